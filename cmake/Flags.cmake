@@ -1,0 +1,20 @@
+# Compiler and linker settings shared by every target of ours, carried by the interface target
+# `nereid_flags`. Third-party headers come in as SYSTEM and are not held to our warnings.
+set(NEREID_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize= (address,undefined or thread)")
+
+add_library(nereid_flags INTERFACE)
+target_compile_options(nereid_flags INTERFACE
+  -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(nereid_flags INTERFACE -Wthread-safety)
+endif()
+
+if(NEREID_SANITIZE)
+  add_compile_options(-fsanitize=${NEREID_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${NEREID_SANITIZE})
+endif()
+
+find_program(NEREID_LLD ld.lld)
+if(NEREID_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

@@ -1,0 +1,44 @@
+# nereid_module(NAME <m> [DEPS <modules>] [PRIVATE_DEPS <modules>] [LIBS <libraries>] [TEST_LIBS <libraries>])
+#
+#   <dir>/*.cc          static library <m>
+#   <dir>/*_test.cc     executable <m>_test, linked with <m>, its declared dependencies and GoogleTest
+#   <dir>/testing/*.cc  static library <m>_testing: fakes for the tests of other modules
+#   <dir>/*.h           included as "<m>/x.h"
+#
+# A module's headers are reached through build/include_roots/<m>/<m> -> its source folder. A target
+# sees its own root and, through PUBLIC links, the roots of DEPS; PRIVATE_DEPS and what they bring
+# are linked but not passed on. An include that the module graph forbids is therefore "No such file
+# or directory", from the compiler, on every build.
+function(nereid_module)
+  cmake_parse_arguments(M "" "NAME" "DEPS;PRIVATE_DEPS;LIBS;PRIVATE_LIBS;TEST_LIBS" ${ARGN})
+  set(root ${CMAKE_BINARY_DIR}/include_roots/${M_NAME})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${M_NAME} SYMBOLIC)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  if(sources)
+    add_library(${M_NAME} STATIC ${sources})
+    target_include_directories(${M_NAME} PUBLIC ${root})
+    target_link_libraries(${M_NAME} PUBLIC ${M_DEPS} ${M_LIBS} PRIVATE ${M_PRIVATE_DEPS} ${M_PRIVATE_LIBS} nereid_flags)
+    target_compile_options(${M_NAME} PRIVATE -ffile-prefix-map=${root}/=src/)
+  else()
+    add_library(${M_NAME} INTERFACE)
+    target_include_directories(${M_NAME} INTERFACE ${root})
+    target_link_libraries(${M_NAME} INTERFACE ${M_DEPS} ${M_LIBS})
+  endif()
+  file(GLOB fakes CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/testing/*.cc)
+  if(fakes)
+    add_library(${M_NAME}_testing STATIC ${fakes})
+    target_link_libraries(${M_NAME}_testing PUBLIC ${M_NAME} PRIVATE nereid_flags)
+  endif()
+  if(tests AND NEREID_BUILD_TESTS)
+    add_executable(${M_NAME}_test ${tests})
+    target_link_libraries(${M_NAME}_test PRIVATE ${M_NAME} ${M_TEST_LIBS} nereid_flags GTest::gmock GTest::gtest GTest::gtest_main)
+    if(fakes)
+      target_link_libraries(${M_NAME}_test PRIVATE ${M_NAME}_testing)
+    endif()
+    add_test(NAME unit.${M_NAME} COMMAND ${M_NAME}_test)
+  endif()
+endfunction()
