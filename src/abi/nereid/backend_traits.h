@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// An addition of Nereid's to the backend API: what a backend promises about itself beyond the
+// TRITONBACKEND contract, so that the server may take shorter paths. A backend that exports nothing
+// of this header is served exactly as the TRITONBACKEND contract says; a server that does not know
+// this header ignores the symbol.
+#pragma once
+
+#include <stdint.h>
+
+#include "triton/core/tritonbackend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Bits of the set that NEREIDBACKEND_Traits returns. The server ignores bits it does not know.
+typedef enum NEREIDBACKEND_trait_enum {
+  // TRITONBACKEND_ModelInstanceExecute may be called from any thread, one call at a time for each
+  // instance, and neither blocks nor depends on which thread it runs on (no thread-local state, no
+  // affinity). The server may then run a cheap execution on the thread that received the request
+  // instead of handing it to the instance's own thread.
+  NEREIDBACKEND_TRAIT_ANY_THREAD = 1
+} NEREIDBACKEND_Trait;
+
+// Optional. Returns the backend's traits as a bitwise-or of NEREIDBACKEND_Trait values, 0 for none.
+// Called once, after TRITONBACKEND_Initialize succeeded; the answer holds until
+// TRITONBACKEND_Finalize. Must not fail and must not call back into the server.
+TRITONBACKEND_ISPEC uint32_t NEREIDBACKEND_Traits(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
