@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Size classes are four per power of two from 4 KiB to 64 MiB, so a buffer wastes at most a fifth.
+// Small classes have a cache per thread, refilled from and spilled to a depot in batches; large ones
+// go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
+#include "base/buffer.h"
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/mutex.h"
+
+namespace nereid::base {
+namespace {
+
+using buffer_internal::Header;
+
+constexpr uint32_t kUnpooled = UINT32_MAX;
+constexpr size_t kSmallest = 4096;
+constexpr size_t kLargest = size_t{64} << 20;
+constexpr size_t kSmallest_log2 = 12;
+constexpr uint32_t kClasses = 4 * 14 + 1;  // 4 KiB * 2^14 = 64 MiB
+constexpr uint32_t kCachedClasses = 4 * 4 + 1;  // up to 64 KiB
+constexpr size_t kCachePerClass = 32;
+constexpr size_t kBatch = 16;
+// Depot bytes above this are freed at once.
+constexpr size_t kDepotLimit = size_t{512} << 20;
+
+size_t ClassBytes(uint32_t size_class) {
+  const size_t base = kSmallest << (size_class / 4);
+  return base + base / 4 * (size_class % 4);
+}
+
+uint32_t ClassFor(size_t size) {
+  if (size <= kSmallest) return 0;
+  if (size > kLargest) return kUnpooled;
+  const size_t log2 = std::bit_width(size - 1) - 1;  // largest power of two below `size`
+  const size_t base = size_t{1} << log2;
+  const size_t quarter = (size - base + base / 4 - 1) / (base / 4);
+  return static_cast<uint32_t>((log2 - kSmallest_log2) * 4 + quarter);
+}
+
+Header* Allocate(size_t capacity, uint32_t size_class) {
+  const size_t bytes = sizeof(Header) + capacity + kBufferPadding;
+  const size_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  if (rounded < capacity) return nullptr;
+  void* memory = std::aligned_alloc(kBufferAlignment, rounded);
+  if (memory == nullptr) return nullptr;
+  auto* header = new (memory) Header{};
+  header->size_class = size_class;
+  header->capacity = capacity;
+  // The padding is read by vector loads; keep it defined.
+  std::memset(header->data() + capacity, 0, kBufferPadding);
+  return header;
+}
+
+void Free(Header* header) {
+  header->~Header();
+  std::free(header);
+}
+
+struct FreeList {
+  Header* head = nullptr;
+  size_t count = 0;
+  size_t least = 0;  // fewest since the last trim: what nobody needed
+
+  void Push(Header* header) {
+    header->next = head;
+    head = header;
+    ++count;
+  }
+  Header* Pop() {
+    Header* header = head;
+    if (header == nullptr) return nullptr;
+    head = header->next;
+    --count;
+    if (count < least) least = count;
+    return header;
+  }
+};
+
+struct Depot {
+  Mutex mutex;
+  std::array<FreeList, kClasses> lists NEREID_GUARDED_BY(mutex);
+  size_t bytes NEREID_GUARDED_BY(mutex) = 0;
+};
+
+// Leaked on purpose: buffers may come back while the process ends.
+Depot& TheDepot() {
+  static Depot* const depot = new Depot;
+  return *depot;
+}
+
+void SpillLocked(Depot& depot, Header* header) NEREID_REQUIRES(depot.mutex) {
+  if (depot.bytes + header->capacity > kDepotLimit) {
+    Free(header);
+    return;
+  }
+  depot.bytes += header->capacity;
+  depot.lists[header->size_class].Push(header);
+}
+
+struct ThreadCache {
+  std::array<FreeList, kCachedClasses> lists;
+
+  ~ThreadCache() {
+    Depot& depot = TheDepot();
+    MutexLock lock(depot.mutex);
+    for (FreeList& list : lists) {
+      while (Header* header = list.Pop()) SpillLocked(depot, header);
+    }
+  }
+};
+
+ThreadCache& Cache() {
+  thread_local ThreadCache cache;
+  return cache;
+}
+
+Header* TakeFromDepot(uint32_t size_class) {
+  Depot& depot = TheDepot();
+  MutexLock lock(depot.mutex);
+  Header* header = depot.lists[size_class].Pop();
+  if (header == nullptr) return nullptr;
+  depot.bytes -= header->capacity;
+  if (size_class < kCachedClasses) {
+    FreeList& cached = Cache().lists[size_class];
+    for (size_t i = 1; i < kBatch; ++i) {
+      Header* extra = depot.lists[size_class].Pop();
+      if (extra == nullptr) break;
+      depot.bytes -= extra->capacity;
+      cached.Push(extra);
+    }
+  }
+  return header;
+}
+
+}  // namespace
+
+void buffer_internal::Recycle(Header* header) {
+  if (header->size_class == kUnpooled) return Free(header);
+  Depot& depot = TheDepot();
+  if (header->size_class < kCachedClasses) {
+    FreeList& list = Cache().lists[header->size_class];
+    list.Push(header);
+    if (list.count <= kCachePerClass) return;
+    MutexLock lock(depot.mutex);
+    for (size_t i = 0; i < kBatch; ++i) SpillLocked(depot, list.Pop());
+    return;
+  }
+  MutexLock lock(depot.mutex);
+  SpillLocked(depot, header);
+}
+
+BufferRef AcquireBuffer(size_t size) {
+  const uint32_t size_class = ClassFor(size);
+  Header* header = nullptr;
+  if (size_class != kUnpooled) {
+    if (size_class < kCachedClasses) header = Cache().lists[size_class].Pop();
+    if (header == nullptr) header = TakeFromDepot(size_class);
+    if (header == nullptr) header = Allocate(ClassBytes(size_class), size_class);
+  } else {
+    header = Allocate(size, kUnpooled);
+  }
+  if (header == nullptr) return {};
+  header->references.store(1, std::memory_order_relaxed);
+  return BufferRef(header);
+}
+
+BufferRef AcquireZeroedBuffer(size_t size) {
+  BufferRef buffer = AcquireBuffer(size);
+  if (buffer) std::memset(buffer.data(), 0, size);
+  return buffer;
+}
+
+size_t PooledBufferBytes() {
+  Depot& depot = TheDepot();
+  MutexLock lock(depot.mutex);
+  return depot.bytes;
+}
+
+void TrimBuffers() {
+  Depot& depot = TheDepot();
+  Header* unused = nullptr;
+  {
+    MutexLock lock(depot.mutex);
+    for (FreeList& list : depot.lists) {
+      for (size_t spare = list.least; spare > 0; --spare) {
+        Header* header = list.Pop();
+        if (header == nullptr) break;
+        depot.bytes -= header->capacity;
+        header->next = unused;
+        unused = header;
+      }
+      list.least = list.count;
+    }
+  }
+  while (unused != nullptr) Free(std::exchange(unused, unused->next));
+}
+
+}  // namespace nereid::base

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference-counted byte buffers from a bounded, trimmed pool. Bytes come off the socket into one of
+// these and stay there; tensors are views that hold a reference. Nothing here is zero-filled: whoever
+// takes a buffer writes before anybody reads (or asks for AcquireZeroed).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace nereid::base {
+
+// Alignment of every buffer's data, enough for any vector load.
+inline constexpr size_t kBufferAlignment = 64;
+// Readable bytes past the capacity of every buffer, for parsers that load whole vectors.
+inline constexpr size_t kBufferPadding = 64;
+
+namespace buffer_internal {
+struct alignas(kBufferAlignment) Header {
+  std::atomic<uint32_t> references;
+  uint32_t size_class;  // kUnpooled: back to the allocator
+  size_t capacity;
+  Header* next;  // while on a free list
+  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+void Recycle(Header* header);
+}  // namespace buffer_internal
+
+// A shared handle to one buffer. Thread-compatible; copies may live on different threads.
+class BufferRef {
+ public:
+  BufferRef() = default;
+  BufferRef(const BufferRef& other) : header_(other.header_) { Retain(); }
+  BufferRef(BufferRef&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
+  BufferRef& operator=(BufferRef other) noexcept {
+    std::swap(header_, other.header_);
+    return *this;
+  }
+  ~BufferRef() { Reset(); }
+
+  explicit operator bool() const { return header_ != nullptr; }
+  // 64-byte aligned.
+  std::byte* data() const { return header_->data(); }
+  size_t capacity() const { return header_ != nullptr ? header_->capacity : 0; }
+  bool unique() const { return header_->references.load(std::memory_order_acquire) == 1; }
+  void Reset() {
+    buffer_internal::Header* header = std::exchange(header_, nullptr);
+    if (header != nullptr && header->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      buffer_internal::Recycle(header);
+    }
+  }
+
+ private:
+  friend BufferRef AcquireBuffer(size_t size);
+  explicit BufferRef(buffer_internal::Header* header) : header_(header) {}
+  void Retain() const {
+    if (header_ != nullptr) header_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  buffer_internal::Header* header_ = nullptr;
+};
+
+// A buffer of at least `size` bytes whose content is unspecified; empty when memory is exhausted.
+BufferRef AcquireBuffer(size_t size);
+// The same with the first `size` bytes zero.
+BufferRef AcquireZeroedBuffer(size_t size);
+
+// Bytes that the process-wide pool keeps for reuse, and gives back to the system by TrimBuffers.
+size_t PooledBufferBytes();
+// Frees pooled buffers that were not used since the previous call. Call it every few seconds.
+void TrimBuffers();
+
+}  // namespace nereid::base

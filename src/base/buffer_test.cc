@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace nereid::base {
+namespace {
+
+TEST(Buffer, IsAlignedAndAtLeastAsLargeAsAskedAtEveryClassEdge) {
+  for (size_t power = 10; power <= 27; ++power) {
+    for (const size_t delta : {size_t{0}, size_t{1}, (size_t{1} << power) / 4}) {
+      const size_t size = (size_t{1} << power) + delta;
+      BufferRef buffer = AcquireBuffer(size);
+      ASSERT_TRUE(buffer);
+      EXPECT_GE(buffer.capacity(), size);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % kBufferAlignment, 0u);
+      EXPECT_LE(buffer.capacity(), std::max<size_t>(size + size / 4, 4096));
+    }
+  }
+}
+
+TEST(Buffer, IsReusedAfterItsLastReferenceEnds) {
+  BufferRef first = AcquireBuffer(10000);
+  std::byte* const place = first.data();
+  BufferRef second = first;
+  first.Reset();
+  EXPECT_NE(AcquireBuffer(10000).data(), place);
+  second.Reset();
+  EXPECT_EQ(AcquireBuffer(10000).data(), place);
+}
+
+TEST(Buffer, TrimGivesBackWhatNobodyUsed) {
+  TrimBuffers();
+  TrimBuffers();
+  const size_t before = PooledBufferBytes();
+  { BufferRef large = AcquireBuffer(8 << 20); }
+  EXPECT_GE(PooledBufferBytes(), before + (8 << 20));
+  TrimBuffers();
+  TrimBuffers();
+  EXPECT_LE(PooledBufferBytes(), before);
+}
+
+TEST(Buffer, MovesBetweenThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 2000; ++i) {
+        BufferRef buffer = AcquireBuffer(5000);
+        std::memset(buffer.data(), i, 5000);
+        std::thread::id reader;
+        if (i % 500 == 0) {
+          std::thread([copy = std::move(buffer)]() mutable { copy.Reset(); }).join();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Buffer, RefusesASizeThatCannotBe) { EXPECT_FALSE(AcquireBuffer(SIZE_MAX - 8)); }
+
+}  // namespace
+}  // namespace nereid::base

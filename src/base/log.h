@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process log. Messages are formatted only when their level is on, escaped (no client string can
+// forge a line), and written by a background thread. The sink is the only mutable global we have.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "base/status.h"
+
+namespace nereid::base {
+
+enum class LogLevel : uint8_t { kError = 0, kWarning = 1, kInfo = 2, kVerbose = 3 };
+
+enum class LogFormat : uint8_t { kDefault, kIso8601, kJson };
+
+struct LogOptions {
+  bool info = true;
+  bool warning = true;
+  bool error = true;
+  int verbose_level = 0;  // 0 is off; a message of verbosity v is written when v <= verbose_level
+  LogFormat format = LogFormat::kDefault;
+  std::string file;       // empty: standard error
+};
+
+// Applies from the next message on. An error when the file cannot be opened; the old sink stays.
+Status ConfigureLog(const LogOptions& options);
+LogOptions CurrentLogOptions();
+// Waits until everything logged so far is written.
+void FlushLog();
+
+namespace log_internal {
+extern std::atomic<uint32_t> enabled_mask;      // bit per LogLevel
+extern std::atomic<int> verbose_level;
+void Write(LogLevel level, const char* file, int line, std::string_view message);
+}  // namespace log_internal
+
+inline bool LogEnabled(LogLevel level) {
+  return log_internal::enabled_mask.load(std::memory_order_relaxed) &
+         (1u << static_cast<unsigned>(level));
+}
+inline bool VerboseEnabled(int verbosity) {
+  return verbosity <= log_internal::verbose_level.load(std::memory_order_relaxed);
+}
+
+}  // namespace nereid::base
+
+// NEREID_LOG(kInfo, "loaded {} in {} ms", name, ms)
+#define NEREID_LOG(level, ...)                                                              \
+  do {                                                                                      \
+    if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                      \
+      ::nereid::base::log_internal::Write(::nereid::base::LogLevel::level, __FILE__, __LINE__, \
+                                          ::fmt::format(__VA_ARGS__));                      \
+    }                                                                                       \
+  } while (false)
+
+// NEREID_VLOG(2, "...") is written from --log-verbose=2 on.
+#define NEREID_VLOG(verbosity, ...)                                                         \
+  do {                                                                                      \
+    if (::nereid::base::VerboseEnabled(verbosity)) {                                        \
+      ::nereid::base::log_internal::Write(::nereid::base::LogLevel::kVerbose, __FILE__,     \
+                                          __LINE__, ::fmt::format(__VA_ARGS__));            \
+    }                                                                                       \
+  } while (false)

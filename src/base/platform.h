@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between compilers. The one place in src/ where the preprocessor asks questions.
+#pragma once
+
+#if defined(__clang__)
+#define NEREID_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define NEREID_THREAD_ANNOTATION(x)
+#endif
+
+#define NEREID_CAPABILITY(x) NEREID_THREAD_ANNOTATION(capability(x))
+#define NEREID_SCOPED_CAPABILITY NEREID_THREAD_ANNOTATION(scoped_lockable)
+#define NEREID_GUARDED_BY(x) NEREID_THREAD_ANNOTATION(guarded_by(x))
+#define NEREID_PT_GUARDED_BY(x) NEREID_THREAD_ANNOTATION(pt_guarded_by(x))
+#define NEREID_REQUIRES(...) NEREID_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
+#define NEREID_ACQUIRE(...) NEREID_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define NEREID_RELEASE(...) NEREID_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
+#define NEREID_TRY_ACQUIRE(...) NEREID_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
+#define NEREID_EXCLUDES(...) NEREID_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))

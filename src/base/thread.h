@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named thread that its maker joins.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace nereid::base {
+
+class Thread {
+ public:
+  Thread() = default;
+  // The kernel shows the first 15 characters of `name`.
+  Thread(std::string name, std::function<void()> body);
+  Thread(Thread&&) = default;
+  Thread& operator=(Thread&&) = default;
+  ~Thread() { Join(); }
+
+  // Waits for the body to return; a second call does nothing. Must not be called by the thread itself.
+  void Join();
+  bool joinable() const { return thread_.joinable(); }
+  std::thread::id id() const { return thread_.get_id(); }
+
+ private:
+  std::thread thread_;
+};
+
+// The CPUs this process may use: its affinity mask and, in a container, its cgroup quota. At least 1.
+unsigned AvailableCpus();
+
+}  // namespace nereid::base
