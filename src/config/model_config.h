@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's configuration as plain values: every field of the ModelConfig message, with presence
+// (std::optional) where the file format distinguishes "not written" from the default. Field names are
+// those of config.pbtxt. Nobody above this module sees protobuf. All types here are values and
+// thread-compatible; the server shares a finished ModelConfig as const.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tensor/data_type.h"
+
+namespace nereid::config {
+
+// Stands for a dimension of any size in `dims` and `reshape`.
+inline constexpr int64_t kWildcardDim = -1;
+
+struct RateLimiter {
+  struct Resource {
+    std::string name;
+    bool global = false;
+    uint32_t count = 0;
+    bool operator==(const Resource&) const = default;
+  };
+  std::vector<Resource> resources;
+  uint32_t priority = 0;
+  bool operator==(const RateLimiter&) const = default;
+};
+
+struct InstanceGroup {
+  enum class Kind : int32_t { kAuto = 0, kGpu = 1, kCpu = 2, kModel = 3 };
+  struct SecondaryDevice {
+    enum class Kind : int32_t { kNvdla = 0 };
+    Kind kind = Kind::kNvdla;
+    int64_t device_id = 0;
+    bool operator==(const SecondaryDevice&) const = default;
+  };
+  std::string name;
+  Kind kind = Kind::kAuto;
+  int32_t count = 0;
+  std::optional<RateLimiter> rate_limiter;
+  std::vector<int32_t> gpus;
+  std::vector<SecondaryDevice> secondary_devices;
+  std::vector<std::string> profile;
+  bool passive = false;
+  std::string host_policy;
+  bool operator==(const InstanceGroup&) const = default;
+};
+
+struct ModelInput {
+  enum class Format : int32_t { kNone = 0, kNhwc = 1, kNchw = 2 };
+  std::string name;
+  tensor::DataType data_type{};
+  Format format = Format::kNone;
+  std::vector<int64_t> dims;                    // without the batch dimension
+  std::optional<std::vector<int64_t>> reshape;  // present and empty: the backend sees no dimensions
+  bool is_shape_tensor = false;
+  bool allow_ragged_batch = false;
+  bool optional = false;
+  bool is_non_linear_format_io = false;
+  bool operator==(const ModelInput&) const = default;
+};
+
+struct ModelOutput {
+  std::string name;
+  tensor::DataType data_type{};
+  std::vector<int64_t> dims;                    // without the batch dimension
+  std::optional<std::vector<int64_t>> reshape;  // present and empty: the backend sees no dimensions
+  std::string label_filename;                   // relative to the model's folder
+  bool is_shape_tensor = false;
+  bool is_non_linear_format_io = false;
+  bool operator==(const ModelOutput&) const = default;
+};
+
+struct BatchInput {
+  enum class Kind : int32_t {
+    kElementCount = 0,
+    kAccumulatedElementCount = 1,
+    kAccumulatedElementCountWithZero = 2,
+    kMaxElementCountAsShape = 3,
+    kItemShape = 4,
+    kItemShapeFlatten = 5,
+  };
+  Kind kind = Kind::kElementCount;
+  std::vector<std::string> target_name;
+  tensor::DataType data_type{};
+  std::vector<std::string> source_input;
+  bool operator==(const BatchInput&) const = default;
+};
+
+struct BatchOutput {
+  enum class Kind : int32_t { kScatterWithInputShape = 0 };
+  std::vector<std::string> target_name;
+  Kind kind = Kind::kScatterWithInputShape;
+  std::vector<std::string> source_input;
+  bool operator==(const BatchOutput&) const = default;
+};
+
+struct VersionPolicy {
+  struct Latest {
+    uint32_t num_versions = 0;
+    bool operator==(const Latest&) const = default;
+  };
+  struct All {
+    bool operator==(const All&) const = default;
+  };
+  struct Specific {
+    std::vector<int64_t> versions;
+    bool operator==(const Specific&) const = default;
+  };
+  // monostate: `version_policy {}` was written with no choice inside.
+  std::variant<std::monostate, Latest, All, Specific> choice;
+  bool operator==(const VersionPolicy&) const = default;
+};
+
+struct OptimizationPolicy {
+  enum class Priority : int32_t { kDefault = 0, kMax = 1, kMin = 2 };
+  struct Cuda {
+    struct GraphSpec {
+      struct LowerBound {
+        int32_t batch_size = 0;
+        std::map<std::string, std::vector<int64_t>> input;
+        bool operator==(const LowerBound&) const = default;
+      };
+      int32_t batch_size = 0;
+      std::map<std::string, std::vector<int64_t>> input;
+      std::optional<LowerBound> graph_lower_bound;
+      bool operator==(const GraphSpec&) const = default;
+    };
+    bool graphs = false;
+    bool busy_wait_events = false;
+    std::vector<GraphSpec> graph_spec;
+    bool output_copy_stream = false;
+    bool operator==(const Cuda&) const = default;
+  };
+  struct Accelerator {
+    std::string name;
+    std::map<std::string, std::string> parameters;
+    bool operator==(const Accelerator&) const = default;
+  };
+  struct ExecutionAccelerators {
+    std::vector<Accelerator> gpu_execution_accelerator;
+    std::vector<Accelerator> cpu_execution_accelerator;
+    bool operator==(const ExecutionAccelerators&) const = default;
+  };
+  std::optional<int32_t> graph_level;  // graph { level }
+  Priority priority = Priority::kDefault;
+  std::optional<Cuda> cuda;
+  std::optional<ExecutionAccelerators> execution_accelerators;
+  std::optional<bool> input_pinned_memory;   // input_pinned_memory { enable }
+  std::optional<bool> output_pinned_memory;  // output_pinned_memory { enable }
+  uint32_t gather_kernel_buffer_threshold = 0;
+  bool eager_batching = false;
+  bool operator==(const OptimizationPolicy&) const = default;
+};
+
+struct QueuePolicy {
+  enum class TimeoutAction : int32_t { kReject = 0, kDelay = 1 };
+  TimeoutAction timeout_action = TimeoutAction::kReject;
+  uint64_t default_timeout_microseconds = 0;  // 0: none
+  bool allow_timeout_override = false;
+  uint32_t max_queue_size = 0;  // 0: unlimited
+  bool operator==(const QueuePolicy&) const = default;
+};
+
+struct DynamicBatching {
+  std::vector<int32_t> preferred_batch_size;
+  uint64_t max_queue_delay_microseconds = 0;
+  bool preserve_ordering = false;
+  uint64_t priority_levels = 0;
+  uint64_t default_priority_level = 0;
+  std::optional<QueuePolicy> default_queue_policy;
+  std::map<uint64_t, QueuePolicy> priority_queue_policy;
+  bool operator==(const DynamicBatching&) const = default;
+};
+
+struct SequenceBatching {
+  enum class ControlKind : int32_t { kStart = 0, kReady = 1, kEnd = 2, kCorrelationId = 3 };
+  struct Control {
+    ControlKind kind = ControlKind::kStart;
+    std::vector<int32_t> int32_false_true;
+    std::vector<float> fp32_false_true;
+    std::vector<bool> bool_false_true;
+    tensor::DataType data_type{};
+    bool operator==(const Control&) const = default;
+  };
+  struct ControlInput {
+    std::string name;
+    std::vector<Control> control;
+    bool operator==(const ControlInput&) const = default;
+  };
+  struct ZeroData {
+    bool value = false;
+    bool operator==(const ZeroData&) const = default;
+  };
+  struct DataFile {
+    std::string path;  // inside the model's initial_state folder
+    bool operator==(const DataFile&) const = default;
+  };
+  struct InitialState {
+    tensor::DataType data_type{};
+    std::vector<int64_t> dims;
+    std::variant<std::monostate, ZeroData, DataFile> state_data;
+    std::string name;
+    bool operator==(const InitialState&) const = default;
+  };
+  struct State {
+    std::string input_name;
+    std::string output_name;
+    tensor::DataType data_type{};
+    std::vector<int64_t> dims;
+    std::vector<InitialState> initial_state;
+    bool use_same_buffer_for_input_output = false;
+    bool use_growable_memory = false;
+    bool operator==(const State&) const = default;
+  };
+  struct StrategyDirect {
+    uint64_t max_queue_delay_microseconds = 0;
+    float minimum_slot_utilization = 0;
+    bool operator==(const StrategyDirect&) const = default;
+  };
+  struct StrategyOldest {
+    int32_t max_candidate_sequences = 0;
+    std::vector<int32_t> preferred_batch_size;
+    uint64_t max_queue_delay_microseconds = 0;
+    bool preserve_ordering = false;
+    bool operator==(const StrategyOldest&) const = default;
+  };
+  std::variant<std::monostate, StrategyDirect, StrategyOldest> strategy_choice;
+  uint64_t max_sequence_idle_microseconds = 0;
+  std::vector<ControlInput> control_input;
+  std::vector<State> state;
+  bool iterative_sequence = false;
+  bool operator==(const SequenceBatching&) const = default;
+};
+
+struct Ensembling {
+  struct Step {
+    std::string model_name;
+    int64_t model_version = 0;
+    std::map<std::string, std::string> input_map;   // model input -> ensemble tensor
+    std::map<std::string, std::string> output_map;  // model output -> ensemble tensor
+    std::string model_namespace;
+    bool operator==(const Step&) const = default;
+  };
+  std::vector<Step> step;
+  uint32_t max_inflight_requests = 0;
+  bool operator==(const Ensembling&) const = default;
+};
+
+struct ModelWarmup {
+  struct ZeroData {
+    bool value = false;
+    bool operator==(const ZeroData&) const = default;
+  };
+  struct RandomData {
+    bool value = false;
+    bool operator==(const RandomData&) const = default;
+  };
+  struct DataFile {
+    std::string path;  // inside the model's warmup folder
+    bool operator==(const DataFile&) const = default;
+  };
+  struct Input {
+    tensor::DataType data_type{};
+    std::vector<int64_t> dims;
+    std::variant<std::monostate, ZeroData, RandomData, DataFile> input_data_type;
+    bool operator==(const Input&) const = default;
+  };
+  std::string name;
+  uint32_t batch_size = 0;
+  std::map<std::string, Input> inputs;
+  uint32_t count = 0;
+  bool operator==(const ModelWarmup&) const = default;
+};
+
+struct RepositoryAgent {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+  bool operator==(const RepositoryAgent&) const = default;
+};
+
+struct MetricControl {
+  std::optional<std::string> metric_family;               // metric_identifier { family }
+  std::optional<std::vector<double>> histogram_buckets;  // histogram_options { buckets }
+  bool operator==(const MetricControl&) const = default;
+};
+
+struct ModelConfig {
+  std::string name;
+  std::string platform;
+  std::string backend;
+  std::string runtime;
+  std::optional<VersionPolicy> version_policy;
+  int32_t max_batch_size = 0;
+  std::vector<ModelInput> input;
+  std::vector<ModelOutput> output;
+  std::vector<BatchInput> batch_input;
+  std::vector<BatchOutput> batch_output;
+  std::optional<OptimizationPolicy> optimization;
+  // monostate: the default scheduler, one request at a time.
+  std::variant<std::monostate, DynamicBatching, SequenceBatching, Ensembling> scheduling_choice;
+  std::vector<InstanceGroup> instance_group;
+  std::string default_model_filename;
+  std::map<std::string, std::string> cc_model_filenames;
+  std::map<std::string, std::string> metric_tags;
+  std::map<std::string, std::string> parameters;  // key -> string_value
+  std::vector<ModelWarmup> model_warmup;
+  std::optional<std::vector<std::string>> op_library_filename;  // model_operations { … }
+  std::optional<bool> decoupled;  // model_transaction_policy { decoupled }
+  std::optional<std::vector<RepositoryAgent>> model_repository_agents;
+  std::optional<bool> response_cache;  // response_cache { enable }
+  std::optional<std::vector<MetricControl>> model_metrics;
+
+  bool is_decoupled() const { return decoupled.value_or(false); }
+  bool caches_responses() const { return response_cache.value_or(false); }
+  // Null when another scheduling choice, or none, was made.
+  const DynamicBatching* dynamic_batching() const {
+    return std::get_if<DynamicBatching>(&scheduling_choice);
+  }
+  const SequenceBatching* sequence_batching() const {
+    return std::get_if<SequenceBatching>(&scheduling_choice);
+  }
+  const Ensembling* ensemble_scheduling() const {
+    return std::get_if<Ensembling>(&scheduling_choice);
+  }
+  // Null when there is no input, or output, of that name.
+  const ModelInput* FindInput(std::string_view input_name) const;
+  const ModelOutput* FindOutput(std::string_view output_name) const;
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+// "KIND_CPU", "CONTROL_SEQUENCE_START", "BATCH_ITEM_SHAPE", ...: the names used in config.pbtxt.
+std::string_view KindName(InstanceGroup::Kind kind);
+std::string_view KindName(SequenceBatching::ControlKind kind);
+std::string_view KindName(BatchInput::Kind kind);
+std::string_view KindName(BatchOutput::Kind kind);
+// "TYPE_FP32", "TYPE_STRING", ...; "TYPE_INVALID" for anything unknown.
+std::string_view ConfigDataTypeName(tensor::DataType type);
+
+}  // namespace nereid::config
