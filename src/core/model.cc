@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/model.h"
+
+#include <algorithm>
+
+namespace nereid::core {
+
+Model::Model(ModelOptions options)
+    : options_(std::move(options)),
+      version_text_(std::to_string(options_.version)),
+      required_input_count_(static_cast<size_t>(
+          std::ranges::count(options_.inputs, false, &ModelTensor::is_optional))) {}
+
+Model::~Model() = default;
+
+int Model::FindInput(std::string_view name) const {
+  const auto found = std::ranges::find(options_.inputs, name, &ModelTensor::name);
+  return found == options_.inputs.end() ? -1 : static_cast<int>(found - options_.inputs.begin());
+}
+
+int Model::FindOutput(std::string_view name) const {
+  const auto found = std::ranges::find(options_.outputs, name, &ModelTensor::name);
+  return found == options_.outputs.end() ? -1 : static_cast<int>(found - options_.outputs.begin());
+}
+
+void Model::SetScheduler(std::unique_ptr<Scheduler> scheduler) {
+  scheduler_ = std::move(scheduler);
+}
+
+bool Model::TryPin() {
+  if ((pins_.fetch_add(1, std::memory_order_acquire) & kClosed) == 0) return true;
+  Unpin();
+  return false;
+}
+
+void Model::Unpin() {
+  // The model may be gone as soon as another thread sees the count fall, so only the thread that takes
+  // it to zero touches it afterwards.
+  if (pins_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) {
+    // A failed TryPin may bring the count to zero a second time; the callback is taken only once.
+    uint64_t expected = kClosed;
+    if (pins_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+      const auto drained = std::move(drained_);
+      drained();
+    }
+  }
+}
+
+void Model::Close(std::function<void()> drained) {
+  drained_ = std::move(drained);
+  // A pin of our own makes the count reach zero here or at the last user, never before.
+  pins_.fetch_add(1, std::memory_order_relaxed);
+  pins_.fetch_or(kClosed, std::memory_order_acq_rel);
+  Unpin();
+}
+
+void ModelHandle::Reset() {
+  if (Model* model = std::exchange(model_, nullptr); model != nullptr) model->Unpin();
+}
+
+}  // namespace nereid::core

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded model version: what requests are checked against and the scheduler that takes them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "config/model_config.h"
+#include "core/model_handle.h"
+#include "core/scheduler.h"
+#include "core/statistics.h"
+#include "tensor/shape.h"
+
+namespace nereid::core {
+
+// One input or output, compiled from the configuration for checking requests by position.
+struct ModelTensor {
+  std::string name;
+  tensor::DataType type = tensor::DataType::kInvalid;
+  tensor::Shape dims;  // of one batch element, as the client sees it; may hold wildcards
+  tensor::Shape model_dims;  // as the model sees it: `reshape` applied, else equal to dims
+  bool has_reshape = false;
+  bool is_optional = false;
+  bool is_shape_tensor = false;
+  bool allow_ragged_batch = false;
+  std::vector<std::string> labels;  // of an output with a label file
+};
+
+struct ModelOptions {
+  std::string name;
+  int64_t version = 0;
+  std::shared_ptr<const config::ModelConfig> config;  // also read by those who print it
+  std::vector<ModelTensor> inputs;
+  std::vector<ModelTensor> outputs;
+  int64_t max_batch_size = 0;
+  bool is_decoupled = false;
+};
+
+// Immutable but for its pins, statistics and scheduler, which look after themselves. Thread-safe.
+class Model {
+ public:
+  explicit Model(ModelOptions options);
+  ~Model();
+
+  const std::string& name() const { return options_.name; }
+  int64_t version() const { return options_.version; }
+  // The version as protocols print it.
+  const std::string& version_text() const { return version_text_; }
+  const config::ModelConfig& config() const { return *options_.config; }
+  const std::vector<ModelTensor>& inputs() const { return options_.inputs; }
+  const std::vector<ModelTensor>& outputs() const { return options_.outputs; }
+  int64_t max_batch_size() const { return options_.max_batch_size; }
+  bool is_decoupled() const { return options_.is_decoupled; }
+  // Number of inputs that are not optional.
+  size_t required_input_count() const { return required_input_count_; }
+  // -1 when there is none of that name.
+  int FindInput(std::string_view name) const;
+  int FindOutput(std::string_view name) const;
+
+  ModelStatistics& statistics() { return statistics_; }
+  Scheduler& scheduler() { return *scheduler_; }
+  // Before the model is published, once.
+  void SetScheduler(std::unique_ptr<Scheduler> scheduler);
+
+  // Pins the version for use: false once it is closing.
+  bool TryPin();
+  void Unpin();
+  // Refuses further pins; `drained` runs once, as soon as there is none (perhaps now, perhaps later on
+  // the thread that drops the last one).
+  void Close(std::function<void()> drained);
+  uint64_t pin_count() const { return pins_.load(std::memory_order_relaxed) & ~kClosed; }
+
+ private:
+  static constexpr uint64_t kClosed = uint64_t{1} << 63;
+
+  const ModelOptions options_;
+  const std::string version_text_;
+  const size_t required_input_count_;
+  ModelStatistics statistics_;
+  std::unique_ptr<Scheduler> scheduler_;  // constant once published
+  std::atomic<uint64_t> pins_{0};         // kClosed and a count
+  std::function<void()> drained_;         // written before kClosed is set
+};
+
+}  // namespace nereid::core

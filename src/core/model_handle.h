@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pin on one loaded model version: while a handle exists the version is not taken apart.
+#pragma once
+
+#include <utility>
+
+namespace nereid::core {
+
+class Model;
+
+class ModelHandle {
+ public:
+  ModelHandle() = default;
+  // Takes over a pin that Model::TryPin made.
+  explicit ModelHandle(Model& pinned) : model_(&pinned) {}
+  ModelHandle(ModelHandle&& other) noexcept : model_(std::exchange(other.model_, nullptr)) {}
+  ModelHandle& operator=(ModelHandle&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      model_ = std::exchange(other.model_, nullptr);
+    }
+    return *this;
+  }
+  ~ModelHandle() { Reset(); }
+
+  explicit operator bool() const { return model_ != nullptr; }
+  Model& operator*() const { return *model_; }
+  Model* operator->() const { return model_; }
+  void Reset();
+
+ private:
+  Model* model_ = nullptr;
+};
+
+}  // namespace nereid::core

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named value that travels with a request or a response, opaque to the server.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+namespace nereid::core {
+
+struct Parameter {
+  std::string_view name;  // in the arena of its request or response
+  std::variant<std::string_view, int64_t, bool, double> value;
+};
+
+}  // namespace nereid::core

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/request.h"
+
+#include <algorithm>
+
+#include "base/object_pool.h"
+#include "core/model.h"
+#include "core/response.h"
+
+namespace nereid::core {
+
+using RequestPool = base::ObjectPool<Request>;
+
+void RequestInput::Append(DataChunk chunk) {
+  byte_size += chunk.size;
+  if (chunk_count() == 0) {
+    first = chunk;
+  } else {
+    more.push_back(chunk);
+  }
+}
+
+RequestRef::RequestRef(Request& request) : request_(&request) {
+  request.references_.fetch_add(1, std::memory_order_relaxed);
+}
+
+RequestRef::~RequestRef() { Reset(); }
+
+void RequestRef::Reset() {
+  if (Request* request = std::exchange(request_, nullptr); request != nullptr) {
+    request->Unreference();
+  }
+}
+
+RequestPtr Request::Create(ResponseSink& sink) {
+  Request* request = RequestPool::Take();
+  request->sink_ = &sink;
+  request->references_.store(1, std::memory_order_relaxed);
+  return RequestPtr(request);
+}
+
+void RequestDeleter::operator()(Request* request) const {
+  request->sink_->OnRequestReleased(*request);
+  request->buffers_.clear();
+  request->Unreference();
+}
+
+void Request::Unreference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  ResponseSink* const sink = sink_;
+  RequestPool::Give(this);
+  sink->OnRequestGone();
+}
+
+void Request::Recycle() {
+  id = {};
+  model.Reset();
+  inputs.clear();
+  outputs.clear();
+  parameters.clear();
+  flags = 0;
+  correlation_id = uint64_t{0};
+  priority = 0;
+  timeout_us = 0;
+  round = nullptr;
+  batch_size = 0;
+  times = {};
+  next = nullptr;
+  sink_ = nullptr;
+  is_cancelled_.store(false, std::memory_order_relaxed);
+  buffers_.clear();
+  arena_.Reset();
+}
+
+RequestInput& Request::AddInput(std::string_view name, tensor::DataType type) {
+  RequestInput& input = inputs.emplace_back();
+  input.name = name;
+  input.type = type;
+  return input;
+}
+
+RequestInput* Request::FindInput(std::string_view name) {
+  const auto found = std::ranges::find(inputs, name, &RequestInput::name);
+  return found == inputs.end() ? nullptr : &*found;
+}
+
+bool Request::IsOutputRequested(uint32_t model_index) const {
+  return outputs.empty() ||
+         std::ranges::find(outputs, model_index, &RequestedOutput::model_index) != outputs.end();
+}
+
+std::string Request::LogPrefix() const {
+  return "[request id: " + (id.empty() ? std::string("<id_unknown>") : std::string(id)) + "] ";
+}
+
+void RespondError(RequestPtr request, base::Status error) {
+  ResponsePtr response = Response::Create(*request);
+  response->SetError(error.WithPrefix(request->LogPrefix()));
+  ResponseSink& sink = request->sink();
+  // Released first, so that whoever sees the answer may reuse the inputs.
+  request.reset();
+  sink.Send(std::move(response), true);
+}
+
+}  // namespace nereid::core

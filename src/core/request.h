@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// One inference request on its way from a frontend to a model instance. Pooled: creating one in steady
+// state touches no allocator. A RequestPtr is the right to process it and moves forward, never back:
+// frontend, engine, scheduler, instance. Dropping it releases the request, after which its inputs are
+// not read again; its memory stays until its last response is gone.
+//
+// Text and tensors are views: into the request's arena or into buffers it holds (Hold).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "core/model_handle.h"
+#include "core/parameter.h"
+#include "core/response_sink.h"
+#include "memory/arena.h"
+#include "memory/memory_type.h"
+#include "tensor/shape.h"
+
+namespace nereid::core {
+
+class Request;
+class RoundExecutor;
+
+// A contiguous piece of an input's data, alive until the request is released.
+struct DataChunk {
+  const std::byte* data = nullptr;
+  size_t size = 0;
+  memory::Placement where;
+};
+
+struct RequestInput {
+  std::string_view name;
+  tensor::DataType type = tensor::DataType::kInvalid;
+  // As the client sent it; the engine replaces it by what the model sees (reshape applied). With
+  // max_batch_size > 0 the first dimension is the batch.
+  tensor::Shape shape;
+  size_t byte_size = 0;  // of all chunks
+  // Position in the model's inputs; set by the engine.
+  uint32_t model_index = 0;
+  // Exactly the batch of elements has not been checked for BYTES until this is set by the engine.
+  DataChunk first;
+  std::vector<DataChunk> more;  // in order after `first`
+
+  // Adds a chunk at the end.
+  void Append(DataChunk chunk);
+  size_t chunk_count() const { return (first.data != nullptr || first.size > 0 ? 1 : 0) + more.size(); }
+  const DataChunk& chunk(size_t i) const { return i == 0 ? first : more[i - 1]; }
+};
+
+// An output the client asked for. A request without any asks for all of the model's.
+struct RequestedOutput {
+  std::string_view name;
+  uint32_t model_index = 0;  // set by the engine
+  // The frontend's own index of its options for this output (binary, classification, shared memory).
+  uint32_t tag = 0;
+};
+
+// The values are those of TRITONSERVER_RequestFlag.
+enum RequestFlag : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
+
+// Identifies a sequence; 0 or "" is "none".
+using CorrelationId = std::variant<uint64_t, std::string_view>;
+
+// Monotonic nanoseconds of the points that statistics and traces name; 0 is "not yet".
+struct RequestTimes {
+  uint64_t request_start_ns = 0;
+  uint64_t queue_start_ns = 0;
+  uint64_t batch_start_ns = 0;  // taken out of the queue by an instance
+};
+
+struct RequestDeleter {
+  void operator()(Request* request) const;
+};
+using RequestPtr = std::unique_ptr<Request, RequestDeleter>;
+
+// Keeps the memory of a request (arena, sink, model) without the right to process it.
+class RequestRef {
+ public:
+  RequestRef() = default;
+  explicit RequestRef(Request& request);
+  RequestRef(RequestRef&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
+  RequestRef& operator=(RequestRef&& other) noexcept {
+    std::swap(request_, other.request_);
+    return *this;
+  }
+  ~RequestRef();
+  explicit operator bool() const { return request_ != nullptr; }
+  Request& operator*() const { return *request_; }
+  Request* operator->() const { return request_; }
+  void Reset();
+
+ private:
+  Request* request_ = nullptr;
+};
+
+// Thread-compatible, except for the cancellation flag and references.
+class Request {
+ public:
+  // A fresh request that answers to `sink`. The sink outlives it (see ResponseSink::OnRequestGone).
+  static RequestPtr Create(ResponseSink& sink);
+
+  // -- What the client asked. Written by the frontend, then constant but for normalisation. --
+  std::string_view id;
+  ModelHandle model;  // pinned until the last response is gone
+  std::vector<RequestInput> inputs;
+  std::vector<RequestedOutput> outputs;
+  std::vector<Parameter> parameters;
+  uint32_t flags = 0;  // RequestFlag
+  CorrelationId correlation_id = uint64_t{0};
+  uint64_t priority = 0;    // 0: the model's default
+  uint64_t timeout_us = 0;  // 0: the queue policy's default
+  // The reactor this request was received on, null elsewhere: lets a scheduler run or wake once per
+  // round of arrivals.
+  RoundExecutor* round = nullptr;
+
+  // -- Set by the engine and the scheduler. --
+  uint32_t batch_size = 0;  // 0 for a model without batching, which counts as 1
+  RequestTimes times;
+  Request* next = nullptr;  // while in a scheduler's queue or list
+
+  RequestInput& AddInput(std::string_view name, tensor::DataType type);
+  // Null when there is no such input.
+  RequestInput* FindInput(std::string_view name);
+  bool IsOutputRequested(uint32_t model_index) const;
+
+  memory::Arena& arena() { return arena_; }
+  // Keeps `buffer` until the request is released.
+  void Hold(base::BufferRef buffer) { buffers_.push_back(std::move(buffer)); }
+  ResponseSink& sink() const { return *sink_; }
+  uint32_t batch_count() const { return batch_size == 0 ? 1 : batch_size; }
+  // "[request id: <id>] ", the prefix of every error about a request.
+  std::string LogPrefix() const;
+
+  void Cancel() { is_cancelled_.store(true, std::memory_order_release); }
+  bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  friend class RequestRef;
+  friend struct RequestDeleter;
+
+  void Unreference();
+
+  ResponseSink* sink_ = nullptr;
+  std::atomic<uint32_t> references_{0};
+  std::atomic<bool> is_cancelled_{false};
+  std::vector<base::BufferRef> buffers_;
+  memory::Arena arena_;
+};
+
+// Answers with an error as the final response and releases the request. The message gets LogPrefix.
+void RespondError(RequestPtr request, base::Status error);
+
+}  // namespace nereid::core

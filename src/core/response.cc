@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/response.h"
+
+#include <cstring>
+
+#include "base/object_pool.h"
+#include "core/model.h"
+
+namespace nereid::core {
+namespace {
+
+using ResponsePool = base::ObjectPool<Response>;
+
+// Outputs up to this size lie in the response's own memory.
+constexpr size_t kArenaOutputBytes = 512;
+
+}  // namespace
+
+ResponsePtr Response::Create(Request& request) {
+  Response* response = ResponsePool::Take();
+  response->request_ = RequestRef(request);
+  return ResponsePtr(response);
+}
+
+void ResponseDeleter::operator()(Response* response) const {
+  // The request goes last and outside the pool: with it may go the sink and the model.
+  RequestRef request = std::move(response->request_);
+  for (size_t i = 0; i < response->output_count_; ++i) {
+    const ResponseOutput& output = *response->outputs_[i];
+    if (output.is_placed) {
+      request->sink().ReleasePlacement({output.data, output.where, output.placement_owner},
+                                       output.byte_size);
+    }
+  }
+  ResponsePool::Give(response);
+}
+
+void Response::Recycle() {
+  request_.Reset();
+  for (size_t i = 0; i < output_count_; ++i) {
+    ResponseOutput& output = *outputs_[i];
+    output.buffer.Reset();
+    output.shape.Clear();
+  }
+  output_count_ = 0;
+  parameters_.clear();
+  if (!error_.ok()) error_ = base::OkStatus();
+  arena_.Reset();
+}
+
+ResponseOutput* Response::AddOutput(std::string_view name, tensor::DataType type,
+                                    std::span<const int64_t> shape) {
+  if (output_count_ == kMaxOutputs) return nullptr;
+  if (output_count_ == outputs_.size()) outputs_.push_back(std::make_unique<ResponseOutput>());
+  ResponseOutput& output = *outputs_[output_count_];
+  const int index = request_->model ? request_->model->FindOutput(name) : -1;
+  if (index >= 0) {
+    output.name = request_->model->outputs()[static_cast<size_t>(index)].name;
+    output.model_index = static_cast<uint32_t>(index);
+  } else {
+    output.name = arena_.Copy(name);
+    output.model_index = UINT32_MAX;
+  }
+  output.type = type;
+  output.shape.Assign(shape);
+  output.data = nullptr;
+  output.byte_size = 0;
+  output.where = {};
+  output.has_buffer = false;
+  output.is_placed = false;
+  output.placement_owner = nullptr;
+  ++output_count_;
+  return &output;
+}
+
+base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
+                                      memory::Placement preferred, bool zero) {
+  if (output.has_buffer) {
+    return base::AlreadyExistsError("output '" + std::string(output.name) +
+                                    "' already has a buffer");
+  }
+  NEREID_ASSIGN_OR_RETURN(const std::optional<OutputPlacement> placed,
+                          request_->sink().PlaceOutput(*request_, output, byte_size, preferred));
+  if (placed) {
+    output.data = placed->data;
+    output.where = placed->where;
+    output.is_placed = true;
+    output.placement_owner = placed->owner;
+  } else if (byte_size <= kArenaOutputBytes) {
+    output.data = arena_.Allocate(byte_size, base::kBufferAlignment);
+  } else if ((output.buffer = base::AcquireBuffer(byte_size))) {
+    output.data = output.buffer.data();
+  }
+  if (output.data == nullptr && byte_size > 0) {
+    return base::UnavailableError("unable to allocate " + std::to_string(byte_size) +
+                                  " bytes for output '" + std::string(output.name) + "'");
+  }
+  output.byte_size = byte_size;
+  output.has_buffer = true;
+  if (zero && byte_size > 0 && output.where.type != memory::MemoryType::kGpu) {
+    std::memset(output.data, 0, byte_size);
+  }
+  return base::OkStatus();
+}
+
+void Response::AddParameter(const Parameter& parameter) {
+  Parameter copy = parameter;
+  copy.name = arena_.Copy(parameter.name);
+  if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
+    copy.value = arena_.Copy(*text);
+  }
+  parameters_.push_back(copy);
+}
+
+}  // namespace nereid::core

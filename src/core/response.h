@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One response to a request: outputs with their data in place, or an error. Pooled.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "core/parameter.h"
+#include "core/request.h"
+#include "core/response_sink.h"
+
+namespace nereid::core {
+
+struct ResponseOutput {
+  std::string_view name;
+  tensor::DataType type = tensor::DataType::kInvalid;
+  tensor::Shape shape;
+  uint32_t model_index = 0;
+  std::byte* data = nullptr;
+  size_t byte_size = 0;
+  memory::Placement where;
+  bool has_buffer = false;
+  base::BufferRef buffer;     // owns `data` unless it lies in the arena or was placed by the sink
+  bool is_placed = false;     // by the sink
+  void* placement_owner = nullptr;
+};
+
+// Thread-compatible. Outputs keep their address until the response goes.
+class Response {
+ public:
+  // Outputs beyond this many are refused: more than any model has, few enough to reserve.
+  static constexpr size_t kMaxOutputs = 4096;
+
+  // A response to `request`, whose memory it keeps.
+  static ResponsePtr Create(Request& request);
+
+  // Null when memory is exhausted or there are too many outputs. `name` is copied unless it is one of
+  // the model's.
+  ResponseOutput* AddOutput(std::string_view name, tensor::DataType type,
+                            std::span<const int64_t> shape);
+  // Gives `output` a buffer of `byte_size` bytes: where the sink wants it, else from the pool
+  // (64-byte aligned CPU memory). `zero` clears it first. A second call for one output is an error.
+  base::Status AllocateBuffer(ResponseOutput& output, size_t byte_size, memory::Placement preferred,
+                              bool zero);
+  // Names and text values are copied.
+  void AddParameter(const Parameter& parameter);
+
+  Request& request() const { return *request_; }
+  size_t output_count() const { return output_count_; }
+  ResponseOutput& output(size_t i) { return *outputs_[i]; }
+  const ResponseOutput& output(size_t i) const { return *outputs_[i]; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const base::Status& error() const { return error_; }
+  void SetError(base::Status error) { error_ = std::move(error); }
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  friend struct ResponseDeleter;
+
+  RequestRef request_;
+  // Grown, never shrunk: slots and their capacity are reused by later responses.
+  std::vector<std::unique_ptr<ResponseOutput>> outputs_;
+  size_t output_count_ = 0;
+  std::vector<Parameter> parameters_;
+  base::Status error_;
+  memory::Arena arena_;
+};
+
+}  // namespace nereid::core

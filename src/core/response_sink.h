@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the answers of one request go: implemented by each frontend, the C API and the ensemble.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <optional>
+
+#include "base/status.h"
+#include "memory/memory_type.h"
+
+namespace nereid::core {
+
+class Request;
+class Response;
+struct ResponseOutput;
+struct ResponseDeleter {
+  void operator()(Response* response) const;
+};
+using ResponsePtr = std::unique_ptr<Response, ResponseDeleter>;
+
+// A buffer that the client named for an output (shared memory, the C API's allocator).
+struct OutputPlacement {
+  std::byte* data;
+  memory::Placement where;
+  void* owner = nullptr;  // handed back in ReleasePlacement
+};
+
+// Methods may be called from any thread, but calls for one request are ordered: Send calls one after
+// another, the one with `is_final` last, OnRequestReleased at most once, OnRequestGone last of all.
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+
+  // Asked before an output's buffer is taken from the pool. Nothing means: use the pool.
+  virtual base::Result<std::optional<OutputPlacement>> PlaceOutput(const Request& /*request*/,
+                                                                   const ResponseOutput& /*output*/,
+                                                                   size_t /*byte_size*/,
+                                                                   memory::Placement /*preferred*/) {
+    return std::optional<OutputPlacement>();
+  }
+  virtual void ReleasePlacement(const OutputPlacement& /*placement*/, size_t /*byte_size*/) {}
+
+  // Takes one response. `response` may be null only with `is_final`: no more data follows.
+  virtual void Send(ResponsePtr response, bool is_final) = 0;
+
+  // The request's inputs are no longer read by anybody.
+  virtual void OnRequestReleased(Request& /*request*/) {}
+
+  // The request and all of its responses are gone; the sink is not used again and may free itself.
+  virtual void OnRequestGone() {}
+};
+
+}  // namespace nereid::core

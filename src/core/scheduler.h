@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two sides of scheduling: Scheduler takes requests, Instance runs batches.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "core/request.h"
+
+namespace nereid::core {
+
+// Thread-safe.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // Takes a normalised request and sees to it that it is answered, also when it fails or is refused.
+  virtual void Enqueue(RequestPtr request) = 0;
+  // Removes a cancelled request from the queue if it is still there and answers it. The request may be
+  // gone already; `request` is only compared.
+  virtual void OnCancelled(Request& request) = 0;
+  // Requests from now on are refused; returns when everything accepted has been answered or
+  // `deadline` has passed. False: the deadline passed.
+  virtual bool Stop(base::TimePoint deadline) = 0;
+};
+
+// One execution resource of a model. Execute is never called twice at once.
+class Instance {
+ public:
+  virtual ~Instance() = default;
+  virtual const std::string& name() const = 0;
+  // Runs `batch`, taking each request; every one is answered and released by the instance.
+  virtual void Execute(std::span<RequestPtr> batch) = 0;
+  // Whether any thread may call Execute and it never waits for anything but the CPU.
+  virtual bool runs_on_any_thread() const = 0;
+  // Called first on the thread that will call Execute, where the instance needs its own thread.
+  virtual base::Status InitializeOnThread() { return base::OkStatus(); }
+  virtual void FinalizeOnThread() {}
+};
+
+}  // namespace nereid::core

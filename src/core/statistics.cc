@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/statistics.h"
+
+#include <chrono>
+
+namespace nereid::core {
+namespace {
+
+// Threads are numbered as they first record; the first kShards of them have a shard to themselves.
+size_t ThreadOrdinal() {
+  static std::atomic<size_t> next{0};
+  thread_local const size_t ordinal = next.fetch_add(1, std::memory_order_relaxed);
+  return ordinal;
+}
+
+uint64_t Since(uint64_t start, uint64_t end) { return end > start ? end - start : 0; }
+
+struct AtomicDuration {
+  std::atomic<uint64_t> count{0};
+  std::atomic<uint64_t> ns{0};
+
+  void Add(uint64_t duration_ns) {
+    count.fetch_add(1, std::memory_order_relaxed);
+    ns.fetch_add(duration_ns, std::memory_order_relaxed);
+  }
+  void AddTo(Duration& sum) const {
+    sum.count += count.load(std::memory_order_relaxed);
+    sum.ns += ns.load(std::memory_order_relaxed);
+  }
+};
+
+uint64_t WallClockMs() {
+  using namespace std::chrono;
+  return static_cast<uint64_t>(
+      duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+struct alignas(128) ModelStatistics::Shard {
+  AtomicDuration success, fail, queue, compute_input, compute_infer, compute_output;
+  std::atomic<uint64_t> inference_count{0};
+  std::atomic<uint64_t> execution_count{0};
+  std::atomic<uint64_t> last_inference_ms{0};
+  std::atomic<int64_t> pending{0};
+  std::array<std::atomic<uint64_t>, kFailureReasons> failures{};
+  mutable base::Mutex mutex;
+  std::map<uint64_t, BatchStatistics> batches NEREID_GUARDED_BY(mutex);
+};
+
+ModelStatistics::ModelStatistics() : shards_(new Shard[kShards]) {}
+ModelStatistics::~ModelStatistics() = default;
+
+ModelStatistics::Shard& ModelStatistics::Mine() const {
+  return shards_[ThreadOrdinal() % kShards];
+}
+
+void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_ns,
+                                    uint64_t queue_start_ns, const ComputeTimes& compute,
+                                    uint64_t request_end_ns) {
+  Shard& shard = Mine();
+  shard.success.Add(Since(request_start_ns, request_end_ns));
+  shard.queue.Add(Since(queue_start_ns, compute.compute_start_ns));
+  shard.compute_input.Add(Since(compute.compute_start_ns, compute.compute_input_end_ns));
+  shard.compute_infer.Add(Since(compute.compute_input_end_ns, compute.compute_output_start_ns));
+  shard.compute_output.Add(Since(compute.compute_output_start_ns, compute.compute_end_ns));
+  shard.inference_count.fetch_add(batch_size, std::memory_order_relaxed);
+}
+
+void ModelStatistics::RecordFailure(FailureReason reason, uint64_t request_start_ns,
+                                    uint64_t request_end_ns) {
+  Shard& shard = Mine();
+  shard.fail.Add(Since(request_start_ns, request_end_ns));
+  shard.failures[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& compute) {
+  Shard& shard = Mine();
+  shard.execution_count.fetch_add(1, std::memory_order_relaxed);
+  shard.last_inference_ms.store(WallClockMs(), std::memory_order_relaxed);
+  const auto add = [](Duration& sum, uint64_t start, uint64_t end) {
+    sum += {1, Since(start, end)};
+  };
+  base::MutexLock lock(shard.mutex);
+  BatchStatistics& batch = shard.batches[batch_size];
+  add(batch.compute_input, compute.compute_start_ns, compute.compute_input_end_ns);
+  add(batch.compute_infer, compute.compute_input_end_ns, compute.compute_output_start_ns);
+  add(batch.compute_output, compute.compute_output_start_ns, compute.compute_end_ns);
+}
+
+void ModelStatistics::AddPending(int64_t change) {
+  Mine().pending.fetch_add(change, std::memory_order_relaxed);
+}
+
+StatisticsSnapshot ModelStatistics::Read() const {
+  StatisticsSnapshot sum;
+  int64_t pending = 0;
+  for (size_t i = 0; i < kShards; ++i) {
+    const Shard& shard = shards_[i];
+    shard.success.AddTo(sum.success);
+    shard.fail.AddTo(sum.fail);
+    shard.queue.AddTo(sum.queue);
+    shard.compute_input.AddTo(sum.compute_input);
+    shard.compute_infer.AddTo(sum.compute_infer);
+    shard.compute_output.AddTo(sum.compute_output);
+    sum.inference_count += shard.inference_count.load(std::memory_order_relaxed);
+    sum.execution_count += shard.execution_count.load(std::memory_order_relaxed);
+    sum.last_inference_ms =
+        std::max(sum.last_inference_ms, shard.last_inference_ms.load(std::memory_order_relaxed));
+    pending += shard.pending.load(std::memory_order_relaxed);
+    for (size_t reason = 0; reason < kFailureReasons; ++reason) {
+      sum.failures[reason] += shard.failures[reason].load(std::memory_order_relaxed);
+    }
+    base::MutexLock lock(shard.mutex);
+    for (const auto& [size, batch] : shard.batches) {
+      BatchStatistics& total = sum.batches[size];
+      total.compute_input += batch.compute_input;
+      total.compute_infer += batch.compute_infer;
+      total.compute_output += batch.compute_output;
+    }
+  }
+  sum.pending_count = pending > 0 ? static_cast<uint64_t>(pending) : 0;
+  return sum;
+}
+
+}  // namespace nereid::core

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where bytes live.
+#pragma once
+
+#include <cstdint>
+
+namespace nereid::memory {
+
+// The values are those of TRITONSERVER_MemoryType.
+enum class MemoryType : uint8_t { kCpu = 0, kCpuPinned = 1, kGpu = 2 };
+
+// A kind of memory and the device it belongs to (0 for CPU memory).
+struct Placement {
+  MemoryType type = MemoryType::kCpu;
+  int64_t id = 0;
+
+  bool operator==(const Placement&) const = default;
+};
+
+}  // namespace nereid::memory

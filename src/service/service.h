@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server as its faces see it: HTTP, gRPC and the C API call nothing else. Implemented by `engine`;
+// tests of a frontend implement it in a few lines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "config/model_config.h"
+#include "core/model.h"
+#include "core/request.h"
+
+namespace nereid::service {
+
+struct ServerMetadata {
+  std::string name;
+  std::string version;
+  std::vector<std::string> extensions;
+};
+
+struct TensorMetadata {
+  std::string name;
+  tensor::DataType type;
+  tensor::Shape shape;  // with a leading -1 when the model batches
+};
+
+struct ModelMetadata {
+  std::string name;
+  std::vector<std::string> versions;
+  std::string platform;
+  std::vector<TensorMetadata> inputs;
+  std::vector<TensorMetadata> outputs;
+};
+
+// One line of the repository index. A model that was never loaded has only a name.
+struct IndexEntry {
+  std::string name;
+  std::string version;
+  std::string state;   // UNKNOWN, READY, UNAVAILABLE, LOADING, UNLOADING
+  std::string reason;  // why it is not ready
+};
+
+// Versions are text as protocols carry them: "" is "the latest that is ready".
+// Thread-safe. Nothing here blocks on a model but LoadModel and UnloadModel.
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  virtual bool IsLive() const = 0;
+  virtual bool IsReady() const = 0;
+  virtual const ServerMetadata& metadata() const = 0;
+
+  // Pins a version that is ready; the errors are those every protocol prints for an unknown or
+  // unavailable model.
+  virtual base::Result<core::ModelHandle> FindModel(std::string_view name,
+                                                    std::string_view version) = 0;
+  // Whether the version can serve; an error when there is no such model or version.
+  virtual base::Result<bool> IsModelReady(std::string_view name, std::string_view version) = 0;
+  virtual base::Result<ModelMetadata> DescribeModel(std::string_view name,
+                                                    std::string_view version) = 0;
+  virtual base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
+      std::string_view name, std::string_view version) = 0;
+  virtual std::vector<IndexEntry> RepositoryIndex(bool only_ready) = 0;
+
+  // Takes a request whose model is pinned (FindModel) and answers it through its sink, perhaps before
+  // this returns. Checks it against the model first.
+  virtual void Infer(core::RequestPtr request) = 0;
+  // The client of `request` is gone: it leaves the queue if it still waits there. Call it only while
+  // something else keeps the request (a RequestRef).
+  virtual void Cancel(core::Request& request) = 0;
+
+  // The metrics page in Prometheus text format.
+  virtual std::string MetricsText() = 0;
+};
+
+}  // namespace nereid::service
