@@ -341,7 +341,5 @@ std::string_view KindName(InstanceGroup::Kind kind);
 std::string_view KindName(SequenceBatching::ControlKind kind);
 std::string_view KindName(BatchInput::Kind kind);
 std::string_view KindName(BatchOutput::Kind kind);
-// "TYPE_FP32", "TYPE_STRING", ...; "TYPE_INVALID" for anything unknown.
-std::string_view ConfigDataTypeName(tensor::DataType type);
 
 }  // namespace nereid::config
