@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What HTTP/1.1 and HTTP/2 connections share: one socket on one reactor, reads into the caller's
+// buffer, gathered writes from any thread, lifetime, timeouts and graceful stop. For this module's
+// own files: event loop types appear here.
+//
+// A protocol derives from Connection, starts with ArmRead and is told what happens by the virtual
+// functions. It is created on its reactor with `new`, handed to nobody, and deletes itself there when
+// it is closed, no read or write wait is pending and every Hold has been released.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "net/asio_pch.h"
+#include "net/reactor.h"
+
+namespace nereid::net {
+
+class Connection;
+
+// The connections of one server: counts them, drains them, sweeps their timeouts. Thread-safe.
+class ConnectionGroup {
+ public:
+  explicit ConnectionGroup(ReactorPool& pool);
+  ~ConnectionGroup();  // no connection is left
+
+  size_t count() const { return count_.load(std::memory_order_relaxed); }
+  bool draining() const { return draining_.load(std::memory_order_relaxed); }
+  // Asks every connection, also those to come, to end after what it is doing (Connection::OnDrain).
+  void Drain();
+  // Closes every connection. What holds one (an unanswered request) keeps it in count().
+  void CloseAll();
+  // False when connections were left at the deadline. Not from a reactor.
+  bool WaitUntilEmpty(base::TimePoint deadline);
+  // CloseAll, waits until all are gone, and stops the sweeps. Once, before destruction; not from a
+  // reactor.
+  void Shutdown();
+
+ private:
+  friend class Connection;
+  // Touched on its own reactor only.
+  struct Shard {
+    Connection* first = nullptr;
+    std::unique_ptr<Timer> sweep;
+    uint64_t now_ms = 0;  // as of the last sweep
+  };
+  void Add(Connection& connection);
+  void Remove(Connection& connection);
+  void Gone();
+  void ScheduleSweep(Reactor& reactor);
+  void ForEachReactor(const std::function<void(Reactor&, Shard&)>& fn);
+
+  ReactorPool& pool_;
+  std::vector<Shard> shards_;
+  std::atomic<size_t> count_{0};
+  std::atomic<bool> draining_{false};
+  base::Mutex mutex_;
+  base::CondVar empty_;
+};
+
+// Confined to its reactor, but for the calls marked otherwise.
+class Connection {
+ public:
+  Reactor& reactor() const { return reactor_; }
+  ConnectionGroup& group() const { return group_; }
+
+  // Keeps the object (not the socket's life) until Release. Any thread.
+  void Hold() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Release();
+
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+ protected:
+  // Registers with the group; the socket is non-blocking.
+  Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket);
+  virtual ~Connection();
+
+  // Reads once into `into`, which stays valid until OnRead; never calls it from inside.
+  void ArmRead(std::byte* into, size_t size);
+  // Waits for bytes without holding a buffer; OnReadable follows.
+  void ArmReadable();
+  // The armed read or wait ends soon with OnReadCancelled instead.
+  void CancelRead();
+  bool read_armed() const { return read_armed_; }
+
+  // Sends what the socket takes without waiting: the bytes taken (0 when it is full), or -1 when the
+  // connection is broken. Any thread; the caller sees to it that there is one sender at a time, and
+  // holds the connection when the thread is not its reactor's.
+  ssize_t Send(const iovec* parts, size_t count);
+  // OnWritable follows once the socket takes bytes again.
+  void ArmWritable();
+  bool write_armed() const { return write_armed_; }
+
+  // No more reads or writes; pending ones end without a call. The object lives on while it is held.
+  // Idempotent.
+  void Close();
+  bool closed() const { return closed_; }
+  // Ends the sending side, so that the client sees the end of the last reply. Any thread.
+  void FinishSending();
+
+  // Milliseconds of a coarse clock that is free to read (moves about once a second).
+  uint64_t CoarseNowMs() const;
+
+  // n > 0 bytes arrived.
+  virtual void OnRead(size_t n) = 0;
+  // The client closed its side (eof) or the connection broke. The protocol calls Close when it is
+  // done with it.
+  virtual void OnReadEnd(bool eof) = 0;
+  virtual void OnReadable() {}
+  virtual void OnReadCancelled() {}
+  virtual void OnWritable() {}
+  // End when idle.
+  virtual void OnDrain() = 0;
+  // About once a second: close when a timeout has passed.
+  virtual void OnSweep(uint64_t now_ms) = 0;
+  // Close was called; the last chance on the reactor before references decide.
+  virtual void OnClosed() {}
+
+ private:
+  friend class ConnectionGroup;
+  struct DestroyTask final : Task {
+    explicit DestroyTask(Connection& connection) : connection(connection) {}
+    void Run() override { delete &connection; }
+    Connection& connection;
+  };
+  void OperationEnded();
+
+  Reactor& reactor_;
+  ConnectionGroup& group_;
+  boost::asio::generic::stream_protocol::socket socket_;
+  const int fd_;
+  bool closed_ = false;
+  bool read_armed_ = false;
+  bool write_armed_ = false;
+  std::atomic<uint32_t> references_{1};  // the open connection itself counts as one
+  Connection* next_ = nullptr;           // in its shard
+  Connection* previous_ = nullptr;
+  DestroyTask destroy_{*this};
+};
+
+}  // namespace nereid::net

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accepts TCP connections on the pool's first reactor and hands each socket to the reactor that has
+// the fewest. What a connection speaks is the business of the AcceptHandler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "base/unique_function.h"
+#include "net/reactor.h"
+
+namespace nereid::net {
+
+struct ListenerOptions {
+  std::string address = "0.0.0.0";  // numeric IPv4 or IPv6
+  uint16_t port = 0;                // 0: any free port, see Listener::port
+  // Several processes may listen on the port (Triton's --reuse-http-port and --reuse-grpc-port).
+  bool reuse_port = false;
+};
+
+// Thread-safe.
+class Listener {
+ public:
+  // Called on the reactor that is to own the connection. The socket is non-blocking and has
+  // TCP_NODELAY.
+  using AcceptHandler = base::UniqueFunction<void(Reactor&, base::UniqueFd)>;
+
+  // Unavailable when the port is taken or the address is not ours, in Triton's words
+  // ("Socket '0.0.0.0:8000' already in use "). `pool` outlives the listener. `on_accept` may run on
+  // several reactors at once.
+  static base::Result<std::unique_ptr<Listener>> Start(const ListenerOptions& options,
+                                                       ReactorPool& pool, AcceptHandler on_accept);
+  // Like Stop. Must not run on a reactor.
+  ~Listener();
+
+  // The port that is really listened on.
+  uint16_t port() const;
+  // Closes the listening socket; returns when no further on_accept will start. Not from a reactor.
+  void Stop();
+
+ private:
+  struct State;
+  explicit Listener(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;  // with the accept operation and the hand-overs in flight
+};
+
+}  // namespace nereid::net
