@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "backend_kit/bytes.h"
+#include "backend_kit/config.h"
+#include "backend_kit/shape.h"
+#include "backend_kit/tensors.h"
+
+namespace nereid::backend {
+namespace {
+
+std::string Bytes(std::initializer_list<std::string_view> strings) {
+  std::string data;
+  for (const std::string_view text : strings) {
+    std::string element(4 + text.size(), '\0');
+    StoreString(element.data(), text);
+    data += element;
+  }
+  return data;
+}
+
+std::vector<std::string> Visit(const std::string& data, int64_t expected, Error* error) {
+  std::vector<std::string> seen;
+  *error = ForEachString(data, expected, "IN",
+                         [&](std::string_view text) { seen.emplace_back(text); });
+  return seen;
+}
+
+TEST(Bytes, RoundTripsWhateverTheElementsHold) {
+  const std::string with_zero("a\0b", 3);
+  Error error;
+  EXPECT_EQ(Visit(Bytes({"", with_zero, "xyz"}), 3, &error),
+            (std::vector<std::string>{"", with_zero, "xyz"}));
+  EXPECT_TRUE(error.ok());
+}
+
+TEST(Bytes, RefusesAnElementCutShort) {
+  std::string data = Bytes({"abc"});
+  data.pop_back();
+  Error error;
+  Visit(data, 1, &error);
+  EXPECT_STREQ(error.message(),
+               "incomplete string data for inference input 'IN', expecting string of length 3 but "
+               "only 2 bytes available");
+}
+
+TEST(Bytes, RefusesMoreElementsThanExpected) {
+  Error error;
+  EXPECT_EQ(Visit(Bytes({"a", "b"}), 1, &error).size(), 1u);
+  EXPECT_STREQ(error.message(),
+               "unexpected number of string elements 2 for inference input 'IN', expecting 1");
+}
+
+TEST(Bytes, RefusesFewerElementsThanExpectedAndATrailingFragment) {
+  Error error;
+  Visit(Bytes({"a"}) + "\1\0", 2, &error);
+  EXPECT_STREQ(error.message(), "expected 2 strings for inference input 'IN', got 1");
+}
+
+TEST(Bytes, RefusesALengthNearTheEndOfTheNumbers) {
+  Error error;
+  Visit("\xff\xff\xff\xff", 1, &error);
+  EXPECT_FALSE(error.ok());
+}
+
+TEST(Shape, CountsAScalarAsOneAndAnEmptyTensorAsNone) {
+  EXPECT_EQ(ElementCount({}).value(), 1);
+  const int64_t empty[] = {3, 0, 5};
+  EXPECT_EQ(ElementCount(empty).value(), 0);
+}
+
+TEST(Shape, RefusesOverflowAndNegativeDimensions) {
+  const int64_t huge[] = {std::numeric_limits<int64_t>::max(), 2};
+  EXPECT_FALSE(ElementCount(huge).ok());
+  const int64_t negative[] = {-1};
+  EXPECT_FALSE(ElementCount(negative).ok());
+  const int64_t wide[] = {std::numeric_limits<int64_t>::max()};
+  EXPECT_TRUE(ElementCount(wide).ok());
+  const int64_t pages[] = {int64_t{1} << 61};
+  EXPECT_FALSE(TensorByteSize(TRITONSERVER_TYPE_FP64, pages).ok());
+}
+
+TEST(Shape, PrintsAsTritonDoes) {
+  const int64_t shape[] = {1, -1, 3};
+  EXPECT_EQ(ShapeToString(shape), "[1,-1,3]");
+  EXPECT_EQ(ShapeToString({}), "[]");
+}
+
+TEST(Config, ReadsParametersAndDefaults) {
+  auto config = ModelConfig::Parse(
+      R"({"max_batch_size":"8","input":[{"name":"A","dims":["1",2],"reshape":{"shape":[]}}],
+          "parameters":{"n":{"string_value":"7"},"b":{"string_value":"On"},"x":{"string_value":"seven"}}})");
+  ASSERT_TRUE(config.ok());
+  const ModelConfig& c = config.value();
+  EXPECT_EQ(c.max_batch_size(), 8);
+  EXPECT_EQ(c.IntParameter("n", 0).value(), 7);
+  EXPECT_EQ(c.IntParameter("absent", 3).value(), 3);
+  EXPECT_TRUE(c.BoolParameter("b", false).value());
+  EXPECT_STREQ(c.IntParameter("x", 0).TakeError().message(),
+               "failed to convert 'seven' to integral number");
+  const auto& input = ArrayOf(c.json(), "input")[0];
+  EXPECT_EQ(DimsMember(input, "dims"), (std::vector<int64_t>{1, 2}));
+  EXPECT_TRUE(ModelDims(input).empty());
+  EXPECT_EQ(ArrayOf(c.json(), "output").Size(), 0u);
+}
+
+TEST(Config, RefusesWhatIsNotAnObject) {
+  EXPECT_FALSE(ModelConfig::Parse("[1]").ok());
+  EXPECT_FALSE(ModelConfig::Parse("{").ok());
+}
+
+TEST(ScratchBuffer, KeepsItsMemoryUntilItMustGrow) {
+  ScratchBuffer scratch;
+  char* first = scratch.Ensure(0);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(scratch.Ensure(10), first);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(scratch.Ensure(4096)) % ScratchBuffer::kAlignment, 0u);
+}
+
+}  // namespace
+}  // namespace nereid::backend

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Input tensors of a request as views, gathered into contiguous memory when they are not there
+// already, and output buffers of a response. For backends that compute in CPU memory; host policies
+// are ignored, since all buffers of a request are in the same memory for them.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backend_kit/error.h"
+#include "backend_kit/shape.h"
+
+namespace nereid::backend {
+
+// An input tensor of one request. Everything it points to lives until the request is released.
+struct InputView {
+  TRITONBACKEND_Input* input = nullptr;
+  const char* name = nullptr;
+  TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
+  std::span<const int64_t> shape;
+  uint64_t byte_size = 0;
+  uint32_t buffer_count = 0;
+};
+
+inline Result<InputView> ReadInput(TRITONBACKEND_Input* input) {
+  InputView view{.input = input};
+  const int64_t* shape = nullptr;
+  uint32_t dims = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_InputProperties(input, &view.name, &view.datatype, &shape, &dims,
+                                               &view.byte_size, &view.buffer_count));
+  view.shape = {shape, dims};
+  return view;
+}
+
+// The input at a position of the request.
+inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t index) {
+  TRITONBACKEND_Input* input = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_RequestInputByIndex(request, index, &input));
+  return ReadInput(input);
+}
+
+// The input called `name`, which is `index` in a request of the usual order.
+inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t index,
+                                   const char* name) {
+  auto at_index = ReadInput(request, index);
+  if (at_index.ok() && std::strcmp(at_index.value().name, name) == 0) {
+    return at_index;
+  }
+  TRITONBACKEND_Input* input = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_RequestInput(request, name, &input));
+  return ReadInput(input);
+}
+
+// One buffer of an input; fails for memory that the CPU cannot read.
+inline Result<std::span<const char>> InputBuffer(const InputView& view, uint32_t index) {
+  const void* base = nullptr;
+  uint64_t size = 0;
+  TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+  int64_t memory_type_id = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_InputBuffer(view.input, index, &base, &size, &memory_type,
+                                           &memory_type_id));
+  if (memory_type == TRITONSERVER_MEMORY_GPU) {
+    return Error::Unsupported(StrCat("input '", view.name, "' is in GPU memory, which this "
+                                     "instance cannot read"));
+  }
+  return std::span<const char>(static_cast<const char*>(base), size);
+}
+
+// Copies the whole of an input to `to`, which must be exactly view.byte_size long. Fails when the
+// buffers hold more or less than the input says.
+inline Error CopyInput(const InputView& view, std::span<char> to) {
+  size_t copied = 0;
+  for (uint32_t b = 0; b < view.buffer_count; ++b) {
+    NEREID_KIT_ASSIGN(const std::span<const char> from, InputBuffer(view, b));
+    if (from.size() > to.size() - copied) {
+      return Error::InvalidArgument(StrCat("buffer size for input '", view.name,
+                                           "' exceeds batch byte size ", to.size()));
+    }
+    if (!from.empty()) {
+      std::memcpy(to.data() + copied, from.data(), from.size());
+    }
+    copied += from.size();
+  }
+  if (copied != to.size()) {
+    return Error::InvalidArgument(StrCat("unexpected total byte size ", copied, " for input '",
+                                         view.name, "', expecting ", to.size()));
+  }
+  return {};
+}
+
+// Growing memory for gathering, aligned for vector instructions. Contents are lost on growth;
+// nothing is zeroed.
+class ScratchBuffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  // At least `size` bytes (and never null), valid until the next call. Throws std::bad_alloc.
+  char* Ensure(size_t size) {
+    if (size > capacity_ || memory_ == nullptr) {
+      const size_t rounded = (size + kAlignment) / kAlignment * kAlignment;
+      memory_.reset();
+      capacity_ = 0;
+      memory_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, rounded)));
+      if (memory_ == nullptr) {
+        throw std::bad_alloc();
+      }
+      capacity_ = rounded;
+    }
+    return memory_.get();
+  }
+  // Gives memory beyond `keep` bytes back, for after an exceptionally large batch.
+  void Trim(size_t keep) {
+    if (capacity_ > keep) {
+      memory_.reset();
+      capacity_ = 0;
+    }
+  }
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<char, Free> memory_;
+  size_t capacity_ = 0;
+};
+
+// The input's bytes as one piece where they lie, if they are one piece aligned for elements of
+// `element_size` bytes; otherwise copied into `scratch`.
+inline Result<std::span<const char>> ContiguousInput(const InputView& view, uint32_t element_size,
+                                                     ScratchBuffer& scratch) {
+  if (view.buffer_count == 1) {
+    NEREID_KIT_ASSIGN(const std::span<const char> bytes, InputBuffer(view, 0));
+    const bool aligned =
+        element_size == 0 || reinterpret_cast<uintptr_t>(bytes.data()) % element_size == 0;
+    if (bytes.size() == view.byte_size && aligned && bytes.data() != nullptr) {
+      return bytes;
+    }
+  }
+  const std::span<char> copy(scratch.Ensure(view.byte_size), view.byte_size);
+  NEREID_KIT_TRY(CopyInput(view, copy));
+  return std::span<const char>(copy);
+}
+
+// Adds an output to a response and returns its buffer of `byte_size` bytes in CPU memory.
+inline Result<char*> AddOutput(TRITONBACKEND_Response* response, const char* name,
+                               TRITONSERVER_DataType datatype, std::span<const int64_t> shape,
+                               uint64_t byte_size) {
+  TRITONBACKEND_Output* output = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_ResponseOutput(response, &output, name, datatype, shape.data(),
+                                              static_cast<uint32_t>(shape.size())));
+  void* buffer = nullptr;
+  TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+  int64_t memory_type_id = 0;
+  NEREID_KIT_TRY(
+      TRITONBACKEND_OutputBuffer(output, &buffer, byte_size, &memory_type, &memory_type_id));
+  if (memory_type == TRITONSERVER_MEMORY_GPU) {
+    return Error::Unsupported(StrCat("failed to create CPU output buffer for '", name, "'"));
+  }
+  return static_cast<char*>(buffer);
+}
+
+// "[request id: ID] ", or "[request id: <id_unknown>] " where the client gave none: how texts of errors
+// about one request begin.
+inline std::string RequestIdPrefix(TRITONBACKEND_Request* request) {
+  const char* id = nullptr;
+  Error error(TRITONBACKEND_RequestId(request, &id));
+  const bool known = error.ok() && id != nullptr && *id != '\0';
+  return StrCat("[request id: ", known ? id : "<id_unknown>", "] ");
+}
+
+}  // namespace nereid::backend
