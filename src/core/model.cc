@@ -54,6 +54,12 @@ void Model::Close(std::function<void()> drained) {
   Unpin();
 }
 
+ModelHandle ModelHandle::Duplicate() const {
+  if (model_ == nullptr) return {};
+  model_->PinAgain();
+  return ModelHandle(*model_);
+}
+
 void ModelHandle::Reset() {
   if (Model* model = std::exchange(model_, nullptr); model != nullptr) model->Unpin();
 }

@@ -70,6 +70,8 @@ class Model {
 
   // Pins the version for use: false once it is closing.
   bool TryPin();
+  // Adds a pin to one that the caller holds.
+  void PinAgain() { pins_.fetch_add(1, std::memory_order_relaxed); }
   void Unpin();
   // Refuses further pins; `drained` runs once, as soon as there is none (perhaps now, perhaps later on
   // the thread that drops the last one).

@@ -27,6 +27,8 @@ class ModelHandle {
   Model& operator*() const { return *model_; }
   Model* operator->() const { return model_; }
   void Reset();
+  // A second pin on the same version, which may be closing meanwhile. Empty for an empty handle.
+  ModelHandle Duplicate() const;
 
  private:
   Model* model_ = nullptr;

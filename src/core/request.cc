@@ -66,14 +66,20 @@ void Request::Recycle() {
   batch_size = 0;
   times = {};
   next = nullptr;
+  previous = nullptr;
+  is_queued = false;
   sink_ = nullptr;
+  clears_outputs = false;
+  has_c_strings = false;
   is_cancelled_.store(false, std::memory_order_relaxed);
+  is_answered_.store(false, std::memory_order_relaxed);
   buffers_.clear();
   arena_.Reset();
 }
 
 RequestInput& Request::AddInput(std::string_view name, tensor::DataType type) {
   RequestInput& input = inputs.emplace_back();
+  input.owner = this;
   input.name = name;
   input.type = type;
   return input;

@@ -49,6 +49,7 @@ struct RequestInput {
   // Exactly the batch of elements has not been checked for BYTES until this is set by the engine.
   DataChunk first;
   std::vector<DataChunk> more;  // in order after `first`
+  Request* owner = nullptr;     // set by AddInput
 
   // Adds a chunk at the end.
   void Append(DataChunk chunk);
@@ -125,7 +126,10 @@ class Request {
   // -- Set by the engine and the scheduler. --
   uint32_t batch_size = 0;  // 0 for a model without batching, which counts as 1
   RequestTimes times;
-  Request* next = nullptr;  // while in a scheduler's queue or list
+  // While in a scheduler's queue; guarded by that scheduler.
+  Request* next = nullptr;
+  Request* previous = nullptr;
+  bool is_queued = false;
 
   RequestInput& AddInput(std::string_view name, tensor::DataType type);
   // Null when there is no such input.
@@ -143,6 +147,17 @@ class Request {
   void Cancel() { is_cancelled_.store(true, std::memory_order_release); }
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
 
+  // -- Set by the backend host. --
+  // Output buffers are cleared before the backend sees them: it may leave bytes of them unwritten.
+  bool clears_outputs = false;
+  // Id, correlation id, names and texts of parameters are followed by a zero byte.
+  bool has_c_strings = false;
+
+  // Notes that the final response is on its way. False when that was so already: a second one must
+  // not reach the sink.
+  bool MarkAnswered() { return !is_answered_.exchange(true, std::memory_order_relaxed); }
+  bool is_answered() const { return is_answered_.load(std::memory_order_relaxed); }
+
   // For ObjectPool.
   void Recycle();
 
@@ -155,6 +170,7 @@ class Request {
   ResponseSink* sink_ = nullptr;
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
+  std::atomic<bool> is_answered_{false};
   std::vector<base::BufferRef> buffers_;
   memory::Arena arena_;
 };

@@ -61,6 +61,7 @@ ResponseOutput* Response::AddOutput(std::string_view name, tensor::DataType type
     output.name = arena_.Copy(name);
     output.model_index = UINT32_MAX;
   }
+  output.owner = this;
   output.type = type;
   output.shape.Assign(shape);
   output.data = nullptr;

@@ -12,6 +12,8 @@
 
 namespace nereid::core {
 
+class Response;
+
 struct ResponseOutput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
@@ -24,6 +26,7 @@ struct ResponseOutput {
   base::BufferRef buffer;     // owns `data` unless it lies in the arena or was placed by the sink
   bool is_placed = false;     // by the sink
   void* placement_owner = nullptr;
+  Response* owner = nullptr;
 };
 
 // Thread-compatible. Outputs keep their address until the response goes.
@@ -47,6 +50,8 @@ class Response {
   void AddParameter(const Parameter& parameter);
 
   Request& request() const { return *request_; }
+  // For small things that live as long as the response.
+  memory::Arena& arena() { return arena_; }
   size_t output_count() const { return output_count_; }
   ResponseOutput& output(size_t i) { return *outputs_[i]; }
   const ResponseOutput& output(size_t i) const { return *outputs_[i]; }
