@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows that check_includes.py and check_sizes.py find what they are there to find."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parent
+HEADER = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+def run(check, files, *flags):
+    """The exit status and output of a check on a tree with these files."""
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            path = pathlib.Path(root) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = subprocess.run([sys.executable, TOOLS / check, *flags, root], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Includes(unittest.TestCase):
+    def finds(self, name, text, words):
+        status, output = run("check_includes.py", {name: text})
+        self.assertEqual(status, 1, output)
+        self.assertIn(words, output)
+
+    def passes(self, name, text):
+        self.assertEqual(run("check_includes.py", {name: text}), (0, ""))
+
+    def test_an_edge_of_the_table_and_what_it_brings_along(self):
+        self.passes("src/schedule/a.cc", HEADER + '#include "core/request.h"\n#include "tensor/shape.h"\n')
+
+    def test_an_include_against_the_table(self):
+        self.finds("src/frontends/http/a.cc", HEADER + '#include "engine/engine.h"\n', "http may not include engine")
+
+    def test_a_module_that_is_private_to_its_user(self):
+        self.finds("src/core/a.cc", HEADER + '#include "proto/model_config.h"\n', "core may not include proto")
+
+    def test_a_relative_include(self):
+        self.finds("src/core/a.cc", HEADER + '#include "../schedule/queue.h"\n', "not by a relative path")
+
+    def test_types_outside_their_place(self):
+        self.finds("src/core/a.cc", HEADER + "#include <boost/asio/io_context.hpp>\n", "the event loop")
+        self.finds("src/engine/a.cc", HEADER + '#include "triton/core/tritonserver.h"\n', "the C ABI")
+        self.finds("src/service/a.cc", HEADER + '#include "proto/model_config.pb.h"\n', "protobuf")
+        self.passes("src/net/a.cc", HEADER + "#include <boost/asio/io_context.hpp>\n")
+
+    def test_bans(self):
+        self.finds("src/net/a.cc", HEADER + "  std::this_thread::sleep_for(1ms);\n", "no sleeps")
+        self.finds("src/net/a.cc", HEADER + "#ifdef NEREID_CUDA\n#endif\n", "conditional compilation")
+        self.passes("src/net/a.cc", HEADER + "// sleep_for is not used here.\n")
+
+    def test_first_line_and_guard(self):
+        self.finds("src/net/a.cc", "// Something else\n", "first line")
+        self.finds("src/net/a.h", HEADER + "\n", "#pragma once")
+
+    def test_a_declared_edge_against_the_table(self):
+        self.finds("src/core/CMakeLists.txt", "nereid_module(NAME core DEPS\n  memory service)\n", "core may not depend on service")
+
+    def test_a_folder_nobody_declared(self):
+        self.finds("src/util/a.cc", HEADER, "table of modules")
+
+
+class Sizes(unittest.TestCase):
+    def test_a_long_file_fails(self):
+        self.assertEqual(run("check_sizes.py", {"src/a/a.cc": "\n" * 1001})[0], 1)
+
+    def test_a_long_function_is_reported(self):
+        text = "namespace a {\nstruct B {\n  int Get() const { return 1'000; }\n};\nint F(int x) {\n" + "  x++;\n" * 101 + "}\n}\n"
+        status, output = run("check_sizes.py", {"src/a/a.cc": text})
+        self.assertEqual(status, 0)
+        self.assertIn("src/a/a.cc:5: 103 lines", output)
+        self.assertEqual(run("check_sizes.py", {"src/a/a.cc": text}, "--strict")[0], 1)
+
+    def test_braces_in_strings_do_not_count(self):
+        text = 'const char* a() { return "{"; }\nint b() {\n' + "\n" * 50 + "}\nint c() {\n" + "\n" * 70 + "}\n"
+        self.assertEqual(run("check_sizes.py", {"src/a/a.cc": text}, "--strict"), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
