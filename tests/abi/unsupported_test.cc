@@ -57,7 +57,8 @@ std::vector<Export> WeakExports() {
     std::string kind, name, rest;
     words >> kind >> name >> std::ws;
     std::getline(words, rest);
-    const bool ours = name.rfind("TRITONSERVER_Error", 0) == 0 || name == "TRITONSERVER_ServerIsLive";
+    const bool ours =
+        name.rfind("TRITONSERVER_Error", 0) == 0 || name == "TRITONSERVER_ServerIsLive";
     if (kind == "export" && !ours) {
       exports.push_back({name, rest.substr(0, rest.find(" ("))});
     }
@@ -76,7 +77,8 @@ TEST(Unsupported, EveryFunctionIsDefined) {
 TEST(Unsupported, EachFunctionThatCanFailSaysItsName) {
   for (const Export& function : WeakExports()) {
     // This one returns the error of a response, so null means that there is none.
-    if (function.result != "TRITONSERVER_Error*" || function.name == "TRITONSERVER_InferenceResponseError") {
+    if (function.result != "TRITONSERVER_Error*" ||
+        function.name == "TRITONSERVER_InferenceResponseError") {
       continue;
     }
     void* const symbol = dlsym(RTLD_DEFAULT, function.name.c_str());

@@ -66,8 +66,8 @@ struct TRITONBACKEND_Batcher;
 // Gives the version of this API that the server speaks. A backend can run when `*major` equals the
 // TRITONBACKEND_API_VERSION_MAJOR it was compiled with and `*minor` is not below its
 // TRITONBACKEND_API_VERSION_MINOR; otherwise its TRITONBACKEND_Initialize should fail. Never fails.
-TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ApiVersion(
-    uint32_t* major, uint32_t* minor);
+TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ApiVersion(uint32_t* major,
+                                                                           uint32_t* minor);
 
 // How files reach the backend. FILESYSTEM: as a folder that can be opened.
 typedef enum TRITONBACKEND_artifacttype_enum {
@@ -286,9 +286,8 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ResponseSetDoubl
 // Adds an output without a buffer; get it with TRITONBACKEND_OutputBuffer. `shape` has `dims_count`
 // entries, the batch dimension first where the model batches. The output belongs to the response.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(
-    struct TRITONBACKEND_Response* response, struct TRITONBACKEND_Output** output,
-    const char* name, const TRITONSERVER_DataType datatype, const int64_t* shape,
-    const uint32_t dims_count);
+    struct TRITONBACKEND_Response* response, struct TRITONBACKEND_Output** output, const char* name,
+    const TRITONSERVER_DataType datatype, const int64_t* shape, const uint32_t dims_count);
 
 // Sends a response, which belongs to the server from this call on, also when it fails. `send_flags`
 // are TRITONSERVER_ResponseCompleteFlag values; each request needs exactly one response, or sending
@@ -469,8 +468,9 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSec
 // Gives kind and number of secondary device `index`, counted from 0. INVALID_ARG when the index is
 // out of range.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error*
-TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(
-    struct TRITONBACKEND_ModelInstance* instance, uint32_t index, const char** kind, int64_t* id);
+TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(struct TRITONBACKEND_ModelInstance* instance,
+                                                     uint32_t index, const char** kind,
+                                                     int64_t* id);
 
 // Gives the model of the instance.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceModel(

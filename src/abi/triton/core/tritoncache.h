@@ -51,8 +51,8 @@ struct TRITONCACHE_Allocator;
 // Gives the version of this API that the server speaks. A cache can run when `*major` equals the
 // TRITONCACHE_API_VERSION_MAJOR it was compiled with and `*minor` is not below its
 // TRITONCACHE_API_VERSION_MINOR. Never fails.
-TRITONCACHE_DECLSPEC struct TRITONSERVER_Error* TRITONCACHE_ApiVersion(
-    uint32_t* major, uint32_t* minor);
+TRITONCACHE_DECLSPEC struct TRITONSERVER_Error* TRITONCACHE_ApiVersion(uint32_t* major,
+                                                                       uint32_t* minor);
 
 // Gives the number of buffers of the entry.
 TRITONCACHE_DECLSPEC struct TRITONSERVER_Error* TRITONCACHE_CacheEntryBufferCount(

@@ -50,8 +50,8 @@ struct TRITONREPOAGENT_AgentModel;
 // Gives the version of this API that the server speaks. An agent can run when `*major` equals the
 // TRITONREPOAGENT_API_VERSION_MAJOR it was compiled with and `*minor` is not below its
 // TRITONREPOAGENT_API_VERSION_MINOR. Never fails.
-TRITONREPOAGENT_DECLSPEC struct TRITONSERVER_Error* TRITONREPOAGENT_ApiVersion(
-    uint32_t* major, uint32_t* minor);
+TRITONREPOAGENT_DECLSPEC struct TRITONSERVER_Error* TRITONREPOAGENT_ApiVersion(uint32_t* major,
+                                                                               uint32_t* minor);
 
 // How a model's files are found: in a folder of this machine, or at an address of a remote file
 // system (such as "s3://...").
@@ -97,8 +97,7 @@ TRITONREPOAGENT_DECLSPEC struct TRITONSERVER_Error* TRITONREPOAGENT_ModelReposit
 
 // Gives the number of parameters that the model's configuration has for this agent.
 TRITONREPOAGENT_DECLSPEC struct TRITONSERVER_Error* TRITONREPOAGENT_ModelParameterCount(
-    struct TRITONREPOAGENT_Agent* agent, struct TRITONREPOAGENT_AgentModel* model,
-    uint32_t* count);
+    struct TRITONREPOAGENT_Agent* agent, struct TRITONREPOAGENT_AgentModel* model, uint32_t* count);
 
 // Gives name and value of parameter `index`, counted from 0. INVALID_ARG when the index is out of
 // range.

@@ -64,8 +64,8 @@ struct TRITONSERVER_MetricArgs;
 // Gives the API version of the library that is loaded. A program can run when `*major` equals the
 // TRITONSERVER_API_VERSION_MAJOR it was compiled with and `*minor` is not below its
 // TRITONSERVER_API_VERSION_MINOR. Never fails.
-TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ApiVersion(
-    uint32_t* major, uint32_t* minor);
+TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ApiVersion(uint32_t* major,
+                                                                         uint32_t* minor);
 
 // Element types of tensors. BYTES elements have a variable size; each is stored as a 4-byte
 // little-endian length followed by that many bytes.
@@ -190,15 +190,15 @@ typedef enum TRITONSERVER_errorcode_enum {
 } TRITONSERVER_Error_Code;
 
 // Makes an error with a copy of `msg`. The caller owns it, and passes ownership by returning it.
-TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ErrorNew(
-    TRITONSERVER_Error_Code code, const char* msg);
+TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code,
+                                                                       const char* msg);
 
 // Frees an error. Its strings are gone with it.
 TRITONSERVER_DECLSPEC void TRITONSERVER_ErrorDelete(struct TRITONSERVER_Error* error);
 
 // Code of the error.
-TRITONSERVER_DECLSPEC TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(
-    struct TRITONSERVER_Error* error);
+TRITONSERVER_DECLSPEC TRITONSERVER_Error_Code
+TRITONSERVER_ErrorCode(struct TRITONSERVER_Error* error);
 
 // Name of the error's code, such as "Invalid argument". Belongs to `error`.
 TRITONSERVER_DECLSPEC const char* TRITONSERVER_ErrorCodeString(struct TRITONSERVER_Error* error);
@@ -357,8 +357,8 @@ typedef void (*TRITONSERVER_InferenceTraceTensorActivityFn_t)(
 
 // Receives ownership of a trace, or of a child of it, once nothing more will be reported. The
 // function deletes it or keeps it for later.
-typedef void (*TRITONSERVER_InferenceTraceReleaseFn_t)(
-    struct TRITONSERVER_InferenceTrace* trace, void* userp);
+typedef void (*TRITONSERVER_InferenceTraceReleaseFn_t)(struct TRITONSERVER_InferenceTrace* trace,
+                                                       void* userp);
 
 // Makes a trace for one request. `parent_id` is the id of the trace it belongs to, 0 for none.
 // `activity_fn` is called for the trace and for its children; `release_fn` once for each of them.
@@ -802,20 +802,21 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsAddRa
 // Sets the size of the pool of page-locked host memory, in bytes. Backends share it through their
 // memory manager. Default 256 MiB.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error*
-TRITONSERVER_ServerOptionsSetPinnedMemoryPoolByteSize(
-    struct TRITONSERVER_ServerOptions* options, uint64_t size);
+TRITONSERVER_ServerOptionsSetPinnedMemoryPoolByteSize(struct TRITONSERVER_ServerOptions* options,
+                                                      uint64_t size);
 
 // Sets the size of the memory pool on GPU `gpu_device`, in bytes. Backends share it through their
 // memory manager. Default 64 MiB for each GPU.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error*
-TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(
-    struct TRITONSERVER_ServerOptions* options, int gpu_device, uint64_t size);
+TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(struct TRITONSERVER_ServerOptions* options,
+                                                    int gpu_device, uint64_t size);
 
 // Sets how much address space, in bytes, is reserved on GPU `gpu_device` for sequence states that
 // grow.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error*
-TRITONSERVER_ServerOptionsSetCudaVirtualAddressSize(
-    struct TRITONSERVER_ServerOptions* options, int gpu_device, size_t cuda_virtual_address_size);
+TRITONSERVER_ServerOptionsSetCudaVirtualAddressSize(struct TRITONSERVER_ServerOptions* options,
+                                                    int gpu_device,
+                                                    size_t cuda_virtual_address_size);
 
 // Deprecated: means TRITONSERVER_ServerOptionsSetCacheConfig of cache "local" with this size in
 // bytes. 0 for no cache.
@@ -854,8 +855,8 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetEx
 // Sets how many threads copy tensors that need copying. 0, the default, copies on the thread that
 // asks.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error*
-TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(
-    struct TRITONSERVER_ServerOptions* options, unsigned int thread_count);
+TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(struct TRITONSERVER_ServerOptions* options,
+                                                      unsigned int thread_count);
 
 // Sets how many models may load at the same time. Default 4.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelLoadThreadCount(
@@ -1123,8 +1124,8 @@ typedef enum TRITONSERVER_metrickind_enum {
 // Making a family that exists with the same kind and help gives another handle to it. INVALID_ARG
 // for a name that Prometheus does not allow or that is used otherwise.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(
-    struct TRITONSERVER_MetricFamily** family, const TRITONSERVER_MetricKind kind,
-    const char* name, const char* description);
+    struct TRITONSERVER_MetricFamily** family, const TRITONSERVER_MetricKind kind, const char* name,
+    const char* description);
 
 // Frees a family. INTERNAL while it still has metrics; nothing is freed then.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_MetricFamilyDelete(
