@@ -461,7 +461,7 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstancePro
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileName(
     struct TRITONBACKEND_ModelInstance* instance, const uint32_t index, const char** profile_name);
 
-// Gives the number of secondary devices configured for the instance.
+// Gives how many secondary devices the instance has.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceCount(
     struct TRITONBACKEND_ModelInstance* instance, uint32_t* count);
 
@@ -555,8 +555,8 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error*
 TRITONBACKEND_ModelInstanceReportResponseStatistics(
     struct TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics);
 
-// Counts one execution. `batch_size` is the sum of the batch sizes of its requests. Report only
-// executions that succeeded.
+// Counts one execution. `batch_size` adds up those of its requests. Report only executions that
+// succeeded.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
     struct TRITONBACKEND_ModelInstance* instance, const uint64_t batch_size,
     const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,

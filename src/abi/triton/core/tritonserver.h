@@ -957,7 +957,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetMe
 typedef enum tritonserver_batchflag_enum {
   // In no way that the server can use.
   TRITONSERVER_BATCH_UNKNOWN = 1,
-  // Along the first dimension of every input and output.
+  // Along dimension 0 of all inputs and outputs.
   TRITONSERVER_BATCH_FIRST_DIM = 2
 } TRITONSERVER_ModelBatchFlag;
 
