@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/batch_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "core/testing/fakes.h"
+
+namespace nereid::schedule {
+namespace {
+
+using std::chrono::microseconds;
+
+class BatchSchedulerTest : public testing::Test {
+ protected:
+  ~BatchSchedulerTest() override { scheduler_.reset(); }
+
+  void Make(BatchSchedulerOptions options, size_t instances, bool any_thread,
+            core::FakeInstance::Hook hook) {
+    model_ = core::MakeFakeModel(
+        options.policy.is_dynamic ? static_cast<int64_t>(options.policy.max_batch_size) : 0, {16});
+    std::vector<std::unique_ptr<core::Instance>> list;
+    for (size_t i = 0; i < instances; ++i) {
+      list.push_back(std::make_unique<core::FakeInstance>("instance_" + std::to_string(i),
+                                                          any_thread, hook));
+    }
+    auto made = BatchScheduler::Create(*model_, std::move(options), std::move(list));
+    ASSERT_TRUE(made.ok());
+    scheduler_ = std::move(made).value();
+  }
+  core::RequestPtr Request() { return core::MakeFakeRequest(*model_, sink_, {1, 16}); }
+  static base::TimePoint Soon() {
+    return std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  }
+
+  core::FakeSink sink_;
+  core::FakeRounds rounds_;
+  const std::thread::id rounds_thread_ = std::this_thread::get_id();
+  std::unique_ptr<core::Model> model_;
+  std::unique_ptr<BatchScheduler> scheduler_;
+};
+
+BatchSchedulerOptions Dynamic(size_t max_batch_size) {
+  return {.policy = {.is_dynamic = true, .max_batch_size = max_batch_size}};
+}
+
+TEST_F(BatchSchedulerTest, AnswersEveryRequestFromManyThreadsOnSeveralInstances) {
+  std::atomic<size_t> seen{0};
+  Make(Dynamic(8), 3, false, [&](std::span<core::RequestPtr> batch) {
+    EXPECT_LE(batch.size(), 8u);
+    seen += batch.size();
+  });
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) scheduler_->Enqueue(Request());
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_TRUE(sink_.WaitForGone(2000));
+  EXPECT_EQ(seen, 2000u);
+  EXPECT_EQ(sink_.final_count(), 2000u);
+}
+
+TEST_F(BatchSchedulerTest, FormsABatchOfWhatArrivedWhileTheInstanceWasBusy) {
+  std::promise<void> entered;
+  std::promise<void> leave;
+  std::vector<size_t> sizes;
+  Make(Dynamic(8), 1, false, [&](std::span<core::RequestPtr> batch) {
+    sizes.push_back(batch.size());
+    if (sizes.size() == 1) {
+      entered.set_value();
+      leave.get_future().wait();
+    }
+  });
+  scheduler_->Enqueue(Request());
+  entered.get_future().wait();
+  for (int i = 0; i < 5; ++i) scheduler_->Enqueue(Request());
+  leave.set_value();
+  EXPECT_TRUE(sink_.WaitForGone(6));
+  EXPECT_EQ(sizes, (std::vector<size_t>{1, 5}));
+}
+
+TEST_F(BatchSchedulerTest, RunsOnTheReactorOnlyOnceTheInstanceIsKnownToBeQuick) {
+  std::vector<std::thread::id> threads;
+  // A budget of an hour: only the number of measured runs decides.
+  Make({.inline_budget = std::chrono::hours(1)}, 1, true,
+       [&](std::span<core::RequestPtr>) { threads.push_back(std::this_thread::get_id()); });
+  for (size_t i = 0; i < 40; ++i) {
+    core::RequestPtr request = Request();
+    request->round = &rounds_;
+    scheduler_->Enqueue(std::move(request));
+    ASSERT_TRUE(sink_.WaitForGone(i + 1));
+    // The instance counts as free only a moment after its answer went out.
+    ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
+  }
+  EXPECT_NE(threads.front(), std::this_thread::get_id());
+  EXPECT_EQ(threads.back(), std::this_thread::get_id());
+}
+
+TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
+  Make({.inline_budget = std::chrono::nanoseconds(1)}, 1, true, [&](std::span<core::RequestPtr>) {
+    const uint64_t start = base::NowNs();
+    while (base::NowNs() - start < 1000) {
+    }
+    EXPECT_NE(rounds_thread_, std::this_thread::get_id());
+  });
+  for (size_t i = 0; i < 50; ++i) {
+    core::RequestPtr request = Request();
+    request->round = &rounds_;
+    scheduler_->Enqueue(std::move(request));
+    ASSERT_TRUE(sink_.WaitForGone(i + 1));
+  }
+}
+
+TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
+  std::vector<size_t> sizes;
+  auto options = Dynamic(8);
+  options.inline_budget = std::chrono::hours(1);
+  Make(options, 1, true, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
+  size_t sent = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 3; ++i, ++sent) {
+      core::RequestPtr request = Request();
+      request->round = &rounds_;
+      scheduler_->Enqueue(std::move(request));
+    }
+    rounds_.EndRound();
+    ASSERT_TRUE(sink_.WaitForGone(sent));
+    ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
+  }
+  EXPECT_EQ(sizes, std::vector<size_t>(40, 3));
+}
+
+TEST_F(BatchSchedulerTest, SendsAPartialBatchWhenItsDelayIsOver) {
+  auto options = Dynamic(8);
+  options.policy.max_queue_delay = microseconds(2000);
+  std::vector<size_t> sizes;
+  Make(options, 1, false, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
+  for (int i = 0; i < 3; ++i) scheduler_->Enqueue(Request());
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  EXPECT_EQ(sizes, std::vector<size_t>{3});
+}
+
+TEST_F(BatchSchedulerTest, AnswersACancelledRequestWhileItWaits) {
+  std::promise<void> entered;
+  std::promise<void> leave;
+  bool first = true;
+  Make({}, 1, false, [&](std::span<core::RequestPtr>) {
+    if (!std::exchange(first, false)) return;
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  scheduler_->Enqueue(Request());
+  entered.get_future().wait();
+  core::RequestPtr request = Request();
+  core::RequestRef keep(*request);
+  scheduler_->Enqueue(std::move(request));
+  keep->Cancel();
+  scheduler_->OnCancelled(*keep);
+  EXPECT_EQ(sink_.results(), std::vector<std::string>{"[request id: <id_unknown>] Request cancelled"});
+  EXPECT_EQ(model_->statistics().Read().pending_count, 0u);
+  leave.set_value();
+  keep.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+}
+
+TEST_F(BatchSchedulerTest, RefusesRequestsAfterStopAndFinishesThoseBefore) {
+  std::atomic<int> runs{0};
+  Make({}, 2, false, [&](std::span<core::RequestPtr>) { ++runs; });
+  for (int i = 0; i < 20; ++i) scheduler_->Enqueue(Request());
+  EXPECT_TRUE(scheduler_->Stop(Soon()));
+  EXPECT_EQ(runs, 20);
+  scheduler_->Enqueue(Request());
+  EXPECT_TRUE(sink_.WaitForGone(21));
+  EXPECT_EQ(sink_.results().back(),
+            "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting "
+            "new inference requests");
+}
+
+}  // namespace
+}  // namespace nereid::schedule
