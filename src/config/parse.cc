@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/parse.h"
+
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "config/proto_convert.h"
+#include "config/text_diagnosis.h"
+
+namespace nereid::config {
+namespace {
+
+// No message nests as deeply as this; the limit keeps hostile text off the stack.
+constexpr int kMaxNesting = 100;
+
+// Keeps the parser's own complaints off standard error; text_diagnosis finds them all again.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty()) text_ = fmt::format("{}:{}: {}", line + 1, column + 1, message);
+  }
+  void AddWarning(int, int, const std::string&) override {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+base::Status TooLarge() {
+  return base::InvalidArgumentError("model configuration is larger than 2147483647 bytes");
+}
+
+bool FitsInt(std::string_view text) {
+  return text.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
+}
+
+}  // namespace
+
+base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::string_view file) {
+  if (!FitsInt(text)) return TooLarge();
+  inference::ModelConfig message;
+  FirstError first_error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.SetRecursionLimit(kMaxNesting);
+  parser.RecordErrorsTo(&first_error);
+  if (parser.ParseFromString(std::string(text), &message)) return FromProto(message);
+
+  // The parser decides what is accepted, but it stops at the first fault.
+  std::string report = fmt::format("failed to read text proto from {}", file);
+  const std::vector<TextFault> faults = DiagnoseModelConfigText(text);
+  for (const TextFault& fault : faults) {
+    report += fmt::format("\n  {}:{}:{}: {}found {}, expected {}", file, fault.line, fault.column,
+                          fault.field.empty() ? "" : fault.field + ": ", fault.found,
+                          fault.expected);
+  }
+  if (faults.empty()) report += fmt::format("\n  {}:{}", file, first_error.text());
+  return base::InternalError(std::move(report));
+}
+
+base::Result<ModelConfig> ParseModelConfigJson(std::string_view json, uint32_t config_version) {
+  if (config_version != 1) {
+    return base::InvalidArgumentError("model configuration version " +
+                                      std::to_string(config_version) +
+                                      " not supported, supported versions are: 1");
+  }
+  if (!FitsInt(json)) return TooLarge();
+  inference::ModelConfig message;
+  google::protobuf::util::JsonParseOptions options;
+  options.case_insensitive_enum_parsing = true;
+  options.ignore_unknown_fields = false;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(json.data(), json.size()), &message, options);
+  if (!parsed.ok()) return base::InvalidArgumentError(std::string(parsed.message()));
+  return FromProto(message);
+}
+
+base::Result<ModelConfig> ParseModelConfigProto(std::string_view bytes) {
+  if (!FitsInt(bytes)) return TooLarge();
+  inference::ModelConfig message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return base::InvalidArgumentError("failed to parse model configuration message");
+  }
+  return FromProto(message);
+}
+
+}  // namespace nereid::config

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/text_diagnosis.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "model_config.pb.h"
+
+namespace nereid::config {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::EnumDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::OneofDescriptor;
+using google::protobuf::io::ArrayInputStream;
+using google::protobuf::io::Tokenizer;
+
+constexpr size_t kMaxFaults = 100;
+constexpr int kMaxNesting = 100;
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// "a field of ModelInput, perhaps 'dims'", or the list of all fields when none is near.
+std::string ExpectedField(const Descriptor* message, std::string_view found) {
+  // A very long name is near nothing, and comparing it costs its length each time.
+  std::string nearest;
+  size_t best = found.size() > 64 ? 0 : 1 + std::max<size_t>(1, found.size() / 3);
+  std::string all;
+  for (int i = 0; i < message->field_count(); ++i) {
+    const std::string& name = message->field(i)->name();
+    all += (all.empty() ? "" : ", ") + name;
+    if (found.size() > 64) continue;
+    if (const size_t distance = EditDistance(found, name); distance < best) {
+      best = distance;
+      nearest = name;
+    }
+  }
+  if (!nearest.empty()) return fmt::format("a field of {}, perhaps '{}'", message->name(), nearest);
+  return fmt::format("a field of {}: {}", message->name(), all);
+}
+
+std::string ExpectedEnumerator(const EnumDescriptor* type) {
+  std::string names;
+  for (int i = 0; i < type->value_count(); ++i) {
+    if (!names.empty()) names += ", ";
+    names += type->value(i)->name();
+  }
+  return "one of " + names;
+}
+
+class Diagnosis final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit Diagnosis(std::string_view text)
+      : stream_(text.data(), static_cast<int>(text.size())), tokens_(&stream_, this) {
+    tokens_.set_allow_f_after_float(true);
+    tokens_.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
+    tokens_.set_require_space_after_number(false);
+    tokens_.set_allow_multiline_strings(true);
+    tokens_.Next();
+  }
+
+  std::vector<TextFault> Run() {
+    Message(inference::ModelConfig::descriptor(), "", "", 0);
+    return std::move(faults_);
+  }
+
+  // From the tokenizer: characters and literals that are no tokens at all.
+  void AddError(int line, int column, const std::string& message) override {
+    if (full()) return;
+    faults_.push_back({line + 1, column + 1, "", "unreadable text", "a valid token: " + message});
+  }
+  void AddWarning(int, int, const std::string&) override {}
+
+ private:
+  // What one message instance has seen, to find repeated and rival fields.
+  struct Seen {
+    std::map<const FieldDescriptor*, int> counts;
+    std::map<const OneofDescriptor*, const FieldDescriptor*> choices;
+  };
+
+  const Tokenizer::Token& token() { return tokens_.current(); }
+  bool At(std::string_view text) { return token().text == text; }
+  bool AtEnd() { return token().type == Tokenizer::TYPE_END; }
+  bool full() const { return faults_.size() >= kMaxFaults; }
+  bool Take(std::string_view text) {
+    if (!At(text)) return false;
+    tokens_.Next();
+    return true;
+  }
+
+  std::string Found() {
+    if (AtEnd()) return "the end of the file";
+    constexpr size_t kShown = 60;
+    return token().text.size() <= kShown ? token().text : token().text.substr(0, kShown) + "...";
+  }
+
+  void Fault(std::string field, std::string expected) {
+    if (full()) return;
+    faults_.push_back(
+        {token().line + 1, token().column + 1, std::move(field), Found(), std::move(expected)});
+  }
+
+  // Moves past one value of unknown kind: a bracketed group as a whole, or one token. A closing
+  // bracket belongs to someone outside and stays.
+  void SkipValue() {
+    Take("-");
+    if (token().type == Tokenizer::TYPE_STRING) {
+      while (token().type == Tokenizer::TYPE_STRING) tokens_.Next();
+      return;
+    }
+    int depth = 0;
+    do {
+      if (AtEnd()) return;
+      if (At("{") || At("[") || At("<")) {
+        ++depth;
+      } else if (At("}") || At("]") || At(">")) {
+        if (depth == 0) return;
+        --depth;
+      }
+      tokens_.Next();
+    } while (depth > 0);
+  }
+
+  void Message(const Descriptor* type, const std::string& path, std::string_view end, int depth) {
+    Seen seen;
+    bool reported = false;  // one fault for a run of tokens that make no field
+    while (!full()) {
+      if (AtEnd()) {
+        if (!end.empty()) Fault(path, fmt::format("'{}' closing {}", end, path));
+        return;
+      }
+      if (!end.empty() && Take(end)) return;
+      if (token().type == Tokenizer::TYPE_IDENTIFIER) {
+        reported = false;
+        Field(type, path, seen, depth);
+        if (!Take(";")) Take(",");
+        continue;
+      }
+      if (!reported) Fault(path, "a field name");
+      reported = true;
+      // A bracket that closes something else would otherwise never be consumed.
+      if (At("}") || At("]") || At(">")) {
+        tokens_.Next();
+      } else {
+        SkipValue();
+      }
+    }
+  }
+
+  void Field(const Descriptor* type, const std::string& path, Seen& seen, int depth) {
+    const FieldDescriptor* field = type->FindFieldByName(token().text);
+    if (field == nullptr) {
+      Fault(path, ExpectedField(type, token().text));
+      tokens_.Next();
+      Take(":");
+      SkipValue();
+      return;
+    }
+    std::string name = path.empty() ? field->name() : path + "." + field->name();
+    CheckSeen(field, name, seen);
+    tokens_.Next();
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!Take(":") && !is_message) {
+      Fault(name, "':'");
+      if (!At("{") && !At("[") && !At("<")) return;
+    }
+    int& count = seen.counts[field];
+    if (field->is_repeated() && Take("[")) {
+      List(field, name, count, depth);
+    } else {
+      Value(field, field->is_repeated() ? fmt::format("{}[{}]", name, count) : name, depth);
+      ++count;
+    }
+  }
+
+  void CheckSeen(const FieldDescriptor* field, const std::string& name, Seen& seen) {
+    if (field->is_repeated()) return;
+    if (seen.counts.count(field) != 0) {
+      Fault(name, "this field only once");
+      return;
+    }
+    if (const OneofDescriptor* choice = field->containing_oneof()) {
+      const auto [it, first] = seen.choices.try_emplace(choice, field);
+      if (!first) {
+        Fault(name, fmt::format("only one of '{}' and '{}'", it->second->name(), field->name()));
+      }
+    }
+  }
+
+  void List(const FieldDescriptor* field, const std::string& name, int& count, int depth) {
+    if (Take("]")) return;
+    while (!full()) {
+      Value(field, fmt::format("{}[{}]", name, count), depth);
+      ++count;
+      if (Take("]")) return;
+      if (Take(",")) continue;
+      Fault(name, "',' or ']'");
+      // Resume at the end of the list, unless the file ends or the bracket was simply forgotten.
+      while (!AtEnd() && !At("]") && !At("}")) SkipValue();
+      Take("]");
+      return;
+    }
+  }
+
+  void Value(const FieldDescriptor* field, const std::string& name, int depth) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      Scalar(field, name);
+      return;
+    }
+    if (depth >= kMaxNesting) {
+      Fault(name, fmt::format("at most {} levels of nesting", kMaxNesting));
+      SkipValue();
+      return;
+    }
+    if (Take("{")) {
+      Message(field->message_type(), name, "}", depth + 1);
+    } else if (Take("<")) {
+      Message(field->message_type(), name, ">", depth + 1);
+    } else {
+      Fault(name, "'{'");
+      if (token().type != Tokenizer::TYPE_IDENTIFIER) SkipValue();
+    }
+  }
+
+  void Scalar(const FieldDescriptor* field, const std::string& name) {
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return Integer(name, std::numeric_limits<int32_t>::max(), true, "a 32-bit integer");
+      case FieldDescriptor::CPPTYPE_INT64:
+        return Integer(name, std::numeric_limits<int64_t>::max(), true, "a 64-bit integer");
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return Integer(name, std::numeric_limits<uint32_t>::max(), false,
+                       "a 32-bit integer >= 0");
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return Integer(name, std::numeric_limits<uint64_t>::max(), false,
+                       "a 64-bit integer >= 0");
+      case FieldDescriptor::CPPTYPE_FLOAT:
+      case FieldDescriptor::CPPTYPE_DOUBLE: return Number(name);
+      case FieldDescriptor::CPPTYPE_BOOL: return Boolean(name);
+      case FieldDescriptor::CPPTYPE_ENUM: return Enumerator(field->enum_type(), name);
+      case FieldDescriptor::CPPTYPE_STRING: return String(name);
+      case FieldDescriptor::CPPTYPE_MESSAGE: return;
+    }
+  }
+
+  void Reject(const std::string& name, std::string expected) {
+    Fault(name, std::move(expected));
+    SkipValue();
+  }
+
+  void Integer(const std::string& name, uint64_t max, bool is_signed, const char* expected) {
+    if (At("-")) {
+      if (!is_signed) {
+        Fault(name, expected);
+        tokens_.Next();
+        SkipValue();
+        return;
+      }
+      tokens_.Next();
+      ++max;
+    }
+    uint64_t value = 0;
+    if (token().type != Tokenizer::TYPE_INTEGER ||
+        !Tokenizer::ParseInteger(token().text, max, &value)) {
+      return Reject(name, expected);
+    }
+    tokens_.Next();
+  }
+
+  void Number(const std::string& name) {
+    Take("-");
+    const bool is_number =
+        token().type == Tokenizer::TYPE_INTEGER || token().type == Tokenizer::TYPE_FLOAT;
+    std::string word = token().text;
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (!is_number && word != "inf" && word != "infinity" && word != "nan") {
+      return Reject(name, "a number");
+    }
+    tokens_.Next();
+  }
+
+  void Boolean(const std::string& name) {
+    constexpr std::array<std::string_view, 8> kWords = {"true", "True", "t",     "1",
+                                                        "false", "False", "f", "0"};
+    if (std::find(kWords.begin(), kWords.end(), token().text) == kWords.end()) {
+      return Reject(name, "true or false");
+    }
+    tokens_.Next();
+  }
+
+  void Enumerator(const EnumDescriptor* type, const std::string& name) {
+    if (token().type == Tokenizer::TYPE_IDENTIFIER) {
+      if (type->FindValueByName(token().text) == nullptr) {
+        return Reject(name, ExpectedEnumerator(type));
+      }
+      tokens_.Next();
+      return;
+    }
+    if (token().type == Tokenizer::TYPE_INTEGER || At("-")) {
+      return Integer(name, std::numeric_limits<int32_t>::max(), true,
+                     ExpectedEnumerator(type).c_str());
+    }
+    Reject(name, ExpectedEnumerator(type));
+  }
+
+  void String(const std::string& name) {
+    if (token().type != Tokenizer::TYPE_STRING) return Reject(name, "a string in quotes");
+    while (token().type == Tokenizer::TYPE_STRING) tokens_.Next();
+  }
+
+  ArrayInputStream stream_;
+  Tokenizer tokens_;
+  std::vector<TextFault> faults_;
+};
+
+}  // namespace
+
+std::vector<TextFault> DiagnoseModelConfigText(std::string_view text) {
+  return Diagnosis(text).Run();
+}
+
+}  // namespace nereid::config

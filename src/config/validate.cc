@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/validate.h"
+
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "config/complete.h"
+#include "config/validate_parts.h"
+
+namespace nereid::config {
+namespace {
+
+constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
+
+std::string Quoted(std::string_view text) { return fmt::format("'{}'", text); }
+
+// Backends whose platforms are known; any platform goes with a backend not listed.
+bool PlatformFits(std::string_view backend, std::string_view platform) {
+  struct Pair {
+    std::string_view backend;
+    std::string_view platform;
+  };
+  constexpr std::array<Pair, 6> kPairs = {{{"tensorflow", "tensorflow_graphdef"},
+                                           {"tensorflow", "tensorflow_savedmodel"},
+                                           {"tensorrt", "tensorrt_plan"},
+                                           {"onnxruntime", "onnxruntime_onnx"},
+                                           {"pytorch", "pytorch_libtorch"},
+                                           {"pytorch", "torch_aoti"}}};
+  bool known = false;
+  for (const Pair& pair : kPairs) {
+    if (pair.backend != backend) continue;
+    known = true;
+    if (pair.platform == platform) return true;
+  }
+  return !known;
+}
+
+void CheckBackend(const ModelConfig& config, ErrorList& errors) {
+  const bool is_ensemble = config.platform == kEnsemblePlatform;
+  if (config.backend.empty() && !is_ensemble) {
+    errors.Add({kInvalid,
+                fmt::format("unexpected platform type '{}' for {}", config.platform, config.name),
+                "platform", Quoted(config.platform), "the platform of a known backend, or 'backend'"});
+  } else if (!config.backend.empty() && is_ensemble) {
+    errors.Add({kInvalid,
+                fmt::format("Ensemble model '{}' must have platform type '{}' and empty backend type",
+                            config.name, config.platform),
+                "backend", Quoted(config.backend), "no backend"});
+  }
+  if (!PlatformFits(config.backend, config.platform)) {
+    errors.Add({kInvalid,
+                fmt::format("unexpected 'platform' and 'backend' pair, got:{}, {}", config.platform,
+                            config.backend),
+                "platform", Quoted(config.platform),
+                fmt::format("a platform of backend '{}'", config.backend)});
+  }
+}
+
+void CheckMetrics(const std::vector<MetricControl>& controls, ErrorList& errors) {
+  for (size_t i = 0; i < controls.size(); ++i) {
+    const MetricControl& control = controls[i];
+    const std::string field = fmt::format("model_metrics.metric_control[{}]", i);
+    if (!control.metric_family) {
+      errors.Add({kInvalid, "metric control must specify 'metric_identifier'",
+                  field + ".metric_identifier", "nothing", "metric_identifier { family: ... }"});
+    } else if (control.metric_family->empty()) {
+      errors.Add({kInvalid, "metric identifier must specify non-empty 'family'",
+                  field + ".metric_identifier.family", "''", "the name of a metric family"});
+    }
+    if (!control.histogram_buckets) {
+      errors.Add({kInvalid, "metric control must specify 'histogram_options'",
+                  field + ".histogram_options", "nothing", "histogram_options { buckets: ... }"});
+    } else if (control.histogram_buckets->empty()) {
+      errors.Add({kInvalid, "histogram options must specify non-empty 'buckets'",
+                  field + ".histogram_options.buckets", "nothing", "at least one bound"});
+    }
+  }
+}
+
+void CheckScheduling(const ModelConfig& config, ErrorList& errors) {
+  if (config.dynamic_batching() != nullptr) errors.Append(CheckDynamicBatching(config));
+  if (config.sequence_batching() != nullptr) errors.Append(CheckSequenceBatching(config));
+  if (config.ensemble_scheduling() != nullptr) {
+    errors.Append(CheckEnsemble(config));
+  } else if (config.platform == kEnsemblePlatform) {
+    errors.Add({kInvalid,
+                fmt::format("ensemble scheduling must be set for ensemble {} whose platform is {}",
+                            config.name, kEnsemblePlatform),
+                "ensemble_scheduling", "nothing", "ensemble_scheduling { step ... }"});
+  }
+}
+
+// Whether a profile is named by a number >= 0; the text of the error otherwise.
+std::string ProfileError(const InstanceGroup& group, const ModelConfig& config,
+                         const std::string& profile) {
+  if (profile.empty()) return "profile name must not be empty";
+  int index = 0;
+  const auto [end, error] =
+      std::from_chars(profile.data(), profile.data() + profile.size(), index);
+  if (error == std::errc::invalid_argument) {
+    return fmt::format("unable to parse '{}': stoi", profile);
+  }
+  if (error == std::errc() && index >= 0) return {};
+  return fmt::format(
+      "instance group {} of model {} and platform {} specifies invalid profile {}. The field should "
+      "contain the string representation of a non-negative integer.",
+      group.name, config.name, config.platform, profile);
+}
+
+class GroupCheck {
+ public:
+  GroupCheck(const ModelConfig& config, const GpuSupport& support)
+      : config_(config), support_(support) {}
+
+  ErrorList Run() {
+    if (config_.instance_group.empty()) {
+      errors_.Add({kInvalid,
+                   fmt::format("must specify one or more 'instance group's for {}", config_.name),
+                   "instance_group", "nothing", "at least one group"});
+    }
+    for (size_t i = 0; i < config_.instance_group.size(); ++i) {
+      field_ = fmt::format("instance_group[{}]", i);
+      Kind(config_.instance_group[i]);
+      Profiles(config_.instance_group[i]);
+    }
+    return std::move(errors_);
+  }
+
+ private:
+  void Kind(const InstanceGroup& group) {
+    const std::string who =
+        fmt::format("instance group {} of model {}", group.name, config_.name);
+    switch (group.kind) {
+      case InstanceGroup::Kind::kModel:
+      case InstanceGroup::Kind::kCpu:
+        if (!group.gpus.empty()) {
+          errors_.Add({kInvalid,
+                       fmt::format("{} has kind {} but specifies one or more GPUs", who,
+                                   KindName(group.kind)),
+                       field_ + ".gpus", fmt::format("[ {} ]", fmt::join(group.gpus, ", ")),
+                       "no GPUs"});
+        }
+        return;
+      case InstanceGroup::Kind::kGpu: return Gpus(group, who);
+      case InstanceGroup::Kind::kAuto: break;
+    }
+    errors_.Add({base::StatusCode::kInternal, who + " has unexpected kind KIND_AUTO",
+                 field_ + ".kind", std::to_string(static_cast<int>(group.kind)),
+                 "KIND_GPU, KIND_CPU or KIND_MODEL"});
+  }
+
+  void Gpus(const InstanceGroup& group, const std::string& who) {
+    if (!support_.built_with_gpus) {
+      errors_.Add({kInvalid, who + " has kind KIND_GPU but server does not support GPUs",
+                   field_ + ".kind", "KIND_GPU", "KIND_CPU, KIND_MODEL or KIND_AUTO"});
+      return;
+    }
+    if (group.gpus.empty()) {
+      errors_.Add({kInvalid,
+                   who + (support_.gpus.empty() ? " has kind KIND_GPU but no GPUs are available"
+                                                : " has kind KIND_GPU but specifies no GPUs"),
+                   field_ + ".gpus", "nothing", "the GPUs to use"});
+    }
+    for (const int32_t gpu : group.gpus) {
+      if (support_.gpus.count(gpu) != 0) continue;
+      const std::string there = fmt::format("{}", fmt::join(support_.gpus, ", "));
+      errors_.Add(
+          {kInvalid,
+           fmt::format("{} specifies invalid or unsupported gpu id {}. GPUs with at least the minimum "
+                       "required CUDA compute compatibility of {:f} are: {}",
+                       who, gpu, support_.min_compute_capability, there),
+           field_ + ".gpus", std::to_string(gpu), "one of " + there});
+    }
+  }
+
+  void Profiles(const InstanceGroup& group) {
+    if (group.profile.empty()) return;
+    if (config_.platform != "tensorrt_plan") {
+      errors_.Add({kInvalid,
+                   fmt::format("instance group {} of model {} and platform {}specifies profile field "
+                               "which is only supported for TensorRT models",
+                               group.name, config_.name, config_.platform),
+                   field_ + ".profile", fmt::format("[ {} ]", fmt::join(group.profile, ", ")),
+                   "no profiles"});
+      return;
+    }
+    for (const std::string& profile : group.profile) {
+      std::string text = ProfileError(group, config_, profile);
+      if (text.empty()) continue;
+      errors_.Add({kInvalid, std::move(text), field_ + ".profile", Quoted(profile),
+                   "a number >= 0 in quotes"});
+    }
+  }
+
+  const ModelConfig& config_;
+  const GpuSupport& support_;
+  std::string field_;
+  ErrorList errors_;
+};
+
+}  // namespace
+
+base::Status ValidateModelConfig(const ModelConfig& config, std::string_view file) {
+  ErrorList errors;
+  if (config.name.empty()) {
+    errors.Add({kInvalid, "model configuration must specify 'name'", "name", "nothing",
+                "the name of the model's folder"});
+  }
+  CheckBackend(config, errors);
+  if (config.max_batch_size < 0) {
+    errors.Add({kInvalid,
+                fmt::format("'max_batch_size' must be non-negative value for {}", config.name),
+                "max_batch_size", std::to_string(config.max_batch_size), "a number >= 0"});
+  }
+  if (!config.version_policy) {
+    errors.Add({kInvalid, fmt::format("must specify 'version policy' for {}", config.name),
+                "version_policy", "nothing", "latest, all or specific"});
+  }
+  CheckScheduling(config, errors);
+  if (config.is_decoupled() && config.caches_responses()) {
+    errors.Add({kInvalid,
+                fmt::format("Response Cache does not currently support model {} with 'decoupled' "
+                            "transaction policy. Please disable the response cache.",
+                            config.name),
+                "response_cache.enable", "true", "false"});
+  }
+  if (config.model_metrics) CheckMetrics(*config.model_metrics, errors);
+  return errors.ToStatus(file);
+}
+
+base::Status ValidateInstanceGroups(const ModelConfig& config, const GpuSupport& support,
+                                    std::string_view file) {
+  if (config.ensemble_scheduling() != nullptr) return base::OkStatus();
+  return GroupCheck(config, support).Run().ToStatus(file);
+}
+
+base::Status ValidateFolderName(const ModelConfig& config, std::string_view folder) {
+  if (config.name == folder) return base::OkStatus();
+  return base::InvalidArgumentError(
+      fmt::format("unexpected directory name '{}' for model '{}', directory name must equal model "
+                  "name",
+                  folder, config.name));
+}
+
+}  // namespace nereid::config
