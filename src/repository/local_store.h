@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repositories in folders of this machine.
+#pragma once
+
+#include "repository/store.h"
+
+namespace nereid::repository {
+
+// Symbolic links are followed. Read() takes regular files only, so a pipe or a device in a repository
+// cannot hold the server up. Immutable and thread-safe.
+class LocalStore final : public Store {
+ public:
+  base::Result<std::vector<Entry>> List(const std::string& folder) const override;
+  bool Exists(const std::string& path) const override;
+  bool IsFolder(const std::string& path) const override;
+  base::Result<std::string> Read(const std::string& path, size_t max_bytes) const override;
+  base::Result<int64_t> ModifiedNs(const std::string& path) const override;
+};
+
+}  // namespace nereid::repository

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repository/scanner.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "config/complete.h"
+#include "config/parse.h"
+#include "config/paths.h"
+#include "config/validate.h"
+#include "config/versions.h"
+
+namespace nereid::repository {
+namespace {
+
+// Far above any real configuration, far below what would hurt.
+constexpr size_t kMaxConfigBytes = 64 << 20;
+
+std::set<int64_t> FindVersions(const std::vector<Entry>& entries) {
+  std::set<int64_t> versions;
+  for (const Entry& entry : entries) {
+    if (!entry.is_folder) continue;
+    const config::VersionName name = config::ParseVersionName(entry.name);
+    if (name.version) versions.insert(*name.version);
+    if (!name.warning.empty()) NEREID_LOG(kWarning, "{}", name.warning);
+  }
+  return versions;
+}
+
+// The folder whose files tell the framework: the first that holds a version, or else the first that
+// might be meant as one. Nothing when there is neither.
+std::optional<std::string> FolderToInspect(const std::vector<Entry>& entries) {
+  std::optional<std::string> fallback;
+  for (const Entry& entry : entries) {
+    if (!entry.is_folder) continue;
+    const config::VersionName name = config::ParseVersionName(entry.name);
+    if (name.version) return entry.name;
+    if (!fallback && !name.warning.empty()) fallback = entry.name;
+  }
+  return fallback;
+}
+
+// A line of the log for each line of the reason: the log would escape line ends.
+void LogRefusal(std::string_view name, std::string_view reason) {
+  while (!reason.empty()) {
+    const size_t end = reason.find('\n');
+    NEREID_LOG(kError, "Poll failed for model directory '{}': {}", name, reason.substr(0, end));
+    reason.remove_prefix(end == std::string_view::npos ? reason.size() : end + 1);
+  }
+}
+
+// Joins the messages of failures under the code of the first.
+class Failures {
+ public:
+  void Add(const base::Status& status) {
+    if (status.ok()) return;
+    if (first_.ok()) first_ = status;
+    if (!text_.empty()) text_ += '\n';
+    text_ += status.message();
+  }
+  base::Status status() const {
+    return first_.ok() ? base::OkStatus() : base::Status(first_.code(), text_);
+  }
+
+ private:
+  base::Status first_;
+  std::string text_;
+};
+
+}  // namespace
+
+Scanner::Scanner(const Store& store, ScanOptions options)
+    : store_(store), options_(std::move(options)) {}
+
+base::Status Scanner::CheckRepositories() const {
+  for (const std::string& repository : options_.repositories) {
+    if (!store_.Exists(repository)) return base::InternalError("failed to stat file " + repository);
+    if (!store_.IsFolder(repository)) {
+      return base::InvalidArgumentError("repository path is not a valid directory");
+    }
+  }
+  return base::OkStatus();
+}
+
+ScanResult Scanner::ScanAll() const {
+  ScanResult result;
+  std::map<std::string, std::vector<std::string>> repositories_of;
+  std::set<std::string> distinct;
+  for (const std::string& repository : options_.repositories) {
+    // The same path given twice is one repository, not two with all models in common.
+    if (!distinct.insert(repository).second) continue;
+    const auto entries = store_.List(repository);
+    if (!entries.ok()) {
+      NEREID_LOG(kError, "failed to poll model repository '{}': {}", repository,
+                 entries.status().message());
+      result.unreadable_repositories.emplace(repository, entries.status());
+      continue;
+    }
+    for (const Entry& entry : *entries) {
+      if (entry.is_folder) repositories_of[entry.name].push_back(repository);
+    }
+  }
+  for (const auto& [name, repositories] : repositories_of) {
+    if (repositories.size() == 1) {
+      result.models.emplace(name, Examine(repositories.front(), name, {}));
+      continue;
+    }
+    NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories", name);
+    ModelSource source;
+    source.name = name;
+    source.repository = repositories.front();
+    source.model_folder = config::JoinPath(repositories.front(), name);
+    source.config = base::UnavailableError(std::string(kDuplicateReason));
+    result.models.emplace(name, std::move(source));
+  }
+  return result;
+}
+
+base::Result<ModelSource> Scanner::ScanModel(std::string_view name,
+                                             const std::optional<std::string>& config_json) const {
+  NEREID_RETURN_IF_ERROR(config::ValidateModelName(name));
+  std::set<std::string> found;
+  for (const std::string& repository : options_.repositories) {
+    if (store_.IsFolder(config::JoinPath(repository, name))) found.insert(repository);
+  }
+  if (found.empty()) {
+    NEREID_LOG(kError, "failed to poll model '{}': model not found in any model repository.", name);
+    return base::InternalError(
+        fmt::format("failed to load '{}', failed to poll from model repository", name));
+  }
+  if (found.size() > 1) {
+    NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories", name);
+    return base::InternalError(
+        fmt::format("failed to load '{}', failed to poll from model repository", name));
+  }
+  return Examine(*found.begin(), std::string(name), config_json);
+}
+
+ModelSource Scanner::Examine(const std::string& repository, const std::string& name,
+                             const std::optional<std::string>& config_json) const {
+  ModelSource source;
+  source.name = name;
+  source.repository = repository;
+  source.model_folder = config::JoinPath(repository, name);
+  source.config_path = ConfigPath(source.model_folder);
+  const auto entries = store_.List(source.model_folder);
+  if (entries.ok()) {
+    source.versions = FindVersions(*entries);
+    source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
+    source.config = ReadConfig(source, config_json);
+    if (source.config.ok()) source.config = Finish(*source.config, source, *entries);
+  } else {
+    source.config = entries.status();
+  }
+  if (!source.config.ok()) {
+    LogRefusal(name, source.config.status().message());
+  }
+  return source;
+}
+
+std::string Scanner::ConfigPath(const std::string& model_folder) const {
+  if (!options_.model_config_name.empty()) {
+    std::string path = config::JoinPath(config::JoinPath(model_folder, "configs"),
+                                        options_.model_config_name + ".pbtxt");
+    if (store_.Exists(path)) return path;
+  }
+  return config::JoinPath(model_folder, "config.pbtxt");
+}
+
+base::Result<config::ModelConfig> Scanner::ReadConfig(
+    ModelSource& source, const std::optional<std::string>& config_json) const {
+  if (config_json) {
+    source.config_provided = true;
+    auto parsed = config::ParseModelConfigJson(*config_json);
+    if (parsed.ok()) return parsed;
+    return parsed.status().WithPrefix("Invalid config override: ");
+  }
+  if (!options_.disable_auto_complete && !store_.Exists(source.config_path)) {
+    return config::ModelConfig();
+  }
+  source.config_provided = true;
+  NEREID_ASSIGN_OR_RETURN(const std::string text, store_.Read(source.config_path, kMaxConfigBytes));
+  return config::ParseModelConfigText(text, source.config_path);
+}
+
+base::Result<config::ModelConfig> Scanner::Finish(config::ModelConfig config,
+                                                  const ModelSource& source,
+                                                  const std::vector<Entry>& entries) const {
+  std::optional<config::VersionFolder> version;
+  if (const auto folder = FolderToInspect(entries)) {
+    NEREID_ASSIGN_OR_RETURN(const std::vector<Entry> contents,
+                            store_.List(config::JoinPath(source.model_folder, *folder)));
+    version.emplace();
+    for (const Entry& entry : contents) {
+      (entry.is_folder ? version->folders : version->files).insert(entry.name);
+    }
+  }
+  NEREID_ASSIGN_OR_RETURN(
+      config, config::CompleteFromFiles(std::move(config), source.name, version));
+  config = config::Normalize(std::move(config));
+  Failures failures;
+  const std::string_view file = source.config_provided ? source.config_path : std::string_view();
+  failures.Add(config::ValidateModelConfig(config, file));
+  // With auto-completion the backend may still fill in tensors, and they are checked after that.
+  if (options_.disable_auto_complete) failures.Add(config::ValidateTensors(config, file));
+  failures.Add(config::ValidatePaths(config, source.model_folder, file));
+  failures.Add(config::ValidateFolderName(config, source.name));
+  if (!failures.status().ok()) return failures.status();
+  return config;
+}
+
+base::Result<std::set<int64_t>> VersionsToServe(const ModelSource& source) {
+  config::VersionSelection selection =
+      config::VersionsToLoad(source.config->version_policy, source.versions);
+  for (const int64_t version : selection.missing) {
+    NEREID_LOG(kError,
+               "version {} is specified for model '{}', but the version directory is not present",
+               version, source.name);
+  }
+  if (selection.versions.empty()) {
+    return base::InvalidArgumentError(
+        fmt::format("at least one version must be available under the version policy of model '{}'",
+                    source.name));
+  }
+  return std::move(selection.versions);
+}
+
+}  // namespace nereid::repository

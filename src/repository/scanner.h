@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the models of the repositories and reads their configurations. A scan changes nothing and
+// keeps nothing: what to load, keep or unload is decided by comparing scans (see changes.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "config/model_config.h"
+#include "repository/store.h"
+#include "repository/timestamp.h"
+
+namespace nereid::repository {
+
+// The index shows this reason for models of one name in several repositories.
+inline constexpr std::string_view kDuplicateReason = "model appears in two or more repositories";
+
+// One model as it lies in a repository.
+struct ModelSource {
+  std::string name;
+  std::string repository;    // as given by the user
+  std::string model_folder;  // repository + "/" + name
+  std::string config_path;   // of the file read, or that would have been
+  bool config_provided = false;  // from a file or an override, not made up
+  // Completed from the files and normalized, or every reason why it cannot be served.
+  base::Result<config::ModelConfig> config = base::InternalError("not read");
+  std::set<int64_t> versions;  // of all version folders; see VersionsToServe
+  ModelTimestamp timestamp;
+
+};
+
+struct ScanOptions {
+  std::vector<std::string> repositories;
+  std::string model_config_name;  // use configs/<name>.pbtxt where it exists; empty: never
+  // No configuration is made up: a model without a file is an error, and its tensors must be complete.
+  bool disable_auto_complete = false;
+};
+
+struct ScanResult {
+  // By name. A name that several repositories have is here once, with kDuplicateReason for its
+  // config.
+  std::map<std::string, ModelSource> models;
+  // Repositories that could not be listed, and why. Their models are missing above, which does not
+  // mean that they are gone.
+  std::map<std::string, base::Status> unreadable_repositories;
+};
+
+// Immutable and thread-safe if the store is. The store must outlive the scanner.
+class Scanner {
+ public:
+  Scanner(const Store& store, ScanOptions options);
+
+  // An error when a repository is not a folder; to be asked once at the start.
+  base::Status CheckRepositories() const;
+
+  // All models of all repositories. A fault of one model is in its own ModelSource.
+  ScanResult ScanAll() const;
+
+  // One model, for explicit loading; `config_json` replaces its configuration file. An error when the
+  // name is not a name, no repository has it, or several do.
+  base::Result<ModelSource> ScanModel(std::string_view name,
+                                      const std::optional<std::string>& config_json = {}) const;
+
+  const ScanOptions& options() const { return options_; }
+
+ private:
+  ModelSource Examine(const std::string& repository, const std::string& name,
+                      const std::optional<std::string>& config_json) const;
+  std::string ConfigPath(const std::string& model_folder) const;
+  base::Result<config::ModelConfig> ReadConfig(ModelSource& source,
+                                               const std::optional<std::string>& config_json) const;
+  base::Result<config::ModelConfig> Finish(config::ModelConfig config, const ModelSource& source,
+                                           const std::vector<Entry>& entries) const;
+
+  const Store& store_;
+  const ScanOptions options_;
+};
+
+// The versions of `source` that its policy asks for; logs those that `specific` names in vain. An
+// error when none is left. Needs source.config.ok().
+base::Result<std::set<int64_t>> VersionsToServe(const ModelSource& source);
+
+}  // namespace nereid::repository
