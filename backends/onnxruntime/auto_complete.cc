@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime_backend/auto_complete.h"
+
+#include <algorithm>
+
+#include "onnxruntime_backend/data_types.h"
+
+namespace nereid::onnxruntime {
+
+using backend::ArrayOf;
+using backend::Error;
+using backend::Find;
+using backend::ModelConfig;
+using backend::StrCat;
+
+namespace {
+
+using Allocator = rapidjson::Document::AllocatorType;
+
+bool HasBatchDimension(const TensorInfo& tensor) {
+  return !tensor.dims.empty() && tensor.dims[0] == -1;
+}
+
+bool CanBatch(const Signature& signature) {
+  return std::all_of(signature.inputs.begin(), signature.inputs.end(), HasBatchDimension) &&
+         std::all_of(signature.outputs.begin(), signature.outputs.end(), HasBatchDimension);
+}
+
+void SetMember(rapidjson::Document* json, const char* key, rapidjson::Value value) {
+  const auto it = json->FindMember(key);
+  if (it != json->MemberEnd()) {
+    it->value = std::move(value);
+  } else {
+    json->AddMember(rapidjson::StringRef(key), value, json->GetAllocator());
+  }
+}
+
+rapidjson::Value TensorToJson(const TensorInfo& tensor, bool batching, Allocator& allocator) {
+  rapidjson::Value io(rapidjson::kObjectType);
+  io.AddMember("name", rapidjson::Value(tensor.name.c_str(), allocator), allocator);
+  const std::string_view type = ConfigName(tensor.type);
+  io.AddMember("data_type",
+               rapidjson::Value(type.data(), static_cast<rapidjson::SizeType>(type.size()),
+                                allocator),
+               allocator);
+  rapidjson::Value dims(rapidjson::kArrayType);
+  for (size_t i = batching ? 1 : 0; i < tensor.dims.size(); ++i) {
+    dims.PushBack(rapidjson::Value(tensor.dims[i]), allocator);
+  }
+  if (dims.Empty()) {
+    // A configuration cannot say "no dimensions" but as a reshape, and that only beside a batch.
+    dims.PushBack(rapidjson::Value(1), allocator);
+    if (batching) {
+      rapidjson::Value reshape(rapidjson::kObjectType);
+      reshape.AddMember("shape", rapidjson::Value(rapidjson::kArrayType), allocator);
+      io.AddMember("reshape", reshape, allocator);
+    }
+  }
+  io.AddMember("dims", dims, allocator);
+  return io;
+}
+
+void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors,
+                     ModelConfig* config) {
+  rapidjson::Document& json = config->mutable_json();
+  if (ArrayOf(json, key).Size() > 0) {
+    return;
+  }
+  rapidjson::Value ios(rapidjson::kArrayType);
+  for (const TensorInfo& tensor : tensors) {
+    ios.PushBack(TensorToJson(tensor, config->max_batch_size() > 0, json.GetAllocator()),
+                 json.GetAllocator());
+  }
+  SetMember(&json, key, std::move(ios));
+}
+
+void CompleteBatching(const std::string& model_name, int default_max_batch_size,
+                      ModelConfig* config) {
+  rapidjson::Document& json = config->mutable_json();
+  if (config->max_batch_size() == 0) {
+    const int size = std::max(default_max_batch_size, 0);
+    SetMember(&json, "max_batch_size", rapidjson::Value(size));
+    backend::LogInfo(StrCat("model '", model_name, "' takes batches and its configuration has no ",
+                            "max_batch_size: set to ", size));
+  }
+  if (config->max_batch_size() > 1 && Find(json, "sequence_batching") == nullptr &&
+      Find(json, "dynamic_batching") == nullptr) {
+    SetMember(&json, "dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
+  }
+}
+
+}  // namespace
+
+bool NeedsCompletion(const ModelConfig& config) {
+  const size_t inputs =
+      ArrayOf(config.json(), "input").Size() + ArrayOf(config.json(), "batch_input").Size();
+  return inputs == 0 || ArrayOf(config.json(), "output").Size() == 0;
+}
+
+Error Complete(const std::string& model_name, const Signature& signature,
+               int default_max_batch_size, ModelConfig* config) {
+  if (CanBatch(signature)) {
+    CompleteBatching(model_name, default_max_batch_size, config);
+  } else if (config->max_batch_size() != 0) {
+    return Error::InvalidArgument(StrCat(
+        "autofill failed for model '", model_name,
+        "': model does not support batching while non-zero max_batch_size is specified"));
+  }
+  if (ArrayOf(config->json(), "batch_input").Size() == 0) {
+    CompleteTensors("input", signature.inputs, config);
+  }
+  CompleteTensors("output", signature.outputs, config);
+  return {};
+}
+
+}  // namespace nereid::onnxruntime

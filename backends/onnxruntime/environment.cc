@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime_backend/environment.h"
+
+#include "backend_kit/config.h"
+
+namespace nereid::onnxruntime {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
+namespace {
+
+// ONNX Runtime's lines go to the server's log.
+void ORT_API_CALL LogLine(void*, OrtLoggingLevel severity, const char* category, const char*,
+                          const char* location, const char* message) {
+  TRITONSERVER_LogLevel level = TRITONSERVER_LOG_VERBOSE;
+  if (severity >= ORT_LOGGING_LEVEL_ERROR) {
+    level = TRITONSERVER_LOG_ERROR;
+  } else if (severity == ORT_LOGGING_LEVEL_WARNING) {
+    level = TRITONSERVER_LOG_WARN;
+  }
+  backend::Log(level, StrCat("onnxruntime ", category, ": ", message), location, 0);
+}
+
+OrtLoggingLevel Level() {
+  if (TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_VERBOSE)) {
+    return ORT_LOGGING_LEVEL_VERBOSE;
+  }
+  return TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_WARN) ? ORT_LOGGING_LEVEL_WARNING
+                                                          : ORT_LOGGING_LEVEL_ERROR;
+}
+
+}  // namespace
+
+Result<CommandLine> CommandLine::Parse(std::string_view json) {
+  CommandLine options;
+  if (json.empty()) {
+    return options;
+  }
+  NEREID_KIT_ASSIGN(const rapidjson::Document config,
+                    backend::ParseJson(json, "backend configuration"));
+  const rapidjson::Value* flags = backend::Find(config, "cmdline");
+  if (flags == nullptr) {
+    return options;
+  }
+  const auto text = [flags](const char* key) {
+    return std::string(backend::StringMember(*flags, key));
+  };
+  if (backend::Find(*flags, "default-max-batch-size") != nullptr) {
+    NEREID_KIT_ASSIGN(options.default_max_batch_size,
+                      backend::ParseInt(text("default-max-batch-size")));
+  }
+  if (backend::Find(*flags, "enable-global-threadpool") != nullptr) {
+    NEREID_KIT_ASSIGN(options.global_thread_pool,
+                      backend::ParseBool(text("enable-global-threadpool")));
+  }
+  if (options.global_thread_pool && backend::Find(*flags, "intra_op_thread_count") != nullptr) {
+    NEREID_KIT_ASSIGN(options.intra_op_threads, backend::ParseInt(text("intra_op_thread_count")));
+  }
+  if (options.global_thread_pool && backend::Find(*flags, "inter_op_thread_count") != nullptr) {
+    NEREID_KIT_ASSIGN(options.inter_op_threads, backend::ParseInt(text("inter_op_thread_count")));
+  }
+  return options;
+}
+
+Result<std::unique_ptr<Environment>> Environment::Create(const CommandLine& options) {
+  if (ApiOrNull() == nullptr) {
+    return Error::Unsupported(StrCat("the ONNX Runtime library found at run time is version ",
+                                     OrtGetApiBase()->GetVersionString(),
+                                     ", which is too old for this backend"));
+  }
+  std::unique_ptr<Environment> environment(new Environment(options));
+  OrtEnv* env = nullptr;
+  if (options.global_thread_pool) {
+    OrtThreadingOptions* raw = nullptr;
+    NEREID_ORT_TRY(Api().CreateThreadingOptions(&raw));
+    const Owned<OrtThreadingOptions> threading(raw);
+    if (options.intra_op_threads > 0) {
+      NEREID_ORT_TRY(Api().SetGlobalIntraOpNumThreads(raw, options.intra_op_threads));
+    }
+    if (options.inter_op_threads > 0) {
+      NEREID_ORT_TRY(Api().SetGlobalInterOpNumThreads(raw, options.inter_op_threads));
+    }
+    NEREID_ORT_TRY(Api().CreateEnvWithCustomLoggerAndGlobalThreadPools(LogLine, nullptr, Level(),
+                                                                       "nereid", raw, &env));
+  } else {
+    NEREID_ORT_TRY(Api().CreateEnvWithCustomLogger(LogLine, nullptr, Level(), "nereid", &env));
+  }
+  environment->env_.reset(env);
+  return environment;
+}
+
+}  // namespace nereid::onnxruntime

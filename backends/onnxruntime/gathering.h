@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the inputs and the wanted outputs of the requests of one execution, and puts the inputs into
+// tensors for ONNX Runtime.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend_kit/batch.h"
+#include "backend_kit/tensors.h"
+#include "onnxruntime_backend/plan.h"
+
+namespace nereid::onnxruntime {
+
+// Meant to live in the instance and be filled again by each execution. Confined to the thread that
+// executes.
+class Gathering {
+ public:
+  // `ports` outlives this; `instance_name` is for texts of errors.
+  Gathering(const Ports& ports, std::string instance_name, int64_t max_batch_size,
+            const OrtMemoryInfo* memory_info)
+      : ports_(ports),
+        instance_name_(std::move(instance_name)),
+        max_batch_size_(max_batch_size),
+        memory_info_(memory_info) {}
+
+  // Reads every live request of the batch; requests that do not fit are failed in it. Fails when the
+  // execution as a whole cannot go on.
+  backend::Error Read(backend::Batch& batch);
+
+  // What Read found. Requests of the batch that are part of the execution, in order:
+  const std::vector<uint32_t>& members() const { return members_; }
+  int64_t batch_size(uint32_t r) const { return batch_sizes_[r]; }
+  int64_t total_batch_size() const { return total_batch_size_; }
+  int64_t max_batch_size() const { return max_batch_size_; }
+  bool wants(uint32_t r, size_t output) const {
+    return wanted_[r * ports_.outputs.size() + output] != 0;
+  }
+  // Identifies the shapes and outputs of the execution.
+  const std::vector<int64_t>& key() const { return key_; }
+  // A plan for this key, to be cached.
+  backend::Result<std::unique_ptr<Plan>> NewPlan() const;
+
+  // Values for the plan's inputs, valid until Release; a request whose data turn out bad is failed
+  // in the batch, its rows are zeros. Fails when the execution cannot go on.
+  backend::Error Fill(backend::Batch& batch, Plan& plan, std::vector<const OrtValue*>* values);
+  // Drops what Fill made; to be called after the execution.
+  void Release() { owned_values_.clear(); }
+
+ private:
+  const backend::InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }
+
+  backend::Error ReadInputs(backend::Batch& batch, uint32_t first);
+  backend::Error CheckView(const backend::Batch& batch, size_t i, uint32_t first, uint32_t r);
+  backend::Error ReadWanted(TRITONBACKEND_Request* request, uint32_t r);
+  // Finds where the strings of input i of request r lie and whether they are as many as they should be.
+  backend::Error CheckStrings(size_t i, uint32_t r);
+  backend::Error AddMembers(backend::Batch& batch);
+  void MakeKey();
+
+  backend::Result<const OrtValue*> FillStrings(size_t i, const PlannedInput& input);
+  backend::Result<const OrtValue*> FillFixed(backend::Batch& batch, size_t i,
+                                             PlannedInput& input);
+  void Copy(backend::Batch& batch, size_t i, char* to);
+
+  const Ports& ports_;
+  const std::string instance_name_;
+  const int64_t max_batch_size_;
+  const OrtMemoryInfo* const memory_info_;
+
+  uint32_t count_ = 0;                      // of requests in the batch
+  std::vector<size_t> fed_;                 // ports of the inputs that the requests bring
+  std::vector<backend::InputView> views_;   // of each input, of each request
+  std::vector<std::span<const char>> string_data_;  // like views_, for inputs that are strings
+  std::vector<int64_t> batch_sizes_;        // of each request
+  std::vector<uint8_t> wanted_;             // for each request, for each output of the model
+  std::vector<uint32_t> members_;
+  int64_t total_batch_size_ = 0;
+  std::vector<int64_t> key_;
+  std::vector<backend::ScratchBuffer> gathered_;  // by port: inputs that were not in one piece
+  std::vector<backend::ScratchBuffer> gathered_strings_;  // like views_
+  std::vector<Owned<OrtValue>> owned_values_;
+};
+
+}  // namespace nereid::onnxruntime

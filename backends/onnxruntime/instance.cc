@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime_backend/instance.h"
+
+#include <cstring>
+
+namespace nereid::onnxruntime {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
+Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
+                                                   Model& model) {
+  const char* name = nullptr;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
+  int32_t device = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle, &name));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle, &kind));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle, &device));
+  const bool gpu = kind == TRITONSERVER_INSTANCEGROUPKIND_GPU;
+  NEREID_KIT_ASSIGN(std::shared_ptr<Session> session,
+                    model.SessionAt({.gpu = gpu, .device = gpu ? device : 0}));
+  OrtMemoryInfo* raw_info = nullptr;
+  NEREID_ORT_TRY(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &raw_info));
+  Owned<OrtMemoryInfo> memory_info(raw_info);
+  Owned<OrtRunOptions> run_options;
+  if (!model.settings().run_entries.empty()) {
+    OrtRunOptions* raw_options = nullptr;
+    NEREID_ORT_TRY(Api().CreateRunOptions(&raw_options));
+    run_options.reset(raw_options);
+    for (const auto& [key, value] : model.settings().run_entries) {
+      NEREID_ORT_TRY(Api().AddRunConfigEntry(raw_options, key.c_str(), value.c_str()));
+    }
+  }
+  return std::unique_ptr<Instance>(new Instance(handle, name, model, std::move(session),
+                                                std::move(memory_info), std::move(run_options)));
+}
+
+Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const Model& model,
+                   std::shared_ptr<Session> session, Owned<OrtMemoryInfo> memory_info,
+                   Owned<OrtRunOptions> run_options)
+    : handle_(handle),
+      session_(std::move(session)),
+      memory_info_(std::move(memory_info)),
+      run_options_(std::move(run_options)),
+      ports_(session_->signature(), model.config()),
+      gathering_(ports_, std::move(name), model.config().max_batch_size(), memory_info_.get()),
+      scattering_(ports_, gathering_, model.config().max_batch_size() > 0) {}
+
+void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
+  batch_.Process(handle_, requests, count, [this] { return Serve(); });
+}
+
+uint64_t Instance::Serve() {
+  Error error = gathering_.Read(batch_);
+  if (error.ok() && !gathering_.members().empty()) {
+    Plan* plan = plans_.Find(gathering_.key());
+    if (plan == nullptr) {
+      auto made = gathering_.NewPlan();
+      if (made.ok()) {
+        plan = plans_.Add(std::move(made).value());
+      } else {
+        error = made.TakeError();
+      }
+    }
+    if (plan != nullptr) {
+      error = ServePlan(*plan);
+    }
+  }
+  if (!error.ok()) {
+    batch_.FailAll(std::move(error));
+  }
+  ReleaseValues();
+  return static_cast<uint64_t>(gathering_.total_batch_size());
+}
+
+Error Instance::ServePlan(Plan& plan) {
+  NEREID_KIT_TRY(gathering_.Fill(batch_, plan, &input_values_));
+  PrepareOutputs(plan);
+  batch_.MarkComputeStart();
+  Error error = Run(plan);
+  if (!error.ok() && std::strstr(error.message(), "shape verification failed") != nullptr) {
+    error = RunAgain(plan);
+  }
+  batch_.MarkComputeEnd();
+  if (!error.ok()) {
+    return error;
+  }
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    NEREID_KIT_TRY(DealOut(plan, o));
+  }
+  return {};
+}
+
+void Instance::PrepareOutputs(const Plan& plan) {
+  output_values_.assign(plan.outputs.size(), nullptr);
+  direct_.assign(plan.outputs.size(), false);
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    const PlannedOutput& output = plan.outputs[o];
+    if (output.small.value != nullptr) {
+      output_values_[o] = output.small.value.get();
+    } else if (output.shape_known && gathering_.members().size() == 1) {
+      const uint32_t r = gathering_.members()[0];
+      if (Error error = PrepareDirect(output, o); !error.ok() && batch_.live(r)) {
+        batch_.Fail(r, std::move(error));
+      }
+    }
+  }
+}
+
+Error Instance::PrepareDirect(const PlannedOutput& output, size_t o) {
+  const uint32_t r = gathering_.members()[0];
+  const Port& port = ports_.outputs[output.port];
+  const bool whole = output.shape.empty() || gathering_.max_batch_size() == 0 ||
+                     output.shape[0] == gathering_.batch_size(r);
+  if (!whole || !batch_.live(r)) {
+    return {};
+  }
+  NEREID_KIT_ASSIGN(char* const buffer,
+                    backend::AddOutput(batch_.response(r), port.info.name.c_str(), port.datatype,
+                                       Scattering::ResponseShape(port, output.shape),
+                                       output.byte_size));
+  OrtValue* value = nullptr;
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
+      memory_info_.get(), buffer, output.byte_size, output.shape.data(), output.shape.size(),
+      port.info.type, &value));
+  owned_values_.emplace_back(value);
+  output_values_[o] = value;
+  direct_[o] = true;
+  return {};
+}
+
+Error Instance::Run(const Plan& plan) {
+  if (plan.outputs.empty() || batch_.live_count() == 0) {
+    return {};
+  }
+  // Whatever ONNX Runtime allocates is ours to release, also when the run fails half way.
+  Error error = FromOrt(Api().Run(session_->get(), run_options_.get(), plan.input_names.data(),
+                                  input_values_.data(), input_values_.size(),
+                                  plan.output_names.data(), plan.output_names.size(),
+                                  output_values_.data()));
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    OrtValue* value = output_values_[o];
+    if (value != nullptr && value != plan.outputs[o].small.value.get() && !direct_[o]) {
+      owned_values_.emplace_back(value);
+    }
+  }
+  return error;
+}
+
+Error Instance::RunAgain(Plan& plan) {
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    if (direct_[o]) {
+      batch_.RenewResponse(gathering_.members()[0]);
+      break;
+    }
+  }
+  output_values_.assign(plan.outputs.size(), nullptr);
+  direct_.assign(plan.outputs.size(), false);
+  plan.ForgetOutputShapes();
+  return Run(plan);
+}
+
+Error Instance::DealOut(Plan& plan, size_t o) {
+  const PlannedOutput& output = plan.outputs[o];
+  OrtValue* const value = output_values_[o];
+  if (direct_[o] || batch_.live_count() == 0) {
+    return {};
+  }
+  if (output.small.value != nullptr && value == output.small.value.get()) {
+    void* data = nullptr;
+    NEREID_ORT_TRY(Api().GetTensorMutableData(value, &data));
+    scattering_.Fixed(batch_, output.port, output.shape, static_cast<const char*>(data));
+    return {};
+  }
+  if (value == nullptr) {
+    return Error::Internal(
+        StrCat("output tensor '", ports_.outputs[output.port].info.name, "' is not found"));
+  }
+  OrtTensorTypeAndShapeInfo* raw_info = nullptr;
+  NEREID_ORT_TRY(Api().GetTensorTypeAndShape(value, &raw_info));
+  const Owned<OrtTensorTypeAndShapeInfo> info(raw_info);
+  size_t rank = 0;
+  NEREID_ORT_TRY(Api().GetDimensionsCount(raw_info, &rank));
+  shape_.resize(rank);
+  NEREID_ORT_TRY(Api().GetDimensions(raw_info, shape_.data(), rank));
+  if (ports_.outputs[output.port].is_string()) {
+    return scattering_.Strings(batch_, output.port, shape_, value);
+  }
+  void* data = nullptr;
+  NEREID_ORT_TRY(Api().GetTensorMutableData(value, &data));
+  scattering_.Fixed(batch_, output.port, shape_, static_cast<const char*>(data));
+  return plan.Learn(o, ports_, shape_, memory_info_.get());
+}
+
+void Instance::ReleaseValues() {
+  owned_values_.clear();
+  output_values_.clear();
+  gathering_.Release();
+}
+
+}  // namespace nereid::onnxruntime

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime_backend/ort.h"
+
+namespace nereid::onnxruntime {
+
+const OrtApi* ApiOrNull() {
+  // Version 15 brought GetResizedStringTensorElementBuffer, the newest function used here. The table
+  // is append-only, so an older one is a prefix of the one our header describes.
+  constexpr uint32_t kOldest = 15;
+  static const OrtApi* const api = [] {
+    const OrtApi* found = nullptr;
+    for (uint32_t version = ORT_API_VERSION; version >= kOldest && found == nullptr; --version) {
+      found = OrtGetApiBase()->GetApi(version);
+    }
+    return found;
+  }();
+  return api;
+}
+
+backend::Error FromOrt(OrtStatus* status) {
+  if (status == nullptr) {
+    return {};
+  }
+  backend::Error error = backend::Error::Internal(backend::StrCat(
+      "onnx runtime error ", static_cast<int>(Api().GetErrorCode(status)), ": ",
+      Api().GetErrorMessage(status)));
+  Api().ReleaseStatus(status);
+  return error;
+}
+
+}  // namespace nereid::onnxruntime

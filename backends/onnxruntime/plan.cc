@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime_backend/plan.h"
+
+#include <algorithm>
+
+#include "onnxruntime_backend/data_types.h"
+
+namespace nereid::onnxruntime {
+
+using backend::Error;
+
+namespace {
+
+Port MakePort(const TensorInfo& info) {
+  Port port{.info = info, .datatype = ToServerType(info.type), .scalar_shape = {}};
+  port.element_size = backend::ElementByteSize(port.datatype);
+  return port;
+}
+
+}  // namespace
+
+Ports::Ports(const Signature& signature, const backend::ModelConfig& config) {
+  for (const auto* list : {&signature.inputs, &signature.initializers}) {
+    for (const TensorInfo& info : *list) {
+      inputs.push_back(MakePort(info));
+    }
+  }
+  const bool batching = config.max_batch_size() > 0;
+  for (const rapidjson::Value& io : backend::ArrayOf(config.json(), "output")) {
+    const TensorInfo* info =
+        FindTensor(signature.outputs, backend::StringMember(io, "name"));
+    if (info == nullptr) {
+      continue;
+    }
+    Port port = MakePort(*info);
+    port.scalar_shape = backend::ModelDims(io);
+    const size_t first = batching ? 1 : 0;
+    port.fixed_shape = !port.is_string() && info->dims.size() >= first &&
+                       std::all_of(info->dims.begin() + static_cast<std::ptrdiff_t>(first),
+                                   info->dims.end(), [](int64_t dim) { return dim >= 0; });
+    outputs.push_back(std::move(port));
+  }
+  std::sort(outputs.begin(), outputs.end(),
+            [](const Port& a, const Port& b) { return a.info.name < b.info.name; });
+}
+
+int Ports::Find(const std::vector<Port>& ports, size_t hint, std::string_view name) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const size_t at = (hint + i) % ports.size();
+    if (ports[at].info.name == name) {
+      return static_cast<int>(at);
+    }
+  }
+  return -1;
+}
+
+Error SmallTensor::Allocate(const OrtMemoryInfo* memory_info, const Port& port,
+                            std::span<const int64_t> shape, uint64_t byte_size) {
+  OrtValue* raw = nullptr;
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info, memory.Ensure(byte_size),
+                                                      byte_size, shape.data(), shape.size(),
+                                                      port.info.type, &raw));
+  value.reset(raw);
+  return {};
+}
+
+Error Plan::Learn(size_t o, const Ports& ports, std::span<const int64_t> shape,
+                  const OrtMemoryInfo* memory_info) {
+  PlannedOutput& output = outputs[o];
+  const Port& port = ports.outputs[output.port];
+  if (!port.fixed_shape || outputs_vary || output.shape_known) {
+    return {};
+  }
+  NEREID_KIT_ASSIGN(output.byte_size, backend::TensorByteSize(port.datatype, shape));
+  output.shape.assign(shape.begin(), shape.end());
+  if (output.byte_size <= kSmallTensorBytes) {
+    NEREID_KIT_TRY(output.small.Allocate(memory_info, port, shape, output.byte_size));
+  }
+  output.shape_known = true;
+  return {};
+}
+
+void Plan::ForgetOutputShapes() {
+  outputs_vary = true;
+  for (PlannedOutput& output : outputs) {
+    output.shape_known = false;
+    output.small = {};
+  }
+}
+
+Plan* PlanCache::Find(std::span<const int64_t> key) {
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    if (std::equal(key.begin(), key.end(), plans_[i]->key.begin(), plans_[i]->key.end())) {
+      std::rotate(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i),
+                  plans_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return plans_.front().get();
+    }
+  }
+  return nullptr;
+}
+
+Plan* PlanCache::Add(std::unique_ptr<Plan> plan) {
+  if (plans_.size() == kMostPlans) {
+    plans_.pop_back();
+  }
+  plans_.insert(plans_.begin(), std::move(plan));
+  return plans_.front().get();
+}
+
+}  // namespace nereid::onnxruntime

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything about an execution that depends only on its shapes and on which outputs it is for. A
+// server sees the same few shapes over and over; for those, names and shapes are set up once, and
+// small tensors live in memory that is registered with ONNX Runtime once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend_kit/config.h"
+#include "backend_kit/tensors.h"
+#include "onnxruntime_backend/session.h"
+
+namespace nereid::onnxruntime {
+
+// Up to this size a copy is cheaper than making an OrtValue around memory that comes along.
+inline constexpr uint64_t kSmallTensorBytes = 16 * 1024;
+
+// A tensor of the model with what is asked about it all the time. Immutable.
+struct Port {
+  TensorInfo info;
+  TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
+  uint32_t element_size = 0;  // 0 for strings
+  // An output whose shape the model states but for the batch dimension.
+  bool fixed_shape = false;
+  // What the configuration calls the shape of a tensor that has no dimensions in the model.
+  std::vector<int64_t> scalar_shape;
+
+  bool is_string() const { return info.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING; }
+};
+
+// Inputs (those that may be overridden last) and outputs (sorted by name, the order of responses) of
+// a model. Immutable.
+struct Ports {
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+
+  Ports(const Signature& signature, const backend::ModelConfig& config);
+  // The position of a name, at or after which `hint` is tried first; -1 when there is none.
+  static int Find(const std::vector<Port>& ports, size_t hint, std::string_view name);
+};
+
+// The memory and OrtValue of a small tensor; empty for all others.
+struct SmallTensor {
+  backend::ScratchBuffer memory;
+  Owned<OrtValue> value;
+
+  backend::Error Allocate(const OrtMemoryInfo* memory_info, const Port& port,
+                          std::span<const int64_t> shape, uint64_t byte_size);
+};
+
+struct PlannedInput {
+  size_t port = 0;
+  std::vector<int64_t> shape;  // of the whole batch
+  uint64_t byte_size = 0;      // of the whole batch; 0 for strings
+  SmallTensor small;
+};
+
+struct PlannedOutput {
+  size_t port = 0;
+  // What the model made of these input shapes before; only for outputs of fixed shape.
+  bool shape_known = false;
+  std::vector<int64_t> shape;
+  uint64_t byte_size = 0;
+  SmallTensor small;
+};
+
+// Confined to the instance it belongs to.
+struct Plan {
+  std::vector<int64_t> key;
+  std::vector<PlannedInput> inputs;
+  std::vector<PlannedOutput> outputs;
+  std::vector<const char*> input_names;
+  std::vector<const char*> output_names;
+  // Set when an output turned out to vary: from then on ONNX Runtime allocates all of them.
+  bool outputs_vary = false;
+
+  // Notes the shape that output `o` had, so that the next execution can bring its memory along.
+  backend::Error Learn(size_t o, const Ports& ports, std::span<const int64_t> shape,
+                       const OrtMemoryInfo* memory_info);
+  void ForgetOutputShapes();
+};
+
+// The most recent plans of an instance, bounded in number: shapes come from clients.
+class PlanCache {
+ public:
+  // The plan for `key`, or null.
+  Plan* Find(std::span<const int64_t> key);
+  // Adds a plan, dropping the one that was not used for longest if there are too many.
+  Plan* Add(std::unique_ptr<Plan> plan);
+
+ private:
+  static constexpr size_t kMostPlans = 32;
+  std::vector<std::unique_ptr<Plan>> plans_;  // most recently used first
+};
+
+}  // namespace nereid::onnxruntime

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deals the outputs of an execution out to the responses of its requests.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onnxruntime_backend/gathering.h"
+
+namespace nereid::onnxruntime {
+
+// Meant to live in the instance. Confined to the thread that executes.
+class Scattering {
+ public:
+  // `ports` and `gathering` outlive this.
+  Scattering(const Ports& ports, const Gathering& gathering, bool batching)
+      : ports_(ports), gathering_(gathering), batching_(batching) {}
+
+  // The shape of a response's output where the model's was `shape`: that of the configuration for a
+  // scalar.
+  static std::span<const int64_t> ResponseShape(const Port& port, std::span<const int64_t> shape) {
+    return shape.empty() ? std::span<const int64_t>(port.scalar_shape) : shape;
+  }
+
+  // Copies each member's rows of output `o` (a port) from `data` to its response, if it wants them.
+  // A member for which that fails is failed in the batch.
+  void Fixed(backend::Batch& batch, size_t o, std::span<const int64_t> shape, const char* data);
+  // The same for a tensor of strings. Fails when ONNX Runtime does not give its contents.
+  backend::Error Strings(backend::Batch& batch, size_t o, std::span<const int64_t> shape,
+                         const OrtValue* value);
+
+ private:
+  // Calls answer(r, shape of the member's rows, index of the first element, elements) for each.
+  template <typename Answer>
+  void ForEachMember(backend::Batch& batch, const Port& port, size_t o,
+                     std::span<const int64_t> shape, Answer&& answer);
+
+  const Ports& ports_;
+  const Gathering& gathering_;
+  const bool batching_;
+  std::vector<int64_t> rows_shape_;
+  std::vector<char> text_;       // of all strings of an output
+  std::vector<size_t> offsets_;  // of each string in text_, and its end
+};
+
+}  // namespace nereid::onnxruntime

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnxruntime_backend/session.h"
+
+#include "onnxruntime_backend/providers.h"
+
+namespace nereid::onnxruntime {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
+const TensorInfo* FindTensor(const std::vector<TensorInfo>& tensors, std::string_view name) {
+  for (const TensorInfo& tensor : tensors) {
+    if (tensor.name == name) {
+      return &tensor;
+    }
+  }
+  return nullptr;
+}
+
+namespace {
+
+// The three lists of tensors a session keeps differ only in the functions that read them.
+struct ListFunctions {
+  OrtStatus*(ORT_API_CALL* count)(const OrtSession*, size_t*);
+  OrtStatus*(ORT_API_CALL* name)(const OrtSession*, size_t, OrtAllocator*, char**);
+  OrtStatus*(ORT_API_CALL* type)(const OrtSession*, size_t, OrtTypeInfo**);
+};
+
+std::string_view KindName(ONNXType type) {
+  switch (type) {
+    case ONNX_TYPE_TENSOR:
+      return "ONNX_TYPE_TENSOR";
+    case ONNX_TYPE_SEQUENCE:
+      return "ONNX_TYPE_SEQUENCE";
+    case ONNX_TYPE_MAP:
+      return "ONNX_TYPE_MAP";
+    case ONNX_TYPE_OPAQUE:
+      return "ONNX_TYPE_OPAQUE";
+    case ONNX_TYPE_SPARSETENSOR:
+      return "ONNX_TYPE_SPARSETENSOR";
+    default:
+      return "ONNX_TYPE_UNKNOWN";
+  }
+}
+
+Result<TensorInfo> ReadTensor(const OrtSession* session, size_t index, const ListFunctions& list) {
+  TensorInfo info;
+  OrtAllocator* allocator = nullptr;
+  NEREID_ORT_TRY(Api().GetAllocatorWithDefaultOptions(&allocator));
+  char* name = nullptr;
+  NEREID_ORT_TRY(list.name(session, index, allocator, &name));
+  info.name = name;
+  NEREID_ORT_TRY(Api().AllocatorFree(allocator, name));
+  OrtTypeInfo* raw = nullptr;
+  NEREID_ORT_TRY(list.type(session, index, &raw));
+  const Owned<OrtTypeInfo> type(raw);
+  ONNXType kind = ONNX_TYPE_UNKNOWN;
+  NEREID_ORT_TRY(Api().GetOnnxTypeFromTypeInfo(raw, &kind));
+  if (kind != ONNX_TYPE_TENSOR) {
+    return Error::Unsupported(StrCat("Unsupported ONNX Type '", KindName(kind), "' for I/O '",
+                                     info.name, "', expected 'ONNX_TYPE_TENSOR'."));
+  }
+  const OrtTensorTypeAndShapeInfo* tensor = nullptr;
+  NEREID_ORT_TRY(Api().CastTypeInfoToTensorInfo(raw, &tensor));
+  NEREID_ORT_TRY(Api().GetTensorElementType(tensor, &info.type));
+  size_t rank = 0;
+  NEREID_ORT_TRY(Api().GetDimensionsCount(tensor, &rank));
+  info.dims.resize(rank);
+  NEREID_ORT_TRY(Api().GetDimensions(tensor, info.dims.data(), rank));
+  return info;
+}
+
+Result<std::vector<TensorInfo>> ReadTensors(const OrtSession* session, const ListFunctions& list) {
+  size_t count = 0;
+  NEREID_ORT_TRY(list.count(session, &count));
+  std::vector<TensorInfo> tensors;
+  for (size_t i = 0; i < count; ++i) {
+    NEREID_KIT_ASSIGN(TensorInfo info, ReadTensor(session, i, list));
+    tensors.push_back(std::move(info));
+  }
+  return tensors;
+}
+
+Result<Signature> ReadSignature(const OrtSession* session) {
+  const OrtApi& api = Api();
+  Signature signature;
+  NEREID_KIT_ASSIGN(signature.inputs,
+                    ReadTensors(session, {api.SessionGetInputCount, api.SessionGetInputName,
+                                          api.SessionGetInputTypeInfo}));
+  NEREID_KIT_ASSIGN(signature.outputs,
+                    ReadTensors(session, {api.SessionGetOutputCount, api.SessionGetOutputName,
+                                          api.SessionGetOutputTypeInfo}));
+  NEREID_KIT_ASSIGN(signature.initializers,
+                    ReadTensors(session, {api.SessionGetOverridableInitializerCount,
+                                          api.SessionGetOverridableInitializerName,
+                                          api.SessionGetOverridableInitializerTypeInfo}));
+  return signature;
+}
+
+Error ApplyThreads(OrtSessionOptions* options, const Settings& settings, bool global_pool) {
+  if (global_pool) {
+    return FromOrt(Api().DisablePerSessionThreads(options));
+  }
+  const int intra =
+      settings.intra_op_threads > 0 ? settings.intra_op_threads : DefaultThreads();
+  if (intra > 0) {
+    NEREID_ORT_TRY(Api().SetIntraOpNumThreads(options, intra));
+  }
+  if (settings.inter_op_threads > 0) {
+    NEREID_ORT_TRY(Api().SetInterOpNumThreads(options, settings.inter_op_threads));
+  }
+  return {};
+}
+
+Error Apply(OrtSessionOptions* options, const Settings& settings, bool global_pool) {
+  const OrtApi& api = Api();
+  NEREID_ORT_TRY(api.SetSessionGraphOptimizationLevel(options, settings.graph_level));
+  NEREID_ORT_TRY(api.SetSessionExecutionMode(options, settings.execution_mode));
+  NEREID_KIT_TRY(ApplyThreads(options, settings, global_pool));
+  if (settings.memory_arena.has_value()) {
+    NEREID_ORT_TRY(*settings.memory_arena ? api.EnableCpuMemArena(options)
+                                          : api.DisableCpuMemArena(options));
+  }
+  if (settings.memory_pattern.has_value()) {
+    NEREID_ORT_TRY(*settings.memory_pattern ? api.EnableMemPattern(options)
+                                            : api.DisableMemPattern(options));
+  }
+  for (const auto& [key, value] : settings.session_entries) {
+    NEREID_ORT_TRY(api.AddSessionConfigEntry(options, key.c_str(), value.c_str()));
+  }
+  for (const std::string& library : settings.op_libraries) {
+    NEREID_ORT_TRY(api.RegisterCustomOpsLibrary_V2(options, library.c_str()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
+                                               const std::string& path, const Settings& settings,
+                                               const Placement& placement,
+                                               const std::string& model_name) {
+  OrtSessionOptions* raw_options = nullptr;
+  NEREID_ORT_TRY(Api().CreateSessionOptions(&raw_options));
+  const Owned<OrtSessionOptions> options(raw_options);
+  NEREID_KIT_TRY(Apply(raw_options, settings, environment.options().global_thread_pool));
+  NEREID_KIT_TRY(AddProviders(raw_options, settings, placement, model_name));
+  std::shared_ptr<Session> session(new Session());
+  OrtSession* raw_session = nullptr;
+  NEREID_ORT_TRY(Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session));
+  session->session_.reset(raw_session);
+  NEREID_KIT_ASSIGN(session->signature_, ReadSignature(raw_session));
+  return session;
+}
+
+}  // namespace nereid::onnxruntime

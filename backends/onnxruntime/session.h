@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded ONNX model: ONNX Runtime's session and what it says about its tensors.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnxruntime_backend/environment.h"
+#include "onnxruntime_backend/settings.h"
+
+namespace nereid::onnxruntime {
+
+// One tensor as the model declares it; -1 for dimensions that it leaves open. Immutable.
+struct TensorInfo {
+  std::string name;
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  std::vector<int64_t> dims;
+};
+
+// The tensor called `name`, or null.
+const TensorInfo* FindTensor(const std::vector<TensorInfo>& tensors, std::string_view name);
+
+// All tensors at the model's border, in the model's order. Immutable.
+struct Signature {
+  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> outputs;
+  std::vector<TensorInfo> initializers;  // constants that a request may override
+};
+
+// Where a session runs.
+struct Placement {
+  bool gpu = false;
+  int device = 0;
+  bool operator==(const Placement&) const = default;
+};
+
+// Thread-safe: immutable after Load, and ONNX Runtime runs one session on many threads.
+class Session {
+ public:
+  // Loads the model file. `model_name` is for texts of errors, which also say which providers there
+  // are when one that the settings name is missing. `environment` outlives the session.
+  static backend::Result<std::shared_ptr<Session>> Load(const Environment& environment,
+                                                        const std::string& path,
+                                                        const Settings& settings,
+                                                        const Placement& placement,
+                                                        const std::string& model_name);
+
+  OrtSession* get() const { return session_.get(); }
+  const Signature& signature() const { return signature_; }
+
+ private:
+  Session() = default;
+
+  Owned<OrtSession> session_;
+  Signature signature_;
+};
+
+}  // namespace nereid::onnxruntime

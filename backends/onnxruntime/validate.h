@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a model configuration and an ONNX model agree; the texts are those users of Triton know.
+#pragma once
+
+#include <string>
+
+#include "backend_kit/config.h"
+#include "onnxruntime_backend/session.h"
+
+namespace nereid::onnxruntime {
+
+// Checks number, names, types and shapes of inputs, sequence controls and outputs.
+backend::Error Validate(const std::string& model_name, const backend::ModelConfig& config,
+                        const Signature& signature);
+
+}  // namespace nereid::onnxruntime
