@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "base/log.h"
+#include "base/object_pool.h"
+#include "net/compression.h"
+#include "net/grpc_connection.h"
+#include "net/grpc_server.h"
+
+namespace nereid::net {
+namespace {
+
+// Smaller messages do not shrink.
+constexpr size_t kCompressAbove = 256;
+
+// Replaces the message's content by its compressed form; true when it did.
+bool CompressMessage(GrpcMessage& message, Compression encoding) {
+  if (message.size() < kCompressAbove) return false;
+  std::vector<iovec> parts;
+  parts.reserve(message.segment_count());
+  for (size_t i = 0; i < message.segment_count(); ++i) {
+    const GrpcMessage::Segment& segment = message.segment(i);
+    parts.push_back({const_cast<std::byte*>(segment.data), segment.size});
+  }
+  base::Result<BufferView> compressed = Compress(encoding, parts);
+  if (!compressed.ok() || compressed->data.size() >= message.size()) return false;
+  message.Clear();
+  message.Refer(reinterpret_cast<const std::byte*>(compressed->data.data()),
+                compressed->data.size(), std::move(compressed->buffer));
+  return true;
+}
+
+}  // namespace
+
+std::string_view GrpcCall::Metadata(std::string_view name) const {
+  for (const Header& header : headers_) {
+    if (View(header.name) == name) return View(header.value);
+  }
+  return {};
+}
+
+void GrpcCall::Order(GrpcMessagePtr message, uint8_t orders) {
+  if (orders & GrpcMessage::kSend) {
+    if (response_encoding_ != 0) {
+      message->is_compressed_ =
+          CompressMessage(*message, static_cast<Compression>(response_encoding_));
+    }
+    unsent_bytes_.fetch_add(message->size(), std::memory_order_relaxed);
+  }
+  message->orders_ = orders;
+  message->call_ = this;
+  references_.fetch_add(1, std::memory_order_relaxed);
+  connection_->Submit(std::move(message));
+}
+
+void GrpcCall::Send(GrpcMessagePtr message) { Order(std::move(message), GrpcMessage::kSend); }
+
+void GrpcCall::SendAndFinish(GrpcMessagePtr message) {
+  Order(std::move(message), GrpcMessage::kSend | GrpcMessage::kFinish);
+}
+
+void GrpcCall::Finish(GrpcStatus status, std::string_view text) {
+  GrpcMessagePtr order = GrpcMessage::Create();
+  order->status_code_ = static_cast<int>(status);
+  order->status_text_ = text;
+  Order(std::move(order), GrpcMessage::kFinish);
+}
+
+void GrpcCall::Credit(size_t bytes) {
+  GrpcMessagePtr order = GrpcMessage::Create();
+  order->credit_ = bytes;
+  Order(std::move(order), GrpcMessage::kCredit);
+}
+
+void GrpcCall::Unreference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  GrpcConnection* const connection = connection_;
+  base::ObjectPool<GrpcCall>::Give(this);
+  connection->Release();
+}
+
+void GrpcCall::Recycle() {
+  connection_ = nullptr;
+  reactor_ = nullptr;
+  events_ = nullptr;
+  text_.clear();
+  headers_.clear();
+  path_ = {};
+  deadline_.reset();
+  response_encoding_ = 0;
+  is_cancelled_.store(false, std::memory_order_relaxed);
+  unsent_bytes_.store(0, std::memory_order_relaxed);
+  previous_ = nullptr;
+  next_ = nullptr;
+  header_list_bytes_ = 0;
+  request_encoding_ = 0;
+  seen_ = 0;
+  headers_too_large_ = false;
+  is_rejected_ = false;
+  half_closed_ = false;
+  half_close_reported_ = false;
+  cancel_reported_ = false;
+  stream_closed_ = false;
+  response_started_ = false;
+  finished_ = false;
+  prefix_filled_ = 0;
+  buffer_.Reset();
+  message_size_ = 0;
+  message_filled_ = 0;
+  held_bytes_ = 0;
+  waiting_.clear();
+  send_head_ = nullptr;
+  send_tail_ = nullptr;
+  queued_bytes_ = 0;
+  prefix_sent_ = 0;
+  segment_ = 0;
+  segment_offset_ = 0;
+  head_referred_ = false;
+  status_code_ = 0;
+  status_text_.clear();
+}
+
+}  // namespace nereid::net

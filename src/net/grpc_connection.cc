@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/grpc_connection.h"
+
+#include <utility>
+
+namespace nereid::net {
+
+void GrpcConnection::Start(const GrpcServerOptions& options, GrpcHandler& handler,
+                           ConnectionGroup& group, Reactor& reactor, base::UniqueFd socket) {
+  auto* const connection = new GrpcConnection(options, handler, group, reactor, std::move(socket));
+  connection->is_tick_due_ = true;
+  connection->is_drain_due_ = group.draining();
+  connection->ReactorTurn();
+}
+
+GrpcConnection::GrpcConnection(const GrpcServerOptions& options, GrpcHandler& handler,
+                               ConnectionGroup& group, Reactor& reactor, base::UniqueFd socket)
+    : Connection(reactor, group, std::move(socket)),
+      options_(options),
+      session_(std::make_unique<GrpcSession>(options, handler, *this, reactor)),
+      timer_(reactor) {}
+
+GrpcConnection::~GrpcConnection() = default;
+
+void GrpcConnection::Submit(GrpcMessagePtr order) {
+  GrpcMessage* const pushed = order.release();
+  GrpcMessage* head = outbox_.load(std::memory_order_relaxed);
+  do {
+    pushed->next_message_ = head;
+  } while (!outbox_.compare_exchange_weak(head, pushed, std::memory_order_release,
+                                          std::memory_order_relaxed));
+  if (reactor().IsCurrent()) {
+    if (state_.fetch_or(kHasOrders, std::memory_order_acq_rel) & kTaken) return;
+    if (std::exchange(flush_queued_, true)) return;
+    Hold();
+    reactor().RunAfterRound(flush_);
+    return;
+  }
+  Hold();  // the order may be the last that kept the connection
+  if (TryTake(kHasOrders)) LetGo();
+  Release();
+}
+
+bool GrpcConnection::TryTake(uint32_t bits) {
+  return !(state_.fetch_or(kTaken | bits, std::memory_order_acq_rel) & kTaken);
+}
+
+void GrpcConnection::LetGo() {
+  for (;;) {
+    uint32_t state = state_.load(std::memory_order_acquire);
+    if (state & kHasOrders) {
+      state_.fetch_and(~kHasOrders, std::memory_order_acq_rel);
+      ServeOrders();
+    } else if (state & kReactorWaits) {
+      state_.fetch_and(~kReactorWaits, std::memory_order_acq_rel);
+      if (!reactor().IsCurrent()) {
+        Hold();
+        reactor().Post(handover_);
+        return;
+      }
+      WorkOnReactor();
+    } else if (state_.compare_exchange_strong(state, 0, std::memory_order_acq_rel)) {
+      return;
+    }
+  }
+}
+
+void GrpcConnection::Handover::Run() {
+  connection.WorkOnReactor();
+  connection.LetGo();
+  connection.Release();
+}
+
+void GrpcConnection::Flush::Run() {
+  connection.flush_queued_ = false;
+  if (connection.TryTake(0)) connection.LetGo();
+  connection.Release();
+}
+
+void GrpcConnection::ReactorTurn() {
+  Hold();
+  if (TryTake(kReactorWaits)) LetGo();
+  Release();
+}
+
+void GrpcConnection::OnReadable() {
+  can_read_ = true;
+  ReactorTurn();
+}
+
+void GrpcConnection::OnWritable() {
+  can_write_ = true;
+  ReactorTurn();
+}
+
+void GrpcConnection::OnReadEnd(bool) { Close(); }
+
+void GrpcConnection::OnDrain() {
+  is_drain_due_ = true;
+  ReactorTurn();
+}
+
+void GrpcConnection::OnSweep(uint64_t now_ms) {
+  if (!is_write_blocked_.load(std::memory_order_relaxed)) {
+    blocked_since_ms_ = 0;
+    return;
+  }
+  if (blocked_since_ms_ == 0) blocked_since_ms_ = now_ms;
+  const auto limit_ms = static_cast<uint64_t>(options_.write_timeout.count());
+  if (now_ms - blocked_since_ms_ >= limit_ms) Close();
+}
+
+void GrpcConnection::OnClosed() { ReactorTurn(); }
+
+void GrpcConnection::WorkOnReactor() {
+  if (closed()) return Shut();
+  if (std::exchange(can_write_, false)) {
+    is_write_blocked_.store(false, std::memory_order_relaxed);
+    blocked_since_ms_ = 0;
+  }
+  if (std::exchange(can_read_, false)) ReadSocket();
+  if (std::exchange(is_drain_due_, false)) session_->StartDrain();
+  if (std::exchange(is_tick_due_, false)) {
+    bool dead = false;
+    session_->Tick(base::NowNs(), &dead);
+    if (dead) is_finished_ = true;
+  }
+  ServeOrders();
+  if (is_finished_) return Close();
+  if (is_write_blocked_.load(std::memory_order_relaxed)) ArmWritable();
+  if (!read_armed()) ArmReadable();
+  ArmTimer();
+}
+
+void GrpcConnection::ReadSocket() {
+  base::BufferRef buffer = base::AcquireBuffer(kReceiveBytes);
+  size_t size = kReceiveBytes;
+  for (int i = 0; i < kReadsPerTurn && !is_finished_; ++i) {
+    if (!buffer) {
+      is_finished_ = true;
+      return;
+    }
+    const ssize_t n = Receive(buffer.data(), size);
+    if (n == 0) return;
+    if (n < 0 ||
+        !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()), static_cast<size_t>(n))) {
+      is_finished_ = true;
+      WriteOut();  // tells the client why, where there is a reason
+      return;
+    }
+    if (static_cast<size_t>(n) < size) return;
+    WriteOut();
+    if (size < kBulkReceiveBytes) {
+      size = kBulkReceiveBytes;
+      buffer = base::AcquireBuffer(size);
+    }
+  }
+}
+
+void GrpcConnection::ServeOrders() {
+  GrpcMessage* newest = outbox_.exchange(nullptr, std::memory_order_acquire);
+  GrpcMessage* oldest = nullptr;
+  while (newest != nullptr) {
+    GrpcMessage* const next = newest->next_message_;
+    newest->next_message_ = oldest;
+    oldest = newest;
+    newest = next;
+  }
+  while (oldest != nullptr) {
+    GrpcMessagePtr order(oldest);
+    oldest = oldest->next_message_;
+    GrpcCall* const call = order->call_;
+    if (session_ != nullptr) session_->Apply(std::move(order));
+    order.reset();
+    call->Unreference();
+  }
+  WriteOut();
+}
+
+void GrpcConnection::WriteOut() {
+  if (session_ == nullptr) return;
+  bool failed = false;
+  while (!failed && !is_write_blocked_.load(std::memory_order_relaxed)) {
+    if (output_.empty() && !session_->Fill(output_)) failed = true;
+    if (output_.empty()) break;
+    const ssize_t n = Send(output_.pieces().data(), output_.pieces().size());
+    if (n < 0) {
+      failed = true;
+    } else if (n == 0) {
+      is_write_blocked_.store(true, std::memory_order_relaxed);
+    } else {
+      output_.Advance(static_cast<size_t>(n));
+    }
+  }
+  session_->DeliverWaiting();
+  if (failed || (output_.empty() && (session_->is_condemned() || session_->IsOver()))) {
+    is_finished_ = true;
+  }
+  const bool needs_reactor = is_finished_ || is_write_blocked_.load(std::memory_order_relaxed);
+  if (needs_reactor && !reactor().IsCurrent()) {
+    state_.fetch_or(kReactorWaits, std::memory_order_relaxed);
+  }
+  if (needs_reactor && reactor().IsCurrent() && !is_finished_ && !closed()) ArmWritable();
+}
+
+void GrpcConnection::ArmTimer() {
+  const uint64_t due_ns = session_->next_due_ns();
+  if (due_ns >= timer_due_ns_) return;
+  timer_due_ns_ = due_ns;
+  const uint64_t now_ns = base::NowNs();
+  constexpr uint64_t kLongest = uint64_t{86'400} * 1'000'000'000;  // looked at again then
+  const uint64_t wait_ns = due_ns > now_ns ? std::min(due_ns - now_ns, kLongest) : 0;
+  timer_.Start(std::chrono::nanoseconds(wait_ns), [this] {
+    timer_due_ns_ = kNever;
+    is_tick_due_ = true;
+    ReactorTurn();
+  });
+}
+
+void GrpcConnection::Shut() {
+  if (session_ == nullptr) return;
+  timer_.Cancel();
+  is_finished_ = true;
+  session_->CancelAll();
+  session_.reset();
+  output_.Clear();
+}
+
+}  // namespace nereid::net

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One gRPC connection: socket, session and the rule of who may touch them.
+//
+// At any time at most one thread *has* the connection (kTaken in state_); only it touches the session
+// and the output and writes to the socket. Nobody waits for it. A thread with an order for a call
+// pushes it to the outbox and tries to take the connection: with success it carries out every order
+// and writes; without, the one who has it does so before letting go. The reactor takes it to read;
+// when another thread has it, that thread hands it over to the reactor instead of letting go.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "net/connection.h"
+#include "net/grpc_server.h"
+#include "net/grpc_session.h"
+#include "net/http2_output.h"
+#include "net/reactor.h"
+
+namespace nereid::net {
+
+class GrpcConnection final : public Connection {
+ public:
+  // On the reactor: begins to serve. The connection deletes itself.
+  static void Start(const GrpcServerOptions& options, GrpcHandler& handler, ConnectionGroup& group,
+                    Reactor& reactor, base::UniqueFd socket);
+
+  // From any thread: carries out `order` now or has it carried out.
+  void Submit(GrpcMessagePtr order);
+
+ private:
+  static constexpr uint32_t kTaken = 1;
+  static constexpr uint32_t kHasOrders = 2;
+  static constexpr uint32_t kReactorWaits = 4;
+  static constexpr size_t kReceiveBytes = 64 << 10;
+  static constexpr size_t kBulkReceiveBytes = 256 << 10;
+  static constexpr int kReadsPerTurn = 16;
+
+  // Queued on the reactor by a thread that has the connection and lets the reactor have it.
+  struct Handover final : Task {
+    explicit Handover(GrpcConnection& connection) : connection(connection) {}
+    void Run() override;
+    GrpcConnection& connection;
+  };
+  // Queued after the reactor's round, to answer together what was finished together.
+  struct Flush final : Task {
+    explicit Flush(GrpcConnection& connection) : connection(connection) {}
+    void Run() override;
+    GrpcConnection& connection;
+  };
+
+  GrpcConnection(const GrpcServerOptions& options, GrpcHandler& handler, ConnectionGroup& group,
+                 Reactor& reactor, base::UniqueFd socket);
+  ~GrpcConnection() override;
+
+  bool TryTake(uint32_t bits);
+  void LetGo();
+  // On the reactor: does what is to be done there as soon as it has the connection.
+  void ReactorTurn();
+
+  // These need to have the connection; WorkOnReactor also is on the reactor.
+  void WorkOnReactor();
+  void ReadSocket();
+  void ServeOrders();
+  void WriteOut();
+  void Shut();
+  void ArmTimer();
+
+  void OnRead(size_t) override {}
+  void OnReadEnd(bool eof) override;
+  void OnReadable() override;
+  void OnWritable() override;
+  void OnDrain() override;
+  void OnSweep(uint64_t now_ms) override;
+  void OnClosed() override;
+
+  const GrpcServerOptions& options_;
+
+  std::atomic<uint32_t> state_{0};
+  std::atomic<GrpcMessage*> outbox_{nullptr};  // newest first
+  std::atomic<bool> is_write_blocked_{false};  // written by who has the connection
+
+  // -- Confined to who has the connection. --
+  std::unique_ptr<GrpcSession> session_;  // null once closed
+  Http2Output output_;
+  bool is_finished_ = false;  // to be closed on the reactor
+
+  // -- Confined to the reactor. --
+  Timer timer_;
+  uint64_t timer_due_ns_ = kNever;
+  bool can_read_ = false;
+  bool can_write_ = false;
+  bool is_tick_due_ = false;
+  bool is_drain_due_ = false;
+  bool flush_queued_ = false;
+  uint64_t blocked_since_ms_ = 0;     // 0: not blocked at the last sweep
+  uint64_t written_at_sweep_ = 0;
+  Flush flush_{*this};
+  Handover handover_{*this};          // of the one who has the connection
+};
+
+}  // namespace nereid::net

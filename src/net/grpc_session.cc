@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Set-up, frames and headers. Every method here runs inside nghttp2_session_mem_recv, which allows
+// submitting frames but not sending them; what handlers order meanwhile waits in the connection's
+// outbox.
+#include "net/grpc_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/object_pool.h"
+#include "net/compression.h"
+#include "net/grpc_connection.h"
+#include "net/grpc_wire.h"
+
+namespace nereid::net {
+namespace {
+
+enum SeenHeader : uint8_t {
+  kMethodIsPost = 1,
+  kTypeIsGrpc = 2,
+  kEncodingIsUnknown = 4,
+};
+
+std::string_view View(const uint8_t* data, size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+}  // namespace
+
+GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
+                         GrpcConnection& connection, Reactor& reactor)
+    : options_(options),
+      handler_(handler),
+      connection_(connection),
+      reactor_(reactor),
+      now_ns_(base::NowNs()),
+      opened_ns_(now_ns_),
+      last_received_ns_(now_ns_),
+      reset_tokens_(options.reset_burst),
+      reset_tokens_ns_(now_ns_) {
+  nghttp2_session_callbacks* const callbacks = MakeCallbacks();
+  nghttp2_option* option = nullptr;
+  NEREID_CHECK(nghttp2_option_new(&option) == 0);
+  nghttp2_option_set_no_auto_window_update(option, 1);
+  nghttp2_option_set_no_closed_streams(option, 1);
+  // Our own limit, which tells the client why, comes first.
+  nghttp2_option_set_stream_reset_rate_limit(option, uint64_t{options.reset_burst} * 4,
+                                             uint64_t{options.resets_per_second} * 4);
+  NEREID_CHECK(nghttp2_session_server_new3(&session_, callbacks, this, option,
+                                           memory_.interface()) == 0);
+  nghttp2_option_del(option);
+  nghttp2_session_callbacks_del(callbacks);
+
+  const nghttp2_settings_entry settings[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, INT32_MAX},
+      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, options.max_frame_bytes},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
+       static_cast<uint32_t>(std::min<size_t>(options.max_header_list_bytes, UINT32_MAX))},
+  };
+  NEREID_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, 4) == 0);
+  const auto window = static_cast<int32_t>(
+      std::clamp<size_t>(options.connection_budget_bytes, 65535, INT32_MAX));
+  NEREID_CHECK(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, window) == 0);
+}
+
+GrpcSession::~GrpcSession() { nghttp2_session_del(session_); }
+
+nghttp2_session_callbacks* GrpcSession::MakeCallbacks() {
+  nghttp2_session_callbacks* callbacks = nullptr;
+  NEREID_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
+  SetReceiveCallbacks(callbacks);
+  SetSendCallbacks(callbacks);
+  return callbacks;
+}
+
+void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
+  nghttp2_session_callbacks_set_on_begin_headers_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
+        return static_cast<GrpcSession*>(self)->OnBeginHeaders(*frame);
+      });
+  nghttp2_session_callbacks_set_on_header_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                    size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                    void* self) {
+        return static_cast<GrpcSession*>(self)->OnHeader(*frame, View(name, name_size),
+                                                         View(value, value_size));
+      });
+  nghttp2_session_callbacks_set_on_frame_recv_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
+        return static_cast<GrpcSession*>(self)->OnFrame(*frame);
+      });
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+      callbacks, [](nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data, size_t size,
+                    void* self) {
+        return static_cast<GrpcSession*>(self)->OnData(stream_id, data, size);
+      });
+  nghttp2_session_callbacks_set_on_stream_close_callback(
+      callbacks, [](nghttp2_session*, int32_t stream_id, uint32_t, void* self) {
+        static_cast<GrpcSession*>(self)->OnStreamClosed(stream_id);
+        return 0;
+      });
+}
+
+GrpcCall* GrpcSession::FindCall(int32_t stream_id) {
+  return static_cast<GrpcCall*>(nghttp2_session_get_stream_user_data(session_, stream_id));
+}
+
+bool GrpcSession::Receive(const uint8_t* data, size_t size) {
+  now_ns_ = base::NowNs();
+  last_received_ns_ = now_ns_;
+  ping_sent_ns_ = 0;
+  const ssize_t n = nghttp2_session_mem_recv(session_, data, size);
+  Replenish();
+  return n >= 0;
+}
+
+int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  GrpcCall* const call = base::ObjectPool<GrpcCall>::Take();
+  call->references_.store(1, std::memory_order_relaxed);  // the stream's own
+  connection_.Hold();  // until the call is recycled
+  call->connection_ = &connection_;
+  call->reactor_ = &reactor_;
+  call->stream_id_ = frame.hd.stream_id;
+  call->start_ns_ = now_ns_;
+  call->next_ = calls_;
+  if (calls_ != nullptr) calls_->previous_ = call;
+  calls_ = call;
+  ++open_calls_;
+  return nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, call);
+}
+
+int GrpcSession::OnHeader(const nghttp2_frame& frame, std::string_view name,
+                          std::string_view value) {
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  GrpcCall* const call = FindCall(frame.hd.stream_id);
+  if (call == nullptr) return 0;
+  call->header_list_bytes_ += name.size() + value.size() + 32;  // as HTTP/2 counts them
+  if (call->header_list_bytes_ > options_.max_header_list_bytes) {
+    call->headers_too_large_ = true;
+    return 0;
+  }
+  NoteHeader(*call, name, value);
+  return 0;
+}
+
+void GrpcSession::NoteHeader(GrpcCall& call, std::string_view name, std::string_view value) {
+  if (name == ":method") {
+    if (value == "POST") call.seen_ |= kMethodIsPost;
+    return;
+  }
+  const auto keep = [&call](std::string_view text) {
+    const GrpcCall::Span span{static_cast<uint32_t>(call.text_.size()),
+                              static_cast<uint32_t>(text.size())};
+    call.text_.append(text);
+    return span;
+  };
+  if (name.front() == ':') {
+    if (name == ":path") call.path_ = keep(value);
+    return;
+  }
+  const GrpcCall::Span kept_name = keep(name);
+  call.headers_.push_back({kept_name, keep(value)});
+  if (name == "content-type") {
+    if (IsGrpcContentType(value)) call.seen_ |= kTypeIsGrpc;
+  } else if (name == "grpc-timeout") {
+    if (const auto timeout = ParseGrpcTimeout(value)) {
+      call.deadline_ = base::TimePoint(base::nanoseconds(now_ns_)) + *timeout;
+    }
+  } else if (name == "grpc-encoding") {
+    if (value == "gzip") {
+      call.request_encoding_ = static_cast<uint8_t>(Compression::kGzip);
+    } else if (value == "deflate") {
+      call.request_encoding_ = static_cast<uint8_t>(Compression::kDeflate);
+    } else if (value != "identity") {
+      call.seen_ |= kEncodingIsUnknown;
+    }
+  } else if (name == "grpc-accept-encoding" &&
+             options_.response_compression != GrpcCompressionLevel::kNone) {
+    const Compression encoding = ListContains(value, "gzip")      ? Compression::kGzip
+                                 : ListContains(value, "deflate") ? Compression::kDeflate
+                                                                  : Compression::kIdentity;
+    call.response_encoding_ = static_cast<uint8_t>(encoding);
+  }
+}
+
+int GrpcSession::OnFrame(const nghttp2_frame& frame) {
+  switch (frame.hd.type) {
+    case NGHTTP2_HEADERS:
+    case NGHTTP2_DATA: {
+      GrpcCall* const call = FindCall(frame.hd.stream_id);
+      if (call == nullptr) return 0;
+      if (frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+        StartCall(*call);
+      }
+      if (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) HalfClose(*call);
+      return 0;
+    }
+    case NGHTTP2_SETTINGS:
+      got_settings_ = true;
+      return 0;
+    case NGHTTP2_RST_STREAM:
+      OnReset();
+      return 0;
+    case NGHTTP2_PING:
+      if (!(frame.hd.flags & NGHTTP2_FLAG_ACK)) {
+        OnPing();
+      } else if (is_draining_ && !drain_confirmed_) {
+        drain_confirmed_ = true;
+        nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                              nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                              nullptr, 0);
+      }
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+int GrpcSession::RefusalStatus(const GrpcCall& call) const {
+  if (!(call.seen_ & kMethodIsPost)) return 405;
+  if (!(call.seen_ & kTypeIsGrpc)) return 415;
+  return 0;
+}
+
+void GrpcSession::StartCall(GrpcCall& call) {
+  if (const int status = RefusalStatus(call); status != 0 && !call.headers_too_large_) {
+    RefuseHttp(call, status);
+    return;
+  }
+  if (call.headers_too_large_) {
+    Fail(call, GrpcStatus::kResourceExhausted, "received metadata size exceeds limit");
+    return;
+  }
+  if (call.seen_ & kEncodingIsUnknown) {
+    Fail(call, GrpcStatus::kUnimplemented,
+         "Compression algorithm '" + std::string(call.Metadata("grpc-encoding")) +
+             "' is not supported; supported are identity, deflate, gzip");
+    return;
+  }
+  if (call.deadline_.has_value()) AddDeadline(call);
+  call.events_ = handler_.OnCall(GrpcCallRef(call));
+  call.is_rejected_ = call.events_ == nullptr;
+}
+
+void GrpcSession::RefuseHttp(GrpcCall& call, int status) {
+  call.is_rejected_ = true;
+  call.finished_ = true;
+  call.response_started_ = true;
+  std::string text = std::to_string(status);
+  std::string name = ":status";
+  const nghttp2_nv header{reinterpret_cast<uint8_t*>(name.data()),
+                          reinterpret_cast<uint8_t*>(text.data()), name.size(), text.size(),
+                          NGHTTP2_NV_FLAG_NONE};
+  nghttp2_submit_response(session_, call.stream_id_, &header, 1, nullptr);
+}
+
+void GrpcSession::HalfClose(GrpcCall& call) {
+  call.half_closed_ = true;
+  if (call.is_rejected_ || call.finished_) return;
+  if (call.prefix_filled_ > 0) {
+    Fail(call, GrpcStatus::kInternal, "The client half-closed within a message");
+    return;
+  }
+  if (!call.waiting_.empty()) return;
+  call.half_close_reported_ = true;
+  call.events_->OnHalfClose();
+}
+
+void GrpcSession::OnReset() {
+  const double seconds = static_cast<double>(now_ns_ - reset_tokens_ns_) / 1e9;
+  reset_tokens_ns_ = now_ns_;
+  reset_tokens_ = std::min<double>(options_.reset_burst,
+                                   reset_tokens_ + seconds * options_.resets_per_second);
+  reset_tokens_ -= 1;
+  if (reset_tokens_ < 0) nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void GrpcSession::OnStreamClosed(int32_t stream_id) {
+  GrpcCall* const call = FindCall(stream_id);
+  if (call == nullptr) return;
+  call->stream_closed_ = true;
+  DropIncomplete(*call);
+  waiting_messages_ -= call->waiting_.size();
+  call->waiting_.clear();
+  const bool is_complete = call->finished_ && call->send_head_ == nullptr;
+  while (GrpcMessage* const message = call->send_head_) {
+    call->send_head_ = message->next_message_;
+    GrpcMessagePtr dropped(message);
+  }
+  call->send_tail_ = nullptr;
+  if (call->events_ != nullptr) {
+    if (!is_complete) ReportCancel(*call);
+    std::exchange(call->events_, nullptr)->OnDone();
+  }
+  ReleaseHeld(*call, call->held_bytes_);
+  (call->previous_ != nullptr ? call->previous_->next_ : calls_) = call->next_;
+  if (call->next_ != nullptr) call->next_->previous_ = call->previous_;
+  --open_calls_;
+  call->Unreference();
+}
+
+void GrpcSession::CancelAll() {
+  while (calls_ != nullptr) {
+    const int32_t stream_id = calls_->stream_id_;
+    OnStreamClosed(stream_id);
+    nghttp2_session_set_stream_user_data(session_, stream_id, nullptr);
+  }
+}
+
+}  // namespace nereid::net

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol side of one gRPC connection: HTTP/2 by nghttp2, calls, messages, flow control,
+// deadlines and keep-alive. Bytes come in through Receive and go out through Fill; no I/O here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <nghttp2/nghttp2.h>
+
+#include "net/grpc_server.h"
+#include "net/http2_memory.h"
+#include "net/http2_output.h"
+
+namespace nereid::net {
+
+inline constexpr uint64_t kNever = UINT64_MAX;
+
+// Confined to the holder of the connection.
+class GrpcSession {
+ public:
+  // `options`, `handler` and `connection` outlive it.
+  GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler, GrpcConnection& connection,
+              Reactor& reactor);
+  ~GrpcSession();
+  GrpcSession(const GrpcSession&) = delete;
+  GrpcSession& operator=(const GrpcSession&) = delete;
+
+  // False: the connection cannot go on (what Fill has should still be sent).
+  bool Receive(const uint8_t* data, size_t size);
+  // Carries out what a call was told to do.
+  void Apply(GrpcMessagePtr order);
+  // Moves what may be sent into `output` until it is full. False: the connection cannot go on.
+  bool Fill(Http2Output& output);
+  // After Fill's bytes have left: lets requests in that waited for a slow reader.
+  void DeliverWaiting();
+  // Nothing more will be received or sent.
+  bool IsOver() const;
+
+  // Does what is due at `now_ns`; returns when something will be next. Sets *dead when the peer does
+  // not answer pings.
+  uint64_t Tick(uint64_t now_ns, bool* dead);
+  // When Tick wants to run next, as far as it is known without running it.
+  uint64_t next_due_ns() const { return next_due_ns_; }
+
+  // Tells the client to go away; calls under way go on.
+  void StartDrain();
+  // Reports the end of every call. Nothing but the destructor may follow.
+  void CancelAll();
+
+  size_t open_calls() const { return open_calls_; }
+  // The peer misbehaved: close as soon as what Fill has is sent.
+  bool is_condemned() const { return is_condemned_; }
+
+ private:
+  struct Deadline {
+    uint64_t at_ns;
+    int32_t stream_id;
+    bool operator<(const Deadline& other) const { return at_ns > other.at_ns; }  // earliest on top
+  };
+
+  static nghttp2_session_callbacks* MakeCallbacks();
+  static void SetReceiveCallbacks(nghttp2_session_callbacks* callbacks);
+  static void SetSendCallbacks(nghttp2_session_callbacks* callbacks);
+
+  GrpcCall* FindCall(int32_t stream_id);
+  int OnBeginHeaders(const nghttp2_frame& frame);
+  int OnHeader(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  int OnFrame(const nghttp2_frame& frame);
+  int OnData(int32_t stream_id, const uint8_t* data, size_t size);
+  void OnFrameSent(const nghttp2_frame& frame);
+  void OnStreamClosed(int32_t stream_id);
+  void OnPing();
+  void OnReset();
+
+  void NoteHeader(GrpcCall& call, std::string_view name, std::string_view value);
+  void StartCall(GrpcCall& call);
+  // The HTTP status for a request that is not gRPC, 0 for one that is.
+  int RefusalStatus(const GrpcCall& call) const;
+  void RefuseHttp(GrpcCall& call, int status);
+  void HalfClose(GrpcCall& call);
+
+  void ReceiveMessageBytes(GrpcCall& call, const uint8_t* data, size_t size);
+  bool StartMessage(GrpcCall& call);
+  void FinishMessage(GrpcCall& call);
+  void Deliver(GrpcCall& call, base::BufferRef buffer, std::string_view message);
+  void DropIncomplete(GrpcCall& call);
+
+  // Ends the call from this side with a status of the server's own.
+  void Fail(GrpcCall& call, GrpcStatus status, std::string_view text);
+  void ReportCancel(GrpcCall& call);
+  void Expire(GrpcCall& call);
+  void Respond(GrpcCall& call);
+  void SubmitTrailers(GrpcCall& call);
+  ssize_t OnReadData(GrpcCall& call, size_t limit, uint32_t* flags);
+  int OnSendData(GrpcCall& call, const uint8_t* frame_head, size_t length);
+  void PopSent(GrpcCall& call);
+  void ReleaseHeld(GrpcCall& call, size_t bytes);
+  void Replenish();
+  void AddDeadline(GrpcCall& call);
+  uint64_t TickDeadlines(uint64_t now_ns);
+  uint64_t TickKeepalive(uint64_t now_ns, bool* dead);
+  uint64_t TickAge(uint64_t now_ns, bool* dead);
+
+  const GrpcServerOptions& options_;
+  GrpcHandler& handler_;
+  GrpcConnection& connection_;
+  Reactor& reactor_;
+  Http2Memory memory_;
+  nghttp2_session* session_ = nullptr;
+  Http2Output* output_ = nullptr;  // during Fill
+
+  GrpcCall* calls_ = nullptr;      // open streams
+  size_t open_calls_ = 0;
+  size_t waiting_messages_ = 0;
+  size_t held_bytes_ = 0;          // of messages delivered and not credited
+  size_t incomplete_bytes_ = 0;    // declared, of messages not yet complete
+  size_t incomplete_messages_ = 0;
+  size_t unconsumed_bytes_ = 0;    // received, for which the client was not given room yet
+
+  std::vector<Deadline> deadlines_;  // a heap
+  uint64_t now_ns_ = 0;
+  uint64_t next_due_ns_ = 0;
+  const uint64_t opened_ns_;
+  bool got_settings_ = false;
+  bool is_condemned_ = false;      // closed as soon as the reason has been sent
+  bool is_draining_ = false;
+  bool drain_confirmed_ = false;
+  uint64_t drain_started_ns_ = 0;
+
+  uint64_t last_received_ns_ = 0;
+  uint64_t ping_sent_ns_ = 0;      // 0: no keep-alive ping is unanswered
+  int pings_since_data_ = 0;
+  uint64_t last_ping_received_ns_ = 0;
+  int ping_strikes_ = 0;
+  double reset_tokens_ = 0;
+  uint64_t reset_tokens_ns_ = 0;
+};
+
+}  // namespace nereid::net

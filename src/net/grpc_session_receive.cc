@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Length-prefixed messages out of DATA frames. A message is copied once, from the connection's receive
+// buffer to a buffer of its own, which is taken when the prefix has passed the limits.
+//
+// Room for the client: stream windows are practically unlimited; the connection's window is given back
+// as bytes arrive, unless the messages in service (held_bytes_) exceed the budget. Incomplete messages
+// never hold room back, so the messages in service, which need nothing more from the client, are all
+// that anybody waits for; their declared sizes are bounded instead.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "net/compression.h"
+#include "net/grpc_connection.h"
+#include "net/grpc_session.h"
+#include "net/grpc_wire.h"
+
+namespace nereid::net {
+namespace {
+
+size_t DeclaredSize(const uint8_t* prefix) {
+  return size_t{prefix[1]} << 24 | size_t{prefix[2]} << 16 | size_t{prefix[3]} << 8 | prefix[4];
+}
+
+}  // namespace
+
+int GrpcSession::OnData(int32_t stream_id, const uint8_t* data, size_t size) {
+  unconsumed_bytes_ += size;
+  nghttp2_session_consume_stream(session_, stream_id, size);
+  GrpcCall* const call = FindCall(stream_id);
+  if (call != nullptr) ReceiveMessageBytes(*call, data, size);
+  return 0;
+}
+
+void GrpcSession::ReceiveMessageBytes(GrpcCall& call, const uint8_t* data, size_t size) {
+  while (size > 0 && !call.is_rejected_ && !call.finished_) {
+    size_t step;
+    if (call.prefix_filled_ < kGrpcPrefixBytes) {
+      step = std::min(size, kGrpcPrefixBytes - call.prefix_filled_);
+      std::memcpy(call.prefix_ + call.prefix_filled_, data, step);
+      call.prefix_filled_ = static_cast<uint8_t>(call.prefix_filled_ + step);
+      if (call.prefix_filled_ == kGrpcPrefixBytes && !StartMessage(call)) return;
+    } else {
+      step = std::min(size, call.message_size_ - call.message_filled_);
+      std::memcpy(call.buffer_.data() + call.message_offset_ + call.message_filled_, data, step);
+      call.message_filled_ += step;
+    }
+    data += step;
+    size -= step;
+    if (call.prefix_filled_ == kGrpcPrefixBytes && call.message_filled_ == call.message_size_) {
+      FinishMessage(call);
+    }
+  }
+}
+
+bool GrpcSession::StartMessage(GrpcCall& call) {
+  const size_t size = DeclaredSize(call.prefix_);
+  call.message_filled_ = 0;
+  call.message_size_ = 0;
+  if (call.prefix_[0] > 1) {
+    Fail(call, GrpcStatus::kInternal, fmt::format("Invalid compression flag {}", call.prefix_[0]));
+    return false;
+  }
+  if (call.prefix_[0] == 1 && call.request_encoding_ == 0) {
+    Fail(call, GrpcStatus::kInternal, "A compressed message without a grpc-encoding");
+    return false;
+  }
+  if (size > options_.max_message_bytes) {
+    Fail(call, GrpcStatus::kResourceExhausted,
+         fmt::format("Received message larger than max ({} vs. {})", size,
+                     options_.max_message_bytes));
+    return false;
+  }
+  if (incomplete_messages_ > 0 && incomplete_bytes_ + size > options_.max_incomplete_bytes) {
+    Fail(call, GrpcStatus::kResourceExhausted,
+         "Too many large messages at once on this connection");
+    return false;
+  }
+  if (size > 0) {
+    // The end of the message is aligned: the tensor that usually ends it then is, too, if its size
+    // is a multiple of the alignment.
+    call.message_offset_ = (base::kBufferAlignment - size % base::kBufferAlignment) %
+                           base::kBufferAlignment;
+    call.buffer_ = base::AcquireBuffer(size + call.message_offset_);
+    if (!call.buffer_) {
+      Fail(call, GrpcStatus::kResourceExhausted, "No memory for the message");
+      return false;
+    }
+  }
+  call.message_size_ = size;
+  incomplete_bytes_ += size;
+  ++incomplete_messages_;
+  return true;
+}
+
+void GrpcSession::DropIncomplete(GrpcCall& call) {
+  if (call.prefix_filled_ == kGrpcPrefixBytes) {
+    incomplete_bytes_ -= call.message_size_;
+    --incomplete_messages_;
+  }
+  call.prefix_filled_ = 0;
+  call.message_size_ = 0;
+  call.message_filled_ = 0;
+  call.buffer_.Reset();
+}
+
+void GrpcSession::FinishMessage(GrpcCall& call) {
+  const bool is_compressed = call.prefix_[0] == 1;
+  base::BufferRef buffer = std::move(call.buffer_);
+  std::string_view message;
+  if (call.message_size_ > 0) {
+    message = {reinterpret_cast<const char*>(buffer.data() + call.message_offset_),
+               call.message_size_};
+  }
+  DropIncomplete(call);
+  if (is_compressed) {
+    DecompressOptions limits;
+    limits.max_bytes = options_.max_message_bytes;
+    limits.limit_hint = "";
+    base::Result<BufferView> plain = Decompress(message, limits);
+    if (!plain.ok()) {
+      Fail(call, GrpcStatus::kInternal, plain.status().message());
+      return;
+    }
+    buffer = std::move(plain->buffer);
+    message = plain->data;
+  }
+  Deliver(call, std::move(buffer), message);
+}
+
+void GrpcSession::Deliver(GrpcCall& call, base::BufferRef buffer, std::string_view message) {
+  call.held_bytes_ += message.size();
+  held_bytes_ += message.size();
+  if (call.queued_bytes_ > options_.max_stream_backlog_bytes || !call.waiting_.empty()) {
+    call.waiting_.push_back({std::move(buffer), message});
+    ++waiting_messages_;
+    return;
+  }
+  call.events_->OnMessage(std::move(buffer), message);
+}
+
+void GrpcSession::DeliverWaiting() {
+  if (waiting_messages_ == 0) return;
+  for (GrpcCall* call = calls_; call != nullptr; call = call->next_) {
+    if (call->waiting_.empty() || call->queued_bytes_ > options_.max_stream_backlog_bytes) continue;
+    waiting_messages_ -= call->waiting_.size();
+    std::vector<GrpcCall::Waiting> waiting;
+    waiting.swap(call->waiting_);
+    for (GrpcCall::Waiting& entry : waiting) {
+      if (!call->finished_) call->events_->OnMessage(std::move(entry.buffer), entry.message);
+    }
+    if (call->half_closed_ && !call->half_close_reported_ && !call->finished_) {
+      call->half_close_reported_ = true;
+      call->events_->OnHalfClose();
+    }
+  }
+}
+
+void GrpcSession::ReleaseHeld(GrpcCall& call, size_t bytes) {
+  bytes = std::min(bytes, call.held_bytes_);
+  call.held_bytes_ -= bytes;
+  held_bytes_ -= bytes;
+}
+
+void GrpcSession::Replenish() {
+  if (unconsumed_bytes_ == 0 || held_bytes_ > options_.connection_budget_bytes) return;
+  nghttp2_session_consume_connection(session_, unconsumed_bytes_);
+  unconsumed_bytes_ = 0;
+}
+
+}  // namespace nereid::net

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes on their way to one HTTP/2 socket: frame headers and small payloads are copied into scratch
+// blocks, large payloads are referenced inside the messages they belong to; all leave in gathered
+// writes. A message is given back to its pool when its last referenced byte has been written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "base/buffer.h"
+#include "net/grpc_message.h"
+
+namespace nereid::net {
+
+// Confined to the holder of its connection.
+class Http2Output {
+ public:
+  bool empty() const { return first_ == pieces_.size(); }
+  // True when enough is collected for one write.
+  bool full() const { return pending_bytes_ >= kRoundBytes || pieces_.size() - first_ >= kRoundPieces; }
+  size_t pending_bytes() const { return pending_bytes_; }
+  uint64_t written_bytes() const { return written_bytes_; }
+
+  // False when memory is exhausted.
+  bool Copy(const void* data, size_t size);
+  // Refers to bytes that stay until they are written.
+  void Refer(const std::byte* data, size_t size);
+  // Copies when that is cheaper than a piece of its own. True: referred to.
+  bool Add(const std::byte* data, size_t size, bool* failed);
+  // Recycles `message` once everything added so far has been written.
+  void Retire(GrpcMessagePtr message);
+
+  // What is to be written next.
+  std::span<const iovec> pieces() const { return std::span(pieces_).subspan(first_); }
+  // The first `written` bytes of it are out.
+  void Advance(size_t written);
+  // Forgets everything.
+  void Clear();
+
+ private:
+  static constexpr size_t kRoundBytes = size_t{1} << 20;
+  static constexpr size_t kRoundPieces = 512;
+  static constexpr size_t kCopyBelow = 2048;
+  static constexpr size_t kScratchBytes = 16 << 10;
+
+  struct Retired {
+    uint64_t at;  // position in the output after which the message goes
+    GrpcMessagePtr message;
+  };
+
+  std::vector<iovec> pieces_;
+  size_t first_ = 0;  // first piece with unwritten bytes
+  std::vector<base::BufferRef> scratch_;
+  size_t scratch_used_ = 0;  // of the last block
+  size_t pending_bytes_ = 0;
+  uint64_t written_bytes_ = 0;
+  std::vector<Retired> retired_;
+  size_t first_retired_ = 0;
+};
+
+}  // namespace nereid::net
