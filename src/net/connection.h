@@ -89,6 +89,9 @@ class Connection {
   void ArmRead(std::byte* into, size_t size);
   // Waits for bytes without holding a buffer; OnReadable follows.
   void ArmReadable();
+  // Takes what has arrived, without waiting: the bytes taken, 0 when there are none, -1 at the end of
+  // the stream or when the connection is broken. After OnReadable.
+  ssize_t Receive(std::byte* into, size_t size);
   // The armed read or wait ends soon with OnReadCancelled instead.
   void CancelRead();
   bool read_armed() const { return read_armed_; }

@@ -46,7 +46,7 @@ struct HttpHeader {
 // the exchange.
 class HttpHead {
  public:
-  static constexpr size_t kMaxHeaders = 128;
+  static constexpr size_t kMaxHeaders = 96;
 
   HttpMethod method() const { return method_; }
   std::string_view method_text() const { return method_text_; }
@@ -67,6 +67,7 @@ class HttpHead {
 
  private:
   friend class HttpHeadParser;
+  friend class Http1Connection;
   const HttpHeader* Find(std::string_view name) const;
 
   HttpMethod method_ = HttpMethod::kOther;
@@ -164,7 +165,7 @@ class HttpExchange {
   uint64_t start_ns() const { return start_ns_; }
   uint64_t received_ns() const { return received_ns_; }
 
-  Reactor& reactor() const { return *reactor_; }
+  Reactor& reactor() const { return *home_; }
 
   // Null until a frontend sets it; stays with the connection from request to request.
   HttpUserState* user_state() const { return user_state_.get(); }
@@ -203,7 +204,7 @@ class HttpExchange {
   uint64_t body_size_ = 0;
   uint64_t start_ns_ = 0;
   uint64_t received_ns_ = 0;
-  Reactor* reactor_ = nullptr;
+  Reactor* home_ = nullptr;
   std::unique_ptr<HttpUserState> user_state_;
   std::atomic<bool> disconnected_{false};
 };
@@ -257,11 +258,11 @@ class HttpServer {
   // from a reactor.
   bool Drain(base::TimePoint deadline);
 
-  class Core;  // shared with the connections
+  class Core;  // what the connections see of their server
 
  private:
-  HttpServer(std::shared_ptr<Core> core, std::unique_ptr<Listener> listener);
-  std::shared_ptr<Core> core_;
+  HttpServer(std::unique_ptr<Core> core, std::unique_ptr<Listener> listener);
+  std::unique_ptr<Core> core_;
   std::unique_ptr<Listener> listener_;
 };
 

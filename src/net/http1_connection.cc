@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half: from bytes to a dispatched exchange. The replying half is http1_reply.cc.
+//
+// Where bytes go. Heads and small bodies are received into in_, at a place chosen so that, if the
+// next request is laid out like the last, its tensor bytes come out 64-byte aligned where they lie; a
+// binary body that does not is copied once. A body that is not whole in in_ is received straight into
+// its own buffer. in_ is started over only when nobody else holds it; otherwise reading goes on
+// behind the bytes in use (leaving the readable padding bodies are promised) or in a fresh buffer.
+#include "net/http1_connection.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+
+namespace nereid::net {
+namespace {
+
+constexpr size_t kReceiveBytes = 16 << 10;
+constexpr size_t kLeastRoom = 2 << 10;
+constexpr size_t kDiscardBytes = 256 << 10;
+constexpr size_t kFirstChunkedBody = 16 << 10;
+constexpr uint64_t kReleaseBufferAfterMs = 10'000;
+constexpr uint64_t kLingerMs = 2'000;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+size_t RoundUp(size_t n) {
+  return (n + base::kBufferAlignment - 1) / base::kBufferAlignment * base::kBufferAlignment;
+}
+
+}  // namespace
+
+Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket)
+    : Connection(reactor, core.group, std::move(socket)), core_(core) {
+  home_ = &reactor;
+}
+
+void Http1Connection::Start() {
+  if (closed()) return Release();  // the socket could not be watched
+  last_activity_ms_ = CoarseNowMs();
+  Process();
+}
+
+void Http1Connection::Process() {
+  bool more = true;
+  while (more && !closed()) {
+    switch (state_) {
+      case State::kHead: more = StepHead(); break;
+      case State::kBody: more = StepBody(); break;
+      case State::kDiscard: more = StepDiscard(); break;
+      case State::kChunks: more = StepChunks(); break;
+      case State::kBusy: more = false; break;
+      case State::kLinger:
+        in_begin_ = in_end_;
+        ReadMore();
+        more = false;
+        break;
+    }
+  }
+}
+
+bool Http1Connection::StepHead() {
+  if (read_armed()) return false;
+  while (in_end_ - in_begin_ >= 2 && unparsed().starts_with("\r\n") && scanner_.size() == 0) {
+    in_begin_ += 2;  // RFC 9112 2.2: blank lines before a request are skipped
+  }
+  if (!has_unparsed()) {
+    head_since_ms_ = 0;
+    if (eof_ || group().draining()) {
+      Close();
+      return false;
+    }
+    ReadMore();
+    return false;
+  }
+  if (head_since_ms_ == 0) head_since_ms_ = CoarseNowMs();
+  const auto found = scanner_.Scan(unparsed());
+  const size_t seen = found == HttpHeadScanner::State::kComplete ? scanner_.size()
+                                                                 : in_end_ - in_begin_;
+  if (found == HttpHeadScanner::State::kBad) return Refuse({400, "malformed HTTP request"});
+  if (seen > core_.options.max_header_bytes) return Refuse({431, "request head is too large"});
+  if (found == HttpHeadScanner::State::kIncomplete) {
+    if (eof_) {
+      Close();
+    } else {
+      ReadMore();
+    }
+    return false;
+  }
+  parser_.emplace(head_, core_.options.max_header_bytes);
+  const HttpRefusal refusal = parser_->ParseHead(unparsed().substr(0, seen));
+  in_begin_ += seen;
+  scanner_.Reset();
+  if (refusal.status != 0) return Refuse(refusal);
+  return BeginBody();
+}
+
+bool Http1Connection::BeginBody() {
+  start_ns_ = base::NowNs();
+  head_since_ms_ = 0;
+  body_ = {};
+  body_size_ = 0;
+  body_truncated_ = chunk_overflow_ = false;
+  body_got_ = body_wanted_ = 0;
+  discard_left_ = 0;
+  close_after_ = !head_.keep_alive_;
+  const uint64_t length = head_.content_length_.value_or(0);
+  if (length == 0 && !head_.chunked_) {
+    received_ns_ = start_ns_;
+    return Dispatch();
+  }
+  split_ = core_.handler.BodySplit(head_);
+  body_offset_ = SplitOffset();
+  if (head_.expect_continue_ && !has_unparsed()) SendContinue();
+  if (!head_.chunked_) return BeginBodyOfLength(length);
+  state_ = State::kChunks;
+  return true;
+}
+
+// Bytes to leave free at the start of an aligned buffer so that byte split_ of the body is aligned.
+size_t Http1Connection::SplitOffset() const {
+  if (split_ == HttpHandler::kNoSplit) return 0;
+  return RoundUp(split_) - split_;
+}
+
+bool Http1Connection::BeginBodyOfLength(uint64_t length) {
+  body_size_ = length;
+  if (length <= core_.options.max_body_bytes) {
+    if (in_end_ - in_begin_ >= length) return PlaceWholeBody(length);
+    body_wanted_ = length;
+  } else {
+    body_truncated_ = true;
+    if (split_ != HttpHandler::kNoSplit) {
+      body_wanted_ = std::min<uint64_t>({split_, core_.options.max_body_bytes, length});
+    }
+    discard_left_ = length - body_wanted_;
+    if (discard_left_ > core_.options.max_discard_bytes) {
+      discard_left_ = 0;
+      close_after_ = true;
+    }
+  }
+  if (body_wanted_ > 0) {
+    body_buffer_ = base::AcquireBuffer(body_offset_ + body_wanted_);
+    if (!body_buffer_) return Refuse({503, "out of memory for the request body"});
+    body_got_ = std::min(body_wanted_, in_end_ - in_begin_);
+    std::memcpy(body_buffer_.data() + body_offset_, unparsed().data(), body_got_);
+    in_begin_ += body_got_;
+  }
+  state_ = State::kBody;
+  return true;
+}
+
+bool Http1Connection::PlaceWholeBody(size_t length) {
+  const bool binary = split_ != HttpHandler::kNoSplit && split_ < length;
+  const size_t misplaced = binary ? (in_begin_ + split_) % base::kBufferAlignment : 0;
+  if (binary) {
+    const size_t head_size = static_cast<size_t>(
+        reinterpret_cast<const std::byte*>(unparsed().data()) -
+        reinterpret_cast<const std::byte*>(head_.method_text_.data()));
+    predicted_split_ = (head_size + split_) % base::kBufferAlignment;
+  }
+  if (misplaced == 0) {
+    body_buffer_ = in_;
+    body_ = unparsed().substr(0, length);
+  } else {
+    body_buffer_ = base::AcquireBuffer(body_offset_ + length);
+    if (!body_buffer_) return Refuse({503, "out of memory for the request body"});
+    auto* to = reinterpret_cast<char*>(body_buffer_.data()) + body_offset_;
+    std::memcpy(to, unparsed().data(), length);
+    body_ = {to, length};
+  }
+  in_begin_ += length;
+  received_ns_ = start_ns_;
+  return Dispatch();
+}
+
+bool Http1Connection::StepBody() {
+  if (body_got_ < body_wanted_) {
+    ArmRead(body_buffer_.data() + body_offset_ + body_got_, body_wanted_ - body_got_);
+    return false;
+  }
+  if (body_wanted_ > 0) {
+    body_ = {reinterpret_cast<const char*>(body_buffer_.data()) + body_offset_, body_wanted_};
+  }
+  if (discard_left_ > 0) {
+    state_ = State::kDiscard;
+    return true;
+  }
+  received_ns_ = base::NowNs();
+  return Dispatch();
+}
+
+bool Http1Connection::StepDiscard() {
+  const size_t here = std::min<uint64_t>(discard_left_, in_end_ - in_begin_);
+  in_begin_ += here;
+  discard_left_ -= here;
+  if (discard_left_ > 0) {
+    if (!discard_buffer_) discard_buffer_ = base::AcquireBuffer(kDiscardBytes);
+    if (!discard_buffer_) return Refuse({503, "out of memory"});
+    ArmRead(discard_buffer_.data(), std::min<uint64_t>(discard_left_, kDiscardBytes));
+    return false;
+  }
+  discard_buffer_.Reset();
+  received_ns_ = base::NowNs();
+  return Dispatch();
+}
+
+bool Http1Connection::StepChunks() {
+  const auto progress = parser_->ParseChunks(unparsed(), *this);
+  in_begin_ += progress.consumed;
+  if (progress.refusal.status != 0) return Refuse(progress.refusal);
+  if (chunk_overflow_) return Refuse({413, "request body is too large"});
+  if (!progress.done) {
+    // What is left is one incomplete line or trailer section.
+    if (in_end_ - in_begin_ >= kReceiveBytes) return Refuse({400, "chunk header is too large"});
+    ReadMore();
+    return false;
+  }
+  if (body_got_ > 0 && !body_truncated_) {
+    body_ = {reinterpret_cast<const char*>(body_buffer_.data()) + body_offset_, body_got_};
+  }
+  received_ns_ = base::NowNs();
+  return Dispatch();
+}
+
+void Http1Connection::OnChunkBytes(std::string_view bytes) {
+  body_size_ += bytes.size();
+  if (body_size_ > core_.options.max_body_bytes) {
+    body_truncated_ = true;
+    body_buffer_.Reset();
+    body_got_ = 0;
+    chunk_overflow_ |=
+        body_size_ - core_.options.max_body_bytes > core_.options.max_discard_bytes;
+    return;
+  }
+  const size_t needed = body_got_ + bytes.size();
+  if (!body_buffer_ || body_buffer_.capacity() - body_offset_ < needed) {
+    const size_t target = std::max({needed, body_got_ * 2, kFirstChunkedBody});
+    base::BufferRef larger = base::AcquireBuffer(
+        body_offset_ + std::min(target, core_.options.max_body_bytes));
+    if (!larger) {
+      chunk_overflow_ = true;
+      return;
+    }
+    if (body_got_ > 0) {
+      std::memcpy(larger.data() + body_offset_, body_buffer_.data() + body_offset_, body_got_);
+    }
+    body_buffer_ = std::move(larger);
+  }
+  std::memcpy(body_buffer_.data() + body_offset_ + body_got_, bytes.data(), bytes.size());
+  body_got_ = needed;
+}
+
+bool Http1Connection::Dispatch() {
+  state_ = State::kBusy;
+  stream_started_ = false;
+  phase_.store(kHandling, std::memory_order_relaxed);
+  in_handle_ = true;
+  core_.handler.Handle(HttpExchangePtr(this));
+  in_handle_ = false;
+  return AfterHandle();
+}
+
+// True when the exchange is over and the next request may begin.
+bool Http1Connection::AfterHandle() {
+  if (phase_.load(std::memory_order_acquire) == kReplied) {
+    FinishExchange();
+    return true;
+  }
+  // Bytes of a next request wait where they are; without any, reading finds out when the client goes.
+  if (!has_unparsed()) {
+    ReadMore();
+    return false;
+  }
+  if (RequestNotify()) return false;
+  FinishExchange();
+  return true;
+}
+
+void Http1Connection::SendContinue() {
+  const iovec text{const_cast<char*>(kContinue.data()), kContinue.size()};
+  Send(&text, 1);
+}
+
+void Http1Connection::ReadMore() {
+  if (read_armed() || closed()) return;
+  if (!EnsureRoom()) return Close();
+  ArmRead(in_.data() + in_end_, in_.capacity() - in_end_);
+}
+
+// The first place from `from` on at which a request like the last one has its tensors aligned.
+size_t Http1Connection::ReadPosition(size_t from) const {
+  return RoundUp(from + predicted_split_) - predicted_split_;
+}
+
+bool Http1Connection::EnsureRoom() {
+  const size_t have = in_end_ - in_begin_;
+  if (in_) {
+    const bool ours = in_.unique() && (state_ == State::kHead || state_ == State::kLinger ||
+                                       head_buffer_);
+    if (have == 0) {
+      in_begin_ = in_end_ =
+          ReadPosition(ours ? 0 : RoundUp(in_end_) + base::kBufferPadding);
+    } else if (ours && in_begin_ > 0 && in_.capacity() - in_end_ < kLeastRoom) {
+      std::memmove(in_.data(), in_.data() + in_begin_, have);
+      in_begin_ = 0;
+      in_end_ = have;
+    }
+    if (in_end_ < in_.capacity() && in_.capacity() - in_end_ >= kLeastRoom) return true;
+  }
+  const size_t position = ReadPosition(0);
+  base::BufferRef fresh = base::AcquireBuffer(std::max(kReceiveBytes, position + have * 2));
+  if (!fresh) return false;
+  if (have > 0) std::memcpy(fresh.data() + position, in_.data() + in_begin_, have);
+  if (state_ != State::kHead && state_ != State::kLinger && !head_buffer_) {
+    head_buffer_ = std::move(in_);
+  }
+  in_ = std::move(fresh);
+  in_begin_ = position;
+  in_end_ = position + have;
+  return true;
+}
+
+void Http1Connection::OnRead(size_t n) {
+  last_activity_ms_ = CoarseNowMs();
+  switch (state_) {
+    case State::kBody: body_got_ += n; break;
+    case State::kDiscard: discard_left_ -= n; break;
+    case State::kBusy:
+      in_end_ += n;
+      if (RequestNotify()) return;
+      FinishExchange();
+      break;
+    case State::kHead:
+    case State::kChunks:
+    case State::kLinger: in_end_ += n; break;
+  }
+  Process();
+}
+
+void Http1Connection::OnReadEnd(bool eof) {
+  if (state_ != State::kBusy) return Close();
+  eof_ = true;
+  if (write_handed_) {
+    // A client that only closed its sending side still gets the rest of its reply.
+    if (!eof) Close();
+    return;
+  }
+  if (RequestNotify()) return FireDisconnect();
+  FinishExchange();
+  Process();
+}
+
+void Http1Connection::OnReadable() {
+  waiting_idle_ = false;
+  Process();
+}
+
+void Http1Connection::OnReadCancelled() {
+  if (state_ != State::kHead || has_unparsed()) return Process();
+  in_.Reset();
+  in_begin_ = in_end_ = 0;
+  waiting_idle_ = true;
+  ArmReadable();
+}
+
+void Http1Connection::OnDrain() {
+  if (state_ == State::kBusy) {
+    if (write_handed_ || RequestNotify()) return;
+    FinishExchange();
+  }
+  if (state_ == State::kHead && !has_unparsed()) Close();
+}
+
+void Http1Connection::OnSweep(uint64_t now_ms) {
+  const auto passed = [now_ms](uint64_t since, std::chrono::milliseconds limit) {
+    return now_ms > since && now_ms - since > static_cast<uint64_t>(limit.count());
+  };
+  const HttpServerOptions& options = core_.options;
+  if (state_ == State::kBusy && !notify_requested_ && !write_handed_ &&
+      phase_.load(std::memory_order_acquire) == kReplied) {
+    FinishExchange();
+    Process();
+    if (closed()) return;
+  }
+  switch (state_) {
+    case State::kHead:
+      if (head_since_ms_ != 0 && passed(head_since_ms_, options.header_timeout)) return Close();
+      if (head_since_ms_ != 0) return;
+      if (passed(last_activity_ms_, options.idle_timeout)) return Close();
+      if (in_ && read_armed() && !waiting_idle_ && !write_armed() &&
+          now_ms > last_activity_ms_ + kReleaseBufferAfterMs) {
+        CancelRead();
+      }
+      return;
+    case State::kBody:
+    case State::kDiscard:
+    case State::kChunks:
+      if (passed(last_activity_ms_, options.body_timeout)) Close();
+      return;
+    case State::kBusy:
+      if (write_armed() && passed(last_activity_ms_, options.write_timeout)) Close();
+      return;
+    case State::kLinger:
+      if (passed(last_activity_ms_, std::chrono::milliseconds(kLingerMs))) Close();
+      return;
+  }
+}
+
+}  // namespace nereid::net

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beast's push parser behind a narrow door: request heads become HttpHead views of the receive
+// buffer, chunked bodies become callbacks, and everything that could be read in two ways by two
+// servers (bare line feeds, folded lines, two lengths, a length and an encoding) is refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <boost/beast/http/basic_parser.hpp>
+
+#include "net/http_server.h"
+
+namespace nereid::net {
+
+// Why a request is refused before any handler sees it; status 0 means it is not.
+struct HttpRefusal {
+  int status = 0;
+  std::string_view text;
+};
+
+// Looks for the blank line that ends a head without parsing it. Confined to its connection.
+class HttpHeadScanner {
+ public:
+  enum class State : uint8_t { kIncomplete, kComplete, kBad };
+  // `data` starts with the same bytes at every call for one head, and may have grown.
+  State Scan(std::string_view data);
+  // After kComplete: bytes of the head with its blank line.
+  size_t size() const { return line_; }
+  void Reset() { line_ = 0; }
+
+ private:
+  size_t line_ = 0;  // start of the first line not seen whole
+};
+
+// Receives the decoded bytes of a chunked body.
+class HttpChunkSink {
+ public:
+  virtual void OnChunkBytes(std::string_view bytes) = 0;
+
+ protected:
+  ~HttpChunkSink() = default;
+};
+
+// Parses one request; a new one is made for the next. Confined to its connection.
+class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
+ public:
+  static constexpr uint64_t kMaxChunks = 65'536;
+
+  HttpHeadParser(HttpHead& head, size_t max_header_bytes);
+
+  // `data` is one whole head as found by HttpHeadScanner; the views in HttpHead point into it.
+  HttpRefusal ParseHead(std::string_view data);
+
+  struct Progress {
+    size_t consumed = 0;
+    bool done = false;
+    HttpRefusal refusal;
+  };
+  // After the head of a chunked request: decodes what it can. Unconsumed bytes come again, with more.
+  Progress ParseChunks(std::string_view data, HttpChunkSink& sink);
+
+ private:
+  using Error = boost::system::error_code;
+  using View = boost::beast::string_view;
+  using Verb = boost::beast::http::verb;
+  using Field = boost::beast::http::field;
+
+  void on_request_impl(Verb method, View method_text, View target, int version, Error&) override;
+  void on_response_impl(int, View, int, Error&) override {}
+  void on_field_impl(Field name, View name_text, View value, Error& error) override;
+  void on_header_impl(Error&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, Error&) override {}
+  std::size_t on_body_impl(View body, Error&) override { return body.size(); }
+  void on_chunk_header_impl(std::uint64_t size, View, Error& error) override;
+  std::size_t on_chunk_body_impl(std::uint64_t, View body, Error&) override;
+  void on_finish_impl(Error&) override {}
+
+  void Refuse(int status, std::string_view text, Error& error);
+
+  HttpHead& head_;
+  HttpChunkSink* sink_ = nullptr;
+  HttpRefusal refusal_;
+  uint64_t chunks_ = 0;
+  bool in_head_ = true;
+  bool length_seen_ = false;
+  bool encoding_seen_ = false;
+};
+
+}  // namespace nereid::net

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/http_server.h"
+
+#include "net/http1_connection.h"
+
+namespace nereid::net {
+
+base::Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
+                                                            ReactorPool& pool,
+                                                            HttpHandler& handler) {
+  auto core = std::make_unique<Core>(options, pool, handler);
+  Core& shared = *core;
+  auto listener = Listener::Start(options.listener, pool,
+                                  [&shared](Reactor& reactor, base::UniqueFd socket) {
+                                    auto* connection = new Http1Connection(reactor, shared, std::move(socket));
+                                    connection->Start();
+                                  });
+  if (!listener.ok()) return listener.status();
+  return std::unique_ptr<HttpServer>(
+      new HttpServer(std::move(core), std::move(listener).value()));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Core> core, std::unique_ptr<Listener> listener)
+    : core_(std::move(core)), listener_(std::move(listener)) {}
+
+HttpServer::~HttpServer() {
+  listener_->Stop();
+  core_->group.Shutdown();
+}
+
+uint16_t HttpServer::port() const { return listener_->port(); }
+
+size_t HttpServer::connections() const { return core_->group.count(); }
+
+void HttpServer::StopAccepting() { listener_->Stop(); }
+
+bool HttpServer::Drain(base::TimePoint deadline) {
+  listener_->Stop();
+  core_->group.Drain();
+  if (core_->group.WaitUntilEmpty(deadline)) return true;
+  core_->group.CloseAll();
+  return false;
+}
+
+}  // namespace nereid::net

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <latch>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "net/asio_pch.h"
+
+namespace nereid::net {
+namespace {
+
+// Connections accepted before other events get their turn.
+constexpr int kAcceptBurst = 64;
+// Pause when the process is out of file descriptors.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+base::Result<Address> ParseAddress(const std::string& text, uint16_t port) {
+  Address address;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  const std::string host = text == "localhost" ? "127.0.0.1" : text;
+  if (::inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.size = sizeof *v4;
+    return address;
+  }
+  if (::inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.size = sizeof *v6;
+    return address;
+  }
+  return base::InvalidArgumentError(
+      fmt::format("'{}' is not an IPv4 or IPv6 address to listen on", text));
+}
+
+base::Status BindError(const ListenerOptions& options, int error) {
+  if (error == EADDRINUSE) {
+    return base::UnavailableError(
+        fmt::format("Socket '{}:{}' already in use ", options.address, options.port));
+  }
+  return base::UnavailableError(fmt::format("failed to listen on '{}:{}': {}", options.address,
+                                            options.port, std::strerror(error)));
+}
+
+base::Result<base::UniqueFd> Open(const ListenerOptions& options) {
+  auto parsed = ParseAddress(options.address, options.port);
+  if (!parsed.ok()) return parsed.status();
+  const Address& address = *parsed;
+  base::UniqueFd socket(::socket(address.storage.ss_family,
+                                 SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return BindError(options, errno);
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (options.reuse_port) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    return BindError(options, errno);
+  }
+  return socket;
+}
+
+base::Result<uint16_t> BoundPort(int socket) {
+  Address address;
+  address.size = sizeof address.storage;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) {
+    return base::InternalError(fmt::format("getsockname: {}", std::strerror(errno)));
+  }
+  return ntohs(address.storage.ss_family == AF_INET
+                   ? reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port
+                   : reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port);
+}
+
+}  // namespace
+
+// Confined to reactor 0, but for `stopped` and on_accept, which every reactor uses.
+struct Listener::State : std::enable_shared_from_this<Listener::State> {
+  State(ReactorPool& pool, base::UniqueFd fd, uint16_t port, AcceptHandler on_accept)
+      : pool(pool), acceptor(pool.reactor(0).context()), retry(pool.reactor(0)), port(port),
+        on_accept(std::move(on_accept)) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size);
+    boost::system::error_code error;
+    acceptor.assign(name.ss_family == AF_INET6 ? boost::asio::ip::tcp::v6()
+                                               : boost::asio::ip::tcp::v4(),
+                    fd.Release(), error);
+    NEREID_CHECK(!error);
+  }
+
+  void WaitForConnection() {
+    acceptor.async_wait(boost::asio::ip::tcp::acceptor::wait_read,
+                        [self = shared_from_this()](const boost::system::error_code& error) {
+                          if (!error && !self->stopped.load()) self->Accept();
+                        });
+  }
+
+  void Accept() {
+    for (int i = 0; i < kAcceptBurst; ++i) {
+      base::UniqueFd socket(::accept4(acceptor.native_handle(), nullptr, nullptr,
+                                      SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket.valid()) {
+        if (errno == ECONNABORTED || errno == EINTR) continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+        NEREID_LOG(kWarning, "cannot accept connections on port {}: {}", port,
+                   std::strerror(errno));
+        retry.Start(kAcceptPause, [this] { WaitForConnection(); });
+        return;
+      }
+      const int on = 1;
+      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      HandOver(std::move(socket));
+    }
+    WaitForConnection();
+  }
+
+  void HandOver(base::UniqueFd socket) {
+    Reactor& reactor = pool.LeastLoaded();
+    // Counted from here on, so that a burst is spread; the connection counts itself afterwards.
+    reactor.AddConnection();
+    auto run = [self = shared_from_this(), &reactor, socket = std::move(socket)]() mutable {
+      if (!self->stopped.load()) self->on_accept(reactor, std::move(socket));
+      reactor.RemoveConnection();
+    };
+    if (reactor.IsCurrent()) return run();
+    reactor.Post(std::move(run));
+  }
+
+  ReactorPool& pool;
+  boost::asio::ip::tcp::acceptor acceptor;
+  Timer retry;
+  const uint16_t port;
+  AcceptHandler on_accept;
+  std::atomic<bool> stopped{false};
+};
+
+base::Result<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& options,
+                                                        ReactorPool& pool,
+                                                        AcceptHandler on_accept) {
+  NEREID_ASSIGN_OR_RETURN(base::UniqueFd socket, Open(options));
+  NEREID_ASSIGN_OR_RETURN(const uint16_t port, BoundPort(socket.get()));
+  auto state = std::make_shared<State>(pool, std::move(socket), port, std::move(on_accept));
+  pool.reactor(0).Post([state] { state->WaitForConnection(); });
+  return std::unique_ptr<Listener>(new Listener(std::move(state)));
+}
+
+Listener::Listener(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Listener::~Listener() { Stop(); }
+
+uint16_t Listener::port() const { return state_->port; }
+
+void Listener::Stop() {
+  NEREID_CHECK(Reactor::Current() == nullptr);
+  if (state_->stopped.exchange(true)) return;
+  ReactorPool& pool = state_->pool;
+  std::latch passed(static_cast<std::ptrdiff_t>(pool.size()));
+  // Reactor 0 posts the barriers, so they come after every hand-over it has made.
+  pool.reactor(0).Post([this, &pool, &passed] {
+    boost::system::error_code ignored;
+    state_->acceptor.close(ignored);
+    state_->retry.Cancel();
+    for (size_t i = 0; i < pool.size(); ++i) {
+      pool.reactor(i).Post([&passed] { passed.count_down(); });
+    }
+  });
+  passed.wait();
+}
+
+}  // namespace nereid::net
