@@ -36,7 +36,7 @@ MODULES = {
     "plugins/repoagent_host": ["abi_objects", "core", "abi"],
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
-    "frontends/common": ["service", "json"],
+    "frontends/common": ["service", "json", "net"],
     "frontends/http": ["common", "net"],
     "frontends/grpc": ["common", "net", "proto"],
     "frontends/openai": ["common", "net"],
