@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of every test that talks to a running server; see harness/server.py for which one."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent))
+
+from harness import models, repository  # noqa: E402
+from harness import server as servers  # noqa: E402
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if servers.REFERENCE and item.get_closest_marker("newer"):
+            item.add_marker(pytest.mark.skip(reason="not in the release of the reference server"))
+
+
+def pytest_report_header():
+    return f"server under test: {servers.binary()}, backends: {servers.backends()}"
+
+
+@pytest.fixture(scope="session")
+def require_server():
+    """Fails, and does not skip, when there is no server to test: a green run must mean something."""
+    if not servers.binary().exists():
+        pytest.fail(f"no server at {servers.binary()}: build it, or set NEREID_BUILD", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def repository_path(tmp_path_factory):
+    """The repository of the shared server."""
+    path = tmp_path_factory.mktemp("repository")
+    repository.write(path, with_onnx=servers.has_backend("onnxruntime"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(require_server, repository_path, tmp_path_factory):
+    """The server that most tests share. Whoever changes its state starts one of their own."""
+    with servers.running(repository_path, log_dir=tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture
+def start_server(require_server, tmp_path):
+    """Starts servers that end with the test, which also checks that each exits with status 0."""
+    started = []
+
+    def start(*repositories, **options):
+        options.setdefault("log_dir", tmp_path)
+        server = servers.start(*repositories, **options)
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            server.stop()
+
+
+@pytest.fixture
+def empty_repository(tmp_path):
+    path = tmp_path / "models"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(scope="session")
+def onnx(require_server):
+    """Asked for by tests that need the ONNX Runtime backend."""
+    if not servers.has_backend("onnxruntime"):
+        pytest.skip("the build has no ONNX Runtime backend")
+    return models

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the server under test as a process of its own and ends it again.
+
+Which server: NEREID_SERVER names a binary and NEREID_BACKENDS its backend directory; without them
+both come from the build folder NEREID_BUILD (default: build/release). With NEREID_REFERENCE=1 the
+binary is the reference server, and tests marked `newer` are skipped.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import psutil
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+REFERENCE = os.environ.get("NEREID_REFERENCE", "") not in ("", "0")
+
+
+def build_folder():
+    return pathlib.Path(os.environ.get("NEREID_BUILD", ROOT / "build" / "release")).resolve()
+
+
+def binary():
+    named = os.environ.get("NEREID_SERVER")
+    return pathlib.Path(named).resolve() if named else build_folder() / "src" / "app" / "nereid"
+
+
+def backends():
+    named = os.environ.get("NEREID_BACKENDS")
+    return pathlib.Path(named).resolve() if named else build_folder() / "backends"
+
+
+def has_backend(name):
+    return (backends() / name / f"libtriton_{name}.so").exists()
+
+
+def is_sanitized():
+    """Whether the build carries a sanitizer, which owns malloc and slows everything down."""
+    if REFERENCE:
+        return False
+    cache = build_folder() / "CMakeCache.txt"
+    if os.environ.get("NEREID_SERVER"):
+        for parent in binary().parents:
+            if (parent / "CMakeCache.txt").exists():
+                cache = parent / "CMakeCache.txt"
+                break
+    if not cache.exists():
+        return False
+    return bool(re.search(r"-fsanitize=|_SANITIZE\w*:\w+=.*(address|thread)", cache.read_text()))
+
+
+# Everything that waits for the server waits this much longer under a sanitizer.
+SLOWNESS = 6 if is_sanitized() else 1
+
+
+def free_ports(count):
+    """Ports that nobody listens on at this moment."""
+    sockets = []
+    try:
+        for _ in range(count):
+            s = socket.socket()
+            s.bind(("127.0.0.1", 0))
+            sockets.append(s)
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+def wait_until(condition, what, timeout=20.0):
+    """Polls until the condition holds and returns what it gave; fails after the timeout."""
+    deadline = time.monotonic() + timeout * SLOWNESS
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout * SLOWNESS:.0f} s in vain for: {what}")
+        time.sleep(0.02)
+
+
+class Server:
+    """A running server. Made by start(); stop() ends it and checks how it ended."""
+
+    def __init__(self, process, log_path, ports):
+        self.process = process
+        self.log_path = log_path
+        self.http_port, self.grpc_port, self.metrics_port = ports
+        self.http = f"127.0.0.1:{self.http_port}"
+        self.grpc = f"127.0.0.1:{self.grpc_port}"
+        self.metrics = f"127.0.0.1:{self.metrics_port}"
+
+    @property
+    def pid(self):
+        """The server's own process, also where a wrapper script started it."""
+        return self.process.pid
+
+    @property
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def is_ready(self):
+        return self._status("/v2/health/ready") == 200
+
+    def is_live(self):
+        return self._status("/v2/health/live") == 200
+
+    def _status(self, path):
+        try:
+            with urllib.request.urlopen(f"http://{self.http}{path}", timeout=5) as reply:
+                return reply.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return None
+
+    def scrape(self):
+        """The metrics as {(name, model): value}; the value is summed over the other labels."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10) as reply:
+            text = reply.read().decode()
+        values = {}
+        for name, labels, value in re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", text, re.M):
+            model = re.search(r'model="([^"]*)"', labels)
+            key = (name, model.group(1) if model else "")
+            values[key] = values.get(key, 0.0) + float(value)
+        return values
+
+    def resident_bytes(self):
+        return psutil.Process(self.pid).memory_info().rss
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self, timeout=40):
+        """Waits for the end of the process and returns its exit status."""
+        return self.process.wait(timeout * SLOWNESS)
+
+    def stop(self, check=True):
+        if self.process.poll() is None:
+            self.signal()
+        try:
+            status = self.wait()
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the server did not end after SIGTERM; its log:\n{self.tail()}")
+        if check:
+            assert status == 0, f"the server ended with exit status {status}; its log:\n{self.tail()}"
+        return status
+
+    def tail(self, lines=40):
+        """The end of the log, after the errors that stand before it."""
+        log = self.log.splitlines()
+        errors = [line for line in log[:-lines] if line.startswith("E")]
+        return "\n".join(errors[:20] + log[-lines:])
+
+
+def command(repositories, ports, args):
+    """The command line of a server on these repositories and ports."""
+    line = [str(binary())]
+    line += [f"--model-repository={repository}" for repository in repositories]
+    if not any(a.startswith("--backend-directory") for a in args):
+        line.append(f"--backend-directory={backends()}")
+    line += [f"--http-port={ports[0]}", f"--grpc-port={ports[1]}", f"--metrics-port={ports[2]}"]
+    for service in ("http", "grpc", "metrics"):
+        if not any(a.startswith(f"--{service}-address") for a in args):
+            line.append(f"--{service}-address=127.0.0.1")
+    return line + [str(a) for a in args]
+
+
+def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60):
+    """Starts a server; with `wait`, returns once it is ready, or fails with the end of its log."""
+    log_path = pathlib.Path(tempfile.mkdtemp(dir=log_dir)) / "server.log"
+    ports = free_ports(3)
+    with open(log_path, "wb") as log:
+        process = subprocess.Popen(
+            command(repositories, ports, list(args)),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})},
+            # Ctrl-C on the tests must not reach the server: the fixtures stop it.
+            start_new_session=True,
+        )
+    server = Server(process, log_path, ports)
+    if wait:
+        deadline = time.monotonic() + timeout * SLOWNESS
+        while not server.is_ready():
+            if process.poll() is not None:
+                raise AssertionError(
+                    f"the server ended with exit status {process.returncode}; its log:\n{server.tail()}"
+                )
+            if time.monotonic() > deadline:
+                process.kill()
+                process.wait()
+                raise AssertionError(f"the server did not become ready; its log:\n{server.tail()}")
+            time.sleep(0.02)
+    return server
+
+
+@contextlib.contextmanager
+def running(*repositories, **options):
+    """A server for the length of a with block; it must then end with exit status 0."""
+    server = start(*repositories, **options)
+    try:
+        yield server
+    except BaseException:
+        server.process.kill()
+        server.process.wait()
+        raise
+    server.stop()
+
+
+def run_to_end(args, timeout=60, env=None):
+    """Runs the binary with these arguments until it ends by itself."""
+    return subprocess.run(
+        [str(binary()), *map(str, args)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout * SLOWNESS,
+        env={**os.environ, **(env or {})},
+    )
