@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/instance.h"
 
-#include <cstring>
-
 namespace nereid::onnxruntime {
 
 using backend::Error;
@@ -79,7 +77,7 @@ Error Instance::ServePlan(Plan& plan) {
   PrepareOutputs(plan);
   batch_.MarkComputeStart();
   Error error = Run(plan);
-  if (!error.ok() && std::strstr(error.message(), "shape verification failed") != nullptr) {
+  if (!error.ok() && brings_outputs_) {
     error = RunAgain(plan);
   }
   batch_.MarkComputeEnd();
@@ -95,6 +93,7 @@ Error Instance::ServePlan(Plan& plan) {
 void Instance::PrepareOutputs(const Plan& plan) {
   output_values_.assign(plan.outputs.size(), nullptr);
   direct_.assign(plan.outputs.size(), false);
+  brings_outputs_ = false;
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
     const PlannedOutput& output = plan.outputs[o];
     if (output.small.value != nullptr) {
@@ -105,6 +104,7 @@ void Instance::PrepareOutputs(const Plan& plan) {
         batch_.Fail(r, std::move(error));
       }
     }
+    brings_outputs_ = brings_outputs_ || output_values_[o] != nullptr;
   }
 }
 
@@ -157,8 +157,9 @@ Error Instance::RunAgain(Plan& plan) {
   }
   output_values_.assign(plan.outputs.size(), nullptr);
   direct_.assign(plan.outputs.size(), false);
+  NEREID_KIT_TRY(Run(plan));
   plan.ForgetOutputShapes();
-  return Run(plan);
+  return {};
 }
 
 Error Instance::DealOut(Plan& plan, size_t o) {

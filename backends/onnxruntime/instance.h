@@ -37,7 +37,8 @@ class Instance {
   void PrepareOutputs(const Plan& plan);
   // The buffer of the only member's response as memory for a large output, if it can be that.
   backend::Error PrepareDirect(const PlannedOutput& output, size_t o);
-  // After a run in which an output had another shape than before: again, without prepared memory.
+  // After a run with prepared memory failed: again without, since an output that has another shape than
+  // before fails too, and not by a code that tells it from other failures.
   backend::Error RunAgain(Plan& plan);
   backend::Error DealOut(Plan& plan, size_t o);
   void ReleaseValues();
@@ -54,6 +55,7 @@ class Instance {
   PlanCache plans_;
   std::vector<const OrtValue*> input_values_;
   std::vector<OrtValue*> output_values_;
+  bool brings_outputs_ = false;               // whether any of output_values_ was prepared
   std::vector<bool> direct_;                  // outputs that land in the response by themselves
   std::vector<Owned<OrtValue>> owned_values_;  // of output_values_, those made for this execution
   std::vector<int64_t> shape_;

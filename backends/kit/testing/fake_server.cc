@@ -23,5 +23,6 @@ TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel, const char*, 
                                             const char*) {
   return nullptr;
 }
+bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel) { return false; }
 
 }  // extern "C"
