@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_host/answer_request.h"
+
+namespace nereid::backend_host {
+namespace {
+
+base::Status AnsweredError(const core::Request& request) {
+  return base::InternalError(request.LogPrefix() +
+                             "the final response of the request has been sent already");
+}
+
+}  // namespace
+
+base::Status SendResponse(core::ResponsePtr response, bool is_final) {
+  core::Request& request = response->request();
+  if (is_final ? !request.MarkAnswered() : request.is_answered()) [[unlikely]] {
+    return AnsweredError(request);
+  }
+  request.sink().Send(std::move(response), is_final);
+  return base::OkStatus();
+}
+
+base::Status SendEnd(core::Request& request) {
+  if (!request.MarkAnswered()) return AnsweredError(request);
+  request.sink().Send(nullptr, true);
+  return base::OkStatus();
+}
+
+void FailRequest(core::RequestPtr request, const base::Status& error) {
+  if (!request->MarkAnswered()) return;
+  core::ResponsePtr response = core::Response::Create(*request);
+  response->SetError(error);
+  core::ResponseSink& sink = request->sink();
+  // Released first, so that whoever sees the answer may reuse the inputs.
+  request.reset();
+  sink.Send(std::move(response), true);
+}
+
+}  // namespace nereid::backend_host

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// TRITONBACKEND_Input*: an input of a request. Buffers are the same under every host policy: no
+// protocol can supply others.
+#include <new>
+
+#include "abi_objects/buffer_attributes.h"
+#include "abi_objects/error.h"
+#include "backend_host/handles.h"
+#include "core/model.h"
+
+using nereid::abi_objects::Answer;
+using nereid::abi_objects::ToMemoryType;
+using nereid::backend_host::FromHandle;
+using nereid::base::Status;
+using nereid::core::DataChunk;
+using nereid::core::RequestInput;
+
+namespace {
+
+// The model's own spelling has a zero byte at its end, the client's perhaps not. Inputs that the
+// server adds itself are named by text that has one.
+const char* NameOf(const RequestInput& input) {
+  const auto& inputs = input.owner->model->inputs();
+  return input.model_index < inputs.size() ? inputs[input.model_index].name.c_str()
+                                           : input.name.data();
+}
+
+// The chunk at `index`. The first of an input without any data is an empty one.
+nereid::base::Result<DataChunk> ChunkAt(const RequestInput& input, uint32_t index) {
+  if (index < input.chunk_count()) return input.chunk(index);
+  if (index == 0) return DataChunk{};
+  return nereid::base::InvalidArgumentError(
+      input.owner->LogPrefix() + "out of bounds index " + std::to_string(index) + ": input '" +
+      std::string(input.name) + "' has " + std::to_string(input.chunk_count()) + " buffers");
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_InputProperties(TRITONBACKEND_Input* input, const char** name,
+                                                  TRITONSERVER_DataType* datatype,
+                                                  const int64_t** shape, uint32_t* dims_count,
+                                                  uint64_t* byte_size, uint32_t* buffer_count) {
+  const RequestInput& i = *FromHandle(input);
+  if (name != nullptr) *name = NameOf(i);
+  if (datatype != nullptr) *datatype = static_cast<TRITONSERVER_DataType>(i.type);
+  if (shape != nullptr) *shape = i.shape.data();
+  if (dims_count != nullptr) *dims_count = static_cast<uint32_t>(i.shape.rank());
+  if (byte_size != nullptr) *byte_size = i.byte_size;
+  if (buffer_count != nullptr) *buffer_count = static_cast<uint32_t>(i.chunk_count());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InputPropertiesForHostPolicy(
+    TRITONBACKEND_Input* input, const char* /*host_policy_name*/, const char** name,
+    TRITONSERVER_DataType* datatype, const int64_t** shape, uint32_t* dims_count,
+    uint64_t* byte_size, uint32_t* buffer_count) {
+  return TRITONBACKEND_InputProperties(input, name, datatype, shape, dims_count, byte_size,
+                                       buffer_count);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const uint32_t index,
+                                              const void** buffer, uint64_t* buffer_byte_size,
+                                              TRITONSERVER_MemoryType* memory_type,
+                                              int64_t* memory_type_id) {
+  return Answer([&]() -> Status {
+    *buffer = nullptr;
+    *buffer_byte_size = 0;
+    NEREID_ASSIGN_OR_RETURN(const DataChunk chunk, ChunkAt(*FromHandle(input), index));
+    *buffer = chunk.data;
+    *buffer_byte_size = chunk.size;
+    *memory_type = ToMemoryType(chunk.where.type);
+    *memory_type_id = chunk.where.id;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InputBufferForHostPolicy(
+    TRITONBACKEND_Input* input, const char* /*host_policy_name*/, const uint32_t index,
+    const void** buffer, uint64_t* buffer_byte_size, TRITONSERVER_MemoryType* memory_type,
+    int64_t* memory_type_id) {
+  return TRITONBACKEND_InputBuffer(input, index, buffer, buffer_byte_size, memory_type,
+                                   memory_type_id);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InputBufferAttributes(
+    TRITONBACKEND_Input* input, const uint32_t index, const void** buffer,
+    TRITONSERVER_BufferAttributes** buffer_attributes) {
+  return Answer([&]() -> Status {
+    *buffer = nullptr;
+    *buffer_attributes = nullptr;
+    const RequestInput& i = *FromHandle(input);
+    NEREID_ASSIGN_OR_RETURN(const DataChunk chunk, ChunkAt(i, index));
+    std::byte* const place = i.owner->arena().Allocate(sizeof(TRITONSERVER_BufferAttributes),
+                                                       alignof(TRITONSERVER_BufferAttributes));
+    if (place == nullptr) throw std::bad_alloc();
+    *buffer_attributes = new (place) TRITONSERVER_BufferAttributes{
+        .memory_type = ToMemoryType(chunk.where.type),
+        .memory_type_id = chunk.where.id,
+        .byte_size = chunk.size};
+    *buffer = chunk.data;
+    return {};
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// TRITONBACKEND_ModelInstance*: an instance and the statistics it reports.
+#include "abi_objects/error.h"
+#include "backend_host/backend_model.h"
+#include "backend_host/handles.h"
+#include "backend_host/plugin_instance.h"
+
+using nereid::abi_objects::Answer;
+using nereid::abi_objects::NewError;
+using nereid::backend_host::FromHandle;
+using nereid::backend_host::PluginInstance;
+using nereid::backend_host::ToHandle;
+using nereid::base::InvalidArgumentError;
+using nereid::base::Status;
+
+namespace {
+
+Status OutOfBounds(uint32_t index, size_t count, const char* what) {
+  return InvalidArgumentError("out of bounds index " + std::to_string(index) +
+                              ": instance is configured with " + std::to_string(count) + " " +
+                              what);
+}
+
+}  // namespace
+
+// What a backend says of one response of a decoupled model.
+struct TRITONBACKEND_ModelInstanceResponseStatistics {
+  const PluginInstance* instance = nullptr;
+  const nereid::backend_host::ResponseFactory* factory = nullptr;
+  uint64_t response_start_ns = 0;
+  uint64_t compute_output_start_ns = 0;
+  uint64_t response_end_ns = 0;
+  TRITONSERVER_Error* error = nullptr;
+};
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceName(TRITONBACKEND_ModelInstance* instance,
+                                                    const char** name) {
+  *name = FromHandle(instance)->name().c_str();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceKind(TRITONBACKEND_ModelInstance* instance,
+                                                    TRITONSERVER_InstanceGroupKind* kind) {
+  *kind = FromHandle(instance)->options().kind;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceDeviceId(TRITONBACKEND_ModelInstance* instance,
+                                                        int32_t* device_id) {
+  *device_id = FromHandle(instance)->options().device_id;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceHostPolicy(TRITONBACKEND_ModelInstance* instance,
+                                                          TRITONSERVER_Message** host_policy) {
+  *host_policy = &FromHandle(instance)->host_policy_message();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceIsPassive(TRITONBACKEND_ModelInstance* instance,
+                                                         bool* is_passive) {
+  *is_passive = FromHandle(instance)->options().is_passive;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileCount(TRITONBACKEND_ModelInstance* instance,
+                                                            uint32_t* count) {
+  *count = static_cast<uint32_t>(FromHandle(instance)->options().profiles.size());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelInstance* instance,
+                                                           const uint32_t index,
+                                                           const char** profile_name) {
+  return Answer([&]() -> Status {
+    *profile_name = nullptr;
+    const auto& profiles = FromHandle(instance)->options().profiles;
+    if (index >= profiles.size()) return OutOfBounds(index, profiles.size(), "profiles");
+    *profile_name = profiles[index].c_str();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceCount(
+    TRITONBACKEND_ModelInstance* instance, uint32_t* count) {
+  *count = static_cast<uint32_t>(FromHandle(instance)->options().secondary_devices.size());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(
+    TRITONBACKEND_ModelInstance* instance, uint32_t index, const char** kind, int64_t* id) {
+  return Answer([&]() -> Status {
+    const auto& devices = FromHandle(instance)->options().secondary_devices;
+    if (index >= devices.size()) return OutOfBounds(index, devices.size(), "secondary devices");
+    *kind = "KIND_NVDLA";  // the only one there is
+    *id = devices[index].device_id;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceModel(TRITONBACKEND_ModelInstance* instance,
+                                                     TRITONBACKEND_Model** model) {
+  *model = ToHandle(&FromHandle(instance)->backend_model());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceState(TRITONBACKEND_ModelInstance* instance,
+                                                     void** state) {
+  *state = FromHandle(instance)->state();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInstance* instance,
+                                                        void* state) {
+  FromHandle(instance)->set_state(state);
+  return nullptr;
+}
+
+// As TRITONBACKEND_ModelReportMemoryUsage.
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(TRITONBACKEND_ModelInstance*,
+                                                                 TRITONSERVER_BufferAttributes**,
+                                                                 uint32_t) {
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
+    TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request, const bool success,
+    const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,
+    const uint64_t exec_end_ns) {
+  nereid::core::ModelStatistics& statistics = FromHandle(instance)->model().statistics();
+  const nereid::core::Request& r = *FromHandle(request);
+  if (success) {
+    // The execution's end stands for the request's: it was read a moment ago.
+    statistics.RecordSuccess(r.batch_count(), r.times.request_start_ns, r.times.queue_start_ns,
+                             {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns},
+                             exec_end_ns);
+  } else {
+    // Where a request failed, no timestamp of the backend need be set.
+    statistics.RecordFailure(nereid::core::FailureReason::kBackend, r.times.request_start_ns,
+                             nereid::base::NowNs());
+  }
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
+    TRITONBACKEND_ModelInstance* instance, const uint64_t batch_size, const uint64_t exec_start_ns,
+    const uint64_t compute_start_ns, const uint64_t compute_end_ns, const uint64_t exec_end_ns) {
+  return Answer([&]() -> Status {
+    FromHandle(instance)->model().statistics().RecordExecution(
+        batch_size, {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns});
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsNew(
+    TRITONBACKEND_ModelInstanceResponseStatistics** response_statistics) {
+  return Answer([&]() -> Status {
+    *response_statistics = nullptr;
+    *response_statistics = new TRITONBACKEND_ModelInstanceResponseStatistics;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsDelete(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics) {
+  delete response_statistics;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics,
+    TRITONBACKEND_ModelInstance* model_instance) {
+  response_statistics->instance = FromHandle(model_instance);
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFactory(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics,
+    TRITONBACKEND_ResponseFactory* response_factory) {
+  response_statistics->factory = FromHandle(response_factory);
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseStart(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics, uint64_t response_start) {
+  response_statistics->response_start_ns = response_start;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics,
+    uint64_t compute_output_start) {
+  response_statistics->compute_output_start_ns = compute_output_start;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics, uint64_t response_end) {
+  response_statistics->response_end_ns = response_end;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics,
+    TRITONSERVER_Error* error) {
+  response_statistics->error = error;
+  return nullptr;
+}
+
+// Checked and not yet counted: no protocol shows statistics of single responses so far.
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportResponseStatistics(
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics) {
+  if (response_statistics->instance == nullptr || response_statistics->factory == nullptr ||
+      response_statistics->response_start_ns == 0 || response_statistics->response_end_ns == 0) {
+    return NewError(InvalidArgumentError(
+        "response statistics need an instance, a response factory, a start and an end"));
+  }
+  return nullptr;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// TRITONBACKEND_Model*: a model version.
+#include "abi_objects/error.h"
+#include "abi_objects/message.h"
+#include "backend_host/backend_model.h"
+#include "backend_host/handles.h"
+#include "config/print.h"
+
+using nereid::abi_objects::Answer;
+using nereid::backend_host::FromHandle;
+using nereid::backend_host::ToHandle;
+using nereid::base::Status;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_ModelName(TRITONBACKEND_Model* model, const char** name) {
+  *name = FromHandle(model)->name().c_str();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelVersion(TRITONBACKEND_Model* model, uint64_t* version) {
+  *version = static_cast<uint64_t>(FromHandle(model)->version());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelRepository(TRITONBACKEND_Model* model,
+                                                  TRITONBACKEND_ArtifactType* artifact_type,
+                                                  const char** location) {
+  *artifact_type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+  *location = FromHandle(model)->model_dir().c_str();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelConfig(TRITONBACKEND_Model* model,
+                                              const uint32_t config_version,
+                                              TRITONSERVER_Message** model_config) {
+  return Answer([&]() -> Status {
+    *model_config = nullptr;
+    NEREID_ASSIGN_OR_RETURN(std::string json,
+                            nereid::config::ToJson(FromHandle(model)->config(), config_version));
+    *model_config = new TRITONSERVER_Message{std::move(json)};
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* model,
+                                                          bool* auto_complete_config) {
+  *auto_complete_config = FromHandle(model)->completes_config();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model* model,
+                                                 const uint32_t config_version,
+                                                 TRITONSERVER_Message* model_config) {
+  return Answer(
+      [&] { return FromHandle(model)->SetConfig(model_config->json, config_version); });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelServer(TRITONBACKEND_Model* model,
+                                              TRITONSERVER_Server** server) {
+  *server = FromHandle(model)->libraries().options().server;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelBackend(TRITONBACKEND_Model* model,
+                                               TRITONBACKEND_Backend** backend) {
+  *backend = ToHandle(&FromHandle(model)->library());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelState(TRITONBACKEND_Model* model, void** state) {
+  *state = FromHandle(model)->state();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelSetState(TRITONBACKEND_Model* model, void* state) {
+  FromHandle(model)->set_state(state);
+  return nullptr;
+}
+
+// Accepted and not yet shown anywhere: it would decide about load limits of devices that we do not
+// have.
+TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model*,
+                                                         TRITONSERVER_BufferAttributes**,
+                                                         uint32_t) {
+  return nullptr;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

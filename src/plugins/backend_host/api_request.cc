@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// TRITONBACKEND_Request*: what a backend asks of a request that it owns.
+#include <cstring>
+#include <new>
+
+#include "abi_objects/error.h"
+#include "backend_host/handles.h"
+#include "core/model.h"
+
+using nereid::abi_objects::Answer;
+using nereid::backend_host::FromHandle;
+using nereid::backend_host::ToHandle;
+using nereid::base::InvalidArgumentError;
+using nereid::base::Status;
+using nereid::core::Request;
+
+namespace {
+
+// `text` followed by a zero byte, alive as long as the arena.
+std::string_view Terminate(nereid::memory::Arena& arena, std::string_view text) {
+  std::byte* const copy = arena.Allocate(text.size() + 1, 1);
+  if (copy == nullptr) throw std::bad_alloc();
+  if (!text.empty()) std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = std::byte{0};
+  return {reinterpret_cast<const char*>(copy), text.size()};
+}
+
+// Texts of a request are views into what the client sent. The C API promises a zero byte after them,
+// so they are copied once, for the backends that ask.
+void MakeCStrings(Request& request) {
+  if (request.has_c_strings) return;
+  nereid::memory::Arena& arena = request.arena();
+  request.id = Terminate(arena, request.id);
+  if (auto* text = std::get_if<std::string_view>(&request.correlation_id)) {
+    *text = Terminate(arena, *text);
+  }
+  for (nereid::core::Parameter& parameter : request.parameters) {
+    parameter.name = Terminate(arena, parameter.name);
+    if (auto* text = std::get_if<std::string_view>(&parameter.value)) {
+      *text = Terminate(arena, *text);
+    }
+  }
+  request.has_c_strings = true;
+}
+
+Status OutOfBounds(const std::string& prefix, uint32_t index, size_t count, const char* what) {
+  return InvalidArgumentError(prefix + "out of bounds index " + std::to_string(index) +
+                              ": request has " + std::to_string(count) + " " + what);
+}
+
+// Without a wish of the client, all of the model's outputs are wanted.
+size_t OutputCount(const Request& request) {
+  return request.outputs.empty() ? request.model->outputs().size() : request.outputs.size();
+}
+
+struct ParameterValue {
+  TRITONSERVER_ParameterType type;
+  const void* value;
+};
+
+ParameterValue ValueOf(const nereid::core::Parameter& parameter) {
+  if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
+    return {TRITONSERVER_PARAMETER_STRING, text->data()};
+  }
+  if (const auto* number = std::get_if<int64_t>(&parameter.value)) {
+    return {TRITONSERVER_PARAMETER_INT, number};
+  }
+  if (const auto* flag = std::get_if<bool>(&parameter.value)) {
+    return {TRITONSERVER_PARAMETER_BOOL, flag};
+  }
+  return {TRITONSERVER_PARAMETER_DOUBLE, &std::get<double>(parameter.value)};
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_RequestId(TRITONBACKEND_Request* request, const char** id) {
+  return Answer([&]() -> Status {
+    MakeCStrings(*FromHandle(request));
+    *id = FromHandle(request)->id.data();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request,
+                                                     bool* is_cancelled) {
+  *is_cancelled = FromHandle(request)->is_cancelled();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* request,
+                                                       uint64_t* id) {
+  return Answer([&]() -> Status {
+    const Request& r = *FromHandle(request);
+    const auto* number = std::get_if<uint64_t>(&r.correlation_id);
+    if (number == nullptr) {
+      return InvalidArgumentError(r.LogPrefix() +
+                                  "correlation ID in request is not an unsigned int");
+    }
+    *id = *number;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request* request,
+                                                             const char** id) {
+  return Answer([&]() -> Status {
+    Request& r = *FromHandle(request);
+    const auto* text = std::get_if<std::string_view>(&r.correlation_id);
+    if (text == nullptr) {
+      return InvalidArgumentError(r.LogPrefix() + "correlation ID in request is not a string");
+    }
+    MakeCStrings(r);
+    *id = text->data();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InferenceRequestTimeoutMicroseconds(
+    TRITONBACKEND_Request* request, uint64_t* timeout) {
+  *timeout = FromHandle(request)->timeout_us;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, uint32_t* flags) {
+  *flags = FromHandle(request)->flags;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request* request,
+                                                        uint32_t* count) {
+  *count = static_cast<uint32_t>(FromHandle(request)->parameters.size());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* request,
+                                                   const uint32_t index, const char** key,
+                                                   TRITONSERVER_ParameterType* type,
+                                                   const void** vvalue) {
+  return Answer([&]() -> Status {
+    Request& r = *FromHandle(request);
+    if (index >= r.parameters.size()) {
+      return OutOfBounds("", index, r.parameters.size(), "parameters");
+    }
+    MakeCStrings(r);
+    const ParameterValue value = ValueOf(r.parameters[index]);
+    *key = r.parameters[index].name.data();
+    *type = value.type;
+    *vvalue = value.value;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request* request,
+                                                    uint32_t* count) {
+  *count = static_cast<uint32_t>(FromHandle(request)->inputs.size());
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestInputName(TRITONBACKEND_Request* request,
+                                                   const uint32_t index, const char** input_name) {
+  *input_name = nullptr;
+  TRITONBACKEND_Input* input = nullptr;
+  if (TRITONSERVER_Error* error = TRITONBACKEND_RequestInputByIndex(request, index, &input)) {
+    return error;
+  }
+  return TRITONBACKEND_InputProperties(input, input_name, nullptr, nullptr, nullptr, nullptr,
+                                       nullptr);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestInput(TRITONBACKEND_Request* request, const char* name,
+                                               TRITONBACKEND_Input** input) {
+  return Answer([&]() -> Status {
+    Request& r = *FromHandle(request);
+    *input = ToHandle(r.FindInput(name));
+    if (*input == nullptr) {
+      return InvalidArgumentError(r.LogPrefix() + "unknown request input name " + name);
+    }
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request* request,
+                                                      const uint32_t index,
+                                                      TRITONBACKEND_Input** input) {
+  return Answer([&]() -> Status {
+    Request& r = *FromHandle(request);
+    if (index >= r.inputs.size()) {
+      return OutOfBounds(r.LogPrefix(), index, r.inputs.size(), "inputs");
+    }
+    *input = ToHandle(&r.inputs[index]);
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request* request,
+                                                     uint32_t* count) {
+  *count = static_cast<uint32_t>(OutputCount(*FromHandle(request)));
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* request,
+                                                    const uint32_t index,
+                                                    const char** output_name) {
+  return Answer([&]() -> Status {
+    *output_name = nullptr;
+    const Request& r = *FromHandle(request);
+    if (index >= OutputCount(r)) {
+      return OutOfBounds(r.LogPrefix(), index, OutputCount(r), "requested outputs");
+    }
+    const size_t at = r.outputs.empty() ? index : r.outputs[index].model_index;
+    *output_name = r.model->outputs()[at].name.c_str();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
+    TRITONBACKEND_Request* request, const char* /*name*/, size_t* /*byte_size*/,
+    TRITONSERVER_MemoryType* /*memory_type*/, int64_t* /*memory_type_id*/) {
+  return Answer([&]() -> Status {
+    return nereid::base::UnavailableError(FromHandle(request)->LogPrefix() +
+                                          "Output properties are not available");
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
+                                                 uint32_t release_flags) {
+  return Answer([&]() -> Status {
+    if ((release_flags & TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) != 0) {
+      return InvalidArgumentError(
+          "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is "
+          "not configured to handle such a flag.");
+    }
+    nereid::core::RequestPtr released(FromHandle(request));
+    return {};
+  });
+}
+
+// Requests are not traced so far.
+TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request*,
+                                               TRITONSERVER_InferenceTrace** trace) {
+  *trace = nullptr;
+  return nullptr;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// TRITONBACKEND_Response*, ResponseFactory* and Output*: answering a request.
+#include <memory>
+#include <new>
+
+#include "abi_objects/buffer_attributes.h"
+#include "abi_objects/error.h"
+#include "backend_host/answer_request.h"
+#include "backend_host/handles.h"
+#include "backend_host/reshape.h"
+#include "core/model.h"
+
+using nereid::abi_objects::Answer;
+using nereid::abi_objects::FromMemoryType;
+using nereid::abi_objects::ToMemoryType;
+using nereid::backend_host::FromHandle;
+using nereid::backend_host::ResponseFactory;
+using nereid::backend_host::ToHandle;
+using nereid::base::InvalidArgumentError;
+using nereid::base::Status;
+using nereid::core::Response;
+using nereid::core::ResponseOutput;
+
+namespace {
+
+bool IsFinal(uint32_t flags) { return (flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0; }
+
+Status NullResponseError() { return InvalidArgumentError("response was nullptr"); }
+
+template <typename Value>
+TRITONSERVER_Error* SetParameter(TRITONBACKEND_Response* response, const char* name, Value value) {
+  return Answer([&]() -> Status {
+    if (response == nullptr) return NullResponseError();
+    FromHandle(response)->AddParameter({.name = name, .value = value});
+    return {};
+  });
+}
+
+Status AddOutput(Response& response, TRITONBACKEND_Output** output, std::string_view name,
+                 TRITONSERVER_DataType datatype, std::span<const int64_t> shape) {
+  const nereid::core::Model& model = *response.request().model;
+  if (model.FindOutput(name) < 0) {
+    return InvalidArgumentError("unexpected inference output '" + std::string(name) +
+                                "' for model '" + model.name() + "'");
+  }
+  if (datatype <= TRITONSERVER_TYPE_INVALID || datatype >= nereid::tensor::kDataTypeCount) {
+    return InvalidArgumentError("invalid data type of output '" + std::string(name) + "'");
+  }
+  ResponseOutput* const added =
+      response.AddOutput(name, static_cast<nereid::tensor::DataType>(datatype), shape);
+  if (added == nullptr) throw std::bad_alloc();
+  const nereid::core::ModelTensor& tensor = model.outputs()[added->model_index];
+  if (tensor.has_reshape) {
+    NEREID_RETURN_IF_ERROR(nereid::backend_host::ReshapeForClient(
+        tensor, model.max_batch_size() > 0, added->shape));
+  }
+  *output = ToHandle(added);
+  return {};
+}
+
+void Describe(const ResponseOutput& output, TRITONSERVER_DataType* datatype, const int64_t** shape,
+              uint64_t* dim_count) {
+  *datatype = static_cast<TRITONSERVER_DataType>(output.type);
+  *shape = output.shape.data();
+  *dim_count = output.shape.rank();
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFactory** factory,
+                                                     TRITONBACKEND_Request* request) {
+  return Answer([&]() -> Status {
+    *factory = nullptr;
+    *factory = ToHandle(
+        new ResponseFactory{.request = nereid::core::RequestRef(*FromHandle(request))});
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFactory* factory) {
+  delete FromHandle(factory);
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory* factory,
+                                                           const uint32_t send_flags) {
+  return Answer([&]() -> Status {
+    // Without FINAL there is nothing to tell.
+    return IsFinal(send_flags) ? nereid::backend_host::SendEnd(*FromHandle(factory)->request)
+                               : Status();
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory* factory,
+                                                             bool* is_cancelled) {
+  *is_cancelled = FromHandle(factory)->request->is_cancelled();
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
+                                              TRITONBACKEND_Request* request) {
+  return Answer([&]() -> Status {
+    *response = nullptr;
+    *response = ToHandle(Response::Create(*FromHandle(request)).release());
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response** response,
+                                                         TRITONBACKEND_ResponseFactory* factory) {
+  return Answer([&]() -> Status {
+    *response = nullptr;
+    *response = ToHandle(Response::Create(*FromHandle(factory)->request).release());
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response* response) {
+  nereid::core::ResponsePtr deleted(FromHandle(response));
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetStringParameter(TRITONBACKEND_Response* response,
+                                                             const char* name, const char* value) {
+  return SetParameter(response, name, std::string_view(value));
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response* response,
+                                                          const char* name, const int64_t value) {
+  return SetParameter(response, name, value);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Response* response,
+                                                           const char* name, const bool value) {
+  return SetParameter(response, name, value);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetDoubleParameter(TRITONBACKEND_Response* response,
+                                                             const char* name,
+                                                             const double value) {
+  return SetParameter(response, name, value);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response* response,
+                                                 TRITONBACKEND_Output** output, const char* name,
+                                                 const TRITONSERVER_DataType datatype,
+                                                 const int64_t* shape, const uint32_t dims_count) {
+  return Answer([&]() -> Status {
+    if (response == nullptr) return NullResponseError();
+    *output = nullptr;
+    return AddOutput(*FromHandle(response), output, name, datatype, {shape, dims_count});
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
+                                               const uint32_t send_flags,
+                                               TRITONSERVER_Error* error) {
+  return Answer([&]() -> Status {
+    if (response == nullptr) return NullResponseError();
+    nereid::core::ResponsePtr sent(FromHandle(response));
+    if (error != nullptr) sent->SetError(nereid::abi_objects::ToStatus(error));
+    return nereid::backend_host::SendResponse(std::move(sent), IsFinal(send_flags));
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, void** buffer,
+                                               const uint64_t buffer_byte_size,
+                                               TRITONSERVER_MemoryType* memory_type,
+                                               int64_t* memory_type_id) {
+  return Answer([&]() -> Status {
+    *buffer = nullptr;
+    ResponseOutput& o = *FromHandle(output);
+    const auto wish = FromMemoryType(*memory_type);
+    if (!wish) return InvalidArgumentError("unknown memory type");
+    NEREID_RETURN_IF_ERROR(
+        o.owner->AllocateBuffer(o, buffer_byte_size, {.type = *wish, .id = *memory_type_id},
+                                o.owner->request().clears_outputs));
+    *buffer = o.data;
+    *memory_type = ToMemoryType(o.where.type);
+    *memory_type_id = o.where.id;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(
+    TRITONBACKEND_Output* output, TRITONSERVER_BufferAttributes** buffer_attributes) {
+  return Answer([&]() -> Status {
+    *buffer_attributes = nullptr;
+    const ResponseOutput& o = *FromHandle(output);
+    std::byte* const place = o.owner->arena().Allocate(sizeof(TRITONSERVER_BufferAttributes),
+                                                       alignof(TRITONSERVER_BufferAttributes));
+    if (place == nullptr) throw std::bad_alloc();
+    *buffer_attributes = new (place)
+        TRITONSERVER_BufferAttributes{.memory_type = ToMemoryType(o.where.type),
+                                      .memory_type_id = o.where.id,
+                                      .byte_size = o.byte_size};
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutputByName(TRITONBACKEND_Response* response,
+                                                                const char* name,
+                                                                TRITONSERVER_DataType* datatype,
+                                                                const int64_t** shape,
+                                                                uint64_t* dim_count) {
+  return Answer([&]() -> Status {
+    const Response& r = *FromHandle(response);
+    for (size_t i = 0; i < r.output_count(); ++i) {
+      if (r.output(i).name != name) continue;
+      Describe(r.output(i), datatype, shape, dim_count);
+      return {};
+    }
+    return nereid::base::NotFoundError("Output name " + std::string(name) + "not found.");
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutput(
+    TRITONBACKEND_Response* response, const uint32_t index, const char** name,
+    TRITONSERVER_DataType* datatype, const int64_t** shape, uint64_t* dim_count) {
+  return Answer([&]() -> Status {
+    const Response& r = *FromHandle(response);
+    if (index >= r.output_count()) {
+      return InvalidArgumentError("out of bounds index " + std::to_string(index) +
+                                  ": response has " + std::to_string(r.output_count()) +
+                                  " outputs");
+    }
+    // Only outputs of the model are ever added, and its names end with a zero byte.
+    *name = r.output(index).name.data();
+    Describe(r.output(index), datatype, shape, dim_count);
+    return {};
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

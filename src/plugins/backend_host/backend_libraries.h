@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// All backends of a server: finds the library that a model needs and opens each once. Backends are
+// finalized when this goes, in reverse order of loading, so it outlives every model.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend_host/backend_library.h"
+#include "base/mutex.h"
+#include "base/status.h"
+
+namespace nereid::backend_host {
+
+using Settings = std::map<std::string, std::string>;
+
+struct BackendLibrariesOptions {
+  std::string backend_directory;
+  // By backend name; those under "" are for all backends.
+  std::map<std::string, Settings> backend_settings;
+  std::map<std::string, Settings> host_policies;  // by policy name
+  bool auto_complete_config = true;
+  double min_compute_capability = 0;
+  TRITONSERVER_Server* server = nullptr;  // what backends get when they ask for the server
+};
+
+// Where a model says that its backend is.
+struct BackendQuery {
+  std::string model_name;
+  std::string model_dir;  // holds the version folders; absolute
+  int64_t version = 0;
+  std::string backend;
+  std::string runtime;  // file name of the library; may be empty
+};
+
+// Thread-safe. Loading different backends goes on in parallel; whoever needs one that is being loaded
+// waits for it.
+class BackendLibraries {
+ public:
+  explicit BackendLibraries(BackendLibrariesOptions options);
+  ~BackendLibraries();
+
+  // The library for a model: from its version folder, its folder, or the backend directory. A failure
+  // is not remembered; the next model tries again.
+  base::Result<BackendLibrary*> Acquire(const BackendQuery& query);
+
+  const BackendLibrariesOptions& options() const { return options_; }
+
+ private:
+  struct Entry {
+    bool is_loading = true;
+    base::Status failure;
+    BackendLibrary* library = nullptr;
+  };
+  struct Location {
+    std::string directory;
+    std::string path;
+  };
+
+  base::Result<Location> Find(const BackendQuery& query) const;
+  std::string ConfigJson(const std::string& backend) const;
+
+  const BackendLibrariesOptions options_;
+  base::Mutex mutex_;
+  base::CondVar loaded_;
+  std::map<std::string, std::shared_ptr<Entry>> entries_ NEREID_GUARDED_BY(mutex_);  // by path
+  std::vector<std::unique_ptr<BackendLibrary>> libraries_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::backend_host

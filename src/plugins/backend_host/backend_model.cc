@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_host/backend_model.h"
+
+#include "abi_objects/error.h"
+#include "backend_host/handles.h"
+#include "base/log.h"
+#include "config/complete.h"
+#include "config/parse.h"
+#include "config/validate.h"
+
+namespace nereid::backend_host {
+namespace {
+
+using Kind = config::InstanceGroup::Kind;
+
+// The instances of a group that lie on one device.
+struct Placement {
+  TRITONSERVER_InstanceGroupKind kind;
+  int32_t device_id;
+  std::string host_policy;
+};
+
+// One entry for each device that the group names.
+base::Result<std::vector<Placement>> Placements(const config::InstanceGroup& group) {
+  const auto policy = [&group](std::string otherwise) {
+    return group.host_policy.empty() ? std::move(otherwise) : group.host_policy;
+  };
+  std::vector<Placement> placements;
+  switch (group.kind) {
+    case Kind::kCpu:
+      placements.push_back({TRITONSERVER_INSTANCEGROUPKIND_CPU, 0, policy("cpu")});
+      return placements;
+    case Kind::kModel:
+      placements.push_back({TRITONSERVER_INSTANCEGROUPKIND_MODEL, 0, policy("model")});
+      return placements;
+    case Kind::kGpu:
+      for (const int32_t id : group.gpus) {
+        placements.push_back(
+            {TRITONSERVER_INSTANCEGROUPKIND_GPU, id, policy("gpu_" + std::to_string(id))});
+      }
+      return placements;
+    case Kind::kAuto:
+      break;
+  }
+  return base::InvalidArgumentError("instance_group kind " +
+                                    std::string(config::KindName(group.kind)) + " not supported");
+}
+
+}  // namespace
+
+BackendModel::BackendModel(BackendModelOptions options, BackendLibraries& libraries,
+                           BackendLibrary& library)
+    : options_(std::move(options)), libraries_(libraries), library_(library) {}
+
+base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptions options,
+                                                               BackendLibraries& libraries) {
+  const config::ModelConfig& config = options.config;
+  if (config.backend.empty()) {
+    return base::InvalidArgumentError("must specify 'backend' for '" + options.name + "'");
+  }
+  NEREID_ASSIGN_OR_RETURN(
+      BackendLibrary* const library,
+      libraries.Acquire({.model_name = options.name,
+                         .model_dir = options.model_dir,
+                         .version = options.version,
+                         .backend = config.backend,
+                         .runtime = config.runtime}));
+  // Devices are none until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
+  // refused with a clear error.
+  const config::GpuSupport gpus{
+      .min_compute_capability = libraries.options().min_compute_capability};
+  options.config = config::NormalizeInstanceGroups(
+      std::move(options.config), library->attributes().preferred_groups, gpus.gpus);
+  NEREID_RETURN_IF_ERROR(
+      config::ValidateInstanceGroups(options.config, gpus, options.config_file));
+  std::unique_ptr<BackendModel> model(new BackendModel(std::move(options), libraries, *library));
+  NEREID_RETURN_IF_ERROR(model->Initialize());
+  return model;
+}
+
+BackendModel::~BackendModel() {
+  instances_.clear();
+  passive_instances_.clear();
+  const auto finalize = library_.entry_points().model_finalize;
+  if (!is_initialized_ || finalize == nullptr) return;
+  const base::Status status = abi_objects::CallPlugin(finalize, ToHandle(this));
+  if (!status.ok()) NEREID_LOG(kError, "failed finalizing model: {}", status.ToString());
+}
+
+base::Status BackendModel::Initialize() {
+  if (const auto initialize = library_.entry_points().model_initialize; initialize != nullptr) {
+    is_initializing_ = true;
+    base::Status status = abi_objects::CallPlugin(initialize, ToHandle(this));
+    is_initializing_ = false;
+    NEREID_RETURN_IF_ERROR(status);
+  }
+  is_initialized_ = true;
+  if (!is_config_set_ && !options_.is_config_provided) {
+    return base::NotFoundError("model configuration is not provided for model '" + name() + "'");
+  }
+  NEREID_RETURN_IF_ERROR(config::ValidateModelConfig(config(), options_.config_file));
+  return config::ValidateTensors(config(), options_.config_file);
+}
+
+base::Status BackendModel::SetConfig(std::string_view json, uint32_t config_version) {
+  if (!may_set_config()) {
+    return base::InvalidArgumentError("the configuration of model '" + name() +
+                                      "' can only be set while it is being initialized with "
+                                      "auto-completion");
+  }
+  NEREID_ASSIGN_OR_RETURN(const config::ModelConfig completed,
+                          config::ParseModelConfigJson(json, config_version));
+  NEREID_ASSIGN_OR_RETURN(options_.config,
+                          config::MergeBackendConfig(options_.config, completed));
+  is_config_set_ = true;
+  return base::OkStatus();
+}
+
+base::Status BackendModel::CreateInstances(core::Model& model) {
+  for (const config::InstanceGroup& group : config().instance_group) {
+    NEREID_RETURN_IF_ERROR(CreateGroup(group, model));
+  }
+  return base::OkStatus();
+}
+
+base::Status BackendModel::CreateGroup(const config::InstanceGroup& group, core::Model& model) {
+  NEREID_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Placements(group));
+  for (int32_t i = 0; i < group.count; ++i) {
+    for (const Placement& placement : placements) {
+      PluginInstanceOptions options{.name = group.name + "_" + std::to_string(i),
+                                    .kind = placement.kind,
+                                    .device_id = placement.device_id,
+                                    .is_passive = group.passive,
+                                    .host_policy = placement.host_policy,
+                                    .profiles = group.profile,
+                                    .secondary_devices = group.secondary_devices};
+      auto instance = std::make_unique<PluginInstance>(*this, model, std::move(options));
+      // A passive instance has no thread; it is initialised here like those that need none.
+      if (group.passive || instance->runs_on_any_thread()) {
+        NEREID_RETURN_IF_ERROR(instance->Initialize());
+      }
+      all_instances_.push_back(instance.get());
+      if (group.passive) {
+        passive_instances_.push_back(std::move(instance));
+      } else {
+        instances_.push_back(std::move(instance));
+      }
+    }
+  }
+  return base::OkStatus();
+}
+
+std::vector<std::unique_ptr<core::Instance>> BackendModel::TakeInstances() {
+  return std::move(instances_);
+}
+
+base::Status BackendModel::CheckReady() const {
+  for (const PluginInstance* instance : all_instances_) {
+    NEREID_RETURN_IF_ERROR(instance->CheckReady());
+  }
+  return base::OkStatus();
+}
+
+}  // namespace nereid::backend_host

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One model version as its backend sees it: the object behind TRITONBACKEND_Model*, from
+// ModelInitialize to ModelFinalize, and the maker of its instances. In the order of a load:
+//
+//   auto loaded = BackendModel::Load(options, libraries);  // the configuration is final now
+//   core::Model model(... loaded->config() ...);
+//   loaded->CreateInstances(model);
+//   model.SetScheduler(... loaded->TakeInstances() ...);
+//
+// It outlives its instances, hence the core::Model whose scheduler runs them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend_host/backend_libraries.h"
+#include "backend_host/plugin_instance.h"
+#include "base/status.h"
+#include "config/model_config.h"
+#include "core/model.h"
+#include "core/scheduler.h"
+
+namespace nereid::backend_host {
+
+struct BackendModelOptions {
+  std::string name;
+  int64_t version = 0;
+  std::string model_dir;  // holds the version folders; absolute
+  config::ModelConfig config;  // complete from files, normalized and validated, tensors apart
+  // Whether the model has a configuration of its own; without one its backend must complete it.
+  bool is_config_provided = true;
+  std::string config_file;  // named in messages about the configuration; may be empty
+};
+
+// Thread-compatible; CheckReady may be called by any thread once the instances are made.
+class BackendModel {
+ public:
+  // Finds and opens the backend, completes and checks the instance groups, and initialises the model,
+  // within which the backend may complete the configuration; then checks the tensors.
+  // `libraries` outlives the model.
+  static base::Result<std::unique_ptr<BackendModel>> Load(BackendModelOptions options,
+                                                          BackendLibraries& libraries);
+  // Finalizes the model. Its instances are gone by then.
+  ~BackendModel();
+  BackendModel(const BackendModel&) = delete;
+  BackendModel& operator=(const BackendModel&) = delete;
+
+  // Final once loaded.
+  const config::ModelConfig& config() const { return options_.config; }
+  const std::string& name() const { return options_.name; }
+  int64_t version() const { return options_.version; }
+  const std::string& model_dir() const { return options_.model_dir; }
+  BackendLibrary& library() const { return library_; }
+  const BackendLibraries& libraries() const { return libraries_; }
+
+  // Makes all instances of the configuration's groups, for executing `model`, which outlives them.
+  // Those that any thread may run are initialised now, the others by InitializeOnThread. Once.
+  base::Status CreateInstances(core::Model& model);
+  // The instances that take requests. Passive ones stay here. Once, after CreateInstances.
+  std::vector<std::unique_ptr<core::Instance>> TakeInstances();
+  // Asks every instance whether it can execute; the first refusal.
+  base::Status CheckReady() const;
+
+  // For the C API.
+  bool may_set_config() const { return is_initializing_ && completes_config(); }
+  bool completes_config() const { return libraries_.options().auto_complete_config; }
+  // Takes over what a backend may decide from `json`.
+  base::Status SetConfig(std::string_view json, uint32_t config_version);
+  void* state() const { return state_; }
+  void set_state(void* state) { state_ = state; }
+
+ private:
+  BackendModel(BackendModelOptions options, BackendLibraries& libraries, BackendLibrary& library);
+
+  base::Status Initialize();
+  base::Status CreateGroup(const config::InstanceGroup& group, core::Model& model);
+
+  BackendModelOptions options_;
+  BackendLibraries& libraries_;
+  BackendLibrary& library_;
+  bool is_initializing_ = false;
+  bool is_initialized_ = false;
+  bool is_config_set_ = false;
+  void* state_ = nullptr;
+  std::vector<std::unique_ptr<core::Instance>> instances_;  // until they are taken
+  std::vector<std::unique_ptr<PluginInstance>> passive_instances_;
+  std::vector<const PluginInstance*> all_instances_;
+};
+
+}  // namespace nereid::backend_host

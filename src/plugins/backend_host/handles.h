@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The opaque pointers of the backend API and the objects they stand for, in both directions.
+#pragma once
+
+#include "core/request.h"
+#include "core/response.h"
+#include "triton/core/tritonbackend.h"
+
+namespace nereid::backend_host {
+
+class BackendLibrary;
+class BackendModel;
+class PluginInstance;
+struct BackendAttributes;
+
+// Makes responses for a request that may be released already.
+struct ResponseFactory {
+  core::RequestRef request;
+};
+
+#define NEREID_HANDLE(Handle, Object)                                                     \
+  inline Handle* ToHandle(Object* object) { return reinterpret_cast<Handle*>(object); }   \
+  inline Object* FromHandle(Handle* handle) { return reinterpret_cast<Object*>(handle); }
+
+NEREID_HANDLE(TRITONBACKEND_Backend, BackendLibrary)
+NEREID_HANDLE(TRITONBACKEND_BackendAttribute, BackendAttributes)
+NEREID_HANDLE(TRITONBACKEND_Model, BackendModel)
+NEREID_HANDLE(TRITONBACKEND_ModelInstance, PluginInstance)
+// A handed-out request is one whose RequestPtr was released to the backend.
+NEREID_HANDLE(TRITONBACKEND_Request, core::Request)
+NEREID_HANDLE(TRITONBACKEND_Input, core::RequestInput)
+NEREID_HANDLE(TRITONBACKEND_Response, core::Response)
+NEREID_HANDLE(TRITONBACKEND_Output, core::ResponseOutput)
+NEREID_HANDLE(TRITONBACKEND_ResponseFactory, ResponseFactory)
+
+#undef NEREID_HANDLE
+
+}  // namespace nereid::backend_host

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_host/plugin_instance.h"
+
+#include <algorithm>
+
+#include "abi_objects/error.h"
+#include "backend_host/answer_request.h"
+#include "backend_host/backend_model.h"
+#include "backend_host/handles.h"
+#include "base/log.h"
+
+namespace nereid::backend_host {
+
+using abi_objects::CallPlugin;
+
+namespace {
+
+std::string HostPolicyJson(const BackendModel& model, const std::string& policy) {
+  const auto& policies = model.libraries().options().host_policies;
+  const auto found = policies.find(policy);
+  return abi_objects::SettingsJson(policy, found == policies.end() ? Settings() : found->second);
+}
+
+}  // namespace
+
+PluginInstance::PluginInstance(BackendModel& backend_model, core::Model& model,
+                               PluginInstanceOptions options)
+    : backend_model_(backend_model),
+      model_(model),
+      options_(std::move(options)),
+      clears_outputs_(!backend_model.library().writes_outputs()),
+      host_policy_message_{HostPolicyJson(backend_model, options_.host_policy)} {
+  handles_.reserve(static_cast<size_t>(std::clamp<int64_t>(model.max_batch_size(), 1, 1024)));
+}
+
+PluginInstance::~PluginInstance() { Finalize(); }
+
+base::Status PluginInstance::Initialize() {
+  const auto initialize = backend_model_.library().entry_points().instance_initialize;
+  if (initialize != nullptr) NEREID_RETURN_IF_ERROR(CallPlugin(initialize, ToHandle(this)));
+  is_initialized_.store(true, std::memory_order_release);
+  return base::OkStatus();
+}
+
+void PluginInstance::Finalize() {
+  if (!is_initialized_.exchange(false)) return;
+  const auto finalize = backend_model_.library().entry_points().instance_finalize;
+  if (finalize == nullptr) return;
+  const base::Status status = CallPlugin(finalize, ToHandle(this));
+  if (!status.ok()) {
+    NEREID_LOG(kError, "failed finalizing model instance: {}", status.ToString());
+  }
+}
+
+base::Status PluginInstance::CheckReady() const {
+  const auto ready = backend_model_.library().entry_points().instance_ready;
+  if (ready == nullptr || !is_initialized_.load(std::memory_order_acquire)) return {};
+  return CallPlugin(ready, ToHandle(const_cast<PluginInstance*>(this)));
+}
+
+bool PluginInstance::runs_on_any_thread() const {
+  return backend_model_.library().runs_on_any_thread();
+}
+
+void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
+  handles_.clear();
+  for (core::RequestPtr& taken : batch) {
+    core::Request* const request = taken.release();
+    request->clears_outputs = clears_outputs_;
+    for (core::RequestInput& input : request->inputs) input.owner = request;
+    handles_.push_back(ToHandle(request));
+  }
+  // Where this succeeds, the requests may all be gone already.
+  const base::Status status =
+      CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this), handles_.data(),
+                 static_cast<uint32_t>(handles_.size()));
+  if (!status.ok()) [[unlikely]] FailBatch(status);
+}
+
+void PluginInstance::FailBatch(const base::Status& error) {
+  const uint64_t now = base::NowNs();
+  for (TRITONBACKEND_Request* handle : handles_) {
+    core::RequestPtr request(FromHandle(handle));
+    model_.statistics().RecordFailure(core::FailureReason::kBackend,
+                                      request->times.request_start_ns, now);
+    FailRequest(std::move(request), error);
+  }
+}
+
+}  // namespace nereid::backend_host

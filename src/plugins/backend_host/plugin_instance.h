@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instance of a model in a backend: the object behind TRITONBACKEND_ModelInstance*. It hands a
+// batch to the backend as an array of request handles; from there on the backend owns the requests and
+// answers and releases them through the C API.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi_objects/message.h"
+#include "base/status.h"
+#include "config/model_config.h"
+#include "core/model.h"
+#include "core/scheduler.h"
+#include "triton/core/tritonbackend.h"
+
+namespace nereid::backend_host {
+
+class BackendModel;
+
+struct PluginInstanceOptions {
+  std::string name;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
+  int32_t device_id = 0;
+  bool is_passive = false;
+  std::string host_policy;
+  std::vector<std::string> profiles;
+  std::vector<config::InstanceGroup::SecondaryDevice> secondary_devices;
+};
+
+// Confined to the thread that executes, except where core::Instance says otherwise.
+class PluginInstance final : public core::Instance {
+ public:
+  // Both outlive the instance.
+  PluginInstance(BackendModel& backend_model, core::Model& model, PluginInstanceOptions options);
+  // Finalizes the instance unless FinalizeOnThread did.
+  ~PluginInstance() override;
+
+  // TRITONBACKEND_ModelInstanceInitialize, on the calling thread.
+  base::Status Initialize();
+  // Any thread.
+  base::Status CheckReady() const;
+
+  const std::string& name() const override { return options_.name; }
+  void Execute(std::span<core::RequestPtr> batch) override;
+  bool runs_on_any_thread() const override;
+  base::Status InitializeOnThread() override { return Initialize(); }
+  void FinalizeOnThread() override { Finalize(); }
+
+  // For the C API.
+  const PluginInstanceOptions& options() const { return options_; }
+  BackendModel& backend_model() const { return backend_model_; }
+  core::Model& model() const { return model_; }
+  TRITONSERVER_Message& host_policy_message() { return host_policy_message_; }
+  void* state() const { return state_; }
+  void set_state(void* state) { state_ = state; }
+
+ private:
+  void Finalize();
+  // Answers the requests of the last batch, which the backend refused, and releases them.
+  void FailBatch(const base::Status& error);
+
+  BackendModel& backend_model_;
+  core::Model& model_;
+  const PluginInstanceOptions options_;
+  const bool clears_outputs_;
+  TRITONSERVER_Message host_policy_message_;
+  std::vector<TRITONBACKEND_Request*> handles_;  // of the last batch; keeps its memory
+  std::atomic<bool> is_initialized_{false};
+  void* state_ = nullptr;
+};
+
+}  // namespace nereid::backend_host

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape that clients see for an output whose configuration has `reshape`.
+#pragma once
+
+#include "base/status.h"
+#include "core/model.h"
+#include "tensor/shape.h"
+
+namespace nereid::backend_host {
+
+// Replaces `shape`, as the backend gave it, by the output's dims: the batch dimension stays in front,
+// and wildcards of dims take the values of the wildcards of model_dims in order. An error when the
+// backend's shape has too few dimensions for that.
+base::Status ReshapeForClient(const core::ModelTensor& output, bool has_batch_dimension,
+                              tensor::Shape& shape);
+
+}  // namespace nereid::backend_host
