@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library opened at run time; closed when this goes away.
+// A library opened at run time. Closed when this goes away, though its code stays mapped.
 #pragma once
 
 #include <memory>
