@@ -19,7 +19,10 @@ typedef enum NEREIDBACKEND_trait_enum {
   // instance, and neither blocks nor depends on which thread it runs on (no thread-local state, no
   // affinity). The server may then run a cheap execution on the thread that received the request
   // instead of handing it to the instance's own thread.
-  NEREIDBACKEND_TRAIT_ANY_THREAD = 1
+  NEREIDBACKEND_TRAIT_ANY_THREAD = 1,
+  // Whenever a response is sent without an error, every byte of every output buffer asked for it has
+  // been written. The server may then hand out buffers without clearing them first.
+  NEREIDBACKEND_TRAIT_WRITES_OUTPUTS = 2
 } NEREIDBACKEND_Trait;
 
 // Optional. Returns the backend's traits as a bitwise-or of NEREIDBACKEND_Trait values, 0 for none.
