@@ -2,13 +2,17 @@
 #include "config/print.h"
 
 #include <cstdlib>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver.h>
+#include <google/protobuf/util/type_resolver_util.h>
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -73,6 +77,25 @@ void TurnIntoNumbers(rapidjson::Value& value, std::span<const std::string_view> 
   }
 }
 
+constexpr std::string_view kTypeUrl = "type.googleapis.com/";
+
+google::protobuf::util::TypeResolver& Resolver() {
+  static const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
+      google::protobuf::util::NewTypeResolverForDescriptorPool(
+          "type.googleapis.com", google::protobuf::DescriptorPool::generated_pool()));
+  return *resolver;
+}
+
+std::string Bytes(const inference::ModelConfig& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
 }  // namespace
 
 base::Result<std::string> ToJson(const ModelConfig& config, uint32_t config_version) {
@@ -87,7 +110,9 @@ base::Result<std::string> ToJson(const ModelConfig& config, uint32_t config_vers
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = true;
   std::string text;
-  const auto printed = google::protobuf::util::MessageToJsonString(message, &text, options);
+  // From bytes, because those have their maps in key order and a message has not.
+  const auto printed = google::protobuf::util::BinaryToJsonString(
+      &Resolver(), std::string(kTypeUrl) + message.GetTypeName(), Bytes(message), &text, options);
   if (!printed.ok()) {
     return base::InternalError("failed to print model configuration as JSON: " +
                                std::string(printed.message()));
@@ -104,16 +129,7 @@ base::Result<std::string> ToJson(const ModelConfig& config, uint32_t config_vers
   return std::string(out.GetString(), out.GetSize());
 }
 
-std::string SerializeToProto(const ModelConfig& config) {
-  const inference::ModelConfig message = ToProto(config);
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
+std::string SerializeToProto(const ModelConfig& config) { return Bytes(ToProto(config)); }
 
 std::string ToText(const ModelConfig& config) {
   std::string text;
