@@ -53,6 +53,9 @@ class Model {
   // The version as protocols print it.
   const std::string& version_text() const { return version_text_; }
   const config::ModelConfig& config() const { return *options_.config; }
+  const std::shared_ptr<const config::ModelConfig>& shared_config() const {
+    return options_.config;
+  }
   const std::vector<ModelTensor>& inputs() const { return options_.inputs; }
   const std::vector<ModelTensor>& outputs() const { return options_.outputs; }
   int64_t max_batch_size() const { return options_.max_batch_size; }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/flag_values.h"
+
+#include <strings.h>
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace nereid::app {
+namespace {
+
+bool IsAnyOf(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    return text.size() == word.size() && strncasecmp(text.data(), word.data(), word.size()) == 0;
+  });
+}
+
+}  // namespace
+
+base::Result<bool> ReadBool(std::string_view text) {
+  if (IsAnyOf(text, {"true", "on", "1"})) return true;
+  if (IsAnyOf(text, {"false", "off", "0"})) return false;
+  return base::InvalidArgumentError("expected true or false");
+}
+
+base::Result<int64_t> ReadInteger(std::string_view text, int64_t least, int64_t most) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most) {
+    return value;
+  }
+  return base::InvalidArgumentError(
+      most == std::numeric_limits<int64_t>::max()
+          ? fmt::format("expected a whole number of at least {}", least)
+          : fmt::format("expected a whole number from {} to {}", least, most));
+}
+
+base::Result<std::pair<std::string, std::string>> ReadPair(std::string_view text, char separator) {
+  const size_t at = text.find(separator);
+  if (at == std::string_view::npos || at == 0) {
+    return base::InvalidArgumentError(fmt::format("expected <name>{}<value>", separator));
+  }
+  return std::pair(std::string(text.substr(0, at)), std::string(text.substr(at + 1)));
+}
+
+}  // namespace nereid::app

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names, defaults and meanings follow server/src/command_line_parser.cc of Triton. A flag that Triton
+// has and this server does not serve yet is an error that says so, unless leaving it out changes
+// nothing a user could see.
+#include "app/flags.h"
+
+#include <strings.h>
+
+#include <cctype>
+
+#include <fmt/core.h>
+
+#include "app/flag_values.h"
+
+namespace nereid::app {
+namespace {
+
+using base::InvalidArgumentError;
+using base::OkStatus;
+using base::Status;
+using std::chrono::milliseconds;
+
+constexpr std::string_view kBool = "<boolean>";
+constexpr std::string_view kInteger = "<integer>";
+constexpr std::string_view kString = "<string>";
+constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
+
+// Appliers for the common kinds of value. `Member` is a function that gives a reference to the field.
+template <auto Member>
+Status SetBool(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(Member(options), ReadBool(value));
+  return OkStatus();
+}
+
+template <auto Member, int64_t kLeast, int64_t kMost>
+Status SetInteger(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, kLeast, kMost));
+  auto& field = Member(options);
+  field = static_cast<std::remove_reference_t<decltype(field)>>(number);
+  return OkStatus();
+}
+
+template <auto Member>
+Status SetString(std::string_view value, Options& options) {
+  Member(options) = std::string(value);
+  return OkStatus();
+}
+
+template <auto Member>
+Status SetMilliseconds(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, 0, kIntMax));
+  Member(options) = milliseconds(number);
+  return OkStatus();
+}
+
+template <auto Member>
+Status SetSeconds(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, 0, kIntMax));
+  Member(options) = std::chrono::seconds(number);
+  return OkStatus();
+}
+
+// Accepted and without effect here.
+Status Ignore(std::string_view, Options&) { return OkStatus(); }
+
+Status NotYet(std::string_view, Options&) {
+  return base::UnsupportedError("this server does not support it yet");
+}
+
+// A flag whose only supported value is "off".
+Status OnlyOff(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const bool on, ReadBool(value));
+  return on ? NotYet(value, options) : OkStatus();
+}
+
+Status AddRepository(std::string_view value, Options& options) {
+  if (value.empty()) return InvalidArgumentError("expected the path of a model repository");
+  options.engine.repository.repositories.emplace_back(value);
+  return OkStatus();
+}
+
+Status SetVerbose(std::string_view value, Options& options) {
+  if (const base::Result<bool> on = ReadBool(value); on.ok() && value != "0" && value != "1") {
+    options.log.verbose_level = *on ? 1 : 0;
+    return OkStatus();
+  }
+  NEREID_ASSIGN_OR_RETURN(const int64_t level, ReadInteger(value, 0, kIntMax));
+  options.log.verbose_level = static_cast<int>(level);
+  return OkStatus();
+}
+
+Status SetLogFormat(std::string_view value, Options& options) {
+  if (value == "default") {
+    options.log.format = base::LogFormat::kDefault;
+  } else if (value == "ISO8601") {
+    options.log.format = base::LogFormat::kIso8601;
+  } else if (value == "json") {
+    options.log.format = base::LogFormat::kJson;
+  } else {
+    return InvalidArgumentError("expected default, ISO8601 or json");
+  }
+  return OkStatus();
+}
+
+Status SetControlMode(std::string_view value, Options& options) {
+  if (strcasecmp(std::string(value).c_str(), "none") == 0) return OkStatus();
+  if (value == "poll" || strcasecmp(std::string(value).c_str(), "explicit") == 0) {
+    return NotYet(value, options);
+  }
+  return InvalidArgumentError("expected none, poll or explicit");
+}
+
+Status DisableAutoComplete(std::string_view, Options& options) {
+  options.engine.repository.disable_auto_complete = true;
+  return OkStatus();
+}
+
+Status SetStrictConfig(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const bool strict, ReadBool(value));
+  options.warnings.emplace_back(
+      "'--strict-model-config' has been deprecated, use '--disable-auto-complete-config' instead");
+  if (strict) options.engine.repository.disable_auto_complete = true;
+  return OkStatus();
+}
+
+Status SetConfigName(std::string_view value, Options& options) {
+  if (value.empty()) return InvalidArgumentError("expected the name of a configuration");
+  options.engine.repository.model_config_name = std::string(value);
+  return OkStatus();
+}
+
+// <backend>,<setting>=<value>, or <setting>=<value> for all backends.
+Status AddBackendConfig(std::string_view value, Options& options) {
+  const size_t comma = value.find(',');
+  const std::string backend(comma == std::string_view::npos ? "" : value.substr(0, comma));
+  const auto setting =
+      ReadPair(comma == std::string_view::npos ? value : value.substr(comma + 1), '=');
+  if (!setting.ok() || (comma != std::string_view::npos && backend.empty())) {
+    return InvalidArgumentError(
+        "--backend-config option format is '<backend name>,<setting>=<value>' or "
+        "'<setting>=<value>'");
+  }
+  options.engine.backends.backend_settings[backend][setting->first] = setting->second;
+  return OkStatus();
+}
+
+// <name>,<setting>=<value>
+Status AddHostPolicy(std::string_view value, Options& options) {
+  const auto policy = ReadPair(value, ',');
+  const auto setting = policy.ok() ? ReadPair(policy->second, '=')
+                                   : base::Result<std::pair<std::string, std::string>>(policy.status());
+  if (!setting.ok()) {
+    return InvalidArgumentError(
+        "--host-policy option format is '<policy name>,<setting>=<value>'");
+  }
+  options.engine.backends.host_policies[policy->first][setting->first] = setting->second;
+  return OkStatus();
+}
+
+Status SetComputeCapability(std::string_view value, Options& options) {
+  double capability = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), capability);
+  if (error != std::errc() || end != value.data() + value.size() || capability < 0) {
+    return InvalidArgumentError("expected a compute capability such as 6.0");
+  }
+  options.engine.backends.min_compute_capability = capability;
+  return OkStatus();
+}
+
+Status SetMaxInputSize(std::string_view value, Options& options) {
+  const auto bytes = ReadInteger(value, 1);
+  if (!bytes.ok()) {
+    return InvalidArgumentError("Error: --http-max-input-size must be greater than 0.");
+  }
+  options.http.max_input_bytes = static_cast<size_t>(*bytes);
+  return OkStatus();
+}
+
+Status SetCompressionLevel(std::string_view value, Options& options) {
+  std::string lower(value);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower == "none") {
+    options.grpc.response_compression = CompressionLevel::kNone;
+  } else if (lower == "low") {
+    options.grpc.response_compression = CompressionLevel::kLow;
+  } else if (lower == "medium") {
+    options.grpc.response_compression = CompressionLevel::kMedium;
+  } else if (lower == "high") {
+    options.grpc.response_compression = CompressionLevel::kHigh;
+  } else {
+    return InvalidArgumentError("expected none, low, medium or high");
+  }
+  return OkStatus();
+}
+
+Status SetInlineBudget(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t us, ReadInteger(value, 0, 1'000'000));
+  options.engine.loader.inline_budget = std::chrono::microseconds(us);
+  return OkStatus();
+}
+
+Status WantHelp(std::string_view, Options& options) {
+  options.wants_help = true;
+  return OkStatus();
+}
+
+Status WantVersion(std::string_view, Options& options) {
+  options.wants_version = true;
+  return OkStatus();
+}
+
+#define FIELD(path) +[](Options& o) -> auto& { return o.path; }
+
+constexpr Flag kGeneral[] = {
+    {"help", "", "Print this text and exit.", WantHelp},
+    {"version", "", "Print the version and exit.", WantVersion},
+    {"id", kString, "Name of this server in its metadata (triton).",
+     SetString<FIELD(engine.server_id)>},
+    {"exit-timeout-secs", kInteger,
+     "On shutdown, seconds that requests in flight get to finish (30).",
+     SetSeconds<FIELD(exit_timeout)>},
+    {"drain-secs", kInteger,
+     "On shutdown, seconds to go on serving after readiness went off, so that load balancers can "
+     "turn away (0).",
+     SetSeconds<FIELD(drain_time)>},
+};
+
+constexpr Flag kLogging[] = {
+    {"log-verbose", kInteger, "Verbosity of the log; 0 is off (0).", SetVerbose},
+    {"log-info", kBool, "Log information (true).", SetBool<FIELD(log.info)>},
+    {"log-warning", kBool, "Log warnings (true).", SetBool<FIELD(log.warning)>},
+    {"log-error", kBool, "Log errors (true).", SetBool<FIELD(log.error)>},
+    {"log-format", kString, "default, ISO8601 or json (default).", SetLogFormat},
+    {"log-file", kString, "File to log to; empty is standard error.", SetString<FIELD(log.file)>},
+};
+
+constexpr Flag kRepository[] = {
+    {"model-repository", kString, "Folder of a model repository. May be given several times.",
+     AddRepository},
+    {"model-store", kString, "Same as --model-repository.", AddRepository},
+    {"exit-on-error", kBool, "Exit if a model fails to load at start (true).",
+     SetBool<FIELD(engine.exit_on_error)>},
+    {"strict-readiness", kBool, "Be ready only when every model is (true).",
+     SetBool<FIELD(engine.strict_readiness)>},
+    {"disable-auto-complete-config", "",
+     "Do not complete configurations from the models; every model needs a full config.pbtxt.",
+     DisableAutoComplete},
+    {"strict-model-config", kBool, "Deprecated opposite of completing configurations.",
+     SetStrictConfig},
+    {"model-control-mode", kString, "none, poll or explicit (none).", SetControlMode},
+    {"repository-poll-secs", kInteger, "Seconds between polls in poll mode (15).", Ignore},
+    {"load-model", kString, "Model to load at start in explicit mode.", NotYet},
+    {"model-config-name", kString,
+     "Use configs/<name>.pbtxt of a model in place of config.pbtxt where it exists.",
+     SetConfigName},
+    {"model-load-thread-count", kInteger, "Models that are loaded at the same time (4).",
+     SetInteger<FIELD(engine.model_load_threads), 1, 1024>},
+    {"model-load-retry-count", kInteger, "Times a failed load is tried again (0).",
+     [](std::string_view value, Options& options) {
+       return value == "0" ? OkStatus() : NotYet(value, options);
+     }},
+    {"model-namespacing", kBool, "Tell models of one name in several repositories apart (false).",
+     OnlyOff},
+    {"enable-peer-access", kBool, "Let GPUs reach each other's memory (true).", Ignore},
+};
+
+constexpr Flag kHttp[] = {
+    {"allow-http", kBool, "Serve HTTP/REST (true).", SetBool<FIELD(http.is_allowed)>},
+    {"http-address", kString, "Address to listen on (0.0.0.0).", SetString<FIELD(http.address)>},
+    {"http-port", kInteger, "Port to listen on; 0 is any free one (8000).",
+     SetInteger<FIELD(http.port), 0, 65535>},
+    {"reuse-http-port", kBool, "Listen with SO_REUSEPORT (false).",
+     SetBool<FIELD(http.reuse_port)>},
+    {"http-thread-count", kInteger,
+     "Event loop threads, shared by all protocols; the largest of the thread counts is used.",
+     SetInteger<FIELD(http.thread_count), 1, 1024>},
+    {"http-max-input-size", kInteger, "Largest request body in bytes (67108864).",
+     SetMaxInputSize},
+    {"http-header-forward-pattern", kString, "Request headers to hand to models.", NotYet},
+    {"http-restricted-api", kString, "APIs that need a header.", NotYet},
+};
+
+constexpr Flag kGrpc[] = {
+    {"allow-grpc", kBool, "Serve gRPC (true).", SetBool<FIELD(grpc.is_allowed)>},
+    {"grpc-address", kString, "Address to listen on (0.0.0.0).", SetString<FIELD(grpc.address)>},
+    {"grpc-port", kInteger, "Port to listen on; 0 is any free one (8001).",
+     SetInteger<FIELD(grpc.port), 0, 65535>},
+    {"reuse-grpc-port", kBool, "Listen with SO_REUSEPORT (false).",
+     SetBool<FIELD(grpc.reuse_port)>},
+    {"grpc-infer-thread-count", kInteger, "Event loop threads, see --http-thread-count.",
+     SetInteger<FIELD(grpc.thread_count), 2, 128>},
+    {"grpc-infer-allocation-pool-size", kInteger,
+     "Accepted for compatibility; requests are always pooled.", Ignore},
+    {"grpc-max-response-pool-size", kInteger, "Decoupled responses in flight.", NotYet},
+    {"grpc-infer-response-compression-level", kString, "none, low, medium or high (none).",
+     SetCompressionLevel},
+    {"grpc-keepalive-time", kInteger, "Milliseconds of silence before a ping (7200000).",
+     SetMilliseconds<FIELD(grpc.keepalive_time)>},
+    {"grpc-keepalive-timeout", kInteger, "Milliseconds to wait for its answer (20000).",
+     SetMilliseconds<FIELD(grpc.keepalive_timeout)>},
+    {"grpc-keepalive-permit-without-calls", kBool, "Ping without calls in progress (false).",
+     SetBool<FIELD(grpc.keepalive_permit_without_calls)>},
+    {"grpc-http2-max-pings-without-data", kInteger, "Pings in a row without data; 0: any (2).",
+     SetInteger<FIELD(grpc.max_pings_without_data), 0, kIntMax>},
+    {"grpc-http2-min-recv-ping-interval-without-data", kInteger,
+     "Milliseconds that a client without calls must leave between pings (300000).",
+     SetMilliseconds<FIELD(grpc.min_ping_interval_without_data)>},
+    {"grpc-http2-max-ping-strikes", kInteger, "Pings too many before a GOAWAY; 0: any (2).",
+     SetInteger<FIELD(grpc.max_ping_strikes), 0, kIntMax>},
+    {"grpc-max-connection-age", kInteger, "Milliseconds a connection may live; 0: for ever (0).",
+     SetMilliseconds<FIELD(grpc.max_connection_age)>},
+    {"grpc-max-connection-age-grace", kInteger,
+     "Milliseconds that calls get after it; 0: for ever (0).",
+     SetMilliseconds<FIELD(grpc.max_connection_age_grace)>},
+    {"grpc-use-ssl", kBool, "Serve gRPC over TLS (false).", OnlyOff},
+    {"grpc-use-ssl-mutual", kBool, "Ask clients for certificates (false).", OnlyOff},
+    {"grpc-header-forward-pattern", kString, "Request headers to hand to models.", NotYet},
+    {"grpc-restricted-protocol", kString, "Protocols that need a header.", NotYet},
+};
+
+constexpr Flag kMetrics[] = {
+    {"allow-metrics", kBool, "Serve metrics (true).", SetBool<FIELD(metrics.is_allowed)>},
+    {"allow-gpu-metrics", kBool, "Include GPU metrics where there is a GPU (true).", Ignore},
+    {"allow-cpu-metrics", kBool, "Include CPU metrics (true).", Ignore},
+    {"metrics-address", kString, "Address to listen on (that of HTTP).",
+     SetString<FIELD(metrics.address)>},
+    {"metrics-port", kInteger, "Port to listen on; 0 is any free one (8002).",
+     SetInteger<FIELD(metrics.port), 0, 65535>},
+    {"metrics-interval-ms", kInteger, "Accepted for compatibility; values are read when asked for.",
+     Ignore},
+    {"metrics-config", kString, "Which kinds of metric are collected.", NotYet},
+};
+
+constexpr Flag kBackends[] = {
+    {"backend-directory", kString, "Folder of the backends (/opt/tritonserver/backends).",
+     SetString<FIELD(engine.backends.backend_directory)>},
+    {"backend-config", "<string>,<string>=<string>",
+     "A setting of one backend, or <setting>=<value> for all.", AddBackendConfig},
+    {"inline-exec-budget-us", kInteger,
+     "Backends that allow it run on the receiving thread while executions take no longer than this "
+     "on average; 0: never (50).",
+     SetInlineBudget},
+    {"host-policy", "<string>,<string>=<string>", "A setting of a host policy.", AddHostPolicy},
+    {"min-supported-compute-capability", "<float>", "Least compute capability of a usable GPU.",
+     SetComputeCapability},
+    {"pinned-memory-pool-byte-size", kInteger, "Accepted; without a GPU no memory is pinned.",
+     Ignore},
+    {"cuda-memory-pool-byte-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
+    {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", Ignore},
+    {"model-load-gpu-limit", "<device>:<fraction>", "Accepted; used with GPUs.", Ignore},
+    {"repoagent-directory", kString, "Folder of the repository agents.", Ignore},
+    {"cache-directory", kString, "Folder of the cache libraries.", Ignore},
+    {"cache-config", "<string>,<string>=<string>", "A setting of the response cache.", NotYet},
+    {"rate-limit", kString, "off or execution_count (off).",
+     [](std::string_view value, Options& options) {
+       return value == "off" ? OkStatus() : NotYet(value, options);
+     }},
+    {"trace-config", "<string>,<string>=<string>", "Trace settings.", NotYet},
+    {"allow-client-shm", kBool, "Let clients register shared memory (false).", OnlyOff},
+};
+
+#undef FIELD
+
+constexpr FlagGroup kGroups[] = {
+    {"General", kGeneral}, {"Logging", kLogging}, {"Model repository", kRepository},
+    {"HTTP", kHttp},       {"gRPC", kGrpc},       {"Metrics", kMetrics},
+    {"Backends and models", kBackends},
+};
+
+}  // namespace
+
+std::span<const FlagGroup> AllFlags() { return kGroups; }
+
+}  // namespace nereid::app

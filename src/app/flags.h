@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of flags: name, what its value looks like, what it does and what it sets.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "app/options.h"
+#include "base/status.h"
+
+namespace nereid::app {
+
+struct Flag {
+  std::string_view name;   // without the dashes
+  std::string_view value;  // what follows it, e.g. "<integer>"; empty: it stands alone
+  std::string_view help;
+  base::Status (*apply)(std::string_view value, Options& options);
+};
+
+// A heading and the flags below it.
+struct FlagGroup {
+  std::string_view title;
+  std::span<const Flag> flags;
+};
+
+std::span<const FlagGroup> AllFlags();
+
+}  // namespace nereid::app

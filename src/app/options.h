@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line, with the flags of Triton and the grammar of getopt_long: --flag value,
+// --flag=value, unambiguous prefixes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace nereid::app {
+
+struct HttpOptions {
+  bool is_allowed = true;
+  std::string address = "0.0.0.0";
+  uint16_t port = 8000;
+  bool reuse_port = false;
+  int thread_count = 0;  // 0: chosen from the CPUs
+  size_t max_input_bytes = size_t{64} << 20;
+};
+
+enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
+
+struct GrpcOptions {
+  bool is_allowed = true;
+  std::string address = "0.0.0.0";
+  uint16_t port = 8001;
+  bool reuse_port = false;
+  int thread_count = 0;  // 0: chosen from the CPUs
+  CompressionLevel response_compression = CompressionLevel::kNone;
+  std::chrono::milliseconds keepalive_time{7'200'000};
+  std::chrono::milliseconds keepalive_timeout{20'000};
+  bool keepalive_permit_without_calls = false;
+  int max_pings_without_data = 2;
+  std::chrono::milliseconds min_ping_interval_without_data{300'000};
+  int max_ping_strikes = 2;
+  std::chrono::milliseconds max_connection_age{0};        // 0: for ever
+  std::chrono::milliseconds max_connection_age_grace{0};  // 0: for ever
+};
+
+struct MetricsOptions {
+  bool is_allowed = true;
+  std::string address;  // empty: that of HTTP
+  uint16_t port = 8002;
+};
+
+struct Options {
+  bool wants_help = false;
+  bool wants_version = false;
+  base::LogOptions log;
+  engine::EngineOptions engine;
+  HttpOptions http;
+  GrpcOptions grpc;
+  MetricsOptions metrics;
+  std::chrono::seconds exit_timeout{30};
+  std::chrono::seconds drain_time{0};
+  std::vector<std::string> warnings;  // to be logged once the log is up
+};
+
+// The error is one line that names the flag, the value and what was expected.
+base::Result<Options> ParseCommandLine(int argc, char** argv);
+
+// What --help prints.
+std::string Usage(std::string_view program);
+
+}  // namespace nereid::app

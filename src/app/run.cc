@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of the process: command line, log, signals, exit code.
+#include <signal.h>
+
+#include <cstdio>
+#include <ctime>
+
+#include <fmt/core.h>
+
+#include "app/server.h"
+#include "base/buffer.h"
+#include "base/log.h"
+
+namespace nereid::app {
+namespace {
+
+// Idle memory of the buffer pool goes back to the system at this pace.
+constexpr time_t kTrimSeconds = 5;
+
+constexpr const char* kVersion = "2.73.0";
+
+int Fail(const std::string& line) {
+  base::FlushLog();
+  fmt::print(stderr, "error: {}\n", line);
+  return 1;
+}
+
+sigset_t StopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+// Waits at most `seconds` for a stop signal. True when one came.
+bool WaitForStopSignal(time_t seconds) {
+  const sigset_t set = StopSignals();
+  const timespec timeout{.tv_sec = seconds, .tv_nsec = 0};
+  return sigtimedwait(&set, nullptr, &timeout) > 0;
+}
+
+// From here on a signal ends the process at once: whoever sends a second one means it.
+void LetSignalsEndTheProcess() {
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace
+
+int RunServer(int argc, char** argv) {
+  base::Result<Options> options = ParseCommandLine(argc, argv);
+  if (!options.ok()) return Fail(std::string(options.status().message()));
+  if (options->wants_help) {
+    fmt::print("{}", Usage(argv[0]));
+    return 0;
+  }
+  options->engine.version = kVersion;
+  if (options->wants_version) {
+    fmt::print("{}\n", kVersion);
+    return 0;
+  }
+  // Before any thread exists, so that all inherit it: only this thread takes the signals.
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {
+    return Fail(std::string(status.message()));
+  }
+  for (const std::string& warning : options->warnings) NEREID_LOG(kWarning, "{}", warning);
+
+  const std::chrono::seconds drain_time = options->drain_time;
+  Server server(*std::move(options));
+  if (const base::Status status = server.Start(); !status.ok()) {
+    server.Stop();
+    return Fail(std::string(status.message()));
+  }
+  while (!WaitForStopSignal(kTrimSeconds)) base::TrimBuffers();
+  server.StartDraining();
+  if (drain_time.count() > 0) WaitForStopSignal(drain_time.count());  // a second signal cuts it short
+  LetSignalsEndTheProcess();
+  const bool all_finished = server.Stop();
+  base::FlushLog();
+  return all_finished ? 0 : 1;
+}
+
+}  // namespace nereid::app
+
+extern "C" __attribute__((visibility("default"))) int nereid_main(int argc, char** argv) {
+  return nereid::app::RunServer(argc, argv);
+}

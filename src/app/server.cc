@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/server.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "common/reactor_rounds.h"
+#include "engine/engine.h"
+#include "grpc/api_handler.h"
+#include "http/api_handler.h"
+#include "net/grpc_server.h"
+#include "net/http_server.h"
+#include "net/reactor.h"
+
+namespace nereid::app {
+namespace {
+
+net::GrpcCompressionLevel ToNet(CompressionLevel level) {
+  switch (level) {
+    case CompressionLevel::kNone:
+      return net::GrpcCompressionLevel::kNone;
+    case CompressionLevel::kLow:
+      return net::GrpcCompressionLevel::kLow;
+    case CompressionLevel::kMedium:
+      return net::GrpcCompressionLevel::kMedium;
+    case CompressionLevel::kHigh:
+      return net::GrpcCompressionLevel::kHigh;
+  }
+  return net::GrpcCompressionLevel::kNone;
+}
+
+std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds time) {
+  return time.count() == 0 ? std::nullopt : std::optional(time);
+}
+
+// "failed to start HTTP service: Unavailable - Socket ...", as Triton words it.
+base::Status StartError(const char* service, const base::Status& status) {
+  return {status.code(), fmt::format("failed to start {} service: {} - {}", service,
+                                     base::StatusCodeName(status.code()), status.message())};
+}
+
+}  // namespace
+
+// In the order of construction; destroyed from the bottom up.
+struct Server::Parts {
+  explicit Parts(const Options& options)
+      : engine(options.engine),
+        reactors(static_cast<unsigned>(
+            std::max(options.http.thread_count, options.grpc.thread_count))),
+        rounds(reactors) {}
+
+  engine::Engine engine;
+  net::ReactorPool reactors;
+  common::RoundExecutors rounds;
+  std::unique_ptr<http::ApiHandler> http_handler;
+  std::unique_ptr<http::MetricsHandler> metrics_handler;
+  std::unique_ptr<grpc::ApiHandler> grpc_handler;
+  std::unique_ptr<net::HttpServer> http;
+  std::unique_ptr<net::HttpServer> metrics;
+  std::unique_ptr<net::GrpcServer> grpc;
+};
+
+Server::Server(Options options)
+    : options_(std::move(options)), parts_(std::make_unique<Parts>(options_)) {}
+
+Server::~Server() = default;
+
+base::Status Server::StartHttp() {
+  if (!options_.http.is_allowed) return base::OkStatus();
+  parts_->http_handler = std::make_unique<http::ApiHandler>(
+      http::ApiOptions{.max_input_bytes = options_.http.max_input_bytes}, parts_->reactors,
+      parts_->engine, parts_->rounds);
+  net::HttpServerOptions options;
+  options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port};
+  options.max_body_bytes = options_.http.max_input_bytes;
+  auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
+  if (!server.ok()) return StartError("HTTP", server.status());
+  parts_->http = std::move(server).value();
+  NEREID_LOG(kInfo, "Started HTTPService at {}:{}", options_.http.address, parts_->http->port());
+  return base::OkStatus();
+}
+
+base::Status Server::StartGrpc() {
+  if (!options_.grpc.is_allowed) return base::OkStatus();
+  parts_->grpc_handler = std::make_unique<grpc::ApiHandler>(parts_->engine, parts_->rounds);
+  const GrpcOptions& grpc = options_.grpc;
+  net::GrpcServerOptions options;
+  options.listener = {grpc.address, grpc.port, grpc.reuse_port};
+  options.response_compression = ToNet(grpc.response_compression);
+  options.keepalive_time = grpc.keepalive_time;
+  options.keepalive_timeout = grpc.keepalive_timeout;
+  options.keepalive_permit_without_calls = grpc.keepalive_permit_without_calls;
+  options.max_pings_without_data = grpc.max_pings_without_data;
+  options.min_recv_ping_interval_without_data = grpc.min_ping_interval_without_data;
+  options.max_ping_strikes = grpc.max_ping_strikes;
+  options.max_connection_age = NothingIfZero(grpc.max_connection_age);
+  options.max_connection_age_grace = NothingIfZero(grpc.max_connection_age_grace);
+  auto server = net::GrpcServer::Start(options, parts_->reactors, *parts_->grpc_handler);
+  if (!server.ok()) return StartError("GRPC", server.status());
+  parts_->grpc = std::move(server).value();
+  NEREID_LOG(kInfo, "Started GRPCInferenceService at {}:{}", grpc.address, parts_->grpc->port());
+  return base::OkStatus();
+}
+
+base::Status Server::StartMetrics() {
+  if (!options_.metrics.is_allowed) return base::OkStatus();
+  parts_->metrics_handler = std::make_unique<http::MetricsHandler>(parts_->engine);
+  const std::string& address =
+      options_.metrics.address.empty() ? options_.http.address : options_.metrics.address;
+  net::HttpServerOptions options;
+  options.listener = {address, options_.metrics.port, false};
+  auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
+  if (!server.ok()) return StartError("Metrics", server.status());
+  parts_->metrics = std::move(server).value();
+  NEREID_LOG(kInfo, "Started Metrics Service at {}:{}", address, parts_->metrics->port());
+  return base::OkStatus();
+}
+
+base::Status Server::Start() {
+  NEREID_RETURN_IF_ERROR(StartGrpc());
+  NEREID_RETURN_IF_ERROR(StartHttp());
+  NEREID_RETURN_IF_ERROR(StartMetrics());
+  if (const base::Status status = parts_->engine.Start(); !status.ok()) {
+    return {status.code(), fmt::format("creating server: {} - {}",
+                                       base::StatusCodeName(status.code()), status.message())};
+  }
+  return base::OkStatus();
+}
+
+void Server::StartDraining() { parts_->engine.StartDraining(); }
+
+bool Server::Stop() {
+  StartDraining();
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + options_.exit_timeout;
+  NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
+  bool all_finished = true;
+  if (parts_->http != nullptr) parts_->http->StopAccepting();
+  if (parts_->grpc != nullptr) all_finished &= parts_->grpc->Drain(deadline);
+  if (parts_->http != nullptr) all_finished &= parts_->http->Drain(deadline);
+  const size_t left = parts_->engine.Stop(deadline);
+  NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",
+             options_.exit_timeout.count(), left);
+  if (parts_->metrics != nullptr) parts_->metrics->Drain(std::chrono::steady_clock::now());
+  return all_finished && left == 0;
+}
+
+}  // namespace nereid::app

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server itself, without its faces: finds and loads models, checks requests and hands them to
+// their schedulers, and answers questions about itself.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend_host/backend_libraries.h"
+#include "base/status.h"
+#include "engine/life_cycle.h"
+#include "engine/model_loader.h"
+#include "repository/local_store.h"
+#include "repository/scanner.h"
+#include "service/service.h"
+
+namespace nereid::engine {
+
+struct EngineOptions {
+  std::string server_id = "triton";
+  std::string version;  // shown in the server's metadata
+  repository::ScanOptions repository;
+  backend_host::BackendLibrariesOptions backends;
+  ModelLoaderOptions loader;
+  unsigned model_load_threads = 4;
+  bool exit_on_error = true;
+  bool strict_readiness = true;
+};
+
+// Thread-safe.
+class Engine final : public service::Service {
+ public:
+  explicit Engine(EngineOptions options);
+  // Stops with no patience if Stop was not called.
+  ~Engine() override;
+
+  // Scans the repositories and loads every model. An error when a repository is missing or, with
+  // exit_on_error, when any model failed; the models that work are loaded all the same.
+  base::Status Start();
+  // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
+  // The number of model versions that still had requests.
+  size_t Stop(base::TimePoint deadline);
+  // Readiness goes off, everything else goes on: the first step of a shutdown.
+  void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
+
+  bool IsLive() const override;
+  bool IsReady() const override;
+  const service::ServerMetadata& metadata() const override { return metadata_; }
+  base::Result<core::ModelHandle> FindModel(std::string_view name,
+                                            std::string_view version) override;
+  base::Result<bool> IsModelReady(std::string_view name, std::string_view version) override;
+  base::Result<service::ModelMetadata> DescribeModel(std::string_view name,
+                                                     std::string_view version) override;
+  base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
+      std::string_view name, std::string_view version) override;
+  std::vector<service::IndexEntry> RepositoryIndex(bool only_ready) override;
+  void Infer(core::RequestPtr request) override;
+  void Cancel(core::Request& request) override;
+  std::string MetricsText() override;
+
+ private:
+  const EngineOptions options_;
+  const service::ServerMetadata metadata_;
+  backend_host::BackendLibraries libraries_;
+  const ModelLoader loader_;
+  LifeCycle life_cycle_;
+  const repository::LocalStore store_;
+  const repository::Scanner scanner_;
+  std::atomic<bool> is_started_{false};
+  std::atomic<bool> is_draining_{false};
+  std::atomic<bool> is_stopped_{false};
+};
+
+}  // namespace nereid::engine

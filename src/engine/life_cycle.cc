@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/life_cycle.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/log.h"
+
+namespace nereid::engine {
+
+LifeCycle::LifeCycle(const ModelLoader& loader, unsigned load_threads)
+    : loader_(loader),
+      load_threads_(std::max(load_threads, 1u)),
+      table_(std::make_shared<const ModelTable>()) {}
+
+LifeCycle::~LifeCycle() = default;
+
+void LifeCycle::PublishLocked() { table_.Set(std::make_shared<const ModelTable>(records_)); }
+
+void LifeCycle::SetVersion(const std::string& name, int64_t version, VersionRecord record) {
+  base::MutexLock lock(mutex_);
+  records_[name].versions[version] = std::move(record);
+  PublishLocked();
+}
+
+void LifeCycle::SetModelFailure(const std::string& name, std::string reason) {
+  NEREID_LOG(kError, "failed to load model '{}': {}", name, reason);
+  base::MutexLock lock(mutex_);
+  records_[name].reason = std::move(reason);
+  PublishLocked();
+}
+
+void LifeCycle::LoadModel(const repository::ModelSource& source) {
+  if (!source.config.ok()) {
+    return SetModelFailure(source.name, std::string(source.config.status().message()));
+  }
+  const base::Result<std::set<int64_t>> versions = repository::VersionsToServe(source);
+  if (!versions.ok()) {
+    return SetModelFailure(source.name, std::string(versions.status().message()));
+  }
+  for (const int64_t version : *versions) {
+    NEREID_LOG(kInfo, "loading: {}:{}", source.name, version);
+    SetVersion(source.name, version, {.state = VersionState::kLoading});
+    base::Result<LoadedVersion> loaded = loader_.Load(source, version);
+    if (!loaded.ok()) {
+      NEREID_LOG(kError, "failed to load '{}' version {}: {}", source.name, version,
+                 loaded.status().ToString());
+      SetVersion(source.name, version,
+                 {.state = VersionState::kUnavailable, .reason = loaded.status().ToString()});
+      continue;
+    }
+    std::shared_ptr<core::Model> model = loaded->model;
+    {
+      base::MutexLock lock(mutex_);
+      loaded_[{source.name, version}] = std::make_unique<LoadedVersion>(std::move(*loaded));
+    }
+    SetVersion(source.name, version, {.state = VersionState::kReady, .model = std::move(model)});
+    NEREID_LOG(kInfo, "successfully loaded '{}' version {}", source.name, version);
+  }
+}
+
+void LifeCycle::LoadAll(const std::map<std::string, repository::ModelSource>& sources) {
+  std::vector<const repository::ModelSource*> waiting;
+  for (const auto& [name, source] : sources) waiting.push_back(&source);
+  std::atomic<size_t> next{0};
+  std::vector<base::Thread> threads;
+  const size_t count = std::min<size_t>(load_threads_, waiting.size());
+  for (size_t i = 0; i < count; ++i) {
+    threads.emplace_back("load_" + std::to_string(i), [&] {
+      for (size_t at = next++; at < waiting.size(); at = next++) LoadModel(*waiting[at]);
+    });
+  }
+}
+
+size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
+  std::vector<std::unique_ptr<LoadedVersion>> versions;
+  base::MutexLock lock(mutex_);
+  for (auto& [key, loaded] : loaded_) {
+    records_[key.name].versions[key.version] = {.state = VersionState::kUnloading};
+    versions.push_back(std::move(loaded));
+  }
+  loaded_.clear();
+  PublishLocked();
+  closing_ = versions.size();
+  mutex_.Unlock();
+  for (auto& loaded : versions) {
+    loaded->model->Close([this] {
+      base::MutexLock closing_lock(mutex_);
+      --closing_;
+      drained_.NotifyAll();
+    });
+  }
+  mutex_.Lock();
+  while (closing_ > 0) {
+    if (!drained_.WaitUntil(mutex_, deadline)) break;
+  }
+  const size_t left = closing_;
+  mutex_.Unlock();
+  for (auto& loaded : versions) {
+    if (loaded->model->pin_count() > 0) {
+      NEREID_LOG(kError, "Model '{}' (version {}) has {} in-flight inferences",
+                 loaded->model->name(), loaded->model->version(), loaded->model->pin_count());
+      // Its requests still refer to it: leaving it is the only safe end for a process that stops.
+      static_cast<void>(loaded.release());
+      continue;
+    }
+    const std::string name = loaded->model->name();
+    const int64_t version = loaded->model->version();
+    loaded.reset();
+    NEREID_LOG(kInfo, "successfully unloaded '{}' version {}", name, version);
+  }
+  mutex_.Lock();
+  return left;
+}
+
+bool LifeCycle::AllReady() const {
+  for (const auto& [name, record] : Table().models()) {
+    if (record.versions.empty()) return false;
+    for (const auto& [number, version] : record.versions) {
+      if (version.state != VersionState::kReady) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<LifeCycle::LoadTime> LifeCycle::LoadTimes() const {
+  std::vector<LoadTime> times;
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, loaded] : loaded_) {
+    times.push_back(
+        {key.name, key.version, std::chrono::duration<double>(loaded->load_duration).count()});
+  }
+  return times;
+}
+
+std::vector<std::shared_ptr<core::Model>> LifeCycle::LoadedModels() const {
+  std::vector<std::shared_ptr<core::Model>> models;
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, loaded] : loaded_) models.push_back(loaded->model);
+  return models;
+}
+
+}  // namespace nereid::engine

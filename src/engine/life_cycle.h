@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which model versions exist, in which state, and the work of bringing them up and down. The states of
+// a version and the ways between them:
+//
+//   (none) -> LOADING -> READY -> UNLOADING -> UNAVAILABLE "unloaded"
+//                    \-> UNAVAILABLE "<why>"
+//
+// Every change publishes a new ModelTable. A version is taken apart on a thread of the life cycle once
+// its last request has ended.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "engine/model_loader.h"
+#include "engine/model_table.h"
+#include "engine/published.h"
+#include "repository/scanner.h"
+
+namespace nereid::engine {
+
+// Thread-safe.
+class LifeCycle {
+ public:
+  // `loader` outlives it.
+  LifeCycle(const ModelLoader& loader, unsigned load_threads);
+  // Needs UnloadAll before.
+  ~LifeCycle();
+
+  // Loads what a scan found, several models at once; returns when every version is READY or
+  // UNAVAILABLE. A model that fails does not hinder the others.
+  void LoadAll(const std::map<std::string, repository::ModelSource>& sources);
+  // Refuses new requests, waits for those in flight until `deadline`, and takes everything apart that
+  // is idle by then. The number of versions that still had requests.
+  size_t UnloadAll(base::TimePoint deadline);
+
+  const ModelTable& Table() const { return table_.Read(); }
+  // Whether every version that was to be served is ready.
+  bool AllReady() const;
+
+  struct LoadTime {
+    std::string model;
+    int64_t version;
+    double seconds;
+  };
+  std::vector<LoadTime> LoadTimes() const;
+  // Every loaded version, for reading statistics.
+  std::vector<std::shared_ptr<core::Model>> LoadedModels() const;
+
+ private:
+  struct Key {
+    std::string name;
+    int64_t version;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  void LoadModel(const repository::ModelSource& source);
+  void SetVersion(const std::string& name, int64_t version, VersionRecord record);
+  void SetModelFailure(const std::string& name, std::string reason);
+  void PublishLocked() NEREID_REQUIRES(mutex_);
+
+  const ModelLoader& loader_;
+  const unsigned load_threads_;
+  Published<ModelTable> table_;
+  mutable base::Mutex mutex_;
+  base::CondVar drained_;
+  std::map<std::string, ModelRecord> records_ NEREID_GUARDED_BY(mutex_);
+  std::map<Key, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
+  size_t closing_ NEREID_GUARDED_BY(mutex_) = 0;  // versions with requests in flight
+};
+
+}  // namespace nereid::engine

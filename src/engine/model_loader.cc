@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model_loader.h"
+
+#include "base/clock.h"
+#include "config/labels.h"
+#include "schedule/batch_scheduler.h"
+
+namespace nereid::engine {
+namespace {
+
+core::ModelTensor CompileTensor(const std::string& name, tensor::DataType type,
+                                const std::vector<int64_t>& dims,
+                                const std::optional<std::vector<int64_t>>& reshape) {
+  core::ModelTensor tensor;
+  tensor.name = name;
+  tensor.type = type;
+  tensor.dims.Assign(dims);
+  tensor.has_reshape = reshape.has_value();
+  tensor.model_dims.Assign(reshape ? *reshape : dims);
+  return tensor;
+}
+
+base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, int64_t version,
+                                         const config::ModelConfig& config) {
+  NEREID_ASSIGN_OR_RETURN(const config::Labels labels,
+                          config::Labels::Load(config, source.model_folder));
+  core::ModelOptions options;
+  options.name = source.name;
+  options.version = version;
+  options.config = std::make_shared<const config::ModelConfig>(config);
+  options.max_batch_size = config.max_batch_size;
+  options.is_decoupled = config.is_decoupled();
+  for (const config::ModelInput& input : config.input) {
+    core::ModelTensor tensor =
+        CompileTensor(input.name, input.data_type, input.dims, input.reshape);
+    tensor.is_optional = input.optional;
+    tensor.is_shape_tensor = input.is_shape_tensor;
+    tensor.allow_ragged_batch = input.allow_ragged_batch;
+    options.inputs.push_back(std::move(tensor));
+  }
+  for (const config::ModelOutput& output : config.output) {
+    core::ModelTensor tensor =
+        CompileTensor(output.name, output.data_type, output.dims, output.reshape);
+    tensor.is_shape_tensor = output.is_shape_tensor;
+    tensor.labels = labels.Of(output.name);
+    options.outputs.push_back(std::move(tensor));
+  }
+  return options;
+}
+
+// What this server cannot schedule yet is refused at load, not silently run another way.
+base::Status CheckSchedulable(const config::ModelConfig& config) {
+  const auto unsupported = [&](std::string_view what) {
+    return base::UnsupportedError("model '" + config.name + "' uses " + std::string(what) +
+                                  ", which this server does not support yet");
+  };
+  if (config.sequence_batching() != nullptr) return unsupported("sequence_batching");
+  if (config.ensemble_scheduling() != nullptr) return unsupported("ensemble_scheduling");
+  if (!config.model_warmup.empty()) return unsupported("model_warmup");
+  if (!config.batch_input.empty() || !config.batch_output.empty()) {
+    return unsupported("batch_input or batch_output");
+  }
+  if (config.model_repository_agents && !config.model_repository_agents->empty()) {
+    return unsupported("model_repository_agents");
+  }
+  if (const config::DynamicBatching* dynamic = config.dynamic_batching(); dynamic != nullptr) {
+    if (dynamic->priority_levels > 0) return unsupported("dynamic_batching priority_levels");
+    if (dynamic->preserve_ordering) return unsupported("dynamic_batching preserve_ordering");
+    const auto limits = [](const config::QueuePolicy& policy) {
+      return policy.default_timeout_microseconds > 0 || policy.allow_timeout_override ||
+             policy.max_queue_size > 0;
+    };
+    if (dynamic->default_queue_policy && limits(*dynamic->default_queue_policy)) {
+      return unsupported("dynamic_batching default_queue_policy");
+    }
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+LoadedVersion::~LoadedVersion() {
+  // Instances first (the scheduler owns them), then the backend's model; tables may keep the shell.
+  if (model != nullptr) model->SetScheduler(nullptr);
+}
+
+base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
+                                              int64_t version) const {
+  const uint64_t start_ns = base::NowNs();
+  NEREID_RETURN_IF_ERROR(CheckSchedulable(*source.config));
+  LoadedVersion loaded;
+  backend_host::BackendModelOptions options;
+  options.name = source.name;
+  options.version = version;
+  options.model_dir = source.model_folder;
+  options.config = *source.config;
+  options.is_config_provided = source.config_provided;
+  options.config_file = source.config_path;
+  NEREID_ASSIGN_OR_RETURN(loaded.backend,
+                          backend_host::BackendModel::Load(std::move(options), libraries_));
+  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
+                          Compile(source, version, loaded.backend->config()));
+  loaded.model = std::make_shared<core::Model>(std::move(compiled));
+  NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model));
+  schedule::BatchSchedulerOptions scheduling;
+  scheduling.policy = schedule::BatchPolicy::FromConfig(loaded.backend->config());
+  scheduling.inline_budget = options_.inline_budget;
+  NEREID_ASSIGN_OR_RETURN(
+      std::unique_ptr<schedule::BatchScheduler> scheduler,
+      schedule::BatchScheduler::Create(*loaded.model, std::move(scheduling),
+                                       loaded.backend->TakeInstances()));
+  loaded.model->SetScheduler(std::move(scheduler));
+  loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
+  return loaded;
+}
+
+}  // namespace nereid::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes one servable model version out of a configuration and a folder, and takes it apart again.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "backend_host/backend_libraries.h"
+#include "backend_host/backend_model.h"
+#include "base/status.h"
+#include "core/model.h"
+#include "repository/scanner.h"
+
+namespace nereid::engine {
+
+// A loaded version. Destroying it finalizes instances and model; nobody may use it any more by then.
+struct LoadedVersion {
+  std::unique_ptr<backend_host::BackendModel> backend;  // outlives the model's instances
+  std::shared_ptr<core::Model> model;                   // shared with model tables, which only name it
+  std::chrono::nanoseconds load_duration{0};
+
+  LoadedVersion() = default;
+  LoadedVersion(LoadedVersion&&) = default;
+  LoadedVersion& operator=(LoadedVersion&&) = delete;
+  ~LoadedVersion();
+};
+
+struct ModelLoaderOptions {
+  std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+};
+
+// Thread-safe.
+class ModelLoader {
+ public:
+  // `libraries` outlives the loader and what it loads.
+  ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries)
+      : options_(options), libraries_(libraries) {}
+
+  // Needs source.config.ok().
+  base::Result<LoadedVersion> Load(const repository::ModelSource& source, int64_t version) const;
+
+ private:
+  const ModelLoaderOptions options_;
+  backend_host::BackendLibraries& libraries_;
+};
+
+}  // namespace nereid::engine

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Error texts: core/src/model_repository_manager (GetModel) and server/src/common.cc of Triton.
+#include "engine/model_table.h"
+
+#include <charconv>
+
+#include <fmt/core.h>
+
+namespace nereid::engine {
+namespace {
+
+base::Result<int64_t> ParseVersion(std::string_view text) {
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return base::InvalidArgumentError(
+        fmt::format("failed to get model version from specified version string '{}' (details: "
+                    "stoll), version should be an integral value > 0",
+                    text));
+  }
+  if (version < 0) {
+    return base::InvalidArgumentError(
+        fmt::format("invalid model version specified '{}' , version should be an integral value > 0",
+                    text));
+  }
+  return version;
+}
+
+base::Status NotReady(std::string_view name, int64_t version) {
+  return base::UnavailableError(fmt::format(
+      "Request for unknown model: '{}' version {} is not at ready state", name, version));
+}
+
+}  // namespace
+
+std::string_view StateName(VersionState state) {
+  switch (state) {
+    case VersionState::kUnknown:
+      return "UNKNOWN";
+    case VersionState::kReady:
+      return "READY";
+    case VersionState::kUnavailable:
+      return "UNAVAILABLE";
+    case VersionState::kLoading:
+      return "LOADING";
+    case VersionState::kUnloading:
+      return "UNLOADING";
+  }
+  return "UNKNOWN";
+}
+
+ModelTable::ModelTable(std::map<std::string, ModelRecord> models) : models_(std::move(models)) {
+  for (const auto& [name, record] : models_) {
+    Entry& entry = index_[name];
+    entry.record = &record;
+    for (const auto& [number, version] : record.versions) {
+      if (version.state == VersionState::kReady) entry.latest = version.model.get();
+    }
+  }
+}
+
+base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
+                                                 std::string_view version) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) {
+    return base::NotFoundError(fmt::format("Request for unknown model: '{}' is not found", name));
+  }
+  const Entry& entry = found->second;
+  if (version.empty()) {
+    if (entry.latest != nullptr && entry.latest->TryPin()) return core::ModelHandle(*entry.latest);
+    return base::NotFoundError(
+        fmt::format("Request for unknown model: '{}' has no available versions", name));
+  }
+  NEREID_ASSIGN_OR_RETURN(const int64_t number, ParseVersion(version));
+  const auto record = entry.record->versions.find(number);
+  if (record == entry.record->versions.end()) {
+    return base::NotFoundError(
+        fmt::format("Request for unknown model: '{}' version {} is not found", name, number));
+  }
+  const VersionRecord& candidate = record->second;
+  if (candidate.state != VersionState::kReady || !candidate.model->TryPin()) {
+    return NotReady(name, number);
+  }
+  return core::ModelHandle(*candidate.model);
+}
+
+std::vector<int64_t> ModelTable::ReadyVersions(std::string_view name) const {
+  std::vector<int64_t> ready;
+  const auto found = index_.find(name);
+  if (found == index_.end()) return ready;
+  for (const auto& [number, version] : found->second.record->versions) {
+    if (version.state == VersionState::kReady) ready.push_back(number);
+  }
+  return ready;
+}
+
+std::vector<service::IndexEntry> ModelTable::Index(bool only_ready) const {
+  std::vector<service::IndexEntry> entries;
+  for (const auto& [name, record] : models_) {
+    if (record.versions.empty() && !only_ready) {
+      const bool failed = !record.reason.empty();
+      entries.push_back({name, "", failed ? std::string(StateName(VersionState::kUnavailable)) : "",
+                         record.reason});
+    }
+    for (const auto& [number, version] : record.versions) {
+      if (only_ready && version.state != VersionState::kReady) continue;
+      entries.push_back({name, std::to_string(number), std::string(StateName(version.state)),
+                         version.reason});
+    }
+  }
+  return entries;
+}
+
+}  // namespace nereid::engine

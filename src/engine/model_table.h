@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every known model and version with its state: what requests are resolved against and the repository
+// index is printed from. Immutable; a change publishes a new table.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "core/model.h"
+#include "service/service.h"
+
+namespace nereid::engine {
+
+enum class VersionState { kUnknown, kReady, kUnavailable, kLoading, kUnloading };
+
+// "READY", ...: as the repository index prints it.
+std::string_view StateName(VersionState state);
+
+struct VersionRecord {
+  VersionState state = VersionState::kUnknown;
+  std::string reason;                  // why it is not ready
+  std::shared_ptr<core::Model> model;  // set while it is ready; shared with the life cycle
+};
+
+struct ModelRecord {
+  std::string reason;  // why there is no version at all
+  std::map<int64_t, VersionRecord> versions;
+};
+
+class ModelTable {
+ public:
+  ModelTable() = default;
+  explicit ModelTable(std::map<std::string, ModelRecord> models);
+
+  // Pins a ready version; "" is the highest ready one.
+  base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
+  // The versions that are ready, ascending.
+  std::vector<int64_t> ReadyVersions(std::string_view name) const;
+  // Sorted by name, then version.
+  std::vector<service::IndexEntry> Index(bool only_ready) const;
+  const std::map<std::string, ModelRecord>& models() const { return models_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  struct Entry {
+    const ModelRecord* record = nullptr;
+    core::Model* latest = nullptr;  // the highest version that is ready
+  };
+
+  std::map<std::string, ModelRecord> models_;
+  std::unordered_map<std::string, Entry, Hash, std::equal_to<>> index_;
+};
+
+}  // namespace nereid::engine

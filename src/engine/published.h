@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value that many threads read for every request and somebody replaces now and then. Readers keep
+// the current value per thread and compare one generation number; only after a change do they take the
+// lock. A replaced value lives until each reading thread has looked again, so it must not own anything
+// whose end somebody waits for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/mutex.h"
+
+namespace nereid::engine {
+
+// Thread-safe. One of its kind (T) is cached per thread; several in one process evict each other.
+template <typename T>
+class Published {
+ public:
+  explicit Published(std::shared_ptr<const T> value) : value_(std::move(value)) {}
+
+  void Set(std::shared_ptr<const T> value) {
+    base::MutexLock lock(mutex_);
+    value_.swap(value);  // the old one goes with `value`, after the lock
+    generation_.store(NextGeneration(), std::memory_order_release);
+  }
+
+  // Valid until this thread reads again.
+  const T& Read() const {
+    thread_local Cached cached;
+    const uint64_t generation = generation_.load(std::memory_order_acquire);
+    if (cached.generation != generation) [[unlikely]] {
+      base::MutexLock lock(mutex_);
+      cached.value = value_;
+      cached.generation = generation_.load(std::memory_order_relaxed);
+    }
+    return *cached.value;
+  }
+
+  std::shared_ptr<const T> Share() const {
+    base::MutexLock lock(mutex_);
+    return value_;
+  }
+
+ private:
+  struct Cached {
+    uint64_t generation = 0;
+    std::shared_ptr<const T> value;
+  };
+
+  // Unique among all instances, so that a cache never takes one for another.
+  static uint64_t NextGeneration() {
+    static std::atomic<uint64_t> next{0};
+    return next.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
+  mutable base::Mutex mutex_;
+  std::shared_ptr<const T> value_ NEREID_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> generation_{NextGeneration()};
+};
+
+}  // namespace nereid::engine
