@@ -10,6 +10,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "config/proto_convert.h"
+#include "config/text_check.h"
 #include "config/text_diagnosis.h"
 
 namespace nereid::config {
@@ -48,7 +49,14 @@ base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::strin
   google::protobuf::TextFormat::Parser parser;
   parser.SetRecursionLimit(kMaxNesting);
   parser.RecordErrorsTo(&first_error);
-  if (parser.ParseFromString(std::string(text), &message)) return FromProto(message);
+  if (parser.ParseFromString(std::string(text), &message)) {
+    const std::string broken = FindBrokenText(message);
+    if (broken.empty()) return FromProto(message);
+    return base::InternalError(
+        fmt::format("failed to read text proto from {}\n  {}: {}: found bytes that are not UTF-8, "
+                    "expected UTF-8 text",
+                    file, file, broken));
+  }
 
   // The parser decides what is accepted, but it stops at the first fault.
   std::string report = fmt::format("failed to read text proto from {}", file);
@@ -76,6 +84,9 @@ base::Result<ModelConfig> ParseModelConfigJson(std::string_view json, uint32_t c
   const auto parsed = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), &message, options);
   if (!parsed.ok()) return base::InvalidArgumentError(std::string(parsed.message()));
+  if (const std::string broken = FindBrokenText(message); !broken.empty()) {
+    return base::InvalidArgumentError(broken + ": found bytes that are not UTF-8, expected UTF-8 text");
+  }
   return FromProto(message);
 }
 
