@@ -132,8 +132,9 @@ Compression NegotiateCompression(std::string_view accept_encoding) {
     accept_encoding = comma == std::string_view::npos ? std::string_view()
                                                       : accept_encoding.substr(comma + 1);
     const size_t semicolon = item.find(';');
-    const auto coding = ParseContentEncoding(Trim(item.substr(0, semicolon)));
-    if (!coding.ok() || Trim(item).empty()) continue;
+    const std::string_view name = Trim(item.substr(0, semicolon));
+    const auto coding = ParseContentEncoding(name);
+    if (!coding.ok() || name.empty()) continue;
     const int quality =
         semicolon == std::string_view::npos ? 1000 : Quality(item.substr(semicolon + 1));
     if (quality > best_quality) {

@@ -111,7 +111,7 @@ void ConnectionGroup::Shutdown() {
 }
 
 Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket)
-    : reactor_(reactor), group_(group), socket_(reactor.context()), fd_(socket.get()) {
+    : reactor_(reactor), group_(group), socket_(reactor.context().get_executor()), fd_(socket.get()) {
   reactor.AddConnection();
   boost::system::error_code error;
   socket_.assign(Protocol(AF_INET, 0), socket.get(), error);
@@ -159,7 +159,7 @@ void Connection::ArmReadable() {
   if (closed_) return;
   NEREID_CHECK(!read_armed_);
   read_armed_ = true;
-  socket_.async_wait(Protocol::socket::wait_read, [this](const boost::system::error_code& error) {
+  socket_.async_wait(boost::asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
     read_armed_ = false;
     if (closed_) return OperationEnded();
     if (!error) return OnReadable();
@@ -198,7 +198,7 @@ ssize_t Connection::Send(const iovec* parts, size_t count) {
 void Connection::ArmWritable() {
   if (closed_ || write_armed_) return;
   write_armed_ = true;
-  socket_.async_wait(Protocol::socket::wait_write, [this](const boost::system::error_code& error) {
+  socket_.async_wait(boost::asio::socket_base::wait_write, [this](const boost::system::error_code& error) {
     write_armed_ = false;
     if (closed_) return OperationEnded();
     if (!error) return OnWritable();

@@ -140,7 +140,10 @@ class Connection {
 
   Reactor& reactor_;
   ConnectionGroup& group_;
-  boost::asio::generic::stream_protocol::socket socket_;
+  // The executor is named so that no operation pays for one whose type is erased.
+  boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
+                                   boost::asio::io_context::executor_type>
+      socket_;
   const int fd_;
   bool closed_ = false;
   bool read_armed_ = false;
