@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library that is no backend.
+extern "C" int SomethingElse() { return 1; }
