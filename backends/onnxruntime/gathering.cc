@@ -170,7 +170,7 @@ Result<std::unique_ptr<Plan>> Gathering::NewPlan() const {
   for (size_t i = 0; i < fed_.size(); ++i) {
     const Port& port = ports_.inputs[fed_[i]];
     const std::span<const int64_t> shape = view(i, members_[0]).shape;
-    PlannedInput input{.port = fed_[i], .shape = {shape.begin(), shape.end()}, .small = {}};
+    PlannedInput input{.port = fed_[i], .shape = {shape.begin(), shape.end()}, .kept = {}};
     if (max_batch_size_ > 0) {
       input.shape[0] = total_batch_size_;
     }
@@ -186,9 +186,6 @@ Result<std::unique_ptr<Plan>> Gathering::NewPlan() const {
     }
     if (!port.is_string()) {
       NEREID_KIT_ASSIGN(input.byte_size, backend::TensorByteSize(port.datatype, input.shape));
-      if (input.byte_size <= kSmallTensorBytes) {
-        NEREID_KIT_TRY(input.small.Allocate(memory_info_, port, input.shape, input.byte_size));
-      }
     }
     plan->input_names.push_back(port.info.name.c_str());
     plan->inputs.push_back(std::move(input));
@@ -196,7 +193,7 @@ Result<std::unique_ptr<Plan>> Gathering::NewPlan() const {
   for (size_t o = 0; o < ports_.outputs.size(); ++o) {
     if (key_[o] != 0) {
       plan->output_names.push_back(ports_.outputs[o].info.name.c_str());
-      plan->outputs.push_back({.port = o, .shape = {}, .small = {}});
+      plan->outputs.push_back({.port = o, .shape = {}, .kept = {}});
     }
   }
   return plan;
@@ -249,11 +246,12 @@ Result<const OrtValue*> Gathering::FillStrings(size_t i, const PlannedInput& inp
 }
 
 Result<const OrtValue*> Gathering::FillFixed(Batch& batch, size_t i, PlannedInput& input) {
-  if (input.small.value != nullptr) {
-    Copy(batch, i, input.small.memory.Ensure(input.byte_size));
-    return static_cast<const OrtValue*>(input.small.value.get());
-  }
   const Port& port = ports_.inputs[input.port];
+  if (KeptTensor::Suits(input.byte_size, members_.size())) {
+    NEREID_KIT_TRY(input.kept.Prepare(memory_info_, port, input.shape, input.byte_size));
+    Copy(batch, i, input.kept.data);
+    return static_cast<const OrtValue*>(input.kept.value.get());
+  }
   gathered_.resize(ports_.inputs.size());
   backend::ScratchBuffer& scratch = gathered_[input.port];
   const char* data = nullptr;

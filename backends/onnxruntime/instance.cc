@@ -18,32 +18,41 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
   const bool gpu = kind == TRITONSERVER_INSTANCEGROUPKIND_GPU;
   NEREID_KIT_ASSIGN(std::shared_ptr<Session> session,
                     model.SessionAt({.gpu = gpu, .device = gpu ? device : 0}));
+  return Create(handle, name, model.config(), model.settings(), std::move(session));
+}
+
+Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
+                                                   std::string name,
+                                                   const backend::ModelConfig& config,
+                                                   const Settings& settings,
+                                                   std::shared_ptr<Session> session) {
   OrtMemoryInfo* raw_info = nullptr;
   NEREID_ORT_TRY(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &raw_info));
   Owned<OrtMemoryInfo> memory_info(raw_info);
   Owned<OrtRunOptions> run_options;
-  if (!model.settings().run_entries.empty()) {
+  if (!settings.run_entries.empty()) {
     OrtRunOptions* raw_options = nullptr;
     NEREID_ORT_TRY(Api().CreateRunOptions(&raw_options));
     run_options.reset(raw_options);
-    for (const auto& [key, value] : model.settings().run_entries) {
+    for (const auto& [key, value] : settings.run_entries) {
       NEREID_ORT_TRY(Api().AddRunConfigEntry(raw_options, key.c_str(), value.c_str()));
     }
   }
-  return std::unique_ptr<Instance>(new Instance(handle, name, model, std::move(session),
-                                                std::move(memory_info), std::move(run_options)));
+  return std::unique_ptr<Instance>(new Instance(handle, std::move(name), config,
+                                                std::move(session), std::move(memory_info),
+                                                std::move(run_options)));
 }
 
-Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const Model& model,
-                   std::shared_ptr<Session> session, Owned<OrtMemoryInfo> memory_info,
-                   Owned<OrtRunOptions> run_options)
+Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
+                   const backend::ModelConfig& config, std::shared_ptr<Session> session,
+                   Owned<OrtMemoryInfo> memory_info, Owned<OrtRunOptions> run_options)
     : handle_(handle),
       session_(std::move(session)),
       memory_info_(std::move(memory_info)),
       run_options_(std::move(run_options)),
-      ports_(session_->signature(), model.config()),
-      gathering_(ports_, std::move(name), model.config().max_batch_size(), memory_info_.get()),
-      scattering_(ports_, gathering_, model.config().max_batch_size() > 0) {}
+      ports_(session_->signature(), config),
+      gathering_(ports_, std::move(name), config.max_batch_size(), memory_info_.get()),
+      scattering_(ports_, gathering_, config.max_batch_size() > 0) {}
 
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
   batch_.Process(handle_, requests, count, [this] { return Serve(); });
@@ -90,18 +99,25 @@ Error Instance::ServePlan(Plan& plan) {
   return {};
 }
 
-void Instance::PrepareOutputs(const Plan& plan) {
+void Instance::PrepareOutputs(Plan& plan) {
   output_values_.assign(plan.outputs.size(), nullptr);
   direct_.assign(plan.outputs.size(), false);
   brings_outputs_ = false;
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
-    const PlannedOutput& output = plan.outputs[o];
-    if (output.small.value != nullptr) {
-      output_values_[o] = output.small.value.get();
-    } else if (output.shape_known && gathering_.members().size() == 1) {
-      const uint32_t r = gathering_.members()[0];
-      if (Error error = PrepareDirect(output, o); !error.ok() && batch_.live(r)) {
-        batch_.Fail(r, std::move(error));
+    PlannedOutput& output = plan.outputs[o];
+    if (!output.shape_known) {
+      continue;
+    }
+    const size_t requests = gathering_.members().size();
+    if (KeptTensor::Suits(output.byte_size, requests)) {
+      // Should this fail, ONNX Runtime allocates the output.
+      LogIfError(output.kept.Prepare(memory_info_.get(), ports_.outputs[output.port], output.shape,
+                                     output.byte_size),
+                 "failed to prepare memory for an output");
+      output_values_[o] = output.kept.value.get();
+    } else if (requests == 1) {
+      if (Error error = PrepareDirect(output, o); !error.ok()) {
+        batch_.Fail(gathering_.members()[0], std::move(error));
       }
     }
     brings_outputs_ = brings_outputs_ || output_values_[o] != nullptr;
@@ -141,7 +157,7 @@ Error Instance::Run(const Plan& plan) {
                                   output_values_.data()));
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
     OrtValue* value = output_values_[o];
-    if (value != nullptr && value != plan.outputs[o].small.value.get() && !direct_[o]) {
+    if (value != nullptr && value != plan.outputs[o].kept.value.get() && !direct_[o]) {
       owned_values_.emplace_back(value);
     }
   }
@@ -168,10 +184,8 @@ Error Instance::DealOut(Plan& plan, size_t o) {
   if (direct_[o] || batch_.live_count() == 0) {
     return {};
   }
-  if (output.small.value != nullptr && value == output.small.value.get()) {
-    void* data = nullptr;
-    NEREID_ORT_TRY(Api().GetTensorMutableData(value, &data));
-    scattering_.Fixed(batch_, output.port, output.shape, static_cast<const char*>(data));
+  if (value != nullptr && value == output.kept.value.get()) {
+    scattering_.Fixed(batch_, output.port, output.shape, output.kept.data);
     return {};
   }
   if (value == nullptr) {
@@ -191,7 +205,7 @@ Error Instance::DealOut(Plan& plan, size_t o) {
   void* data = nullptr;
   NEREID_ORT_TRY(Api().GetTensorMutableData(value, &data));
   scattering_.Fixed(batch_, output.port, shape_, static_cast<const char*>(data));
-  return plan.Learn(o, ports_, shape_, memory_info_.get());
+  return plan.Learn(o, ports_, shape_);
 }
 
 void Instance::ReleaseValues() {

@@ -20,12 +20,17 @@ class Instance {
   static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
                                                            Model& model);
 
+  // The same with what Create finds out about `handle`: for tests, which have no such server.
+  static backend::Result<std::unique_ptr<Instance>> Create(
+      TRITONBACKEND_ModelInstance* handle, std::string name, const backend::ModelConfig& config,
+      const Settings& settings, std::shared_ptr<Session> session);
+
   // Owns the requests from here: all are answered and released on return.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
 
  private:
-  Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const Model& model,
-           std::shared_ptr<Session> session, Owned<OrtMemoryInfo> memory_info,
+  Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
+           const backend::ModelConfig& config, std::shared_ptr<Session> session, Owned<OrtMemoryInfo> memory_info,
            Owned<OrtRunOptions> run_options);
 
   // Serves the batch; fails all or some of it in batch_.
@@ -34,7 +39,7 @@ class Instance {
   // Runs the session on input_values_ into output_values_.
   backend::Error Run(const Plan& plan);
   // Sets output_values_ to the memory that is ready for outputs; the rest ONNX Runtime allocates.
-  void PrepareOutputs(const Plan& plan);
+  void PrepareOutputs(Plan& plan);
   // The buffer of the only member's response as memory for a large output, if it can be that.
   backend::Error PrepareDirect(const PlannedOutput& output, size_t o);
   // After a run with prepared memory failed: again without, since an output that has another shape than

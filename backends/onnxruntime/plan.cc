@@ -54,18 +54,20 @@ int Ports::Find(const std::vector<Port>& ports, size_t hint, std::string_view na
   return -1;
 }
 
-Error SmallTensor::Allocate(const OrtMemoryInfo* memory_info, const Port& port,
-                            std::span<const int64_t> shape, uint64_t byte_size) {
+Error KeptTensor::Prepare(const OrtMemoryInfo* memory_info, const Port& port,
+                          std::span<const int64_t> shape, uint64_t byte_size) {
+  if (value != nullptr) {
+    return {};
+  }
+  data = memory.Ensure(byte_size);
   OrtValue* raw = nullptr;
-  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info, memory.Ensure(byte_size),
-                                                      byte_size, shape.data(), shape.size(),
-                                                      port.info.type, &raw));
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info, data, byte_size, shape.data(),
+                                                      shape.size(), port.info.type, &raw));
   value.reset(raw);
   return {};
 }
 
-Error Plan::Learn(size_t o, const Ports& ports, std::span<const int64_t> shape,
-                  const OrtMemoryInfo* memory_info) {
+Error Plan::Learn(size_t o, const Ports& ports, std::span<const int64_t> shape) {
   PlannedOutput& output = outputs[o];
   const Port& port = ports.outputs[output.port];
   if (!port.fixed_shape || outputs_vary || output.shape_known) {
@@ -73,9 +75,6 @@ Error Plan::Learn(size_t o, const Ports& ports, std::span<const int64_t> shape,
   }
   NEREID_KIT_ASSIGN(output.byte_size, backend::TensorByteSize(port.datatype, shape));
   output.shape.assign(shape.begin(), shape.end());
-  if (output.byte_size <= kSmallTensorBytes) {
-    NEREID_KIT_TRY(output.small.Allocate(memory_info, port, shape, output.byte_size));
-  }
   output.shape_known = true;
   return {};
 }
@@ -84,7 +83,7 @@ void Plan::ForgetOutputShapes() {
   outputs_vary = true;
   for (PlannedOutput& output : outputs) {
     output.shape_known = false;
-    output.small = {};
+    output.kept = {};
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything about an execution that depends only on its shapes and on which outputs it is for. A
 // server sees the same few shapes over and over; for those, names and shapes are set up once, and
-// small tensors live in memory that is registered with ONNX Runtime once.
+// smaller tensors live in memory that is registered with ONNX Runtime once.
 #pragma once
 
 #include <span>
@@ -15,7 +15,10 @@
 namespace nereid::onnxruntime {
 
 // Up to this size a copy is cheaper than making an OrtValue around memory that comes along.
-inline constexpr uint64_t kSmallTensorBytes = 16 * 1024;
+inline constexpr uint64_t kCheapCopyBytes = 4 * 1024;
+// Up to this size a plan keeps memory for tensors that have to be copied anyway, because they are put
+// together from, or divided among, several requests.
+inline constexpr uint64_t kKeptTensorBytes = 64 * 1024;
 
 // A tensor of the model with what is asked about it all the time. Immutable.
 struct Port {
@@ -41,20 +44,26 @@ struct Ports {
   static int Find(const std::vector<Port>& ports, size_t hint, std::string_view name);
 };
 
-// The memory and OrtValue of a small tensor; empty for all others.
-struct SmallTensor {
-  backend::ScratchBuffer memory;
-  Owned<OrtValue> value;
+// Memory that a plan keeps for a tensor, and the OrtValue around it; made when first needed.
+struct KeptTensor {
+  // Whether a tensor of this size is worth keeping memory for, in an execution of `requests`.
+  static bool Suits(uint64_t byte_size, size_t requests) {
+    return byte_size <= (requests == 1 ? kCheapCopyBytes : kKeptTensorBytes);
+  }
+  // Makes memory and value unless they are there.
+  backend::Error Prepare(const OrtMemoryInfo* memory_info, const Port& port,
+                         std::span<const int64_t> shape, uint64_t byte_size);
 
-  backend::Error Allocate(const OrtMemoryInfo* memory_info, const Port& port,
-                          std::span<const int64_t> shape, uint64_t byte_size);
+  backend::ScratchBuffer memory;
+  char* data = nullptr;  // in memory
+  Owned<OrtValue> value;
 };
 
 struct PlannedInput {
   size_t port = 0;
   std::vector<int64_t> shape;  // of the whole batch
   uint64_t byte_size = 0;      // of the whole batch; 0 for strings
-  SmallTensor small;
+  KeptTensor kept;
 };
 
 struct PlannedOutput {
@@ -63,7 +72,7 @@ struct PlannedOutput {
   bool shape_known = false;
   std::vector<int64_t> shape;
   uint64_t byte_size = 0;
-  SmallTensor small;
+  KeptTensor kept;
 };
 
 // Confined to the instance it belongs to.
@@ -76,9 +85,8 @@ struct Plan {
   // Set when an output turned out to vary: from then on ONNX Runtime allocates all of them.
   bool outputs_vary = false;
 
-  // Notes the shape that output `o` had, so that the next execution can bring its memory along.
-  backend::Error Learn(size_t o, const Ports& ports, std::span<const int64_t> shape,
-                       const OrtMemoryInfo* memory_info);
+  // Notes the shape that output `o` had, so that the next execution can bring memory along for it.
+  backend::Error Learn(size_t o, const Ports& ports, std::span<const int64_t> shape);
   void ForgetOutputShapes();
 };
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_kit/testing/fake_host.h"
+
+extern "C" {
+
+TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const char* text) {
+  return new TRITONSERVER_Error{code, text};
+}
+void TRITONSERVER_ErrorDelete(TRITONSERVER_Error* error) { delete error; }
+TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(TRITONSERVER_Error* error) { return error->code; }
+const char* TRITONSERVER_ErrorMessage(TRITONSERVER_Error* error) { return error->text.c_str(); }
+TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel, const char*, const int,
+                                            const char*) {
+  return nullptr;
+}
+bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel) { return false; }
+
+TRITONSERVER_Error* TRITONBACKEND_RequestId(TRITONBACKEND_Request*, const char** id) {
+  *id = "";
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request* request,
+                                                    uint32_t* count) {
+  *count = static_cast<uint32_t>(request->inputs.size());
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request* request,
+                                                      const uint32_t index,
+                                                      TRITONBACKEND_Input** input) {
+  if (index >= request->inputs.size()) {
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INVALID_ARG, "no such input");
+  }
+  *input = &request->inputs[index];
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestInput(TRITONBACKEND_Request* request, const char* name,
+                                               TRITONBACKEND_Input** input) {
+  for (TRITONBACKEND_Input& candidate : request->inputs) {
+    if (candidate.name == name) {
+      *input = &candidate;
+      return nullptr;
+    }
+  }
+  return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_NOT_FOUND, "no such input");
+}
+TRITONSERVER_Error* TRITONBACKEND_InputProperties(TRITONBACKEND_Input* input, const char** name,
+                                                  TRITONSERVER_DataType* datatype,
+                                                  const int64_t** shape, uint32_t* dims_count,
+                                                  uint64_t* byte_size, uint32_t* buffer_count) {
+  *name = input->name.c_str();
+  *datatype = input->datatype;
+  *shape = input->shape.data();
+  *dims_count = static_cast<uint32_t>(input->shape.size());
+  *byte_size = 0;
+  for (const std::string& buffer : input->buffers) {
+    *byte_size += buffer.size();
+  }
+  *buffer_count = static_cast<uint32_t>(input->buffers.size());
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const uint32_t index,
+                                              const void** buffer, uint64_t* byte_size,
+                                              TRITONSERVER_MemoryType* memory_type,
+                                              int64_t* memory_type_id) {
+  *buffer = input->buffers[index].data();
+  *byte_size = input->buffers[index].size();
+  *memory_type = TRITONSERVER_MEMORY_CPU;
+  *memory_type_id = 0;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request* request,
+                                                     uint32_t* count) {
+  *count = static_cast<uint32_t>(request->wanted.size());
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* request,
+                                                    const uint32_t index, const char** name) {
+  *name = request->wanted[index].c_str();
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request, uint32_t) {
+  ++request->answer.times_released;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
+                                              TRITONBACKEND_Request* request) {
+  *response = new TRITONBACKEND_Response{request, {}};
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response* response) {
+  delete response;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response* response,
+                                                 TRITONBACKEND_Output** output, const char* name,
+                                                 const TRITONSERVER_DataType datatype,
+                                                 const int64_t* shape, const uint32_t dims) {
+  TRITONBACKEND_Output& made = response->outputs[name];
+  made.datatype = datatype;
+  made.shape.assign(shape, shape + dims);
+  *output = &made;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, void** buffer,
+                                               const uint64_t byte_size,
+                                               TRITONSERVER_MemoryType* memory_type,
+                                               int64_t* memory_type_id) {
+  output->bytes.resize(byte_size);
+  *buffer = output->bytes.data();
+  *memory_type = TRITONSERVER_MEMORY_CPU;
+  *memory_type_id = 0;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, const uint32_t,
+                                               TRITONSERVER_Error* error) {
+  Answer& answer = response->request->answer;
+  ++answer.times_sent;
+  answer.error = error == nullptr ? "" : error->text;
+  answer.outputs = std::move(response->outputs);
+  delete response;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
+    TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request* request, const bool success,
+    const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,
+    const uint64_t exec_end_ns) {
+  const bool ordered = exec_start_ns <= compute_start_ns && compute_start_ns <= compute_end_ns &&
+                       compute_end_ns <= exec_end_ns;
+  Answer& answer = request->answer;
+  ++(success && ordered ? answer.successes_reported : answer.failures_reported);
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
+    TRITONBACKEND_ModelInstance* instance, const uint64_t batch_size, const uint64_t,
+    const uint64_t, const uint64_t, const uint64_t) {
+  instance->executed_batches.push_back(batch_size);
+  return nullptr;
+}
+
+}  // extern "C"

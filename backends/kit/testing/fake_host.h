@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's side of the backend API for tests of backends inside one process: requests with
+// tensors in plain memory, responses that keep what they were given. Only what our backends call on
+// the way of a request; a test fills the structs and looks at them afterwards.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "triton/core/tritonbackend.h"
+
+struct TRITONSERVER_Error {
+  TRITONSERVER_Error_Code code;
+  std::string text;
+};
+
+struct TRITONBACKEND_Input {
+  std::string name;
+  TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
+  std::vector<int64_t> shape;
+  std::vector<std::string> buffers;
+};
+
+struct TRITONBACKEND_Output {
+  TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+// What became of a request.
+struct Answer {
+  std::map<std::string, TRITONBACKEND_Output> outputs;
+  std::string error;
+  int times_sent = 0;
+  int times_released = 0;
+  int successes_reported = 0;
+  int failures_reported = 0;
+};
+
+struct TRITONBACKEND_Request {
+  std::vector<TRITONBACKEND_Input> inputs;
+  std::vector<std::string> wanted;
+  Answer answer;
+};
+
+struct TRITONBACKEND_Response {
+  TRITONBACKEND_Request* request = nullptr;
+  std::map<std::string, TRITONBACKEND_Output> outputs;
+};
+
+struct TRITONBACKEND_ModelInstance {
+  std::vector<uint64_t> executed_batches;  // the batch sizes reported
+};

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executions from requests to answers: a real session of ONNX Runtime, a fake server around it.
+#include "onnxruntime_backend/instance.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "backend_kit/bytes.h"
+#include "backend_kit/testing/fake_host.h"
+
+namespace nereid::onnxruntime {
+namespace {
+
+// ONNX models are protobuf messages; the few fields needed here are written by hand.
+std::string Varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) {
+    bytes += static_cast<char>(value | 0x80);
+  }
+  return bytes + static_cast<char>(value);
+}
+std::string Number(int field, uint64_t value) {
+  return Varint(static_cast<uint64_t>(field) << 3) + Varint(value);
+}
+std::string Bytes(int field, const std::string& value) {
+  return Varint(static_cast<uint64_t>(field) << 3 | 2) + Varint(value.size()) + value;
+}
+// -1 is an open dimension with a name of its own.
+std::string Tensor(const std::string& name, int type, const std::vector<int64_t>& dims) {
+  std::string shape;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    shape += Bytes(1, dims[i] < 0 ? Bytes(2, name + static_cast<char>('a' + i))
+                                  : Number(1, static_cast<uint64_t>(dims[i])));
+  }
+  return Bytes(1, name) + Bytes(2, Bytes(1, Number(1, static_cast<uint64_t>(type)) + Bytes(2, shape)));
+}
+std::string Node(const std::string& op, const std::vector<std::string>& inputs,
+                 const std::string& output) {
+  std::string node;
+  for (const std::string& input : inputs) {
+    node += Bytes(1, input);
+  }
+  return Bytes(1, node + Bytes(2, output) + Bytes(4, op));
+}
+std::string Model(const std::string& nodes_and_tensors) {
+  return Number(1, 8) + Bytes(7, nodes_and_tensors + Bytes(2, "g")) + Bytes(8, Number(2, 13));
+}
+
+constexpr int kOnnxFloat = 1;
+constexpr int kOnnxInt64 = 7;
+constexpr int kOnnxString = 8;
+
+std::string Floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+std::string Int64s(const std::vector<int64_t>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)};
+}
+std::string Strings(const std::vector<std::string>& values) {
+  std::string data;
+  for (const std::string& value : values) {
+    std::string element(4 + value.size(), '\0');
+    backend::StoreString(element.data(), value);
+    data += element;
+  }
+  return data;
+}
+
+class Execution : public testing::Test {
+ protected:
+  void Load(const std::string& model, const char* config_json) {
+    const std::filesystem::path path =
+        std::filesystem::path(testing::TempDir()) /
+        (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".onnx");
+    std::ofstream(path, std::ios::binary) << model;
+    auto config = backend::ModelConfig::Parse(config_json);
+    ASSERT_TRUE(config.ok());
+    auto environment = Environment::Create({});
+    ASSERT_TRUE(environment.ok());
+    environment_ = std::move(environment).value();
+    auto session = Session::Load(*environment_, path.string(), {.intra_op_threads = 1}, {}, "m");
+    std::filesystem::remove(path);
+    ASSERT_TRUE(session.ok()) << session.TakeError().message();
+    auto instance =
+        Instance::Create(&handle_, "m_0", config.value(), Settings(), session.value());
+    ASSERT_TRUE(instance.ok());
+    instance_ = std::move(instance).value();
+  }
+
+  // Y = X + X over [batch, 3].
+  void LoadDouble() {
+    Load(Model(Node("Add", {"X", "X"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {-1, 3})) +
+               Bytes(12, Tensor("Y", kOnnxFloat, {-1, 3}))),
+         R"({"max_batch_size":8,"input":[{"name":"X","dims":[3]}],
+             "output":[{"name":"Y","dims":[3]}]})");
+  }
+
+  static TRITONBACKEND_Request Doubling(const std::vector<float>& x) {
+    return {.inputs = {{"X", TRITONSERVER_TYPE_FP32,
+                        {static_cast<int64_t>(x.size() / 3), 3}, {Floats(x)}}},
+            .wanted = {"Y"},
+            .answer = {}};
+  }
+
+  void Execute(std::vector<TRITONBACKEND_Request>& requests) {
+    std::vector<TRITONBACKEND_Request*> pointers;
+    for (TRITONBACKEND_Request& request : requests) {
+      request.answer = {};
+      pointers.push_back(&request);
+    }
+    instance_->Execute(pointers.data(), static_cast<uint32_t>(pointers.size()));
+    for (const TRITONBACKEND_Request& request : requests) {
+      const Answer& answer = request.answer;
+      EXPECT_EQ(answer.times_sent, 1);
+      EXPECT_EQ(answer.times_released, 1);
+      EXPECT_EQ(answer.successes_reported, answer.error.empty() ? 1 : 0) << answer.error;
+      EXPECT_EQ(answer.failures_reported, answer.error.empty() ? 0 : 1);
+    }
+  }
+
+  TRITONBACKEND_ModelInstance handle_;
+  std::unique_ptr<Environment> environment_;
+  std::unique_ptr<Instance> instance_;
+};
+
+TEST_F(Execution, DividesABatchAmongItsRequests) {
+  LoadDouble();
+  for (int again = 0; again < 3; ++again) {  // with memory of ONNX Runtime's, then with the plan's
+    std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3}),
+                                                   Doubling({4, 5, 6, 7, 8, 9})};
+    requests[1].inputs[0].buffers = {Floats({4, 5}), Floats({6, 7, 8, 9})};
+    Execute(requests);
+    EXPECT_EQ(requests[0].answer.outputs.at("Y").bytes, Floats({2, 4, 6}));
+    EXPECT_EQ(requests[1].answer.outputs.at("Y").bytes, Floats({8, 10, 12, 14, 16, 18}));
+    EXPECT_EQ(requests[1].answer.outputs.at("Y").shape, (std::vector<int64_t>{2, 3}));
+  }
+  EXPECT_EQ(handle_.executed_batches, (std::vector<uint64_t>{3, 3, 3}));
+}
+
+TEST_F(Execution, FailsOnlyTheRequestWhoseBytesAreTooFew) {
+  LoadDouble();
+  std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3}), Doubling({4, 5, 6})};
+  requests[0].inputs[0].buffers = {Floats({1, 2})};
+  Execute(requests);
+  EXPECT_EQ(requests[0].answer.error, "unexpected total byte size 8 for input 'X', expecting 12");
+  EXPECT_EQ(requests[1].answer.outputs.at("Y").bytes, Floats({8, 10, 12}));
+  EXPECT_EQ(handle_.executed_batches, std::vector<uint64_t>{1});
+}
+
+TEST_F(Execution, FailsARequestOfAnotherShapeThanTheRest) {
+  LoadDouble();
+  std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3}), Doubling({4, 5, 6})};
+  requests[1].inputs[0].shape = {3, 1};
+  Execute(requests);
+  EXPECT_TRUE(requests[0].answer.error.empty());
+  EXPECT_FALSE(requests[1].answer.error.empty());
+}
+
+TEST_F(Execution, AnswersEveryRequestWhenTheRunFails) {
+  Load(Model(Node("Reshape", {"X", "S"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {4})) +
+             Bytes(11, Tensor("S", kOnnxInt64, {2})) + Bytes(12, Tensor("Y", kOnnxFloat, {2, 2}))),
+       R"({"input":[{"name":"X","dims":[4]},{"name":"S","dims":[2]}],
+           "output":[{"name":"Y","dims":[2,2]}]})");
+  std::vector<TRITONBACKEND_Request> requests = {
+      {.inputs = {{"X", TRITONSERVER_TYPE_FP32, {4}, {Floats({1, 2, 3, 4})}},
+                  {"S", TRITONSERVER_TYPE_INT64, {2}, {Int64s({3, 3})}}},
+       .wanted = {"Y"},
+       .answer = {}}};
+  Execute(requests);
+  EXPECT_EQ(requests[0].answer.error.rfind("onnx runtime error", 0), 0u);
+  EXPECT_TRUE(handle_.executed_batches.empty());
+}
+
+TEST_F(Execution, FollowsAnOutputThatChangesItsShapeAgainstTheModelsWord) {
+  // Small enough for the plan's memory, and large enough for the response's.
+  for (const int64_t half : {int64_t{2}, int64_t{2048}}) {
+    const std::vector<int64_t> square = {2, half};
+    Load(Model(Node("Reshape", {"X", "S"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {2 * half})) +
+               Bytes(11, Tensor("S", kOnnxInt64, {2})) +
+               Bytes(12, Tensor("Y", kOnnxFloat, square))),
+         R"({"input":[{"name":"X","dims":[-1]},{"name":"S","dims":[2]}],
+             "output":[{"name":"Y","dims":[-1,-1]}]})");
+    const std::string x = Floats(std::vector<float>(static_cast<size_t>(2 * half), 1.5F));
+    for (const std::vector<int64_t>& shape :
+         {square, square, {1, 2 * half}, square, {2 * half, 1}}) {
+      std::vector<TRITONBACKEND_Request> requests = {
+          {.inputs = {{"X", TRITONSERVER_TYPE_FP32, {2 * half}, {x}},
+                      {"S", TRITONSERVER_TYPE_INT64, {2}, {Int64s(shape)}}},
+           .wanted = {"Y"},
+           .answer = {}}};
+      Execute(requests);
+      EXPECT_EQ(requests[0].answer.error, "");
+      EXPECT_EQ(requests[0].answer.outputs.at("Y").shape, shape);
+      EXPECT_EQ(requests[0].answer.outputs.at("Y").bytes, x);
+    }
+  }
+}
+
+TEST_F(Execution, CarriesStringsWithAnyByteAndFailsTheMalformedAlone) {
+  Load(Model(Node("Identity", {"X"}, "Y") + Bytes(11, Tensor("X", kOnnxString, {-1, 2})) +
+             Bytes(12, Tensor("Y", kOnnxString, {-1, 2}))),
+       R"({"max_batch_size":4,"input":[{"name":"X","dims":[2]}],
+           "output":[{"name":"Y","dims":[2]}]})");
+  const std::string good = Strings({std::string("a\0b", 3), ""});
+  const auto request = [](const std::string& data) {
+    return TRITONBACKEND_Request{.inputs = {{"X", TRITONSERVER_TYPE_BYTES, {1, 2}, {data}}},
+                                 .wanted = {"Y"},
+                                 .answer = {}};
+  };
+  std::vector<TRITONBACKEND_Request> requests = {request(good), request(good.substr(0, 6)),
+                                                 request(Strings({"x", "yz"}))};
+  Execute(requests);
+  EXPECT_EQ(requests[0].answer.outputs.at("Y").bytes, good);
+  EXPECT_EQ(requests[1].answer.error,
+            "incomplete string data for inference input 'X', expecting string of length 3 but only "
+            "2 bytes available");
+  EXPECT_EQ(requests[2].answer.outputs.at("Y").bytes, Strings({"x", "yz"}));
+}
+
+TEST_F(Execution, GivesAScalarTheShapeOfTheConfiguration) {
+  Load(Model(Node("Add", {"X", "X"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {})) +
+             Bytes(12, Tensor("Y", kOnnxFloat, {}))),
+       R"({"input":[{"name":"X","dims":[1]}],"output":[{"name":"Y","dims":[1]}]})");
+  for (int again = 0; again < 2; ++again) {
+    std::vector<TRITONBACKEND_Request> requests = {
+        {.inputs = {{"X", TRITONSERVER_TYPE_FP32, {1}, {Floats({3})}}},
+         .wanted = {"Y"},
+         .answer = {}}};
+    Execute(requests);
+    EXPECT_EQ(requests[0].answer.outputs.at("Y").shape, std::vector<int64_t>{1});
+    EXPECT_EQ(requests[0].answer.outputs.at("Y").bytes, Floats({6}));
+  }
+}
+
+TEST_F(Execution, TakesABatchOfNothing) {
+  LoadDouble();
+  std::vector<TRITONBACKEND_Request> requests = {Doubling({})};
+  Execute(requests);
+  EXPECT_EQ(requests[0].answer.error, "");
+  EXPECT_EQ(requests[0].answer.outputs.at("Y").shape, (std::vector<int64_t>{0, 3}));
+}
+
+}  // namespace
+}  // namespace nereid::onnxruntime
