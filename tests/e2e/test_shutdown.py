@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGTERM: what is in flight is finished, and the process ends with status 0."""
+
+import concurrent.futures
+import signal
+import socket
+
+import numpy as np
+import pytest
+from harness import models, wire
+from harness import server as servers
+from harness.clients import Client
+
+SLOW = 'parameters { key: "execute_delay_ms" value: { string_value: "1500" } }\n'
+
+
+@pytest.fixture
+def repository(empty_repository):
+    models.write_model(empty_repository, "slow", models.identity_config("FP32", [-1], extra=SLOW))
+    return empty_repository
+
+
+def ask(kind, server):
+    client = Client(kind, server)
+    tensor = np.arange(4, dtype=np.float32)
+    result = client.infer("slow", [client.input("INPUT0", tensor, "FP32")])
+    np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), tensor)
+    return True
+
+
+def pending(server):
+    """Requests that have arrived and are not yet answered."""
+    return server.scrape()[("nv_inference_pending_request_count", "slow")]
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_requests_in_flight_are_answered(repository, start_server, kind, number):
+    server = start_server(repository)
+    ask(kind, server)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        # One runs and one waits behind it, which the gauge shows.
+        requests = [pool.submit(ask, kind, server) for _ in range(2)]
+        servers.wait_until(lambda: pending(server) == 1, "one request waits")
+        server.signal(number)
+        assert all(request.result(timeout=60) for request in requests)
+    assert server.wait() == 0
+
+
+@pytest.mark.newer
+def test_idle_connections_do_not_hold_the_server(repository, start_server):
+    server = start_server(repository)
+    with wire.Connection(server) as idle, socket.create_connection(("127.0.0.1", server.grpc_port)):
+        assert idle.request("GET", "/v2/health/live").status == 200
+        server.signal()
+        assert server.wait(timeout=20) == 0
+
+
+@pytest.mark.newer
+def test_a_half_sent_request_does_not_hold_the_server(repository, start_server):
+    server = start_server(repository)
+    with wire.Connection(server) as connection:
+        connection.send(b"POST /v2/models/slow/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+        assert server.is_live()
+        server.signal()
+        assert server.wait(timeout=servers.SLOWNESS * 45) == 0
+
+
+@pytest.mark.newer
+def test_a_second_start_on_the_same_ports_works_at_once(repository, start_server):
+    first = start_server(repository)
+    with wire.Connection(first) as connection:
+        assert connection.request("GET", "/v2/health/live").status == 200
+        first.stop()
+    args = [
+        f"--http-port={first.http_port}",
+        f"--grpc-port={first.grpc_port}",
+        f"--metrics-port={first.metrics_port}",
+    ]
+    second = start_server(repository, args=args, wait=False)
+    second.http_port, second.http = first.http_port, first.http
+    servers.wait_until(second.is_ready, "the second server is ready on the same port")
