@@ -114,7 +114,8 @@ void Reactor::Post(Task& task) {
   Task* head = inbox_.load(std::memory_order_relaxed);
   do {
     task.next_in_queue = head;
-  } while (!inbox_.compare_exchange_weak(head, &task, std::memory_order_release,
+    // Acquire: who finds the stack empty reuses the drain's storage after the drain that emptied it.
+  } while (!inbox_.compare_exchange_weak(head, &task, std::memory_order_acq_rel,
                                          std::memory_order_relaxed));
   if (head == nullptr) ScheduleDrain();
 }
@@ -125,7 +126,7 @@ void Reactor::ScheduleDrain() {
 }
 
 void Reactor::DrainInbox() {
-  Task* newest = inbox_.exchange(nullptr, std::memory_order_acquire);
+  Task* newest = inbox_.exchange(nullptr, std::memory_order_acq_rel);
   Task* oldest = nullptr;
   while (newest != nullptr) {
     Task* next = newest->next_in_queue;
