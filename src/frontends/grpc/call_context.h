@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every call of the frontend works with.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+
+#include "base/status.h"
+#include "common/reactor_rounds.h"
+#include "common/status_codes.h"
+#include "net/grpc_server.h"
+#include "service/service.h"
+
+namespace nereid::grpc {
+
+// Outlives the calls. Thread-safe.
+struct CallContext {
+  service::Service& service;
+  const common::RoundExecutors& rounds;
+  std::atomic<bool> is_stopping{false};  // new requests are refused
+};
+
+inline constexpr std::string_view kStoppingText =
+    "GRPC server is shutting down and has stopped accepting new requests.";
+// What grpc++ says of a request that is not the message it should be.
+inline constexpr std::string_view kUnparsableText = "Unable to parse request";
+
+inline void FinishWith(net::GrpcCall& call, const base::Status& error) {
+  call.Finish(static_cast<net::GrpcStatus>(common::GrpcStatus(error.code())), error.message());
+}
+
+}  // namespace nereid::grpc

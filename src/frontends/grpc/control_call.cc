@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grpc/control_call.h"
+
+#include <utility>
+
+#include "base/object_pool.h"
+#include "config/print.h"
+#include "grpc/wire_writer.h"
+#include "grpc_service.pb.h"
+#include "health.pb.h"
+
+namespace nereid::grpc {
+namespace {
+
+// Method `M` of message types Request and Reply: parse, fill, serialise.
+template <typename Request, typename Reply,
+          base::Status (*Fill)(service::Service&, const Request&, Reply&)>
+base::Result<std::string> Method(service::Service& service, std::string_view bytes) {
+  Request request;
+  if (bytes.size() > INT32_MAX ||
+      !request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return base::InternalError(std::string(kUnparsableText));
+  }
+  Reply reply;
+  NEREID_RETURN_IF_ERROR(Fill(service, request, reply));
+  return reply.SerializeAsString();
+}
+
+base::Status ServerLive(service::Service& service, const inference::ServerLiveRequest&,
+                        inference::ServerLiveResponse& reply) {
+  reply.set_live(service.IsLive());
+  return base::OkStatus();
+}
+
+base::Status ServerReady(service::Service& service, const inference::ServerReadyRequest&,
+                         inference::ServerReadyResponse& reply) {
+  reply.set_ready(service.IsReady());
+  return base::OkStatus();
+}
+
+base::Status ModelReady(service::Service& service, const inference::ModelReadyRequest& request,
+                        inference::ModelReadyResponse& reply) {
+  NEREID_ASSIGN_OR_RETURN(const bool ready,
+                          service.IsModelReady(request.name(), request.version()));
+  reply.set_ready(ready);
+  return base::OkStatus();
+}
+
+base::Status ServerMetadata(service::Service& service, const inference::ServerMetadataRequest&,
+                            inference::ServerMetadataResponse& reply) {
+  const service::ServerMetadata& metadata = service.metadata();
+  reply.set_name(metadata.name);
+  reply.set_version(metadata.version);
+  for (const std::string& extension : metadata.extensions) reply.add_extensions(extension);
+  return base::OkStatus();
+}
+
+void FillTensor(const service::TensorMetadata& from,
+                inference::ModelMetadataResponse::TensorMetadata& to) {
+  const std::string_view type = tensor::ProtocolName(from.type);
+  to.set_name(from.name);
+  to.set_datatype(type.data(), type.size());
+  for (const int64_t dim : from.shape.dims()) to.add_shape(dim);
+}
+
+base::Status ModelMetadata(service::Service& service,
+                           const inference::ModelMetadataRequest& request,
+                           inference::ModelMetadataResponse& reply) {
+  NEREID_ASSIGN_OR_RETURN(const service::ModelMetadata metadata,
+                          service.DescribeModel(request.name(), request.version()));
+  reply.set_name(metadata.name);
+  for (const std::string& version : metadata.versions) reply.add_versions(version);
+  reply.set_platform(metadata.platform);
+  for (const auto& input : metadata.inputs) FillTensor(input, *reply.add_inputs());
+  for (const auto& output : metadata.outputs) FillTensor(output, *reply.add_outputs());
+  return base::OkStatus();
+}
+
+base::Status HealthCheck(service::Service& service, const ::grpc::health::v1::HealthCheckRequest&,
+                         ::grpc::health::v1::HealthCheckResponse& reply) {
+  reply.set_status(service.IsReady() ? ::grpc::health::v1::HealthCheckResponse::SERVING
+                                     : ::grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  return base::OkStatus();
+}
+
+// The configuration comes as the bytes of its message, which is the reply's only field.
+base::Result<std::string> ModelConfig(service::Service& service, std::string_view bytes) {
+  inference::ModelConfigRequest request;
+  if (bytes.size() > INT32_MAX ||
+      !request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return base::InternalError(std::string(kUnparsableText));
+  }
+  NEREID_ASSIGN_OR_RETURN(const auto config,
+                          service.GetModelConfig(request.name(), request.version()));
+  const std::string message = config::SerializeToProto(*config);
+  std::string reply(BytesFieldSize(message.size()), '\0');
+  WireWriter(reinterpret_cast<std::byte*>(reply.data())).BytesField(1, message);
+  return reply;
+}
+
+struct MethodEntry {
+  std::string_view path;
+  ControlMethod method;
+};
+
+constexpr MethodEntry kMethods[] = {
+    {"/inference.GRPCInferenceService/ServerLive",
+     &Method<inference::ServerLiveRequest, inference::ServerLiveResponse, ServerLive>},
+    {"/inference.GRPCInferenceService/ServerReady",
+     &Method<inference::ServerReadyRequest, inference::ServerReadyResponse, ServerReady>},
+    {"/inference.GRPCInferenceService/ModelReady",
+     &Method<inference::ModelReadyRequest, inference::ModelReadyResponse, ModelReady>},
+    {"/inference.GRPCInferenceService/ServerMetadata",
+     &Method<inference::ServerMetadataRequest, inference::ServerMetadataResponse, ServerMetadata>},
+    {"/inference.GRPCInferenceService/ModelMetadata",
+     &Method<inference::ModelMetadataRequest, inference::ModelMetadataResponse, ModelMetadata>},
+    {"/inference.GRPCInferenceService/ModelConfig", &ModelConfig},
+    {"/grpc.health.v1.Health/Check",
+     &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
+             HealthCheck>},
+};
+
+}  // namespace
+
+ControlMethod FindControlMethod(std::string_view path) {
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.path == path) return entry.method;
+  }
+  return nullptr;
+}
+
+net::GrpcCallEvents* ControlCall::Start(CallContext& context, net::GrpcCallRef call,
+                                        ControlMethod method) {
+  ControlCall* const self = base::ObjectPool<ControlCall>::Take();
+  self->context_ = &context;
+  self->call_ = std::move(call);
+  self->method_ = method;
+  return self;
+}
+
+void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
+  if (std::exchange(has_message_, true)) return;
+  buffer_ = std::move(buffer);
+  bytes_ = message;
+}
+
+void ControlCall::OnHalfClose() {
+  if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+  const base::Result<std::string> reply = method_(context_->service, bytes_);
+  if (!reply.ok()) return FinishWith(*call_, reply.status());
+  net::GrpcMessagePtr message = net::GrpcMessage::Create();
+  if (!message->Append(*reply)) {
+    return call_->Finish(net::GrpcStatus::kResourceExhausted, "no memory for the response");
+  }
+  call_->SendAndFinish(std::move(message));
+}
+
+void ControlCall::OnDone() { base::ObjectPool<ControlCall>::Give(this); }
+
+void ControlCall::Recycle() {
+  context_ = nullptr;
+  call_.Reset();
+  method_ = nullptr;
+  buffer_.Reset();
+  bytes_ = {};
+  has_message_ = false;
+}
+
+}  // namespace nereid::grpc

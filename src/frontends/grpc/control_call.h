@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unary calls that carry no tensors: health, metadata, configuration. Their messages are few and
+// small, so generated protobuf code reads and writes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "grpc/call_context.h"
+
+namespace nereid::grpc {
+
+// Answers one request message: the bytes of the reply or an error.
+using ControlMethod = base::Result<std::string> (*)(service::Service& service,
+                                                    std::string_view request);
+
+// Null when `path` is no method of this kind. Immutable.
+ControlMethod FindControlMethod(std::string_view path);
+
+// Pooled; confined to the events of its call.
+class ControlCall final : public net::GrpcCallEvents {
+ public:
+  static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call,
+                                    ControlMethod method);
+
+  void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  void OnHalfClose() override;
+  void OnCancelled() override {}
+  void OnDone() override;
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  CallContext* context_ = nullptr;
+  net::GrpcCallRef call_;
+  ControlMethod method_ = nullptr;
+  base::BufferRef buffer_;
+  std::string_view bytes_;
+  bool has_message_ = false;
+};
+
+}  // namespace nereid::grpc

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// KServe v2 over gRPC: the inference service, health and reflection on one port.
+//
+//   auto frontend = grpc::Frontend::Start({.server = {.listener = {.port = 8001}}},
+//                                         {service, pool, rounds});
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "common/reactor_rounds.h"
+#include "net/grpc_server.h"
+#include "net/reactor.h"
+#include "service/service.h"
+
+namespace nereid::grpc {
+
+struct FrontendOptions {
+  net::GrpcServerOptions server;
+};
+
+// What a frontend stands on; all of it outlives the frontend.
+struct FrontendParts {
+  service::Service& service;
+  net::ReactorPool& pool;
+  const common::RoundExecutors& rounds;
+};
+
+// Thread-safe.
+class Frontend {
+ public:
+  // Errors as net::Listener::Start.
+  static base::Result<std::unique_ptr<Frontend>> Start(const FrontendOptions& options,
+                                                       const FrontendParts& parts);
+  // Closes everything at once and waits until the last request has been answered. Not from a reactor.
+  ~Frontend();
+
+  uint16_t port() const;
+  size_t connections() const;
+  // From now on new requests are refused as UNAVAILABLE; those under way and their connections go on.
+  void RefuseRequests();
+  // Closes the port, tells clients to go away and lets calls finish until the deadline. True when all
+  // did. Not from a reactor.
+  bool Drain(base::TimePoint deadline);
+
+ private:
+  class Handler;
+  explicit Frontend(std::unique_ptr<Handler> handler);
+  const std::unique_ptr<Handler> handler_;
+  std::unique_ptr<net::GrpcServer> server_;  // gone before the handler
+};
+
+}  // namespace nereid::grpc

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grpc/infer_call.h"
+
+#include "base/object_pool.h"
+#include "core/model.h"
+#include "grpc/infer_request.h"
+#include "grpc/infer_response.h"
+
+namespace nereid::grpc {
+
+net::GrpcCallEvents* InferCall::Start(CallContext& context, net::GrpcCallRef call) {
+  InferCall* const self = base::ObjectPool<InferCall>::Take();
+  self->context_ = &context;
+  self->call_ = std::move(call);
+  self->references_.store(1, std::memory_order_relaxed);
+  return self;
+}
+
+void InferCall::OnMessage(base::BufferRef buffer, std::string_view message) {
+  // Of several messages on a unary call the first one counts.
+  if (std::exchange(has_message_, true)) return;
+  buffer_ = std::move(buffer);
+  bytes_ = message;
+}
+
+void InferCall::OnHalfClose() {
+  if (context_->is_stopping.load(std::memory_order_relaxed)) {
+    return call_->Finish(net::GrpcStatus::kUnavailable, kStoppingText);
+  }
+  if (!has_message_ || !message_.Parse(bytes_)) {
+    return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+  }
+  if (const base::Status error = Submit(); !error.ok()) FinishWith(*call_, error);
+}
+
+base::Status InferCall::Submit() {
+  NEREID_ASSIGN_OR_RETURN(
+      core::ModelHandle model,
+      context_->service.FindModel(message_.model_name, message_.model_version));
+  if (model->is_decoupled()) {
+    return base::UnsupportedError(
+        "ModelInfer RPC doesn't support models with decoupled transaction policy");
+  }
+  references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
+  core::RequestPtr request = core::Request::Create(*this);
+  request->model = std::move(model);
+  request->Hold(std::move(buffer_));
+  request->round = &context_->rounds.ForReactor(call_->reactor());
+  request->times.request_start_ns = call_->start_ns();
+  NEREID_ASSIGN_OR_RETURN([[maybe_unused]] const InferOptions options,
+                          FillRequest(message_, *request));
+  request_ = core::RequestRef(*request);
+  context_->service.Infer(std::move(request));
+  return base::OkStatus();
+}
+
+void InferCall::Send(core::ResponsePtr response, bool is_final) {
+  if (is_answered_) return;
+  if (response == nullptr) {
+    if (!is_final) return;
+    is_answered_ = true;
+    return call_->Finish(net::GrpcStatus::kInternal, "expected a single response, got 0");
+  }
+  is_answered_ = true;
+  if (!response->error().ok()) {
+    const base::Status error = response->error();
+    response.reset();
+    return FinishWith(*call_, error);
+  }
+  base::Result<net::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
+  if (!message.ok()) return FinishWith(*call_, message.status());
+  // May end the stream, and with it this object, before it returns.
+  call_->SendAndFinish(std::move(*message));
+}
+
+void InferCall::OnCancelled() {
+  if (!request_) return;
+  request_->Cancel();
+  context_->service.Cancel(*request_);
+}
+
+void InferCall::OnDone() {
+  request_.Reset();
+  Unreference();
+}
+
+void InferCall::Unreference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    base::ObjectPool<InferCall>::Give(this);
+  }
+}
+
+void InferCall::Recycle() {
+  context_ = nullptr;
+  call_.Reset();
+  buffer_.Reset();
+  bytes_ = {};
+  has_message_ = false;
+  message_.Clear();
+  is_answered_ = false;
+}
+
+}  // namespace nereid::grpc

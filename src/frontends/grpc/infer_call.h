@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ModelInfer call: from its message to a core::Request, from the response to its message.
+#pragma once
+
+#include <atomic>
+
+#include "core/response.h"
+#include "grpc/call_context.h"
+#include "grpc/infer_message.h"
+
+namespace nereid::grpc {
+
+// Pooled. Frees itself when the stream is over and the request, if there was one, is gone. Events come
+// from the connection one at a time, Send from any thread; they meet only in the call, which is
+// thread-safe, and in the request, which lives until OnDone.
+class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
+ public:
+  static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
+
+  void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  void OnHalfClose() override;
+  void OnCancelled() override;
+  void OnDone() override;
+
+  void Send(core::ResponsePtr response, bool is_final) override;
+  void OnRequestGone() override { Unreference(); }
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  base::Status Submit();
+  void Unreference();
+
+  CallContext* context_ = nullptr;
+  net::GrpcCallRef call_;
+  base::BufferRef buffer_;
+  std::string_view bytes_;
+  bool has_message_ = false;
+  InferMessage message_;
+  core::RequestRef request_;              // to cancel it; until OnDone
+  std::atomic<int> references_{0};        // the stream and the request
+  bool is_answered_ = false;              // confined to the sender
+};
+
+}  // namespace nereid::grpc

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a core::Response to the bytes of a ModelInferResponse or ModelStreamInferResponse: the heads are
+// written by hand into the message, output tensors are sent from where the model left them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/status.h"
+#include "core/response.h"
+#include "net/grpc_message.h"
+
+namespace nereid::grpc {
+
+// Encodes a response that is not an error and takes it along for as long as the message refers to its
+// tensors. Internal when the message would exceed what gRPC can carry.
+base::Result<net::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
+
+// The same inside a ModelStreamInferResponse, with `triton_final_response` among the parameters.
+base::Result<net::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr response, bool is_final);
+
+// What a stream says about a response that carries no tensors: an error, or the empty last one.
+struct StreamNotice {
+  std::string_view error;
+  std::string_view id;
+  std::string_view model_name;
+  std::string_view model_version;
+  std::optional<bool> is_final;  // triton_final_response
+};
+net::GrpcMessagePtr EncodeStreamNotice(const StreamNotice& notice);
+
+}  // namespace nereid::grpc

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server reflection (grpc.reflection.v1 and v1alpha, which differ in name only): tells tools like
+// grpcurl which services there are and what their messages look like.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/grpc_server.h"
+
+namespace nereid::grpc {
+
+bool IsReflectionPath(std::string_view path);
+
+// The reply to one ServerReflectionRequest; nothing for bytes that are not one.
+std::optional<std::string> Reflect(std::string_view request);
+
+// Pooled; confined to the events of its call.
+class ReflectionCall final : public net::GrpcCallEvents {
+ public:
+  static net::GrpcCallEvents* Start(net::GrpcCallRef call);
+
+  void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  void OnHalfClose() override;
+  void OnCancelled() override {}
+  void OnDone() override;
+
+  // For ObjectPool.
+  void Recycle() { call_.Reset(); }
+
+ private:
+  net::GrpcCallRef call_;
+};
+
+}  // namespace nereid::grpc

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order is kept without sending under the lock: one thread at a time drains (is_draining_); whoever
+// finds it draining leaves its message in the list. Sending may call back into OnMessage, so the lock
+// is never held then.
+#include "grpc/stream_call.h"
+
+#include "base/object_pool.h"
+#include "core/model.h"
+#include "grpc/infer_request.h"
+#include "grpc/infer_response.h"
+
+namespace nereid::grpc {
+namespace {
+
+// Room is given back to the client in steps of this.
+constexpr size_t kCreditStep = size_t{256} << 10;
+
+}  // namespace
+
+net::GrpcCallEvents* StreamCall::Start(CallContext& context, net::GrpcCallRef call) {
+  StreamCall* const self = base::ObjectPool<StreamCall>::Take();
+  self->context_ = &context;
+  self->errors_end_stream_ = call->Metadata("triton_grpc_error") == "true";
+  self->call_ = std::move(call);
+  self->references_.store(1, std::memory_order_relaxed);
+  return self;
+}
+
+void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
+  if (is_ended_.load(std::memory_order_relaxed)) return;
+  if (!message_.Parse(message)) {
+    is_ended_.store(true, std::memory_order_relaxed);
+    call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+    CancelAll();
+    return;
+  }
+  StreamRequest* const request = base::ObjectPool<StreamRequest>::Take();
+  references_.fetch_add(1, std::memory_order_relaxed);
+  request->stream_ = this;
+  request->message_bytes_ = message.size();
+  request->id_ = message_.id;
+  request->model_name_ = message_.model_name;
+  request->model_version_ = message_.model_version;
+  request->references_.store(2, std::memory_order_relaxed);  // the list and this function
+  {
+    base::MutexLock lock(mutex_);
+    request->previous_ = last_;
+    (last_ != nullptr ? last_->next_ : first_) = request;
+    last_ = request;
+  }
+  if (const base::Status error = Submit(std::move(buffer), *request); !error.ok()) {
+    if (errors_end_stream_) EndWith(error);
+    // Only the id is known to belong to the request, and it says which one failed.
+    Deliver(*request, EncodeStreamNotice({.error = error.message(), .id = request->id_}), true);
+  }
+  request->Unreference();
+}
+
+base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) {
+  if (context_->is_stopping.load(std::memory_order_relaxed)) {
+    return base::UnavailableError(std::string(kStoppingText));
+  }
+  NEREID_ASSIGN_OR_RETURN(
+      core::ModelHandle model,
+      context_->service.FindModel(message_.model_name, message_.model_version));
+  request.is_decoupled_ = model->is_decoupled();
+  request.references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
+  core::RequestPtr inference = core::Request::Create(request);
+  inference->model = std::move(model);
+  inference->Hold(std::move(buffer));
+  inference->round = &context_->rounds.ForReactor(call_->reactor());
+  inference->times.request_start_ns = base::NowNs();
+  NEREID_ASSIGN_OR_RETURN(const InferOptions options, FillRequest(message_, *inference));
+  request.wants_empty_final_ = options.wants_empty_final_response;
+  {
+    base::MutexLock lock(mutex_);
+    request.request_ = core::RequestRef(*inference);
+  }
+  context_->service.Infer(std::move(inference));
+  return base::OkStatus();
+}
+
+void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
+  net::GrpcMessagePtr message;
+  base::Status error;
+  if (response != nullptr) {
+    was_answered_ = true;
+    error = response->error();
+    if (error.ok()) {
+      base::Result<net::GrpcMessagePtr> encoded =
+          EncodeStreamResponse(std::move(response), is_final);
+      if (encoded.ok()) {
+        message = std::move(*encoded);
+      } else {
+        error = encoded.status();
+      }
+    }
+    response.reset();
+  } else if (is_final && is_decoupled_ && wants_empty_final_) {
+    message = EncodeStreamNotice({.error = {},
+                                  .id = id_,
+                                  .model_name = model_name_,
+                                  .model_version = model_version_,
+                                  .is_final = true});
+  } else if (is_final && !is_decoupled_ && !was_answered_) {
+    error = base::InternalError("expected a single response, got 0");
+  }
+  if (!error.ok()) {
+    if (stream_->errors_end_stream_) stream_->EndWith(error);
+    message = EncodeStreamNotice({.error = error.message(),
+                                  .id = id_,
+                                  .model_name = model_name_,
+                                  .model_version = model_version_,
+                                  .is_final = is_final});
+  }
+  stream_->Deliver(*this, std::move(message), is_final);
+}
+
+void StreamCall::Deliver(StreamRequest& request, net::GrpcMessagePtr message, bool is_final) {
+  // The request may go as soon as it is complete and off the list, this object with it.
+  references_.fetch_add(1, std::memory_order_relaxed);
+  core::RequestRef done;
+  {
+    base::MutexLock lock(mutex_);
+    if (message != nullptr) {
+      (request.is_decoupled_ ? out_of_order_ : request.ready_).push_back(std::move(message));
+    }
+    if (is_final) {
+      request.is_complete_ = true;
+      done = std::move(request.request_);
+      credit_ += request.message_bytes_;
+      if (request.is_decoupled_) Unlink(request);
+    }
+  }
+  Drain();
+  done.Reset();
+  Unreference();
+}
+
+bool StreamCall::TakeSendable(std::vector<net::GrpcMessagePtr>& sendable) {
+  sendable.swap(out_of_order_);
+  StreamRequest* next = nullptr;
+  for (StreamRequest* request = first_; request != nullptr; request = next) {
+    next = request->next_;
+    if (request->is_decoupled_) continue;  // has no turn
+    for (net::GrpcMessagePtr& message : request->ready_) sendable.push_back(std::move(message));
+    request->ready_.clear();
+    if (!request->is_complete_) break;
+    Unlink(*request);
+  }
+  return !sendable.empty();
+}
+
+void StreamCall::Unlink(StreamRequest& request) {
+  (request.previous_ != nullptr ? request.previous_->next_ : first_) = request.next_;
+  (request.next_ != nullptr ? request.next_->previous_ : last_) = request.previous_;
+  request.previous_ = nullptr;
+  request.next_ = nullptr;
+  request.Unreference();
+}
+
+void StreamCall::Drain() {
+  {
+    base::MutexLock lock(mutex_);
+    if (std::exchange(is_draining_, true)) return;
+  }
+  std::vector<net::GrpcMessagePtr> sendable;
+  for (;;) {
+    size_t credit = 0;
+    bool finish = false;
+    {
+      base::MutexLock lock(mutex_);
+      const bool has_some = TakeSendable(sendable);
+      if (credit_ >= kCreditStep) credit = std::exchange(credit_, 0);
+      if (!has_some && credit == 0) {
+        is_draining_ = false;
+        finish = is_half_closed_ && first_ == nullptr && !std::exchange(is_finished_, true);
+        if (!finish) return;
+      }
+    }
+    for (net::GrpcMessagePtr& message : sendable) {
+      if (!is_ended_.load(std::memory_order_relaxed)) call_->Send(std::move(message));
+    }
+    sendable.clear();
+    if (credit > 0) call_->Credit(credit);
+    if (finish) {
+      if (!is_ended_.exchange(true)) call_->Finish(net::GrpcStatus::kOk, {});
+      return;
+    }
+  }
+}
+
+void StreamCall::OnHalfClose() {
+  references_.fetch_add(1, std::memory_order_relaxed);
+  {
+    base::MutexLock lock(mutex_);
+    is_half_closed_ = true;
+  }
+  Drain();
+  Unreference();
+}
+
+void StreamCall::EndWith(const base::Status& error) {
+  if (is_ended_.exchange(true)) return;
+  FinishWith(*call_, error);
+  CancelAll();
+}
+
+void StreamCall::CancelAll() {
+  std::vector<core::RequestRef> requests;
+  {
+    base::MutexLock lock(mutex_);
+    for (StreamRequest* request = first_; request != nullptr; request = request->next_) {
+      if (request->request_) requests.emplace_back(*request->request_);
+    }
+  }
+  for (core::RequestRef& request : requests) {
+    request->Cancel();
+    context_->service.Cancel(*request);
+  }
+}
+
+void StreamCall::OnCancelled() {
+  is_ended_.store(true, std::memory_order_relaxed);
+  CancelAll();
+}
+
+void StreamCall::OnDone() { Unreference(); }
+
+void StreamCall::Unreference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    base::ObjectPool<StreamCall>::Give(this);
+  }
+}
+
+void StreamCall::Recycle() {
+  context_ = nullptr;
+  call_.Reset();
+  errors_end_stream_ = false;
+  message_.Clear();
+  is_ended_.store(false, std::memory_order_relaxed);
+  base::MutexLock lock(mutex_);
+  first_ = nullptr;
+  last_ = nullptr;
+  out_of_order_.clear();
+  is_half_closed_ = false;
+  is_draining_ = false;
+  is_finished_ = false;
+  credit_ = 0;
+}
+
+void StreamRequest::Unreference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  StreamCall* const stream = stream_;
+  base::ObjectPool<StreamRequest>::Give(this);
+  stream->Unreference();
+}
+
+void StreamRequest::Recycle() {
+  stream_ = nullptr;
+  is_decoupled_ = false;
+  wants_empty_final_ = false;
+  was_answered_ = false;
+  message_bytes_ = 0;
+  id_.clear();
+  model_name_.clear();
+  model_version_.clear();
+  previous_ = nullptr;
+  next_ = nullptr;
+  is_complete_ = false;
+  request_.Reset();
+  ready_.clear();
+}
+
+}  // namespace nereid::grpc

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ModelStreamInfer call: many requests on one stream. Responses of models that are not decoupled
+// leave in the order of their requests, those of decoupled models as they come. An error travels in
+// `error_message` and the stream goes on, unless the client asked (metadata triton_grpc_error: true)
+// that the first error end it.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "core/response.h"
+#include "grpc/call_context.h"
+#include "grpc/infer_message.h"
+
+namespace nereid::grpc {
+
+class StreamCall;
+
+// One request of a stream. Pooled; frees itself when it has been taken off the stream's list and its
+// core::Request, if there was one, is gone.
+class StreamRequest final : public core::ResponseSink {
+ public:
+  void Send(core::ResponsePtr response, bool is_final) override;
+  void OnRequestGone() override { Unreference(); }
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  friend class StreamCall;
+
+  void Unreference();
+
+  StreamCall* stream_ = nullptr;      // counted
+  bool is_decoupled_ = false;
+  bool wants_empty_final_ = false;
+  bool was_answered_ = false;         // confined to the sender
+  size_t message_bytes_ = 0;
+  std::string id_;
+  std::string model_name_;
+  std::string model_version_;
+  std::atomic<int> references_{0};    // the list, the core::Request
+
+  // -- Guarded by the stream's mutex. --
+  StreamRequest* previous_ = nullptr;
+  StreamRequest* next_ = nullptr;
+  bool is_complete_ = false;
+  core::RequestRef request_;          // to cancel it
+  std::vector<net::GrpcMessagePtr> ready_;  // messages that wait for their turn
+};
+
+// Pooled; counted by the stream and by each of its requests.
+class StreamCall final : public net::GrpcCallEvents {
+ public:
+  static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
+
+  void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  void OnHalfClose() override;
+  void OnCancelled() override;
+  void OnDone() override;
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  friend class StreamRequest;
+
+  base::Status Submit(base::BufferRef buffer, StreamRequest& request);
+  // Hands over one message (perhaps none) of `request`; with `is_final` the last.
+  void Deliver(StreamRequest& request, net::GrpcMessagePtr message, bool is_final);
+  // Sends what may be sent now, and ends the stream when nothing is left.
+  void Drain();
+  bool TakeSendable(std::vector<net::GrpcMessagePtr>& sendable) NEREID_REQUIRES(mutex_);
+  void Unlink(StreamRequest& request) NEREID_REQUIRES(mutex_);
+  // In triton_grpc_error mode: ends the stream with `error`.
+  void EndWith(const base::Status& error);
+  void CancelAll();
+  void Unreference();
+
+  CallContext* context_ = nullptr;
+  net::GrpcCallRef call_;
+  bool errors_end_stream_ = false;
+  InferMessage message_;                     // confined to the events
+  std::atomic<int> references_{0};
+  std::atomic<bool> is_ended_{false};        // nothing more is sent
+
+  base::Mutex mutex_;
+  StreamRequest* first_ NEREID_GUARDED_BY(mutex_) = nullptr;
+  StreamRequest* last_ NEREID_GUARDED_BY(mutex_) = nullptr;
+  std::vector<net::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
+  bool is_half_closed_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_draining_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_finished_ NEREID_GUARDED_BY(mutex_) = false;
+  size_t credit_ NEREID_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace nereid::grpc
