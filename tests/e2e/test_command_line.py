@@ -153,6 +153,7 @@ def test_each_service_can_be_left_out(repository, start_server, service):
     assert not listens(service)
 
 
+@pytest.mark.newer
 def test_the_flags_for_thread_counts_are_accepted(repository, start_server):
     server = start_server(
         repository,
