@@ -369,7 +369,9 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
       static_cast<InstanceState*>(state)->thread != std::this_thread::get_id()) {
     return Fail("executed on another thread than initialized");
   }
-  std::vector<std::string> wishes;
+  // Kept, as a backend in steady state allocates nothing.
+  thread_local std::vector<std::string> wishes;
+  wishes.clear();
   for (uint32_t r = 0; r < request_count; ++r) {
     const char* id = nullptr;
     TRY(TRITONBACKEND_RequestId(requests[r], &id));
