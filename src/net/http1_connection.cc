@@ -20,7 +20,6 @@ constexpr size_t kReceiveBytes = 16 << 10;
 constexpr size_t kLeastRoom = 2 << 10;
 constexpr size_t kDiscardBytes = 256 << 10;
 constexpr size_t kFirstChunkedBody = 16 << 10;
-constexpr uint64_t kReleaseBufferAfterMs = 10'000;
 constexpr uint64_t kLingerMs = 2'000;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -389,7 +388,7 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
       if (head_since_ms_ != 0) return;
       if (passed(last_activity_ms_, options.idle_timeout)) return Close();
       if (in_ && read_armed() && !waiting_idle_ && !write_armed() &&
-          now_ms > last_activity_ms_ + kReleaseBufferAfterMs) {
+          passed(last_activity_ms_, options.buffer_timeout)) {
         CancelRead();
       }
       return;

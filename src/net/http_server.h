@@ -231,10 +231,13 @@ struct HttpServerOptions {
   // sending, sees the reply; beyond it the connection is closed after the reply.
   uint64_t max_discard_bytes = uint64_t{4} << 30;
   size_t max_stream_buffer = size_t{1} << 20;  // waiting in one streamed reply
+  // Timeouts are looked at about once a second.
   std::chrono::milliseconds header_timeout{30'000};   // from the first byte of a head to its last
   std::chrono::milliseconds body_timeout{60'000};     // without a byte of a body arriving
   std::chrono::milliseconds write_timeout{120'000};   // without a byte of a reply being taken
   std::chrono::milliseconds idle_timeout{3'600'000};  // between requests
+  // A connection that is idle for this long waits without a receive buffer.
+  std::chrono::milliseconds buffer_timeout{10'000};
 };
 
 // Thread-safe.

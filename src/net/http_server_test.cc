@@ -918,6 +918,48 @@ TEST(HttpServer, SurvivesMutatedHeads) {
   EXPECT_EQ(200, client.Exchange(Post("x")).status);
 }
 
+TEST(HttpServer, ClosesSlowClientsButNotOthers) {
+  HttpServerOptions options;
+  options.header_timeout = options.body_timeout = std::chrono::milliseconds(1);
+  options.write_timeout = std::chrono::milliseconds(1);
+  options.buffer_timeout = std::chrono::milliseconds(1);
+  const std::string large(size_t{32} << 20, 'x');
+  Fixture f([&](HttpExchangePtr e) {
+    if (e->head().path() != "/large") return Echo(std::move(e));
+    RespondText(std::move(e), large);
+  }, options);
+  Client patient(f.port());
+  EXPECT_EQ(200, patient.Exchange(Post("x")).status);
+  {
+    Client head(f.port());
+    Client body(f.port());
+    Client reader(f.port());
+    head.Send("POST / HTTP/1.1\r\nX: ");
+    body.Send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\nabc");
+    reader.Send("GET /large HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(head.Closed());
+    EXPECT_TRUE(body.Closed());
+    while (f.server->connections() > 1) std::this_thread::yield();
+    EXPECT_EQ(0, reader.Receive().status);
+  }
+  {
+    // Another sweep has passed when this one is closed: the patient client's buffer is gone by now.
+    Client head(f.port());
+    head.Send("POST");
+    EXPECT_TRUE(head.Closed());
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(200, patient.Exchange(Post("x")).status);
+}
+
+TEST(HttpServer, ClosesIdleConnections) {
+  HttpServerOptions options;
+  options.idle_timeout = std::chrono::milliseconds(1);
+  Fixture f(Echo, options);
+  Client client(f.port());
+  EXPECT_EQ(200, client.Exchange(Post("x")).status);
+  EXPECT_TRUE(client.Closed());
+}
+
 TEST(HttpServer, ManyConnectionsComeAndGo) {
   Fixture f(Echo);
   for (int round = 0; round < 5; ++round) {
