@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/parameters.h"
+
+#include <string>
+
+namespace nereid::common {
+
+ParameterKey ClassifyParameter(std::string_view name) {
+  if (name == "sequence_id") return ParameterKey::kSequenceId;
+  if (name == "sequence_start") return ParameterKey::kSequenceStart;
+  if (name == "sequence_end") return ParameterKey::kSequenceEnd;
+  if (name == "priority") return ParameterKey::kPriority;
+  if (name == "timeout") return ParameterKey::kTimeout;
+  if (name == "headers") return ParameterKey::kHeaders;
+  if (name == "binary_data_output") return ParameterKey::kBinaryDataOutput;
+  if (name.starts_with("triton_")) return ParameterKey::kReserved;
+  return ParameterKey::kForwarded;
+}
+
+base::Status ReservedParameterError() {
+  return base::InvalidArgumentError(
+      "parameter keys starting with 'triton_' are reserved for Triton usage and should not be "
+      "specified.");
+}
+
+base::Status CheckForwardedHeader(std::string_view name) {
+  if (ClassifyParameter(name) == ParameterKey::kForwarded) return base::OkStatus();
+  return base::InvalidArgumentError("Header '" + std::string(name) +
+                                    "' is reserved for Triton usage and cannot be forwarded.");
+}
+
+}  // namespace nereid::common

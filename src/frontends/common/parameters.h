@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of request parameters that the server itself understands. Everything else travels to the
+// model untouched, except names that begin with "triton_", which no client may use.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace nereid::common {
+
+enum class ParameterKey : uint8_t {
+  kForwarded,  // none of ours: the model's
+  kSequenceId,
+  kSequenceStart,
+  kSequenceEnd,
+  kPriority,
+  kTimeout,
+  kHeaders,           // reserved for forwarded headers; a body may carry it
+  kBinaryDataOutput,  // understood by HTTP only
+  kReserved,          // begins with "triton_"
+};
+
+ParameterKey ClassifyParameter(std::string_view name);
+
+// Why a parameter whose key is kReserved is refused.
+base::Status ReservedParameterError();
+
+// Whether a header of that name may become a parameter; an error that says why not.
+base::Status CheckForwardedHeader(std::string_view name);
+
+}  // namespace nereid::common

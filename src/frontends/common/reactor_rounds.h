@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reactors as schedulers see them. One ReactorRounds belongs to one reactor and turns its rounds into
+// core::RoundExecutor; RoundExecutors owns one for each reactor of a pool, shared by all frontends so
+// that requests of both protocols meet in the same round.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/round_executor.h"
+#include "net/reactor.h"
+
+namespace nereid::common {
+
+// Confined to its reactor's thread. In steady state it allocates nothing.
+class ReactorRounds final : public core::RoundExecutor, private net::Task {
+ public:
+  explicit ReactorRounds(net::Reactor& reactor) : reactor_(reactor) {}
+
+  // `task` runs once the events that are ready now have been handled. A task that is scheduled twice
+  // before it runs is run twice.
+  void RunAfterRound(core::RoundTask& task) override;
+
+ private:
+  void Run() override;
+
+  net::Reactor& reactor_;
+  std::vector<core::RoundTask*> waiting_;
+  std::vector<core::RoundTask*> running_;  // kept for its capacity
+};
+
+// Immutable; thread-safe. Outlives every request that was received on the pool.
+class RoundExecutors {
+ public:
+  explicit RoundExecutors(net::ReactorPool& pool);
+
+  core::RoundExecutor& ForReactor(const net::Reactor& reactor) const {
+    return *rounds_[reactor.index()];
+  }
+
+ private:
+  std::vector<std::unique_ptr<ReactorRounds>> rounds_;
+};
+
+}  // namespace nereid::common

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our error codes on the wire. Clients decide by these numbers whether to try again, so both tables
+// are Triton's.
+#pragma once
+
+#include "base/status.h"
+
+namespace nereid::common {
+
+// The HTTP status of an error.
+constexpr int HttpStatus(base::StatusCode code) {
+  switch (code) {
+    case base::StatusCode::kInternal:
+      return 500;
+    case base::StatusCode::kNotFound:
+      return 404;
+    case base::StatusCode::kUnavailable:
+      return 503;
+    case base::StatusCode::kUnsupported:
+      return 501;
+    case base::StatusCode::kUnknown:
+    case base::StatusCode::kInvalidArgument:
+    case base::StatusCode::kAlreadyExists:
+    case base::StatusCode::kCancelled:
+      break;
+  }
+  return 400;
+}
+
+// The gRPC status code of an error, as the number that travels.
+constexpr int GrpcStatus(base::StatusCode code) {
+  switch (code) {
+    case base::StatusCode::kInternal:
+      return 13;
+    case base::StatusCode::kNotFound:
+      return 5;
+    case base::StatusCode::kInvalidArgument:
+      return 3;
+    case base::StatusCode::kUnavailable:
+      return 14;
+    case base::StatusCode::kUnsupported:
+      return 12;
+    case base::StatusCode::kAlreadyExists:
+      return 6;
+    case base::StatusCode::kCancelled:
+      return 1;
+    case base::StatusCode::kUnknown:
+      break;
+  }
+  return 2;
+}
+
+}  // namespace nereid::common

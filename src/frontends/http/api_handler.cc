@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/api_handler.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/json_text.h"
+#include "config/print.h"
+#include "http/header_length.h"
+#include "http/http_infer.h"
+#include "http/json_dom.h"
+#include "http/model_json.h"
+#include "net/compression.h"
+
+namespace nereid::http {
+namespace {
+
+using net::HttpExchange;
+using net::HttpExchangePtr;
+
+void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
+                 std::string_view headers = {}) {
+  HttpExchange::Respond(std::move(exchange), {.status = status,
+                                              .content_type = "application/json",
+                                              .headers = headers,
+                                              .text = json});
+}
+
+void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed) {
+  std::string headers = "Allow: ";
+  headers += allowed;
+  headers += "\r\n";
+  RespondJson(std::move(exchange), 405, "{\"error\":\"Method Not Allowed\"}", headers);
+}
+
+bool IsAllowed(net::HttpMethod method, std::string_view allowed) {
+  if (method == net::HttpMethod::kGet) return allowed.starts_with("GET");
+  return method == net::HttpMethod::kPost && allowed.ends_with("POST");
+}
+
+std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head) {
+  if (!head.HasHeader(kInferenceHeaderLength)) return std::nullopt;
+  return head.Header(kInferenceHeaderLength);
+}
+
+// Why a body that was too large to keep is refused: which limit it broke depends on what it was.
+base::Status OversizeError(const HttpExchange& exchange, size_t limit) {
+  const std::string size = std::to_string(exchange.body_size());
+  const std::string end =
+      std::to_string(limit) + " bytes. Use --http-max-input-size to increase the limit.";
+  const auto field = HeaderLengthField(exchange.head());
+  if (!field) {
+    return base::InvalidArgumentError("request JSON size of " + size +
+                                      " bytes exceeds the maximum allowed input size of " + end);
+  }
+  const base::Result<int32_t> length = ParseInferenceHeaderLength(*field);
+  if (!length.ok()) return length.status();
+  if (*length == 0) {
+    return base::InvalidArgumentError("Raw input has a byte_size (" + size +
+                                      " bytes) that exceeds the maximum allowed value of " + end);
+  }
+  return base::InvalidArgumentError("request body of " + size +
+                                    " bytes exceeds the maximum allowed input size of " + end);
+}
+
+}  // namespace
+
+ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool,
+                       service::Service& service, const common::RoundExecutors& rounds)
+    : options_(options), service_(service), rounds_(rounds) {
+  for (size_t i = 0; i < pool.size(); ++i) {
+    readers_.push_back(std::make_unique<InferRequestReader>(options.max_input_bytes));
+  }
+}
+
+ApiHandler::~ApiHandler() = default;
+
+size_t ApiHandler::BodySplit(const net::HttpHead& head) {
+  const auto field = HeaderLengthField(head);
+  if (!field) return kNoSplit;
+  const base::Result<int32_t> length = ParseInferenceHeaderLength(*field);
+  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : kNoSplit;
+}
+
+void ApiHandler::Handle(HttpExchangePtr exchange) {
+  const Route route = MatchRoute(exchange->head().path());
+  if (route.kind == RouteKind::kNone) {
+    RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
+    return;
+  }
+  const std::string_view allowed = AllowedMethods(route.kind);
+  if (!IsAllowed(exchange->head().method(), allowed)) {
+    RespondNotAllowed(std::move(exchange), allowed);
+    return;
+  }
+  Dispatch(std::move(exchange), route);
+}
+
+void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route) {
+  switch (route.kind) {
+    case RouteKind::kModelInfer:
+      return HandleInfer(std::move(exchange), route);
+    case RouteKind::kServerMetadata:
+      return RespondJson(std::move(exchange), 200, ToJson(service_.metadata()));
+    case RouteKind::kServerLive:
+      return HandleHealth(std::move(exchange), service_.IsLive());
+    case RouteKind::kServerReady:
+      return HandleHealth(std::move(exchange), service_.IsReady());
+    case RouteKind::kModelReady:
+      return HandleModelReady(std::move(exchange), route);
+    case RouteKind::kModelMetadata:
+      return HandleModelMetadata(std::move(exchange), route);
+    case RouteKind::kModelConfig:
+      return HandleModelConfig(std::move(exchange), route);
+    case RouteKind::kRepositoryIndex:
+      return HandleRepositoryIndex(std::move(exchange));
+    default:
+      return RespondError(std::move(exchange),
+                          base::UnsupportedError(std::string(RouteName(route.kind)) +
+                                                 " is not supported by this server"));
+  }
+}
+
+void ApiHandler::HandleHealth(HttpExchangePtr exchange, bool is_good) {
+  HttpExchange::Respond(std::move(exchange),
+                        {.status = is_good ? 200 : 400, .content_type = "text/plain"});
+}
+
+void ApiHandler::HandleModelReady(HttpExchangePtr exchange, const Route& route) {
+  const base::Result<bool> ready = service_.IsModelReady(route.model, route.version);
+  if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
+  if (!*ready) {
+    return RespondError(std::move(exchange), base::InvalidArgumentError("Model version not ready"));
+  }
+  HandleHealth(std::move(exchange), true);
+}
+
+void ApiHandler::HandleModelMetadata(HttpExchangePtr exchange, const Route& route) {
+  const auto metadata = service_.DescribeModel(route.model, route.version);
+  if (!metadata.ok()) return RespondError(std::move(exchange), metadata.status());
+  RespondJson(std::move(exchange), 200, ToJson(*metadata));
+}
+
+void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route) {
+  const auto config = service_.GetModelConfig(route.model, route.version);
+  if (!config.ok()) return RespondError(std::move(exchange), config.status());
+  const base::Result<std::string> json = config::ToJson(**config);
+  if (!json.ok()) return RespondError(std::move(exchange), json.status());
+  RespondJson(std::move(exchange), 200, *json);
+}
+
+void ApiHandler::HandleRepositoryIndex(HttpExchangePtr exchange) {
+  if (exchange->body_truncated() || exchange->body().size() > options_.max_input_bytes) {
+    const base::Status error = OversizeError(*exchange, options_.max_input_bytes);
+    return RespondError(std::move(exchange), error);
+  }
+  bool only_ready = false;
+  if (!exchange->body().empty()) {
+    rapidjson::Document document;
+    const base::Status status = ParseJson(exchange->body(), document);
+    if (!status.ok()) return RespondError(std::move(exchange), status);
+    if (const JsonValue* ready = FindMember(document, "ready")) {
+      if (!ready->IsBool()) {
+        return RespondError(
+            std::move(exchange),
+            base::InvalidArgumentError("Invalid value for 'ready': expected a boolean"));
+      }
+      only_ready = ready->GetBool();
+    }
+  }
+  RespondJson(std::move(exchange), 200, ToJson(service_.RepositoryIndex(only_ready)));
+}
+
+void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route) {
+  base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
+  if (!model.ok()) return RespondError(std::move(exchange), model.status());
+  if ((*model)->is_decoupled()) {
+    return RespondError(std::move(exchange),
+                        base::UnsupportedError("HTTP end point doesn't support models with "
+                                               "decoupled transaction policy"));
+  }
+  const net::HttpHead& head = exchange->head();
+  const base::Result<net::Compression> encoding =
+      net::ParseContentEncoding(head.Header("Content-Encoding"));
+  if (!encoding.ok()) {
+    return RespondError(std::move(exchange), encoding.status(),
+                        "Accept-Encoding: gzip, deflate\r\n");
+  }
+  if (exchange->body_truncated()) {
+    const base::Status error = OversizeError(*exchange, options_.max_input_bytes);
+    return RespondError(std::move(exchange), error);
+  }
+  InferSubmission submission;
+  submission.body.bytes = exchange->body();
+  submission.body_buffer = exchange->body_buffer();
+  if (*encoding != net::Compression::kIdentity) {
+    const size_t split = BodySplit(head);
+    base::Result<net::BufferView> body =
+        net::Decompress(exchange->body(), {.max_bytes = options_.max_input_bytes,
+                                           .aligned_byte = split == kNoSplit ? 0 : split});
+    if (!body.ok()) return RespondError(std::move(exchange), body.status());
+    submission.body.bytes = body->data;
+    submission.body_buffer = std::move(body->buffer);
+  }
+  const base::Result<size_t> header_length =
+      InferenceHeaderLength(HeaderLengthField(head), submission.body.bytes.size());
+  if (!header_length.ok()) return RespondError(std::move(exchange), header_length.status());
+  submission.body.header_length = *header_length;
+  if (head.HasHeader("Accept-Encoding")) {
+    submission.reply_compression = net::NegotiateCompression(head.Header("Accept-Encoding"));
+  }
+  submission.model = std::move(*model);
+  const net::Reactor& reactor = exchange->reactor();
+  submission.round = &rounds_.ForReactor(reactor);
+  submission.exchange = std::move(exchange);
+  HttpInfer::Submit(std::move(submission), *readers_[reactor.index()], service_);
+}
+
+void MetricsHandler::Handle(HttpExchangePtr exchange) {
+  if (exchange->head().method() != net::HttpMethod::kGet) {
+    return RespondNotAllowed(std::move(exchange), "GET");
+  }
+  // Paths other than the page's own answer, with nothing.
+  const std::string text =
+      exchange->head().path() == "/metrics" ? service_.MetricsText() : std::string();
+  HttpExchange::Respond(std::move(exchange), {.status = 200,
+                                              .content_type = "text/plain; charset=utf-8",
+                                              .text = text});
+}
+
+}  // namespace nereid::http

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The v2 REST API on net::HttpServer: health, metadata, configuration, infer and the repository index.
+// And the metrics page, for a listener of its own.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "common/reactor_rounds.h"
+#include "http/infer_request.h"
+#include "http/route.h"
+#include "net/http_server.h"
+#include "net/reactor.h"
+#include "service/service.h"
+
+namespace nereid::http {
+
+struct ApiOptions {
+  // Of JSON heads, JSON tensors, raw requests and decompressed bodies (--http-max-input-size).
+  size_t max_input_bytes = size_t{64} << 20;
+};
+
+// Thread-safe. Outlives the server that it serves, and every request of it.
+class ApiHandler final : public net::HttpHandler {
+ public:
+  // `pool` is the one the server runs on; `service` and `rounds` outlive the handler.
+  ApiHandler(const ApiOptions& options, net::ReactorPool& pool, service::Service& service,
+             const common::RoundExecutors& rounds);
+  ~ApiHandler();
+
+  size_t BodySplit(const net::HttpHead& head) override;
+  void Handle(net::HttpExchangePtr exchange) override;
+
+ private:
+  void Dispatch(net::HttpExchangePtr exchange, const Route& route);
+  void HandleHealth(net::HttpExchangePtr exchange, bool is_good);
+  void HandleModelReady(net::HttpExchangePtr exchange, const Route& route);
+  void HandleModelMetadata(net::HttpExchangePtr exchange, const Route& route);
+  void HandleModelConfig(net::HttpExchangePtr exchange, const Route& route);
+  void HandleRepositoryIndex(net::HttpExchangePtr exchange);
+  void HandleInfer(net::HttpExchangePtr exchange, const Route& route);
+
+  const ApiOptions options_;
+  service::Service& service_;
+  const common::RoundExecutors& rounds_;
+  std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor
+};
+
+// GET /metrics. Thread-safe; `service` outlives it.
+class MetricsHandler final : public net::HttpHandler {
+ public:
+  explicit MetricsHandler(service::Service& service) : service_(service) {}
+  void Handle(net::HttpExchangePtr exchange) override;
+
+ private:
+  service::Service& service_;
+};
+
+}  // namespace nereid::http

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// The API over real sockets, with a service of one model that echoes.
+#include "http/api_handler.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <map>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "http/testing/fake_service.h"
+#include "net/compression.h"
+
+namespace nereid::http {
+namespace {
+
+using tensor::DataType;
+
+struct Reply {
+  int status = 0;
+  std::string head;
+  std::string body;
+  bool Has(std::string_view line) const { return head.find(line) != std::string::npos; }
+};
+
+// A client that writes what it is told and reads one reply at a time.
+class Client {
+ public:
+  explicit Client(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+  void Send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      ASSERT_GT(sent, 0);
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+  }
+  Reply Read() {
+    Reply reply;
+    size_t end = 0;
+    while ((end = in_.find("\r\n\r\n")) == std::string::npos) {
+      if (!Receive()) return reply;
+    }
+    reply.head = in_.substr(0, end + 2);
+    in_.erase(0, end + 4);
+    reply.status = std::stoi(reply.head.substr(9, 3));
+    const size_t at = reply.head.find("Content-Length: ");
+    const size_t length = at == std::string::npos ? 0 : std::stoul(reply.head.substr(at + 16));
+    while (in_.size() < length) {
+      if (!Receive()) return reply;
+    }
+    reply.body = in_.substr(0, length);
+    in_.erase(0, length);
+    return reply;
+  }
+  Reply Ask(std::string_view method, std::string_view path, std::string_view body = "",
+            std::string_view headers = "") {
+    Send(std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" +
+         std::string(headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body));
+    return Read();
+  }
+  void Close() { fd_.Close(); }
+
+ private:
+  bool Receive() {
+    char bytes[4096];
+    const ssize_t got = ::recv(fd_.get(), bytes, sizeof(bytes), 0);
+    if (got <= 0) return false;
+    in_.append(bytes, static_cast<size_t>(got));
+    return true;
+  }
+  base::UniqueFd fd_;
+  std::string in_;
+};
+
+class ApiTest : public testing::Test {
+ protected:
+  explicit ApiTest(bool is_decoupled = false)
+      : service_(MakeModel({DataType::kFp32, DataType::kBytes}, 0, is_decoupled)) {
+    net::HttpServerOptions options;
+    options.listener.address = "127.0.0.1";
+    options.max_body_bytes = 100'000;
+    server_ = std::move(*net::HttpServer::Start(options, pool_, handler_));
+    client_ = std::make_unique<Client>(server_->port());
+  }
+  Reply Infer(std::string_view json, std::string_view binary = "", std::string_view headers = "") {
+    std::string all(headers);
+    if (!binary.empty()) {
+      all += "Inference-Header-Content-Length: " + std::to_string(json.size()) + "\r\n";
+    }
+    return client_->Ask("POST", "/v2/models/m/infer", std::string(json) + std::string(binary), all);
+  }
+
+  FakeService service_;
+  net::ReactorPool pool_{1};
+  common::RoundExecutors rounds_{pool_};
+  ApiHandler handler_{{.max_input_bytes = 100'000}, pool_, service_, rounds_};
+  std::unique_ptr<net::HttpServer> server_;
+  std::unique_ptr<Client> client_;
+};
+
+constexpr std::string_view kFloats =
+    R"({"id":"7","inputs":[{"name":"IN0","shape":[2],"datatype":"FP32","data":[1,0.5]}]})";
+
+TEST_F(ApiTest, AnswersInferInJson) {
+  const Reply reply = Infer(kFloats);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.Has("Content-Type: application/json\r\n"));
+  EXPECT_FALSE(reply.Has("Inference-Header"));
+  EXPECT_EQ(reply.body,
+            R"({"id":"7","model_name":"m","model_version":"3","outputs":[{"name":"OUT0",)"
+            R"("datatype":"FP32","shape":[2],"data":[1.0,0.5]}]})");
+}
+
+TEST_F(ApiTest, AnswersInferInBinary) {
+  const std::string json =
+      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"IN0","shape":[1],)"
+      R"("datatype":"FP32","parameters":{"binary_data_size":4}},{"name":"IN1","shape":[1],)"
+      R"("datatype":"BYTES","data":["xyz"]}],"outputs":[{"name":"OUT1"}]})";
+  const Reply reply = Infer(json, "abcd");
+  const std::string head =
+      R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0","datatype":"FP32",)"
+      R"("shape":[1],"parameters":{"binary_data_size":4}},{"name":"OUT1","datatype":"BYTES",)"
+      R"("shape":[1],"data":["xyz"]}]})";
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.Has("Content-Type: application/octet-stream\r\n"));
+  EXPECT_TRUE(reply.Has("Inference-Header-Content-Length: " + std::to_string(head.size()) + "\r\n"));
+  // An output that is listed without a wish of its own is JSON, whatever the default.
+  EXPECT_EQ(reply.body, head + "abcd");
+}
+
+TEST_F(ApiTest, AnswersRawRequestsInBinary) {
+  FakeService service(MakeModel({DataType::kFp16}));
+  ApiHandler handler({}, pool_, service, rounds_);
+  const auto server =
+      std::move(*net::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, handler));
+  Client client(server->port());
+  const Reply reply = client.Ask("POST", "/v2/models/m/infer", "abcd",
+                                 "Inference-Header-Content-Length: 0\r\n");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body,
+            R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0","datatype":"FP16",)"
+            R"("shape":[2],"parameters":{"binary_data_size":4}}]})"
+            "abcd");
+}
+
+TEST_F(ApiTest, ClassifiesWithLabels) {
+  const Reply reply = Infer(
+      R"({"inputs":[{"name":"IN0","shape":[3],"datatype":"FP32","data":[1,3,2]}],)"
+      R"("outputs":[{"name":"OUT0","parameters":{"classification":2}}]})");
+  EXPECT_EQ(reply.body,
+            R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0",)"
+            R"("datatype":"BYTES","shape":[2],"data":["3.000000:1:one","2.000000:2"]}]})");
+}
+
+TEST_F(ApiTest, CompressesAndInflates) {
+  const std::string json(kFloats);
+  iovec part{const_cast<char*>(json.data()), json.size()};
+  for (const auto& [coding, name] : {std::pair(net::Compression::kGzip, "gzip"),
+                                     std::pair(net::Compression::kDeflate, "deflate")}) {
+    const auto body = net::Compress(coding, {&part, 1});
+    const Reply reply = client_->Ask(
+        "POST", "/v2/models/m/infer", body->data,
+        "Content-Encoding: " + std::string(name) + "\r\nAccept-Encoding: " + name + "\r\n");
+    ASSERT_EQ(reply.status, 200);
+    EXPECT_TRUE(reply.Has("Content-Encoding: " + std::string(name) + "\r\n"));
+    EXPECT_EQ(net::Decompress(reply.body, {})->data, Infer(kFloats).body);
+  }
+  const Reply reply = Infer(kFloats, "", "Content-Encoding: br\r\n");
+  EXPECT_EQ(reply.status, 501);
+  EXPECT_EQ(reply.body, R"({"error":"Unsupported compression type"})");
+  EXPECT_TRUE(reply.Has("Accept-Encoding: gzip, deflate\r\n"));
+}
+
+TEST_F(ApiTest, RefusesBadHeaderLengths) {
+  const auto error = [&](std::string_view value) {
+    return client_
+        ->Ask("POST", "/v2/models/m/infer", "{}",
+              "Inference-Header-Content-Length: " + std::string(value) + "\r\n")
+        .body;
+  };
+  EXPECT_EQ(error("3"), R"({"error":"inference header size should be in range (0, 2), got: 3"})");
+  EXPECT_EQ(error("-1"), R"({"error":"inference header size should be in range (0, 2), got: -1"})");
+  EXPECT_EQ(error("x"),
+            R"({"error":"Unable to parse Inference-Header-Content-Length, got: x"})");
+  EXPECT_EQ(error("2147483648"),
+            R"({"error":"Unable to parse Inference-Header-Content-Length, value is out of range )"
+            R"([ -2147483648, 2147483647 ], got: 2147483648"})");
+}
+
+TEST_F(ApiTest, KeepsTheConnectionAfterEveryError) {
+  EXPECT_EQ(Infer("{").status, 500);
+  EXPECT_EQ(client_->Ask("GET", "/nothing").body, R"({"error":"Not Found"})");
+  const Reply method = client_->Ask("DELETE", "/v2/models/m/infer");
+  EXPECT_EQ(method.status, 405);
+  EXPECT_EQ(method.body, R"({"error":"Method Not Allowed"})");
+  EXPECT_TRUE(method.Has("Allow: POST\r\n"));
+  EXPECT_EQ(client_->Ask("POST", "/v2/models/x/infer").body,
+            R"({"error":"Request for unknown model: 'x' is not found"})");
+  EXPECT_EQ(client_->Ask("POST", "/v2/models/m/generate").status, 501);
+  const Reply large = client_->Ask("POST", "/v2/models/m/infer", std::string(100'001, ' '));
+  EXPECT_EQ(large.status, 400);
+  EXPECT_EQ(large.body,
+            R"({"error":"request JSON size of 100001 bytes exceeds the maximum allowed input size )"
+            R"(of 100000 bytes. Use --http-max-input-size to increase the limit."})");
+  EXPECT_EQ(Infer(kFloats).status, 200);
+}
+
+TEST_F(ApiTest, DescribesServerAndModels) {
+  EXPECT_EQ(client_->Ask("GET", "/v2").body,
+            R"({"name":"triton","version":"2.73.0","extensions":["classification","sequence"]})");
+  EXPECT_EQ(client_->Ask("GET", "/v2/health/live").body, "");
+  EXPECT_EQ(client_->Ask("GET", "/v2/models/m/ready").status, 200);
+  service_.is_ready = false;
+  EXPECT_EQ(client_->Ask("GET", "/v2/health/ready").status, 400);
+  const Reply ready = client_->Ask("GET", "/v2/models/m/ready");
+  EXPECT_EQ(ready.status, 400);
+  EXPECT_EQ(ready.body, R"({"error":"Model version not ready"})");
+  EXPECT_EQ(client_->Ask("GET", "/v2/models/m").body,
+            R"({"name":"m","versions":["1","3"],"platform":"p","inputs":[{"name":"IN0",)"
+            R"("datatype":"FP32","shape":[-1,16]}],"outputs":[]})");
+  EXPECT_TRUE(client_->Ask("GET", "/v2/models/m/config").body.starts_with(R"({"name":"m",)"));
+}
+
+TEST_F(ApiTest, ListsTheRepository) {
+  EXPECT_EQ(client_->Ask("POST", "/v2/repository/index").body,
+            R"([{"name":"m","version":"3","state":"READY"},{"name":"bad","version":"1",)"
+            R"("state":"UNAVAILABLE","reason":"broken"},{"name":"never"}])");
+  EXPECT_EQ(client_->Ask("POST", "/v2/repository/index", R"({"ready":true})").body,
+            R"([{"name":"m","version":"3","state":"READY"}])");
+  const Reply deep =
+      client_->Ask("POST", "/v2/repository/index",
+                   "{\"ready\":" + std::string(45'000, '[') + std::string(45'000, ']') + "}");
+  EXPECT_EQ(deep.status, 400);
+  EXPECT_EQ(deep.body, R"({"error":"Invalid value for 'ready': expected a boolean"})");
+}
+
+TEST_F(ApiTest, WantsExactlyOneResponse) {
+  service_.on_infer = [](core::RequestPtr request) {
+    core::ResponseSink& sink = request->sink();
+    sink.Send(Echo(*request), false);
+    core::ResponsePtr last = Echo(*request);
+    request.reset();
+    sink.Send(std::move(last), true);
+  };
+  const Reply two = Infer(kFloats);
+  EXPECT_EQ(two.status, 500);
+  EXPECT_EQ(two.body, R"({"error":"expected a single response, got 2"})");
+  service_.on_infer = [](core::RequestPtr request) {
+    core::ResponseSink& sink = request->sink();
+    const core::RequestRef keep(*request);
+    request.reset();
+    sink.Send(nullptr, true);
+  };
+  EXPECT_EQ(Infer(kFloats).body, R"({"error":"expected a single response, got 0"})");
+  // A request that is dropped without a word is answered all the same.
+  service_.on_infer = [](core::RequestPtr request) { request.reset(); };
+  EXPECT_EQ(Infer(kFloats).status, 500);
+}
+
+TEST_F(ApiTest, AnswersExecutionErrorsWithTheirStatus) {
+  service_.on_infer = [](core::RequestPtr request) {
+    core::RespondError(std::move(request), base::UnavailableError("Exceeds maximum queue size"));
+  };
+  const Reply reply = Infer(kFloats);
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.body, R"({"error":"[request id: 7] Exceeds maximum queue size"})");
+}
+
+TEST_F(ApiTest, AnswersFromOtherThreadsWhileTheNextRequestComes) {
+  std::vector<std::thread> threads;
+  base::Mutex mutex;
+  service_.on_infer = [&](core::RequestPtr request) {
+    base::MutexLock lock(mutex);
+    threads.emplace_back([request = request.release()] {
+      core::RequestPtr owned(request);
+      core::ResponseSink& sink = owned->sink();
+      core::ResponsePtr response = Echo(*owned);
+      sink.Send(std::move(response), true);
+    });
+  };
+  for (int i = 0; i < 200; ++i) {
+    const std::string value = std::to_string(i) + ".0";
+    const Reply reply =
+        Infer(R"({"inputs":[{"name":"IN0","shape":[1],"datatype":"FP32","data":[)" + value + "]}]}");
+    ASSERT_NE(reply.body.find("[" + value + "]"), std::string::npos) << reply.body;
+  }
+  base::MutexLock lock(mutex);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ApiTest, CancelsWhenTheClientLeaves) {
+  std::promise<void> received;
+  std::promise<void> cancelled;
+  core::RequestPtr waiting;
+  service_.on_infer = [&](core::RequestPtr request) {
+    waiting = std::move(request);
+    received.set_value();
+  };
+  service_.on_cancel = [&](core::Request& request) {
+    EXPECT_EQ(&request, waiting.get());
+    cancelled.set_value();
+  };
+  client_->Send("POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                std::to_string(kFloats.size()) + "\r\n\r\n" + std::string(kFloats));
+  received.get_future().wait();
+  client_->Close();
+  cancelled.get_future().wait();
+  EXPECT_TRUE(waiting->is_cancelled());
+  core::RespondError(std::move(waiting), base::CancelledError("cancelled"));
+}
+
+class DecoupledApiTest : public ApiTest {
+ protected:
+  DecoupledApiTest() : ApiTest(true) {}
+};
+
+TEST_F(DecoupledApiTest, RefusesDecoupledModels) {
+  const Reply reply = Infer(kFloats);
+  EXPECT_EQ(reply.status, 501);
+  EXPECT_EQ(reply.body,
+            R"({"error":"HTTP end point doesn't support models with decoupled transaction policy"})");
+}
+
+TEST(MetricsHandler, ServesThePageAndNothingElse) {
+  FakeService service(MakeModel({}));
+  net::ReactorPool pool(1);
+  MetricsHandler handler(service);
+  const auto server =
+      std::move(*net::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool, handler));
+  Client client(server->port());
+  const Reply page = client.Ask("GET", "/metrics");
+  EXPECT_EQ(page.body, "# HELP x\nx 1\n");
+  EXPECT_TRUE(page.Has("Content-Type: text/plain; charset=utf-8\r\n"));
+  const Reply other = client.Ask("GET", "/other");
+  EXPECT_EQ(other.status, 200);
+  EXPECT_EQ(other.body, "");
+  EXPECT_EQ(client.Ask("POST", "/metrics").status, 405);
+}
+
+}  // namespace
+}  // namespace nereid::http

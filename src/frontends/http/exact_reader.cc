@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exact reader of infer heads: Triton's order of checks, Triton's words. Speed is the quick
+// reader's business; this one is bounded in memory and never recurses deeper than kMaxDataDepth.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/arithmetic.h"
+#include "common/parameters.h"
+#include "core/model.h"
+#include "http/infer_request.h"
+#include "http/json_dom.h"
+
+namespace nereid::http {
+namespace {
+
+using base::InternalError;
+using base::InvalidArgumentError;
+using common::ParameterKey;
+using tensor::DataType;
+
+// Names end at a zero byte, as they do for every client of the C API.
+std::string_view AsName(std::string_view text) { return text.substr(0, text.find('\0')); }
+
+base::Status WithContext(std::string_view context, const base::Status& status) {
+  return status.WithPrefix(std::string(context) + ": ");
+}
+
+class ExactReader {
+ public:
+  ExactReader(std::string_view binary, size_t max_input_bytes, core::Request& request,
+              AnswerOptions& answer)
+      : binary_(binary), max_input_bytes_(max_input_bytes), request_(request), answer_(answer) {}
+
+  base::Status Read(const JsonValue& root);
+
+ private:
+  base::Status ReadParameters(const JsonValue& root);
+  base::Status ReadParameter(std::string_view name, const JsonValue& value);
+  base::Status ForwardParameter(std::string_view name, const JsonValue& value);
+  base::Status ReadInput(const JsonValue& object);
+  base::Status ReadInputContent(const JsonValue& object, core::RequestInput& input);
+  base::Status TakeBinary(uint64_t size, core::RequestInput& input);
+  base::Status ReadData(const JsonValue& object, core::RequestInput& input);
+  base::Status ReadBytes(const JsonValue& data, core::RequestInput& input);
+  base::Status ReadNumbers(const JsonValue& data, int64_t count, core::RequestInput& input);
+  base::Status CheckByteSize(std::string_view name, uint64_t byte_size) const;
+  base::Status ReadOutput(const JsonValue& object);
+
+  std::string_view binary_;  // what no input has taken yet
+  const size_t max_input_bytes_;
+  core::Request& request_;
+  AnswerOptions& answer_;
+};
+
+base::Status ExactReader::Read(const JsonValue& root) {
+  if (const JsonValue* id = FindMember(root, "id")) {
+    NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(*id, "Unable to parse 'id'"));
+    request_.id = request_.arena().Copy(AsName(text));
+  }
+  NEREID_RETURN_IF_ERROR(ReadParameters(root));
+  NEREID_ASSIGN_OR_RETURN(const JsonValue* const inputs,
+                          ArrayMember(root, "inputs", "Unable to parse 'inputs'"));
+  for (const JsonValue& input : inputs->GetArray()) NEREID_RETURN_IF_ERROR(ReadInput(input));
+  if (!binary_.empty()) {
+    return InvalidArgumentError("unexpected additional input data for model '" +
+                                request_.model->name() + "'");
+  }
+  if (FindMember(root, "outputs") == nullptr) return base::OkStatus();
+  NEREID_ASSIGN_OR_RETURN(const JsonValue* const outputs,
+                          ArrayMember(root, "outputs", "Unable to parse 'outputs'"));
+  for (const JsonValue& output : outputs->GetArray()) NEREID_RETURN_IF_ERROR(ReadOutput(output));
+  return base::OkStatus();
+}
+
+base::Status ExactReader::ReadParameters(const JsonValue& root) {
+  const JsonValue* const parameters = FindMember(root, "parameters");
+  if (parameters == nullptr) return base::OkStatus();
+  if (!parameters->IsObject()) {
+    return InternalError("failed to get request params.: attempt to get members for non-object");
+  }
+  for (const auto& member : parameters->GetObject()) {
+    const std::string_view name =
+        AsName({member.name.GetString(), member.name.GetStringLength()});
+    // Of two members of one name the first one counts, twice.
+    const std::string name_text(name);
+    const JsonValue* const value = FindMember(*parameters, name_text.c_str());
+    if (value == nullptr) {
+      return InternalError("parameter key '" + name_text + "' was not found in the JSON");
+    }
+    NEREID_RETURN_IF_ERROR(ReadParameter(name, *value));
+  }
+  return base::OkStatus();
+}
+
+base::Status ExactReader::ReadParameter(std::string_view name, const JsonValue& value) {
+  switch (common::ClassifyParameter(name)) {
+    case ParameterKey::kSequenceId: {
+      if (value.IsUint64()) {
+        request_.correlation_id = value.GetUint64();
+        return base::OkStatus();
+      }
+      NEREID_ASSIGN_OR_RETURN(const std::string_view text,
+                              JsonText(value, "Unable to parse 'sequence_id'"));
+      request_.correlation_id = request_.arena().Copy(AsName(text));
+      return base::OkStatus();
+    }
+    case ParameterKey::kSequenceStart: {
+      NEREID_ASSIGN_OR_RETURN(const bool start,
+                              JsonBool(value, "Unable to parse 'sequence_start'"));
+      if (start) request_.flags |= core::kSequenceStart;
+      return base::OkStatus();
+    }
+    case ParameterKey::kSequenceEnd: {
+      NEREID_ASSIGN_OR_RETURN(const bool end, JsonBool(value, "Unable to parse 'sequence_end'"));
+      if (end) request_.flags |= core::kSequenceEnd;
+      return base::OkStatus();
+    }
+    case ParameterKey::kPriority: {
+      NEREID_ASSIGN_OR_RETURN(request_.priority,
+                              JsonUnsigned(value, "Unable to parse 'priority'"));
+      return base::OkStatus();
+    }
+    case ParameterKey::kTimeout: {
+      NEREID_ASSIGN_OR_RETURN(request_.timeout_us,
+                              JsonUnsigned(value, "Unable to parse 'timeout'"));
+      return base::OkStatus();
+    }
+    case ParameterKey::kBinaryDataOutput: {
+      NEREID_ASSIGN_OR_RETURN(answer_.is_binary_by_default,
+                              JsonBool(value, "Unable to parse 'binary_data_output'"));
+      return base::OkStatus();
+    }
+    case ParameterKey::kReserved:
+      return common::ReservedParameterError();
+    case ParameterKey::kHeaders:
+    case ParameterKey::kForwarded:
+      break;
+  }
+  return ForwardParameter(name, value);
+}
+
+base::Status ExactReader::ForwardParameter(std::string_view name, const JsonValue& value) {
+  core::Parameter parameter{.name = request_.arena().Copy(name), .value = {}};
+  if (value.IsString()) {
+    parameter.value =
+        request_.arena().Copy(AsName({value.GetString(), value.GetStringLength()}));
+  } else if (value.IsInt64()) {
+    parameter.value = value.GetInt64();
+  } else if (value.IsBool()) {
+    parameter.value = value.GetBool();
+  } else if (value.IsNumber()) {
+    parameter.value = value.GetDouble();
+  } else {
+    return InvalidArgumentError("parameter '" + std::string(name) +
+                                "' has invalid type. It should be either 'int', 'bool', or "
+                                "'string'.");
+  }
+  request_.parameters.push_back(parameter);
+  return base::OkStatus();
+}
+
+// Exactly one of the three ways to bring data.
+base::Status CheckOneContent(const JsonValue& input) {
+  const JsonValue* const parameters = FindMember(input, "parameters");
+  const bool has_data = FindMember(input, "data") != nullptr;
+  const bool has_binary = parameters && FindMember(*parameters, "binary_data_size");
+  const bool has_region = parameters && FindMember(*parameters, "shared_memory_region");
+  if (has_data + has_binary + has_region == 1) return base::OkStatus();
+  std::string text =
+      "Input must set only one of the following fields: 'data', 'binary_data_size' in "
+      "'parameters', 'shared_memory_region' in 'parameters'. But";
+  if (!has_data && !has_binary && !has_region) {
+    text += " no field is set";
+  } else {
+    text += " set";
+    if (has_data) text += " 'data'";
+    if (has_binary) text += " 'binary_data_size'";
+    if (has_region) text += " 'shared_memory_region'";
+  }
+  return InvalidArgumentError(std::move(text));
+}
+
+base::Status ExactReader::ReadInput(const JsonValue& object) {
+  NEREID_RETURN_IF_ERROR(CheckOneContent(object));
+  NEREID_ASSIGN_OR_RETURN(std::string_view name,
+                          TextMember(object, "name", "Unable to parse 'name'"));
+  name = AsName(name);
+  NEREID_ASSIGN_OR_RETURN(const std::string_view type,
+                          TextMember(object, "datatype", "Unable to parse 'datatype'"));
+  NEREID_ASSIGN_OR_RETURN(const JsonValue* const dims,
+                          ArrayMember(object, "shape", "Unable to parse 'shape'"));
+  tensor::Shape shape;
+  for (const JsonValue& element : dims->GetArray()) {
+    NEREID_ASSIGN_OR_RETURN(const uint64_t dim, JsonUnsigned(element, "Unable to parse 'shape'"));
+    shape.PushBack(static_cast<int64_t>(dim));
+  }
+  if (request_.FindInput(name) != nullptr) {
+    return InvalidArgumentError(request_.LogPrefix() + "input '" + std::string(name) +
+                                "' already exists in request");
+  }
+  core::RequestInput& input =
+      request_.AddInput(request_.arena().Copy(name),
+                        tensor::FromProtocolName(AsName(type)).value_or(DataType::kInvalid));
+  input.shape = std::move(shape);
+  return ReadInputContent(object, input);
+}
+
+base::Status ExactReader::ReadInputContent(const JsonValue& object, core::RequestInput& input) {
+  if (const JsonValue* parameters = FindMember(object, "parameters")) {
+    if (const JsonValue* size = FindMember(*parameters, "binary_data_size")) {
+      NEREID_ASSIGN_OR_RETURN(const uint64_t bytes,
+                              JsonUnsigned(*size, "Unable to parse 'binary_data_size'"));
+      return TakeBinary(bytes, input);
+    }
+    if (FindMember(*parameters, "shared_memory_region") != nullptr) {
+      return base::UnsupportedError("shared memory is not supported for input '" +
+                                    std::string(input.name) + "'");
+    }
+  }
+  return ReadData(object, input);
+}
+
+base::Status ExactReader::TakeBinary(uint64_t size, core::RequestInput& input) {
+  if (size > binary_.size()) {
+    return InvalidArgumentError("unexpected size for input '" + std::string(input.name) +
+                                "', expecting " + std::to_string(size - binary_.size()) +
+                                " additional bytes for model '" + request_.model->name() + "'");
+  }
+  if (size > 0) {
+    input.Append({reinterpret_cast<const std::byte*>(binary_.data()), static_cast<size_t>(size), {}});
+  }
+  binary_.remove_prefix(static_cast<size_t>(size));
+  return base::OkStatus();
+}
+
+// What a shape says about its elements, in the order in which the dimensions are looked at.
+enum class ShapeFault { kNone, kWildcard, kInvalid, kOverflow };
+struct ElementTally {
+  int64_t count = 1;
+  ShapeFault fault = ShapeFault::kNone;
+};
+
+ElementTally Tally(std::span<const int64_t> dims) {
+  ElementTally tally;
+  for (const int64_t dim : dims) {
+    if (dim == tensor::kWildcard) return {-1, ShapeFault::kWildcard};
+    if (dim < 0) return {-1, ShapeFault::kInvalid};
+    if (dim == 0) return {0, ShapeFault::kNone};
+    const auto product = base::CheckedMul(tally.count, dim);
+    if (!product) return {-1, ShapeFault::kOverflow};
+    tally.count = *product;
+  }
+  return tally;
+}
+
+base::Status ExactReader::CheckByteSize(std::string_view name, uint64_t byte_size) const {
+  if (byte_size <= max_input_bytes_) return base::OkStatus();
+  return InvalidArgumentError("JSON input '" + std::string(name) + "' has a byte_size (" +
+                              std::to_string(byte_size) +
+                              " bytes) that exceeds the maximum allowed value of " +
+                              std::to_string(max_input_bytes_) +
+                              " bytes. Use --http-max-input-size to increase the limit.");
+}
+
+base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& input) {
+  const ElementTally tally = Tally(input.shape.dims());
+  if (tally.count == 0) return base::OkStatus();  // whatever `data` holds
+  const std::string shape_text = "invalid shape for input '" + std::string(input.name) +
+                                 "': shape " + tensor::ToString(input.shape);
+  if (tally.fault == ShapeFault::kInvalid) {
+    return InvalidArgumentError(shape_text + " contains one or more invalid dimensions");
+  }
+  if (tally.fault == ShapeFault::kOverflow) {
+    return InvalidArgumentError(shape_text +
+                                " causes total element count to exceed maximum size of " +
+                                std::to_string(INT64_MAX));
+  }
+  NEREID_ASSIGN_OR_RETURN(const JsonValue* const data,
+                          ArrayMember(object, "data", "Unable to parse 'data'"));
+  if (input.type == DataType::kBytes) return ReadBytes(*data, input);
+  const size_t element_size = tensor::ElementSize(input.type);
+  if (element_size > 1 && tally.count > INT64_MAX / static_cast<int64_t>(element_size)) {
+    return InvalidArgumentError("byte size overflow for input '" + std::string(input.name) +
+                                "': element count (" + std::to_string(tally.count) +
+                                ") * data type size (" + std::to_string(element_size) +
+                                ") exceeds maximum allowed size (" + std::to_string(INT64_MAX) +
+                                ")");
+  }
+  // A wildcard counts as -1 here, which is more than any limit.
+  NEREID_RETURN_IF_ERROR(
+      CheckByteSize(input.name, static_cast<uint64_t>(tally.count) * element_size));
+  switch (input.type) {
+    case DataType::kFp16:
+    case DataType::kBf16:
+      return InvalidArgumentError("receiving " + std::string(tensor::ProtocolName(input.type)) +
+                                  " data via JSON is not supported. Please use the binary data "
+                                  "format for input " +
+                                  std::string(input.name));
+    case DataType::kInvalid:
+      return InvalidArgumentError("invalid datatype for input " + std::string(input.name));
+    default:
+      return ReadNumbers(*data, tally.count, input);
+  }
+}
+
+base::Status DepthError() {
+  return InvalidArgumentError("JSON nesting depth exceeds maximum allowed limit (" +
+                              std::to_string(kMaxDataDepth) + ")");
+}
+
+// Calls `leaf(value)` for every value of nested arrays, in order, until one fails.
+template <typename Leaf>
+base::Status ForEachLeaf(const JsonValue& value, int depth, const Leaf& leaf) {
+  if (depth >= kMaxDataDepth) return DepthError();
+  if (!value.IsArray()) return leaf(value);
+  for (const JsonValue& element : value.GetArray()) {
+    NEREID_RETURN_IF_ERROR(ForEachLeaf(element, depth + 1, leaf));
+  }
+  return base::OkStatus();
+}
+
+// Leaves of nested arrays, not looking deeper than allowed and not further than `limit`.
+size_t CountLeaves(const JsonValue& value, int depth, size_t limit) {
+  if (!value.IsArray()) return 1;
+  if (depth >= kMaxDataDepth) return 0;
+  size_t count = 0;
+  for (const JsonValue& element : value.GetArray()) {
+    if (count >= limit) break;
+    count += CountLeaves(element, depth + 1, limit - count);
+  }
+  return count;
+}
+
+base::Status ExactReader::ReadBytes(const JsonValue& data, core::RequestInput& input) {
+  uint64_t byte_size = 0;
+  NEREID_RETURN_IF_ERROR(ForEachLeaf(data, 0, [&](const JsonValue& value) -> base::Status {
+    NEREID_ASSIGN_OR_RETURN(const std::string_view text,
+                            JsonText(value, "Unable to parse JSON bytes array"));
+    byte_size += text.size() + sizeof(uint32_t);
+    return base::OkStatus();
+  }));
+  NEREID_RETURN_IF_ERROR(CheckByteSize(input.name, byte_size));
+  if (byte_size == 0) {
+    return InternalError("Failed to parse 'data' field: output buffer unavailable");
+  }
+  std::byte* const memory =
+      request_.arena().Allocate(static_cast<size_t>(byte_size), base::kBufferAlignment);
+  if (memory == nullptr) return base::UnavailableError("out of memory");
+  std::byte* at = memory;
+  NEREID_RETURN_IF_ERROR(ForEachLeaf(data, 0, [&](const JsonValue& value) {
+    const uint32_t length = value.GetStringLength();
+    std::memcpy(at, &length, sizeof(length));
+    std::memcpy(at + sizeof(length), value.GetString(), length);
+    at += sizeof(length) + length;
+    return base::OkStatus();
+  }));
+  input.Append({memory, static_cast<size_t>(byte_size), {}});
+  return base::OkStatus();
+}
+
+template <typename T>
+void Store(std::byte* memory, size_t index, T value) {
+  std::memcpy(memory + index * sizeof(T), &value, sizeof(T));
+}
+
+// Writes one JSON value as element `index`. Integers that the type cannot hold wrap around, as they
+// do in Triton.
+base::Status StoreElement(DataType type, const JsonValue& value, std::byte* memory, size_t index) {
+  switch (type) {
+    case DataType::kBool:
+      if (!value.IsBool()) return JsonBool(value, "").status();
+      Store<uint8_t>(memory, index, value.GetBool() ? 1 : 0);
+      return base::OkStatus();
+    case DataType::kUint8:
+    case DataType::kUint16:
+    case DataType::kUint32:
+    case DataType::kUint64: {
+      NEREID_ASSIGN_OR_RETURN(const uint64_t number, JsonUnsigned(value, ""));
+      if (type == DataType::kUint8) Store(memory, index, static_cast<uint8_t>(number));
+      if (type == DataType::kUint16) Store(memory, index, static_cast<uint16_t>(number));
+      if (type == DataType::kUint32) Store(memory, index, static_cast<uint32_t>(number));
+      if (type == DataType::kUint64) Store(memory, index, number);
+      return base::OkStatus();
+    }
+    case DataType::kInt8:
+    case DataType::kInt16:
+    case DataType::kInt32:
+    case DataType::kInt64: {
+      if (!value.IsInt64()) {
+        return InternalError("attempt to access JSON non-signed-integer as signed-integer");
+      }
+      const int64_t number = value.GetInt64();
+      if (type == DataType::kInt8) Store(memory, index, static_cast<int8_t>(number));
+      if (type == DataType::kInt16) Store(memory, index, static_cast<int16_t>(number));
+      if (type == DataType::kInt32) Store(memory, index, static_cast<int32_t>(number));
+      if (type == DataType::kInt64) Store(memory, index, number);
+      return base::OkStatus();
+    }
+    default:
+      if (!value.IsNumber()) {
+        return InternalError("attempt to access JSON non-number as double");
+      }
+      if (type == DataType::kFp32) Store(memory, index, static_cast<float>(value.GetDouble()));
+      if (type == DataType::kFp64) Store(memory, index, value.GetDouble());
+      return base::OkStatus();
+  }
+}
+
+base::Status ExactReader::ReadNumbers(const JsonValue& data, int64_t count,
+                                      core::RequestInput& input) {
+  const size_t expected = static_cast<size_t>(count);
+  const size_t element_size = tensor::ElementSize(input.type);
+  // Memory for what is there, not for what the shape claims.
+  const size_t stored = CountLeaves(data, 0, expected);
+  std::byte* const memory =
+      request_.arena().Allocate(std::max<size_t>(stored, 1) * element_size, base::kBufferAlignment);
+  if (memory == nullptr) return base::UnavailableError("out of memory");
+  size_t done = 0;
+  const base::Status status = ForEachLeaf(data, 0, [&](const JsonValue& value) -> base::Status {
+    if (done >= expected || done >= stored) {
+      return InternalError("Shape does not match true shape of 'data' field");
+    }
+    NEREID_RETURN_IF_ERROR(StoreElement(input.type, value, memory, done));
+    ++done;
+    return base::OkStatus();
+  });
+  if (!status.ok()) return WithContext("Unable to parse 'data'", status);
+  if (done != expected) {
+    return InternalError("Failed to parse 'data' field: shape does not match true shape");
+  }
+  input.Append({memory, expected * element_size, {}});
+  return base::OkStatus();
+}
+
+base::Status CheckOutputParameters(const JsonValue& parameters) {
+  if (FindMember(parameters, "shared_memory_region") == nullptr) return base::OkStatus();
+  if (FindMember(parameters, "classification") != nullptr) {
+    return InvalidArgumentError("Output can't set both 'shared_memory_region' and 'classification'");
+  }
+  if (const JsonValue* binary = FindMember(parameters, "binary_data")) {
+    NEREID_ASSIGN_OR_RETURN(const bool is_binary, JsonBool(*binary, "Unable to set 'binary_data'"));
+    if (is_binary) {
+      return InvalidArgumentError("Output can't set both 'shared_memory_region' and 'binary_data'");
+    }
+  }
+  return base::OkStatus();
+}
+
+base::Status ExactReader::ReadOutput(const JsonValue& object) {
+  const JsonValue* const parameters = FindMember(object, "parameters");
+  if (parameters != nullptr) NEREID_RETURN_IF_ERROR(CheckOutputParameters(*parameters));
+  NEREID_ASSIGN_OR_RETURN(std::string_view name,
+                          TextMember(object, "name", "Unable to parse 'name'"));
+  name = AsName(name);
+  if (std::ranges::find(request_.outputs, name, &core::RequestedOutput::name) !=
+      request_.outputs.end()) {
+    return InvalidArgumentError(request_.LogPrefix() + "output '" + std::string(name) +
+                                "' already exists in request");
+  }
+  OutputOptions options;
+  if (parameters != nullptr) {
+    if (const JsonValue* classes = FindMember(*parameters, "classification")) {
+      NEREID_ASSIGN_OR_RETURN(const uint64_t count,
+                              JsonUnsigned(*classes, "Unable to set 'classification'"));
+      options.class_count = static_cast<uint32_t>(count);
+    }
+    if (FindMember(*parameters, "shared_memory_region") != nullptr) {
+      return base::UnsupportedError("shared memory is not supported for output '" +
+                                    std::string(name) + "'");
+    }
+    if (const JsonValue* binary = FindMember(*parameters, "binary_data")) {
+      NEREID_ASSIGN_OR_RETURN(options.is_binary,
+                              JsonBool(*binary, "Unable to parse 'binary_data'"));
+    }
+  }
+  core::RequestedOutput& output = request_.outputs.emplace_back();
+  output.name = request_.arena().Copy(name);
+  output.tag = static_cast<uint32_t>(answer_.outputs.size());
+  answer_.outputs.push_back(options);
+  return base::OkStatus();
+}
+
+}  // namespace
+
+namespace infer_internal {
+
+base::Status ReadExactly(std::string_view json, std::string_view binary, size_t max_input_bytes,
+                         core::Request& request, AnswerOptions& answer) {
+  rapidjson::Document document;
+  NEREID_RETURN_IF_ERROR(ParseJson(json, document));
+  return ExactReader(binary, max_input_bytes, request, answer).Read(document);
+}
+
+}  // namespace infer_internal
+}  // namespace nereid::http

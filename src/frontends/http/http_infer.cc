@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/http_infer.h"
+
+#include <array>
+#include <utility>
+
+#include "base/log.h"
+#include "base/object_pool.h"
+#include "common/json_text.h"
+#include "common/status_codes.h"
+
+namespace nereid::http {
+namespace {
+
+using Pool = base::ObjectPool<HttpInfer>;
+
+// The three parts of a life.
+constexpr uint32_t kParts = 3;
+
+// Longer heads are sent from where they are, as parts are; shorter ones the socket layer may copy.
+constexpr size_t kCopiedHeadBytes = size_t{16} << 10;
+
+}  // namespace
+
+void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
+                  std::string_view headers) {
+  const std::string body = common::JsonError(error.message());
+  net::HttpExchange::Respond(std::move(exchange),
+                             {.status = common::HttpStatus(error.code()),
+                              .content_type = "application/json",
+                              .headers = headers,
+                              .text = body});
+}
+
+void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
+                       service::Service& service) {
+  HttpInfer* const self = Pool::Take();
+  self->parts_left_.store(kParts, std::memory_order_relaxed);
+  self->service_ = &service;
+  self->compression_ = submission.reply_compression;
+  core::RequestPtr request = core::Request::Create(*self);
+  request->model = std::move(submission.model);
+  request->round = submission.round;
+  request->times.request_start_ns = submission.exchange->received_ns();
+  if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
+  base::Status status = reader.Read(submission.body, *request, self->options_);
+  if (!status.ok()) {
+    request.reset();
+    RespondError(std::move(submission.exchange), status);
+    self->Release(kParts - 1);
+    return;
+  }
+  self->request_ = core::RequestRef(*request);
+  self->exchange_ = std::move(submission.exchange);
+  self->cancel_state_.store(kOpen);
+  self->exchange_->SetEvents(self);
+  // From here on another thread may answer; `self` may be gone when this returns.
+  service.Infer(std::move(request));
+}
+
+void HttpInfer::Send(core::ResponsePtr response, bool is_final) {
+  if (response) {
+    ++response_count_;
+    response_ = std::move(response);
+  }
+  if (!is_final) return;
+  // Taken first: dropping what follows may be the end of the request, and it has its answer here.
+  net::HttpExchangePtr exchange = std::move(exchange_);
+  CloseCancellation();
+  exchange_ = std::move(exchange);
+  const base::Status status = Answer();
+  if (status.ok()) {
+    SendAnswer();
+  } else {
+    SendError(status);
+  }
+}
+
+base::Status HttpInfer::Answer() {
+  if (response_count_ != 1) {
+    return base::InternalError("expected a single response, got " +
+                               std::to_string(response_count_));
+  }
+  if (!response_->error().ok()) return response_->error();
+  return WriteInferAnswer(*response_, options_, answer_);
+}
+
+void HttpInfer::SendAnswer() {
+  const bool has_binary = !answer_.parts.empty();
+  if (has_binary) {
+    headers_ += "Inference-Header-Content-Length: ";
+    common::AppendJsonInteger(headers_, answer_.json.size());
+    headers_ += "\r\n";
+  }
+  if (answer_.json.size() > kCopiedHeadBytes || compression_ != net::Compression::kIdentity) {
+    answer_.parts.insert(answer_.parts.begin(), {answer_.json.data(), answer_.json.size(), {}});
+  }
+  if (compression_ != net::Compression::kIdentity) {
+    std::vector<iovec> vectors;
+    for (const net::HttpBodyPart& part : answer_.parts) {
+      vectors.push_back({const_cast<void*>(part.data), part.size});
+    }
+    base::Result<net::BufferView> compressed = net::Compress(compression_, vectors);
+    if (compressed.ok()) {
+      const std::string_view data = compressed->data;
+      answer_.parts.clear();
+      answer_.parts.push_back({data.data(), data.size(), std::move(compressed->buffer)});
+      headers_ += compression_ == net::Compression::kGzip ? "Content-Encoding: gzip\r\n"
+                                                           : "Content-Encoding: deflate\r\n";
+    } else {
+      // The client takes what is not compressed too.
+      NEREID_VLOG(1, "unable to compress response: {}", compressed.status().message());
+      compression_ = net::Compression::kIdentity;
+    }
+  }
+  const bool json_is_part = !answer_.parts.empty() &&
+                            (answer_.parts.front().data == answer_.json.data() ||
+                             compression_ != net::Compression::kIdentity);
+  net::HttpExchange::Respond(
+      std::move(exchange_),
+      {.status = 200,
+       .content_type = has_binary ? "application/octet-stream" : "application/json",
+       .headers = headers_,
+       .text = json_is_part ? std::string_view() : std::string_view(answer_.json),
+       .parts = answer_.parts,
+       .owner = this});
+  Release(1);
+}
+
+void HttpInfer::SendError(const base::Status& error) {
+  RespondError(std::move(exchange_), error);
+  response_.reset();
+  Release(kParts - 1);
+}
+
+void HttpInfer::ReplySent() {
+  // With the response may go the request, and with it this object's second part.
+  core::ResponsePtr response = std::move(response_);
+  response.reset();
+  Release(1);
+}
+
+void HttpInfer::OnRequestReleased(core::Request& /*request*/) { CloseCancellation(); }
+
+void HttpInfer::OnRequestGone() {
+  // Whoever processed the request dropped it without an answer.
+  if (exchange_) SendError(base::InternalError("expected a single response, got 0"));
+  Release(1);
+}
+
+void HttpInfer::OnDisconnect() {
+  uint8_t expected = kOpen;
+  if (!cancel_state_.compare_exchange_strong(expected, kBusy)) return;
+  service_->Cancel(*request_);
+  expected = kBusy;
+  if (cancel_state_.compare_exchange_strong(expected, kOpen)) return;
+  cancel_state_.store(kClosed);
+  // May be the end of this object.
+  core::RequestRef last = std::move(request_);
+}
+
+void HttpInfer::CloseCancellation() {
+  uint8_t state = cancel_state_.load();
+  for (;;) {
+    if (state == kOpen) {
+      if (!cancel_state_.compare_exchange_weak(state, kClosed)) continue;
+      core::RequestRef last = std::move(request_);
+      return;
+    }
+    if (state != kBusy || cancel_state_.compare_exchange_weak(state, kCloseWhenDone)) return;
+  }
+}
+
+void HttpInfer::Release(uint32_t parts) {
+  if (parts_left_.fetch_sub(parts, std::memory_order_acq_rel) == parts) Pool::Give(this);
+}
+
+void HttpInfer::Recycle() {
+  service_ = nullptr;
+  options_.Clear();
+  response_count_ = 0;
+  answer_.Clear();
+  headers_.clear();
+}
+
+}  // namespace nereid::http

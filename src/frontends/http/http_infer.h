@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One infer request over HTTP, from its submission to the last byte of its reply: the sink of its
+// responses, the owner of its reply's bytes, and the listener that cancels it when the client leaves.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "core/request.h"
+#include "core/response.h"
+#include "core/response_sink.h"
+#include "http/infer_answer.h"
+#include "http/infer_request.h"
+#include "net/compression.h"
+#include "net/http_server.h"
+#include "service/service.h"
+
+namespace nereid::http {
+
+// What a submission is made of.
+struct InferSubmission {
+  net::HttpExchangePtr exchange;
+  core::ModelHandle model;
+  // The body as the model gets it (decompressed) and what keeps it alive.
+  InferBody body;
+  base::BufferRef body_buffer;
+  net::Compression reply_compression = net::Compression::kIdentity;
+  core::RoundExecutor* round = nullptr;
+};
+
+// Pooled. It lives until three things have happened, in whatever order and on whatever threads: the
+// core let go of the request (OnRequestGone), the reply's bytes are not needed any more (ReplySent),
+// and the call that sent the reply has returned.
+//
+// Cancelling needs a reference to the request while other threads may finish it, so `cancel_state_`
+// says who may touch `request_`: the reactor that reports a disconnect, or whoever closes the matter
+// because the request was released or answered.
+class HttpInfer final : public core::ResponseSink,
+                        private net::HttpReplyOwner,
+                        private net::HttpExchangeEvents {
+ public:
+  // Reads the body and hands the request to `service`, or answers at once with what is wrong with
+  // it. `service` outlives every request.
+  static void Submit(InferSubmission submission, InferRequestReader& reader,
+                     service::Service& service);
+
+  // core::ResponseSink
+  void Send(core::ResponsePtr response, bool is_final) override;
+  void OnRequestReleased(core::Request& request) override;
+  void OnRequestGone() override;
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  enum CancelState : uint8_t {
+    kClosed,         // nothing to cancel; request_ is empty
+    kOpen,           // request_ may be taken
+    kBusy,           // OnDisconnect uses request_
+    kCloseWhenDone,  // so it is OnDisconnect that drops request_
+  };
+
+  void ReplySent() override;
+  void OnDisconnect() override;
+
+  void CloseCancellation();
+  base::Status Answer();
+  void SendAnswer();
+  void SendError(const base::Status& error);
+  void Release(uint32_t parts);
+
+  service::Service* service_ = nullptr;
+  net::HttpExchangePtr exchange_;  // until it is answered
+  AnswerOptions options_;
+  net::Compression compression_ = net::Compression::kIdentity;
+
+  std::atomic<uint32_t> parts_left_{0};
+  std::atomic<uint8_t> cancel_state_{kClosed};
+  core::RequestRef request_;
+
+  uint64_t response_count_ = 0;
+  core::ResponsePtr response_;
+  InferAnswer answer_;
+  std::string headers_;
+};
+
+// A reply of {"error": <message>} with the status that belongs to the error's code.
+void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
+                  std::string_view headers = {});
+
+}  // namespace nereid::http

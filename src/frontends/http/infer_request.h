@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the body of POST .../infer to a core::Request: the JSON head with the binary tensor extension,
+// or raw tensor bytes alone. Binary tensors become views of the body; JSON data is written once, into
+// the request's arena.
+//
+// Heads are read twice at most. The quick reader (simdjson, one pass, no allocation in steady state)
+// takes what clients really send and gives up on anything else: whatever is malformed, out of range,
+// doubled, or merely unusual. The exact reader (rapidjson) then decides, with Triton's semantics and
+// Triton's words. So only the exact reader produces errors, and a head that both take means the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "core/request.h"
+
+namespace nereid::http {
+
+// How the client wants one output.
+struct OutputOptions {
+  bool is_binary = false;
+  uint32_t class_count = 0;  // 0: the tensor itself
+};
+
+// How the client wants the answer. Outputs are found by core::RequestedOutput::tag.
+struct AnswerOptions {
+  bool is_binary_by_default = false;  // of outputs that the request does not list
+  std::vector<OutputOptions> outputs;
+
+  void Clear() {
+    is_binary_by_default = false;
+    outputs.clear();
+  }
+};
+
+struct InferBody {
+  // All of it, followed by at least 64 readable bytes; the request holds it (core::Request::Hold).
+  std::string_view bytes;
+  // Where the JSON ends and binary tensors begin; 0 when there is no JSON at all.
+  size_t header_length = 0;
+};
+
+// Depth at which nested `data` is refused.
+inline constexpr int kMaxDataDepth = 100;
+
+class QuickReader;
+
+// Keeps the parser's memory from request to request. Thread-compatible.
+class InferRequestReader {
+ public:
+  explicit InferRequestReader(size_t max_input_bytes);
+  ~InferRequestReader();
+
+  // Fills `request`, whose model is set, and `answer`. An error leaves both half filled.
+  base::Status Read(const InferBody& body, core::Request& request, AnswerOptions& answer);
+
+ private:
+  const size_t max_input_bytes_;
+  const std::unique_ptr<QuickReader> quick_;
+};
+
+// The parts, for each other and for tests.
+namespace infer_internal {
+
+// Never fails on a head that Triton takes, never takes one that Triton refuses.
+base::Status ReadExactly(std::string_view json, std::string_view binary, size_t max_input_bytes,
+                         core::Request& request, AnswerOptions& answer);
+
+// A body without JSON: the whole of it is the model's only input.
+base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Request& request,
+                     AnswerOptions& answer);
+
+// Undoes what a reader did to `request`, but for the arena.
+void ResetRequest(core::Request& request, AnswerOptions& answer);
+
+}  // namespace infer_internal
+}  // namespace nereid::http

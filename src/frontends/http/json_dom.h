@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parsed JSON document with the lookups and error words of Triton's JSON layer: rapidjson, read
+// iteratively (depth costs no stack), NaN and Infinity allowed. For heads that the quick reader gives
+// up on and for the small bodies of control requests. Private to this module.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rapidjson/document.h>
+
+#include "base/status.h"
+
+namespace nereid::http {
+
+using JsonValue = rapidjson::Value;
+
+// Internal, "failed to parse the request JSON buffer: <why> at <offset>", for malformed text.
+base::Status ParseJson(std::string_view text, rapidjson::Document& document);
+
+// Null when `object` is not an object or has no such member; the first of several.
+const JsonValue* FindMember(const JsonValue& object, const char* name);
+
+// Values as types. Errors are Internal and begin with `context` and ": ".
+base::Result<std::string_view> JsonText(const JsonValue& value, std::string_view context);
+base::Result<bool> JsonBool(const JsonValue& value, std::string_view context);
+base::Result<uint64_t> JsonUnsigned(const JsonValue& value, std::string_view context);
+
+// Members of an object by type: also an error when there is none.
+base::Result<std::string_view> TextMember(const JsonValue& object, const char* name,
+                                          std::string_view context);
+base::Result<const JsonValue*> ArrayMember(const JsonValue& object, const char* name,
+                                           std::string_view context);
+
+}  // namespace nereid::http

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of the v2 REST API a request path names.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace nereid::http {
+
+enum class RouteKind : uint8_t {
+  kNone,
+  kServerMetadata,
+  kServerLive,
+  kServerReady,
+  kModelMetadata,
+  kModelReady,
+  kModelConfig,
+  kModelInfer,
+  kModelGenerate,
+  kModelGenerateStream,
+  kModelStatistics,
+  kAllStatistics,
+  kModelTrace,
+  kTrace,
+  kLogging,
+  kRepositoryIndex,
+  kRepositoryLoad,
+  kRepositoryUnload,
+  kSystemSharedMemory,
+  kCudaSharedMemory,
+};
+
+struct Route {
+  RouteKind kind = RouteKind::kNone;
+  // Views of the path, exactly as sent: percent-encoding is not undone.
+  std::string_view model;
+  std::string_view version;  // digits, or empty for "the latest"
+};
+
+// Accepts exactly the paths that Triton's patterns accept. `path` has no query.
+Route MatchRoute(std::string_view path);
+
+// The methods a route answers, as an Allow header lists them.
+std::string_view AllowedMethods(RouteKind kind);
+
+// How messages call the route: "trace setting", "generate", ...
+std::string_view RouteName(RouteKind kind);
+
+}  // namespace nereid::http

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/route.h"
+
+#include <gtest/gtest.h>
+
+namespace nereid::http {
+namespace {
+
+void ExpectRoute(std::string_view path, RouteKind kind, std::string_view model = "",
+                 std::string_view version = "") {
+  const Route route = MatchRoute(path);
+  EXPECT_EQ(route.kind, kind) << path;
+  if (kind == RouteKind::kNone) return;
+  EXPECT_EQ(route.model, model) << path;
+  EXPECT_EQ(route.version, version) << path;
+}
+
+TEST(MatchRoute, KnowsTheWholeApi) {
+  ExpectRoute("/v2", RouteKind::kServerMetadata);
+  ExpectRoute("/v2/health/live", RouteKind::kServerLive);
+  ExpectRoute("/v2/health/ready", RouteKind::kServerReady);
+  ExpectRoute("/v2/models/m", RouteKind::kModelMetadata, "m");
+  ExpectRoute("/v2/models/m/versions/12", RouteKind::kModelMetadata, "m", "12");
+  ExpectRoute("/v2/models/m/infer", RouteKind::kModelInfer, "m");
+  ExpectRoute("/v2/models/m/versions/1/infer", RouteKind::kModelInfer, "m", "1");
+  ExpectRoute("/v2/models/m/ready", RouteKind::kModelReady, "m");
+  ExpectRoute("/v2/models/m/config", RouteKind::kModelConfig, "m");
+  ExpectRoute("/v2/models/m/generate", RouteKind::kModelGenerate, "m");
+  ExpectRoute("/v2/models/m/versions/1/generate_stream", RouteKind::kModelGenerateStream, "m", "1");
+  ExpectRoute("/v2/models/m/stats", RouteKind::kModelStatistics, "m");
+  ExpectRoute("/v2/models/stats", RouteKind::kAllStatistics);
+  ExpectRoute("/v2/models/m/trace/setting", RouteKind::kModelTrace, "m");
+  ExpectRoute("/v2/trace/setting", RouteKind::kTrace);
+  ExpectRoute("/v2/logging", RouteKind::kLogging);
+  ExpectRoute("/v2/repository/index", RouteKind::kRepositoryIndex);
+  ExpectRoute("/v2/repository/some/index", RouteKind::kRepositoryIndex);
+  ExpectRoute("/v2/repository/models/m/load", RouteKind::kRepositoryLoad, "m");
+  ExpectRoute("/v2/repository/some/models/m/unload", RouteKind::kRepositoryUnload, "m");
+  ExpectRoute("/v2/repository/models/models/m/load", RouteKind::kRepositoryLoad, "m");
+  ExpectRoute("/v2/systemsharedmemory/status", RouteKind::kSystemSharedMemory);
+  ExpectRoute("/v2/systemsharedmemory/region/r/register", RouteKind::kSystemSharedMemory);
+  ExpectRoute("/v2/cudasharedmemory/region/r/unregister", RouteKind::kCudaSharedMemory);
+}
+
+TEST(MatchRoute, RefusesWhatTritonsPatternsRefuse) {
+  for (const std::string_view path :
+       {"", "/", "/v2/", "/v1", "/v2x", "//v2", "/v2/health", "/v2/health/", "/v2/health/live/",
+        "/v2/models", "/v2/models/", "/v2/models//infer", "/v2/models/m/", "/v2/models/m/infer/",
+        "/v2/models/m/versions", "/v2/models/m/versions/", "/v2/models/m/versions/a",
+        "/v2/models/m/versions/-1", "/v2/models/m/versions/1/", "/v2/models/m/what",
+        "/v2/models/m/versions/1/trace/setting", "/v2/models/m/Infer", "/v2/repository",
+        "/v2/repository/", "/v2/repository//index", "/v2/repository/a/b/index",
+        "/v2/repository/models/m", "/v2/repository/models/m/reload",
+        "/v2/systemsharedmemory/region/r", "/v2/systemsharedmemory/region//status",
+        "/v2/cudasharedmemory", "/v2/models/\xff/infer", "/v2/models/\xc0\x80", "/v2/models/\xed",
+        "/v2/models/\xf4\x90\x80\x80"}) {
+    ExpectRoute(path, RouteKind::kNone);
+  }
+}
+
+TEST(MatchRoute, TakesNamesAsTheyAreSent) {
+  ExpectRoute("/v2/models/a%2Fb/infer", RouteKind::kModelInfer, "a%2Fb");
+  ExpectRoute("/v2/models/versions/versions/3", RouteKind::kModelMetadata, "versions", "3");
+  ExpectRoute("/v2/models/\xC3\xA9", RouteKind::kModelMetadata, "\xC3\xA9");
+  ExpectRoute("/v2/models/..", RouteKind::kModelMetadata, "..");
+}
+
+}  // namespace
+}  // namespace nereid::http
