@@ -9,9 +9,8 @@
 #include "base/log.h"
 #include "common/reactor_rounds.h"
 #include "engine/engine.h"
-#include "grpc/api_handler.h"
+#include "grpc/frontend.h"
 #include "http/api_handler.h"
-#include "net/grpc_server.h"
 #include "net/http_server.h"
 #include "net/reactor.h"
 
@@ -57,10 +56,9 @@ struct Server::Parts {
   common::RoundExecutors rounds;
   std::unique_ptr<http::ApiHandler> http_handler;
   std::unique_ptr<http::MetricsHandler> metrics_handler;
-  std::unique_ptr<grpc::ApiHandler> grpc_handler;
   std::unique_ptr<net::HttpServer> http;
   std::unique_ptr<net::HttpServer> metrics;
-  std::unique_ptr<net::GrpcServer> grpc;
+  std::unique_ptr<grpc::Frontend> grpc;
 };
 
 Server::Server(Options options)
@@ -85,9 +83,9 @@ base::Status Server::StartHttp() {
 
 base::Status Server::StartGrpc() {
   if (!options_.grpc.is_allowed) return base::OkStatus();
-  parts_->grpc_handler = std::make_unique<grpc::ApiHandler>(parts_->engine, parts_->rounds);
   const GrpcOptions& grpc = options_.grpc;
-  net::GrpcServerOptions options;
+  grpc::FrontendOptions frontend;
+  net::GrpcServerOptions& options = frontend.server;
   options.listener = {grpc.address, grpc.port, grpc.reuse_port};
   options.response_compression = ToNet(grpc.response_compression);
   options.keepalive_time = grpc.keepalive_time;
@@ -98,7 +96,8 @@ base::Status Server::StartGrpc() {
   options.max_ping_strikes = grpc.max_ping_strikes;
   options.max_connection_age = NothingIfZero(grpc.max_connection_age);
   options.max_connection_age_grace = NothingIfZero(grpc.max_connection_age_grace);
-  auto server = net::GrpcServer::Start(options, parts_->reactors, *parts_->grpc_handler);
+  auto server =
+      grpc::Frontend::Start(frontend, {parts_->engine, parts_->reactors, parts_->rounds});
   if (!server.ok()) return StartError("GRPC", server.status());
   parts_->grpc = std::move(server).value();
   NEREID_LOG(kInfo, "Started GRPCInferenceService at {}:{}", grpc.address, parts_->grpc->port());

@@ -8,14 +8,11 @@
 namespace nereid::engine {
 namespace {
 
-// The order is part of what clients compare.
+// Only what is really served, in Triton's order.
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
   return {options.server_id,
           options.version,
-          {"classification", "sequence", "model_repository",
-           "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
-           "system_shared_memory", "cuda_shared_memory", "binary_tensor_data", "parameters",
-           "statistics", "trace", "logging"}};
+          {"classification", "model_configuration", "binary_tensor_data", "parameters"}};
 }
 
 template <typename Tensors>
