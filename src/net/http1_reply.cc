@@ -21,6 +21,7 @@ constexpr size_t kWriteParts = 64;
 class HeadText {
  public:
   void Append(std::string_view text) {
+    if (text.empty()) return;
     if (heap_.empty() && size_ + text.size() <= sizeof inline_) {
       std::memcpy(inline_ + size_, text.data(), text.size());
       size_ += text.size();
