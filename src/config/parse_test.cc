@@ -95,6 +95,11 @@ TEST(ConfigText, ExplainsRivalFieldsAndBrokenBrackets) {
                         "'dynamic_batching' and 'sequence_batching'"));
   EXPECT_THAT(FaultsOf("input [ { name: \"a\" "), HasSubstr("found the end of the file"));
   EXPECT_THAT(FaultsOf("input { name: \"a\" ]"), HasSubstr("found ], expected a field name"));
+  for (const char* end : {">", "}", "]"}) {
+    EXPECT_THAT(FaultsOf(std::string("input { dims: [ 1 x ") + end + " }"), HasSubstr("found x"));
+    EXPECT_THAT(FaultsOf(std::string("input [ 3 ") + end), HasSubstr("expected '{'"));
+    EXPECT_THAT(FaultsOf(std::string("name: ") + end), HasSubstr("expected a string in quotes"));
+  }
   EXPECT_THAT(FaultsOf("name \"a\""), HasSubstr("1:6: name: found \"a\", expected ':'"));
   EXPECT_THAT(FaultsOf("name: \"a"), HasSubstr("expected"));
   EXPECT_THAT(FaultsOf("\x01\x02"), HasSubstr("1:"));

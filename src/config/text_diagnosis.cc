@@ -218,8 +218,9 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
       if (Take("]")) return;
       if (Take(",")) continue;
       Fault(name, "',' or ']'");
-      // Resume at the end of the list, unless the file ends or the bracket was simply forgotten.
-      while (!AtEnd() && !At("]") && !At("}")) SkipValue();
+      // Resume at the end of the list, unless the file ends or the bracket was simply forgotten:
+      // then another closing bracket, which SkipValue leaves alone, comes first.
+      while (!AtEnd() && !At("]") && !At("}") && !At(">")) SkipValue();
       Take("]");
       return;
     }
