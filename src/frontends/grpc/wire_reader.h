@@ -45,8 +45,8 @@ class WireReader {
   // Moves to the next field: false at the end and on failure.
   bool Next(WireTag* tag) {
     if (next_ == end_) return false;
-    const uint64_t value = ReadVarint32();
-    tag->field = static_cast<uint32_t>(value >> 3);
+    const auto value = static_cast<uint32_t>(ReadShortVarint());
+    tag->field = value >> 3;
     const auto type = static_cast<uint8_t>(value & 7);
     if (type > 5 || tag->field == 0) Fail();
     tag->type = static_cast<WireType>(type);
@@ -60,7 +60,7 @@ class WireReader {
   uint32_t ReadFixed32() { return ReadFixed<uint32_t>(); }
   uint64_t ReadFixed64() { return ReadFixed<uint64_t>(); }
   std::string_view ReadBytes() {
-    const uint64_t size = ReadVarint32();
+    const uint64_t size = ReadShortVarint();
     if (failed_ || size > left() || size > INT32_MAX) {
       Fail();
       return {};
@@ -80,12 +80,10 @@ class WireReader {
   }
 
  private:
-  // Tags and lengths: up to five bytes that fit 32 bits.
-  uint64_t ReadVarint32() {
+  // Tags (cut to 32 bits) and lengths: up to five bytes.
+  uint64_t ReadShortVarint() {
     if (next_ < end_ && static_cast<uint8_t>(*next_) < 0x80) return static_cast<uint8_t>(*next_++);
-    const uint64_t value = ReadLongVarint(5);
-    if (value > UINT32_MAX) Fail();
-    return failed_ ? 0 : value;
+    return ReadLongVarint(5);
   }
   uint64_t ReadLongVarint(int max_bytes);
   void SkipNested(WireTag tag, int depth);
