@@ -30,7 +30,7 @@ struct BackendLibrariesOptions {
 // Where a model says that its backend is.
 struct BackendQuery {
   std::string model_name;
-  std::string model_dir;  // holds the version folders; absolute
+  std::string model_dir;  // holds the version folders
   int64_t version = 0;
   std::string backend;
   std::string runtime;  // file name of the library; may be empty

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_host/backend_model.h"
 
+#include <filesystem>
+
 #include "abi_objects/error.h"
 #include "backend_host/handles.h"
 #include "base/log.h"
@@ -73,6 +75,10 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
       std::move(options.config), library->attributes().preferred_groups, gpus.gpus);
   NEREID_RETURN_IF_ERROR(
       config::ValidateInstanceGroups(options.config, gpus, options.config_file));
+  // Backends are promised an absolute path; messages keep the one that the user knows.
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(options.model_dir, error);
+  if (!error) options.model_dir = absolute.lexically_normal().string();
   std::unique_ptr<BackendModel> model(new BackendModel(std::move(options), libraries, *library));
   NEREID_RETURN_IF_ERROR(model->Initialize());
   return model;

@@ -26,7 +26,7 @@ namespace nereid::backend_host {
 struct BackendModelOptions {
   std::string name;
   int64_t version = 0;
-  std::string model_dir;  // holds the version folders; absolute
+  std::string model_dir;  // holds the version folders
   config::ModelConfig config;  // complete from files, normalized and validated, tensors apart
   // Whether the model has a configuration of its own; without one its backend must complete it.
   bool is_config_provided = true;
