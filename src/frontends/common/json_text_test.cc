@@ -69,7 +69,7 @@ TEST(JsonText, PrintsDoublesThatReadBackAsThemselves) {
 
 TEST(JsonText, EscapesOnlyWhatJsonDemands) {
   std::string text;
-  AppendJsonString(text, std::string_view("a\"b\\c/\b\f\n\r\t\x01\x1f\x7f\0\xC3\xA9\xFF", 19));
+  AppendJsonString(text, std::string_view("a\"b\\c/\b\f\n\r\t\x01\x1f\x7f\0\xC3\xA9\xFF", 18));
   EXPECT_EQ(text,
             "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u001F\x7f\\u0000\xC3\xA9\xFF\"");
   EXPECT_EQ(JsonError("it's \"bad\""), "{\"error\":\"it's \\\"bad\\\"\"}");

@@ -56,8 +56,8 @@ class Client {
     reply.head = in_.substr(0, end + 2);
     in_.erase(0, end + 4);
     reply.status = std::stoi(reply.head.substr(9, 3));
-    const size_t at = reply.head.find("Content-Length: ");
-    const size_t length = at == std::string::npos ? 0 : std::stoul(reply.head.substr(at + 16));
+    const size_t at = reply.head.find("\r\nContent-Length: ");
+    const size_t length = at == std::string::npos ? 0 : std::stoul(reply.head.substr(at + 18));
     while (in_.size() < length) {
       if (!Receive()) return reply;
     }

@@ -311,7 +311,8 @@ bool QuickReader::ReadNumbers(Array data, Input& input) {
 
 template <typename Json, typename Element>
 bool QuickReader::ReadElements(Array array, std::span<Element> out, size_t& done, int depth) {
-  if (depth >= kMaxDataDepth) return false;
+  // Elements count as one level too.
+  if (depth + 1 >= kMaxDataDepth) return false;
   for (auto element : array) {
     Value value;
     if (std::move(element).get(value)) return false;
@@ -334,8 +335,7 @@ bool QuickReader::ReadBytes(Array data, Input& input) {
   const auto count = tensor::ElementCount(input.shape.dims());
   if (!count || *count == 0 || static_cast<uint64_t>(*count) > json_.size()) return false;
   strings_.clear();
-  size_t done = 0;
-  if (!ReadStrings(data, static_cast<size_t>(*count), done, 0)) return false;
+  if (!ReadStrings(data, 0)) return false;
   // An empty array is an error, a wrong number of strings is the model's check to make.
   if (strings_.empty() || strings_.size() > max_input_bytes_) return false;
   std::byte* const memory = request_->arena().Allocate(strings_.size(), base::kBufferAlignment);
@@ -345,19 +345,19 @@ bool QuickReader::ReadBytes(Array data, Input& input) {
   return true;
 }
 
-bool QuickReader::ReadStrings(Array array, size_t count, size_t& done, int depth) {
-  if (depth >= kMaxDataDepth) return false;
+bool QuickReader::ReadStrings(Array array, int depth) {
+  // Elements count as one level too.
+  if (depth + 1 >= kMaxDataDepth) return false;
   for (auto element : array) {
     Value value;
     if (std::move(element).get(value)) return false;
     if (Kind(value) == '[') {
       Array inner;
-      if (value.get_array().get(inner) || !ReadStrings(inner, count, done, depth + 1)) return false;
+      if (value.get_array().get(inner) || !ReadStrings(inner, depth + 1)) return false;
       continue;
     }
     const auto text = Text(value);
     if (!text) return false;
-    ++done;
     const uint32_t length = static_cast<uint32_t>(text->size());
     strings_.append(reinterpret_cast<const char*>(&length), sizeof(length));
     strings_.append(*text);
@@ -456,6 +456,9 @@ bool QuickReader::Skip(Value value, int depth) {
     case 'n': {
       std::string_view token = value.raw_json_token();
       token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+      // Asked for its side effect, see PlainText.
+      const auto is_null = value.is_null();
+      static_cast<void>(is_null);
       return token == "null";
     }
     default: {
@@ -483,6 +486,9 @@ std::optional<std::string_view> QuickReader::PlainText(Value& value) {
   if (quote == token.npos) return std::nullopt;
   const std::string_view text = token.substr(1, quote - 1);
   if (text.find('\\') != text.npos) return std::nullopt;
+  // simdjson checks what follows a value only if the value was taken, not if it was looked at.
+  ondemand::raw_json_string taken;
+  if (value.get_raw_json_string().get(taken)) return std::nullopt;
   return text;
 }
 

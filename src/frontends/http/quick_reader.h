@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -45,7 +46,7 @@ class QuickReader {
   template <typename Json, typename Element>
   bool ReadElements(Array array, std::span<Element> out, size_t& done, int depth);
   bool ReadBytes(Array data, Input& input);
-  bool ReadStrings(Array array, size_t count, size_t& done, int depth);
+  bool ReadStrings(Array array, int depth);
   bool ReadOutput(Object object);
   bool ReadOutputParameters(Object parameters, OutputOptions& options);
 
