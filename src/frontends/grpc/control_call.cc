@@ -76,6 +76,44 @@ base::Status ModelMetadata(service::Service& service,
   return base::OkStatus();
 }
 
+void FillDuration(const core::Duration& from, inference::StatisticDuration& to) {
+  to.set_count(from.count);
+  to.set_ns(from.ns);
+}
+
+base::Status ModelStatistics(service::Service& service,
+                             const inference::ModelStatisticsRequest& request,
+                             inference::ModelStatisticsResponse& reply) {
+  NEREID_ASSIGN_OR_RETURN(const std::vector<service::ModelStatistics> list,
+                          service.ReadStatistics(request.name(), request.version()));
+  for (const service::ModelStatistics& model : list) {
+    const core::StatisticsSnapshot& statistics = model.statistics;
+    inference::ModelStatistics& to = *reply.add_model_stats();
+    to.set_name(model.name);
+    to.set_version(model.version);
+    to.set_last_inference(statistics.last_inference_ms);
+    to.set_inference_count(statistics.inference_count);
+    to.set_execution_count(statistics.execution_count);
+    inference::InferStatistics& durations = *to.mutable_inference_stats();
+    FillDuration(statistics.success, *durations.mutable_success());
+    FillDuration(statistics.fail, *durations.mutable_fail());
+    FillDuration(statistics.queue, *durations.mutable_queue());
+    FillDuration(statistics.compute_input, *durations.mutable_compute_input());
+    FillDuration(statistics.compute_infer, *durations.mutable_compute_infer());
+    FillDuration(statistics.compute_output, *durations.mutable_compute_output());
+    FillDuration({}, *durations.mutable_cache_hit());
+    FillDuration({}, *durations.mutable_cache_miss());
+    for (const auto& [size, batch] : statistics.batches) {
+      inference::InferBatchStatistics& entry = *to.add_batch_stats();
+      entry.set_batch_size(size);
+      FillDuration(batch.compute_input, *entry.mutable_compute_input());
+      FillDuration(batch.compute_infer, *entry.mutable_compute_infer());
+      FillDuration(batch.compute_output, *entry.mutable_compute_output());
+    }
+  }
+  return base::OkStatus();
+}
+
 base::Status HealthCheck(service::Service& service, const ::grpc::health::v1::HealthCheckRequest&,
                          ::grpc::health::v1::HealthCheckResponse& reply) {
   reply.set_status(service.IsReady() ? ::grpc::health::v1::HealthCheckResponse::SERVING
@@ -115,6 +153,9 @@ constexpr MethodEntry kMethods[] = {
     {"/inference.GRPCInferenceService/ModelMetadata",
      &Method<inference::ModelMetadataRequest, inference::ModelMetadataResponse, ModelMetadata>},
     {"/inference.GRPCInferenceService/ModelConfig", &ModelConfig},
+    {"/inference.GRPCInferenceService/ModelStatistics",
+     &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
+             ModelStatistics>},
     {"/grpc.health.v1.Health/Check",
      &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
              HealthCheck>},

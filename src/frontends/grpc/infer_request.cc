@@ -20,6 +20,8 @@ using base::Status;
 // Below this, bytes that are not aligned are copied to where they are.
 constexpr size_t kAlignByCopyBelow = 4096;
 constexpr size_t kWantedAlignment = 16;
+// Doubles among more inputs than this are found by the engine, as a count that no model has.
+constexpr size_t kMaxSearchedInputs = 64;
 
 Status WrongType(std::string_view name, std::string_view expected) {
   return InvalidArgumentError(
@@ -134,6 +136,13 @@ base::Result<bool> UsesSharedMemory(const InferMessage& message, std::string_vie
                       name, tensor));
     }
     if (!std::holds_alternative<int64_t>(parameter->value)) return wrong(name, "int64_param");
+  }
+  if (region != nullptr &&
+      message.FindTensorParameter(range, "shared_memory_byte_size") == nullptr) {
+    return InvalidArgumentError(
+        fmt::format("'shared_memory_byte_size' must be specified along with "
+                    "'shared_memory_region' parameter for tensor '{}'",
+                    tensor));
   }
   return region != nullptr;
 }
@@ -292,6 +301,10 @@ base::Result<InferOptions> FillRequest(const InferMessage& message, core::Reques
     NEREID_RETURN_IF_ERROR(SetParameter(parameter, request, options));
   }
   for (const WireInput& input : message.inputs) {
+    if (request.inputs.size() < kMaxSearchedInputs && request.FindInput(input.name) != nullptr) {
+      return InvalidArgumentError(fmt::format("{}input '{}' already exists in request",
+                                              request.LogPrefix(), input.name));
+    }
     const auto type = tensor::FromProtocolName(input.datatype);
     core::RequestInput& added =
         request.AddInput(input.name, type.value_or(tensor::DataType::kInvalid));

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gRPC server against a client made of nghttp2's client session and a blocking socket.
+#include "net/grpc_server.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nghttp2/nghttp2.h>
+
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "net/compression.h"
+#include "net/grpc_wire.h"
+
+namespace nereid::net {
+namespace {
+
+using std::chrono::milliseconds;
+
+base::TimePoint In(milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
+constexpr milliseconds kLong{20'000};
+
+std::string Prefixed(std::string_view message, bool compressed = false) {
+  std::string framed(1, compressed ? '\1' : '\0');
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    framed += static_cast<char>(message.size() >> shift);
+  }
+  framed += message;
+  return framed;
+}
+
+// What a client saw of one call.
+struct Reply {
+  std::map<std::string, std::string> headers;
+  std::string body;
+  bool is_closed = false;
+  uint32_t error_code = 0;
+
+  std::string status() const {
+    const auto found = headers.find("grpc-status");
+    return found == headers.end() ? "none" : found->second;
+  }
+  // The messages, without their prefixes.
+  std::vector<std::string> messages() const {
+    std::vector<std::string> all;
+    for (size_t at = 0; at + 5 <= body.size();) {
+      size_t size = 0;
+      for (size_t i = 1; i < 5; ++i) size = size << 8 | static_cast<uint8_t>(body[at + i]);
+      all.push_back(body.substr(at + 5, size));
+      at += 5 + size;
+    }
+    return all;
+  }
+};
+
+class Client {
+ public:
+  explicit Client(uint16_t port, uint32_t window = 1 << 30) {
+    socket_ = base::UniqueFd(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    nghttp2_session_callbacks* callbacks = nullptr;
+    nghttp2_session_callbacks_new(&callbacks);
+    SetCallbacks(callbacks);
+    nghttp2_session_client_new(&session_, callbacks, this);
+    nghttp2_session_callbacks_del(callbacks);
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window}};
+    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, 1);
+    if (window > 65535) {
+      nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
+                                            static_cast<int32_t>(window));
+    }
+    Flush();
+  }
+  ~Client() { nghttp2_session_del(session_); }
+
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+
+  // Begins a call; `body` is sent as it is, the call half-closed after it unless `open`.
+  int32_t Call(const std::string& path, std::string body, const Headers& more = {},
+               bool open = false) {
+    Headers headers = {{":method", "POST"},  {":scheme", "http"},
+                       {":authority", "t"},  {":path", path},
+                       {"te", "trailers"},   {"content-type", "application/grpc"}};
+    for (const auto& [name, value] : more) {
+      std::erase_if(headers, [&name = name](const auto& h) { return h.first == name; });
+      headers.emplace_back(name, value);
+    }
+    return CallWith(headers, std::move(body), open);
+  }
+
+  int32_t CallWith(const Headers& headers, std::string body, bool open) {
+    std::vector<nghttp2_nv> fields;
+    for (const auto& [name, value] : headers) {
+      fields.push_back({reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
+                        reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(),
+                        value.size(), NGHTTP2_NV_FLAG_NONE});
+    }
+    auto upload = std::make_unique<Upload>(Upload{std::move(body), 0, open});
+    nghttp2_data_provider provider;
+    provider.source.ptr = upload.get();
+    provider.read_callback = &ReadUpload;
+    const int32_t id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
+                                              &provider, nullptr);
+    uploads_[id] = std::move(upload);
+    Flush();
+    return id;
+  }
+
+  void SendMore(int32_t id, const std::string& bytes, bool open) {
+    uploads_[id]->body += bytes;
+    uploads_[id]->open = open;
+    nghttp2_session_resume_data(session_, id);
+    Flush();
+  }
+  void Reset(int32_t id) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    Flush();
+  }
+  void Ping() {
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    Flush();
+  }
+
+  // Reads until `done`; false when the connection ended or it takes too long.
+  bool Until(const std::function<bool()>& done) {
+    const base::TimePoint deadline = In(kLong);
+    while (!done()) {
+      pollfd waiting{socket_.get(), POLLIN, 0};
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      if (::poll(&waiting, 1, 100) <= 0) continue;
+      char bytes[65536];
+      const ssize_t n = ::recv(socket_.get(), bytes, sizeof(bytes), 0);
+      if (n <= 0) {
+        is_closed_ = true;
+        return done();
+      }
+      nghttp2_session_mem_recv(session_, reinterpret_cast<uint8_t*>(bytes), static_cast<size_t>(n));
+      Flush();
+    }
+    return true;
+  }
+  const Reply& Finish(int32_t id) {
+    EXPECT_TRUE(Until([this, id] { return replies_[id].is_closed || is_closed_; }));
+    return replies_[id];
+  }
+  const Reply& reply(int32_t id) { return replies_[id]; }
+  int pongs() const { return pongs_; }
+  int goaways() const { return goaways_; }
+  uint32_t goaway_code() const { return goaway_code_; }
+  bool is_closed() const { return is_closed_; }
+  int fd() const { return socket_.get(); }
+
+  void Flush() {
+    for (;;) {
+      const uint8_t* data = nullptr;
+      ssize_t left = nghttp2_session_mem_send(session_, &data);
+      if (left <= 0) return;
+      while (left > 0) {
+        const ssize_t n = ::send(socket_.get(), data, static_cast<size_t>(left), MSG_NOSIGNAL);
+        if (n <= 0) return;
+        data += n;
+        left -= n;
+      }
+    }
+  }
+
+ private:
+  struct Upload {
+    std::string body;
+    size_t sent;
+    bool open;
+  };
+
+  static ssize_t ReadUpload(nghttp2_session*, int32_t, uint8_t* to, size_t limit, uint32_t* flags,
+                            nghttp2_data_source* source, void*) {
+    auto& upload = *static_cast<Upload*>(source->ptr);
+    const size_t n = std::min(limit, upload.body.size() - upload.sent);
+    if (n == 0 && upload.open) return NGHTTP2_ERR_DEFERRED;
+    std::copy_n(upload.body.data() + upload.sent, n, to);
+    upload.sent += n;
+    if (upload.sent == upload.body.size() && !upload.open) *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return static_cast<ssize_t>(n);
+  }
+
+  static void SetCallbacks(nghttp2_session_callbacks* callbacks) {
+    nghttp2_session_callbacks_set_on_header_callback(
+        callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                      size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                      void* self) {
+          static_cast<Client*>(self)->replies_[frame->hd.stream_id].headers[std::string(
+              name, name + name_size)] = std::string(value, value + value_size);
+          return 0;
+        });
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+        callbacks, [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size,
+                      void* self) {
+          static_cast<Client*>(self)->replies_[id].body.append(data, data + size);
+          return 0;
+        });
+    nghttp2_session_callbacks_set_on_stream_close_callback(
+        callbacks, [](nghttp2_session*, int32_t id, uint32_t code, void* self) {
+          Reply& reply = static_cast<Client*>(self)->replies_[id];
+          reply.is_closed = true;
+          reply.error_code = code;
+          return 0;
+        });
+    nghttp2_session_callbacks_set_on_frame_recv_callback(
+        callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
+          auto& client = *static_cast<Client*>(self);
+          if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
+            ++client.pongs_;
+          } else if (frame->hd.type == NGHTTP2_GOAWAY) {
+            ++client.goaways_;
+            client.goaway_code_ = frame->goaway.error_code;
+          }
+          return 0;
+        });
+  }
+
+  base::UniqueFd socket_;
+  nghttp2_session* session_ = nullptr;
+  std::map<int32_t, std::unique_ptr<Upload>> uploads_;
+  std::map<int32_t, Reply> replies_;
+  int pongs_ = 0;
+  int goaways_ = 0;
+  uint32_t goaway_code_ = 0;
+  bool is_closed_ = false;
+};
+
+// Counts events and lets tests wait for them.
+class Events {
+ public:
+  void Add(const std::string& what) {
+    base::MutexLock lock(mutex_);
+    ++counts_[what];
+    changed_.NotifyAll();
+  }
+  bool Wait(const std::string& what, int count = 1) {
+    const base::TimePoint deadline = In(kLong);
+    base::MutexLock lock(mutex_);
+    while (counts_[what] < count) {
+      if (!changed_.WaitUntil(mutex_, deadline)) return counts_[what] >= count;
+    }
+    return true;
+  }
+  int count(const std::string& what) {
+    base::MutexLock lock(mutex_);
+    return counts_[what];
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  std::map<std::string, int> counts_ NEREID_GUARDED_BY(mutex_);
+};
+
+// /echo answers a unary call, /stream every message, /thread from a thread of its own, /never not at
+// all, /fail with a status.
+class Handler final : public GrpcHandler {
+ public:
+  ~Handler() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  GrpcCallEvents* OnCall(GrpcCallRef call) override;
+
+  Events events;
+
+ private:
+  friend class TestCall;
+  std::vector<std::thread> threads_;
+};
+
+class TestCall final : public GrpcCallEvents {
+ public:
+  TestCall(Handler& handler, GrpcCallRef call) : handler_(handler), call_(std::move(call)) {}
+
+  void OnMessage(base::BufferRef buffer, std::string_view message) override {
+    handler_.events.Add("message");
+    if (call_->path() == "/stream") {
+      call_->Credit(message.size());
+      return call_->Send(Answer(std::move(buffer), message));
+    }
+    buffer_ = std::move(buffer);
+    message_ = message;
+  }
+  void OnHalfClose() override {
+    if (call_->path() == "/echo") {
+      call_->SendAndFinish(Answer(std::move(buffer_), message_));
+    } else if (call_->path() == "/stream") {
+      call_->Finish(GrpcStatus::kOk, {});
+    } else if (call_->path() == "/fail") {
+      call_->Finish(GrpcStatus::kInvalidArgument, "bad \xc3\xa4 100%\n");
+    } else if (call_->path() == "/thread") {
+      handler_.threads_.emplace_back(
+          [call = GrpcCallRef(*call_), buffer = buffer_, message = message_]() mutable {
+            call->SendAndFinish(Answer(std::move(buffer), message));
+          });
+    }
+  }
+  void OnCancelled() override { handler_.events.Add("cancelled"); }
+  void OnDone() override {
+    handler_.events.Add("done");
+    delete this;
+  }
+
+ private:
+  static GrpcMessagePtr Answer(base::BufferRef buffer, std::string_view message) {
+    GrpcMessagePtr answer = GrpcMessage::Create();
+    answer->Refer(reinterpret_cast<const std::byte*>(message.data()), message.size(),
+                  std::move(buffer));
+    return answer;
+  }
+
+  Handler& handler_;
+  GrpcCallRef call_;
+  base::BufferRef buffer_;
+  std::string_view message_;
+};
+
+GrpcCallEvents* Handler::OnCall(GrpcCallRef call) {
+  if (call->path() == "/nowhere") {
+    call->Finish(GrpcStatus::kUnimplemented, {});
+    return nullptr;
+  }
+  return new TestCall(*this, std::move(call));
+}
+
+class GrpcServerTest : public testing::Test {
+ protected:
+  void Start(GrpcServerOptions options = {}) {
+    options.listener = {.address = "127.0.0.1"};
+    auto server = GrpcServer::Start(options, pool_, handler_);
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = std::move(*server);
+  }
+
+  ReactorPool pool_{2};
+  Handler handler_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+TEST_F(GrpcServerTest, AnswersUnaryCalls) {
+  Start();
+  Client client(server_->port());
+  const Reply& reply = client.Finish(client.Call("/echo", Prefixed("hello")));
+  EXPECT_EQ(reply.headers.at(":status"), "200");
+  EXPECT_EQ(reply.headers.at("content-type"), "application/grpc");
+  EXPECT_EQ(reply.headers.at("grpc-accept-encoding"), "identity, deflate, gzip");
+  EXPECT_EQ(reply.status(), "0");
+  EXPECT_EQ(reply.messages(), std::vector<std::string>{"hello"});
+}
+
+TEST_F(GrpcServerTest, KeepsManyCallsOnOneConnectionApart) {
+  Start();
+  Client client(server_->port());
+  std::map<int32_t, std::string> expected;
+  for (int i = 0; i < 300; ++i) {
+    const std::string text(static_cast<size_t>(i * 37), static_cast<char>('a' + i % 26));
+    expected[client.Call(i % 2 == 0 ? "/echo" : "/thread", Prefixed(text))] = text;
+  }
+  for (const auto& [id, text] : expected) {
+    EXPECT_EQ(client.Finish(id).messages(), std::vector<std::string>{text});
+  }
+}
+
+TEST_F(GrpcServerTest, CarriesLargeMessagesThroughSmallWindows) {
+  Start();
+  Client client(server_->port(), 65535);
+  std::string text(5'000'000, 'x');
+  for (size_t i = 0; i < text.size(); i += 997) text[i] = static_cast<char>(i);
+  const Reply& reply = client.Finish(client.Call("/echo", Prefixed(text)));
+  EXPECT_EQ(reply.status(), "0");
+  ASSERT_EQ(reply.messages().size(), 1u);
+  EXPECT_TRUE(reply.messages()[0] == text);
+}
+
+TEST_F(GrpcServerTest, StreamsBothWays) {
+  Start();
+  Client client(server_->port());
+  const int32_t id = client.Call("/stream", Prefixed("a") + Prefixed(""), {}, true);
+  ASSERT_TRUE(client.Until([&] { return client.reply(id).messages().size() == 2; }));
+  // A message in three pieces.
+  const std::string last = Prefixed("last");
+  client.SendMore(id, last.substr(0, 2), true);
+  client.SendMore(id, last.substr(2, 5), true);
+  client.SendMore(id, last.substr(7), false);
+  EXPECT_EQ(client.Finish(id).messages(), (std::vector<std::string>{"a", "", "last"}));
+  EXPECT_EQ(client.reply(id).status(), "0");
+}
+
+TEST_F(GrpcServerTest, EncodesStatusTexts) {
+  Start();
+  Client client(server_->port());
+  const Reply& reply = client.Finish(client.Call("/fail", Prefixed("")));
+  EXPECT_EQ(reply.status(), "3");
+  EXPECT_EQ(reply.headers.at("grpc-message"), "bad %C3%A4 100%25%0A");
+}
+
+TEST_F(GrpcServerTest, RefusesWhatIsNotGrpc) {
+  Start();
+  Client client(server_->port());
+  const Reply& type = client.Finish(client.Call("/echo", "", {{"content-type", "text/html"}}));
+  EXPECT_EQ(type.headers.at(":status"), "415");
+  const Reply& method = client.Finish(client.Call("/echo", "", {{":method", "PUT"}}));
+  EXPECT_EQ(method.headers.at(":status"), "405");
+  EXPECT_EQ(client.Finish(client.Call("/nowhere", Prefixed("x"))).status(), "12");
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"), {{"grpc-encoding", "snappy"}})).status(),
+            "12");
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("still here"))).status(), "0");
+}
+
+TEST_F(GrpcServerTest, TakesCompressedMessages) {
+  Start();
+  Client client(server_->port());
+  std::string text(100'000, 'z');
+  for (const auto& [type, name] : {std::pair(Compression::kGzip, "gzip"),
+                                   std::pair(Compression::kDeflate, "deflate")}) {
+    const iovec part{text.data(), text.size()};
+    auto packed = Compress(type, {&part, 1});
+    ASSERT_TRUE(packed.ok());
+    const Reply& reply = client.Finish(
+        client.Call("/echo", Prefixed(packed->data, true), {{"grpc-encoding", name}}));
+    ASSERT_EQ(reply.messages().size(), 1u);
+    EXPECT_TRUE(reply.messages()[0] == text);
+  }
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("xx", true), {{"grpc-encoding", "gzip"}}))
+                .status(),
+            "13");
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("xx", true))).status(), "13");
+}
+
+TEST_F(GrpcServerTest, CompressesRepliesWhenTold) {
+  GrpcServerOptions options;
+  options.response_compression = GrpcCompressionLevel::kHigh;
+  Start(options);
+  Client client(server_->port());
+  const std::string text(10'000, 'q');
+  const Reply& reply = client.Finish(
+      client.Call("/echo", Prefixed(text), {{"grpc-accept-encoding", "deflate, gzip"}}));
+  EXPECT_EQ(reply.headers.at("grpc-encoding"), "gzip");
+  EXPECT_LT(reply.body.size(), 1000u);
+  EXPECT_EQ(reply.body[0], 1);
+}
+
+TEST_F(GrpcServerTest, BoundsDecompressedMessages) {
+  GrpcServerOptions options;
+  options.max_message_bytes = 1 << 20;
+  Start(options);
+  Client client(server_->port());
+  std::string text(8 << 20, '\0');
+  const iovec part{text.data(), text.size()};
+  auto packed = Compress(Compression::kGzip, {&part, 1});
+  ASSERT_TRUE(packed.ok());
+  EXPECT_EQ(client
+                .Finish(client.Call("/echo", Prefixed(packed->data, true),
+                                    {{"grpc-encoding", "gzip"}}))
+                .status(),
+            "13");
+}
+
+TEST_F(GrpcServerTest, RefusesMessagesBeyondTheLimitBeforeTheyArrive) {
+  GrpcServerOptions options;
+  options.max_message_bytes = 1000;
+  Start(options);
+  Client client(server_->port());
+  const Reply& reply =
+      client.Finish(client.Call("/echo", std::string("\0\x7f\xff\xff\xff", 5), {}, true));
+  EXPECT_EQ(reply.status(), "8");
+  EXPECT_EQ(reply.headers.at("grpc-message"),
+            "Received message larger than max (2147483647 vs. 1000)");
+}
+
+TEST_F(GrpcServerTest, ReportsBrokenFraming) {
+  Start();
+  Client client(server_->port());
+  EXPECT_EQ(client.Finish(client.Call("/echo", std::string("\7\0\0\0\0", 5))).status(), "13");
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("cut off").substr(0, 8))).status(), "13");
+}
+
+TEST_F(GrpcServerTest, EndsCallsAtTheirDeadline) {
+  Start();
+  Client client(server_->port());
+  const Reply& reply =
+      client.Finish(client.Call("/never", Prefixed("x"), {{"grpc-timeout", "50m"}}));
+  EXPECT_EQ(reply.status(), "4");
+  EXPECT_EQ(reply.headers.at("grpc-message"), "Deadline Exceeded");
+  EXPECT_TRUE(handler_.events.Wait("cancelled"));
+  EXPECT_TRUE(handler_.events.Wait("done"));
+}
+
+TEST_F(GrpcServerTest, TellsTheHandlerWhenTheClientResets) {
+  Start();
+  Client client(server_->port());
+  const int32_t id = client.Call("/never", Prefixed("x"));
+  ASSERT_TRUE(handler_.events.Wait("message"));
+  client.Reset(id);
+  EXPECT_TRUE(handler_.events.Wait("cancelled"));
+  EXPECT_TRUE(handler_.events.Wait("done"));
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"))).status(), "0");
+}
+
+TEST_F(GrpcServerTest, TellsTheHandlerWhenTheClientDisconnects) {
+  Start();
+  {
+    Client client(server_->port());
+    client.Call("/never", Prefixed("x"));
+    client.Call("/never", Prefixed("y"), {}, true);
+    ASSERT_TRUE(handler_.events.Wait("message", 2));
+  }
+  EXPECT_TRUE(handler_.events.Wait("cancelled", 2));
+  EXPECT_TRUE(handler_.events.Wait("done", 2));
+}
+
+TEST_F(GrpcServerTest, ClosesOnRapidResets) {
+  GrpcServerOptions options;
+  options.reset_burst = 50;
+  options.resets_per_second = 1;
+  Start(options);
+  Client client(server_->port());
+  for (int i = 0; i < 200; ++i) client.Reset(client.Call("/never", Prefixed("x"), {}, true));
+  ASSERT_TRUE(client.Until([&] { return client.goaways() > 0 || client.is_closed(); }));
+  EXPECT_EQ(client.goaway_code(), static_cast<uint32_t>(NGHTTP2_ENHANCE_YOUR_CALM));
+  EXPECT_TRUE(client.Until([&] { return client.is_closed(); }));
+}
+
+TEST_F(GrpcServerTest, AcknowledgesPingsAndStrikesOutEagerClients) {
+  Start();
+  Client client(server_->port());
+  client.Ping();
+  ASSERT_TRUE(client.Until([&] { return client.pongs() == 1; }));
+  for (int i = 0; i < 4; ++i) client.Ping();
+  ASSERT_TRUE(client.Until([&] { return client.goaways() > 0; }));
+  EXPECT_EQ(client.goaway_code(), static_cast<uint32_t>(NGHTTP2_ENHANCE_YOUR_CALM));
+  EXPECT_TRUE(client.Until([&] { return client.is_closed(); }));
+}
+
+TEST_F(GrpcServerTest, PingsIdleClientsAndDropsTheDead) {
+  GrpcServerOptions options;
+  options.keepalive_time = milliseconds(30);
+  options.keepalive_timeout = milliseconds(100);
+  options.keepalive_permit_without_calls = true;
+  options.max_pings_without_data = 0;
+  Start(options);
+  Client alive(server_->port());
+  EXPECT_EQ(alive.Finish(alive.Call("/echo", Prefixed("x"))).status(), "0");
+  // A client that never answers.
+  Client dead(server_->port());
+  char byte;
+  const base::TimePoint deadline = In(kLong);
+  ssize_t n = 1;
+  while (n > 0 && std::chrono::steady_clock::now() < deadline) n = ::recv(dead.fd(), &byte, 1, 0);
+  EXPECT_LE(n, 0);
+}
+
+TEST_F(GrpcServerTest, BoundsTheHeaderList) {
+  GrpcServerOptions options;
+  options.max_header_list_bytes = 4096;
+  Start(options);
+  Client client(server_->port());
+  const Reply& reply =
+      client.Finish(client.Call("/echo", Prefixed("x"), {{"big", std::string(8000, 'b')}}));
+  EXPECT_EQ(reply.status(), "8");
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"))).status(), "0");
+}
+
+TEST_F(GrpcServerTest, HoldsRequestsBackFromAStreamThatIsNotRead) {
+  GrpcServerOptions options;
+  options.max_stream_backlog_bytes = 1 << 20;
+  Start(options);
+  Client client(server_->port(), 0);  // gives no room for replies
+  const std::string message = Prefixed(std::string(256 << 10, 'm'));
+  std::string body;
+  for (int i = 0; i < 40; ++i) body += message;
+  const int32_t id = client.Call("/stream", body, {}, true);
+  ASSERT_TRUE(handler_.events.Wait("message", 4));
+  client.Ping();
+  ASSERT_TRUE(client.Until([&] { return client.pongs() == 1; }));
+  EXPECT_LT(handler_.events.count("message"), 10);
+  client.Reset(id);
+  EXPECT_TRUE(handler_.events.Wait("done"));
+}
+
+TEST_F(GrpcServerTest, DrainsGracefully) {
+  Start();
+  Client client(server_->port());
+  const int32_t id = client.Call("/stream", Prefixed("before"), {}, true);
+  ASSERT_TRUE(client.Until([&] { return client.reply(id).messages().size() == 1; }));
+  bool drained = false;
+  std::thread drainer([&] { drained = server_->Drain(In(kLong)); });
+  ASSERT_TRUE(client.Until([&] { return client.goaways() == 2; }));
+  client.SendMore(id, Prefixed("after"), false);
+  EXPECT_EQ(client.Finish(id).messages(), (std::vector<std::string>{"before", "after"}));
+  EXPECT_TRUE(client.Until([&] { return client.is_closed(); }));
+  drainer.join();
+  EXPECT_TRUE(drained);
+}
+
+TEST_F(GrpcServerTest, ClosesWhatDoesNotFinishByTheDrainDeadline) {
+  Start();
+  Client client(server_->port());
+  client.Call("/never", Prefixed("x"));
+  ASSERT_TRUE(handler_.events.Wait("message"));
+  bool drained = true;
+  std::thread drainer([&] { drained = server_->Drain(In(milliseconds(50))); });
+  EXPECT_TRUE(client.Until([&] { return client.is_closed(); }));
+  drainer.join();
+  EXPECT_FALSE(drained);
+  EXPECT_TRUE(handler_.events.Wait("done"));
+}
+
+TEST_F(GrpcServerTest, SurvivesGarbage) {
+  Start();
+  for (const char* bytes : {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff"}) {
+    Client client(server_->port());
+    (void)::send(client.fd(), bytes, std::strlen(bytes), MSG_NOSIGNAL);
+  }
+  Client client(server_->port());
+  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"))).status(), "0");
+}
+
+TEST(GrpcWire, ReadsTimeouts) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(ParseGrpcTimeout("1S"), 1s);
+  EXPECT_EQ(ParseGrpcTimeout("99999999n"), 99999999ns);
+  EXPECT_EQ(ParseGrpcTimeout("2M"), 2min);
+  EXPECT_EQ(ParseGrpcTimeout("15u"), 15us);
+  EXPECT_TRUE(ParseGrpcTimeout("99999999H").has_value());
+  for (const char* bad : {"", "S", "1", "123456789S", "-1S", "1x", "1 S"}) {
+    EXPECT_FALSE(ParseGrpcTimeout(bad).has_value()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace nereid::net
