@@ -31,6 +31,9 @@ net::GrpcCompressionLevel ToNet(CompressionLevel level) {
   return net::GrpcCompressionLevel::kNone;
 }
 
+// Room for the JSON head in front of the largest permitted tensors.
+constexpr size_t kMaxJsonHeadBytes = size_t{16} << 20;
+
 std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(time);
 }
@@ -73,7 +76,8 @@ base::Status Server::StartHttp() {
       parts_->engine, parts_->rounds);
   net::HttpServerOptions options;
   options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port};
-  options.max_body_bytes = options_.http.max_input_bytes;
+  // The limit holds for tensors and for JSON each; the handler checks both.
+  options.max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
   parts_->http = std::move(server).value();

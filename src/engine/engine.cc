@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <fmt/core.h>
+
 #include "base/log.h"
 #include "engine/metrics.h"
 #include "engine/normalize.h"
@@ -12,7 +14,8 @@ namespace {
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
   return {options.server_id,
           options.version,
-          {"classification", "model_configuration", "binary_tensor_data", "parameters"}};
+          {"classification", "model_configuration", "binary_tensor_data", "parameters",
+           "statistics"}};
 }
 
 template <typename Tensors>
@@ -112,6 +115,28 @@ base::Result<std::shared_ptr<const config::ModelConfig>> Engine::GetModelConfig(
 
 std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {
   return life_cycle_.Table().Index(only_ready);
+}
+
+base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
+    std::string_view name, std::string_view version) {
+  std::vector<service::ModelStatistics> list;
+  bool found_name = name.empty();
+  for (const auto& model : life_cycle_.LoadedModels()) {
+    if (!name.empty() && model->name() != name) continue;
+    found_name = true;
+    if (!version.empty() && model->version_text() != version) continue;
+    list.push_back({model->name(), model->version_text(), model->statistics().Read()});
+  }
+  // Texts: core/src/tritonserver.cc, ServerModelStatistics.
+  if (!found_name) {
+    return base::InvalidArgumentError(
+        fmt::format("requested model '{}' is not available", name));
+  }
+  if (list.empty() && !version.empty()) {
+    return base::InvalidArgumentError(
+        fmt::format("requested model version is not available for model '{}'", name));
+  }
+  return list;
 }
 
 void Engine::Infer(core::RequestPtr request) {

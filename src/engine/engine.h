@@ -56,6 +56,8 @@ class Engine final : public service::Service {
   base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
       std::string_view name, std::string_view version) override;
   std::vector<service::IndexEntry> RepositoryIndex(bool only_ready) override;
+  base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
+      std::string_view name, std::string_view version) override;
   void Infer(core::RequestPtr request) override;
   void Cancel(core::Request& request) override;
   std::string MetricsText() override;

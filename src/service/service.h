@@ -44,6 +44,12 @@ struct IndexEntry {
   std::string reason;  // why it is not ready
 };
 
+struct ModelStatistics {
+  std::string name;
+  std::string version;
+  core::StatisticsSnapshot statistics;
+};
+
 // Versions are text as protocols carry them: "" is "the latest that is ready".
 // Thread-safe. Nothing here blocks on a model but LoadModel and UnloadModel.
 class Service {
@@ -65,6 +71,9 @@ class Service {
   virtual base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
       std::string_view name, std::string_view version) = 0;
   virtual std::vector<IndexEntry> RepositoryIndex(bool only_ready) = 0;
+  // Of one version, of all loaded versions of a model (version ""), or of everything (name "").
+  virtual base::Result<std::vector<ModelStatistics>> ReadStatistics(std::string_view name,
+                                                                    std::string_view version) = 0;
 
   // Takes a request whose model is pinned (FindModel) and answers it through its sink, perhaps before
   // this returns. Checks it against the model first.

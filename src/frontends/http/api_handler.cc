@@ -113,6 +113,9 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route) {
       return HandleModelMetadata(std::move(exchange), route);
     case RouteKind::kModelConfig:
       return HandleModelConfig(std::move(exchange), route);
+    case RouteKind::kModelStatistics:
+    case RouteKind::kAllStatistics:
+      return HandleStatistics(std::move(exchange), route);
     case RouteKind::kRepositoryIndex:
       return HandleRepositoryIndex(std::move(exchange));
     default:
@@ -170,6 +173,12 @@ void ApiHandler::HandleRepositoryIndex(HttpExchangePtr exchange) {
     }
   }
   RespondJson(std::move(exchange), 200, ToJson(service_.RepositoryIndex(only_ready)));
+}
+
+void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route) {
+  const auto list = service_.ReadStatistics(route.model, route.version);
+  if (!list.ok()) return RespondError(std::move(exchange), list.status());
+  RespondJson(std::move(exchange), 200, ToJson(*list));
 }
 
 void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route) {

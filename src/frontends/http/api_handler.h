@@ -39,6 +39,7 @@ class ApiHandler final : public net::HttpHandler {
   void HandleModelMetadata(net::HttpExchangePtr exchange, const Route& route);
   void HandleModelConfig(net::HttpExchangePtr exchange, const Route& route);
   void HandleRepositoryIndex(net::HttpExchangePtr exchange);
+  void HandleStatistics(net::HttpExchangePtr exchange, const Route& route);
   void HandleInfer(net::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;

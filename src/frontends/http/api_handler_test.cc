@@ -323,6 +323,22 @@ TEST_F(ApiTest, CancelsWhenTheClientLeaves) {
   core::RespondError(std::move(waiting), base::CancelledError("cancelled"));
 }
 
+TEST_F(ApiTest, PrintsStatisticsWithEveryField) {
+  const Reply reply = client_->Ask("GET", "/v2/models/m/stats");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body,
+            R"({"model_stats":[{"name":"m","version":"1","last_inference":7,"inference_count":3,)"
+            R"("execution_count":2,"inference_stats":{"success":{"count":2,"ns":90},)"
+            R"("fail":{"count":0,"ns":0},"queue":{"count":0,"ns":0},)"
+            R"("compute_input":{"count":0,"ns":0},"compute_infer":{"count":0,"ns":0},)"
+            R"("compute_output":{"count":0,"ns":0},"cache_hit":{"count":0,"ns":0},)"
+            R"("cache_miss":{"count":0,"ns":0}},"response_stats":{},"batch_stats":[{"batch_size":2,)"
+            R"("compute_input":{"count":0,"ns":0},"compute_infer":{"count":1,"ns":40},)"
+            R"("compute_output":{"count":0,"ns":0}}],"memory_usage":[]}]})");
+  EXPECT_EQ(client_->Ask("GET", "/v2/models/none/stats").body,
+            R"({"error":"requested model 'none' is not available"})");
+}
+
 class DecoupledApiTest : public ApiTest {
  protected:
   DecoupledApiTest() : ApiTest(true) {}

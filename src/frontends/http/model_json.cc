@@ -44,7 +44,62 @@ void AppendMember(std::string& json, std::string_view name, std::string_view val
   AppendJsonString(json, value);
 }
 
+void AppendNumber(std::string& json, std::string_view name, uint64_t value) {
+  json += ",\"";
+  json += name;
+  json += "\":";
+  json += std::to_string(value);
+}
+
+// `"name":{"count":n,"ns":n}`
+void AppendDuration(std::string& json, std::string_view name, const core::Duration& duration) {
+  if (json.back() != '{') json += ',';
+  json += '"';
+  json += name;
+  json += "\":{\"count\":";
+  json += std::to_string(duration.count);
+  AppendNumber(json, "ns", duration.ns);
+  json += '}';
+}
+
+void AppendStatistics(std::string& json, const service::ModelStatistics& model) {
+  const core::StatisticsSnapshot& statistics = model.statistics;
+  json += "{\"name\":";
+  AppendJsonString(json, model.name);
+  AppendMember(json, "version", model.version);
+  AppendNumber(json, "last_inference", statistics.last_inference_ms);
+  AppendNumber(json, "inference_count", statistics.inference_count);
+  AppendNumber(json, "execution_count", statistics.execution_count);
+  json += ",\"inference_stats\":{";
+  AppendDuration(json, "success", statistics.success);
+  AppendDuration(json, "fail", statistics.fail);
+  AppendDuration(json, "queue", statistics.queue);
+  AppendDuration(json, "compute_input", statistics.compute_input);
+  AppendDuration(json, "compute_infer", statistics.compute_infer);
+  AppendDuration(json, "compute_output", statistics.compute_output);
+  AppendDuration(json, "cache_hit", {});
+  AppendDuration(json, "cache_miss", {});
+  json += "},\"response_stats\":{},\"batch_stats\":";
+  AppendList(json, statistics.batches, [&](const auto& batch) {
+    json += "{\"batch_size\":";
+    json += std::to_string(batch.first);
+    AppendDuration(json, "compute_input", batch.second.compute_input);
+    AppendDuration(json, "compute_infer", batch.second.compute_infer);
+    AppendDuration(json, "compute_output", batch.second.compute_output);
+    json += '}';
+  });
+  json += ",\"memory_usage\":[]}";
+}
+
 }  // namespace
+
+std::string ToJson(std::span<const service::ModelStatistics> list) {
+  std::string json = "{\"model_stats\":";
+  AppendList(json, list, [&](const service::ModelStatistics& model) {
+    AppendStatistics(json, model);
+  });
+  return json + "}";
+}
 
 std::string ToJson(const service::ServerMetadata& metadata) {
   std::string json = "{\"name\":";

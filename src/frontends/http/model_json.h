@@ -11,6 +11,7 @@ namespace nereid::http {
 
 std::string ToJson(const service::ServerMetadata& metadata);
 std::string ToJson(const service::ModelMetadata& metadata);
+std::string ToJson(std::span<const service::ModelStatistics> list);
 std::string ToJson(std::span<const service::IndexEntry> index);
 
 }  // namespace nereid::http

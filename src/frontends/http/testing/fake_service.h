@@ -108,6 +108,21 @@ class FakeService final : public service::Service {
     config->name = "m";
     return std::shared_ptr<const config::ModelConfig>(std::move(config));
   }
+  base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
+      std::string_view name, std::string_view version) override {
+    if (name != "m") {
+      return base::InvalidArgumentError("requested model '" + std::string(name) +
+                                        "' is not available");
+    }
+    core::StatisticsSnapshot statistics;
+    statistics.inference_count = 3;
+    statistics.execution_count = 2;
+    statistics.last_inference_ms = 7;
+    statistics.success = {2, 90};
+    statistics.batches[2].compute_infer = {1, 40};
+    return std::vector<service::ModelStatistics>{
+        {"m", version.empty() ? "1" : std::string(version), statistics}};
+  }
   std::vector<service::IndexEntry> RepositoryIndex(bool only_ready) override {
     if (only_ready) return {{.name = "m", .version = "3", .state = "READY"}};
     return {{.name = "m", .version = "3", .state = "READY"},
