@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -100,8 +101,12 @@ class Client {
                        {":authority", "t"},  {":path", path},
                        {"te", "trailers"},   {"content-type", "application/grpc"}};
     for (const auto& [name, value] : more) {
-      std::erase_if(headers, [&name = name](const auto& h) { return h.first == name; });
-      headers.emplace_back(name, value);
+      const auto found = std::ranges::find(headers, name, &Headers::value_type::first);
+      if (found != headers.end()) {
+        found->second = value;  // in place: pseudo-headers come first
+      } else {
+        headers.emplace_back(name, value);
+      }
     }
     return CallWith(headers, std::move(body), open);
   }
@@ -591,7 +596,7 @@ TEST_F(GrpcServerTest, HoldsRequestsBackFromAStreamThatIsNotRead) {
   std::string body;
   for (int i = 0; i < 40; ++i) body += message;
   const int32_t id = client.Call("/stream", body, {}, true);
-  ASSERT_TRUE(handler_.events.Wait("message", 4));
+  ASSERT_TRUE(client.Until([&] { return handler_.events.count("message") >= 4; }));
   client.Ping();
   ASSERT_TRUE(client.Until([&] { return client.pongs() == 1; }));
   EXPECT_LT(handler_.events.count("message"), 10);
