@@ -142,8 +142,8 @@ void GrpcConnection::ReadSocket() {
     }
     const ssize_t n = Receive(buffer.data(), size);
     if (n == 0) return;
-    if (n < 0 ||
-        !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()), static_cast<size_t>(n))) {
+    if (n < 0 || !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()),
+                                    static_cast<size_t>(n))) {
       is_finished_ = true;
       WriteOut();  // tells the client why, where there is a reason
       return;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One gRPC connection: socket, session and the rule of who may touch them.
 //
-// At any time at most one thread *has* the connection (kTaken in state_); only it touches the session
-// and the output and writes to the socket. Nobody waits for it. A thread with an order for a call
-// pushes it to the outbox and tries to take the connection: with success it carries out every order
-// and writes; without, the one who has it does so before letting go. The reactor takes it to read;
-// when another thread has it, that thread hands it over to the reactor instead of letting go.
+// At any time at most one thread *has* the connection (kTaken in state_); only it touches the
+// session and the output and writes to the socket. Nobody waits for it. A thread with an order for
+// a call pushes it to the outbox and tries to take the connection: with success it carries out
+// every order and writes; without, the one who has it does so before letting go. The reactor takes
+// it to read; when another thread has it, that thread hands it over to the reactor instead of
+// letting go.
 #pragma once
 
 #include <atomic>
@@ -94,10 +95,10 @@ class GrpcConnection final : public Connection {
   bool is_tick_due_ = false;
   bool is_drain_due_ = false;
   bool flush_queued_ = false;
-  uint64_t blocked_since_ms_ = 0;     // 0: not blocked at the last sweep
+  uint64_t blocked_since_ms_ = 0;  // 0: not blocked at the last sweep
   uint64_t written_at_sweep_ = 0;
   Flush flush_{*this};
-  Handover handover_{*this};          // of the one who has the connection
+  Handover handover_{*this};  // of the one who has the connection
 };
 
 }  // namespace nereid::net

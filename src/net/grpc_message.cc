@@ -17,7 +17,9 @@ void GrpcMessageDeleter::operator()(GrpcMessage* message) const {
   base::ObjectPool<GrpcMessage>::Give(message);
 }
 
-GrpcMessagePtr GrpcMessage::Create() { return GrpcMessagePtr(base::ObjectPool<GrpcMessage>::Take()); }
+GrpcMessagePtr GrpcMessage::Create() {
+  return GrpcMessagePtr(base::ObjectPool<GrpcMessage>::Take());
+}
 
 GrpcMessage::Segment* GrpcMessage::last_segment() {
   if (!more_segments_.empty()) return &more_segments_.back();

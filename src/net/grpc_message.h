@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One outgoing gRPC message as a gather list: small parts are copied into the message's own bytes,
-// large ones are referenced where they lie and kept alive until they have been written. Pooled: making
-// and sending a message touches no allocator in steady state.
+// large ones are referenced where they lie and kept alive until they have been written. Pooled:
+// making and sending a message touches no allocator in steady state.
 #pragma once
 
 #include <array>
@@ -43,7 +43,8 @@ class GrpcMessage {
   bool Append(std::string_view bytes);
   // Refers to bytes that stay as they are for as long as `owner`, or what Keep was given, lives.
   void Refer(const std::byte* data, size_t size, base::BufferRef owner = {});
-  // `release(context)` runs once the message has been written or dropped, on any thread. At most one.
+  // `release(context)` runs once the message has been written or dropped, on any thread. At most
+  // one.
   void Keep(void* context, void (*release)(void*)) {
     keep_context_ = context;
     keep_release_ = release;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gRPC server that knows no inference: HTTP/2 connections on the reactors, messages in and out,
-// deadlines, cancellation, compression, flow control and keep-alive. A frontend implements GrpcHandler
-// and, for each call, GrpcCallEvents.
+// deadlines, cancellation, compression, flow control and keep-alive. A frontend implements
+// GrpcHandler and, for each call, GrpcCallEvents.
 //
 //   class Echo : public GrpcHandler, GrpcCallEvents ...
 //   auto server = GrpcServer::Start({.listener = {.port = 8001}}, pool, handler);
 //
-// In steady state a unary call costs no lock and no allocation, and calls that arrive together share
-// one recv and one sendmsg. Whoever finishes a call writes to the socket, unless another thread is
-// at it, which then takes the answer along.
+// In steady state a unary call costs no lock and no allocation, and calls that arrive together
+// share one recv and one sendmsg. Whoever finishes a call writes to the socket, unless another
+// thread is at it, which then takes the answer along.
 #pragma once
 
 #include <atomic>
@@ -51,8 +51,9 @@ enum class GrpcStatus : int {
   kUnauthenticated = 16,
 };
 
-// What happens to a call. All are called on the call's reactor or on a thread that is writing for its
-// connection, one at a time, OnDone last; the object stays valid until OnDone. They must be brief.
+// What happens to a call. All are called on the call's reactor or on a thread that is writing for
+// its connection, one at a time, OnDone last; the object stays valid until OnDone. They must be
+// brief.
 class GrpcCallEvents {
  public:
   // One complete message, decompressed. `buffer` keeps `message` alive (and may be empty when the
@@ -60,8 +61,8 @@ class GrpcCallEvents {
   virtual void OnMessage(base::BufferRef buffer, std::string_view message) = 0;
   // The client sends nothing more.
   virtual void OnHalfClose() = 0;
-  // The client went away or the deadline passed. At most once, possibly after the call was finished;
-  // what is sent from then on is dropped.
+  // The client went away or the deadline passed. At most once, possibly after the call was
+  // finished; what is sent from then on is dropped.
   virtual void OnCancelled() = 0;
   // The stream is over and none of these is called again.
   virtual void OnDone() = 0;
@@ -73,8 +74,8 @@ class GrpcCallEvents {
 class GrpcConnection;
 class GrpcSession;
 
-// One call on the server. Pooled and counted (GrpcCallRef). The getters are constant from OnCall on;
-// the sending methods are thread-safe and never wait.
+// One call on the server. Pooled and counted (GrpcCallRef). The getters are constant from OnCall
+// on; the sending methods are thread-safe and never wait.
 class GrpcCall {
  public:
   // "/inference.GRPCInferenceService/ModelInfer"
@@ -153,9 +154,9 @@ class GrpcCall {
   GrpcCall* next_ = nullptr;
   size_t header_list_bytes_ = 0;
   uint8_t request_encoding_ = 0;
-  uint8_t seen_ = 0;               // which headers came
+  uint8_t seen_ = 0;  // which headers came
   bool headers_too_large_ = false;
-  bool is_rejected_ = false;       // answered without a handler; the rest is thrown away
+  bool is_rejected_ = false;  // answered without a handler; the rest is thrown away
   bool half_closed_ = false;
   bool half_close_reported_ = false;
   bool cancel_reported_ = false;
@@ -166,19 +167,19 @@ class GrpcCall {
   uint8_t prefix_[5];
   uint8_t prefix_filled_ = 0;
   base::BufferRef buffer_;
-  size_t message_offset_ = 0;      // where in buffer_ the message begins
+  size_t message_offset_ = 0;  // where in buffer_ the message begins
   size_t message_size_ = 0;
   size_t message_filled_ = 0;
-  size_t held_bytes_ = 0;          // of messages delivered and not credited
-  std::vector<Waiting> waiting_;   // messages not delivered while the reader is slow
+  size_t held_bytes_ = 0;         // of messages delivered and not credited
+  std::vector<Waiting> waiting_;  // messages not delivered while the reader is slow
   // The messages being sent.
   GrpcMessage* send_head_ = nullptr;
   GrpcMessage* send_tail_ = nullptr;
-  size_t queued_bytes_ = 0;        // of send_head_.., with prefixes, not yet framed
-  uint8_t prefix_sent_ = 0;        // what is framed of send_head_: its prefix,
-  size_t segment_ = 0;             // its segments before this one,
-  size_t segment_offset_ = 0;      // and this much of this one
-  bool head_referred_ = false;     // the output refers to bytes of send_head_
+  size_t queued_bytes_ = 0;     // of send_head_.., with prefixes, not yet framed
+  uint8_t prefix_sent_ = 0;     // what is framed of send_head_: its prefix,
+  size_t segment_ = 0;          // its segments before this one,
+  size_t segment_offset_ = 0;   // and this much of this one
+  bool head_referred_ = false;  // the output refers to bytes of send_head_
   int status_code_ = 0;
   std::string status_text_;
 };

@@ -81,8 +81,7 @@ class Client {
     SetCallbacks(callbacks);
     nghttp2_session_client_new(&session_, callbacks, this);
     nghttp2_session_callbacks_del(callbacks);
-    const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window}};
+    const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window}};
     nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, 1);
     if (window > 65535) {
       nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
@@ -97,9 +96,9 @@ class Client {
   // Begins a call; `body` is sent as it is, the call half-closed after it unless `open`.
   int32_t Call(const std::string& path, std::string body, const Headers& more = {},
                bool open = false) {
-    Headers headers = {{":method", "POST"},  {":scheme", "http"},
-                       {":authority", "t"},  {":path", path},
-                       {"te", "trailers"},   {"content-type", "application/grpc"}};
+    Headers headers = {{":method", "POST"}, {":scheme", "http"},
+                       {":authority", "t"}, {":path", path},
+                       {"te", "trailers"},  {"content-type", "application/grpc"}};
     for (const auto& [name, value] : more) {
       const auto found = std::ranges::find(headers, name, &Headers::value_type::first);
       if (found != headers.end()) {
@@ -122,8 +121,8 @@ class Client {
     nghttp2_data_provider provider;
     provider.source.ptr = upload.get();
     provider.read_callback = &ReadUpload;
-    const int32_t id = nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(),
-                                              &provider, nullptr);
+    const int32_t id =
+        nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider, nullptr);
     uploads_[id] = std::move(upload);
     Flush();
     return id;
@@ -207,16 +206,16 @@ class Client {
 
   static void SetCallbacks(nghttp2_session_callbacks* callbacks) {
     nghttp2_session_callbacks_set_on_header_callback(
-        callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
-                      size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
-                      void* self) {
+        callbacks,
+        [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+           const uint8_t* value, size_t value_size, uint8_t, void* self) {
           static_cast<Client*>(self)->replies_[frame->hd.stream_id].headers[std::string(
               name, name + name_size)] = std::string(value, value + value_size);
           return 0;
         });
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-        callbacks, [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size,
-                      void* self) {
+        callbacks,
+        [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size, void* self) {
           static_cast<Client*>(self)->replies_[id].body.append(data, data + size);
           return 0;
         });
@@ -277,8 +276,8 @@ class Events {
   std::map<std::string, int> counts_ NEREID_GUARDED_BY(mutex_);
 };
 
-// /echo answers a unary call, /stream every message, /thread from a thread of its own, /never not at
-// all, /fail with a status.
+// /echo answers a unary call, /stream every message, /thread from a thread of its own, /never not
+// at all, /fail with a status.
 class Handler final : public GrpcHandler {
  public:
   ~Handler() override {
@@ -428,8 +427,9 @@ TEST_F(GrpcServerTest, RefusesWhatIsNotGrpc) {
   const Reply& method = client.Finish(client.Call("/echo", "", {{":method", "PUT"}}));
   EXPECT_EQ(method.headers.at(":status"), "405");
   EXPECT_EQ(client.Finish(client.Call("/nowhere", Prefixed("x"))).status(), "12");
-  EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"), {{"grpc-encoding", "snappy"}})).status(),
-            "12");
+  EXPECT_EQ(
+      client.Finish(client.Call("/echo", Prefixed("x"), {{"grpc-encoding", "snappy"}})).status(),
+      "12");
   EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("still here"))).status(), "0");
 }
 
@@ -437,8 +437,8 @@ TEST_F(GrpcServerTest, TakesCompressedMessages) {
   Start();
   Client client(server_->port());
   std::string text(100'000, 'z');
-  for (const auto& [type, name] : {std::pair(Compression::kGzip, "gzip"),
-                                   std::pair(Compression::kDeflate, "deflate")}) {
+  for (const auto& [type, name] :
+       {std::pair(Compression::kGzip, "gzip"), std::pair(Compression::kDeflate, "deflate")}) {
     const iovec part{text.data(), text.size()};
     auto packed = Compress(type, {&part, 1});
     ASSERT_TRUE(packed.ok());
@@ -475,11 +475,10 @@ TEST_F(GrpcServerTest, BoundsDecompressedMessages) {
   const iovec part{text.data(), text.size()};
   auto packed = Compress(Compression::kGzip, {&part, 1});
   ASSERT_TRUE(packed.ok());
-  EXPECT_EQ(client
-                .Finish(client.Call("/echo", Prefixed(packed->data, true),
-                                    {{"grpc-encoding", "gzip"}}))
-                .status(),
-            "13");
+  EXPECT_EQ(
+      client.Finish(client.Call("/echo", Prefixed(packed->data, true), {{"grpc-encoding", "gzip"}}))
+          .status(),
+      "13");
 }
 
 TEST_F(GrpcServerTest, RefusesMessagesBeyondTheLimitBeforeTheyArrive) {
@@ -634,7 +633,8 @@ TEST_F(GrpcServerTest, ClosesWhatDoesNotFinishByTheDrainDeadline) {
 
 TEST_F(GrpcServerTest, SurvivesGarbage) {
   Start();
-  for (const char* bytes : {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff"}) {
+  for (const char* bytes :
+       {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff"}) {
     Client client(server_->port());
     (void)::send(client.fd(), bytes, std::strlen(bytes), MSG_NOSIGNAL);
   }

@@ -46,8 +46,8 @@ GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
   // Our own limit, which tells the client why, comes first.
   nghttp2_option_set_stream_reset_rate_limit(option, uint64_t{options.reset_burst} * 4,
                                              uint64_t{options.resets_per_second} * 4);
-  NEREID_CHECK(nghttp2_session_server_new3(&session_, callbacks, this, option,
-                                           memory_.interface()) == 0);
+  NEREID_CHECK(
+      nghttp2_session_server_new3(&session_, callbacks, this, option, memory_.interface()) == 0);
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
 
@@ -59,8 +59,8 @@ GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
        static_cast<uint32_t>(std::min<size_t>(options.max_header_list_bytes, UINT32_MAX))},
   };
   NEREID_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, 4) == 0);
-  const auto window = static_cast<int32_t>(
-      std::clamp<size_t>(options.connection_budget_bytes, 65535, INT32_MAX));
+  const auto window =
+      static_cast<int32_t>(std::clamp<size_t>(options.connection_budget_bytes, 65535, INT32_MAX));
   NEREID_CHECK(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, window) == 0);
 }
 
@@ -80,9 +80,9 @@ void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
         return static_cast<GrpcSession*>(self)->OnBeginHeaders(*frame);
       });
   nghttp2_session_callbacks_set_on_header_callback(
-      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
-                    size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
-                    void* self) {
+      callbacks,
+      [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+         const uint8_t* value, size_t value_size, uint8_t, void* self) {
         return static_cast<GrpcSession*>(self)->OnHeader(*frame, View(name, name_size),
                                                          View(value, value_size));
       });
@@ -91,10 +91,9 @@ void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
         return static_cast<GrpcSession*>(self)->OnFrame(*frame);
       });
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-      callbacks, [](nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data, size_t size,
-                    void* self) {
-        return static_cast<GrpcSession*>(self)->OnData(stream_id, data, size);
-      });
+      callbacks,
+      [](nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data, size_t size,
+         void* self) { return static_cast<GrpcSession*>(self)->OnData(stream_id, data, size); });
   nghttp2_session_callbacks_set_on_stream_close_callback(
       callbacks, [](nghttp2_session*, int32_t stream_id, uint32_t, void* self) {
         static_cast<GrpcSession*>(self)->OnStreamClosed(stream_id);
@@ -119,7 +118,7 @@ int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   GrpcCall* const call = base::ObjectPool<GrpcCall>::Take();
   call->references_.store(1, std::memory_order_relaxed);  // the stream's own
-  connection_.Hold();  // until the call is recycled
+  connection_.Hold();                                     // until the call is recycled
   call->connection_ = &connection_;
   call->reactor_ = &reactor_;
   call->stream_id_ = frame.hd.stream_id;
@@ -271,8 +270,8 @@ void GrpcSession::HalfClose(GrpcCall& call) {
 void GrpcSession::OnReset() {
   const double seconds = static_cast<double>(now_ns_ - reset_tokens_ns_) / 1e9;
   reset_tokens_ns_ = now_ns_;
-  reset_tokens_ = std::min<double>(options_.reset_burst,
-                                   reset_tokens_ + seconds * options_.resets_per_second);
+  reset_tokens_ =
+      std::min<double>(options_.reset_burst, reset_tokens_ + seconds * options_.resets_per_second);
   reset_tokens_ -= 1;
   if (reset_tokens_ < 0) nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
 }

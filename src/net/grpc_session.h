@@ -39,8 +39,8 @@ class GrpcSession {
   // Nothing more will be received or sent.
   bool IsOver() const;
 
-  // Does what is due at `now_ns`; returns when something will be next. Sets *dead when the peer does
-  // not answer pings.
+  // Does what is due at `now_ns`; returns when something will be next. Sets *dead when the peer
+  // does not answer pings.
   uint64_t Tick(uint64_t now_ns, bool* dead);
   // When Tick wants to run next, as far as it is known without running it.
   uint64_t next_due_ns() const { return next_due_ns_; }
@@ -112,26 +112,26 @@ class GrpcSession {
   nghttp2_session* session_ = nullptr;
   Http2Output* output_ = nullptr;  // during Fill
 
-  GrpcCall* calls_ = nullptr;      // open streams
+  GrpcCall* calls_ = nullptr;  // open streams
   size_t open_calls_ = 0;
   size_t waiting_messages_ = 0;
-  size_t held_bytes_ = 0;          // of messages delivered and not credited
-  size_t incomplete_bytes_ = 0;    // declared, of messages not yet complete
+  size_t held_bytes_ = 0;        // of messages delivered and not credited
+  size_t incomplete_bytes_ = 0;  // declared, of messages not yet complete
   size_t incomplete_messages_ = 0;
-  size_t unconsumed_bytes_ = 0;    // received, for which the client was not given room yet
+  size_t unconsumed_bytes_ = 0;  // received, for which the client was not given room yet
 
   std::vector<Deadline> deadlines_;  // a heap
   uint64_t now_ns_ = 0;
   uint64_t next_due_ns_ = 0;
   const uint64_t opened_ns_;
   bool got_settings_ = false;
-  bool is_condemned_ = false;      // closed as soon as the reason has been sent
+  bool is_condemned_ = false;  // closed as soon as the reason has been sent
   bool is_draining_ = false;
   bool drain_confirmed_ = false;
   uint64_t drain_started_ns_ = 0;
 
   uint64_t last_received_ns_ = 0;
-  uint64_t ping_sent_ns_ = 0;      // 0: no keep-alive ping is unanswered
+  uint64_t ping_sent_ns_ = 0;  // 0: no keep-alive ping is unanswered
   int pings_since_data_ = 0;
   uint64_t last_ping_received_ns_ = 0;
   int ping_strikes_ = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Length-prefixed messages out of DATA frames. A message is copied once, from the connection's receive
-// buffer to a buffer of its own, which is taken when the prefix has passed the limits.
+// Length-prefixed messages out of DATA frames. A message is copied once, from the connection's
+// receive buffer to a buffer of its own, which is taken when the prefix has passed the limits.
 //
-// Room for the client: stream windows are practically unlimited; the connection's window is given back
-// as bytes arrive, unless the messages in service (held_bytes_) exceed the budget. Incomplete messages
-// never hold room back, so the messages in service, which need nothing more from the client, are all
-// that anybody waits for; their declared sizes are bounded instead.
+// Room for the client: stream windows are practically unlimited; the connection's window is given
+// back as bytes arrive, unless the messages in service (held_bytes_) exceed the budget. Incomplete
+// messages never hold room back, so the messages in service, which need nothing more from the
+// client, are all that anybody waits for; their declared sizes are bounded instead.
 #include <algorithm>
 #include <cstring>
 
@@ -80,8 +80,8 @@ bool GrpcSession::StartMessage(GrpcCall& call) {
   if (size > 0) {
     // The end of the message is aligned: the tensor that usually ends it then is, too, if its size
     // is a multiple of the alignment.
-    call.message_offset_ = (base::kBufferAlignment - size % base::kBufferAlignment) %
-                           base::kBufferAlignment;
+    call.message_offset_ =
+        (base::kBufferAlignment - size % base::kBufferAlignment) % base::kBufferAlignment;
     call.buffer_ = base::AcquireBuffer(size + call.message_offset_);
     if (!call.buffer_) {
       Fail(call, GrpcStatus::kResourceExhausted, "No memory for the message");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens by the clock: deadlines of calls, keep-alive, ping strikes, connection age, draining.
+// What happens by the clock: deadlines of calls, keep-alive, ping strikes, connection age,
+// draining.
 #include <algorithm>
 #include <cstring>
 
@@ -9,9 +10,11 @@
 namespace nereid::net {
 namespace {
 
-// Clients that send less often than this between pings of their own, and have no call, are too eager.
+// Clients that send less often than this between pings of their own, and have no call, are too
+// eager.
 constexpr uint64_t kIdlePingIntervalNs = uint64_t{7200} * 1'000'000'000;
-// A client that does not answer the ping after the first GOAWAY gets the second one after this long.
+// A client that does not answer the ping after the first GOAWAY gets the second one after this
+// long.
 constexpr uint64_t kDrainPingNs = 1'000'000'000;
 
 uint64_t Ns(std::chrono::milliseconds duration) {
@@ -30,7 +33,8 @@ uint64_t Ns(base::TimePoint time) {
 void GrpcSession::AddDeadline(GrpcCall& call) {
   if (deadlines_.size() > 2 * open_calls_ + 64) {
     // Mostly calls that ended in time; forget them, at a cost paid by those that made them.
-    std::erase_if(deadlines_, [this](const Deadline& d) { return FindCall(d.stream_id) == nullptr; });
+    std::erase_if(deadlines_,
+                  [this](const Deadline& d) { return FindCall(d.stream_id) == nullptr; });
     std::make_heap(deadlines_.begin(), deadlines_.end());
   }
   deadlines_.push_back({Ns(*call.deadline_), call.stream_id_});
@@ -64,7 +68,8 @@ uint64_t GrpcSession::TickKeepalive(uint64_t now_ns, bool* dead) {
   const bool wanted = open_calls_ > 0 || options_.keepalive_permit_without_calls;
   const bool allowed =
       options_.max_pings_without_data == 0 || pings_since_data_ < options_.max_pings_without_data;
-  if (!wanted || !allowed) return now_ns + std::max<uint64_t>(Ns(options_.keepalive_time), 1'000'000);
+  if (!wanted || !allowed)
+    return now_ns + std::max<uint64_t>(Ns(options_.keepalive_time), 1'000'000);
   nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
   ++pings_since_data_;
   ping_sent_ns_ = now_ns;
@@ -115,10 +120,9 @@ void GrpcSession::OnPing() {
   ++ping_strikes_;
   if (options_.max_ping_strikes == 0 || ping_strikes_ <= options_.max_ping_strikes) return;
   constexpr std::string_view kReason = "too_many_pings";  // the text that gRPC clients look for
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(session_),
-                        NGHTTP2_ENHANCE_YOUR_CALM,
-                        reinterpret_cast<const uint8_t*>(kReason.data()), kReason.size());
+  nghttp2_submit_goaway(
+      session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+      NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(kReason.data()), kReason.size());
   is_condemned_ = true;
 }
 

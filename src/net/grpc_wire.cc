@@ -13,13 +13,20 @@ std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value)
   // The longest, 99,999,999 hours, is more than nanoseconds in 64 bits can hold.
   constexpr int64_t kMaxHours = 2'000'000;
   switch (value.back()) {
-    case 'H': return std::chrono::hours(amount < kMaxHours ? amount : kMaxHours);
-    case 'M': return std::chrono::minutes(amount);
-    case 'S': return std::chrono::seconds(amount);
-    case 'm': return std::chrono::milliseconds(amount);
-    case 'u': return std::chrono::microseconds(amount);
-    case 'n': return std::chrono::nanoseconds(amount);
-    default: return std::nullopt;
+    case 'H':
+      return std::chrono::hours(amount < kMaxHours ? amount : kMaxHours);
+    case 'M':
+      return std::chrono::minutes(amount);
+    case 'S':
+      return std::chrono::seconds(amount);
+    case 'm':
+      return std::chrono::milliseconds(amount);
+    case 'u':
+      return std::chrono::microseconds(amount);
+    case 'n':
+      return std::chrono::nanoseconds(amount);
+    default:
+      return std::nullopt;
   }
 }
 

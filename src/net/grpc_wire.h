@@ -14,8 +14,8 @@ namespace nereid::net {
 // Flag and length before each message.
 inline constexpr size_t kGrpcPrefixBytes = 5;
 
-// The value of `grpc-timeout`: up to eight digits and a unit of H, M, S, m, u, n. Nothing when it is
-// not one.
+// The value of `grpc-timeout`: up to eight digits and a unit of H, M, S, m, u, n. Nothing when it
+// is not one.
 std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value);
 
 // `text` as a `grpc-message`: everything but printable ASCII, and '%' itself, as %XX.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator of one HTTP/2 session: freed blocks of the usual sizes are kept and reused, so that a
-// stream costs no malloc once the connection has had one.
+// The allocator of one HTTP/2 session: freed blocks of the usual sizes are kept and reused, so that
+// a stream costs no malloc once the connection has had one.
 #pragma once
 
 #include <array>

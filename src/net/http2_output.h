@@ -21,7 +21,9 @@ class Http2Output {
  public:
   bool empty() const { return first_ == pieces_.size(); }
   // True when enough is collected for one write.
-  bool full() const { return pending_bytes_ >= kRoundBytes || pieces_.size() - first_ >= kRoundPieces; }
+  bool full() const {
+    return pending_bytes_ >= kRoundBytes || pieces_.size() - first_ >= kRoundPieces;
+  }
   size_t pending_bytes() const { return pending_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }
 

@@ -156,9 +156,8 @@ constexpr MethodEntry kMethods[] = {
     {"/inference.GRPCInferenceService/ModelStatistics",
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
              ModelStatistics>},
-    {"/grpc.health.v1.Health/Check",
-     &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
-             HealthCheck>},
+    {"/grpc.health.v1.Health/Check", &Method<::grpc::health::v1::HealthCheckRequest,
+                                             ::grpc::health::v1::HealthCheckResponse, HealthCheck>},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unary calls that carry no tensors: health, metadata, configuration. Their messages are few and
-// small, so generated protobuf code reads and writes them.
+// The unary calls that carry no tensors: health, metadata, configuration. Their messages are few
+// and small, so generated protobuf code reads and writes them.
 #pragma once
 
 #include <string>

@@ -36,9 +36,8 @@ class Frontend::Handler final : public net::GrpcHandler {
 base::Result<std::unique_ptr<Frontend>> Frontend::Start(const FrontendOptions& options,
                                                         const FrontendParts& parts) {
   std::unique_ptr<Frontend> frontend(new Frontend(std::make_unique<Handler>(parts)));
-  NEREID_ASSIGN_OR_RETURN(
-      frontend->server_,
-      net::GrpcServer::Start(options.server, parts.pool, *frontend->handler_));
+  NEREID_ASSIGN_OR_RETURN(frontend->server_,
+                          net::GrpcServer::Start(options.server, parts.pool, *frontend->handler_));
   return frontend;
 }
 

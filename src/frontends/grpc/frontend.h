@@ -33,15 +33,17 @@ class Frontend {
   // Errors as net::Listener::Start.
   static base::Result<std::unique_ptr<Frontend>> Start(const FrontendOptions& options,
                                                        const FrontendParts& parts);
-  // Closes everything at once and waits until the last request has been answered. Not from a reactor.
+  // Closes everything at once and waits until the last request has been answered. Not from a
+  // reactor.
   ~Frontend();
 
   uint16_t port() const;
   size_t connections() const;
-  // From now on new requests are refused as UNAVAILABLE; those under way and their connections go on.
+  // From now on new requests are refused as UNAVAILABLE; those under way and their connections go
+  // on.
   void RefuseRequests();
-  // Closes the port, tells clients to go away and lets calls finish until the deadline. True when all
-  // did. Not from a reactor.
+  // Closes the port, tells clients to go away and lets calls finish until the deadline. True when
+  // all did. Not from a reactor.
   bool Drain(base::TimePoint deadline);
 
  private:

@@ -34,9 +34,8 @@ void InferCall::OnHalfClose() {
 }
 
 base::Status InferCall::Submit() {
-  NEREID_ASSIGN_OR_RETURN(
-      core::ModelHandle model,
-      context_->service.FindModel(message_.model_name, message_.model_version));
+  NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
+                          context_->service.FindModel(message_.model_name, message_.model_version));
   if (model->is_decoupled()) {
     return base::UnsupportedError(
         "ModelInfer RPC doesn't support models with decoupled transaction policy");

@@ -10,9 +10,9 @@
 
 namespace nereid::grpc {
 
-// Pooled. Frees itself when the stream is over and the request, if there was one, is gone. Events come
-// from the connection one at a time, Send from any thread; they meet only in the call, which is
-// thread-safe, and in the request, which lives until OnDone.
+// Pooled. Frees itself when the stream is over and the request, if there was one, is gone. Events
+// come from the connection one at a time, Send from any thread; they meet only in the call, which
+// is thread-safe, and in the request, which lives until OnDone.
 class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
  public:
   static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
@@ -38,9 +38,9 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
   std::string_view bytes_;
   bool has_message_ = false;
   InferMessage message_;
-  core::RequestRef request_;              // to cancel it; until OnDone
-  std::atomic<int> references_{0};        // the stream and the request
-  bool is_answered_ = false;              // confined to the sender
+  core::RequestRef request_;        // to cancel it; until OnDone
+  std::atomic<int> references_{0};  // the stream and the request
+  bool is_answered_ = false;        // confined to the sender
 };
 
 }  // namespace nereid::grpc

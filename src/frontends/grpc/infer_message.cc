@@ -34,10 +34,14 @@ constexpr size_t kMaxTensorParameters = 128;
 // How elements of a kind are written when they are not packed.
 WireType ElementWireType(uint32_t field) {
   switch (static_cast<ContentsKind>(field)) {
-    case ContentsKind::kFp32: return WireType::kFixed32;
-    case ContentsKind::kFp64: return WireType::kFixed64;
-    case ContentsKind::kBytes: return WireType::kBytes;
-    default: return WireType::kVarint;
+    case ContentsKind::kFp32:
+      return WireType::kFixed32;
+    case ContentsKind::kFp64:
+      return WireType::kFixed64;
+    case ContentsKind::kBytes:
+      return WireType::kBytes;
+    default:
+      return WireType::kVarint;
   }
 }
 
@@ -262,14 +266,29 @@ bool InferMessage::Parse(std::string_view bytes) {
       continue;
     }
     switch (tag.field) {
-      case 1: model_name = reader.ReadText(); break;
-      case 2: model_version = reader.ReadText(); break;
-      case 3: id = reader.ReadText(); break;
-      case 4: ParseParameter(reader.ReadBytes(), parameters, 0, kMaxParameters, reader); break;
-      case 5: ParseInput(reader.ReadBytes(), *this, reader); break;
-      case 6: ParseOutput(reader.ReadBytes(), *this, reader); break;
-      case 7: raw_input_contents.push_back(reader.ReadBytes()); break;
-      default: reader.Skip(tag);
+      case 1:
+        model_name = reader.ReadText();
+        break;
+      case 2:
+        model_version = reader.ReadText();
+        break;
+      case 3:
+        id = reader.ReadText();
+        break;
+      case 4:
+        ParseParameter(reader.ReadBytes(), parameters, 0, kMaxParameters, reader);
+        break;
+      case 5:
+        ParseInput(reader.ReadBytes(), *this, reader);
+        break;
+      case 6:
+        ParseOutput(reader.ReadBytes(), *this, reader);
+        break;
+      case 7:
+        raw_input_contents.push_back(reader.ReadBytes());
+        break;
+      default:
+        reader.Skip(tag);
     }
   }
   return !reader.failed();

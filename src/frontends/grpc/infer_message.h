@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ModelInferRequest as it came over the wire: views into the message, nothing converted. Holds what
-// protobuf's parser would hold: the last of repeated singular fields, merged sub-messages, maps with
-// one entry per key.
+// A ModelInferRequest as it came over the wire: views into the message, nothing converted. Holds
+// what protobuf's parser would hold: the last of repeated singular fields, merged sub-messages,
+// maps with one entry per key.
 #pragma once
 
 #include <array>
@@ -16,8 +16,7 @@
 namespace nereid::grpc {
 
 // monostate: an InferParameter with no choice set.
-using WireValue =
-    std::variant<std::monostate, bool, int64_t, std::string_view, double, uint64_t>;
+using WireValue = std::variant<std::monostate, bool, int64_t, std::string_view, double, uint64_t>;
 
 struct WireParameter {
   std::string_view name;
@@ -47,9 +46,9 @@ struct WireInput {
   std::string_view name;
   std::string_view datatype;
   tensor::Shape shape;
-  WireRange parameters;      // of tensor_parameters
+  WireRange parameters;  // of tensor_parameters
   bool has_contents = false;
-  WireRange contents;        // of contents_bodies, to be read one after another
+  WireRange contents;  // of contents_bodies, to be read one after another
   std::array<uint64_t, kContentsKinds> element_counts{};
   uint64_t bytes_contents_size = 0;  // of all bytes_contents together
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-written reader against protobuf's own: whatever protobuf reads out of some bytes, ours reads
-// too, and what protobuf refuses, ours refuses.
+// The hand-written reader against protobuf's own: whatever protobuf reads out of some bytes, ours
+// reads too, and what protobuf refuses, ours refuses.
 #include "grpc/infer_message.h"
 
 #include <algorithm>
@@ -38,26 +38,52 @@ uint64_t RandomNumber(Random& random) { return random() >> (random() % 64); }
 
 void FillParameter(Random& random, inference::InferParameter& parameter) {
   switch (random() % 6) {
-    case 0: parameter.set_bool_param(random() % 2 == 0); break;
-    case 1: parameter.set_int64_param(static_cast<int64_t>(RandomNumber(random))); break;
-    case 2: parameter.set_string_param(RandomText(random)); break;
-    case 3: parameter.set_double_param(static_cast<double>(random() % 1000) / 7); break;
-    case 4: parameter.set_uint64_param(RandomNumber(random)); break;
-    default: break;
+    case 0:
+      parameter.set_bool_param(random() % 2 == 0);
+      break;
+    case 1:
+      parameter.set_int64_param(static_cast<int64_t>(RandomNumber(random)));
+      break;
+    case 2:
+      parameter.set_string_param(RandomText(random));
+      break;
+    case 3:
+      parameter.set_double_param(static_cast<double>(random() % 1000) / 7);
+      break;
+    case 4:
+      parameter.set_uint64_param(RandomNumber(random));
+      break;
+    default:
+      break;
   }
 }
 
 void FillContents(Random& random, inference::InferTensorContents& contents) {
   for (uint64_t n = random() % 20; n > 0; --n) {
     switch (random() % 8) {
-      case 0: contents.add_bool_contents(random() % 2 == 0); break;
-      case 1: contents.add_int_contents(static_cast<int32_t>(RandomNumber(random))); break;
-      case 2: contents.add_int64_contents(static_cast<int64_t>(RandomNumber(random))); break;
-      case 3: contents.add_uint_contents(static_cast<uint32_t>(RandomNumber(random))); break;
-      case 4: contents.add_uint64_contents(RandomNumber(random)); break;
-      case 5: contents.add_fp32_contents(static_cast<float>(random() % 100) / 3); break;
-      case 6: contents.add_fp64_contents(static_cast<double>(random() % 100) / 3); break;
-      default: contents.add_bytes_contents(RandomBytes(random, 9));
+      case 0:
+        contents.add_bool_contents(random() % 2 == 0);
+        break;
+      case 1:
+        contents.add_int_contents(static_cast<int32_t>(RandomNumber(random)));
+        break;
+      case 2:
+        contents.add_int64_contents(static_cast<int64_t>(RandomNumber(random)));
+        break;
+      case 3:
+        contents.add_uint_contents(static_cast<uint32_t>(RandomNumber(random)));
+        break;
+      case 4:
+        contents.add_uint64_contents(RandomNumber(random));
+        break;
+      case 5:
+        contents.add_fp32_contents(static_cast<float>(random() % 100) / 3);
+        break;
+      case 6:
+        contents.add_fp64_contents(static_cast<double>(random() % 100) / 3);
+        break;
+      default:
+        contents.add_bytes_contents(RandomBytes(random, 9));
     }
   }
 }
@@ -94,16 +120,21 @@ inference::ModelInferRequest RandomRequest(Random& random) {
 bool SameValue(const WireValue& ours, const inference::InferParameter& theirs) {
   using Case = inference::InferParameter::ParameterChoiceCase;
   switch (theirs.parameter_choice_case()) {
-    case Case::kBoolParam: return ours == WireValue(theirs.bool_param());
-    case Case::kInt64Param: return ours == WireValue(static_cast<int64_t>(theirs.int64_param()));
-    case Case::kStringParam: return ours == WireValue(std::string_view(theirs.string_param()));
+    case Case::kBoolParam:
+      return ours == WireValue(theirs.bool_param());
+    case Case::kInt64Param:
+      return ours == WireValue(static_cast<int64_t>(theirs.int64_param()));
+    case Case::kStringParam:
+      return ours == WireValue(std::string_view(theirs.string_param()));
     case Case::kDoubleParam: {
       const auto* value = std::get_if<double>(&ours);
       const double expected = theirs.double_param();
       return value != nullptr && std::memcmp(value, &expected, sizeof(expected)) == 0;
     }
-    case Case::kUint64Param: return ours == WireValue(static_cast<uint64_t>(theirs.uint64_param()));
-    case Case::PARAMETER_CHOICE_NOT_SET: return std::holds_alternative<std::monostate>(ours);
+    case Case::kUint64Param:
+      return ours == WireValue(static_cast<uint64_t>(theirs.uint64_param()));
+    case Case::PARAMETER_CHOICE_NOT_SET:
+      return std::holds_alternative<std::monostate>(ours);
   }
   return false;
 }
@@ -121,9 +152,8 @@ void ExpectSameParameters(std::span<const WireParameter> ours, const Map& theirs
 std::string Written(const InferMessage& message, const WireInput& input, ContentsKind kind,
                     size_t element_size) {
   const size_t count = input.element_counts[static_cast<size_t>(kind)];
-  std::string data(count * element_size +
-                       (kind == ContentsKind::kBytes ? input.bytes_contents_size : 0),
-                   '\0');
+  std::string data(
+      count * element_size + (kind == ContentsKind::kBytes ? input.bytes_contents_size : 0), '\0');
   auto* out = reinterpret_cast<std::byte*>(data.data());
   for (uint32_t i = 0; i < input.contents.count; ++i) {
     out = WriteContents(message.contents_bodies[input.contents.first + i], kind, element_size, out);
@@ -218,10 +248,17 @@ TEST(InferMessage, AgreesWithProtobufOnDamagedBytes) {
     for (uint64_t n = 1 + random() % 3; n > 0 && !bytes.empty(); --n) {
       const size_t at = random() % bytes.size();
       switch (random() % 4) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8)); break;
-        case 2: bytes.resize(at); break;
-        default: bytes.insert(at, 1, static_cast<char>(random()));
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+          break;
+        case 2:
+          bytes.resize(at);
+          break;
+        default:
+          bytes.insert(at, 1, static_cast<char>(random()));
       }
     }
     ExpectSameVerdict(bytes);
@@ -248,10 +285,14 @@ TEST(InferMessage, TakesRepeatedNumbersThatAreNotPacked) {
 }
 
 TEST(InferMessage, PassesOverUnknownFieldsAndGroups) {
-  ExpectSameVerdict("\x0a\x01m" "\x98\x06\x01" "\xa3\x06\x08\x01\xa4\x06" "\x12\x01v");
-  ExpectSameVerdict("\xa3\x06\x08\x01");      // a group without an end
-  ExpectSameVerdict("\xa4\x06");              // an end without a group
-  ExpectSameVerdict("\xa3\x06\xac\x06");      // the wrong end
+  ExpectSameVerdict(
+      "\x0a\x01m"
+      "\x98\x06\x01"
+      "\xa3\x06\x08\x01\xa4\x06"
+      "\x12\x01v");
+  ExpectSameVerdict("\xa3\x06\x08\x01");        // a group without an end
+  ExpectSameVerdict("\xa4\x06");                // an end without a group
+  ExpectSameVerdict("\xa3\x06\xac\x06");        // the wrong end
   ExpectSameVerdict(std::string(300, '\xa3'));  // groups in groups
   ExpectSameVerdict(std::string("\x00\x00", 2));
 }

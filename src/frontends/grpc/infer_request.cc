@@ -96,20 +96,24 @@ Status Forward(const WireParameter& parameter, core::Request& request) {
   return base::OkStatus();
 }
 
-Status SetParameter(const WireParameter& parameter, core::Request& request,
-                    InferOptions& options) {
+Status SetParameter(const WireParameter& parameter, core::Request& request, InferOptions& options) {
   switch (common::ClassifyParameter(parameter.name)) {
-    case common::ParameterKey::kSequenceId: return SetSequenceId(parameter, request);
+    case common::ParameterKey::kSequenceId:
+      return SetSequenceId(parameter, request);
     case common::ParameterKey::kSequenceStart:
       return SetFlag(parameter, core::kSequenceStart, request);
     case common::ParameterKey::kSequenceEnd:
       return SetFlag(parameter, core::kSequenceEnd, request);
-    case common::ParameterKey::kPriority: return SetPriority(parameter, request);
-    case common::ParameterKey::kTimeout: return SetTimeout(parameter, request);
-    case common::ParameterKey::kReserved: return SetReserved(parameter, options);
+    case common::ParameterKey::kPriority:
+      return SetPriority(parameter, request);
+    case common::ParameterKey::kTimeout:
+      return SetTimeout(parameter, request);
+    case common::ParameterKey::kReserved:
+      return SetReserved(parameter, options);
     case common::ParameterKey::kHeaders:
     case common::ParameterKey::kBinaryDataOutput:
-    case common::ParameterKey::kForwarded: break;
+    case common::ParameterKey::kForwarded:
+      break;
   }
   return Forward(parameter, request);
 }
@@ -119,9 +123,9 @@ base::Result<bool> UsesSharedMemory(const InferMessage& message, std::string_vie
                                     WireRange range) {
   const WireParameter* const region = message.FindTensorParameter(range, "shared_memory_region");
   const auto wrong = [tensor](std::string_view name, std::string_view expected) {
-    return InvalidArgumentError(fmt::format(
-        "invalid value type for '{}' parameter for tensor '{}', expected {}.", name, tensor,
-        expected));
+    return InvalidArgumentError(
+        fmt::format("invalid value type for '{}' parameter for tensor '{}', expected {}.", name,
+                    tensor, expected));
   };
   if (region != nullptr && !std::holds_alternative<std::string_view>(region->value)) {
     return wrong("shared_memory_region", "string_param");
@@ -157,16 +161,22 @@ Status UnknownRegion(const InferMessage& message, WireRange range) {
 tensor::DataType ContentsType(ContentsKind kind, tensor::DataType type) {
   using tensor::DataType;
   switch (kind) {
-    case ContentsKind::kBool: return DataType::kBool;
+    case ContentsKind::kBool:
+      return DataType::kBool;
     case ContentsKind::kInt:
       return type == DataType::kInt8 || type == DataType::kInt16 ? type : DataType::kInt32;
-    case ContentsKind::kInt64: return DataType::kInt64;
+    case ContentsKind::kInt64:
+      return DataType::kInt64;
     case ContentsKind::kUint:
       return type == DataType::kUint8 || type == DataType::kUint16 ? type : DataType::kUint32;
-    case ContentsKind::kUint64: return DataType::kUint64;
-    case ContentsKind::kFp32: return DataType::kFp32;
-    case ContentsKind::kFp64: return DataType::kFp64;
-    case ContentsKind::kBytes: return DataType::kBytes;
+    case ContentsKind::kUint64:
+      return DataType::kUint64;
+    case ContentsKind::kFp32:
+      return DataType::kFp32;
+    case ContentsKind::kFp64:
+      return DataType::kFp64;
+    case ContentsKind::kBytes:
+      return DataType::kBytes;
   }
   return DataType::kInvalid;
 }
@@ -205,8 +215,7 @@ Status AppendContents(const InferMessage& message, const WireInput& input, core:
   const auto size = elements && kind == ContentsKind::kBytes
                         ? base::CheckedAdd<size_t>(*elements, input.bytes_contents_size)
                         : elements;
-  std::byte* const place =
-      size ? request.arena().Allocate(*size, base::kBufferAlignment) : nullptr;
+  std::byte* const place = size ? request.arena().Allocate(*size, base::kBufferAlignment) : nullptr;
   if (place == nullptr) {
     return base::UnavailableError(
         fmt::format("no memory for the data of input tensor '{}'", input.name));
@@ -221,8 +230,7 @@ Status AppendContents(const InferMessage& message, const WireInput& input, core:
 
 Status AppendRaw(std::string_view raw, core::Request& request, core::RequestInput& to) {
   const auto* data = reinterpret_cast<const std::byte*>(raw.data());
-  if (raw.size() < kAlignByCopyBelow &&
-      reinterpret_cast<uintptr_t>(data) % kWantedAlignment != 0) {
+  if (raw.size() < kAlignByCopyBelow && reinterpret_cast<uintptr_t>(data) % kWantedAlignment != 0) {
     std::byte* const place = request.arena().Allocate(raw.size(), base::kBufferAlignment);
     if (place != nullptr) {
       if (!raw.empty()) std::memcpy(place, raw.data(), raw.size());
@@ -274,8 +282,7 @@ base::Result<uint32_t> ClassCount(const InferMessage& message, const WireOutput&
         "invalid value type for 'classification' parameter, expected int64_param");
   }
   if (*count <= 0) {
-    return InvalidArgumentError(
-        "invalid value for 'classification' parameter, expected >= 0");
+    return InvalidArgumentError("invalid value for 'classification' parameter, expected >= 0");
   }
   return static_cast<uint32_t>(std::min<int64_t>(*count, UINT32_MAX));
 }
@@ -302,8 +309,8 @@ base::Result<InferOptions> FillRequest(const InferMessage& message, core::Reques
   }
   for (const WireInput& input : message.inputs) {
     if (request.inputs.size() < kMaxSearchedInputs && request.FindInput(input.name) != nullptr) {
-      return InvalidArgumentError(fmt::format("{}input '{}' already exists in request",
-                                              request.LogPrefix(), input.name));
+      return InvalidArgumentError(
+          fmt::format("{}input '{}' already exists in request", request.LogPrefix(), input.name));
     }
     const auto type = tensor::FromProtocolName(input.datatype);
     core::RequestInput& added =

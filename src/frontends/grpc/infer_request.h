@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a parsed ModelInferRequest to a core::Request: parameters by Triton's rules, tensors as views of
-// the message, typed contents written once into the request's arena.
+// From a parsed ModelInferRequest to a core::Request: parameters by Triton's rules, tensors as
+// views of the message, typed contents written once into the request's arena.
 #pragma once
 
 #include "base/status.h"

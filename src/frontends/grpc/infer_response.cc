@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers are those of proto/grpc_service.proto. Sizes first, then bytes: the head of a message
-// goes into one stretch of memory, and a nested message's length is known before it is written.
+// Field numbers are those of proto/grpc_service.proto. Sizes first, then bytes: the head of a
+// message goes into one stretch of memory, and a nested message's length is known before it is
+// written.
 #include "grpc/infer_response.h"
 
 #include <bit>

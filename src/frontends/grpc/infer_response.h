@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a core::Response to the bytes of a ModelInferResponse or ModelStreamInferResponse: the heads are
-// written by hand into the message, output tensors are sent from where the model left them.
+// From a core::Response to the bytes of a ModelInferResponse or ModelStreamInferResponse: the heads
+// are written by hand into the message, output tensors are sent from where the model left them.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace nereid::grpc {
 
-// Encodes a response that is not an error and takes it along for as long as the message refers to its
-// tensors. Internal when the message would exceed what gRPC can carry.
+// Encodes a response that is not an error and takes it along for as long as the message refers to
+// its tensors. Internal when the message would exceed what gRPC can carry.
 base::Result<net::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
 
 // The same inside a ModelStreamInferResponse, with `triton_final_response` among the parameters.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reflection messages are read and written by hand; the descriptors they carry are those compiled
-// into the generated code. Field numbers: grpc/reflection/v1/reflection.proto of the gRPC project.
+// The reflection messages are read and written by hand; the descriptors they carry are those
+// compiled into the generated code. Field numbers: grpc/reflection/v1/reflection.proto of the gRPC
+// project.
 #include "grpc/reflection.h"
 
 #include <set>

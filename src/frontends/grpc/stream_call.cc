@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order is kept without sending under the lock: one thread at a time drains (is_draining_); whoever
-// finds it draining leaves its message in the list. Sending may call back into OnMessage, so the lock
-// is never held then.
+// finds it draining leaves its message in the list. Sending may call back into OnMessage, so the
+// lock is never held then.
 #include "grpc/stream_call.h"
 
 #include "base/object_pool.h"
@@ -60,9 +60,8 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   if (context_->is_stopping.load(std::memory_order_relaxed)) {
     return base::UnavailableError(std::string(kStoppingText));
   }
-  NEREID_ASSIGN_OR_RETURN(
-      core::ModelHandle model,
-      context_->service.FindModel(message_.model_name, message_.model_version));
+  NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
+                          context_->service.FindModel(message_.model_name, message_.model_version));
   request.is_decoupled_ = model->is_decoupled();
   request.references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
   core::RequestPtr inference = core::Request::Create(request);

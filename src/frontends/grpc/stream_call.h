@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ModelStreamInfer call: many requests on one stream. Responses of models that are not decoupled
-// leave in the order of their requests, those of decoupled models as they come. An error travels in
-// `error_message` and the stream goes on, unless the client asked (metadata triton_grpc_error: true)
-// that the first error end it.
+// One ModelStreamInfer call: many requests on one stream. Responses of models that are not
+// decoupled leave in the order of their requests, those of decoupled models as they come. An error
+// travels in `error_message` and the stream goes on, unless the client asked (metadata
+// triton_grpc_error: true) that the first error end it.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ namespace nereid::grpc {
 
 class StreamCall;
 
-// One request of a stream. Pooled; frees itself when it has been taken off the stream's list and its
-// core::Request, if there was one, is gone.
+// One request of a stream. Pooled; frees itself when it has been taken off the stream's list and
+// its core::Request, if there was one, is gone.
 class StreamRequest final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override;
@@ -33,21 +33,21 @@ class StreamRequest final : public core::ResponseSink {
 
   void Unreference();
 
-  StreamCall* stream_ = nullptr;      // counted
+  StreamCall* stream_ = nullptr;  // counted
   bool is_decoupled_ = false;
   bool wants_empty_final_ = false;
-  bool was_answered_ = false;         // confined to the sender
+  bool was_answered_ = false;  // confined to the sender
   size_t message_bytes_ = 0;
   std::string id_;
   std::string model_name_;
   std::string model_version_;
-  std::atomic<int> references_{0};    // the list, the core::Request
+  std::atomic<int> references_{0};  // the list, the core::Request
 
   // -- Guarded by the stream's mutex. --
   StreamRequest* previous_ = nullptr;
   StreamRequest* next_ = nullptr;
   bool is_complete_ = false;
-  core::RequestRef request_;          // to cancel it
+  core::RequestRef request_;                // to cancel it
   std::vector<net::GrpcMessagePtr> ready_;  // messages that wait for their turn
 };
 
@@ -82,9 +82,9 @@ class StreamCall final : public net::GrpcCallEvents {
   CallContext* context_ = nullptr;
   net::GrpcCallRef call_;
   bool errors_end_stream_ = false;
-  InferMessage message_;                     // confined to the events
+  InferMessage message_;  // confined to the events
   std::atomic<int> references_{0};
-  std::atomic<bool> is_ended_{false};        // nothing more is sent
+  std::atomic<bool> is_ended_{false};  // nothing more is sent
 
   base::Mutex mutex_;
   StreamRequest* first_ NEREID_GUARDED_BY(mutex_) = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads protobuf's wire format out of bytes from outside. Every read is checked against the end; a
-// broken message makes `failed()` true for good and every later read a harmless zero, so callers check
-// once. What is accepted is what protobuf's own C++ parser accepts.
+// broken message makes `failed()` true for good and every later read a harmless zero, so callers
+// check once. What is accepted is what protobuf's own C++ parser accepts.
 #pragma once
 
 #include <bit>

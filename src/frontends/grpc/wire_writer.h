@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes protobuf's wire format into memory whose size was computed beforehand with the same functions.
+// Writes protobuf's wire format into memory whose size was computed beforehand with the same
+// functions.
 #pragma once
 
 #include <bit>

@@ -21,7 +21,8 @@ void Check(const std::string& name, bool ok, const std::string& detail = {}) {
   if (!ok) std::exit(1);
 }
 
-ModelInferRequest Request(const std::string& model, const std::string& id, const std::string& data) {
+ModelInferRequest Request(const std::string& model, const std::string& id,
+                          const std::string& data) {
   ModelInferRequest request;
   request.set_model_name(model);
   request.set_id(id);
