@@ -7,6 +7,7 @@ import random
 import zlib
 
 import pytest
+from harness import server as servers
 from harness import wire
 
 MIB = 1 << 20
@@ -28,7 +29,8 @@ def server_is_as_before(server):
     assert server.process.poll() is None
     reply = wire.request(server, "POST", PATH, GOOD)
     assert reply.json()["outputs"][0]["data"] == [1.0, 2.0]
-    assert server.resident_bytes() - before < 96 * MIB
+    # Large buffers go back after a while, not at once.
+    servers.wait_until(lambda: server.resident_bytes() - before < 64 * MIB, "memory goes back", timeout=30)
 
 
 def refused(reply, *statuses):
@@ -177,12 +179,22 @@ def test_strings_longer_than_their_tensor(server, length):
     refused(reply, 400, 500)
 
 
-def test_a_body_beyond_the_limit_is_refused_unread(server):
+@pytest.mark.parametrize("mebibytes", [65, 400])
+def test_a_body_beyond_the_limit_is_not_kept(server, mebibytes):
+    size, before = mebibytes * MIB, server.resident_bytes()
     with wire.Connection(server) as connection:
-        connection.send(wire.encode("POST", PATH, b"", {"Content-Length": str(64 * MIB + 1)}))
-        reply = connection.receive()
-        assert reply.status in (400, 413)
-        assert "exceeds" in reply.error
+        connection.send(wire.encode("POST", PATH, b"", {"Content-Length": str(size)}))
+        try:
+            for _ in range(mebibytes):
+                connection.send(b" " * MIB)
+                assert server.resident_bytes() - before < 80 * MIB
+        except ConnectionError:
+            pass  # The server may say no and close before it has seen everything.
+        try:
+            reply = connection.receive()
+        except (EOFError, ConnectionError):
+            return
+        assert "exceeds the maximum allowed input size of 67108864 bytes" in refused(reply, 400)
 
 
 def test_json_that_grows_when_it_becomes_a_tensor(server):
@@ -191,7 +203,8 @@ def test_json_that_grows_when_it_becomes_a_tensor(server):
     text = b'{"inputs":[{"name":"INPUT0","datatype":"FP64","shape":[1,%d],"data":[' % count
     text += b"0," * (count - 1) + b"0]}]}"
     reply = wire.request(server, "POST", "/v2/models/id_FP64/infer", text)
-    assert "exceeds the maximum allowed input size" in refused(reply, 400)
+    error = refused(reply, 400)
+    assert "(75497472 bytes) that exceeds the maximum allowed value of 67108864 bytes" in error
 
 
 # --- S18: nesting -----------------------------------------------------------------------------
