@@ -141,7 +141,10 @@ bool Server::Stop() {
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
   bool all_finished = true;
   if (parts_->http != nullptr) parts_->http->StopAccepting();
-  if (parts_->grpc != nullptr) all_finished &= parts_->grpc->Drain(deadline);
+  if (parts_->grpc != nullptr) {
+    parts_->grpc->RefuseRequests();
+    all_finished &= parts_->grpc->Drain(deadline);
+  }
   if (parts_->http != nullptr) all_finished &= parts_->http->Drain(deadline);
   const size_t left = parts_->engine.Stop(deadline);
   NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",

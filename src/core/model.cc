@@ -4,12 +4,23 @@
 #include <algorithm>
 
 namespace nereid::core {
+namespace {
+
+std::vector<uint32_t> SortByName(const std::vector<ModelTensor>& tensors) {
+  std::vector<uint32_t> order(tensors.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](uint32_t i) -> const std::string& { return tensors[i].name; });
+  return order;
+}
+
+}  // namespace
 
 Model::Model(ModelOptions options)
     : options_(std::move(options)),
       version_text_(std::to_string(options_.version)),
       required_input_count_(static_cast<size_t>(
-          std::ranges::count(options_.inputs, false, &ModelTensor::is_optional))) {}
+          std::ranges::count(options_.inputs, false, &ModelTensor::is_optional))),
+      outputs_by_name_(SortByName(options_.outputs)) {}
 
 Model::~Model() = default;
 

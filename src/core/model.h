@@ -60,6 +60,8 @@ class Model {
   const std::vector<ModelTensor>& outputs() const { return options_.outputs; }
   int64_t max_batch_size() const { return options_.max_batch_size; }
   bool is_decoupled() const { return options_.is_decoupled; }
+  // Positions of the outputs in the order of their names, which is the order backends are told.
+  const std::vector<uint32_t>& outputs_by_name() const { return outputs_by_name_; }
   // Number of inputs that are not optional.
   size_t required_input_count() const { return required_input_count_; }
   // -1 when there is none of that name.
@@ -87,6 +89,7 @@ class Model {
   const ModelOptions options_;
   const std::string version_text_;
   const size_t required_input_count_;
+  const std::vector<uint32_t> outputs_by_name_;
   ModelStatistics statistics_;
   std::unique_ptr<Scheduler> scheduler_;  // constant once published
   std::atomic<uint64_t> pins_{0};         // kClosed and a count

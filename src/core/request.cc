@@ -100,8 +100,13 @@ std::string Request::LogPrefix() const {
 }
 
 void RespondError(RequestPtr request, base::Status error) {
+  error = error.WithPrefix(request->LogPrefix());
+  Respond(std::move(request), std::move(error));
+}
+
+void Respond(RequestPtr request, base::Status error) {
   ResponsePtr response = Response::Create(*request);
-  response->SetError(error.WithPrefix(request->LogPrefix()));
+  response->SetError(std::move(error));
   ResponseSink& sink = request->sink();
   // Released first, so that whoever sees the answer may reuse the inputs.
   request.reset();

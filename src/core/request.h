@@ -175,7 +175,9 @@ class Request {
   memory::Arena arena_;
 };
 
-// Answers with an error as the final response and releases the request. The message gets LogPrefix.
+// Answers with `error` as the final response and releases the request.
+void Respond(RequestPtr request, base::Status error);
+// The same; the message gets LogPrefix.
 void RespondError(RequestPtr request, base::Status error);
 
 }  // namespace nereid::core

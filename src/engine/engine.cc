@@ -144,7 +144,7 @@ void Engine::Infer(core::RequestPtr request) {
   if (base::Status status = NormalizeRequest(*request); !status.ok()) {
     request->model->statistics().RecordFailure(core::FailureReason::kOther,
                                                request->times.request_start_ns, base::NowNs());
-    return core::RespondError(std::move(request), std::move(status));
+    return core::Respond(std::move(request), std::move(status));
   }
   core::Scheduler& scheduler = request->model->scheduler();
   scheduler.Enqueue(std::move(request));

@@ -15,7 +15,7 @@ base::Result<int64_t> ParseVersion(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) {
     return base::InvalidArgumentError(
         fmt::format("failed to get model version from specified version string '{}' (details: "
-                    "stoll), version should be an integral value > 0",
+                    "stol), version should be an integral value > 0",
                     text));
   }
   if (version < 0) {

@@ -36,7 +36,7 @@ TEST(ModelTable, FindsTheLatestReadyVersionAndSaysWhyOthersCannotBeHad) {
             "Not found: Request for unknown model: 'none' has no available versions");
   EXPECT_EQ(FindError(table, "m", "one"),
             "Invalid argument: failed to get model version from specified version string 'one' "
-            "(details: stoll), version should be an integral value > 0");
+            "(details: stol), version should be an integral value > 0");
 }
 
 TEST(ModelTable, PrintsAnIndexWithReasons) {

@@ -20,6 +20,8 @@ using core::ModelTensor;
 using core::Request;
 using core::RequestInput;
 
+constexpr std::string_view kUnexpectedInput = "unexpected inference input";
+
 // "['a','b']", or `empty` when there is none.
 std::string QuotedList(const std::vector<std::string_view>& names, std::string_view empty) {
   if (names.empty()) return std::string(empty);
@@ -69,7 +71,7 @@ Status MatchInputs(Request& request) {
                           : model.FindInput(input.name);
     if (index < 0) {
       return InvalidArgumentError(
-          fmt::format("unexpected inference input '{}' for model '{}'", input.name, model.name()));
+          fmt::format("{} '{}' for model '{}'", kUnexpectedInput, input.name, model.name()));
     }
     input.model_index = static_cast<uint32_t>(index);
     in_order = in_order && (i == 0 || request.inputs[i - 1].model_index < input.model_index);
@@ -94,6 +96,7 @@ Status MatchOutputs(Request& request) {
     }
     output.model_index = static_cast<uint32_t>(index);
   }
+  std::ranges::sort(request.outputs, {}, &core::RequestedOutput::name);
   return base::OkStatus();
 }
 
@@ -259,12 +262,9 @@ Status CheckSize(const RequestInput& input, const Model& model) {
   return base::OkStatus();
 }
 
-}  // namespace
-
-Status NormalizeRequest(Request& request) {
+// Batch, types, shapes and sizes, for inputs that have been matched with the model's.
+Status CheckContents(Request& request) {
   const Model& model = *request.model;
-  NEREID_RETURN_IF_ERROR(MatchOutputs(request));
-  NEREID_RETURN_IF_ERROR(MatchInputs(request));
   NEREID_RETURN_IF_ERROR(FindBatchSize(request));
   for (RequestInput& input : request.inputs) {
     const ModelTensor& expected = model.inputs()[input.model_index];
@@ -280,6 +280,18 @@ Status NormalizeRequest(Request& request) {
     NEREID_RETURN_IF_ERROR(CheckSize(input, model));
   }
   return base::OkStatus();
+}
+
+}  // namespace
+
+Status NormalizeRequest(Request& request) {
+  NEREID_RETURN_IF_ERROR(MatchOutputs(request));
+  if (Status status = MatchInputs(request); !status.ok()) {
+    const bool is_unknown_name = status.message().starts_with(kUnexpectedInput);
+    return is_unknown_name ? status : status.WithPrefix(request.LogPrefix());
+  }
+  Status status = CheckContents(request);
+  return status.ok() ? status : status.WithPrefix(request.LogPrefix());
 }
 
 }  // namespace nereid::engine

@@ -10,7 +10,8 @@ namespace nereid::engine {
 
 // Needs request.model. Afterwards inputs stand in the model's order with model_index set and reshapes
 // applied, requested outputs have their model_index, batch_size is set, and every input holds exactly
-// the bytes that its shape says. Allocates only to describe an error; the text has no request prefix.
+// the bytes that its shape says. Allocates only to describe an error, whose text carries the request's
+// prefix where Triton's does: everywhere but for unknown names.
 base::Status NormalizeRequest(core::Request& request);
 
 }  // namespace nereid::engine

@@ -109,6 +109,7 @@ bool Http1Connection::BeginBody() {
     return Dispatch();
   }
   split_ = core_.handler.BodySplit(head_);
+  max_body_bytes_ = core_.handler.MaxBodyBytes(head_, core_.options.max_body_bytes);
   body_offset_ = SplitOffset();
   if (head_.expect_continue_ && !has_unparsed()) SendContinue();
   if (!head_.chunked_) return BeginBodyOfLength(length);
@@ -124,13 +125,13 @@ size_t Http1Connection::SplitOffset() const {
 
 bool Http1Connection::BeginBodyOfLength(uint64_t length) {
   body_size_ = length;
-  if (length <= core_.options.max_body_bytes) {
+  if (length <= max_body_bytes_) {
     if (in_end_ - in_begin_ >= length) return PlaceWholeBody(length);
     body_wanted_ = length;
   } else {
     body_truncated_ = true;
     if (split_ != HttpHandler::kNoSplit) {
-      body_wanted_ = std::min<uint64_t>({split_, core_.options.max_body_bytes, length});
+      body_wanted_ = std::min<uint64_t>({split_, max_body_bytes_, length});
     }
     discard_left_ = length - body_wanted_;
     if (discard_left_ > core_.options.max_discard_bytes) {
@@ -224,19 +225,19 @@ bool Http1Connection::StepChunks() {
 
 void Http1Connection::OnChunkBytes(std::string_view bytes) {
   body_size_ += bytes.size();
-  if (body_size_ > core_.options.max_body_bytes) {
+  if (body_size_ > max_body_bytes_) {
     body_truncated_ = true;
     body_buffer_.Reset();
     body_got_ = 0;
     chunk_overflow_ |=
-        body_size_ - core_.options.max_body_bytes > core_.options.max_discard_bytes;
+        body_size_ - max_body_bytes_ > core_.options.max_discard_bytes;
     return;
   }
   const size_t needed = body_got_ + bytes.size();
   if (!body_buffer_ || body_buffer_.capacity() - body_offset_ < needed) {
     const size_t target = std::max({needed, body_got_ * 2, kFirstChunkedBody});
     base::BufferRef larger = base::AcquireBuffer(
-        body_offset_ + std::min(target, core_.options.max_body_bytes));
+        body_offset_ + std::min(target, max_body_bytes_));
     if (!larger) {
       chunk_overflow_ = true;
       return;

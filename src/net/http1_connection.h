@@ -154,6 +154,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   std::optional<HttpHeadParser> parser_;
 
   size_t split_ = HttpHandler::kNoSplit;
+  size_t max_body_bytes_ = 0;  // of this request
   size_t body_offset_ = 0;        // of the body in body_buffer_
   size_t body_wanted_ = 0;
   size_t body_got_ = 0;

@@ -83,6 +83,13 @@ size_t ApiHandler::BodySplit(const net::HttpHead& head) {
   return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : kNoSplit;
 }
 
+// As in Triton, the configured limit holds for JSON, for requests of one raw tensor and for what
+// decompression makes; tensors behind a JSON head may be as large as the protocols can say.
+size_t ApiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
+  const size_t split = BodySplit(head);
+  return split == kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
+}
+
 void ApiHandler::Handle(HttpExchangePtr exchange) {
   const Route route = MatchRoute(exchange->head().path());
   if (route.kind == RouteKind::kNone) {

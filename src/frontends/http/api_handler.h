@@ -30,6 +30,7 @@ class ApiHandler final : public net::HttpHandler {
   ~ApiHandler();
 
   size_t BodySplit(const net::HttpHead& head) override;
+  size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
  private:

@@ -210,7 +210,8 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
     if (index >= OutputCount(r)) {
       return OutOfBounds(r.LogPrefix(), index, OutputCount(r), "requested outputs");
     }
-    const size_t at = r.outputs.empty() ? index : r.outputs[index].model_index;
+    const size_t at = r.outputs.empty() ? r.model->outputs_by_name()[index]
+                                        : r.outputs[index].model_index;
     *output_name = r.model->outputs()[at].name.c_str();
     return {};
   });
