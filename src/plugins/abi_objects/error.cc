@@ -51,12 +51,12 @@ base::StatusCode ToStatusCode(TRITONSERVER_Error_Code code) {
 
 TRITONSERVER_Error* NewError(const base::Status& status) {
   if (status.ok()) return nullptr;
-  return new TRITONSERVER_Error{ToErrorCode(status.code()), std::string(status.message())};
+  return new TRITONSERVER_Error{status.code(), std::string(status.message())};
 }
 
 base::Status ToStatus(const TRITONSERVER_Error* error) {
   if (error == nullptr) return base::OkStatus();
-  return {ToStatusCode(error->code), error->message};
+  return {error->code, error->message};
 }
 
 base::Status TakeStatus(TRITONSERVER_Error* error) {
@@ -70,16 +70,18 @@ base::Status TakeStatus(TRITONSERVER_Error* error) {
 extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const char* msg) {
-  return new TRITONSERVER_Error{code, msg == nullptr ? "" : msg};
+  return new TRITONSERVER_Error{nereid::abi_objects::ToStatusCode(code), msg == nullptr ? "" : msg};
 }
 
 void TRITONSERVER_ErrorDelete(TRITONSERVER_Error* error) { delete error; }
 
-TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(TRITONSERVER_Error* error) { return error->code; }
+TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(TRITONSERVER_Error* error) {
+  return nereid::abi_objects::ToErrorCode(error->code);
+}
 
 const char* TRITONSERVER_ErrorCodeString(TRITONSERVER_Error* error) {
   // The names are literals, hence terminated.
-  return nereid::base::StatusCodeName(nereid::abi_objects::ToStatusCode(error->code)).data();
+  return nereid::base::StatusCodeName(error->code).data();
 }
 
 const char* TRITONSERVER_ErrorMessage(TRITONSERVER_Error* error) { return error->message.c_str(); }

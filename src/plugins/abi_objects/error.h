@@ -13,7 +13,7 @@
 
 // Immutable.
 struct TRITONSERVER_Error {
-  TRITONSERVER_Error_Code code;
+  nereid::base::StatusCode code;
   std::string message;
 };
 

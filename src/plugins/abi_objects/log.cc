@@ -7,9 +7,35 @@
 namespace {
 
 using nereid::base::LogLevel;
+using nereid::base::Status;
 
-void Write(LogLevel level, const char* file, int line, const char* message) {
-  nereid::base::log_internal::Write(level, file, line, message);
+Status Write(TRITONSERVER_LogLevel level, const char* file, int line, const char* message) {
+  using nereid::base::log_internal::Write;
+  switch (level) {
+    case TRITONSERVER_LOG_INFO:
+      Write(LogLevel::kInfo, file, line, message);
+      return {};
+    case TRITONSERVER_LOG_WARN:
+      Write(LogLevel::kWarning, file, line, message);
+      return {};
+    case TRITONSERVER_LOG_ERROR:
+      Write(LogLevel::kError, file, line, message);
+      return {};
+    case TRITONSERVER_LOG_VERBOSE:
+      Write(LogLevel::kVerbose, file, line, message);
+      return {};
+  }
+  return {};
+}
+
+TRITONSERVER_Error* WriteOrFail(TRITONSERVER_LogLevel level, const char* file, int line,
+                                const char* message) {
+  return nereid::abi_objects::Answer([&] { return Write(level, file, line, message); });
+}
+
+bool IsKnown(TRITONSERVER_LogLevel level) {
+  const auto number = static_cast<int>(level);
+  return number >= TRITONSERVER_LOG_INFO && number <= TRITONSERVER_LOG_VERBOSE;
 }
 
 }  // namespace
@@ -33,25 +59,12 @@ bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel level) {
 
 TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel level, const char* filename,
                                             const int line, const char* msg) {
-  return nereid::abi_objects::Answer([&]() -> nereid::base::Status {
-    const bool is_enabled = TRITONSERVER_LogIsEnabled(level);
-    switch (level) {
-      case TRITONSERVER_LOG_INFO:
-        if (is_enabled) Write(LogLevel::kInfo, filename, line, msg);
-        return {};
-      case TRITONSERVER_LOG_WARN:
-        if (is_enabled) Write(LogLevel::kWarning, filename, line, msg);
-        return {};
-      case TRITONSERVER_LOG_ERROR:
-        if (is_enabled) Write(LogLevel::kError, filename, line, msg);
-        return {};
-      case TRITONSERVER_LOG_VERBOSE:
-        if (is_enabled) Write(LogLevel::kVerbose, filename, line, msg);
-        return {};
-    }
-    return nereid::base::InvalidArgumentError("unknown logging level '" + std::to_string(level) +
-                                              "'");
-  });
+  if (!IsKnown(level)) {
+    return nereid::abi_objects::NewError(nereid::base::InvalidArgumentError(
+        "unknown logging level '" + std::to_string(static_cast<int>(level)) + "'"));
+  }
+  if (!TRITONSERVER_LogIsEnabled(level)) return nullptr;
+  return WriteOrFail(level, filename, line, msg);
 }
 
 }  // extern "C"
