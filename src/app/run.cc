@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <ctime>
+#include <optional>
+#include <string>
 
 #include <fmt/core.h>
 
@@ -46,6 +48,22 @@ void LetSignalsEndTheProcess() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+// Serves until a signal says stop. What went wrong, if anything did; by then every part is gone.
+std::optional<std::string> Serve(Options options) {
+  const std::chrono::seconds drain_time = options.drain_time;
+  Server server(std::move(options));
+  if (const base::Status status = server.Start(); !status.ok()) {
+    server.Stop();
+    return std::string(status.message());
+  }
+  while (!WaitForStopSignal(kTrimSeconds)) base::TrimBuffers();
+  server.StartDraining();
+  if (drain_time.count() > 0) WaitForStopSignal(drain_time.count());  // a second signal cuts it short
+  LetSignalsEndTheProcess();
+  if (!server.Stop()) return "some requests did not finish within --exit-timeout-secs";
+  return std::nullopt;
+}
+
 }  // namespace
 
 int RunServer(int argc, char** argv) {
@@ -69,19 +87,10 @@ int RunServer(int argc, char** argv) {
   }
   for (const std::string& warning : options->warnings) NEREID_LOG(kWarning, "{}", warning);
 
-  const std::chrono::seconds drain_time = options->drain_time;
-  Server server(*std::move(options));
-  if (const base::Status status = server.Start(); !status.ok()) {
-    server.Stop();
-    return Fail(std::string(status.message()));
-  }
-  while (!WaitForStopSignal(kTrimSeconds)) base::TrimBuffers();
-  server.StartDraining();
-  if (drain_time.count() > 0) WaitForStopSignal(drain_time.count());  // a second signal cuts it short
-  LetSignalsEndTheProcess();
-  const bool all_finished = server.Stop();
+  const std::optional<std::string> error = Serve(*std::move(options));
+  if (error) return Fail(*error);
   base::FlushLog();
-  return all_finished ? 0 : 1;
+  return 0;
 }
 
 }  // namespace nereid::app

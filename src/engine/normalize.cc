@@ -56,9 +56,19 @@ Status InputCountError(const Request& request) {
       expected, got.size(), model.name(), QuotedList(got, "[]"), QuotedList(missing, "]")));
 }
 
+Status DuplicateError(const RequestInput& input) {
+  return InvalidArgumentError(fmt::format("input '{}' already exists in request", input.name));
+}
+
 // Sets the model_index of every input and brings inputs into the model's order.
 Status MatchInputs(Request& request) {
   const Model& model = *request.model;
+  if (request.inputs.size() > model.inputs().size()) {
+    // Given twice is what is wrong then, if it is so.
+    for (const RequestInput& input : request.inputs) {
+      if (request.FindInput(input.name) != &input) return DuplicateError(input);
+    }
+  }
   if (request.inputs.size() > model.inputs().size() ||
       request.inputs.size() < model.required_input_count()) {
     return InputCountError(request);
@@ -79,10 +89,7 @@ Status MatchInputs(Request& request) {
   if (in_order) return base::OkStatus();
   std::ranges::sort(request.inputs, {}, &RequestInput::model_index);
   const auto twice = std::ranges::adjacent_find(request.inputs, {}, &RequestInput::model_index);
-  if (twice != request.inputs.end()) {
-    return InvalidArgumentError(fmt::format("input '{}' already exists in request", twice->name));
-  }
-  return base::OkStatus();
+  return twice == request.inputs.end() ? base::OkStatus() : DuplicateError(*twice);
 }
 
 Status MatchOutputs(Request& request) {

@@ -97,6 +97,8 @@ TEST_F(NormalizeTest, RefusesAnInputGivenTwice) {
   Add("B", DataType::kFp32, {4}, 16);
   Add("B", DataType::kFp32, {4}, 16);
   EXPECT_EQ(Error(), "input 'B' already exists in request");
+  Add("A", DataType::kFp32, {4}, 16);
+  EXPECT_EQ(Error(), "input 'B' already exists in request");
 }
 
 TEST_F(NormalizeTest, RefusesUnknownOutputsAndWrongTypes) {

@@ -132,7 +132,7 @@ void GrpcSession::FinishMessage(GrpcCall& call) {
 void GrpcSession::Deliver(GrpcCall& call, base::BufferRef buffer, std::string_view message) {
   call.held_bytes_ += message.size();
   held_bytes_ += message.size();
-  if (call.queued_bytes_ > options_.max_stream_backlog_bytes || !call.waiting_.empty()) {
+  if (call.unsent_bytes() > options_.max_stream_backlog_bytes || !call.waiting_.empty()) {
     call.waiting_.push_back({std::move(buffer), message});
     ++waiting_messages_;
     return;
@@ -143,7 +143,7 @@ void GrpcSession::Deliver(GrpcCall& call, base::BufferRef buffer, std::string_vi
 void GrpcSession::DeliverWaiting() {
   if (waiting_messages_ == 0) return;
   for (GrpcCall* call = calls_; call != nullptr; call = call->next_) {
-    if (call->waiting_.empty() || call->queued_bytes_ > options_.max_stream_backlog_bytes) continue;
+    if (call->waiting_.empty() || call->unsent_bytes() > options_.max_stream_backlog_bytes) continue;
     waiting_messages_ -= call->waiting_.size();
     std::vector<GrpcCall::Waiting> waiting;
     waiting.swap(call->waiting_);

@@ -377,6 +377,10 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
     return now_ms > since && now_ms - since > static_cast<uint64_t>(limit.count());
   };
   const HttpServerOptions& options = core_.options;
+  // A server that drains waits for requests, not for clients that have stopped sending one.
+  const auto receiving = [&](std::chrono::milliseconds limit) {
+    return group().draining() ? std::min(limit, options.drain_receive_timeout) : limit;
+  };
   if (state_ == State::kBusy && !notify_requested_ && !write_handed_ &&
       phase_.load(std::memory_order_acquire) == kReplied) {
     FinishExchange();
@@ -385,7 +389,7 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
   }
   switch (state_) {
     case State::kHead:
-      if (head_since_ms_ != 0 && passed(head_since_ms_, options.header_timeout)) return Close();
+      if (head_since_ms_ != 0 && passed(head_since_ms_, receiving(options.header_timeout))) return Close();
       if (head_since_ms_ != 0) return;
       if (passed(last_activity_ms_, options.idle_timeout)) return Close();
       if (in_ && read_armed() && !waiting_idle_ && !write_armed() &&
@@ -396,7 +400,7 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
     case State::kBody:
     case State::kDiscard:
     case State::kChunks:
-      if (passed(last_activity_ms_, options.body_timeout)) Close();
+      if (passed(last_activity_ms_, receiving(options.body_timeout))) Close();
       return;
     case State::kBusy:
       if (write_armed() && passed(last_activity_ms_, options.write_timeout)) Close();

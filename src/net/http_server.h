@@ -236,6 +236,7 @@ struct HttpServerOptions {
   // Timeouts are looked at about once a second.
   std::chrono::milliseconds header_timeout{30'000};   // from the first byte of a head to its last
   std::chrono::milliseconds body_timeout{60'000};     // without a byte of a body arriving
+  std::chrono::milliseconds drain_receive_timeout{2'000};  // bounds both of them during Drain
   std::chrono::milliseconds write_timeout{120'000};   // without a byte of a reply being taken
   std::chrono::milliseconds idle_timeout{3'600'000};  // between requests
   // A connection that is idle for this long waits without a receive buffer.
