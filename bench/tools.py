@@ -124,7 +124,7 @@ def perf_analyzer(peer, port, core, row, protocol, count):
         # Windows counted in requests: with windows of time it has run away against fast servers.
         command += ["--measurement-mode", "count_windows", "--measurement-request-count", count]
         # Whether it is stable is judged over the rounds, not by the tool.
-        command += ["-s", 999, "-r", 3, "--max-threads", 4]
+        command += ["-s", 999, "-r", 10, "--max-threads", 4]
         run_pinned(command, core, timeout=180, env=peer.perf_analyzer_env, memory_bytes=12 << 30)
         (line,) = csv.DictReader(report.read_text().splitlines())
     return Sample(
