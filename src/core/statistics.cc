@@ -6,11 +6,51 @@
 namespace nereid::core {
 namespace {
 
-// Threads are numbered as they first record; the first kShards of them have a shard to themselves.
-size_t ThreadOrdinal() {
-  static std::atomic<size_t> next{0};
-  thread_local const size_t ordinal = next.fetch_add(1, std::memory_order_relaxed);
-  return ordinal;
+// Which shard a thread writes. All but the last belong to one living thread each, which therefore
+// adds without a locked instruction; the last is shared by the threads that found none free.
+class ShardSlot {
+ public:
+  static constexpr size_t kExclusive = 15;
+
+  ShardSlot() {
+    base::MutexLock lock(Slots().mutex);
+    while (index_ < kExclusive && Slots().is_taken[index_]) ++index_;
+    if (is_exclusive()) Slots().is_taken[index_] = true;
+  }
+  ~ShardSlot() {
+    if (!is_exclusive()) return;
+    base::MutexLock lock(Slots().mutex);
+    Slots().is_taken[index_] = false;
+  }
+  size_t index() const { return index_; }
+  bool is_exclusive() const { return index_ < kExclusive; }
+
+  static const ShardSlot& Mine() {
+    thread_local const ShardSlot slot;
+    return slot;
+  }
+
+ private:
+  struct Table {
+    base::Mutex mutex;
+    std::array<bool, kExclusive> is_taken NEREID_GUARDED_BY(mutex){};
+  };
+  // Leaked on purpose: threads may end after everything else.
+  static Table& Slots() {
+    static Table* const table = new Table;
+    return *table;
+  }
+
+  size_t index_ = 0;
+};
+
+template <typename T>
+void Add(std::atomic<T>& counter, T by) {
+  if (ShardSlot::Mine().is_exclusive()) {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  } else {
+    counter.fetch_add(by, std::memory_order_relaxed);
+  }
 }
 
 uint64_t Since(uint64_t start, uint64_t end) { return end > start ? end - start : 0; }
@@ -19,9 +59,9 @@ struct AtomicDuration {
   std::atomic<uint64_t> count{0};
   std::atomic<uint64_t> ns{0};
 
-  void Add(uint64_t duration_ns) {
-    count.fetch_add(1, std::memory_order_relaxed);
-    ns.fetch_add(duration_ns, std::memory_order_relaxed);
+  void Record(uint64_t duration_ns) {
+    Add<uint64_t>(count, 1);
+    Add<uint64_t>(ns, duration_ns);
   }
   void AddTo(Duration& sum) const {
     sum.count += count.load(std::memory_order_relaxed);
@@ -48,35 +88,37 @@ struct alignas(128) ModelStatistics::Shard {
   std::map<uint64_t, BatchStatistics> batches NEREID_GUARDED_BY(mutex);
 };
 
-ModelStatistics::ModelStatistics() : shards_(new Shard[kShards]) {}
+ModelStatistics::ModelStatistics() : shards_(new Shard[kShards]) {
+  static_assert(ShardSlot::kExclusive + 1 == kShards);
+}
 ModelStatistics::~ModelStatistics() = default;
 
 ModelStatistics::Shard& ModelStatistics::Mine() const {
-  return shards_[ThreadOrdinal() % kShards];
+  return shards_[ShardSlot::Mine().index()];
 }
 
 void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_ns,
                                     uint64_t queue_start_ns, const ComputeTimes& compute,
                                     uint64_t request_end_ns) {
   Shard& shard = Mine();
-  shard.success.Add(Since(request_start_ns, request_end_ns));
-  shard.queue.Add(Since(queue_start_ns, compute.compute_start_ns));
-  shard.compute_input.Add(Since(compute.compute_start_ns, compute.compute_input_end_ns));
-  shard.compute_infer.Add(Since(compute.compute_input_end_ns, compute.compute_output_start_ns));
-  shard.compute_output.Add(Since(compute.compute_output_start_ns, compute.compute_end_ns));
-  shard.inference_count.fetch_add(batch_size, std::memory_order_relaxed);
+  shard.success.Record(Since(request_start_ns, request_end_ns));
+  shard.queue.Record(Since(queue_start_ns, compute.compute_start_ns));
+  shard.compute_input.Record(Since(compute.compute_start_ns, compute.compute_input_end_ns));
+  shard.compute_infer.Record(Since(compute.compute_input_end_ns, compute.compute_output_start_ns));
+  shard.compute_output.Record(Since(compute.compute_output_start_ns, compute.compute_end_ns));
+  Add(shard.inference_count, batch_size);
 }
 
 void ModelStatistics::RecordFailure(FailureReason reason, uint64_t request_start_ns,
                                     uint64_t request_end_ns) {
   Shard& shard = Mine();
-  shard.fail.Add(Since(request_start_ns, request_end_ns));
-  shard.failures[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  shard.fail.Record(Since(request_start_ns, request_end_ns));
+  Add<uint64_t>(shard.failures[static_cast<size_t>(reason)], 1);
 }
 
 void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& compute) {
   Shard& shard = Mine();
-  shard.execution_count.fetch_add(1, std::memory_order_relaxed);
+  Add<uint64_t>(shard.execution_count, 1);
   shard.last_inference_ms.store(WallClockMs(), std::memory_order_relaxed);
   const auto add = [](Duration& sum, uint64_t start, uint64_t end) {
     sum += {1, Since(start, end)};
@@ -89,7 +131,7 @@ void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& c
 }
 
 void ModelStatistics::AddPending(int64_t change) {
-  Mine().pending.fetch_add(change, std::memory_order_relaxed);
+  Add(Mine().pending, change);
 }
 
 StatisticsSnapshot ModelStatistics::Read() const {

@@ -83,10 +83,24 @@ void GrpcConnection::ReactorTurn() {
   Release();
 }
 
-void GrpcConnection::OnReadable() {
-  can_read_ = true;
+void GrpcConnection::ArmNext() {
+  if (!kept_) kept_ = base::AcquireBuffer(kKeptBytes);
+  if (!kept_) return Close();
+  ArmRead(kept_.data(), kKeptBytes);
+}
+
+void GrpcConnection::OnRead(size_t n) {
+  kept_size_ = n;
+  last_read_ms_ = CoarseNowMs();
   ReactorTurn();
 }
+
+void GrpcConnection::OnReadCancelled() {
+  kept_.Reset();
+  ArmReadable();
+}
+
+void GrpcConnection::OnReadable() { ArmNext(); }
 
 void GrpcConnection::OnWritable() {
   can_write_ = true;
@@ -101,6 +115,7 @@ void GrpcConnection::OnDrain() {
 }
 
 void GrpcConnection::OnSweep(uint64_t now_ms) {
+  if (kept_ && read_armed() && !write_armed() && now_ms - last_read_ms_ > kIdleMs) CancelRead();
   if (!is_write_blocked_.load(std::memory_order_relaxed)) {
     blocked_since_ms_ = 0;
     return;
@@ -118,7 +133,7 @@ void GrpcConnection::WorkOnReactor() {
     is_write_blocked_.store(false, std::memory_order_relaxed);
     blocked_since_ms_ = 0;
   }
-  if (std::exchange(can_read_, false)) ReadSocket();
+  if (kept_size_ > 0) ReadSocket();
   if (std::exchange(is_drain_due_, false)) session_->StartDrain();
   if (std::exchange(is_tick_due_, false)) {
     bool dead = false;
@@ -128,32 +143,33 @@ void GrpcConnection::WorkOnReactor() {
   ServeOrders();
   if (is_finished_) return Close();
   if (is_write_blocked_.load(std::memory_order_relaxed)) ArmWritable();
-  if (!read_armed()) ArmReadable();
+  if (!read_armed()) ArmNext();
   ArmTimer();
 }
 
 void GrpcConnection::ReadSocket() {
-  base::BufferRef buffer = base::AcquireBuffer(kReceiveBytes);
-  size_t size = kReceiveBytes;
-  for (int i = 0; i < kReadsPerTurn && !is_finished_; ++i) {
-    if (!buffer) {
-      is_finished_ = true;
-      return;
-    }
-    const ssize_t n = Receive(buffer.data(), size);
-    if (n == 0) return;
+  size_t size = kKeptBytes;
+  auto n = static_cast<ssize_t>(std::exchange(kept_size_, 0));
+  base::BufferRef buffer = kept_;
+  for (int reads = 1; n != 0; ++reads) {
     if (n < 0 || !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()),
                                     static_cast<size_t>(n))) {
       is_finished_ = true;
       WriteOut();  // tells the client why, where there is a reason
       return;
     }
-    if (static_cast<size_t>(n) < size) return;
+    if (static_cast<size_t>(n) < size || reads == kReadsPerTurn) return;
+    // More than the buffer took: a large message is on its way.
     WriteOut();
     if (size < kBulkReceiveBytes) {
       size = kBulkReceiveBytes;
       buffer = base::AcquireBuffer(size);
+      if (!buffer) {
+        is_finished_ = true;
+        return;
+      }
     }
+    n = Receive(buffer.data(), size);
   }
 }
 
