@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/json_text.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -10,6 +11,9 @@ namespace {
 // Decimal points stay within this many digits; beyond it the exponent form is shorter to read.
 constexpr int kMaxPlainDigits = 21;
 constexpr int kMinPlainExponent = -6;
+// Between these, a plain number has its shortest digits and needs no padding with zeros.
+constexpr double kLeastPlain = 1e-6;
+constexpr double kPlainBelow = 1e15;
 
 // The significant digits of a finite positive double and the power of ten of the first one.
 struct Digits {
@@ -52,6 +56,20 @@ void AppendJsonDouble(std::string& out, double value) {
   }
   if (value == 0) {
     out += "0.0";
+    return;
+  }
+  if (value >= kLeastPlain && value < kPlainBelow) {
+    // By far the most numbers: the shortest digits without an exponent, in one piece.
+    char text[40];
+    char* end = nullptr;
+    if (const auto whole = static_cast<int64_t>(value); static_cast<double>(whole) == value) {
+      end = std::to_chars(text, text + sizeof(text), whole).ptr;
+      *end++ = '.';
+      *end++ = '0';
+    } else {
+      end = std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed).ptr;
+    }
+    out.append(text, end);
     return;
   }
   const Digits digits = ShortestDigits(value);
