@@ -236,3 +236,26 @@ def test_async_infer_with_callbacks(server, kind):
     for tensor, result in zip(tensors, results):
         assert_equal(result, "OUTPUT0", tensor, "FP32")
     client.close()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_classification_gives_the_best_labels(client, onnx, batch):
+    model = models.EXAMPLES / "digits" / "1" / "model.onnx"
+    labels = (models.EXAMPLES / "digits" / "labels.txt").read_text().split("\n")
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    pixels = np.random.default_rng(21).integers(0, 17, (batch, 64)).astype(np.float32)
+    (probabilities,) = session.run(["probabilities"], {"pixels": pixels})
+    result = client.infer(
+        "digits",
+        [client.input("pixels", pixels, "FP32")],
+        outputs=[client.output("probabilities", class_count=3)],
+    )
+    classes = result.as_numpy("probabilities")
+    assert classes.shape == (batch, 3)
+    for row, expected in zip(classes, probabilities):
+        best = np.argsort(-expected, kind="stable")[:3]
+        for text, index in zip(row, best):
+            value, number, label = text.decode().split(":")
+            assert int(number) == index
+            assert float(value) == pytest.approx(expected[index], abs=2e-5)
+            assert label == labels[index].strip()
