@@ -72,7 +72,7 @@ void LifeCycle::LoadAll(const std::map<std::string, repository::ModelSource>& so
   }
 }
 
-size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
+std::vector<std::unique_ptr<LoadedVersion>> LifeCycle::TakeAll() {
   std::vector<std::unique_ptr<LoadedVersion>> versions;
   base::MutexLock lock(mutex_);
   for (auto& [key, loaded] : loaded_) {
@@ -80,36 +80,43 @@ size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
     versions.push_back(std::move(loaded));
   }
   loaded_.clear();
-  PublishLocked();
   closing_ = versions.size();
-  mutex_.Unlock();
+  PublishLocked();
+  return versions;
+}
+
+size_t LifeCycle::WaitUntilClosed(base::TimePoint deadline) {
+  base::MutexLock lock(mutex_);
+  while (closing_ > 0) {
+    if (!drained_.WaitUntil(mutex_, deadline)) break;
+  }
+  return closing_;
+}
+
+size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
+  std::vector<std::unique_ptr<LoadedVersion>> versions = TakeAll();
   for (auto& loaded : versions) {
     loaded->model->Close([this] {
-      base::MutexLock closing_lock(mutex_);
+      base::MutexLock lock(mutex_);
       --closing_;
       drained_.NotifyAll();
     });
   }
-  mutex_.Lock();
-  while (closing_ > 0) {
-    if (!drained_.WaitUntil(mutex_, deadline)) break;
-  }
-  const size_t left = closing_;
-  mutex_.Unlock();
+  const size_t left = WaitUntilClosed(deadline);
   for (auto& loaded : versions) {
-    if (loaded->model->pin_count() > 0) {
-      NEREID_LOG(kError, "Model '{}' (version {}) has {} in-flight inferences",
-                 loaded->model->name(), loaded->model->version(), loaded->model->pin_count());
+    const core::Model& model = *loaded->model;
+    if (model.pin_count() > 0) {
+      NEREID_LOG(kError, "Model '{}' (version {}) has {} in-flight inferences", model.name(),
+                 model.version(), model.pin_count());
       // Its requests still refer to it: leaving it is the only safe end for a process that stops.
       static_cast<void>(loaded.release());
       continue;
     }
-    const std::string name = loaded->model->name();
-    const int64_t version = loaded->model->version();
+    const std::string name = model.name();
+    const int64_t version = model.version();
     loaded.reset();
     NEREID_LOG(kInfo, "successfully unloaded '{}' version {}", name, version);
   }
-  mutex_.Lock();
   return left;
 }
 

@@ -62,6 +62,10 @@ class LifeCycle {
   void LoadModel(const repository::ModelSource& source);
   void SetVersion(const std::string& name, int64_t version, VersionRecord record);
   void SetModelFailure(const std::string& name, std::string reason);
+  // Everything that is loaded, which is UNLOADING from now on.
+  std::vector<std::unique_ptr<LoadedVersion>> TakeAll();
+  // Waits for the last request of every version; the number of those that still had some.
+  size_t WaitUntilClosed(base::TimePoint deadline);
   void PublishLocked() NEREID_REQUIRES(mutex_);
 
   const ModelLoader& loader_;
