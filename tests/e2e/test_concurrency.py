@@ -7,6 +7,7 @@ The load comes from asyncio, so that a thousand clients cost one thread.
 import asyncio
 import json
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -187,13 +188,21 @@ def test_requests_of_sixteen_clients_are_batched_and_counted(server, onnx, kind)
 
 @pytest.mark.newer
 def test_batches_grow_to_what_is_waiting(server, oracle, onnx):
-    """Sixteen connections that ask at the same moment, again and again."""
-    before, rounds, answers = server.scrape(), 200, {}
+    """Sixteen connections that ask at the same moment, again and again.
+
+    A client in Python is too slow to keep sixteen requests waiting; so the server is held while
+    they are sent.
+    """
+    before, rounds, answers = server.scrape(), 50, {}
     connections = [wire.Connection(server) for _ in range(16)]
     requests = [http_request(tag) for tag in range(16)]
     for _ in range(rounds):
-        for connection, request in zip(connections, requests):
-            connection.send(request)
+        server.signal(signal.SIGSTOP)
+        try:
+            for connection, request in zip(connections, requests):
+                connection.send(request)
+        finally:
+            server.signal(signal.SIGCONT)
         for tag, connection in enumerate(connections):
             head, tail = wire.split_reply(connection.receive())
             sizes = {o["name"]: o["parameters"]["binary_data_size"] for o in head["outputs"]}
@@ -203,7 +212,7 @@ def test_batches_grow_to_what_is_waiting(server, oracle, onnx):
         check(answers, oracle)
     for connection in connections:
         connection.socket.close()
-    check_batching(before, server.scrape(), rounds * 16)
+    check_batching(before, server.scrape(), rounds * 16, most=0.5)
 
 
 @pytest.mark.newer
@@ -218,16 +227,18 @@ def test_batches_grow_over_grpc(server, onnx, tmp_path):
     command.append(f"http://{server.grpc}/inference.GRPCInferenceService/ModelInfer")
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert f"{count} succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
-    check_batching(before, server.scrape(), count)
+    check_batching(before, server.scrape(), count, most=0.8)
 
 
-def check_batching(before, after, count):
+def check_batching(before, after, count, most):
+    """Every request is counted once, and the model ran at most for this share of them."""
+
     def grown(name):
         return after[(name, "digits")] - before[(name, "digits")]
 
     assert grown("nv_inference_request_success") == count
     assert grown("nv_inference_count") == count
-    assert grown("nv_inference_exec_count") < count * 0.7
+    assert grown("nv_inference_exec_count") <= count * most
 
 
 def test_clients_that_leave_do_not_disturb_those_that_stay(server, oracle):
