@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <unordered_set>
 
 #include <fmt/core.h>
 
@@ -56,8 +57,17 @@ Status InputCountError(const Request& request) {
       expected, got.size(), model.name(), QuotedList(got, "[]"), QuotedList(missing, "]")));
 }
 
-Status DuplicateError(const RequestInput& input) {
-  return InvalidArgumentError(fmt::format("input '{}' already exists in request", input.name));
+Status DuplicateError(std::string_view kind, std::string_view name) {
+  return InvalidArgumentError(fmt::format("{} '{}' already exists in request", kind, name));
+}
+
+// A set, not a search for each: there may be millions of inputs in a request made to hurt.
+Status RefuseDuplicates(const std::vector<RequestInput>& inputs) {
+  std::unordered_set<std::string_view> seen;
+  for (const RequestInput& input : inputs) {
+    if (!seen.insert(input.name).second) return DuplicateError("input", input.name);
+  }
+  return base::OkStatus();
 }
 
 // Sets the model_index of every input and brings inputs into the model's order.
@@ -65,9 +75,7 @@ Status MatchInputs(Request& request) {
   const Model& model = *request.model;
   if (request.inputs.size() > model.inputs().size()) {
     // Given twice is what is wrong then, if it is so.
-    for (const RequestInput& input : request.inputs) {
-      if (request.FindInput(input.name) != &input) return DuplicateError(input);
-    }
+    NEREID_RETURN_IF_ERROR(RefuseDuplicates(request.inputs));
   }
   if (request.inputs.size() > model.inputs().size() ||
       request.inputs.size() < model.required_input_count()) {
@@ -89,7 +97,7 @@ Status MatchInputs(Request& request) {
   if (in_order) return base::OkStatus();
   std::ranges::sort(request.inputs, {}, &RequestInput::model_index);
   const auto twice = std::ranges::adjacent_find(request.inputs, {}, &RequestInput::model_index);
-  return twice == request.inputs.end() ? base::OkStatus() : DuplicateError(*twice);
+  return twice == request.inputs.end() ? base::OkStatus() : DuplicateError("input", twice->name);
 }
 
 Status MatchOutputs(Request& request) {
@@ -104,7 +112,9 @@ Status MatchOutputs(Request& request) {
     output.model_index = static_cast<uint32_t>(index);
   }
   std::ranges::sort(request.outputs, {}, &core::RequestedOutput::name);
-  return base::OkStatus();
+  const auto twice = std::ranges::adjacent_find(request.outputs, {}, &core::RequestedOutput::name);
+  if (twice == request.outputs.end()) return base::OkStatus();
+  return DuplicateError("output", twice->name).WithPrefix(request.LogPrefix());
 }
 
 Status FindBatchSize(Request& request) {

@@ -101,6 +101,15 @@ TEST_F(NormalizeTest, RefusesAnInputGivenTwice) {
   EXPECT_EQ(Error(), "input 'B' already exists in request");
 }
 
+TEST_F(NormalizeTest, RefusesAnOutputGivenTwice) {
+  Make(0, {Tensor("A", DataType::kFp32, {4})});
+  Add("A", DataType::kFp32, {4}, 16);
+  request_->outputs.push_back({.name = "OUT"});
+  EXPECT_EQ(Error(), "");
+  request_->outputs.push_back({.name = "OUT"});
+  EXPECT_EQ(Error(), "output 'OUT' already exists in request");
+}
+
 TEST_F(NormalizeTest, RefusesUnknownOutputsAndWrongTypes) {
   Make(0, {Tensor("A", DataType::kFp32, {4})});
   Add("A", DataType::kInt32, {4}, 16);

@@ -19,6 +19,10 @@ using base::InvalidArgumentError;
 using common::ParameterKey;
 using tensor::DataType;
 
+// How many tensors a name is looked for in. Only the text of the error hangs on it: the engine
+// finds every duplicate, and in linear time.
+constexpr size_t kMaxSearchedTensors = 64;
+
 // Names end at a zero byte, as they do for every client of the C API.
 std::string_view AsName(std::string_view text) { return text.substr(0, text.find('\0')); }
 
@@ -195,7 +199,7 @@ base::Status ExactReader::ReadInput(const JsonValue& object) {
     NEREID_ASSIGN_OR_RETURN(const uint64_t dim, JsonUnsigned(element, "Unable to parse 'shape'"));
     shape.PushBack(static_cast<int64_t>(dim));
   }
-  if (request_.FindInput(name) != nullptr) {
+  if (request_.inputs.size() < kMaxSearchedTensors && request_.FindInput(name) != nullptr) {
     return InvalidArgumentError(request_.LogPrefix() + "input '" + std::string(name) +
                                 "' already exists in request");
   }
@@ -453,8 +457,9 @@ base::Status ExactReader::ReadOutput(const JsonValue& object) {
   NEREID_ASSIGN_OR_RETURN(std::string_view name,
                           TextMember(object, "name", "Unable to parse 'name'"));
   name = AsName(name);
-  if (std::ranges::find(request_.outputs, name, &core::RequestedOutput::name) !=
-      request_.outputs.end()) {
+  if (request_.outputs.size() < kMaxSearchedTensors &&
+      std::ranges::find(request_.outputs, name, &core::RequestedOutput::name) !=
+          request_.outputs.end()) {
     return InvalidArgumentError(request_.LogPrefix() + "output '" + std::string(name) +
                                 "' already exists in request");
   }

@@ -16,6 +16,8 @@ using tensor::DataType;
 
 // Parsers keep memory in proportion to the largest text they read; beyond this they are not kept.
 constexpr size_t kKeptBytes = size_t{256} << 10;
+// More tensors than this are not searched one by one for a name: the exact reader takes over.
+constexpr size_t kMaxSearchedTensors = 64;
 
 // Marks `bit` in `seen`; false when it was there already.
 bool SeeOnce(unsigned& seen, unsigned bit) {
@@ -208,7 +210,10 @@ bool QuickReader::ReadInput(Object object) {
     input.chunk = {reinterpret_cast<const std::byte*>(binary_.data()), size, {}};
     binary_.remove_prefix(size);
   }
-  if (request_->FindInput(input.name) != nullptr) return false;
+  if (request_->inputs.size() >= kMaxSearchedTensors ||
+      request_->FindInput(input.name) != nullptr) {
+    return false;
+  }
   core::RequestInput& added = request_->AddInput(input.name, input.type);
   added.shape = std::move(input.shape);
   if (input.chunk.size > 0) added.Append(input.chunk);
@@ -390,9 +395,9 @@ bool QuickReader::ReadOutput(Object object) {
       return false;
     }
   }
-  if ((seen & kName) == 0 || std::ranges::find(request_->outputs, name,
-                                               &core::RequestedOutput::name) !=
-                                 request_->outputs.end()) {
+  if ((seen & kName) == 0 || request_->outputs.size() >= kMaxSearchedTensors ||
+      std::ranges::find(request_->outputs, name, &core::RequestedOutput::name) !=
+          request_->outputs.end()) {
     return false;
   }
   core::RequestedOutput& output = request_->outputs.emplace_back();
