@@ -62,7 +62,11 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   }
   NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
                           context_->service.FindModel(message_.model_name, message_.model_version));
-  request.is_decoupled_ = model->is_decoupled();
+  {
+    // It is on the list already, where the sender of another request's answer reads this.
+    base::MutexLock lock(mutex_);
+    request.is_decoupled_ = model->is_decoupled();
+  }
   request.references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
   core::RequestPtr inference = core::Request::Create(request);
   inference->model = std::move(model);

@@ -34,7 +34,6 @@ class StreamRequest final : public core::ResponseSink {
   void Unreference();
 
   StreamCall* stream_ = nullptr;  // counted
-  bool is_decoupled_ = false;
   bool wants_empty_final_ = false;
   bool was_answered_ = false;  // confined to the sender
   size_t message_bytes_ = 0;
@@ -44,6 +43,7 @@ class StreamRequest final : public core::ResponseSink {
   std::atomic<int> references_{0};  // the list, the core::Request
 
   // -- Guarded by the stream's mutex. --
+  bool is_decoupled_ = false;  // constant once submitted
   StreamRequest* previous_ = nullptr;
   StreamRequest* next_ = nullptr;
   bool is_complete_ = false;
