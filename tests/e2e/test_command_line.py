@@ -102,8 +102,11 @@ def test_a_bad_model_ends_the_start_unless_told_otherwise(repository, start_serv
     assert "failed to load all models" in only_error(servers.run_to_end(args))
 
     server = start_server(repository, args=["--exit-on-error=false"], wait=False)
-    servers.wait_until(server.is_live, "the server is live")
-    assert wire.request(server, "GET", "/v2/models/m/ready").status == 200
+
+    def good_model_is_ready():
+        return server.is_live() and wire.request(server, "GET", "/v2/models/m/ready").status == 200
+
+    servers.wait_until(good_model_is_ready, "the good model is ready")
     assert wire.request(server, "GET", "/v2/health/ready").status == 400
 
 
@@ -119,7 +122,8 @@ def test_port_0_takes_a_free_port_and_logs_it(repository, tmp_path, start_server
     servers.wait_until(lambda: all(logged()), "the log names the three ports")
     server.http_port, server.grpc_port, server.metrics_port = (int(m.group(1)) for m in logged())
     assert 0 not in (server.http_port, server.grpc_port, server.metrics_port)
-    assert wire.request(server, "GET", "/v2/health/live").status == 200
+    server.http = f"127.0.0.1:{server.http_port}"
+    servers.wait_until(server.is_ready, "the server is ready")
     with urllib.request.urlopen(f"http://127.0.0.1:{server.metrics_port}/metrics", timeout=10) as reply:
         assert b"nv_inference_count" in reply.read()
 

@@ -3,7 +3,6 @@
 
 import gzip
 import json
-import socket
 import zlib
 
 import pytest
@@ -118,12 +117,6 @@ def test_http_1_0_without_keep_alive(server):
         assert is_answer(connection.receive())
         assert connection.is_closed_by_server()
 
-
-def test_half_closed_client_still_gets_its_answer(server):
-    with wire.Connection(server) as connection:
-        connection.send(wire.encode("POST", PATH, REQUEST))
-        connection.socket.shutdown(socket.SHUT_WR)
-        assert is_answer(connection.receive())
 
 
 def test_header_names_are_case_insensitive(connection):
