@@ -68,6 +68,8 @@ void Request::Recycle() {
   next = nullptr;
   previous = nullptr;
   is_queued = false;
+  is_padding = false;
+  states = nullptr;
   sink_ = nullptr;
   clears_outputs = false;
   has_c_strings = false;
@@ -83,6 +85,19 @@ RequestInput& Request::AddInput(std::string_view name, tensor::DataType type) {
   input.name = name;
   input.type = type;
   return input;
+}
+
+RequestInput& Request::AddServerInput(std::string_view name, tensor::DataType type,
+                                      std::span<const int64_t> shape, DataChunk data) {
+  RequestInput& input = AddInput(name, type);
+  input.model_index = kServerInput;
+  input.shape.Assign(shape);
+  input.Append(data);
+  return input;
+}
+
+void Request::RemoveServerInputs() {
+  std::erase_if(inputs, [](const RequestInput& input) { return input.model_index == kServerInput; });
 }
 
 RequestInput* Request::FindInput(std::string_view name) {

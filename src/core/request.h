@@ -29,6 +29,11 @@ namespace nereid::core {
 
 class Request;
 class RoundExecutor;
+class SequenceStates;
+
+// `model_index` of an input that the server adds itself (sequence controls, states). Its name ends with
+// a zero byte and, like its data, outlives the execution.
+inline constexpr uint32_t kServerInput = UINT32_MAX;
 
 // A contiguous piece of an input's data, alive until the request is released.
 struct DataChunk {
@@ -44,7 +49,7 @@ struct RequestInput {
   // max_batch_size > 0 the first dimension is the batch.
   tensor::Shape shape;
   size_t byte_size = 0;  // of all chunks
-  // Position in the model's inputs; set by the engine.
+  // Position in the model's inputs, or kServerInput; set by the engine.
   uint32_t model_index = 0;
   // Exactly the batch of elements has not been checked for BYTES until this is set by the engine.
   DataChunk first;
@@ -130,8 +135,17 @@ class Request {
   Request* next = nullptr;
   Request* previous = nullptr;
   bool is_queued = false;
+  // Stands for an idle slot of a batch: its answers reach nobody and nothing is counted.
+  bool is_padding = false;
+  // Of the sequence this request belongs to, where the model keeps states; set while it is executed.
+  SequenceStates* states = nullptr;
 
   RequestInput& AddInput(std::string_view name, tensor::DataType type);
+  // An input with kServerInput and the given data. Before the request is executed.
+  RequestInput& AddServerInput(std::string_view name, tensor::DataType type,
+                               std::span<const int64_t> shape, DataChunk data);
+  // Takes away what AddServerInput added.
+  void RemoveServerInputs();
   // Null when there is no such input.
   RequestInput* FindInput(std::string_view name);
   bool IsOutputRequested(uint32_t model_index) const;
@@ -140,6 +154,8 @@ class Request {
   // Keeps `buffer` until the request is released.
   void Hold(base::BufferRef buffer) { buffers_.push_back(std::move(buffer)); }
   ResponseSink& sink() const { return *sink_; }
+  // For ForwardingSink: the sink until now.
+  ResponseSink& ReplaceSink(ResponseSink& sink) { return *std::exchange(sink_, &sink); }
   uint32_t batch_count() const { return batch_size == 0 ? 1 : batch_size; }
   // "[request id: <id>] ", the prefix of every error about a request.
   std::string LogPrefix() const;

@@ -19,6 +19,9 @@ class Scheduler {
   // Removes a cancelled request from the queue if it is still there and answers it. The request may be
   // gone already; `request` is only compared.
   virtual void OnCancelled(Request& request) = 0;
+  // A backend gives `request` back to be executed once more (an iterative sequence). False, and the
+  // request untouched, where the model's configuration does not provide for that.
+  virtual bool Reschedule(RequestPtr& /*request*/) { return false; }
   // Requests from now on are refused; returns when everything accepted has been answered or
   // `deadline` has passed. False: the deadline passed.
   virtual bool Stop(base::TimePoint deadline) = 0;

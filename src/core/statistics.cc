@@ -79,13 +79,16 @@ uint64_t WallClockMs() {
 
 struct alignas(128) ModelStatistics::Shard {
   AtomicDuration success, fail, queue, compute_input, compute_infer, compute_output;
+  AtomicDuration cache_hit, cache_miss;
   std::atomic<uint64_t> inference_count{0};
   std::atomic<uint64_t> execution_count{0};
   std::atomic<uint64_t> last_inference_ms{0};
   std::atomic<int64_t> pending{0};
   std::array<std::atomic<uint64_t>, kFailureReasons> failures{};
+  std::array<std::atomic<uint64_t>, kBatchClosedReasons> batches_closed{};
   mutable base::Mutex mutex;
   std::map<uint64_t, BatchStatistics> batches NEREID_GUARDED_BY(mutex);
+  std::map<uint64_t, ResponseStatistics> responses NEREID_GUARDED_BY(mutex);
 };
 
 ModelStatistics::ModelStatistics() : shards_(new Shard[kShards]) {
@@ -130,6 +133,25 @@ void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& c
   add(batch.compute_output, compute.compute_output_start_ns, compute.compute_end_ns);
 }
 
+void ModelStatistics::RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns,
+                                     uint64_t lookup_ns) {
+  Shard& shard = Mine();
+  shard.success.Record(Since(request_start_ns, request_end_ns));
+  shard.cache_hit.Record(lookup_ns);
+}
+
+void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) { Mine().cache_miss.Record(cache_ns); }
+
+void ModelStatistics::RecordBatchClosed(BatchClosed reason) {
+  Add<uint64_t>(Mine().batches_closed[static_cast<size_t>(reason)], 1);
+}
+
+void ModelStatistics::RecordResponse(uint64_t position, const ResponseStatistics& response) {
+  Shard& shard = Mine();
+  base::MutexLock lock(shard.mutex);
+  shard.responses[position] += response;
+}
+
 void ModelStatistics::AddPending(int64_t change) {
   Add(Mine().pending, change);
 }
@@ -145,6 +167,8 @@ StatisticsSnapshot ModelStatistics::Read() const {
     shard.compute_input.AddTo(sum.compute_input);
     shard.compute_infer.AddTo(sum.compute_infer);
     shard.compute_output.AddTo(sum.compute_output);
+    shard.cache_hit.AddTo(sum.cache_hit);
+    shard.cache_miss.AddTo(sum.cache_miss);
     sum.inference_count += shard.inference_count.load(std::memory_order_relaxed);
     sum.execution_count += shard.execution_count.load(std::memory_order_relaxed);
     sum.last_inference_ms =
@@ -153,7 +177,11 @@ StatisticsSnapshot ModelStatistics::Read() const {
     for (size_t reason = 0; reason < kFailureReasons; ++reason) {
       sum.failures[reason] += shard.failures[reason].load(std::memory_order_relaxed);
     }
+    for (size_t reason = 0; reason < kBatchClosedReasons; ++reason) {
+      sum.batches_closed[reason] += shard.batches_closed[reason].load(std::memory_order_relaxed);
+    }
     base::MutexLock lock(shard.mutex);
+    for (const auto& [position, response] : shard.responses) sum.responses[position] += response;
     for (const auto& [size, batch] : shard.batches) {
       BatchStatistics& total = sum.batches[size];
       total.compute_input += batch.compute_input;

@@ -26,6 +26,30 @@ struct Duration {
 enum class FailureReason : uint8_t { kRejected = 0, kCancelled = 1, kBackend = 2, kOther = 3 };
 inline constexpr size_t kFailureReasons = 4;
 
+// Why a batch was run as it was and not waited for a larger one.
+enum class BatchClosed : uint8_t {
+  kFull = 0,          // no further request fits into max_batch_size
+  kPreferred = 1,     // a preferred size was reached
+  kDelay = 2,         // the oldest request had waited its delay
+  kIncompatible = 3,  // the next request cannot share a batch with it
+  kEager = 4,         // an instance was free and no delay is configured
+};
+inline constexpr size_t kBatchClosedReasons = 5;
+
+// What one response of a decoupled model cost, by its position among the request's responses.
+struct ResponseStatistics {
+  Duration compute_infer, compute_output, success, fail, empty_response, cancel;
+  ResponseStatistics& operator+=(const ResponseStatistics& other) {
+    compute_infer += other.compute_infer;
+    compute_output += other.compute_output;
+    success += other.success;
+    fail += other.fail;
+    empty_response += other.empty_response;
+    cancel += other.cancel;
+    return *this;
+  }
+};
+
 struct BatchStatistics {
   Duration compute_input, compute_infer, compute_output;
 };
@@ -36,8 +60,11 @@ struct StatisticsSnapshot {
   uint64_t last_inference_ms = 0;  // wall clock, milliseconds since 1970; 0: never
   uint64_t pending_count = 0;
   Duration success, fail, queue, compute_input, compute_infer, compute_output;
+  Duration cache_hit, cache_miss;
   std::array<uint64_t, kFailureReasons> failures{};
+  std::array<uint64_t, kBatchClosedReasons> batches_closed{};
   std::map<uint64_t, BatchStatistics> batches;  // by executed batch size
+  std::map<uint64_t, ResponseStatistics> responses;  // by position
 };
 
 // Points in time of one executed request, as the backend reports them (monotonic nanoseconds).
@@ -57,6 +84,12 @@ class ModelStatistics {
                      const ComputeTimes& compute, uint64_t request_end_ns);
   void RecordFailure(FailureReason reason, uint64_t request_start_ns, uint64_t request_end_ns);
   void RecordExecution(uint64_t batch_size, const ComputeTimes& compute);
+  // A request answered from the cache after a lookup of `lookup_ns`: a success without an inference.
+  void RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns, uint64_t lookup_ns);
+  // Looked up and, after its execution, inserted: `cache_ns` for both.
+  void RecordCacheMiss(uint64_t cache_ns);
+  void RecordBatchClosed(BatchClosed reason);
+  void RecordResponse(uint64_t position, const ResponseStatistics& response);
   void AddPending(int64_t change);
 
   StatisticsSnapshot Read() const;

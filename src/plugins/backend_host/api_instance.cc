@@ -132,6 +132,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     const uint64_t exec_end_ns) {
   nereid::core::ModelStatistics& statistics = FromHandle(instance)->model().statistics();
   const nereid::core::Request& r = *FromHandle(request);
+  if (r.is_padding) return nullptr;
   if (success) {
     // The execution's end stands for the request's: it was read a moment ago.
     statistics.RecordSuccess(r.batch_count(), r.times.request_start_ns, r.times.queue_start_ns,

@@ -229,12 +229,15 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
                                                  uint32_t release_flags) {
   return Answer([&]() -> Status {
+    nereid::core::RequestPtr released(FromHandle(request));
     if ((release_flags & TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) != 0) {
+      if (released->model->scheduler().Reschedule(released)) return {};
+      // The backend still owns what it could not give back.
+      static_cast<void>(released.release());
       return InvalidArgumentError(
           "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is "
           "not configured to handle such a flag.");
     }
-    nereid::core::RequestPtr released(FromHandle(request));
     return {};
   });
 }

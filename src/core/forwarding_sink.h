@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sink in front of another one, for one request: the base of everything that must see or hold back
+// answers on their way (ordered queues, the response cache, sequences). Each method passes on; a
+// derived class overrides what it looks at.
+#pragma once
+
+#include <utility>
+
+#include "core/request.h"
+#include "core/response.h"
+#include "core/response_sink.h"
+
+namespace nereid::core {
+
+class ForwardingSink : public ResponseSink {
+ public:
+  // `request` answers here from now on, and this to where it answered before. Before any answer was
+  // sent. Until Recycle this belongs to the request.
+  void PutBefore(Request& request) { next_ = &request.ReplaceSink(*this); }
+
+  base::Result<std::optional<OutputPlacement>> PlaceOutput(const Request& request,
+                                                           const ResponseOutput& output,
+                                                           size_t byte_size,
+                                                           memory::Placement preferred) override {
+    return next_->PlaceOutput(request, output, byte_size, preferred);
+  }
+  void ReleasePlacement(const OutputPlacement& placement, size_t byte_size) override {
+    next_->ReleasePlacement(placement, byte_size);
+  }
+  void Send(ResponsePtr response, bool is_final) override {
+    next_->Send(std::move(response), is_final);
+  }
+  void OnRequestReleased(Request& request) override { next_->OnRequestReleased(request); }
+  void OnRequestGone() final {
+    ResponseSink* const next = std::exchange(next_, nullptr);
+    Retire();
+    next->OnRequestGone();
+  }
+
+ protected:
+  ResponseSink& next() const { return *next_; }
+  // The request is gone: deletes this, or gives it back to its pool.
+  virtual void Retire() = 0;
+
+ private:
+  ResponseSink* next_ = nullptr;
+};
+
+}  // namespace nereid::core

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what a WorkSource gives on the instances of one model. There is no batching thread: whoever is
+// free asks the source. That is either an instance's own thread (started when it is first needed) or,
+// for a backend that allows it and is quick, the reactor that received the request, after it has taken
+// in everything that arrived in the same round.
+//
+// A scheduler pushes a request into its source under the pool's lock and tells the pool:
+//
+//   InstancePool::Arrival arrival(pool_, *request);
+//   {
+//     base::MutexLock lock(pool_.mutex());
+//     source_.Push(std::move(request));
+//     pool_.Announce(arrival);
+//   }
+//   pool_.Finish(std::move(arrival));
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "core/model.h"
+#include "core/round_executor.h"
+#include "core/scheduler.h"
+#include "schedule/rate_limiter.h"
+#include "schedule/work_source.h"
+
+namespace nereid::schedule {
+
+struct InstancePoolOptions {
+  // An instance whose executions take longer than this on average never runs on a reactor; 0: none.
+  std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  // Requests that arrive in one round are seen together before any runs.
+  bool collects_rounds = false;
+  // Cancelled requests are answered instead of executed. Not where their place in a batch matters.
+  bool drops_cancelled = true;
+  // Called for each instance on the thread that executes it, before it takes any work.
+  std::function<base::Status(core::Instance&)> warm_up;
+  // Null: instances run whenever there is work.
+  RateLimiter* rate_limiter = nullptr;
+};
+
+// Thread-safe.
+class InstancePool {
+ public:
+  class Arrival;
+
+  // `model` and `source` outlive the pool.
+  InstancePool(core::Model& model, WorkSource& source, InstancePoolOptions options);
+  ~InstancePool();
+  InstancePool(const InstancePool&) = delete;
+  InstancePool& operator=(const InstancePool&) = delete;
+
+  // Starts the threads of instances that need their own, initialises and warms them up there; the
+  // first failure is returned. Once, before anything else.
+  base::Status Start(std::vector<std::unique_ptr<core::Instance>> instances);
+
+  base::Mutex& mutex() NEREID_RETURN_CAPABILITY(mutex_) { return mutex_; }
+  size_t instance_count() const { return slots_.size(); }
+
+  // The source has new work, because of `arrival`.
+  void Announce(Arrival& arrival) NEREID_REQUIRES(mutex_);
+  // What Announce decided that the calling thread does itself.
+  void Finish(Arrival arrival) NEREID_EXCLUDES(mutex_);
+  // The source's decisions may have changed: wakes (or starts) threads of idle instances that have
+  // work, or a delay to watch.
+  void WakeForWork() NEREID_REQUIRES(mutex_);
+
+  bool is_stopping() const NEREID_REQUIRES(mutex_) { return is_stopping_; }
+  // No new work is expected: delays are over. Waits until nothing waits or runs; false when `deadline`
+  // passes first.
+  bool Stop(base::TimePoint deadline);
+  // Ends the threads. What still waits stays in the source. Not from one of them; idempotent.
+  void End();
+  // As Stop, without stopping.
+  bool WaitUntilIdle(base::TimePoint deadline);
+  // To be called when the source may have lost its last waiting request other than by Take.
+  void NoteRemoval() NEREID_REQUIRES(mutex_);
+
+ private:
+  // An instance and what the pool knows about it. Guarded by mutex_ but for the constant fields.
+  struct Slot {
+    std::unique_ptr<core::Instance> instance;  // constant
+    size_t index = 0;                          // constant
+    base::Thread thread;
+    base::CondVar wake;
+    bool is_busy = false;
+    bool has_thread = false;
+    bool is_waiting = false;     // its thread sleeps on `wake`
+    bool is_notified = false;    // and has been told
+    uint64_t wait_until_ns = 0;  // 0: no deadline
+    uint64_t execution_count = 0;
+    uint64_t average_ns = 0;  // of an execution, exponentially weighted
+    std::vector<core::RequestPtr> batch;  // of whoever made it busy
+    std::unique_ptr<RateLimiter::Claim> claim;  // constant; null where nothing is limited
+  };
+
+  // The pool's work on one reactor after a round of arrivals.
+  class Round;
+
+  base::Status StartThread(Slot& slot);
+  bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
+  Slot* IdleSlot() NEREID_REQUIRES(mutex_);
+  // Moves the next batch into `slot` and marks it busy. False when nothing is to be run now.
+  bool TakeBatch(Slot& slot) NEREID_REQUIRES(mutex_);
+  void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
+  // Runs the batch that TakeBatch put into `slot`, and accounts for it.
+  void Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
+  // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to threads.
+  void RunRound() NEREID_EXCLUDES(mutex_);
+  Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
+  bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }
+  void ThreadMain(Slot& slot);
+  void WaitForWork(Slot& slot) NEREID_REQUIRES(mutex_);
+
+  core::Model& model_;
+  WorkSource& source_;
+  const InstancePoolOptions options_;
+  std::vector<std::unique_ptr<Slot>> slots_;  // constant after Start
+
+  base::Mutex mutex_;
+  base::CondVar idle_;  // signalled when the pool may have become idle
+  size_t busy_count_ NEREID_GUARDED_BY(mutex_) = 0;
+  bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+  std::vector<std::unique_ptr<Round>> rounds_ NEREID_GUARDED_BY(mutex_);
+};
+
+// A request on its way into the source, and what its thread does for the pool after that. Keeps the
+// model: once queued, the request may be answered by another thread and its own pin be gone.
+class InstancePool::Arrival {
+ public:
+  explicit Arrival(const core::Request& request)
+      : pin_(request.model.Duplicate()), executor_(request.round) {}
+
+ private:
+  friend class InstancePool;
+
+  core::ModelHandle pin_;
+  core::RoundExecutor* const executor_;
+  Round* round_ = nullptr;
+  Slot* inline_slot_ = nullptr;
+};
+
+}  // namespace nereid::schedule

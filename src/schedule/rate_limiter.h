@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shares named resources among the instances of all models (--rate-limit=execution_count): an instance
+// executes only while it holds everything its group asks for. A claim is granted all of it at once or
+// nothing, so that claims cannot block each other; claims that wait are served in the order of their
+// executions so far times their priority, and a later one never passes the first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "config/model_config.h"
+
+namespace nereid::schedule {
+
+// How many there are of each resource, by device; the key for resources shared by all devices and for
+// those that each device has are below.
+using ResourceMap = std::map<int32_t, std::map<std::string, size_t>>;
+inline constexpr int32_t kGlobalResource = -2;
+inline constexpr int32_t kEachDeviceResource = -1;
+
+// Thread-safe. Outlives its claims.
+class RateLimiter {
+ public:
+  // `limits` are the counts given on the command line; what is missing there is as large as the
+  // largest need of any instance.
+  explicit RateLimiter(ResourceMap limits);
+
+  struct ClaimOptions {
+    config::RateLimiter needs;
+    int32_t device = 0;
+    // Called, under no lock of the limiter, when a TryTake that failed would succeed now.
+    std::function<void()> on_grant;
+  };
+
+  // What one instance needs for an execution.
+  class Claim {
+   public:
+    ~Claim();
+    // Takes everything, or waits in line for it.
+    bool TryTake();
+    // Gives back what was taken or granted, and leaves the line.
+    void Give();
+
+   private:
+    friend class RateLimiter;
+    enum class State { kIdle, kWaiting, kGranted, kTaken };
+
+    explicit Claim(RateLimiter& limiter) : limiter_(limiter) {}
+    // Position in line: served first when smallest.
+    std::tuple<uint64_t, uint64_t, const Claim*> Rank() const {
+      return {execution_count_ * priority_, arrival_, this};
+    }
+
+    RateLimiter& limiter_;
+    ClaimOptions options_;
+    uint64_t priority_ = 1;
+    // Guarded by limiter_.mutex_.
+    State state_ = State::kIdle;
+    uint64_t execution_count_ = 0;
+    uint64_t arrival_ = 0;
+  };
+
+  // InvalidArgument when a limit of the command line is too small for `options.needs`, or a resource is
+  // named both as global and as one of each device.
+  base::Result<std::unique_ptr<Claim>> Register(ClaimOptions options);
+
+ private:
+  struct Resource {
+    size_t in_use = 0;
+    std::map<size_t, size_t> needs;  // how many claims need this many; sets the size without a limit
+  };
+  using Key = std::pair<int32_t, std::string>;
+
+  static Key KeyOf(const config::RateLimiter::Resource& resource, int32_t device);
+  size_t Available(const Key& key) const NEREID_REQUIRES(mutex_);
+  const size_t* Limit(const Key& key) const;
+  bool Fits(const Claim& claim) const NEREID_REQUIRES(mutex_);
+  void Use(const Claim& claim) NEREID_REQUIRES(mutex_);
+  void Free(const Claim& claim) NEREID_REQUIRES(mutex_);
+  // Grants to the first in line while that is possible; those to be told.
+  std::vector<std::function<void()>> GrantFirst() NEREID_REQUIRES(mutex_);
+  void Unregister(Claim& claim);
+
+  const ResourceMap limits_;
+  base::Mutex mutex_;
+  std::map<Key, Resource> resources_ NEREID_GUARDED_BY(mutex_);
+  std::set<std::tuple<uint64_t, uint64_t, const Claim*>> line_ NEREID_GUARDED_BY(mutex_);
+  uint64_t arrivals_ NEREID_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace nereid::schedule
