@@ -67,7 +67,8 @@ void Request::Recycle() {
   times = {};
   next = nullptr;
   previous = nullptr;
-  is_queued = false;
+  queue = nullptr;
+  expires_at_ns = 0;
   is_padding = false;
   states = nullptr;
   sink_ = nullptr;

@@ -134,7 +134,8 @@ class Request {
   // While in a scheduler's queue; guarded by that scheduler.
   Request* next = nullptr;
   Request* previous = nullptr;
-  bool is_queued = false;
+  void* queue = nullptr;       // the list it stands in; null: none
+  uint64_t expires_at_ns = 0;  // leaves the queue, or loses its turn, then; 0: never
   // Stands for an idle slot of a batch: its answers reach nobody and nothing is counted.
   bool is_padding = false;
   // Of the sequence this request belongs to, where the model keeps states; set while it is executed.

@@ -27,6 +27,17 @@ class Scheduler {
   virtual bool Stop(base::TimePoint deadline) = 0;
 };
 
+// A model's own say in which requests share a batch. Called under its scheduler's lock, one call at a
+// time.
+class BatchStrategy {
+ public:
+  virtual ~BatchStrategy() = default;
+  // A batch is being looked for anew, from the front of the queue; an earlier one is given up.
+  virtual void Begin() = 0;
+  // Whether `request` joins the batch after those for which this returned true.
+  virtual bool Includes(Request& request) = 0;
+};
+
 // One execution resource of a model. Execute is never called twice at once.
 class Instance {
  public:

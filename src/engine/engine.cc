@@ -31,13 +31,18 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   return described;
 }
 
+ModelLoaderOptions WithTimers(ModelLoaderOptions options, base::Timers& timers) {
+  options.timers = &timers;
+  return options;
+}
+
 }  // namespace
 
 Engine::Engine(EngineOptions options)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
       libraries_(options_.backends),
-      loader_(options_.loader, libraries_),
+      loader_(WithTimers(options_.loader, timers_), libraries_),
       life_cycle_(loader_, options_.model_load_threads),
       scanner_(store_, options_.repository) {}
 

@@ -10,6 +10,7 @@
 
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
+#include "base/timers.h"
 #include "engine/life_cycle.h"
 #include "engine/model_loader.h"
 #include "repository/local_store.h"
@@ -65,6 +66,7 @@ class Engine final : public service::Service {
  private:
   const EngineOptions options_;
   const service::ServerMetadata metadata_;
+  base::Timers timers_;
   backend_host::BackendLibraries libraries_;
   const ModelLoader loader_;
   LifeCycle life_cycle_;

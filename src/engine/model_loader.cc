@@ -63,17 +63,6 @@ base::Status CheckSchedulable(const config::ModelConfig& config) {
   if (config.model_repository_agents && !config.model_repository_agents->empty()) {
     return unsupported("model_repository_agents");
   }
-  if (const config::DynamicBatching* dynamic = config.dynamic_batching(); dynamic != nullptr) {
-    if (dynamic->priority_levels > 0) return unsupported("dynamic_batching priority_levels");
-    if (dynamic->preserve_ordering) return unsupported("dynamic_batching preserve_ordering");
-    const auto limits = [](const config::QueuePolicy& policy) {
-      return policy.default_timeout_microseconds > 0 || policy.allow_timeout_override ||
-             policy.max_queue_size > 0;
-    };
-    if (dynamic->default_queue_policy && limits(*dynamic->default_queue_policy)) {
-      return unsupported("dynamic_batching default_queue_policy");
-    }
-  }
   return base::OkStatus();
 }
 
@@ -107,7 +96,7 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   scheduling.inline_budget = options_.inline_budget;
   NEREID_ASSIGN_OR_RETURN(
       std::unique_ptr<schedule::BatchScheduler> scheduler,
-      schedule::BatchScheduler::Create(*loaded.model, std::move(scheduling),
+      schedule::BatchScheduler::Create(*loaded.model, *options_.timers, std::move(scheduling),
                                        loaded.backend->TakeInstances()));
   loaded.model->SetScheduler(std::move(scheduler));
   loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));

@@ -9,6 +9,7 @@
 #include "backend_host/backend_libraries.h"
 #include "backend_host/backend_model.h"
 #include "base/status.h"
+#include "base/timers.h"
 #include "core/model.h"
 #include "repository/scanner.h"
 
@@ -27,6 +28,7 @@ struct LoadedVersion {
 };
 
 struct ModelLoaderOptions {
+  base::Timers* timers = nullptr;  // set by the engine; outlives what is loaded
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
 };
 

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waiting requests of one model and the rule that says which of them run together and when.
-// Pure logic on a clock reading: no threads, no waiting.
+// The waiting requests of one model and the rule that says which of them run together and when:
+// priority levels with their queue policies, preferred sizes, delays, shapes that fit together.
+// docs/scheduling.md states the rule for users. Pure logic on clock readings: no threads, no waiting.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/clock.h"
+#include "config/model_config.h"
 #include "core/model.h"
-#include "core/request.h"
+#include "core/scheduler.h"
+#include "schedule/request_list.h"
+#include "schedule/work_source.h"
 
 namespace nereid::schedule {
 
-// How a model's requests are batched.
+// How a model's requests are queued and batched.
 struct BatchPolicy {
   // Off: every request runs alone, as soon as an instance is free.
   bool is_dynamic = false;
@@ -22,48 +28,80 @@ struct BatchPolicy {
   std::vector<size_t> preferred_batch_sizes;
   // How long the oldest request may wait for a preferred size to be reached.
   base::nanoseconds max_queue_delay{0};
+  bool preserves_order = false;
+  uint64_t priority_levels = 0;  // 1 is served first; 0: there are none
+  uint64_t default_priority_level = 0;
+  config::QueuePolicy default_queue_policy;
+  std::map<uint64_t, config::QueuePolicy> priority_queue_policy;
+  // Nothing runs before so many requests wait, once: lets a test line up what it needs.
+  size_t hold_until_waiting = 0;
 
   static BatchPolicy FromConfig(const config::ModelConfig& config);
 };
 
-// What to do with the head of the queue now.
-struct BatchDecision {
-  size_t request_count = 0;                  // run these many from the front; 0: nothing yet
-  std::optional<uint64_t> look_again_at_ns;  // with 0 only: when the answer changes by itself
-};
-
-// Thread-compatible; owns the requests in it.
-class BatchQueue {
+// Confined to the lock of its scheduler; owns the requests in it.
+class BatchQueue final : public WorkSource {
  public:
-  // `model` outlives the queue.
-  BatchQueue(const core::Model& model, BatchPolicy policy);
-  ~BatchQueue();
+  // `model` and `strategy` (may be null) outlive the queue.
+  BatchQueue(const core::Model& model, BatchPolicy policy, core::BatchStrategy* strategy = nullptr);
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  // Its times.queue_start_ns says since when it waits.
-  void Push(core::RequestPtr request);
+  // Its times.queue_start_ns says since when it waits. False, and the request untouched, when its
+  // level is full.
+  bool Push(core::RequestPtr& request);
   // Null when the queue is empty.
   core::RequestPtr PopFront();
   // Takes `request` out of the middle; null when it is not here.
   core::RequestPtr Remove(core::Request& request);
+  // Delays are over: everything that waits may run at once.
+  void StopWaiting() { is_draining_ = true; }
 
-  BatchDecision Decide(uint64_t now_ns) const;
+  // Requests whose time is over and whose policy rejects them; the caller answers them.
+  core::RequestPtr PopExpired(uint64_t now_ns);
+  // When PopExpired, or the order of the queue, next changes by itself.
+  std::optional<uint64_t> NextExpiry() const;
 
-  bool empty() const { return head_ == nullptr; }
+  bool HasWaiting() const override { return size_ > 0; }
+  BatchDecision Decide(size_t instance, uint64_t now_ns) override;
+  void Take(size_t instance, const BatchDecision& decision,
+            std::vector<core::RequestPtr>& batch) override;
+
   size_t size() const { return size_; }
   const BatchPolicy& policy() const { return policy_; }
 
  private:
+  // Requests of one priority. Those that lost their turn (DELAY) come after the others.
+  struct Level {
+    const config::QueuePolicy* policy;
+    RequestList waiting;
+    RequestList delayed;
+    size_t size() const { return waiting.size() + delayed.size(); }
+  };
+  // Where a walk in the order of execution stands.
+  class Walk;
+  // What a walk has seen.
+  struct Pending;
+
+  Level& LevelAt(uint64_t priority);
+  uint64_t PriorityOf(const core::Request& request) const;
+  void SetExpiry(core::Request& request, const config::QueuePolicy& policy);
+  // Moves requests whose time is over out of line.
+  void ApplyTimeouts(uint64_t now_ns);
+  bool Joins(Pending& pending, core::Request& request);
   bool CanShareBatch(const core::Request& first, const core::Request& other) const;
 
   const core::Model& model_;
   const BatchPolicy policy_;
+  core::BatchStrategy* const strategy_;
   const size_t max_preferred_;
   const bool compares_inputs_;
-  core::Request* head_ = nullptr;
-  core::Request* tail_ = nullptr;
-  size_t size_ = 0;
+  std::map<uint64_t, Level> levels_;  // in the order they are served
+  std::set<std::pair<uint64_t, core::Request*>> expiries_;
+  RequestList expired_;
+  size_t size_ = 0;  // of all levels
+  size_t hold_until_;
+  bool is_draining_ = false;
 };
 
 }  // namespace nereid::schedule

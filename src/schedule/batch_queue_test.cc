@@ -20,9 +20,9 @@ class BatchQueueTest : public testing::Test {
   void Push(std::initializer_list<int64_t> shape, uint64_t at_us = 0) {
     core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, shape);
     request->times.queue_start_ns = kStart + at_us * 1000;
-    queue_->Push(std::move(request));
+    EXPECT_TRUE(queue_->Push(request));
   }
-  size_t ReadyAt(uint64_t us) { return queue_->Decide(kStart + us * 1000).request_count; }
+  size_t ReadyAt(uint64_t us) { return queue_->Decide(0, kStart + us * 1000).request_count; }
 
   static constexpr uint64_t kStart = 1'000'000'000;
   core::FakeSink sink_;
@@ -65,7 +65,7 @@ TEST_F(BatchQueueTest, SendsEverythingWaitingOnceTheOldestHasWaitedItsDelay) {
         .max_queue_delay = microseconds(100)});
   Push({1, 16}, 0);
   Push({1, 16}, 50);
-  const BatchDecision waiting = queue_->Decide(kStart + 60'000);
+  const BatchDecision waiting = queue_->Decide(0, kStart + 60'000);
   EXPECT_EQ(waiting.request_count, 0u);
   EXPECT_EQ(waiting.look_again_at_ns, kStart + 100'000);
   EXPECT_EQ(ReadyAt(100), 2u);
@@ -93,7 +93,7 @@ TEST_F(BatchQueueTest, RemovesFromTheMiddle) {
   Push({1, 16});
   core::RequestPtr middle = core::MakeFakeRequest(*model_, sink_, {1, 16});
   core::Request& address = *middle;
-  queue_->Push(std::move(middle));
+  EXPECT_TRUE(queue_->Push(middle));
   Push({1, 16});
   EXPECT_NE(queue_->Remove(address), nullptr);
   EXPECT_EQ(queue_->size(), 2u);

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one model's requests on its instances, alone or in dynamic batches. There is no batching
-// thread: whoever is free forms the batch. That is either an instance's own thread (started when it is
-// first needed) or, for a backend that allows it and is quick, the reactor that received the request,
-// after it has taken in everything that arrived in the same round.
+// The default scheduler and the dynamic batcher: a queue with its policies in front of the instances
+// of one model. Requests whose time is over are answered at that moment, whatever the instances do.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
-#include "base/mutex.h"
-#include "base/thread.h"
+#include "base/timers.h"
 #include "core/model.h"
-#include "core/round_executor.h"
 #include "core/scheduler.h"
 #include "schedule/batch_queue.h"
+#include "schedule/instance_pool.h"
+#include "schedule/ordered_responses.h"
 
 namespace nereid::schedule {
 
@@ -22,15 +19,20 @@ struct BatchSchedulerOptions {
   BatchPolicy policy;
   // An instance whose executions take longer than this on average never runs on a reactor.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  // The model's own batching rule; null: none.
+  std::unique_ptr<core::BatchStrategy> strategy;
+  std::function<base::Status(core::Instance&)> warm_up;
+  RateLimiter* rate_limiter = nullptr;
+  std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
 };
 
 // Thread-safe.
 class BatchScheduler final : public core::Scheduler {
  public:
-  // Starts the threads of instances that need their own and initialises them there; the first failure
-  // is returned. `model` outlives the scheduler.
+  // Starts, initialises and warms up the instances; the first failure is returned. `model` and
+  // `timers` outlive the scheduler.
   static base::Result<std::unique_ptr<BatchScheduler>> Create(
-      core::Model& model, BatchSchedulerOptions options,
+      core::Model& model, base::Timers& timers, BatchSchedulerOptions options,
       std::vector<std::unique_ptr<core::Instance>> instances);
   // Answers what still waits and joins the threads. Not from one of them.
   ~BatchScheduler() override;
@@ -40,57 +42,40 @@ class BatchScheduler final : public core::Scheduler {
   bool Stop(base::TimePoint deadline) override;
 
   // Waits until nothing is queued or running; false when `deadline` passes first.
-  bool WaitUntilIdleForTest(base::TimePoint deadline);
+  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilIdle(deadline); }
 
  private:
-  // An instance and what the scheduler knows about it. Fields below `mutex` are guarded by mutex_.
-  struct Slot {
-    std::unique_ptr<core::Instance> instance;  // constant
-    base::Thread thread;
-    base::CondVar wake;
-    bool is_busy = false;
-    bool has_thread = false;
-    bool is_waiting = false;   // its thread sleeps on `wake`
-    bool is_notified = false;  // and has been told
-    uint64_t wait_until_ns = 0;  // 0: no deadline
-    uint64_t execution_count = 0;
-    uint64_t average_ns = 0;  // of an execution, exponentially weighted
-    std::vector<core::RequestPtr> batch;  // of whoever made it busy
+  // The queue as the pool sees it: requests that leave it join the line of answers.
+  class Source final : public WorkSource {
+   public:
+    Source(BatchQueue& queue, OrderedResponses* order) : queue_(queue), order_(order) {}
+    bool HasWaiting() const override { return queue_.HasWaiting(); }
+    BatchDecision Decide(size_t instance, uint64_t now_ns) override {
+      return queue_.Decide(instance, now_ns);
+    }
+    void Take(size_t instance, const BatchDecision& decision,
+              std::vector<core::RequestPtr>& batch) override;
+
+   private:
+    BatchQueue& queue_;
+    OrderedResponses* const order_;  // null: answers go as they come
   };
 
-  // This scheduler's work on one reactor after a round of arrivals.
-  class Round;
+  BatchScheduler(core::Model& model, base::Timers& timers, BatchSchedulerOptions options);
 
-  BatchScheduler(core::Model& model, BatchSchedulerOptions options);
-
-  bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
-  Slot* IdleSlot() NEREID_REQUIRES(mutex_);
-  // Moves the next batch into `slot` and marks it busy. False when nothing is to be run now.
-  bool TakeBatch(Slot& slot) NEREID_REQUIRES(mutex_);
-  // Wakes (or starts) the thread of an idle instance if there is work or a delay to watch.
-  void WakeForWork() NEREID_REQUIRES(mutex_);
-  void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
-  // Runs the batch that TakeBatch put into `slot`, and accounts for it.
-  void Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
-  // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to threads.
-  void RunRound() NEREID_EXCLUDES(mutex_);
-  Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
-  bool WaitUntilIdle(base::TimePoint deadline) NEREID_REQUIRES(mutex_);
-  void ThreadMain(Slot& slot);
-  void WaitForWork(Slot& slot) NEREID_REQUIRES(mutex_);
+  static InstancePoolOptions PoolOptions(const BatchSchedulerOptions& options);
+  // Answers the requests whose time is over.
+  void RefuseExpired();
+  // Makes the timer ring for the next of them.
+  void WatchExpiry() NEREID_REQUIRES(pool_.mutex());
 
   core::Model& model_;
   const BatchSchedulerOptions options_;
-  const bool may_inline_;  // the policy allows it at all
-  std::vector<std::unique_ptr<Slot>> slots_;  // constant after Create
-
-  base::Mutex mutex_;
-  base::CondVar idle_;  // signalled when the scheduler may have become idle
-  BatchQueue queue_ NEREID_GUARDED_BY(mutex_);
-  size_t busy_count_ NEREID_GUARDED_BY(mutex_) = 0;
-  bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
-  bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
-  std::vector<std::unique_ptr<Round>> rounds_ NEREID_GUARDED_BY(mutex_);
+  OrderedResponses order_;
+  BatchQueue queue_;  // guarded by the pool's lock
+  Source source_;     // the same
+  InstancePool pool_;
+  base::Timer expiry_timer_;
 };
 
 }  // namespace nereid::schedule

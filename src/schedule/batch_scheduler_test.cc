@@ -27,7 +27,7 @@ class BatchSchedulerTest : public testing::Test {
       list.push_back(std::make_unique<core::FakeInstance>("instance_" + std::to_string(i),
                                                           any_thread, hook));
     }
-    auto made = BatchScheduler::Create(*model_, std::move(options), std::move(list));
+    auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(list));
     ASSERT_TRUE(made.ok());
     scheduler_ = std::move(made).value();
   }
@@ -36,6 +36,7 @@ class BatchSchedulerTest : public testing::Test {
     return std::chrono::steady_clock::now() + std::chrono::minutes(1);
   }
 
+  base::Timers timers_;
   core::FakeSink sink_;
   core::FakeRounds rounds_;
   const std::thread::id rounds_thread_ = std::this_thread::get_id();

@@ -55,8 +55,10 @@ class InstancePool {
   InstancePool& operator=(const InstancePool&) = delete;
 
   // Starts the threads of instances that need their own, initialises and warms them up there; the
-  // first failure is returned. Once, before anything else.
-  base::Status Start(std::vector<std::unique_ptr<core::Instance>> instances);
+  // first failure is returned. `claims` says what each instance needs of the rate limiter (on_grant
+  // is set here). Once, before anything else.
+  base::Status Start(std::vector<std::unique_ptr<core::Instance>> instances,
+                     std::vector<RateLimiter::ClaimOptions> claims = {});
 
   base::Mutex& mutex() NEREID_RETURN_CAPABILITY(mutex_) { return mutex_; }
   size_t instance_count() const { return slots_.size(); }
@@ -101,18 +103,23 @@ class InstancePool {
   // The pool's work on one reactor after a round of arrivals.
   class Round;
 
-  base::Status StartThread(Slot& slot);
+  base::Status StartInstance(Slot& slot);
   bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
   Slot* IdleSlot() NEREID_REQUIRES(mutex_);
   // Moves the next batch into `slot` and marks it busy. False when nothing is to be run now.
   bool TakeBatch(Slot& slot) NEREID_REQUIRES(mutex_);
   void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
+  // WakeForWork where decisions differ between instances.
+  void WakeEachForWork() NEREID_REQUIRES(mutex_);
   // Runs the batch that TakeBatch put into `slot`, and accounts for it.
   void Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
   // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to threads.
   void RunRound() NEREID_EXCLUDES(mutex_);
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
   bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }
+  bool WaitLocked(base::TimePoint deadline) NEREID_REQUIRES(mutex_);
+  // Whether `slot` holds, or waits in line for, resources that it has no work for.
+  bool HoldsInVain(const Slot& slot) NEREID_REQUIRES(mutex_);
   void ThreadMain(Slot& slot);
   void WaitForWork(Slot& slot) NEREID_REQUIRES(mutex_);
 

@@ -43,10 +43,14 @@ class RateLimiter {
   // What one instance needs for an execution.
   class Claim {
    public:
+    // As Give; waits for an on_grant that is being called.
     ~Claim();
     // Takes everything, or waits in line for it.
     bool TryTake();
-    // Gives back what was taken or granted, and leaves the line.
+    bool is_waiting() const;  // in line
+    bool is_idle() const;     // neither in line nor granted nor taken
+    // Gives back what was taken or granted, or leaves the line. Others may be granted and told, so not
+    // under a lock that an on_grant takes.
     void Give();
 
    private:
@@ -66,6 +70,7 @@ class RateLimiter {
     State state_ = State::kIdle;
     uint64_t execution_count_ = 0;
     uint64_t arrival_ = 0;
+    int telling_ = 0;  // calls of on_grant that are on their way
   };
 
   // InvalidArgument when a limit of the command line is too small for `options.needs`, or a resource is
@@ -86,11 +91,12 @@ class RateLimiter {
   void Use(const Claim& claim) NEREID_REQUIRES(mutex_);
   void Free(const Claim& claim) NEREID_REQUIRES(mutex_);
   // Grants to the first in line while that is possible; those to be told.
-  std::vector<std::function<void()>> GrantFirst() NEREID_REQUIRES(mutex_);
+  std::vector<Claim*> GrantFirst() NEREID_REQUIRES(mutex_);
   void Unregister(Claim& claim);
 
   const ResourceMap limits_;
   base::Mutex mutex_;
+  base::CondVar told_;
   std::map<Key, Resource> resources_ NEREID_GUARDED_BY(mutex_);
   std::set<std::tuple<uint64_t, uint64_t, const Claim*>> line_ NEREID_GUARDED_BY(mutex_);
   uint64_t arrivals_ NEREID_GUARDED_BY(mutex_) = 0;

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that is decided happens under one short lock; executions happen outside it. An instance
+// is either idle or busy; it becomes busy together with its batch, under the lock, by the thread that
+// is about to run it, so no request is ever between two owners.
+#include "schedule/instance_pool.h"
+
+#include <algorithm>
+#include <future>
+#include <optional>
+
+#include "core/response.h"
+#include "schedule/refuse.h"
+
+namespace nereid::schedule {
+namespace {
+
+// Executions that are timed on the instance's own thread before it may run on a reactor.
+constexpr uint64_t kMeasuredRuns = 32;
+// Batches that a reactor runs in one go before it turns to its sockets again.
+constexpr int kInlineBatchesPerRound = 4;
+// Batches up to this size never grow the memory kept for them.
+constexpr int64_t kReservedBatch = 1024;
+
+base::TimePoint ToTimePoint(uint64_t ns) {
+  return base::TimePoint(base::nanoseconds(static_cast<int64_t>(ns)));
+}
+
+}  // namespace
+
+class InstancePool::Round final : public core::RoundTask {
+ public:
+  Round(InstancePool& pool, core::RoundExecutor& executor) : pool_(pool), executor_(executor) {}
+
+  core::RoundExecutor& executor() { return executor_; }
+  // On the executor's thread. `pin` keeps the model, and with it the pool, until the round ran.
+  void Schedule(core::ModelHandle pin) {
+    if (pin_) return;
+    pin_ = std::move(pin);
+    executor_.RunAfterRound(*this);
+  }
+  void RunRound() override {
+    // Dropped last: this object may be gone with the model then.
+    const core::ModelHandle pin = std::move(pin_);
+    pool_.RunRound();
+  }
+
+ private:
+  InstancePool& pool_;
+  core::RoundExecutor& executor_;
+  core::ModelHandle pin_;  // set while scheduled; confined to the executor's thread
+};
+
+InstancePool::InstancePool(core::Model& model, WorkSource& source, InstancePoolOptions options)
+    : model_(model), source_(source), options_(std::move(options)) {}
+
+InstancePool::~InstancePool() { End(); }
+
+base::Status InstancePool::Start(std::vector<std::unique_ptr<core::Instance>> instances,
+                                 std::vector<RateLimiter::ClaimOptions> claims) {
+  for (size_t i = 0; i < instances.size(); ++i) {
+    auto slot = std::make_unique<Slot>();
+    slot->instance = std::move(instances[i]);
+    slot->index = i;
+    slot->batch.reserve(
+        static_cast<size_t>(std::clamp<int64_t>(model_.max_batch_size(), 1, kReservedBatch)));
+    if (options_.rate_limiter != nullptr) {
+      RateLimiter::ClaimOptions claim = i < claims.size() ? claims[i] : RateLimiter::ClaimOptions();
+      claim.on_grant = [this, raw = slot.get()] {
+        base::MutexLock lock(mutex_);
+        Notify(*raw);
+      };
+      NEREID_ASSIGN_OR_RETURN(slot->claim, options_.rate_limiter->Register(std::move(claim)));
+    }
+    slots_.push_back(std::move(slot));
+  }
+  for (auto& slot : slots_) NEREID_RETURN_IF_ERROR(StartInstance(*slot));
+  return base::OkStatus();
+}
+
+base::Status InstancePool::StartInstance(Slot& slot) {
+  if (slot.instance->runs_on_any_thread()) {
+    return options_.warm_up ? options_.warm_up(*slot.instance) : base::OkStatus();
+  }
+  std::promise<base::Status> started;
+  std::future<base::Status> result = started.get_future();
+  slot.has_thread = true;
+  slot.thread = base::Thread(slot.instance->name(), [this, &slot, &started] {
+    base::Status status = slot.instance->InitializeOnThread();
+    const bool is_initialized = status.ok();
+    if (status.ok() && options_.warm_up) status = options_.warm_up(*slot.instance);
+    const bool is_ready = status.ok();
+    if (is_initialized && !is_ready) slot.instance->FinalizeOnThread();
+    started.set_value(std::move(status));
+    if (is_ready) ThreadMain(slot);
+  });
+  return result.get();
+}
+
+bool InstancePool::MayRunInline(const Slot& slot) const {
+  return options_.inline_budget.count() > 0 && slot.claim == nullptr &&
+         slot.instance->runs_on_any_thread() && slot.execution_count >= kMeasuredRuns &&
+         slot.average_ns <= static_cast<uint64_t>(options_.inline_budget.count());
+}
+
+InstancePool::Slot* InstancePool::IdleSlot() {
+  for (auto& slot : slots_) {
+    if (!slot->is_busy) return slot.get();
+  }
+  return nullptr;
+}
+
+InstancePool::Round& InstancePool::RoundOn(core::RoundExecutor& executor) {
+  for (auto& round : rounds_) {
+    if (&round->executor() == &executor) return *round;
+  }
+  return *rounds_.emplace_back(std::make_unique<Round>(*this, executor));
+}
+
+void InstancePool::Announce(Arrival& arrival) {
+  if (arrival.executor_ != nullptr && options_.collects_rounds) {
+    // What else arrives in this round may join the batch; nobody is woken before it is over.
+    arrival.round_ = &RoundOn(*arrival.executor_);
+    return;
+  }
+  if (arrival.executor_ != nullptr) {
+    Slot* const slot = IdleSlot();
+    if (slot != nullptr && MayRunInline(*slot) && TakeBatch(*slot)) {
+      arrival.inline_slot_ = slot;
+      return;
+    }
+  }
+  WakeForWork();
+}
+
+void InstancePool::Finish(Arrival arrival) {
+  if (arrival.round_ != nullptr) arrival.round_->Schedule(std::move(arrival.pin_));
+  if (arrival.inline_slot_ == nullptr) return;
+  Execute(*arrival.inline_slot_);
+  base::MutexLock lock(mutex_);
+  WakeForWork();
+}
+
+bool InstancePool::TakeBatch(Slot& slot) {
+  const uint64_t now_ns = base::NowNs();
+  const BatchDecision decision = source_.Decide(slot.index, now_ns);
+  if (decision.request_count == 0) return false;
+  if (slot.claim != nullptr && !slot.claim->TryTake()) return false;
+  source_.Take(slot.index, decision, slot.batch);
+  int64_t taken = 0;
+  for (const core::RequestPtr& request : slot.batch) {
+    request->times.batch_start_ns = now_ns;
+    if (!request->is_padding) ++taken;
+  }
+  model_.statistics().AddPending(-taken);
+  model_.statistics().RecordBatchClosed(decision.reason);
+  slot.is_busy = true;
+  ++busy_count_;
+  return true;
+}
+
+void InstancePool::Execute(Slot& slot) {
+  if (options_.drops_cancelled) {
+    // Clients that left meanwhile cost no computation.
+    std::erase_if(slot.batch, [](core::RequestPtr& request) {
+      if (!request->is_cancelled()) return false;
+      Refuse(std::move(request), core::FailureReason::kCancelled, CancelledError());
+      return true;
+    });
+  }
+  const uint64_t start_ns = base::NowNs();
+  if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
+  const uint64_t duration_ns = base::NowNs() - start_ns;
+  slot.batch.clear();
+  if (slot.claim != nullptr) slot.claim->Give();
+  base::MutexLock lock(mutex_);
+  ++slot.execution_count;
+  slot.average_ns = slot.execution_count == 1 ? duration_ns
+                                              : slot.average_ns - slot.average_ns / 8 + duration_ns / 8;
+  slot.is_busy = false;
+  --busy_count_;
+  source_.OnExecuted(slot.index);
+  if (IsIdle()) idle_.NotifyAll();  // free while nobody waits for it
+}
+
+void InstancePool::RunRound() {
+  for (int i = 0; i < kInlineBatchesPerRound; ++i) {
+    Slot* slot = nullptr;
+    {
+      base::MutexLock lock(mutex_);
+      if (!source_.HasWaiting()) return;
+      slot = IdleSlot();
+      if (slot == nullptr) return;  // whoever finishes first takes more
+      if (!MayRunInline(*slot) || !TakeBatch(*slot)) return WakeForWork();
+    }
+    Execute(*slot);
+  }
+  base::MutexLock lock(mutex_);
+  WakeForWork();
+}
+
+void InstancePool::Notify(Slot& slot) {
+  if (slot.is_busy || is_ending_) return;
+  if (!slot.has_thread) {
+    slot.has_thread = true;
+    slot.thread = base::Thread(slot.instance->name(), [this, &slot] { ThreadMain(slot); });
+    return;
+  }
+  if (slot.is_waiting && !slot.is_notified) {
+    slot.is_notified = true;
+    slot.wake.NotifyOne();
+  }
+}
+
+void InstancePool::WakeForWork() {
+  if (is_ending_ || !source_.HasWaiting()) return;
+  if (source_.is_instance_bound()) return WakeEachForWork();
+  // One decision for all: one thread that is on its way, or sleeps until the right moment, is enough.
+  std::optional<BatchDecision> decision;
+  Slot* candidate = nullptr;
+  for (auto& slot : slots_) {
+    if (slot->is_busy) continue;
+    if (slot->has_thread && (!slot->is_waiting || slot->is_notified)) return;
+    if (!decision) decision = source_.Decide(slot->index, base::NowNs());
+    if (decision->request_count == 0 && !decision->look_again_at_ns) return;
+    if (decision->request_count == 0 && slot->wait_until_ns != 0 &&
+        slot->wait_until_ns <= *decision->look_again_at_ns) {
+      return;
+    }
+    // In line for resources already: the grant wakes it.
+    if (slot->claim != nullptr && slot->claim->is_waiting()) continue;
+    if (candidate == nullptr || slot->wait_until_ns != 0) candidate = slot.get();
+  }
+  if (candidate != nullptr) Notify(*candidate);
+}
+
+void InstancePool::WakeEachForWork() {
+  const uint64_t now_ns = base::NowNs();
+  for (auto& slot : slots_) {
+    if (slot->is_busy) continue;
+    const BatchDecision decision = source_.Decide(slot->index, now_ns);
+    if (decision.request_count > 0) {
+      Notify(*slot);
+    } else if (decision.look_again_at_ns &&
+               (slot->wait_until_ns == 0 || slot->wait_until_ns > *decision.look_again_at_ns)) {
+      Notify(*slot);
+    }
+  }
+}
+
+void InstancePool::WaitForWork(Slot& slot) {
+  uint64_t until_ns = 0;
+  if (!slot.is_busy && source_.HasWaiting()) {
+    until_ns = source_.Decide(slot.index, base::NowNs()).look_again_at_ns.value_or(0);
+  }
+  slot.is_waiting = true;
+  slot.wait_until_ns = until_ns;
+  if (until_ns == 0) {
+    slot.wake.Wait(mutex_);
+  } else {
+    slot.wake.WaitUntil(mutex_, ToTimePoint(until_ns));
+  }
+  slot.is_waiting = false;
+  slot.is_notified = false;
+  slot.wait_until_ns = 0;
+}
+
+bool InstancePool::HoldsInVain(const Slot& slot) {
+  return slot.claim != nullptr && !slot.claim->is_idle() &&
+         (!source_.HasWaiting() ||
+          source_.Decide(slot.index, base::NowNs()).request_count == 0);
+}
+
+void InstancePool::ThreadMain(Slot& slot) {
+  mutex_.Lock();
+  while (true) {
+    if (!slot.is_busy && !is_ending_ && source_.HasWaiting() && TakeBatch(slot)) {
+      // More than this batch waits: another instance may take it meanwhile.
+      WakeForWork();
+      mutex_.Unlock();
+      Execute(slot);
+      mutex_.Lock();
+      continue;
+    }
+    if (is_ending_ && !slot.is_busy) break;
+    if (!slot.is_busy && HoldsInVain(slot)) {
+      mutex_.Unlock();
+      slot.claim->Give();
+      mutex_.Lock();
+      continue;
+    }
+    WaitForWork(slot);
+  }
+  mutex_.Unlock();
+  slot.instance->FinalizeOnThread();
+}
+
+void InstancePool::NoteRemoval() {
+  if (IsIdle()) idle_.NotifyAll();
+}
+
+bool InstancePool::WaitLocked(base::TimePoint deadline) {
+  while (!IsIdle()) {
+    if (!idle_.WaitUntil(mutex_, deadline)) return IsIdle();
+  }
+  return true;
+}
+
+bool InstancePool::WaitUntilIdle(base::TimePoint deadline) {
+  base::MutexLock lock(mutex_);
+  return WaitLocked(deadline);
+}
+
+bool InstancePool::Stop(base::TimePoint deadline) {
+  base::MutexLock lock(mutex_);
+  is_stopping_ = true;
+  WakeForWork();
+  return WaitLocked(deadline);
+}
+
+void InstancePool::End() {
+  {
+    base::MutexLock lock(mutex_);
+    is_stopping_ = true;
+    is_ending_ = true;
+    for (auto& slot : slots_) slot->wake.NotifyAll();
+  }
+  for (auto& slot : slots_) slot->thread.Join();
+  // Before the lock goes, which a grant takes.
+  for (auto& slot : slots_) slot->claim.reset();
+}
+
+}  // namespace nereid::schedule

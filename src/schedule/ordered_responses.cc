@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ordered_responses.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/object_pool.h"
+#include "core/forwarding_sink.h"
+
+namespace nereid::schedule {
+
+// One request's place in line, and its sink.
+class OrderedResponses::Place final : public core::ForwardingSink {
+ public:
+  struct Held {
+    core::ResponsePtr response;
+    bool is_final = false;
+    core::RequestRef keep;  // a final answer without a response keeps the request itself
+  };
+
+  void Open(OrderedResponses& line, core::Request& request) {
+    line_ = &line;
+    request_ = &request;
+    PutBefore(request);
+  }
+  void Send(core::ResponsePtr response, bool is_final) override {
+    line_->Hold(*this, std::move(response), is_final);
+  }
+  void SendOn(Held held) { next().Send(std::move(held.response), held.is_final); }
+  core::Request& request() const { return *request_; }
+
+  void Recycle() { held.clear(); }
+
+  std::deque<Held> held;   // guarded by the line's lock
+  bool is_in_line = true;  // the same
+
+ protected:
+  void Retire() override {
+    line_->Leave(*this);
+    base::ObjectPool<Place>::Give(this);
+  }
+
+ private:
+  OrderedResponses* line_ = nullptr;
+  core::Request* request_ = nullptr;
+};
+
+void OrderedResponses::Join(core::Request& request) {
+  Place* const place = base::ObjectPool<Place>::Take();
+  place->Open(*this, request);
+  base::MutexLock lock(mutex_);
+  place->is_in_line = true;
+  line_.push_back(place);
+}
+
+void OrderedResponses::Hold(Place& place, core::ResponsePtr response, bool is_final) {
+  base::MutexLock lock(mutex_);
+  place.held.push_back({std::move(response), is_final, core::RequestRef(place.request())});
+  Drain();
+}
+
+// A request that is gone without a final answer must not block those behind it.
+void OrderedResponses::Leave(Place& place) {
+  base::MutexLock lock(mutex_);
+  if (!place.is_in_line) return;
+  std::erase(line_, &place);
+  Drain();
+}
+
+void OrderedResponses::Drain() {
+  if (is_draining_) return;  // whoever drains sees what was added
+  is_draining_ = true;
+  while (!line_.empty() && !line_.front()->held.empty()) {
+    Place& first = *line_.front();
+    Place::Held held = std::move(first.held.front());
+    first.held.pop_front();
+    if (held.is_final) {
+      first.is_in_line = false;
+      line_.pop_front();
+    }
+    // Keeps the place until the answer is out.
+    core::RequestRef keep = std::move(held.keep);
+    mutex_.Unlock();
+    first.SendOn(std::move(held));
+    keep.Reset();
+    mutex_.Lock();
+  }
+  is_draining_ = false;
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts: core/src/rate_limiter.cc of Triton.
+#include "schedule/rate_limiter.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace nereid::schedule {
+
+RateLimiter::RateLimiter(ResourceMap limits) : limits_(std::move(limits)) {}
+
+RateLimiter::Key RateLimiter::KeyOf(const config::RateLimiter::Resource& resource, int32_t device) {
+  return {resource.global ? kGlobalResource : device, resource.name};
+}
+
+const size_t* RateLimiter::Limit(const Key& key) const {
+  const auto look = [&](int32_t device) -> const size_t* {
+    const auto by_name = limits_.find(device);
+    if (by_name == limits_.end()) return nullptr;
+    const auto found = by_name->second.find(key.second);
+    return found == by_name->second.end() ? nullptr : &found->second;
+  };
+  if (const size_t* exact = look(key.first); exact != nullptr) return exact;
+  return key.first == kGlobalResource ? nullptr : look(kEachDeviceResource);
+}
+
+size_t RateLimiter::Available(const Key& key) const {
+  const auto found = resources_.find(key);
+  const size_t* const limit = Limit(key);
+  if (found == resources_.end()) return limit == nullptr ? 0 : *limit;
+  const Resource& resource = found->second;
+  const size_t size = limit != nullptr         ? *limit
+                      : resource.needs.empty() ? 0
+                                               : resource.needs.rbegin()->first;
+  return size > resource.in_use ? size - resource.in_use : 0;
+}
+
+bool RateLimiter::Fits(const Claim& claim) const {
+  return std::ranges::all_of(claim.options_.needs.resources, [&](const auto& need) {
+    return need.count <= Available(KeyOf(need, claim.options_.device));
+  });
+}
+
+void RateLimiter::Use(const Claim& claim) {
+  for (const auto& need : claim.options_.needs.resources) {
+    resources_[KeyOf(need, claim.options_.device)].in_use += need.count;
+  }
+}
+
+void RateLimiter::Free(const Claim& claim) {
+  for (const auto& need : claim.options_.needs.resources) {
+    resources_[KeyOf(need, claim.options_.device)].in_use -= need.count;
+  }
+}
+
+std::vector<RateLimiter::Claim*> RateLimiter::GrantFirst() {
+  std::vector<Claim*> to_tell;
+  while (!line_.empty()) {
+    // Non-const in truth: claims stand in line through their own methods.
+    Claim& first = const_cast<Claim&>(*std::get<2>(*line_.begin()));
+    if (!Fits(first)) break;
+    line_.erase(line_.begin());
+    Use(first);
+    first.state_ = Claim::State::kGranted;
+    ++first.telling_;
+    to_tell.push_back(&first);
+  }
+  return to_tell;
+}
+
+base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOptions options) {
+  std::unique_ptr<Claim> claim(new Claim(*this));
+  claim->priority_ = std::max<uint64_t>(options.needs.priority, 1);
+  base::MutexLock lock(mutex_);
+  for (const auto& need : options.needs.resources) {
+    const Key key = KeyOf(need, options.device);
+    const bool conflicts = std::ranges::any_of(resources_, [&](const auto& entry) {
+      return entry.first.second == need.name && !entry.second.needs.empty() &&
+             (entry.first.first == kGlobalResource) != need.global;
+    });
+    if (conflicts) {
+      return base::InvalidArgumentError(
+          fmt::format("Resource \"{}\" is present as both global and device-specific resource in "
+                      "the model configuration.",
+                      need.name));
+    }
+    if (const size_t* limit = Limit(key); limit != nullptr && need.count > *limit) {
+      return base::InvalidArgumentError(
+          fmt::format("Resource count for \"{}\" is limited to {} which will prevent scheduling of "
+                      "one or more model instances, the minimum required count is {}",
+                      need.name, *limit, need.count));
+    }
+  }
+  for (const auto& need : options.needs.resources) {
+    ++resources_[KeyOf(need, options.device)].needs[need.count];
+  }
+  claim->options_ = std::move(options);
+  return claim;
+}
+
+void RateLimiter::Unregister(Claim& claim) {
+  base::MutexLock lock(mutex_);
+  while (claim.telling_ > 0) told_.Wait(mutex_);
+  for (const auto& need : claim.options_.needs.resources) {
+    auto& needs = resources_[KeyOf(need, claim.options_.device)].needs;
+    const auto found = needs.find(need.count);
+    if (found != needs.end() && --found->second == 0) needs.erase(found);
+  }
+}
+
+RateLimiter::Claim::~Claim() {
+  Give();
+  limiter_.Unregister(*this);
+}
+
+bool RateLimiter::Claim::is_waiting() const {
+  base::MutexLock lock(limiter_.mutex_);
+  return state_ == State::kWaiting;
+}
+
+bool RateLimiter::Claim::is_idle() const {
+  base::MutexLock lock(limiter_.mutex_);
+  return state_ == State::kIdle;
+}
+
+bool RateLimiter::Claim::TryTake() {
+  base::MutexLock lock(limiter_.mutex_);
+  if (state_ == State::kIdle) {
+    arrival_ = ++limiter_.arrivals_;
+    state_ = State::kWaiting;
+    const auto place = limiter_.line_.insert(Rank()).first;
+    // Only the first in line is served, and nobody behind it can be worse off than before.
+    if (place == limiter_.line_.begin() && limiter_.Fits(*this)) {
+      limiter_.line_.erase(place);
+      limiter_.Use(*this);
+      state_ = State::kGranted;
+    }
+  }
+  if (state_ != State::kGranted) return false;
+  state_ = State::kTaken;
+  ++execution_count_;
+  return true;
+}
+
+void RateLimiter::Claim::Give() {
+  RateLimiter& limiter = limiter_;
+  std::vector<Claim*> to_tell;
+  {
+    base::MutexLock lock(limiter.mutex_);
+    if (state_ == State::kIdle) return;
+    if (state_ == State::kWaiting) {
+      limiter.line_.erase(Rank());
+    } else {
+      limiter.Free(*this);
+    }
+    state_ = State::kIdle;
+    to_tell = limiter.GrantFirst();
+  }
+  for (Claim* claim : to_tell) {
+    claim->options_.on_grant();
+    base::MutexLock lock(limiter.mutex_);
+    --claim->telling_;
+    limiter.told_.NotifyAll();
+  }
+}
+
+}  // namespace nereid::schedule

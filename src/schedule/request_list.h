@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests in a line, linked through themselves: joining and leaving, also from the middle, allocates
+// nothing. Owns the requests in it. Confined to the lock of its scheduler.
+#pragma once
+
+#include <cstddef>
+
+#include "core/request.h"
+
+namespace nereid::schedule {
+
+class RequestList {
+ public:
+  RequestList() = default;
+  ~RequestList() {
+    while (PopFront()) {
+    }
+  }
+  RequestList(const RequestList&) = delete;
+  RequestList& operator=(const RequestList&) = delete;
+
+  bool empty() const { return head_ == nullptr; }
+  size_t size() const { return size_; }
+  core::Request* front() const { return head_; }
+
+  void PushBack(core::RequestPtr request) {
+    core::Request* const added = request.release();
+    added->next = nullptr;
+    added->previous = tail_;
+    added->queue = this;
+    (tail_ != nullptr ? tail_->next : head_) = added;
+    tail_ = added;
+    ++size_;
+  }
+  // Null when the list is empty.
+  core::RequestPtr PopFront() { return head_ == nullptr ? nullptr : Unlink(*head_); }
+
+  // The list that holds `request`; null when none does.
+  static RequestList* Of(const core::Request& request) {
+    return static_cast<RequestList*>(request.queue);
+  }
+  // Takes `request`, which stands in this list, out of it.
+  core::RequestPtr Unlink(core::Request& request) {
+    (request.previous != nullptr ? request.previous->next : head_) = request.next;
+    (request.next != nullptr ? request.next->previous : tail_) = request.previous;
+    request.next = nullptr;
+    request.previous = nullptr;
+    request.queue = nullptr;
+    --size_;
+    return core::RequestPtr(&request);
+  }
+
+ private:
+  core::Request* head_ = nullptr;
+  core::Request* tail_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace nereid::schedule
