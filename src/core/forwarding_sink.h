@@ -30,6 +30,7 @@ class ForwardingSink : public ResponseSink {
   void Send(ResponsePtr response, bool is_final) override {
     next_->Send(std::move(response), is_final);
   }
+  void OnExecuted(const ComputeTimes& times) override { next_->OnExecuted(times); }
   void OnRequestReleased(Request& request) override { next_->OnRequestReleased(request); }
   void OnRequestGone() final {
     ResponseSink* const next = std::exchange(next_, nullptr);

@@ -104,6 +104,30 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
   return base::OkStatus();
 }
 
+base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput& source) {
+  if (source.buffer && !output.has_buffer) {
+    NEREID_ASSIGN_OR_RETURN(
+        const std::optional<OutputPlacement> placed,
+        request_->sink().PlaceOutput(*request_, output, source.byte_size, source.where));
+    output.byte_size = source.byte_size;
+    output.has_buffer = true;
+    if (!placed) {
+      output.buffer = source.buffer;
+      output.data = source.data;
+      output.where = source.where;
+      return base::OkStatus();
+    }
+    output.data = placed->data;
+    output.where = placed->where;
+    output.is_placed = true;
+    output.placement_owner = placed->owner;
+  } else {
+    NEREID_RETURN_IF_ERROR(AllocateBuffer(output, source.byte_size, source.where, false));
+  }
+  if (source.byte_size > 0) std::memcpy(output.data, source.data, source.byte_size);
+  return base::OkStatus();
+}
+
 void Response::AddParameter(const Parameter& parameter) {
   Parameter copy = parameter;
   copy.name = arena_.Copy(parameter.name);

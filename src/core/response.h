@@ -46,6 +46,9 @@ class Response {
   // (64-byte aligned CPU memory). `zero` clears it first. A second call for one output is an error.
   base::Status AllocateBuffer(ResponseOutput& output, size_t byte_size, memory::Placement preferred,
                               bool zero);
+  // Gives `output` the data of `source`, an output of another response: by reference where it lies in
+  // the pool and the sink does not want it elsewhere, else copied.
+  base::Status ShareBuffer(ResponseOutput& output, const ResponseOutput& source);
   // Names and text values are copied.
   void AddParameter(const Parameter& parameter);
 

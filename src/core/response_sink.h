@@ -14,6 +14,7 @@ namespace nereid::core {
 
 class Request;
 class Response;
+struct ComputeTimes;
 struct ResponseOutput;
 struct ResponseDeleter {
   void operator()(Response* response) const;
@@ -44,6 +45,9 @@ class ResponseSink {
 
   // Takes one response. `response` may be null only with `is_final`: no more data follows.
   virtual void Send(ResponsePtr response, bool is_final) = 0;
+
+  // The request was executed, as its model reports it; before it is released.
+  virtual void OnExecuted(const ComputeTimes& /*times*/) {}
 
   // The request's inputs are no longer read by anybody.
   virtual void OnRequestReleased(Request& /*request*/) {}

@@ -6,7 +6,6 @@
 #include "backend_host/plugin_instance.h"
 
 using nereid::abi_objects::Answer;
-using nereid::abi_objects::NewError;
 using nereid::backend_host::FromHandle;
 using nereid::backend_host::PluginInstance;
 using nereid::backend_host::ToHandle;
@@ -26,12 +25,47 @@ Status OutOfBounds(uint32_t index, size_t count, const char* what) {
 // What a backend says of one response of a decoupled model.
 struct TRITONBACKEND_ModelInstanceResponseStatistics {
   const PluginInstance* instance = nullptr;
-  const nereid::backend_host::ResponseFactory* factory = nullptr;
+  nereid::backend_host::ResponseFactory* factory = nullptr;
   uint64_t response_start_ns = 0;
   uint64_t compute_output_start_ns = 0;
   uint64_t response_end_ns = 0;
   TRITONSERVER_Error* error = nullptr;
 };
+
+namespace {
+
+using nereid::core::ResponseStatistics;
+
+// What one response adds: with outputs a success, without them an empty response, with an error a
+// failure or a cancellation.
+nereid::base::Result<ResponseStatistics> Count(
+    const TRITONBACKEND_ModelInstanceResponseStatistics& r) {
+  const bool has_outputs = r.compute_output_start_ns > 0;
+  if (has_outputs && r.response_start_ns > r.compute_output_start_ns) {
+    return InvalidArgumentError("Response start cannot happen after compute output start");
+  }
+  if (has_outputs && r.compute_output_start_ns > r.response_end_ns) {
+    return InvalidArgumentError("Compute output start cannot happen after response end");
+  }
+  if (r.response_start_ns > r.response_end_ns) {
+    return InvalidArgumentError("Response start cannot happen after response end");
+  }
+  const uint64_t whole = r.response_end_ns - r.response_start_ns;
+  ResponseStatistics counted;
+  if (r.error != nullptr && TRITONSERVER_ErrorCode(r.error) == TRITONSERVER_ERROR_CANCELLED) {
+    counted.cancel = {1, whole};
+    return counted;
+  }
+  counted.compute_infer = {1, has_outputs ? r.compute_output_start_ns - r.response_start_ns : whole};
+  if (has_outputs) counted.compute_output = {1, r.response_end_ns - r.compute_output_start_ns};
+  nereid::core::Duration& outcome = r.error != nullptr ? counted.fail
+                                    : has_outputs      ? counted.success
+                                                       : counted.empty_response;
+  outcome = {1, whole};
+  return counted;
+}
+
+}  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -135,9 +169,11 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
   if (r.is_padding) return nullptr;
   if (success) {
     // The execution's end stands for the request's: it was read a moment ago.
+    const nereid::core::ComputeTimes times{exec_start_ns, compute_start_ns, compute_end_ns,
+                                           exec_end_ns};
     statistics.RecordSuccess(r.batch_count(), r.times.request_start_ns, r.times.queue_start_ns,
-                             {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns},
-                             exec_end_ns);
+                             times, exec_end_ns);
+    r.sink().OnExecuted(times);
   } else {
     // Where a request failed, no timestamp of the backend need be set.
     statistics.RecordFailure(nereid::core::FailureReason::kBackend, r.times.request_start_ns,
@@ -211,15 +247,20 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
   return nullptr;
 }
 
-// Checked and not yet counted: no protocol shows statistics of single responses so far.
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportResponseStatistics(
     TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics) {
-  if (response_statistics->instance == nullptr || response_statistics->factory == nullptr ||
-      response_statistics->response_start_ns == 0 || response_statistics->response_end_ns == 0) {
-    return NewError(InvalidArgumentError(
-        "response statistics need an instance, a response factory, a start and an end"));
-  }
-  return nullptr;
+  return Answer([&]() -> Status {
+    const TRITONBACKEND_ModelInstanceResponseStatistics& r = *response_statistics;
+    if (r.instance == nullptr || r.factory == nullptr) {
+      return InvalidArgumentError("response statistics need an instance and a response factory");
+    }
+    const uint64_t position = r.factory->responses_reported++;
+    NEREID_ASSIGN_OR_RETURN(const ResponseStatistics counted, Count(r));
+    if (!r.factory->request->is_padding) {
+      r.instance->model().statistics().RecordResponse(position, counted);
+    }
+    return {};
+  });
 }
 
 }  // extern "C"

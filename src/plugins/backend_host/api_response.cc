@@ -7,8 +7,8 @@
 #include "abi_objects/error.h"
 #include "backend_host/answer_request.h"
 #include "backend_host/handles.h"
-#include "backend_host/reshape.h"
 #include "core/model.h"
+#include "core/reshape.h"
 
 using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromMemoryType;
@@ -51,7 +51,7 @@ Status AddOutput(Response& response, TRITONBACKEND_Output** output, std::string_
   if (added == nullptr) throw std::bad_alloc();
   const nereid::core::ModelTensor& tensor = model.outputs()[added->model_index];
   if (tensor.has_reshape) {
-    NEREID_RETURN_IF_ERROR(nereid::backend_host::ReshapeForClient(
+    NEREID_RETURN_IF_ERROR(nereid::core::ReshapeForClient(
         tensor, model.max_batch_size() > 0, added->shape));
   }
   *output = ToHandle(added);

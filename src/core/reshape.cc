@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_host/reshape.h"
+#include "core/reshape.h"
 
-namespace nereid::backend_host {
+namespace nereid::core {
 
-base::Status ReshapeForClient(const core::ModelTensor& output, bool has_batch_dimension,
+base::Status ReshapeForClient(const ModelTensor& output, bool has_batch_dimension,
                               tensor::Shape& shape) {
   const size_t offset = has_batch_dimension ? 1 : 0;
   const tensor::Shape& from = output.model_dims;
@@ -32,4 +32,4 @@ base::Status ReshapeForClient(const core::ModelTensor& output, bool has_batch_di
   return base::OkStatus();
 }
 
-}  // namespace nereid::backend_host
+}  // namespace nereid::core

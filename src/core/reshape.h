@@ -6,12 +6,12 @@
 #include "core/model.h"
 #include "tensor/shape.h"
 
-namespace nereid::backend_host {
+namespace nereid::core {
 
 // Replaces `shape`, as the backend gave it, by the output's dims: the batch dimension stays in front,
 // and wildcards of dims take the values of the wildcards of model_dims in order. An error when the
 // backend's shape has too few dimensions for that.
-base::Status ReshapeForClient(const core::ModelTensor& output, bool has_batch_dimension,
+base::Status ReshapeForClient(const ModelTensor& output, bool has_batch_dimension,
                               tensor::Shape& shape);
 
-}  // namespace nereid::backend_host
+}  // namespace nereid::core
