@@ -2,8 +2,10 @@
 // The opaque pointers of the backend API and the objects they stand for, in both directions.
 #pragma once
 
+#include "abi_objects/buffer_attributes.h"
 #include "core/request.h"
 #include "core/response.h"
+#include "core/sequence_states.h"
 #include "triton/core/tritonbackend.h"
 
 namespace nereid::backend_host {
@@ -16,6 +18,14 @@ struct BackendAttributes;
 // Makes responses for a request that may be released already.
 struct ResponseFactory {
   core::RequestRef request;
+  uint64_t responses_reported = 0;  // in statistics
+};
+
+// The value that a backend is making for an implicit state. Trivially destructible; in the request's
+// arena.
+struct OutputState {
+  core::SequenceState* value;
+  TRITONSERVER_BufferAttributes attributes;
 };
 
 #define NEREID_HANDLE(Handle, Object)                                                     \
@@ -32,6 +42,7 @@ NEREID_HANDLE(TRITONBACKEND_Input, core::RequestInput)
 NEREID_HANDLE(TRITONBACKEND_Response, core::Response)
 NEREID_HANDLE(TRITONBACKEND_Output, core::ResponseOutput)
 NEREID_HANDLE(TRITONBACKEND_ResponseFactory, ResponseFactory)
+NEREID_HANDLE(TRITONBACKEND_State, OutputState)
 
 #undef NEREID_HANDLE
 
