@@ -193,6 +193,47 @@ Status SetCompressionLevel(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+Status SetRateLimit(std::string_view value, Options& options) {
+  const std::string text(value);
+  if (strcasecmp(text.c_str(), "execution_count") == 0) {
+    options.engine.limits_rate = true;
+  } else if (strcasecmp(text.c_str(), "off") == 0) {
+    options.engine.limits_rate = false;
+  } else {
+    return InvalidArgumentError("invalid argument for --rate-limit: expected off or execution_count");
+  }
+  return OkStatus();
+}
+
+// <name>:<count>, <name>:<count>:<device> or <name>:<count>:global
+Status AddRateLimitResource(std::string_view value, Options& options) {
+  std::string text(value);
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto wrong = [&] {
+    return InvalidArgumentError(
+        "--rate-limit-resource option format is '<resource_name>:<count>:<device>' or "
+        "'<resource_name>:<count>'. Got " +
+        text);
+  };
+  const size_t first = text.find(':');
+  if (first == std::string::npos) return wrong();
+  const size_t second = text.find(':', first + 1);
+  const auto count = ReadInteger(
+      std::string_view(text).substr(first + 1, second == std::string::npos ? second
+                                                                           : second - first - 1),
+      0, kIntMax);
+  if (!count.ok()) return wrong();
+  int32_t device = schedule::kEachDeviceResource;
+  if (second != std::string::npos) {
+    const std::string_view name = std::string_view(text).substr(second + 1);
+    const auto number = ReadInteger(name, 0, kIntMax);
+    if (!number.ok() && name != "global") return wrong();
+    device = number.ok() ? static_cast<int32_t>(*number) : schedule::kGlobalResource;
+  }
+  options.engine.rate_limits[device][text.substr(0, first)] = static_cast<size_t>(*count);
+  return OkStatus();
+}
+
 Status SetInlineBudget(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(const int64_t us, ReadInteger(value, 0, 1'000'000));
   options.engine.loader.inline_budget = std::chrono::microseconds(us);
@@ -351,10 +392,10 @@ constexpr Flag kBackends[] = {
     {"repoagent-directory", kString, "Folder of the repository agents.", Ignore},
     {"cache-directory", kString, "Folder of the cache libraries.", Ignore},
     {"cache-config", "<string>,<string>=<string>", "A setting of the response cache.", NotYet},
-    {"rate-limit", kString, "off or execution_count (off).",
-     [](std::string_view value, Options& options) {
-       return value == "off" ? OkStatus() : NotYet(value, options);
-     }},
+    {"rate-limit", kString, "off or execution_count (off).", SetRateLimit},
+    {"rate-limit-resource", "<string>:<integer>[:<integer>]",
+     "How many there are of a resource, on a device, on each device, or 'global'.",
+     AddRateLimitResource},
     {"trace-config", "<string>,<string>=<string>", "Trace settings.", NotYet},
     {"allow-client-shm", kBool, "Let clients register shared memory (false).", OnlyOff},
 };

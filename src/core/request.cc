@@ -70,6 +70,7 @@ void Request::Recycle() {
   queue = nullptr;
   expires_at_ns = 0;
   is_padding = false;
+  is_counted = true;
   states = nullptr;
   sink_ = nullptr;
   clears_outputs = false;

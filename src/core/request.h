@@ -136,8 +136,10 @@ class Request {
   Request* previous = nullptr;
   void* queue = nullptr;       // the list it stands in; null: none
   uint64_t expires_at_ns = 0;  // leaves the queue, or loses its turn, then; 0: never
-  // Stands for an idle slot of a batch: its answers reach nobody and nothing is counted.
+  // Stands for an idle slot of a batch: its answers reach nobody.
   bool is_padding = false;
+  // False: made by the server itself (padding, warm-up) and in no statistic.
+  bool is_counted = true;
   // Of the sequence this request belongs to, where the model keeps states; set while it is executed.
   SequenceStates* states = nullptr;
 

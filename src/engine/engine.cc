@@ -31,9 +31,12 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   return described;
 }
 
-ModelLoaderOptions WithTimers(ModelLoaderOptions options, base::Timers& timers) {
-  options.timers = &timers;
-  return options;
+ModelLoaderOptions LoaderOptions(const EngineOptions& options, base::Timers& timers,
+                                 schedule::RateLimiter& rate_limiter) {
+  ModelLoaderOptions loader = options.loader;
+  loader.timers = &timers;
+  loader.rate_limiter = options.limits_rate ? &rate_limiter : nullptr;
+  return loader;
 }
 
 }  // namespace
@@ -41,8 +44,9 @@ ModelLoaderOptions WithTimers(ModelLoaderOptions options, base::Timers& timers) 
 Engine::Engine(EngineOptions options)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
+      rate_limiter_(options_.rate_limits),
       libraries_(options_.backends),
-      loader_(WithTimers(options_.loader, timers_), libraries_),
+      loader_(LoaderOptions(options_, timers_, rate_limiter_), libraries_),
       life_cycle_(loader_, options_.model_load_threads),
       scanner_(store_, options_.repository) {}
 

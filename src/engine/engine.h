@@ -15,6 +15,7 @@
 #include "engine/model_loader.h"
 #include "repository/local_store.h"
 #include "repository/scanner.h"
+#include "schedule/rate_limiter.h"
 #include "service/service.h"
 
 namespace nereid::engine {
@@ -25,6 +26,8 @@ struct EngineOptions {
   repository::ScanOptions repository;
   backend_host::BackendLibrariesOptions backends;
   ModelLoaderOptions loader;
+  bool limits_rate = false;             // whether instances share resources
+  schedule::ResourceMap rate_limits;    // with that: the counts that are not derived
   unsigned model_load_threads = 4;
   bool exit_on_error = true;
   bool strict_readiness = true;
@@ -67,6 +70,7 @@ class Engine final : public service::Service {
   const EngineOptions options_;
   const service::ServerMetadata metadata_;
   base::Timers timers_;
+  schedule::RateLimiter rate_limiter_;
   backend_host::BackendLibraries libraries_;
   const ModelLoader loader_;
   LifeCycle life_cycle_;

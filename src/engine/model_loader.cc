@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/model_loader.h"
 
+#include <cstdlib>
+
+#include "backend_host/batch_strategy.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "config/labels.h"
+#include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
 
 namespace nereid::engine {
@@ -56,7 +61,6 @@ base::Status CheckSchedulable(const config::ModelConfig& config) {
   };
   if (config.sequence_batching() != nullptr) return unsupported("sequence_batching");
   if (config.ensemble_scheduling() != nullptr) return unsupported("ensemble_scheduling");
-  if (!config.model_warmup.empty()) return unsupported("model_warmup");
   if (!config.batch_input.empty() || !config.batch_output.empty()) {
     return unsupported("batch_input or batch_output");
   }
@@ -66,11 +70,51 @@ base::Status CheckSchedulable(const config::ModelConfig& config) {
   return base::OkStatus();
 }
 
+// A number from the environment; 0 when it is not there. Tests of schedulers line up requests with it.
+size_t HoldCount(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return 0;
+  const int count = std::atoi(text);
+  NEREID_LOG(kInfo, "Delaying scheduler until {} queued requests ({})", count, variable);
+  return count > 0 ? static_cast<size_t>(count) : 0;
+}
+
+std::vector<schedule::RateLimiter::ClaimOptions> Claims(const backend_host::BackendModel& backend) {
+  std::vector<schedule::RateLimiter::ClaimOptions> claims;
+  for (const auto& instance : backend.instance_needs()) {
+    claims.push_back({.needs = instance.resources, .device = instance.device_id});
+  }
+  return claims;
+}
+
 }  // namespace
 
 LoadedVersion::~LoadedVersion() {
   // Instances first (the scheduler owns them), then the backend's model; tables may keep the shell.
   if (model != nullptr) model->SetScheduler(nullptr);
+}
+
+base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
+    const repository::ModelSource& source, LoadedVersion& loaded) const {
+  const config::ModelConfig& config = loaded.backend->config();
+  NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const WarmUp> warm_up,
+                          WarmUp::Prepare(*loaded.model, source.model_folder));
+  schedule::BatchSchedulerOptions options;
+  options.policy = schedule::BatchPolicy::FromConfig(config);
+  if (config.dynamic_batching() != nullptr) {
+    options.policy.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
+  }
+  options.inline_budget = options_.inline_budget;
+  options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
+  options.rate_limiter = options_.rate_limiter;
+  options.claims = Claims(*loaded.backend);
+  NEREID_ASSIGN_OR_RETURN(options.strategy,
+                          backend_host::PluginBatchStrategy::Find(*loaded.backend));
+  NEREID_ASSIGN_OR_RETURN(auto scheduler,
+                          schedule::BatchScheduler::Create(*loaded.model, *options_.timers,
+                                                           std::move(options),
+                                                           loaded.backend->TakeInstances()));
+  return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
 base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
@@ -91,13 +135,7 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
                           Compile(source, version, loaded.backend->config()));
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
   NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model));
-  schedule::BatchSchedulerOptions scheduling;
-  scheduling.policy = schedule::BatchPolicy::FromConfig(loaded.backend->config());
-  scheduling.inline_budget = options_.inline_budget;
-  NEREID_ASSIGN_OR_RETURN(
-      std::unique_ptr<schedule::BatchScheduler> scheduler,
-      schedule::BatchScheduler::Create(*loaded.model, *options_.timers, std::move(scheduling),
-                                       loaded.backend->TakeInstances()));
+  NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
   loaded.model->SetScheduler(std::move(scheduler));
   loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
   return loaded;

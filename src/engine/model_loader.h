@@ -12,6 +12,7 @@
 #include "base/timers.h"
 #include "core/model.h"
 #include "repository/scanner.h"
+#include "schedule/rate_limiter.h"
 
 namespace nereid::engine {
 
@@ -29,6 +30,7 @@ struct LoadedVersion {
 
 struct ModelLoaderOptions {
   base::Timers* timers = nullptr;  // set by the engine; outlives what is loaded
+  schedule::RateLimiter* rate_limiter = nullptr;  // the same; null: rates are not limited
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
 };
 
@@ -43,6 +45,9 @@ class ModelLoader {
   base::Result<LoadedVersion> Load(const repository::ModelSource& source, int64_t version) const;
 
  private:
+  base::Result<std::unique_ptr<core::Scheduler>> MakeScheduler(
+      const repository::ModelSource& source, LoadedVersion& loaded) const;
+
   const ModelLoaderOptions options_;
   backend_host::BackendLibraries& libraries_;
 };

@@ -121,7 +121,7 @@ TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
   std::vector<size_t> sizes;
   auto options = Dynamic(8);
   options.inline_budget = std::chrono::hours(1);
-  Make(options, 1, true, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
+  Make(std::move(options), 1, true, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
   size_t sent = 0;
   for (int round = 0; round < 40; ++round) {
     for (int i = 0; i < 3; ++i, ++sent) {
@@ -140,7 +140,7 @@ TEST_F(BatchSchedulerTest, SendsAPartialBatchWhenItsDelayIsOver) {
   auto options = Dynamic(8);
   options.policy.max_queue_delay = microseconds(2000);
   std::vector<size_t> sizes;
-  Make(options, 1, false, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
+  Make(std::move(options), 1, false, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
   for (int i = 0; i < 3; ++i) scheduler_->Enqueue(Request());
   EXPECT_TRUE(sink_.WaitForGone(3));
   EXPECT_EQ(sizes, std::vector<size_t>{3});

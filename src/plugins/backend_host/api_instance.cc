@@ -166,7 +166,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     const uint64_t exec_end_ns) {
   nereid::core::ModelStatistics& statistics = FromHandle(instance)->model().statistics();
   const nereid::core::Request& r = *FromHandle(request);
-  if (r.is_padding) return nullptr;
+  if (!r.is_counted || r.is_padding) return nullptr;
   if (success) {
     // The execution's end stands for the request's: it was read a moment ago.
     const nereid::core::ComputeTimes times{exec_start_ns, compute_start_ns, compute_end_ns,
@@ -186,6 +186,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
     TRITONBACKEND_ModelInstance* instance, const uint64_t batch_size, const uint64_t exec_start_ns,
     const uint64_t compute_start_ns, const uint64_t compute_end_ns, const uint64_t exec_end_ns) {
   return Answer([&]() -> Status {
+    if (!FromHandle(instance)->counts_batch()) return {};
     FromHandle(instance)->model().statistics().RecordExecution(
         batch_size, {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns});
     return {};

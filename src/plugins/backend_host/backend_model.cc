@@ -150,6 +150,8 @@ base::Status BackendModel::CreateGroup(const config::InstanceGroup& group, core:
         passive_instances_.push_back(std::move(instance));
       } else {
         instances_.push_back(std::move(instance));
+        instance_needs_.push_back(
+            {group.rate_limiter.value_or(config::RateLimiter()), placement.device_id});
       }
     }
   }

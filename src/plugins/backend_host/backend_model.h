@@ -57,6 +57,13 @@ class BackendModel {
   // Makes all instances of the configuration's groups, for executing `model`, which outlives them.
   // Those that any thread may run are initialised now, the others by InitializeOnThread. Once.
   base::Status CreateInstances(core::Model& model);
+  // What an instance needs to execute, and where.
+  struct InstanceNeeds {
+    config::RateLimiter resources;
+    int32_t device_id = 0;
+  };
+  // Of the instances that TakeInstances gives, in its order.
+  const std::vector<InstanceNeeds>& instance_needs() const { return instance_needs_; }
   // The instances that take requests. Passive ones stay here. Once, after CreateInstances.
   std::vector<std::unique_ptr<core::Instance>> TakeInstances();
   // Asks every instance whether it can execute; the first refusal.
@@ -84,6 +91,7 @@ class BackendModel {
   bool is_config_set_ = false;
   void* state_ = nullptr;
   std::vector<std::unique_ptr<core::Instance>> instances_;  // until they are taken
+  std::vector<InstanceNeeds> instance_needs_;
   std::vector<std::unique_ptr<PluginInstance>> passive_instances_;
   std::vector<const PluginInstance*> all_instances_;
 };

@@ -64,9 +64,11 @@ bool PluginInstance::runs_on_any_thread() const {
 
 void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
   handles_.clear();
+  counts_batch_ = false;
   for (core::RequestPtr& taken : batch) {
     core::Request* const request = taken.release();
     request->clears_outputs = clears_outputs_;
+    counts_batch_ = counts_batch_ || request->is_counted;
     for (core::RequestInput& input : request->inputs) input.owner = request;
     handles_.push_back(ToHandle(request));
   }

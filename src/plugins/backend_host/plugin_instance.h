@@ -55,6 +55,8 @@ class PluginInstance final : public core::Instance {
   BackendModel& backend_model() const { return backend_model_; }
   core::Model& model() const { return model_; }
   TRITONSERVER_Message& host_policy_message() { return host_policy_message_; }
+  // Whether the batch being executed goes into the statistics.
+  bool counts_batch() const { return counts_batch_; }
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
 
@@ -70,6 +72,7 @@ class PluginInstance final : public core::Instance {
   TRITONSERVER_Message host_policy_message_;
   std::vector<TRITONBACKEND_Request*> handles_;  // of the last batch; keeps its memory
   std::atomic<bool> is_initialized_{false};
+  bool counts_batch_ = true;
   void* state_ = nullptr;
 };
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts: core/src/backend_model_instance.cc of Triton.
+#include "engine/warm_up.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "core/response.h"
+
+namespace nereid::engine {
+namespace {
+
+using base::InvalidArgumentError;
+
+// Collects the answers of one sample's requests.
+class Answers final : public core::ResponseSink {
+ public:
+  explicit Answers(size_t expected) : left_(expected) {}
+
+  void Send(core::ResponsePtr response, bool /*is_final*/) override {
+    if (response == nullptr || response->error().ok()) return;
+    base::MutexLock lock(mutex_);
+    errors_ += fmt::format("{}; ", response->error().message());
+  }
+  void OnRequestGone() override {
+    base::MutexLock lock(mutex_);
+    if (--left_ == 0) done_.NotifyAll();
+  }
+  // The errors, once every request is gone.
+  std::string Wait() {
+    base::MutexLock lock(mutex_);
+    while (left_ > 0) done_.Wait(mutex_);
+    return errors_;
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar done_;
+  size_t left_ NEREID_GUARDED_BY(mutex_);
+  std::string errors_ NEREID_GUARDED_BY(mutex_);
+};
+
+base::Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string data{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
+    return base::InternalError("failed to open text file for read " + path + ": " +
+                               std::strerror(errno));
+  }
+  return data;
+}
+
+void FillRandom(std::byte* data, size_t size) {
+  std::minstd_rand random;
+  for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(random() >> 8);
+}
+
+}  // namespace
+
+base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
+                                              const config::ModelWarmup::Input& config,
+                                              const std::string& model_folder) const {
+  const bool is_string = config.data_type == tensor::DataType::kBytes;
+  // An empty string is its four bytes of length.
+  const auto size = tensor::ByteSize(is_string ? tensor::DataType::kUint32 : config.data_type,
+                                     config.dims);
+  if (!size) {
+    return InvalidArgumentError(
+        "warmup setting expects all variable-size dimensions are specified for input '" + name +
+        "'");
+  }
+  size_t byte_size = *size;
+  std::string file_data;
+  if (const auto* file = std::get_if<config::ModelWarmup::DataFile>(&config.input_data_type)) {
+    NEREID_ASSIGN_OR_RETURN(file_data, ReadFile(model_folder + "/warmup/" + file->path));
+    if (is_string) byte_size = file_data.size();
+    if (byte_size > file_data.size()) {
+      return InvalidArgumentError(
+          fmt::format("warmup setting expects {} bytes, but the data provided from {} only has {} "
+                      "bytes",
+                      byte_size, file->path, file_data.size()));
+    }
+  } else if (std::holds_alternative<std::monostate>(config.input_data_type)) {
+    return InvalidArgumentError("warmup setting expects input '" + name +
+                                "' to have input_data_type set");
+  }
+  Input input{.name = name, .type = config.data_type, .byte_size = byte_size};
+  const int index = model_.FindInput(name);
+  // Anything else is a sequence control, which has no batch dimension of its own.
+  input.model_index = index < 0 ? core::kServerInput : static_cast<uint32_t>(index);
+  if (index >= 0 && model_.max_batch_size() > 0) input.shape.PushBack(1);
+  for (const int64_t dim : config.dims) input.shape.PushBack(dim);
+  input.data = base::AcquireBuffer(std::max<size_t>(byte_size, 1));
+  if (!input.data) return base::UnavailableError("no memory for the warm-up of '" + name + "'");
+  if (!file_data.empty()) {
+    std::memcpy(input.data.data(), file_data.data(), byte_size);
+  } else if (!is_string &&
+             std::holds_alternative<config::ModelWarmup::RandomData>(config.input_data_type)) {
+    FillRandom(input.data.data(), byte_size);
+  } else {
+    std::memset(input.data.data(), 0, byte_size);
+  }
+  return input;
+}
+
+base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
+                                                            const std::string& model_folder) {
+  std::shared_ptr<WarmUp> warm_up(new WarmUp(model));
+  for (const config::ModelWarmup& config : model.config().model_warmup) {
+    if (config.batch_size == 0) continue;
+    Sample sample{.name = config.name,
+                  .request_count = config.batch_size,
+                  .iterations = std::max(config.count, 1u)};
+    for (const auto& [name, input] : config.inputs) {
+      NEREID_ASSIGN_OR_RETURN(Input made, warm_up->MakeInput(name, input, model_folder));
+      sample.inputs.push_back(std::move(made));
+    }
+    // The model's order, which schedulers and backends rely on; what the server adds comes last.
+    std::ranges::stable_sort(sample.inputs, {}, &Input::model_index);
+    warm_up->samples_.push_back(std::move(sample));
+  }
+  return std::shared_ptr<const WarmUp>(std::move(warm_up));
+}
+
+base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) const {
+  Answers answers(sample.request_count);
+  std::vector<core::RequestPtr> batch;
+  for (uint32_t i = 0; i < sample.request_count; ++i) {
+    core::RequestPtr request = core::Request::Create(answers);
+    request->is_counted = false;
+    // Pinned: a model that is not published yet is open for pins all the same.
+    if (model_.TryPin()) request->model = core::ModelHandle(model_);
+    request->batch_size = model_.max_batch_size() > 0 ? 1 : 0;
+    for (const Input& from : sample.inputs) {
+      const core::DataChunk data{.data = from.data.data(), .size = from.byte_size};
+      core::RequestInput& input = request->AddInput(from.name, from.type);
+      input.model_index = from.model_index;
+      input.shape = from.shape;
+      input.Append(data);
+    }
+    request->times.request_start_ns = base::NowNs();
+    request->times.queue_start_ns = request->times.request_start_ns;
+    batch.push_back(std::move(request));
+  }
+  instance.Execute(batch);
+  const std::string errors = answers.Wait();
+  if (errors.empty()) return base::OkStatus();
+  return InvalidArgumentError(
+      fmt::format("failed to run warmup sample '{}': {}", sample.name, errors));
+}
+
+base::Status WarmUp::Run(core::Instance& instance) const {
+  for (const Sample& sample : samples_) {
+    for (uint32_t iteration = 1; iteration <= sample.iterations; ++iteration) {
+      NEREID_VLOG(1, "model '{}' instance {} is running warmup sample '{}' for iteration {}",
+                  model_.name(), instance.name(), sample.name, iteration);
+      NEREID_RETURN_IF_ERROR(RunOnce(sample, instance));
+    }
+  }
+  return base::OkStatus();
+}
+
+}  // namespace nereid::engine

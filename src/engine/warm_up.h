@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The warm-up of a model: requests made from `model_warmup`, executed by each instance before the
+// version becomes ready.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "config/model_config.h"
+#include "core/model.h"
+#include "core/scheduler.h"
+
+namespace nereid::engine {
+
+// Immutable once made; Run may be called by several threads, for different instances.
+class WarmUp {
+ public:
+  // Makes the data of every sample; files come from the folder `warmup` in `model_folder`. An error
+  // when an input's data cannot be made. `model` outlives this.
+  static base::Result<std::shared_ptr<const WarmUp>> Prepare(core::Model& model,
+                                                             const std::string& model_folder);
+
+  // Executes every sample on `instance`, on the calling thread, and waits for the answers. The error
+  // of the first sample that fails.
+  base::Status Run(core::Instance& instance) const;
+
+ private:
+  struct Input {
+    std::string name;
+    tensor::DataType type;
+    tensor::Shape shape;  // with the batch dimension where the model has one
+    uint32_t model_index;
+    base::BufferRef data;
+    size_t byte_size;
+  };
+  struct Sample {
+    std::string name;
+    uint32_t request_count;
+    uint32_t iterations;
+    std::vector<Input> inputs;
+  };
+
+  explicit WarmUp(core::Model& model) : model_(model) {}
+  base::Result<Input> MakeInput(const std::string& name, const config::ModelWarmup::Input& config,
+                                const std::string& model_folder) const;
+  base::Status RunOnce(const Sample& sample, core::Instance& instance) const;
+
+  core::Model& model_;
+  std::vector<Sample> samples_;
+};
+
+}  // namespace nereid::engine
