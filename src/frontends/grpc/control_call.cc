@@ -110,6 +110,16 @@ base::Status ModelStatistics(service::Service& service,
       FillDuration(batch.compute_infer, *entry.mutable_compute_infer());
       FillDuration(batch.compute_output, *entry.mutable_compute_output());
     }
+    for (const auto& [position, response] : statistics.responses) {
+      inference::InferResponseStatistics& entry =
+          (*to.mutable_response_stats())[std::to_string(position)];
+      FillDuration(response.compute_infer, *entry.mutable_compute_infer());
+      FillDuration(response.compute_output, *entry.mutable_compute_output());
+      FillDuration(response.success, *entry.mutable_success());
+      FillDuration(response.fail, *entry.mutable_fail());
+      FillDuration(response.empty_response, *entry.mutable_empty_response());
+      FillDuration(response.cancel, *entry.mutable_cancel());
+    }
   }
   return base::OkStatus();
 }

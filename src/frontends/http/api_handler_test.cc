@@ -332,7 +332,11 @@ TEST_F(ApiTest, PrintsStatisticsWithEveryField) {
             R"("fail":{"count":0,"ns":0},"queue":{"count":0,"ns":0},)"
             R"("compute_input":{"count":0,"ns":0},"compute_infer":{"count":0,"ns":0},)"
             R"("compute_output":{"count":0,"ns":0},"cache_hit":{"count":0,"ns":0},)"
-            R"("cache_miss":{"count":0,"ns":0}},"response_stats":{},"batch_stats":[{"batch_size":2,)"
+            R"("cache_miss":{"count":0,"ns":0}},"response_stats":{"0":{)"
+            R"("compute_infer":{"count":1,"ns":10},"compute_output":{"count":1,"ns":5},)"
+            R"("success":{"count":1,"ns":15},"fail":{"count":0,"ns":0},)"
+            R"("empty_response":{"count":0,"ns":0},"cancel":{"count":0,"ns":0}}},)"
+            R"("batch_stats":[{"batch_size":2,)"
             R"("compute_input":{"count":0,"ns":0},"compute_infer":{"count":1,"ns":40},)"
             R"("compute_output":{"count":0,"ns":0}}],"memory_usage":[]}]})");
   EXPECT_EQ(client_->Ask("GET", "/v2/models/none/stats").body,

@@ -79,7 +79,21 @@ void AppendStatistics(std::string& json, const service::ModelStatistics& model) 
   AppendDuration(json, "compute_output", statistics.compute_output);
   AppendDuration(json, "cache_hit", {});
   AppendDuration(json, "cache_miss", {});
-  json += "},\"response_stats\":{},\"batch_stats\":";
+  json += "},\"response_stats\":{";
+  for (const auto& [position, response] : statistics.responses) {
+    if (json.back() != '{') json += ',';
+    json += '"';
+    json += std::to_string(position);
+    json += "\":{";
+    AppendDuration(json, "compute_infer", response.compute_infer);
+    AppendDuration(json, "compute_output", response.compute_output);
+    AppendDuration(json, "success", response.success);
+    AppendDuration(json, "fail", response.fail);
+    AppendDuration(json, "empty_response", response.empty_response);
+    AppendDuration(json, "cancel", response.cancel);
+    json += '}';
+  }
+  json += "},\"batch_stats\":";
   AppendList(json, statistics.batches, [&](const auto& batch) {
     json += "{\"batch_size\":";
     json += std::to_string(batch.first);

@@ -48,8 +48,9 @@ Status OutOfBounds(const std::string& prefix, uint32_t index, size_t count, cons
                               ": request has " + std::to_string(count) + " " + what);
 }
 
-// Without a wish of the client, all of the model's outputs are wanted.
+// Without a wish of the client, all of the model's outputs are wanted. Of a padding request, none.
 size_t OutputCount(const Request& request) {
+  if (request.is_padding) return 0;
   return request.outputs.empty() ? request.model->outputs().size() : request.outputs.size();
 }
 

@@ -15,6 +15,7 @@
 #include "base/shared_library.h"
 #include "config/complete.h"
 #include "core/response.h"
+#include "core/sequence_states.h"
 
 namespace nereid::backend_host {
 namespace {
@@ -71,6 +72,14 @@ class Client final : public core::ResponseSink {
   std::vector<Answer> answers;
   int released = 0;
   int gone = 0;
+};
+
+// Takes nothing, and takes nothing back.
+class NoScheduler final : public core::Scheduler {
+ public:
+  void Enqueue(core::RequestPtr) override {}
+  void OnCancelled(core::Request&) override {}
+  bool Stop(base::TimePoint) override { return true; }
 };
 
 config::ModelConfig MakeConfig(const std::string& backend) {
@@ -136,6 +145,7 @@ class BackendModelTest : public testing::Test {
       options.outputs.push_back(tensor);
     }
     core_model_ = std::make_unique<core::Model>(std::move(options));
+    core_model_->SetScheduler(std::make_unique<NoScheduler>());
     NEREID_RETURN_IF_ERROR(model_->CreateInstances(*core_model_));
     instances_ = model_->TakeInstances();
     for (auto& instance : instances_) {
@@ -264,6 +274,49 @@ TEST_F(BackendModelTest, SendsManyResponsesAfterTheRelease) {
   EXPECT_EQ(client_.released, 1);
   EXPECT_EQ(client_.gone, 1);
   EXPECT_EQ(Events("plain"), "");
+}
+
+TEST_F(BackendModelTest, CountsEachResponseByItsPosition) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Execute({"many", "many"});
+  const auto responses = core_model_->statistics().Read().responses;
+  ASSERT_EQ(responses.size(), 5u);
+  EXPECT_EQ(responses.at(0).success.count, 2u);
+  EXPECT_EQ(responses.at(2).success.ns, 40u);
+  EXPECT_EQ(responses.at(2).compute_infer.ns, 10u);
+  EXPECT_EQ(responses.at(2).compute_output.ns, 30u);
+  EXPECT_EQ(responses.at(3).cancel.count, 2u);
+  EXPECT_EQ(responses.at(3).compute_infer.count, 0u);
+  EXPECT_EQ(responses.at(4).empty_response.count, 2u);
+  EXPECT_EQ(responses.at(4).compute_output.count, 0u);
+}
+
+TEST_F(BackendModelTest, KeepsAStateFromRequestToRequest) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  config::SequenceBatching batching;
+  batching.state.push_back({.input_name = "STATE",
+                            .output_name = "STATE",
+                            .data_type = tensor::DataType::kInt32,
+                            .dims = {1}});
+  const auto plan = core::StatePlan::Compile(batching, 4, {});
+  ASSERT_TRUE(plan.ok());
+  core::SequenceStates states(*plan);
+  for (const std::string_view wish : {"count", "count", "count_in_vain", "count"}) {
+    core::RequestPtr request = MakeRequest(wish);
+    states.AttachInputs(*request);
+    instances_[0]->Execute(std::span(&request, 1));
+    EXPECT_EQ(client_.answers.back().error, "");
+  }
+  std::vector<std::string> said;
+  for (const Client::Answer& answer : client_.answers) said.push_back(answer.says);
+  EXPECT_THAT(said, ElementsAre("1", "2", "3", "3"));
+}
+
+TEST_F(BackendModelTest, RefusesAStateWhereTheModelKeepsNone) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Execute({"count"});
+  EXPECT_EQ(OnlyAnswer().error,
+            "unable to add state 'STATE'. State configuration is missing for model 'model'.");
 }
 
 TEST_F(BackendModelTest, TellsTheSinkOfARequestWithoutAnswer) {

@@ -120,6 +120,8 @@ class FakeService final : public service::Service {
     statistics.last_inference_ms = 7;
     statistics.success = {2, 90};
     statistics.batches[2].compute_infer = {1, 40};
+    statistics.responses[0] = {
+        .compute_infer = {1, 10}, .compute_output = {1, 5}, .success = {1, 15}};
     return std::vector<service::ModelStatistics>{
         {"m", version.empty() ? "1" : std::string(version), statistics}};
   }

@@ -13,6 +13,8 @@
 //   partial           writes only the first byte of an output of 64
 //   two_buffers       asks twice for the buffer of an output; answers with that error
 //   bad_index         asks for what is out of bounds; answers with the error
+//   count             adds one to the state STATE, read as input STATE, and answers with the new value
+//   count_in_vain     the same without updating the state
 //   describe          answers with a parameter that lists all that the request says of itself
 //   throw             throws out of execute
 //
@@ -205,7 +207,54 @@ TRITONSERVER_Error* Describe(TRITONBACKEND_Request* request, TRITONBACKEND_Respo
   return TRITONBACKEND_ResponseSetStringParameter(response, "says", text.c_str());
 }
 
-TRITONSERVER_Error* SendMany(TRITONBACKEND_Request* request) {
+TRITONSERVER_Error* CountInState(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response,
+                                 bool updates) {
+  TRITONBACKEND_State* state = nullptr;
+  const int64_t shape[] = {1, 1};
+  TRY(TRITONBACKEND_StateNew(&state, request, "STATE", TRITONSERVER_TYPE_INT32, shape, 2));
+  TRITONBACKEND_Input* input = nullptr;
+  TRY(TRITONBACKEND_RequestInput(request, "STATE", &input));
+  TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_GPU;
+  int64_t id = 3;
+  const void* from = nullptr;
+  uint64_t size = 0;
+  TRY(TRITONBACKEND_InputBuffer(input, 0, &from, &size, &memory_type, &id));
+  int32_t value = 0;
+  if (size != sizeof(value)) return Fail("the state has another size");
+  std::memcpy(&value, from, sizeof(value));
+  ++value;
+  void* to = nullptr;
+  memory_type = TRITONSERVER_MEMORY_GPU;
+  TRY(TRITONBACKEND_StateBuffer(state, &to, sizeof(value), &memory_type, &id));
+  TRITONSERVER_BufferAttributes* attributes = nullptr;
+  TRY(TRITONBACKEND_StateBufferAttributes(state, &attributes));
+  size_t said = 0;
+  TRY(TRITONSERVER_BufferAttributesByteSize(attributes, &said));
+  if (memory_type != TRITONSERVER_MEMORY_CPU || id != 0 || said != sizeof(value)) {
+    return Fail("the state's buffer is not what was asked for");
+  }
+  std::memcpy(to, &value, sizeof(value));
+  if (updates) TRY(TRITONBACKEND_StateUpdate(state));
+  return TRITONBACKEND_ResponseSetStringParameter(response, "says",
+                                                  std::to_string(value).c_str());
+}
+
+TRITONSERVER_Error* ReportResponse(TRITONBACKEND_ModelInstance* instance,
+                                   TRITONBACKEND_ResponseFactory* factory, uint64_t output_start,
+                                   TRITONSERVER_Error* failure) {
+  TRITONBACKEND_ModelInstanceResponseStatistics* report = nullptr;
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsNew(&report));
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(report, instance));
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFactory(report, factory));
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseStart(report, 10));
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(report, output_start));
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(report, 30));
+  TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetError(report, failure));
+  TRY(TRITONBACKEND_ModelInstanceReportResponseStatistics(report));
+  return TRITONBACKEND_ModelInstanceResponseStatisticsDelete(report);
+}
+
+TRITONSERVER_Error* SendMany(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request) {
   TRITONBACKEND_ResponseFactory* factory = nullptr;
   TRY(TRITONBACKEND_ResponseFactoryNew(&factory, request));
   TRY(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
@@ -214,7 +263,13 @@ TRITONSERVER_Error* SendMany(TRITONBACKEND_Request* request) {
     TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory));
     TRY(AddBuffer(response, "OUTPUT0", 8));
     TRY(TRITONBACKEND_ResponseSend(response, 0, nullptr));
+    TRY(ReportResponse(instance, factory, 15, nullptr));
   }
+  TRITONSERVER_Error* const cancelled = TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_CANCELLED, "");
+  TRITONSERVER_Error* const reported = ReportResponse(instance, factory, 15, cancelled);
+  TRITONSERVER_ErrorDelete(cancelled);
+  TRY(reported);
+  TRY(ReportResponse(instance, factory, 0, nullptr));
   TRY(TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
   return TRITONBACKEND_ResponseFactoryDelete(factory);
 }
@@ -228,6 +283,8 @@ TRITONSERVER_Error* Fill(const std::string& wish, TRITONBACKEND_Request* request
   if (wish == "partial") return Partial(response);
   if (wish == "two_buffers") return TwoBuffers(response);
   if (wish == "bad_index") return BadIndex(request);
+  if (wish == "count") return CountInState(request, response, true);
+  if (wish == "count_in_vain") return CountInState(request, response, false);
   if (wish == "describe") return Describe(request, response);
   if (wish == "reschedule") {
     return TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE);
@@ -238,7 +295,7 @@ TRITONSERVER_Error* Fill(const std::string& wish, TRITONBACKEND_Request* request
 void Serve(const std::string& wish, TRITONBACKEND_ModelInstance* instance,
            TRITONBACKEND_Request* request) {
   if (wish == "many") {
-    if (TRITONSERVER_Error* error = SendMany(request)) {
+    if (TRITONSERVER_Error* error = SendMany(instance, request)) {
       Note(TRITONSERVER_ErrorMessage(error));
       TRITONSERVER_ErrorDelete(error);
     }
