@@ -6,9 +6,13 @@
 #include "backend_host/batch_strategy.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/initial_states.h"
 #include "config/labels.h"
+#include "config/validate.h"
 #include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
+#include "schedule/ensemble_scheduler.h"
+#include "schedule/sequence_scheduler.h"
 
 namespace nereid::engine {
 namespace {
@@ -59,8 +63,6 @@ base::Status CheckSchedulable(const config::ModelConfig& config) {
     return base::UnsupportedError("model '" + config.name + "' uses " + std::string(what) +
                                   ", which this server does not support yet");
   };
-  if (config.sequence_batching() != nullptr) return unsupported("sequence_batching");
-  if (config.ensemble_scheduling() != nullptr) return unsupported("ensemble_scheduling");
   if (!config.batch_input.empty() || !config.batch_output.empty()) {
     return unsupported("batch_input or batch_output");
   }
@@ -99,6 +101,9 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const WarmUp> warm_up,
                           WarmUp::Prepare(*loaded.model, source.model_folder));
+  if (config.sequence_batching() != nullptr) {
+    return MakeSequenceScheduler(source, loaded, std::move(warm_up));
+  }
   schedule::BatchSchedulerOptions options;
   options.policy = schedule::BatchPolicy::FromConfig(config);
   if (config.dynamic_batching() != nullptr) {
@@ -114,6 +119,29 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
                           schedule::BatchScheduler::Create(*loaded.model, *options_.timers,
                                                            std::move(options),
                                                            loaded.backend->TakeInstances()));
+  return std::unique_ptr<core::Scheduler>(std::move(scheduler));
+}
+
+base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceScheduler(
+    const repository::ModelSource& source, LoadedVersion& loaded,
+    std::shared_ptr<const WarmUp> warm_up) const {
+  const config::ModelConfig& config = loaded.backend->config();
+  NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
+                          config::ReadInitialStates(config, source.model_folder));
+  schedule::SequenceSchedulerOptions options;
+  NEREID_ASSIGN_OR_RETURN(options.states,
+                          core::StatePlan::Compile(*config.sequence_batching(),
+                                                   config.max_batch_size, files));
+  options.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
+  options.hold_until_backlog = HoldCount("TRITONSERVER_BACKLOG_DELAY_SCHEDULER");
+  options.inline_budget = options_.inline_budget;
+  options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
+  options.rate_limiter = options_.rate_limiter;
+  options.claims = Claims(*loaded.backend);
+  NEREID_ASSIGN_OR_RETURN(auto scheduler,
+                          schedule::SequenceScheduler::Create(*loaded.model, *options_.timers,
+                                                              std::move(options),
+                                                              loaded.backend->TakeInstances()));
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
@@ -138,6 +166,34 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
   loaded.model->SetScheduler(std::move(scheduler));
   loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
+  return loaded;
+}
+
+base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
+    const repository::ModelSource& source, int64_t version,
+    const std::vector<std::shared_ptr<core::Model>>& models) const {
+  config::ModelConfig config = *source.config;
+  NEREID_RETURN_IF_ERROR(config::ValidateTensors(config, source.config_path));
+  std::vector<bool> decoupled;
+  for (const auto& model : models) decoupled.push_back(model->is_decoupled());
+  NEREID_ASSIGN_OR_RETURN(schedule::EnsemblePlan plan,
+                          schedule::EnsemblePlan::Compile(config, decoupled));
+  config.decoupled = plan.is_decoupled();
+  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, config));
+  // An output without labels of its own has those of the model that makes it.
+  for (core::ModelTensor& output : compiled.outputs) {
+    for (size_t i = 0; i < models.size() && output.labels.empty(); ++i) {
+      for (const schedule::EnsembleBinding& made : plan.steps()[i].outputs) {
+        const int index = models[i]->FindOutput(made.name);
+        if (plan.tensors()[made.tensor].name != output.name || index < 0) continue;
+        output.labels = models[i]->outputs()[static_cast<size_t>(index)].labels;
+      }
+    }
+  }
+  LoadedVersion loaded;
+  loaded.model = std::make_shared<core::Model>(std::move(compiled));
+  loaded.model->SetScheduler(std::make_unique<schedule::EnsembleScheduler>(
+      *loaded.model, std::move(plan), *options_.submitter));
   return loaded;
 }
 

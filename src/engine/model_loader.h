@@ -5,22 +5,28 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend_host/backend_libraries.h"
 #include "backend_host/backend_model.h"
 #include "base/status.h"
 #include "base/timers.h"
 #include "core/model.h"
+#include "core/submitter.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
 
 namespace nereid::engine {
 
+class WarmUp;
+
 // A loaded version. Destroying it finalizes instances and model; nobody may use it any more by then.
 struct LoadedVersion {
-  std::unique_ptr<backend_host::BackendModel> backend;  // outlives the model's instances
+  // Outlives the model's instances; null for an ensemble.
+  std::unique_ptr<backend_host::BackendModel> backend;
   std::shared_ptr<core::Model> model;                   // shared with model tables, which only name it
   std::chrono::nanoseconds load_duration{0};
+  int ensemble_depth = 0;  // 0: no ensemble; else how deep ensembles are nested in it, itself included
 
   LoadedVersion() = default;
   LoadedVersion(LoadedVersion&&) = default;
@@ -31,6 +37,7 @@ struct LoadedVersion {
 struct ModelLoaderOptions {
   base::Timers* timers = nullptr;  // set by the engine; outlives what is loaded
   schedule::RateLimiter* rate_limiter = nullptr;  // the same; null: rates are not limited
+  core::Submitter* submitter = nullptr;  // set by the engine, for ensembles
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
 };
 
@@ -43,10 +50,17 @@ class ModelLoader {
 
   // Needs source.config.ok().
   base::Result<LoadedVersion> Load(const repository::ModelSource& source, int64_t version) const;
+  // The same for an ensemble. `models`: one for each step, of the version the step names.
+  base::Result<LoadedVersion> LoadEnsemble(
+      const repository::ModelSource& source, int64_t version,
+      const std::vector<std::shared_ptr<core::Model>>& models) const;
 
  private:
   base::Result<std::unique_ptr<core::Scheduler>> MakeScheduler(
       const repository::ModelSource& source, LoadedVersion& loaded) const;
+  base::Result<std::unique_ptr<core::Scheduler>> MakeSequenceScheduler(
+      const repository::ModelSource& source, LoadedVersion& loaded,
+      std::shared_ptr<const WarmUp> warm_up) const;
 
   const ModelLoaderOptions options_;
   backend_host::BackendLibraries& libraries_;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Oldest strategy: of the sequences that an instance holds, those run together whose next requests
+// have been ready longest. At most one request of a sequence runs at a time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "schedule/ordered_responses.h"
+#include "schedule/sequence_source.h"
+
+namespace nereid::schedule {
+
+// Confined to the lock of its scheduler.
+class OldestSource final : public SequenceSource {
+ public:
+  explicit OldestSource(SequenceSourceOptions options);
+
+  BatchDecision Decide(size_t instance, uint64_t now_ns) override;
+  void Take(size_t instance, const BatchDecision& decision,
+            std::vector<core::RequestPtr>& batch) override;
+
+ private:
+  const size_t max_preferred_;
+  // By instance; empty: answers go as they come.
+  std::vector<std::unique_ptr<OrderedResponses>> orders_;
+};
+
+}  // namespace nereid::schedule

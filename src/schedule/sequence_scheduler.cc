@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// All texts that clients see are those of Triton (core/src/sequence_batch_scheduler).
+#include "schedule/sequence_scheduler.h"
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "base/object_pool.h"
+#include "core/forwarding_sink.h"
+#include "core/response.h"
+#include "schedule/direct_source.h"
+#include "schedule/oldest_source.h"
+#include "schedule/refuse.h"
+
+namespace nereid::schedule {
+namespace {
+
+using core::FailureReason;
+
+// As Refuse, but with the text alone: Triton puts no prefix before the errors of this scheduler.
+void RefusePlainly(core::RequestPtr request, FailureReason reason, base::Status error) {
+  request->model->statistics().RecordFailure(reason, request->times.request_start_ns,
+                                             base::NowNs());
+  core::Respond(std::move(request), std::move(error));
+}
+
+base::Status ExpiredError() {
+  return base::UnavailableError("timeout of the corresponding sequence has been expired");
+}
+
+std::string ToText(const core::CorrelationId& id) {
+  if (const auto* text = std::get_if<std::string_view>(&id)) return std::string(*text);
+  return std::to_string(std::get<uint64_t>(id));
+}
+
+bool IsNone(const core::CorrelationId& id) {
+  if (const auto* text = std::get_if<std::string_view>(&id)) return text->empty();
+  return std::get<uint64_t>(id) == 0;
+}
+
+}  // namespace
+
+// Hears when a request leaves its backend and when its last answer is gone. Keeps the model, and with
+// it the scheduler: the request's own pin goes earlier.
+class SequenceScheduler::Sink final : public core::ForwardingSink {
+ public:
+  void Open(SequenceScheduler& scheduler, Sequence& sequence, core::Request& request) {
+    scheduler_ = &scheduler;
+    sequence_ = &sequence;
+    pin_ = request.model.Duplicate();
+    PutBefore(request);
+  }
+  void OnRequestReleased(core::Request& request) override {
+    scheduler_->OnReleased(*sequence_, request);
+    next().OnRequestReleased(request);
+  }
+  void Recycle() {}
+
+ protected:
+  void Retire() override {
+    const core::ModelHandle pin = std::move(pin_);
+    scheduler_->OnGone(*sequence_);
+    base::ObjectPool<Sink>::Give(this);
+  }
+
+ private:
+  SequenceScheduler* scheduler_ = nullptr;
+  Sequence* sequence_ = nullptr;
+  core::ModelHandle pin_;
+};
+
+struct SequenceScheduler::Admission {
+  base::Status error;     // why the request was refused
+  std::string conflict;   // the id of a sequence that did not end before it was started again
+  SequenceTable::Refused cancelled;
+};
+
+SequenceScheduler::SequenceScheduler(core::Model& model, base::Timers& timers,
+                                     SequenceSchedulerOptions options, size_t instance_count)
+    : model_(model),
+      options_(std::move(options)),
+      plan_(model.config()),
+      table_({.instance_count = instance_count,
+              .slots_per_instance = plan_.slots_per_instance(),
+              .idle_ns = plan_.idle_ns()}),
+      source_(MakeSource()),
+      pool_(model, *source_, PoolOptions()),
+      timer_(std::make_unique<base::Timer>(timers, [this] { OnTimer(); })) {}
+
+std::unique_ptr<SequenceSource> SequenceScheduler::MakeSource() const {
+  SequenceSourceOptions source{.model = model_,
+                               .plan = plan_,
+                               .table = const_cast<SequenceTable&>(table_),
+                               .states = options_.states,
+                               .hold_until_waiting = options_.hold_until_waiting,
+                               .hold_until_backlog = options_.hold_until_backlog};
+  if (plan_.is_oldest()) return std::make_unique<OldestSource>(std::move(source));
+  return std::make_unique<DirectSource>(std::move(source));
+}
+
+InstancePoolOptions SequenceScheduler::PoolOptions() const {
+  InstancePoolOptions pool;
+  // With a delay configured, somebody must be able to sleep.
+  pool.inline_budget =
+      plan_.max_queue_delay_ns() == 0 ? options_.inline_budget : std::chrono::nanoseconds(0);
+  pool.collects_rounds = plan_.max_batch_size() > 1;
+  // A cancelled request ends its sequence; one that runs already keeps its place.
+  pool.drops_cancelled = false;
+  pool.warm_up = options_.warm_up;
+  pool.rate_limiter = options_.rate_limiter;
+  return pool;
+}
+
+base::Result<std::unique_ptr<SequenceScheduler>> SequenceScheduler::Create(
+    core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
+    std::vector<std::unique_ptr<core::Instance>> instances) {
+  std::unique_ptr<SequenceScheduler> scheduler(
+      new SequenceScheduler(model, timers, std::move(options), instances.size()));
+  NEREID_RETURN_IF_ERROR(
+      scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
+  return scheduler;
+}
+
+SequenceScheduler::~SequenceScheduler() {
+  {
+    base::MutexLock lock(pool_.mutex());
+    is_ending_ = true;
+  }
+  timer_.reset();
+  pool_.End();
+  SequenceTable::Refused refused;
+  {
+    base::MutexLock lock(pool_.mutex());
+    table_.RefuseAll(base::NowNs(), refused);
+    NoteRefused(refused);
+  }
+  for (core::RequestPtr& request : refused) {
+    RefusePlainly(std::move(request), FailureReason::kOther, StoppingError());
+  }
+}
+
+base::Status SequenceScheduler::Prepare(core::Request& request) {
+  NEREID_RETURN_IF_ERROR(plan_.CheckCorrelationId(request));
+  if (request.batch_count() > 1) {
+    return base::InvalidArgumentError(
+        fmt::format("inference request to model '{}' must specify batch-size 1 due to requirements "
+                    "of sequence batcher",
+                    model_.name()));
+  }
+  if (!IsNone(request.correlation_id)) return base::OkStatus();
+  if (!plan_.is_iterative()) {
+    return base::InvalidArgumentError(
+        fmt::format("inference request to model '{}' must specify a non-zero or non-empty "
+                    "correlation ID",
+                    model_.name()));
+  }
+  return base::OkStatus();
+}
+
+base::Status SequenceScheduler::MissingStartError(const core::Request& request) const {
+  return base::InvalidArgumentError(
+      fmt::format("inference request for sequence {} to model '{}' must specify the START flag on "
+                  "the first request of the sequence",
+                  ToText(request.correlation_id), model_.name()));
+}
+
+void SequenceScheduler::Enqueue(core::RequestPtr request) {
+  if (base::Status status = Prepare(*request); !status.ok()) [[unlikely]] {
+    return RefusePlainly(std::move(request), FailureReason::kOther, std::move(status));
+  }
+  InstancePool::Arrival arrival(*request);
+  Admission admission;
+  {
+    base::MutexLock lock(pool_.mutex());
+    Admit(request, arrival, admission);
+  }
+  if (!admission.conflict.empty()) [[unlikely]] {
+    NEREID_LOG(kWarning,
+               "sequence {} for model '{}' has a conflict. The previous sequence did not end before "
+               "this sequence start. Previous sequence will be terminated early.",
+               admission.conflict, model_.name());
+  }
+  if (request != nullptr) [[unlikely]] {
+    return RefusePlainly(std::move(request), FailureReason::kOther, std::move(admission.error));
+  }
+  for (core::RequestPtr& cancelled : admission.cancelled) {
+    Refuse(std::move(cancelled), FailureReason::kCancelled, CancelledError());
+  }
+  pool_.Finish(std::move(arrival));
+}
+
+void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& arrival,
+                              Admission& admission) {
+  // Without an id (iterative only) it is a sequence of its own, which nobody else can join.
+  const bool is_unnamed = IsNone(request->correlation_id);
+  if (is_unnamed) {
+    request->correlation_id = next_generated_id_.fetch_add(1, std::memory_order_relaxed);
+    request->flags = core::kSequenceStart;
+  }
+  const bool is_start = (request->flags & core::kSequenceStart) != 0;
+  if (is_start && (pool_.is_stopping() || is_ending_)) {
+    admission.error = StoppingError();
+    return;
+  }
+  Sequence* const sequence =
+      is_unnamed ? &table_.FindUnnamed() : table_.Find(request->correlation_id, is_start);
+  if (sequence == nullptr) {
+    admission.error = MissingStartError(*request);
+    return;
+  }
+  if (is_start && !sequence->is_fresh()) admission.conflict = ToText(request->correlation_id);
+  base::ObjectPool<Sink>::Take()->Open(*this, *sequence, *request);
+  const uint64_t now_ns = base::NowNs();
+  request->times.queue_start_ns = now_ns;
+  const bool is_cancelled = request->is_cancelled();
+  table_.Admit(*sequence, std::move(request), now_ns);
+  model_.statistics().AddPending(1);
+  if (is_cancelled) [[unlikely]] {
+    // Whoever cancelled it came too early to find it here.
+    table_.Abort(*sequence, now_ns, admission.cancelled);
+    NoteRefused(admission.cancelled);
+  }
+  SetTimer();
+  pool_.Announce(arrival);
+}
+
+void SequenceScheduler::OnCancelled(core::Request& request) {
+  SequenceTable::Refused cancelled;
+  {
+    base::MutexLock lock(pool_.mutex());
+    if (request.queue == nullptr) return;
+    Sequence& sequence = Sequence::Of(request);
+    // One that is with a backend already runs to its end, and so does its sequence.
+    if (sequence.in_flight() == &request) return;
+    table_.Abort(sequence, base::NowNs(), cancelled);
+    NoteRefused(cancelled);
+  }
+  for (core::RequestPtr& waiting : cancelled) {
+    Refuse(std::move(waiting), FailureReason::kCancelled, CancelledError());
+  }
+}
+
+bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
+  if (!plan_.is_iterative()) return false;
+  request->RemoveServerInputs();
+  request->states = nullptr;
+  request->flags = 0;
+  // It comes back on whatever thread its backend has.
+  request->round = nullptr;
+  SequenceTable::Refused cancelled;
+  {
+    base::MutexLock lock(pool_.mutex());
+    const uint64_t now_ns = base::NowNs();
+    request->times.queue_start_ns = now_ns;
+    Sequence& sequence = Sequence::Of(*request);
+    const bool is_over = sequence.is_aborted() || request->is_cancelled();
+    table_.PutBack(sequence, std::move(request), now_ns);
+    model_.statistics().AddPending(1);
+    if (is_over) {
+      table_.Abort(sequence, now_ns, cancelled);
+      NoteRefused(cancelled);
+    }
+    pool_.WakeForWork();
+  }
+  for (core::RequestPtr& waiting : cancelled) {
+    Refuse(std::move(waiting), FailureReason::kCancelled, CancelledError());
+  }
+  return true;
+}
+
+void SequenceScheduler::OnReleased(Sequence& sequence, core::Request& request) {
+  base::MutexLock lock(pool_.mutex());
+  if (sequence.in_flight() != &request) return;
+  const uint64_t now_ns = base::NowNs();
+  table_.OnReleased(sequence, request, now_ns);
+  // An iterative sequence ends when its backend does not ask for another round.
+  if (plan_.is_iterative() && sequence.empty()) table_.Close(sequence, now_ns);
+  SetTimer();
+  if (sequence.is_ready()) pool_.WakeForWork();
+}
+
+void SequenceScheduler::OnGone(Sequence& sequence) {
+  base::MutexLock lock(pool_.mutex());
+  const size_t ready = table_.ready_count();
+  table_.OnGone(sequence, base::NowNs());
+  if (table_.ready_count() != ready) pool_.WakeForWork();
+}
+
+void SequenceScheduler::OnTimer() {
+  SequenceTable::Refused expired;
+  {
+    base::MutexLock lock(pool_.mutex());
+    timer_at_ns_ = 0;
+    table_.Expire(base::NowNs(), expired);
+    NoteRefused(expired);
+    SetTimer();
+    pool_.WakeForWork();
+  }
+  for (core::RequestPtr& request : expired) {
+    RefusePlainly(std::move(request), FailureReason::kRejected, ExpiredError());
+  }
+}
+
+// An alarm is left standing when what it was for has gone on: it rings once in vain, and costs less
+// than one alarm a request.
+void SequenceScheduler::SetTimer() {
+  const std::optional<uint64_t> next = table_.NextExpiry();
+  if (!next || is_ending_ || (timer_at_ns_ != 0 && timer_at_ns_ <= *next)) return;
+  timer_at_ns_ = *next;
+  timer_->ArmAt(*next);
+}
+
+void SequenceScheduler::NoteRefused(const SequenceTable::Refused& refused) {
+  if (refused.empty()) return;
+  model_.statistics().AddPending(-static_cast<int64_t>(refused.size()));
+  pool_.NoteRemoval();
+}
+
+bool SequenceScheduler::Stop(base::TimePoint deadline) {
+  {
+    base::MutexLock lock(pool_.mutex());
+    source_->StopHolding();
+  }
+  return pool_.Stop(deadline);
+}
+
+size_t SequenceScheduler::SequenceCountForTest() {
+  base::MutexLock lock(pool_.mutex());
+  return table_.sequence_count();
+}
+
+size_t SequenceScheduler::FreeSlotCountForTest() {
+  base::MutexLock lock(pool_.mutex());
+  return table_.free_slot_count();
+}
+
+}  // namespace nereid::schedule

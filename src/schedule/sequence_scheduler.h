@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sequence batcher: requests of one sequence run one after another, in one slot of one instance,
+// which is theirs until the sequence has ended and its last answer is gone. docs/scheduling.md states
+// the rules for users.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/timers.h"
+#include "core/model.h"
+#include "core/scheduler.h"
+#include "core/sequence_states.h"
+#include "schedule/instance_pool.h"
+#include "schedule/sequence_plan.h"
+#include "schedule/sequence_source.h"
+#include "schedule/sequence_table.h"
+
+namespace nereid::schedule {
+
+struct SequenceSchedulerOptions {
+  // An instance whose executions take longer than this on average never runs on a reactor.
+  std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  // Null or empty: the model keeps no states.
+  std::shared_ptr<const core::StatePlan> states;
+  // Nothing runs before so many requests wait in slots, and so many in the backlog, once.
+  size_t hold_until_waiting = 0;
+  size_t hold_until_backlog = 0;
+  std::function<base::Status(core::Instance&)> warm_up;
+  RateLimiter* rate_limiter = nullptr;
+  std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
+};
+
+// Thread-safe.
+class SequenceScheduler final : public core::Scheduler {
+ public:
+  // Starts, initialises and warms up the instances; the first failure is returned. `model`, whose
+  // configuration has sequence_batching, and `timers` outlive the scheduler.
+  static base::Result<std::unique_ptr<SequenceScheduler>> Create(
+      core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
+      std::vector<std::unique_ptr<core::Instance>> instances);
+  // Answers what still waits and joins the threads. Not from one of them. By then no request that was
+  // executed may be left: each pins the model.
+  ~SequenceScheduler() override;
+
+  void Enqueue(core::RequestPtr request) override;
+  // Cancels all waiting requests of the sequence, and ends it.
+  void OnCancelled(core::Request& request) override;
+  // For iterative sequences.
+  bool Reschedule(core::RequestPtr& request) override;
+  // Refuses new sequences; those in progress may go on.
+  bool Stop(base::TimePoint deadline) override;
+
+  // Waits until nothing waits or runs; false when `deadline` passes first.
+  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilIdle(deadline); }
+  size_t SequenceCountForTest();
+  size_t FreeSlotCountForTest();
+
+ private:
+  class Sink;
+
+  SequenceScheduler(core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
+                    size_t instance_count);
+  std::unique_ptr<SequenceSource> MakeSource() const;
+  InstancePoolOptions PoolOptions() const;
+
+  // What must hold before a request can join a sequence. Gives an iterative one its id.
+  base::Status Prepare(core::Request& request);
+  base::Status MissingStartError(const core::Request& request) const;
+  // What Enqueue does under the lock. `request` is left alone when it is refused.
+  struct Admission;
+  void Admit(core::RequestPtr& request, InstancePool::Arrival& arrival, Admission& admission)
+      NEREID_REQUIRES(pool_.mutex());
+  // Told by the request's sink.
+  void OnReleased(Sequence& sequence, core::Request& request);
+  void OnGone(Sequence& sequence);
+  void OnTimer();
+  // Rings when a sequence has been idle, or a request in the backlog has waited, for too long.
+  void SetTimer() NEREID_REQUIRES(pool_.mutex());
+  // Requests in `refused` no longer wait.
+  void NoteRefused(const SequenceTable::Refused& refused) NEREID_REQUIRES(pool_.mutex());
+
+  core::Model& model_;
+  const SequenceSchedulerOptions options_;
+  const SequencePlan plan_;
+  SequenceTable table_;  // guarded by the pool's lock
+  const std::unique_ptr<SequenceSource> source_;  // the same
+  InstancePool pool_;
+  uint64_t timer_at_ns_ NEREID_GUARDED_BY(pool_.mutex()) = 0;  // 0: not set
+  bool is_ending_ NEREID_GUARDED_BY(pool_.mutex()) = false;
+  std::atomic<uint64_t> next_generated_id_{1};
+  std::unique_ptr<base::Timer> timer_;  // null while the scheduler ends
+};
+
+}  // namespace nereid::schedule

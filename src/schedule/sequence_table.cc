@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/sequence_table.h"
+
+#include <algorithm>
+
+namespace nereid::schedule {
+namespace {
+
+uint64_t AddSaturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+}  // namespace
+
+SequenceTable::SequenceTable(const Options& options)
+    : options_(options),
+      slots_(options.instance_count * options.slots_per_instance),
+      ready_(options.instance_count) {
+  for (uint32_t slot = 0; slot < slots_.size(); ++slot) free_.push(slot);
+}
+
+Sequence* SequenceTable::Find(const core::CorrelationId& id, bool is_start) {
+  const auto found = named_.find(id);
+  Sequence* const known = found == named_.end() ? nullptr : found->second;
+  if (known != nullptr && !known->is_closed_) return known;
+  if (!is_start) return nullptr;
+  Sequence& made = Make();
+  if (known != nullptr) {
+    // Its last requests may still run: two sequences of one id never run side by side, because a
+    // model may keep what it knows by id.
+    known->is_named_ = false;
+    known->successor_ = &made;
+    made.predecessor_ = known;
+    named_.erase(found);
+  }
+  Name(made, id);
+  Place(made);
+  return &made;
+}
+
+Sequence& SequenceTable::FindUnnamed() {
+  Sequence& made = Make();
+  Place(made);
+  return made;
+}
+
+Sequence& SequenceTable::Make() {
+  if (unused_.empty()) {
+    sequences_.push_back(std::make_unique<Sequence>());
+    unused_.push_back(sequences_.back().get());
+  }
+  Sequence& made = *unused_.back();
+  unused_.pop_back();
+  made.is_used_ = true;
+  return made;
+}
+
+void SequenceTable::Name(Sequence& sequence, const core::CorrelationId& id) {
+  if (const auto* text = std::get_if<std::string_view>(&id)) {
+    sequence.id_text_.assign(*text);
+    sequence.id_ = std::string_view(sequence.id_text_);
+  } else {
+    sequence.id_ = id;
+  }
+  named_.emplace(sequence.id_, &sequence);
+  sequence.is_named_ = true;
+}
+
+// A free slot, or the end of the backlog. There is never both a free slot and a backlog.
+void SequenceTable::Place(Sequence& sequence) {
+  if (!free_.empty()) {
+    sequence.slot_ = free_.top();
+    free_.pop();
+    slots_[sequence.slot_] = &sequence;
+    return;
+  }
+  JoinBacklog(sequence);
+}
+
+void SequenceTable::JoinBacklog(Sequence& sequence) {
+  sequence.is_in_backlog_ = true;
+  sequence.backlog_next_ = nullptr;
+  sequence.backlog_previous_ = backlog_tail_;
+  (backlog_tail_ != nullptr ? backlog_tail_->backlog_next_ : backlog_head_) = &sequence;
+  backlog_tail_ = &sequence;
+}
+
+void SequenceTable::LeaveBacklog(Sequence& sequence) {
+  if (!sequence.is_in_backlog_) return;
+  sequence.is_in_backlog_ = false;
+  Sequence* const next = sequence.backlog_next_;
+  Sequence* const previous = sequence.backlog_previous_;
+  (previous != nullptr ? previous->backlog_next_ : backlog_head_) = next;
+  (next != nullptr ? next->backlog_previous_ : backlog_tail_) = previous;
+  if (sequence.expires_ns_ == UINT64_MAX) return;
+  expiries_.erase({sequence.expires_ns_, &sequence});
+  sequence.expires_ns_ = UINT64_MAX;
+}
+
+void SequenceTable::Admit(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
+  ++sequence.request_count_;
+  if ((request->flags & core::kSequenceEnd) != 0) sequence.is_closed_ = true;
+  if (sequence.slot_ == Sequence::kNoSlot) ShortenExpiry(sequence, *request, now_ns);
+  AddWaiting(sequence, std::move(request), now_ns);
+}
+
+void SequenceTable::ShortenExpiry(Sequence& sequence, const core::Request& request,
+                                  uint64_t now_ns) {
+  if (request.timeout_us == 0) return;
+  const uint64_t timeout_ns =
+      request.timeout_us > UINT64_MAX / 1000 ? UINT64_MAX : request.timeout_us * 1000;
+  const uint64_t expires_ns = AddSaturated(now_ns, timeout_ns);
+  if (expires_ns >= sequence.expires_ns_) return;
+  expiries_.erase({sequence.expires_ns_, &sequence});
+  sequence.expires_ns_ = expires_ns;
+  expiries_.insert({expires_ns, &sequence});
+}
+
+void SequenceTable::AddWaiting(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
+  sequence.PushBack(std::move(request));
+  ++waiting_count_;
+  if (sequence.slot_ == Sequence::kNoSlot) ++backlog_count_;
+  Update(sequence, now_ns);
+}
+
+core::RequestPtr SequenceTable::RemoveWaiting(Sequence& sequence, core::Request& request) {
+  core::RequestPtr removed = sequence.Unlink(request);
+  --waiting_count_;
+  if (sequence.slot_ == Sequence::kNoSlot) --backlog_count_;
+  return removed;
+}
+
+core::RequestPtr SequenceTable::Dispatch(Sequence& sequence) {
+  core::RequestPtr request = RemoveWaiting(sequence, *sequence.front());
+  request->queue = static_cast<RequestList*>(&sequence);
+  sequence.in_flight_ = request.get();
+  sequence.has_run_ = true;
+  SetReady(sequence, false, 0);
+  return request;
+}
+
+void SequenceTable::PutBack(Sequence& sequence, core::RequestPtr request, uint64_t now_ns) {
+  if (sequence.in_flight_ == request.get()) sequence.in_flight_ = nullptr;
+  AddWaiting(sequence, std::move(request), now_ns);
+}
+
+void SequenceTable::OnReleased(Sequence& sequence, core::Request& request, uint64_t now_ns) {
+  if (sequence.in_flight_ != &request) return;
+  request.queue = nullptr;
+  sequence.in_flight_ = nullptr;
+  Update(sequence, now_ns);
+}
+
+void SequenceTable::OnGone(Sequence& sequence, uint64_t now_ns) {
+  --sequence.request_count_;
+  RetireIfOver(sequence, now_ns);
+}
+
+void SequenceTable::Close(Sequence& sequence, uint64_t now_ns) {
+  sequence.is_closed_ = true;
+  Update(sequence, now_ns);
+  RetireIfOver(sequence, now_ns);
+}
+
+void SequenceTable::Abort(Sequence& sequence, uint64_t now_ns, Refused& refused) {
+  while (!sequence.empty()) refused.push_back(RemoveWaiting(sequence, *sequence.front()));
+  sequence.is_aborted_ = true;
+  LeaveBacklog(sequence);
+  Close(sequence, now_ns);
+}
+
+void SequenceTable::RefuseAll(uint64_t now_ns, Refused& refused) {
+  for (auto& sequence : sequences_) {
+    if (sequence->is_used_) Abort(*sequence, now_ns, refused);
+  }
+}
+
+void SequenceTable::Update(Sequence& sequence, uint64_t now_ns) {
+  const bool has_slot = sequence.slot_ != Sequence::kNoSlot;
+  const bool is_free = has_slot && sequence.in_flight_ == nullptr;
+  SetReady(sequence, is_free && !sequence.empty() && sequence.predecessor_ == nullptr, now_ns);
+  SetIdle(sequence, is_free && sequence.empty() && !sequence.is_closed_, now_ns);
+}
+
+void SequenceTable::SetReady(Sequence& sequence, bool is_ready, uint64_t now_ns) {
+  if (sequence.is_ready_ == is_ready) return;
+  sequence.is_ready_ = is_ready;
+  ReadyList& list = ready_[InstanceOf(sequence.slot_)];
+  if (is_ready) {
+    sequence.ready_since_ns_ = now_ns;
+    sequence.ready_next_ = nullptr;
+    sequence.ready_previous_ = list.tail;
+    (list.tail != nullptr ? list.tail->ready_next_ : list.head) = &sequence;
+    list.tail = &sequence;
+    ++list.count;
+    ++ready_count_;
+    return;
+  }
+  Sequence* const next = sequence.ready_next_;
+  Sequence* const previous = sequence.ready_previous_;
+  (previous != nullptr ? previous->ready_next_ : list.head) = next;
+  (next != nullptr ? next->ready_previous_ : list.tail) = previous;
+  --list.count;
+  --ready_count_;
+}
+
+void SequenceTable::SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns) {
+  if (sequence.is_idle_ == is_idle) return;
+  sequence.is_idle_ = is_idle;
+  if (is_idle) {
+    sequence.idle_since_ns_ = now_ns;
+    sequence.idle_next_ = nullptr;
+    sequence.idle_previous_ = idle_tail_;
+    (idle_tail_ != nullptr ? idle_tail_->idle_next_ : idle_head_) = &sequence;
+    idle_tail_ = &sequence;
+    return;
+  }
+  Sequence* const next = sequence.idle_next_;
+  Sequence* const previous = sequence.idle_previous_;
+  (previous != nullptr ? previous->idle_next_ : idle_head_) = next;
+  (next != nullptr ? next->idle_previous_ : idle_tail_) = previous;
+}
+
+// The one place where a slot becomes free: exactly once for each sequence that got one.
+void SequenceTable::RetireIfOver(Sequence& sequence, uint64_t now_ns) {
+  if (!sequence.is_closed_ || sequence.request_count_ > 0) return;
+  const uint32_t slot = sequence.slot_;
+  // Where it was given up before its turn, whoever follows it waits for the same one now.
+  Sequence* const predecessor = sequence.predecessor_;
+  Sequence* const successor = sequence.successor_;
+  Forget(sequence);
+  if (predecessor != nullptr) predecessor->successor_ = successor;
+  if (successor != nullptr) {
+    successor->predecessor_ = predecessor;
+    Update(*successor, now_ns);
+  }
+  if (slot != Sequence::kNoSlot) GiveSlot(slot, now_ns);
+}
+
+void SequenceTable::Forget(Sequence& sequence) {
+  if (sequence.is_named_) named_.erase(sequence.id_);
+  sequence.predecessor_ = nullptr;
+  sequence.successor_ = nullptr;
+  sequence.id_ = uint64_t{0};
+  sequence.slot_ = Sequence::kNoSlot;
+  sequence.is_used_ = false;
+  sequence.is_named_ = false;
+  sequence.is_closed_ = false;
+  sequence.is_aborted_ = false;
+  sequence.has_run_ = false;
+  sequence.in_flight_ = nullptr;
+  unused_.push_back(&sequence);
+}
+
+void SequenceTable::GiveSlot(uint32_t slot, uint64_t now_ns) {
+  Sequence* const next = backlog_head_;
+  slots_[slot] = next;
+  if (next == nullptr) {
+    free_.push(slot);
+    return;
+  }
+  LeaveBacklog(*next);
+  next->slot_ = slot;
+  backlog_count_ -= next->size();
+  Update(*next, now_ns);
+}
+
+void SequenceTable::Expire(uint64_t now_ns, Refused& refused) {
+  while (idle_head_ != nullptr &&
+         AddSaturated(idle_head_->idle_since_ns_, options_.idle_ns) <= now_ns) {
+    Close(*idle_head_, now_ns);
+  }
+  while (!expiries_.empty() && expiries_.begin()->first <= now_ns) {
+    Abort(*expiries_.begin()->second, now_ns, refused);
+  }
+}
+
+std::optional<uint64_t> SequenceTable::NextExpiry() const {
+  uint64_t next = UINT64_MAX;
+  if (idle_head_ != nullptr) next = AddSaturated(idle_head_->idle_since_ns_, options_.idle_ns);
+  if (!expiries_.empty()) next = std::min(next, expiries_.begin()->first);
+  return next == UINT64_MAX ? std::nullopt : std::optional(next);
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sequences there are, where each of them stands, and what each of them waits for.
+//
+// A sequence joins with its first request. It gets a slot of an instance when one is free, else it
+// waits in the backlog, first come first served. Its requests run one after another. Once it is closed
+// (its END arrived, it was idle for too long, it was cancelled) nobody can join it any more, and when
+// the last of its requests is gone, with all of its answers, its slot goes to the backlog.
+//
+// Pure logic on clock readings: no threads, no waiting, no answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/request.h"
+#include "schedule/request_list.h"
+
+namespace nereid::schedule {
+
+class SequenceTable;
+
+// The requests of one sequence. Everything in it belongs to the table; others read.
+class Sequence : public RequestList {
+ public:
+  static constexpr uint32_t kNoSlot = UINT32_MAX;
+
+  // The sequence whose request this is: one that waits, or is in flight.
+  static Sequence& Of(const core::Request& request) {
+    return static_cast<Sequence&>(*RequestList::Of(request));
+  }
+
+  const core::CorrelationId& id() const { return id_; }
+  // kNoSlot: in the backlog, or ended before it got one.
+  uint32_t slot() const { return slot_; }
+  bool is_closed() const { return is_closed_; }
+  // Closed by Abort: not even a request that comes back may run.
+  bool is_aborted() const { return is_aborted_; }
+  // Its first request may run now.
+  bool is_ready() const { return is_ready_; }
+  // Since when that is so.
+  uint64_t ready_since_ns() const { return ready_since_ns_; }
+  // It has just been made: no request was admitted yet.
+  bool is_fresh() const { return request_count_ == 0 && !has_run_; }
+  // One of its requests was dispatched.
+  bool has_run() const { return has_run_; }
+  // The one that a backend has.
+  const core::Request* in_flight() const { return in_flight_; }
+  // The next of those that are ready on the same instance, in the order in which they became so.
+  Sequence* next_ready() const { return ready_next_; }
+
+ private:
+  friend class SequenceTable;
+
+  core::CorrelationId id_ = uint64_t{0};  // a view of id_text_, where it is a text
+  std::string id_text_;
+  uint32_t slot_ = kNoSlot;
+  bool is_used_ = false;
+  bool is_named_ = false;  // in the map of ids
+  bool is_closed_ = false;
+  bool is_aborted_ = false;
+  bool has_run_ = false;
+  bool is_ready_ = false;
+  core::Request* in_flight_ = nullptr;
+  size_t request_count_ = 0;  // admitted and not gone
+  // The sequence of the same id that ends before this one runs.
+  Sequence* predecessor_ = nullptr;
+  Sequence* successor_ = nullptr;
+  uint64_t ready_since_ns_ = 0;
+  Sequence* ready_next_ = nullptr;
+  Sequence* ready_previous_ = nullptr;
+  bool is_idle_ = false;
+  uint64_t idle_since_ns_ = 0;
+  Sequence* idle_next_ = nullptr;
+  Sequence* idle_previous_ = nullptr;
+  bool is_in_backlog_ = false;
+  uint64_t expires_ns_ = UINT64_MAX;
+  Sequence* backlog_next_ = nullptr;
+  Sequence* backlog_previous_ = nullptr;
+};
+
+// Confined to the lock of its scheduler; owns the requests that wait in it. In steady state only the
+// first request of a sequence may allocate.
+class SequenceTable {
+ public:
+  struct Options {
+    size_t instance_count = 1;
+    size_t slots_per_instance = 1;
+    uint64_t idle_ns = 0;
+  };
+  // Requests that are not to be run; the caller answers them outside its lock.
+  using Refused = std::vector<core::RequestPtr>;
+
+  explicit SequenceTable(const Options& options);
+
+  // The sequence that a request with this id and start flag belongs to; a new one where it starts one.
+  // Null when there is none and it does not start one.
+  Sequence* Find(const core::CorrelationId& id, bool is_start);
+  // A new sequence that no other request can name.
+  Sequence& FindUnnamed();
+  // `request` waits in `sequence`; with its END flag nobody can join any more.
+  void Admit(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
+  // The first request of a sequence that is ready, to be executed now.
+  core::RequestPtr Dispatch(Sequence& sequence);
+  // A dispatched request comes back and waits behind the others of its sequence.
+  void PutBack(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
+  // `request`, if that is the one in flight, is no longer with a backend. Any other is none of its
+  // business.
+  void OnReleased(Sequence& sequence, core::Request& request, uint64_t now_ns);
+  // A request of `sequence`, dispatched or refused, is gone with all of its answers. The last one of a
+  // closed sequence frees the slot, and `sequence` is not valid afterwards.
+  void OnGone(Sequence& sequence, uint64_t now_ns);
+  // Nobody joins any more.
+  void Close(Sequence& sequence, uint64_t now_ns);
+  // Closes it and gives all of its waiting requests to `refused`.
+  void Abort(Sequence& sequence, uint64_t now_ns, Refused& refused);
+
+  // Closes sequences that were idle too long, and gives `refused` the requests of those whose time in
+  // the backlog is over.
+  void Expire(uint64_t now_ns, Refused& refused);
+  // When Expire has something to do next.
+  std::optional<uint64_t> NextExpiry() const;
+  // Takes out everything that waits.
+  void RefuseAll(uint64_t now_ns, Refused& refused);
+
+  // -- For those who decide what runs. --
+  size_t instance_count() const { return options_.instance_count; }
+  size_t slots_per_instance() const { return options_.slots_per_instance; }
+  // Slots are numbered so that a lower number is a lower position: all instances fill evenly.
+  size_t SlotOf(size_t instance, size_t position) const {
+    return position * options_.instance_count + instance;
+  }
+  size_t InstanceOf(size_t slot) const { return slot % options_.instance_count; }
+  // Null where the slot is free.
+  Sequence* at(size_t instance, size_t position) const {
+    return slots_[SlotOf(instance, position)];
+  }
+  // The first in line of the sequences that are ready on an instance.
+  Sequence* first_ready(size_t instance) const { return ready_[instance].head; }
+  size_t ready_count(size_t instance) const { return ready_[instance].count; }
+  size_t ready_count() const { return ready_count_; }
+  size_t waiting_count() const { return waiting_count_; }
+  // Of waiting_count, those whose sequences have no slot.
+  size_t backlog_count() const { return backlog_count_; }
+  size_t free_slot_count() const { return free_.size(); }
+  // Sequences that hold slots or wait for one, or whose last answers are not gone.
+  size_t sequence_count() const { return sequences_.size() - unused_.size(); }
+
+ private:
+  struct IdHash {
+    size_t operator()(const core::CorrelationId& id) const {
+      return std::hash<core::CorrelationId>()(id);
+    }
+  };
+  struct ReadyList {
+    Sequence* head = nullptr;
+    Sequence* tail = nullptr;
+    size_t count = 0;
+  };
+
+  Sequence& Make();
+  void Place(Sequence& sequence);
+  void Name(Sequence& sequence, const core::CorrelationId& id);
+  void AddWaiting(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
+  core::RequestPtr RemoveWaiting(Sequence& sequence, core::Request& request);
+  // Brings the lists of ready and idle sequences up to date.
+  void Update(Sequence& sequence, uint64_t now_ns);
+  void SetReady(Sequence& sequence, bool is_ready, uint64_t now_ns);
+  void SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns);
+  void JoinBacklog(Sequence& sequence);
+  void LeaveBacklog(Sequence& sequence);
+  void ShortenExpiry(Sequence& sequence, const core::Request& request, uint64_t now_ns);
+  void RetireIfOver(Sequence& sequence, uint64_t now_ns);
+  void Forget(Sequence& sequence);
+  void GiveSlot(uint32_t slot, uint64_t now_ns);
+
+  const Options options_;
+  std::vector<Sequence*> slots_;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free_;  // lowest first
+  std::vector<ReadyList> ready_;  // by instance
+  std::unordered_map<core::CorrelationId, Sequence*, IdHash> named_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+  std::vector<Sequence*> unused_;
+  // In the order in which they became idle, which is that of their ends.
+  Sequence* idle_head_ = nullptr;
+  Sequence* idle_tail_ = nullptr;
+  Sequence* backlog_head_ = nullptr;
+  Sequence* backlog_tail_ = nullptr;
+  std::set<std::pair<uint64_t, Sequence*>> expiries_;  // of backlogged sequences
+  size_t ready_count_ = 0;
+  size_t waiting_count_ = 0;
+  size_t backlog_count_ = 0;
+};
+
+}  // namespace nereid::schedule
