@@ -31,9 +31,10 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   return described;
 }
 
-ModelLoaderOptions LoaderOptions(const EngineOptions& options, base::Timers& timers,
-                                 schedule::RateLimiter& rate_limiter) {
+ModelLoaderOptions LoaderOptions(const EngineOptions& options, core::Submitter& submitter,
+                                 base::Timers& timers, schedule::RateLimiter& rate_limiter) {
   ModelLoaderOptions loader = options.loader;
+  loader.submitter = &submitter;
   loader.timers = &timers;
   loader.rate_limiter = options.limits_rate ? &rate_limiter : nullptr;
   return loader;
@@ -46,7 +47,7 @@ Engine::Engine(EngineOptions options)
       metadata_(MakeMetadata(options_)),
       rate_limiter_(options_.rate_limits),
       libraries_(options_.backends),
-      loader_(LoaderOptions(options_, timers_, rate_limiter_), libraries_),
+      loader_(LoaderOptions(options_, *this, timers_, rate_limiter_), libraries_),
       life_cycle_(loader_, options_.model_load_threads),
       scanner_(store_, options_.repository) {}
 
@@ -157,6 +158,10 @@ void Engine::Infer(core::RequestPtr request) {
   }
   core::Scheduler& scheduler = request->model->scheduler();
   scheduler.Enqueue(std::move(request));
+}
+
+base::Result<core::ModelHandle> Engine::PinModel(std::string_view name, int64_t version) {
+  return life_cycle_.Table().FindForStep(name, version);
 }
 
 void Engine::Cancel(core::Request& request) {

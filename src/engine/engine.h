@@ -11,6 +11,7 @@
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
 #include "base/timers.h"
+#include "core/submitter.h"
 #include "engine/life_cycle.h"
 #include "engine/model_loader.h"
 #include "repository/local_store.h"
@@ -34,7 +35,7 @@ struct EngineOptions {
 };
 
 // Thread-safe.
-class Engine final : public service::Service {
+class Engine final : public service::Service, private core::Submitter {
  public:
   explicit Engine(EngineOptions options);
   // Stops with no patience if Stop was not called.
@@ -67,6 +68,10 @@ class Engine final : public service::Service {
   std::string MetricsText() override;
 
  private:
+  base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
+  void Submit(core::RequestPtr request) override { Infer(std::move(request)); }
+  void CancelSubmitted(core::Request& request) override { Cancel(request); }
+
   const EngineOptions options_;
   const service::ServerMetadata metadata_;
   base::Timers timers_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "base/log.h"
 
@@ -39,29 +40,44 @@ void LifeCycle::LoadModel(const repository::ModelSource& source) {
     return SetModelFailure(source.name, std::string(versions.status().message()));
   }
   for (const int64_t version : *versions) {
-    NEREID_LOG(kInfo, "loading: {}:{}", source.name, version);
-    SetVersion(source.name, version, {.state = VersionState::kLoading});
-    base::Result<LoadedVersion> loaded = loader_.Load(source, version);
-    if (!loaded.ok()) {
-      NEREID_LOG(kError, "failed to load '{}' version {}: {}", source.name, version,
-                 loaded.status().ToString());
-      SetVersion(source.name, version,
-                 {.state = VersionState::kUnavailable, .reason = loaded.status().ToString()});
-      continue;
-    }
-    std::shared_ptr<core::Model> model = loaded->model;
-    {
-      base::MutexLock lock(mutex_);
-      loaded_[{source.name, version}] = std::make_unique<LoadedVersion>(std::move(*loaded));
-    }
-    SetVersion(source.name, version, {.state = VersionState::kReady, .model = std::move(model)});
-    NEREID_LOG(kInfo, "successfully loaded '{}' version {}", source.name, version);
+    LoadVersion(source, version, [&] { return loader_.Load(source, version); });
   }
 }
 
-void LifeCycle::LoadAll(const std::map<std::string, repository::ModelSource>& sources) {
-  std::vector<const repository::ModelSource*> waiting;
-  for (const auto& [name, source] : sources) waiting.push_back(&source);
+void LifeCycle::LoadVersion(const repository::ModelSource& source, int64_t version,
+                            const std::function<base::Result<LoadedVersion>()>& load) {
+  NEREID_LOG(kInfo, "loading: {}:{}", source.name, version);
+  SetVersion(source.name, version, {.state = VersionState::kLoading});
+  base::Result<LoadedVersion> loaded = load();
+  if (!loaded.ok()) {
+    NEREID_LOG(kError, "failed to load '{}' version {}: {}", source.name, version,
+               loaded.status().ToString());
+    return SetVersion(source.name, version,
+                      {.state = VersionState::kUnavailable, .reason = loaded.status().ToString()});
+  }
+  std::shared_ptr<core::Model> model = loaded->model;
+  {
+    base::MutexLock lock(mutex_);
+    loaded_[{source.name, version}] = std::make_unique<LoadedVersion>(std::move(*loaded));
+  }
+  SetVersion(source.name, version, {.state = VersionState::kReady, .model = std::move(model)});
+  NEREID_LOG(kInfo, "successfully loaded '{}' version {}", source.name, version);
+}
+
+void LifeCycle::LoadAll(const Sources& sources) {
+  std::vector<const repository::ModelSource*> plain;
+  for (const auto& [name, source] : sources) {
+    if (!source.config.ok() || source.config->ensemble_scheduling() == nullptr) {
+      plain.push_back(&source);
+    }
+  }
+  LoadModels(plain);
+  for (const EnsembleEntry& entry : OrderEnsembles(sources)) {
+    LoadEnsemble(sources.at(entry.name), entry);
+  }
+}
+
+void LifeCycle::LoadModels(const std::vector<const repository::ModelSource*>& waiting) {
   std::atomic<size_t> next{0};
   std::vector<base::Thread> threads;
   const size_t count = std::min<size_t>(load_threads_, waiting.size());
@@ -76,11 +92,12 @@ std::vector<std::unique_ptr<LoadedVersion>> LifeCycle::TakeAll() {
   std::vector<std::unique_ptr<LoadedVersion>> versions;
   base::MutexLock lock(mutex_);
   for (auto& [key, loaded] : loaded_) {
-    records_[key.name].versions[key.version] = {.state = VersionState::kUnloading};
+    // Steps of ensembles that are not through may still pin it.
+    records_[key.name].versions[key.version] = {.state = VersionState::kUnloading,
+                                                .model = loaded->model};
     versions.push_back(std::move(loaded));
   }
   loaded_.clear();
-  closing_ = versions.size();
   PublishLocked();
   return versions;
 }
@@ -93,16 +110,31 @@ size_t LifeCycle::WaitUntilClosed(base::TimePoint deadline) {
   return closing_;
 }
 
+void LifeCycle::StartClosing(core::Model& model) {
+  {
+    base::MutexLock lock(mutex_);
+    ++closing_;
+  }
+  model.Close([this] {
+    base::MutexLock lock(mutex_);
+    --closing_;
+    drained_.NotifyAll();
+  });
+}
+
 size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
   std::vector<std::unique_ptr<LoadedVersion>> versions = TakeAll();
-  for (auto& loaded : versions) {
-    loaded->model->Close([this] {
-      base::MutexLock lock(mutex_);
-      --closing_;
-      drained_.NotifyAll();
-    });
+  // An ensemble needs what it contains until its last request has ended.
+  std::ranges::stable_sort(versions, std::greater<>(),
+                           [](const auto& loaded) { return loaded->ensemble_depth; });
+  size_t left = 0;
+  for (size_t i = 0; i < versions.size();) {
+    const int depth = versions[i]->ensemble_depth;
+    for (; i < versions.size() && versions[i]->ensemble_depth == depth; ++i) {
+      StartClosing(*versions[i]->model);
+    }
+    left = WaitUntilClosed(deadline);
   }
-  const size_t left = WaitUntilClosed(deadline);
   for (auto& loaded : versions) {
     const core::Model& model = *loaded->model;
     if (model.pin_count() > 0) {
@@ -134,6 +166,7 @@ std::vector<LifeCycle::LoadTime> LifeCycle::LoadTimes() const {
   std::vector<LoadTime> times;
   base::MutexLock lock(mutex_);
   for (const auto& [key, loaded] : loaded_) {
+    if (loaded->backend == nullptr) continue;  // loading an ensemble takes no time worth telling
     times.push_back(
         {key.name, key.version, std::chrono::duration<double>(loaded->load_duration).count()});
   }

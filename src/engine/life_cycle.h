@@ -10,13 +10,16 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "engine/ensemble_order.h"
 #include "engine/model_loader.h"
 #include "engine/model_table.h"
 #include "engine/published.h"
@@ -32,11 +35,12 @@ class LifeCycle {
   // Needs UnloadAll before.
   ~LifeCycle();
 
-  // Loads what a scan found, several models at once; returns when every version is READY or
-  // UNAVAILABLE. A model that fails does not hinder the others.
+  // Loads what a scan found, several models at once and ensembles after what they contain; returns when
+  // every version is READY or UNAVAILABLE. A model that fails hinders only the ensembles it is in.
   void LoadAll(const std::map<std::string, repository::ModelSource>& sources);
   // Refuses new requests, waits for those in flight until `deadline`, and takes everything apart that
-  // is idle by then. The number of versions that still had requests.
+  // is idle by then. Ensembles finish before what they contain. The number of versions that still had
+  // requests.
   size_t UnloadAll(base::TimePoint deadline);
 
   const ModelTable& Table() const { return table_.Read(); }
@@ -59,12 +63,26 @@ class LifeCycle {
     auto operator<=>(const Key&) const = default;
   };
 
+  using Sources = std::map<std::string, repository::ModelSource>;
+
+  // Several at once.
+  void LoadModels(const std::vector<const repository::ModelSource*>& sources);
   void LoadModel(const repository::ModelSource& source);
+  void LoadVersion(const repository::ModelSource& source, int64_t version,
+                   const std::function<base::Result<LoadedVersion>()>& load);
+  void LoadEnsemble(const repository::ModelSource& source, const EnsembleEntry& entry);
+  // Whether everything that the ensemble contains is loaded.
+  base::Status CheckParts(const EnsembleEntry& entry) const;
+  base::Status CheckPart(const EnsembleEntry& entry, const std::string& model,
+                         const std::set<int64_t>& versions) const;
+  // The loaded version of that number, or the highest for -1; null when there is none.
+  std::shared_ptr<core::Model> LoadedModel(const std::string& name, int64_t version) const;
   void SetVersion(const std::string& name, int64_t version, VersionRecord record);
   void SetModelFailure(const std::string& name, std::string reason);
   // Everything that is loaded, which is UNLOADING from now on.
   std::vector<std::unique_ptr<LoadedVersion>> TakeAll();
-  // Waits for the last request of every version; the number of those that still had some.
+  void StartClosing(core::Model& model);
+  // Waits for the last request of every closing version; the number of those that still had some.
   size_t WaitUntilClosed(base::TimePoint deadline);
   void PublishLocked() NEREID_REQUIRES(mutex_);
 
@@ -76,6 +94,8 @@ class LifeCycle {
   std::map<std::string, ModelRecord> records_ NEREID_GUARDED_BY(mutex_);
   std::map<Key, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
   size_t closing_ NEREID_GUARDED_BY(mutex_) = 0;  // versions with requests in flight
+  // Ensembles that do not fit what they contain, as opposed to those that failed to load.
+  std::set<std::string> invalid_ensembles_ NEREID_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::engine

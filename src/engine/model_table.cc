@@ -26,6 +26,20 @@ base::Result<int64_t> ParseVersion(std::string_view text) {
   return version;
 }
 
+base::Status UnknownModel(std::string_view name) {
+  return base::NotFoundError(fmt::format("Request for unknown model: '{}' is not found", name));
+}
+
+base::Status NoVersions(std::string_view name) {
+  return base::NotFoundError(
+      fmt::format("Request for unknown model: '{}' has no available versions", name));
+}
+
+base::Status UnknownVersion(std::string_view name, int64_t version) {
+  return base::NotFoundError(
+      fmt::format("Request for unknown model: '{}' version {} is not found", name, version));
+}
+
 base::Status NotReady(std::string_view name, int64_t version) {
   return base::UnavailableError(fmt::format(
       "Request for unknown model: '{}' version {} is not at ready state", name, version));
@@ -55,6 +69,7 @@ ModelTable::ModelTable(std::map<std::string, ModelRecord> models) : models_(std:
     entry.record = &record;
     for (const auto& [number, version] : record.versions) {
       if (version.state == VersionState::kReady) entry.latest = version.model.get();
+      if (version.model != nullptr) entry.latest_loaded = version.model.get();
     }
   }
 }
@@ -62,26 +77,37 @@ ModelTable::ModelTable(std::map<std::string, ModelRecord> models) : models_(std:
 base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
                                                  std::string_view version) const {
   const auto found = index_.find(name);
-  if (found == index_.end()) {
-    return base::NotFoundError(fmt::format("Request for unknown model: '{}' is not found", name));
-  }
+  if (found == index_.end()) return UnknownModel(name);
   const Entry& entry = found->second;
   if (version.empty()) {
     if (entry.latest != nullptr && entry.latest->TryPin()) return core::ModelHandle(*entry.latest);
-    return base::NotFoundError(
-        fmt::format("Request for unknown model: '{}' has no available versions", name));
+    return NoVersions(name);
   }
   NEREID_ASSIGN_OR_RETURN(const int64_t number, ParseVersion(version));
   const auto record = entry.record->versions.find(number);
-  if (record == entry.record->versions.end()) {
-    return base::NotFoundError(
-        fmt::format("Request for unknown model: '{}' version {} is not found", name, number));
-  }
+  if (record == entry.record->versions.end()) return UnknownVersion(name, number);
   const VersionRecord& candidate = record->second;
   if (candidate.state != VersionState::kReady || !candidate.model->TryPin()) {
     return NotReady(name, number);
   }
   return core::ModelHandle(*candidate.model);
+}
+
+base::Result<core::ModelHandle> ModelTable::FindForStep(std::string_view name,
+                                                        int64_t version) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) return UnknownModel(name);
+  const Entry& entry = found->second;
+  if (version < 0) {
+    core::Model* const latest = entry.latest != nullptr ? entry.latest : entry.latest_loaded;
+    if (latest != nullptr && latest->TryPin()) return core::ModelHandle(*latest);
+    return NoVersions(name);
+  }
+  const auto record = entry.record->versions.find(version);
+  if (record == entry.record->versions.end()) return UnknownVersion(name, version);
+  core::Model* const model = record->second.model.get();
+  if (model == nullptr || !model->TryPin()) return NotReady(name, version);
+  return core::ModelHandle(*model);
 }
 
 std::vector<int64_t> ModelTable::ReadyVersions(std::string_view name) const {

@@ -25,7 +25,7 @@ std::string_view StateName(VersionState state);
 struct VersionRecord {
   VersionState state = VersionState::kUnknown;
   std::string reason;                  // why it is not ready
-  std::shared_ptr<core::Model> model;  // set while it is ready; shared with the life cycle
+  std::shared_ptr<core::Model> model;  // set while it is ready or unloading; shared with the life cycle
 };
 
 struct ModelRecord {
@@ -40,6 +40,9 @@ class ModelTable {
 
   // Pins a ready version; "" is the highest ready one.
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
+  // The same for a step of an ensemble, -1 being the highest; a version that is unloading can be pinned
+  // as long as ensembles that contain it finish their requests.
+  base::Result<core::ModelHandle> FindForStep(std::string_view name, int64_t version) const;
   // The versions that are ready, ascending.
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
   // Sorted by name, then version.
@@ -54,6 +57,7 @@ class ModelTable {
   struct Entry {
     const ModelRecord* record = nullptr;
     core::Model* latest = nullptr;  // the highest version that is ready
+    core::Model* latest_loaded = nullptr;  // or unloading
   };
 
   std::map<std::string, ModelRecord> models_;

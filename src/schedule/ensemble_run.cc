@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ensemble_run.h"
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "base/object_pool.h"
+#include "schedule/ensemble_scheduler.h"
+
+namespace nereid::schedule {
+namespace {
+
+// A producer of many answers waits no longer for those behind it, whatever happens.
+constexpr std::chrono::seconds kLongestWait{300};
+
+// An address that no other living thread has.
+const void* ThisThread() {
+  static thread_local char here;
+  return &here;
+}
+
+}  // namespace
+
+struct EnsembleRun::Event {
+  Kind kind = Kind::kAnswer;
+  StepCall* call = nullptr;
+  core::ResponsePtr response;
+  bool is_final = false;
+  Event* next = nullptr;
+
+  void Recycle() { response.reset(); }
+};
+
+// Starts the calls that got a place in a limiter, one after another: starting one may end another,
+// whose place goes on, and the stack must not grow with that.
+class PlacesGiven {
+ public:
+  static void Give(StepCall& call) {
+    static thread_local PlacesGiven mine;
+    call.waits_behind_ = nullptr;
+    (mine.tail_ != nullptr ? mine.tail_->waits_behind_ : mine.head_) = &call;
+    mine.tail_ = &call;
+    if (mine.is_active_) return;
+    mine.is_active_ = true;
+    while (mine.head_ != nullptr) {
+      StepCall& next = *mine.head_;
+      mine.head_ = next.waits_behind_;
+      if (mine.head_ == nullptr) mine.tail_ = nullptr;
+      next.run_->OnPlace(next);
+    }
+    mine.is_active_ = false;
+  }
+
+ private:
+  StepCall* head_ = nullptr;
+  StepCall* tail_ = nullptr;
+  bool is_active_ = false;
+};
+
+void StepCall::Send(core::ResponsePtr response, bool is_final) {
+  // Gone with its final answer, perhaps.
+  EnsembleRun& run = *run_;
+  if (is_final || run.shared_->limiters.empty()) {
+    return run.Deliver(*this, std::move(response), is_final);
+  }
+  run.Deliver(*this, std::move(response), false);
+  run.WaitForRoom(*this);
+}
+
+void StepCall::OnRequestReleased(core::Request& /*request*/) {
+  for (const uint32_t producer : run_->shared_->plan.steps()[step_].producers) {
+    frame_->source(producer).DropReader();
+  }
+  frame_->Unreference();
+  run_->OnInputsReleased();
+}
+
+void StepCall::OnRequestGone() {
+  EnsembleRun* const run = run_;
+  base::ObjectPool<StepCall>::Give(this);
+  run->Unreference();
+}
+
+void StepCall::OnExecuted(const core::ComputeTimes& times) {
+  const auto add = [](std::atomic<uint64_t>& sum, uint64_t start, uint64_t end) {
+    if (end > start) sum.fetch_add(end - start, std::memory_order_relaxed);
+  };
+  add(run_->compute_input_ns_, times.compute_start_ns, times.compute_input_end_ns);
+  add(run_->compute_infer_ns_, times.compute_input_end_ns, times.compute_output_start_ns);
+  add(run_->compute_output_ns_, times.compute_output_start_ns, times.compute_end_ns);
+}
+
+void StepCall::Recycle() {
+  run_ = nullptr;
+  frame_ = nullptr;
+  has_answered_ = false;
+  has_place_ = false;
+  correlation_id_ = uint64_t{0};
+  flags_ = 0;
+  previous_ = next_ = nullptr;
+  waits_before_ = waits_behind_ = nullptr;
+}
+
+void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
+  EnsembleRun& run = *base::ObjectPool<EnsembleRun>::Take();
+  run.shared_ = &shared;
+  run.request_ref_ = core::RequestRef(*request);
+  run.home_thread_ = request->round != nullptr ? ThisThread() : nullptr;
+  run.request_ = std::move(request);
+  run.references_.store(2, std::memory_order_relaxed);  // until Complete, and here
+  run.unreleased_.store(1, std::memory_order_relaxed);
+  {
+    base::MutexLock lock(run.mutex_);
+    run.is_driven_ = true;
+  }
+  shared.runs->Add(run, *run.request_);
+  run.Begin();
+  run.Drive();
+  run.Unreference();
+}
+
+void EnsembleRun::Cancel() {
+  core::ResponsePtr none;
+  if (!BecomeDriver(Kind::kCancel, nullptr, none, false)) return;
+  HandleCancel();
+  Drive();
+}
+
+void EnsembleRun::Unreference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // Not within the pool: the model, and with it all that is shared, may go with the request.
+  const core::RequestRef request = std::move(request_ref_);
+  base::ObjectPool<EnsembleRun>::Give(this);
+}
+
+void EnsembleRun::Recycle() {
+  shared_ = nullptr;
+  needs_ = nullptr;
+  pending_.reset();
+  has_sent_ = false;
+  is_finished_ = false;
+  status_ = base::OkStatus();
+  compute_input_ns_.store(0, std::memory_order_relaxed);
+  compute_infer_ns_.store(0, std::memory_order_relaxed);
+  compute_output_ns_.store(0, std::memory_order_relaxed);
+  base::MutexLock lock(mutex_);
+  has_failed_ = false;
+}
+
+bool EnsembleRun::BecomeDriver(Kind kind, StepCall* call, core::ResponsePtr& response,
+                               bool is_final) {
+  base::MutexLock lock(mutex_);
+  if (!is_driven_) {
+    is_driven_ = true;
+    return true;
+  }
+  Event* const event = base::ObjectPool<Event>::Take();
+  event->kind = kind;
+  event->call = call;
+  event->response = std::move(response);
+  event->is_final = is_final;
+  event->next = nullptr;
+  (last_event_ != nullptr ? last_event_->next : first_event_) = event;
+  last_event_ = event;
+  return false;
+}
+
+void EnsembleRun::Drive() {
+  for (;;) {
+    Event* event;
+    {
+      base::MutexLock lock(mutex_);
+      event = first_event_;
+      if (event == nullptr) {
+        is_driven_ = false;
+        return;
+      }
+      first_event_ = event->next;
+      if (first_event_ == nullptr) last_event_ = nullptr;
+    }
+    switch (event->kind) {
+      case Kind::kAnswer:
+        HandleAnswer(*event->call, std::move(event->response), event->is_final);
+        break;
+      case Kind::kPlace:
+        HandlePlace(*event->call);
+        break;
+      case Kind::kCancel:
+        HandleCancel();
+        break;
+    }
+    base::ObjectPool<Event>::Give(event);
+  }
+}
+
+void EnsembleRun::Deliver(StepCall& call, core::ResponsePtr response, bool is_final) {
+  if (!BecomeDriver(Kind::kAnswer, &call, response, is_final)) return;
+  Reference();  // the call's own goes with its request
+  HandleAnswer(call, std::move(response), is_final);
+  Drive();
+  Unreference();
+}
+
+void EnsembleRun::OnPlace(StepCall& call) {
+  core::ResponsePtr none;
+  if (!BecomeDriver(Kind::kPlace, &call, none, false)) return;
+  Reference();
+  HandlePlace(call);
+  Drive();
+  Unreference();
+}
+
+void EnsembleRun::HandleAnswer(StepCall& call, core::ResponsePtr response, bool is_final) {
+  if (is_final) --in_flight_;
+  if (response != nullptr && status_.ok()) {
+    base::Status status = response->error().ok() ? TakeAnswer(call, std::move(response))
+                                                 : response->error();
+    if (!status.ok()) Fail(std::move(status));
+  }
+  response.reset();
+  if (is_final) EndCall(call);
+  FinishIfIdle();
+}
+
+void EnsembleRun::HandlePlace(StepCall& call) {
+  call.has_place_ = true;
+  ChangeHeld(-1);
+  if (status_.ok()) {
+    shared_->submitter.Submit(std::move(call.held_));
+    return;
+  }
+  Abandon(call);
+  FinishIfIdle();
+}
+
+void EnsembleRun::HandleCancel() {
+  if (is_finished_) return;
+  bool is_held = false;
+  for (StepCall* call = calls_; call != nullptr; call = call->next_) {
+    if (call->held_ != nullptr) {
+      is_held = true;
+    } else {
+      shared_->submitter.CancelSubmitted(*call->in_flight_);
+    }
+  }
+  // The others answer that they were cancelled.
+  if (!is_held) return;
+  Fail(base::CancelledError(request_->LogPrefix() + "Request cancelled"));
+  FinishIfIdle();
+}
+
+void EnsembleRun::Fail(base::Status error) {
+  if (!status_.ok()) return;
+  status_ = error.WithPrefix(fmt::format("in ensemble '{}', ", shared_->model.name()));
+  if (shared_->limiters.empty()) return;
+  for (StepCall* call = calls_; call != nullptr;) {
+    StepCall& held = *std::exchange(call, call->next_);
+    // Those whose place is on its way end when it comes.
+    if (held.held_ == nullptr || !shared_->limiters[held.step_]->Remove(held)) continue;
+    ChangeHeld(-1);
+    Abandon(held);
+  }
+  base::MutexLock lock(mutex_);
+  has_failed_ = true;
+  room_.NotifyAll();
+}
+
+void EnsembleRun::Abandon(StepCall& call) {
+  --in_flight_;
+  call.held_.reset();
+  EndCall(call);
+}
+
+void EnsembleRun::EndCall(StepCall& call) {
+  (call.previous_ != nullptr ? call.previous_->next_ : calls_) = call.next_;
+  if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
+  if (call.has_place_) {
+    StepCall* const next = shared_->limiters[call.step_]->Release();
+    if (next != nullptr) PlacesGiven::Give(*next);
+  }
+  EnsembleFrame& frame = *call.frame_;
+  // The call may go with it.
+  const core::RequestRef last = std::move(call.in_flight_);
+  frame.Unreference();
+}
+
+void EnsembleRun::FinishIfIdle() {
+  if (is_finished_) return;
+  if (in_flight_ == 0) return Finish();
+  // A client of a model that answers once waits for the end, so that there is one answer.
+  if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
+  has_sent_ = true;
+  request_->sink().Send(std::move(pending_), false);
+}
+
+void EnsembleRun::Finish() {
+  is_finished_ = true;
+  if (status_.ok() && pending_ == nullptr && !shared_->plan.is_decoupled()) {
+    Fail(base::InvalidArgumentError(
+        request_->LogPrefix() +
+        "unexpected deadlock, at least one output is not set while no more ensemble steps can be "
+        "made"));
+  }
+  if (!status_.ok()) {
+    pending_ = core::Response::Create(*request_);
+    pending_->SetError(status_);
+  }
+  request_->sink().Send(std::move(pending_), true);
+  OnInputsReleased();
+}
+
+void EnsembleRun::OnInputsReleased() {
+  if (unreleased_.fetch_sub(1, std::memory_order_acq_rel) == 1) Complete();
+}
+
+void EnsembleRun::Complete() {
+  core::ModelStatistics& statistics = shared_->model.statistics();
+  core::Request& request = *request_;
+  if (status_.ok()) {
+    // Only the durations are known; they are laid end to end.
+    core::ComputeTimes times;
+    times.compute_start_ns = request.times.queue_start_ns;
+    times.compute_input_end_ns = times.compute_start_ns + compute_input_ns_.load();
+    times.compute_output_start_ns = times.compute_input_end_ns + compute_infer_ns_.load();
+    times.compute_end_ns = times.compute_output_start_ns + compute_output_ns_.load();
+    statistics.RecordSuccess(request.batch_count(), request.times.request_start_ns,
+                             request.times.queue_start_ns, times, base::NowNs());
+    statistics.RecordExecution(request.batch_count(), times);
+    request.sink().OnExecuted(times);
+  } else {
+    statistics.RecordFailure(core::FailureReason::kOther, request.times.request_start_ns,
+                             base::NowNs());
+  }
+  shared_->runs->Remove(*this, request);
+  request_.reset();
+  Unreference();
+}
+
+void EnsembleRun::ChangeHeld(int by) {
+  base::MutexLock lock(mutex_);
+  held_count_ = static_cast<uint32_t>(static_cast<int>(held_count_) + by);
+  if (held_count_ == 0) room_.NotifyAll();
+}
+
+bool EnsembleRun::IsHome() const { return home_thread_ == ThisThread(); }
+
+void EnsembleRun::WaitForRoom(const StepCall& call) {
+  // A reactor never waits, nor an instance that the steps behind need: what they wait for may be them.
+  if (IsHome() || !shared_->plan.steps()[call.step_].may_wait) return;
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + kLongestWait;
+  base::MutexLock lock(mutex_);
+  while (held_count_ > 0 && !has_failed_ && !call.in_flight_->is_cancelled()) {
+    if (room_.WaitUntil(mutex_, deadline)) continue;
+    NEREID_LOG(kError,
+               "ensemble '{}': answers of model '{}' have waited {} s for the steps behind it; more "
+               "are taken in",
+               shared_->model.name(), shared_->plan.steps()[call.step_].model_name,
+               kLongestWait.count());
+    return;
+  }
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ensemble_scheduler.h"
+
+#include "base/log.h"
+
+namespace nereid::schedule {
+
+EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
+                                     core::Submitter& submitter)
+    : shared_{.model = model,
+              .submitter = submitter,
+              .plan = std::move(plan),
+              .limiters = {},
+              .runs = &runs_} {
+  const uint32_t limit = shared_.plan.max_inflight_requests();
+  if (limit == 0) return;
+  NEREID_LOG(kInfo, "Ensemble model '{}' configured with max_inflight_requests: {}", model.name(),
+             limit);
+  for (size_t i = 0; i < shared_.plan.steps().size(); ++i) {
+    shared_.limiters.push_back(std::make_unique<StepLimiter>(limit));
+  }
+}
+
+void EnsembleScheduler::Enqueue(core::RequestPtr request) {
+  request->times.queue_start_ns = base::NowNs();
+  if (is_stopping_.load(std::memory_order_relaxed)) [[unlikely]] {
+    shared_.model.statistics().RecordFailure(core::FailureReason::kOther,
+                                             request->times.request_start_ns, base::NowNs());
+    return core::RespondError(
+        std::move(request),
+        base::UnavailableError("Server is stopping, scheduler for model has stopped accepting new "
+                               "inference requests"));
+  }
+  EnsembleRun::Start(shared_, std::move(request));
+}
+
+void EnsembleScheduler::OnCancelled(core::Request& request) {
+  EnsembleRun* const run = runs_.Find(request);
+  if (run == nullptr) return;
+  run->Cancel();
+  run->Unreference();
+}
+
+bool EnsembleScheduler::Stop(base::TimePoint deadline) {
+  is_stopping_.store(true, std::memory_order_relaxed);
+  return runs_.WaitUntilEmpty(deadline);
+}
+
+}  // namespace nereid::schedule
