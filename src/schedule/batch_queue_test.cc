@@ -17,10 +17,41 @@ class BatchQueueTest : public testing::Test {
     model_ = core::MakeFakeModel(static_cast<int64_t>(policy.max_batch_size), dims);
     queue_ = std::make_unique<BatchQueue>(*model_, std::move(policy));
   }
+  struct Wish {
+    std::string_view id;
+    uint64_t priority = 0;
+    uint64_t timeout_us = 0;
+    uint64_t at_us = 0;
+  };
   void Push(std::initializer_list<int64_t> shape, uint64_t at_us = 0) {
+    EXPECT_TRUE(Push(shape, Wish{.at_us = at_us}));
+  }
+  bool Push(std::initializer_list<int64_t> shape, Wish wish) {
     core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, shape);
-    request->times.queue_start_ns = kStart + at_us * 1000;
-    EXPECT_TRUE(queue_->Push(request));
+    request->id = wish.id;
+    request->priority = wish.priority;
+    request->timeout_us = wish.timeout_us;
+    request->times.queue_start_ns = kStart + wish.at_us * 1000;
+    return queue_->Push(request);
+  }
+  // The ids of the next batch, which is taken.
+  std::string TakeAt(uint64_t us) {
+    std::vector<core::RequestPtr> batch;
+    const BatchDecision decision = queue_->Decide(0, kStart + us * 1000);
+    if (decision.request_count > 0) queue_->Take(0, decision, batch);
+    return Ids(batch);
+  }
+  std::string ExpiredAt(uint64_t us) {
+    std::vector<core::RequestPtr> expired;
+    while (core::RequestPtr request = queue_->PopExpired(kStart + us * 1000)) {
+      expired.push_back(std::move(request));
+    }
+    return Ids(expired);
+  }
+  static std::string Ids(const std::vector<core::RequestPtr>& requests) {
+    std::string ids;
+    for (const core::RequestPtr& request : requests) ids += request->id;
+    return ids;
   }
   size_t ReadyAt(uint64_t us) { return queue_->Decide(0, kStart + us * 1000).request_count; }
 
@@ -98,6 +129,149 @@ TEST_F(BatchQueueTest, RemovesFromTheMiddle) {
   EXPECT_NE(queue_->Remove(address), nullptr);
   EXPECT_EQ(queue_->size(), 2u);
   EXPECT_EQ(ReadyAt(0), 2u);
+}
+
+TEST_F(BatchQueueTest, SaysWhyABatchIsClosed) {
+  Make({.max_batch_size = 4, .preferred_batch_sizes = {2}, .max_queue_delay = microseconds(100)},
+       {-1});
+  const auto reason_at = [&](uint64_t us) { return queue_->Decide(0, kStart + us * 1000).reason; };
+  Push({1, 4});
+  EXPECT_EQ(reason_at(100), core::BatchClosed::kDelay);
+  Push({1, 4});
+  EXPECT_EQ(reason_at(0), core::BatchClosed::kPreferred);
+  EXPECT_EQ(TakeAt(0).size(), 0u);  // two requests without an id
+  Push({1, 4});
+  Push({1, 5});
+  EXPECT_EQ(reason_at(0), core::BatchClosed::kIncompatible);
+  EXPECT_EQ(TakeAt(0), "");
+  Push({4, 5});
+  EXPECT_EQ(reason_at(0), core::BatchClosed::kFull);
+}
+
+TEST_F(BatchQueueTest, ServesHigherPrioritiesFirstAndGoesOnIntoTheNextLevel) {
+  Make({.max_batch_size = 3, .priority_levels = 3, .default_priority_level = 2});
+  Push({1, 16}, Wish{.id = "a", .priority = 3});
+  Push({1, 16}, Wish{.id = "b"});                 // the default: 2
+  Push({1, 16}, Wish{.id = "c", .priority = 9});  // there is no 9: the default
+  Push({1, 16}, Wish{.id = "d", .priority = 1});
+  EXPECT_EQ(TakeAt(0), "dbc");
+  EXPECT_EQ(TakeAt(0), "a");
+}
+
+TEST_F(BatchQueueTest, KnowsOnlyTheLevelsThatHaveRequests) {
+  Make({.max_batch_size = 4, .priority_levels = UINT64_MAX, .default_priority_level = UINT64_MAX});
+  Push({1, 16}, Wish{.id = "last"});
+  Push({1, 16}, Wish{.id = "first,", .priority = UINT64_MAX - 1});
+  EXPECT_EQ(TakeAt(0), "first,last");
+}
+
+TEST_F(BatchQueueTest, RefusesWhatFindsItsLevelFull) {
+  Make({.max_batch_size = 4,
+        .priority_levels = 2,
+        .default_priority_level = 1,
+        .default_queue_policy = {.max_queue_size = 2},
+        .priority_queue_policy = {{2, {.max_queue_size = 1}}}});
+  EXPECT_TRUE(Push({1, 16}, Wish{.id = "a"}));
+  EXPECT_TRUE(Push({1, 16}, Wish{.id = "b"}));
+  EXPECT_FALSE(Push({1, 16}, Wish{.id = "c"}));
+  EXPECT_TRUE(Push({1, 16}, Wish{.id = "d", .priority = 2}));
+  EXPECT_FALSE(Push({1, 16}, Wish{.id = "e", .priority = 2}));
+  EXPECT_EQ(TakeAt(0), "abd");
+  EXPECT_TRUE(Push({1, 16}, Wish{.id = "f"}));
+}
+
+TEST_F(BatchQueueTest, RejectsRequestsWhoseTimeIsOver) {
+  Make({.max_batch_size = 4,
+        .default_queue_policy = {.default_timeout_microseconds = 100,
+                                 .allow_timeout_override = true}});
+  Push({1, 16}, Wish{.id = "a"});
+  Push({1, 16}, Wish{.id = "b", .timeout_us = 50});
+  Push({1, 16}, Wish{.id = "c", .timeout_us = 5000});  // cannot be lengthened
+  Push({1, 16}, Wish{.id = "d", .at_us = 80});
+  EXPECT_EQ(queue_->NextExpiry(), kStart + 50'000);
+  EXPECT_EQ(ExpiredAt(49), "");
+  EXPECT_EQ(ExpiredAt(50), "b");
+  EXPECT_EQ(ExpiredAt(100), "ac");
+  EXPECT_EQ(TakeAt(100), "d");
+  EXPECT_EQ(queue_->NextExpiry(), std::nullopt);
+}
+
+TEST_F(BatchQueueTest, ARequestsOwnTimeoutCountsOnlyWhereItMayAndThereIsADefault) {
+  Make({.max_batch_size = 4, .default_queue_policy = {.allow_timeout_override = true}});
+  Push({1, 16}, Wish{.id = "a", .timeout_us = 1});
+  EXPECT_EQ(queue_->NextExpiry(), std::nullopt);
+  Make({.max_batch_size = 4, .default_queue_policy = {.default_timeout_microseconds = 100}});
+  Push({1, 16}, Wish{.id = "a", .timeout_us = 1});
+  EXPECT_EQ(queue_->NextExpiry(), kStart + 100'000);
+}
+
+TEST_F(BatchQueueTest, PutsDelayedRequestsBehindAllOthersOfTheirLevel) {
+  Make({.max_batch_size = 1,
+        .priority_levels = 2,
+        .default_priority_level = 1,
+        .default_queue_policy = {.timeout_action = config::QueuePolicy::TimeoutAction::kDelay,
+                                 .default_timeout_microseconds = 100,
+                                 .allow_timeout_override = true}});
+  Push({1, 16}, Wish{.id = "a"});
+  Push({1, 16}, Wish{.id = "b", .timeout_us = 50});
+  Push({1, 16}, Wish{.id = "c", .at_us = 100});
+  Push({1, 16}, Wish{.id = "d", .priority = 2, .at_us = 100});
+  EXPECT_EQ(ExpiredAt(150), "");
+  std::string order;
+  for (int i = 0; i < 4; ++i) order += TakeAt(150);
+  EXPECT_EQ(order, "cbad");
+}
+
+TEST_F(BatchQueueTest, RemovesWhatWasDelayedOrExpired) {
+  Make({.max_batch_size = 4,
+        .default_queue_policy = {.timeout_action = config::QueuePolicy::TimeoutAction::kDelay,
+                                 .default_timeout_microseconds = 100}});
+  core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1, 16});
+  request->times.queue_start_ns = kStart;
+  core::Request& address = *request;
+  EXPECT_TRUE(queue_->Push(request));
+  Push({1, 16}, Wish{.id = "b"});
+  EXPECT_EQ(ExpiredAt(200), "");
+  EXPECT_NE(queue_->Remove(address), nullptr);
+  EXPECT_EQ(TakeAt(200), "b");
+  EXPECT_FALSE(queue_->HasWaiting());
+}
+
+TEST_F(BatchQueueTest, HoldsTheFirstBatchUntilEnoughWait) {
+  Make({.max_batch_size = 4, .hold_until_waiting = 3});
+  Push({1, 16}, Wish{.id = "a"});
+  Push({1, 16}, Wish{.id = "b"});
+  EXPECT_EQ(TakeAt(0), "");
+  Push({1, 16}, Wish{.id = "c"});
+  EXPECT_EQ(TakeAt(0), "abc");
+  Push({1, 16}, Wish{.id = "d"});
+  EXPECT_EQ(TakeAt(0), "d");
+}
+
+// Says no to every request whose id is in `refused_`, and counts what it is told.
+class FakeStrategy final : public core::BatchStrategy {
+ public:
+  explicit FakeStrategy(std::string refused) : refused_(std::move(refused)) {}
+  void Begin() override { ++batches; }
+  bool Includes(core::Request& request) override {
+    return refused_.find(request.id) == std::string::npos;
+  }
+  int batches = 0;
+
+ private:
+  const std::string refused_;
+};
+
+TEST_F(BatchQueueTest, LetsTheModelsOwnRuleCloseABatch) {
+  FakeStrategy strategy("c");
+  model_ = core::MakeFakeModel(8, {16});
+  queue_ = std::make_unique<BatchQueue>(
+      *model_, BatchPolicy{.is_dynamic = true, .max_batch_size = 8}, &strategy);
+  for (const std::string_view id : {"a", "b", "c", "d"}) Push({1, 16}, Wish{.id = id});
+  EXPECT_EQ(TakeAt(0), "ab");
+  // What it never accepts still runs, alone or first.
+  EXPECT_EQ(TakeAt(0), "cd");
+  EXPECT_EQ(strategy.batches, 2);
 }
 
 }  // namespace

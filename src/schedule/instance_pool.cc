@@ -171,7 +171,12 @@ void InstancePool::Execute(Slot& slot) {
   if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
   const uint64_t duration_ns = base::NowNs() - start_ns;
   slot.batch.clear();
-  if (slot.claim != nullptr) slot.claim->Give();
+  if (slot.claim != nullptr) {
+    mutex_.Lock();
+    const bool wants_more = source_.HasWaiting();
+    mutex_.Unlock();
+    slot.claim->Give(wants_more);
+  }
   base::MutexLock lock(mutex_);
   ++slot.execution_count;
   slot.average_ns = slot.execution_count == 1 ? duration_ns

@@ -143,7 +143,7 @@ bool RateLimiter::Claim::TryTake() {
   return true;
 }
 
-void RateLimiter::Claim::Give() {
+void RateLimiter::Claim::Give(bool wants_more) {
   RateLimiter& limiter = limiter_;
   std::vector<Claim*> to_tell;
   {
@@ -155,6 +155,11 @@ void RateLimiter::Claim::Give() {
       limiter.Free(*this);
     }
     state_ = State::kIdle;
+    if (wants_more) {
+      arrival_ = ++limiter.arrivals_;
+      limiter.line_.insert(Rank());
+      state_ = State::kWaiting;
+    }
     to_tell = limiter.GrantFirst();
   }
   for (Claim* claim : to_tell) {

@@ -49,9 +49,10 @@ class RateLimiter {
     bool TryTake();
     bool is_waiting() const;  // in line
     bool is_idle() const;     // neither in line nor granted nor taken
-    // Gives back what was taken or granted, or leaves the line. Others may be granted and told, so not
-    // under a lock that an on_grant takes.
-    void Give();
+    // Gives back what was taken or granted, or leaves the line; with `wants_more`, stands in line again
+    // before anybody is served. Others may be granted and told, so not under a lock that an on_grant
+    // takes.
+    void Give(bool wants_more = false);
 
    private:
     friend class RateLimiter;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ordered_responses.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/status.h"
+#include "core/testing/fakes.h"
+
+namespace nereid::schedule {
+namespace {
+
+class OrderedResponsesTest : public testing::Test {
+ protected:
+  core::RequestPtr Join() {
+    core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1, 16});
+    order_.Join(*request);
+    return request;
+  }
+  static void Answer(core::RequestPtr request, const std::string& text) {
+    core::Respond(std::move(request), base::InternalError(text));
+  }
+
+  std::unique_ptr<core::Model> model_ = core::MakeFakeModel(8, {16});
+  core::FakeSink sink_;
+  OrderedResponses order_;
+};
+
+TEST_F(OrderedResponsesTest, HoldsBackWhatIsEarly) {
+  core::RequestPtr a = Join(), b = Join(), c = Join();
+  Answer(std::move(c), "c");
+  Answer(std::move(b), "b");
+  EXPECT_TRUE(sink_.results().empty());
+  Answer(std::move(a), "a");
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(sink_.WaitForGone(3));
+}
+
+TEST_F(OrderedResponsesTest, SendsSeveralResponsesOfTheFirstAtOnce) {
+  core::RequestPtr a = Join(), b = Join();
+  a->sink().Send(core::Response::Create(*a), false);
+  EXPECT_EQ(sink_.results().size(), 1u);
+  core::RequestRef keep(*b);
+  b.reset();
+  keep->sink().Send(nullptr, true);  // an end without data
+  EXPECT_EQ(sink_.final_count(), 0u);
+  Answer(std::move(a), "a");
+  EXPECT_EQ(sink_.final_count(), 2u);
+}
+
+TEST_F(OrderedResponsesTest, ARequestThatGoesWithoutAnAnswerBlocksNobody) {
+  core::RequestPtr a = Join(), b = Join();
+  Answer(std::move(b), "b");
+  a.reset();
+  EXPECT_EQ(sink_.results(), std::vector<std::string>{"b"});
+  EXPECT_TRUE(sink_.WaitForGone(2));
+}
+
+TEST_F(OrderedResponsesTest, KeepsTheOrderOfManyThreads) {
+  constexpr int kRequests = 400;
+  std::vector<core::RequestPtr> requests;
+  for (int i = 0; i < kRequests; ++i) requests.push_back(Join());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = t; i < kRequests; i += 4) {
+        Answer(std::move(requests[static_cast<size_t>(i)]), std::to_string(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(sink_.WaitForGone(kRequests));
+  std::vector<std::string> expected;
+  for (int i = 0; i < kRequests; ++i) expected.push_back(std::to_string(i));
+  EXPECT_EQ(sink_.results(), expected);
+}
+
+}  // namespace
+}  // namespace nereid::schedule

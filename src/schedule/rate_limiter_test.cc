@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/rate_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace nereid::schedule {
+namespace {
+
+class RateLimiterTest : public testing::Test {
+ protected:
+  std::unique_ptr<RateLimiter::Claim> Claim(std::vector<config::RateLimiter::Resource> needs,
+                                            uint32_t priority = 0, int32_t device = 0) {
+    const size_t index = granted_.size();
+    granted_.push_back(0);
+    auto claim = limiter_.Register({.needs = {.resources = std::move(needs), .priority = priority},
+                                    .device = device,
+                                    .on_grant = [this, index] { ++granted_[index]; }});
+    EXPECT_TRUE(claim.ok()) << claim.status().message();
+    return claim.ok() ? std::move(claim).value() : nullptr;
+  }
+
+  RateLimiter limiter_{{{kEachDeviceResource, {{"small", 2}}}}};
+  std::vector<int> granted_;
+};
+
+TEST_F(RateLimiterTest, GivesAllResourcesOrNone) {
+  auto a = Claim({{"x", true, 2}, {"y", true, 1}});
+  auto b = Claim({{"x", true, 1}});
+  auto c = Claim({{"y", true, 1}});
+  EXPECT_TRUE(b->TryTake());
+  EXPECT_FALSE(a->TryTake());  // x has 2, one of which is taken; y stays free for nobody in front
+  b->Give();
+  EXPECT_EQ(granted_[0], 1);
+  EXPECT_TRUE(a->TryTake());
+  EXPECT_FALSE(c->TryTake());
+  a->Give();
+  EXPECT_EQ(granted_[2], 1);
+  EXPECT_TRUE(c->TryTake());
+}
+
+TEST_F(RateLimiterTest, NobodyPassesTheFirstInLine) {
+  auto big = Claim({{"x", true, 2}});
+  auto small = Claim({{"x", true, 1}}, /*priority=*/2);
+  auto holder = Claim({{"x", true, 1}});
+  EXPECT_TRUE(small->TryTake());
+  small->Give();
+  EXPECT_TRUE(holder->TryTake());
+  EXPECT_FALSE(big->TryTake());
+  // One x is free, but `big` has executed less often.
+  EXPECT_FALSE(small->TryTake());
+  holder->Give();
+  EXPECT_TRUE(big->TryTake());
+  EXPECT_EQ(granted_[1], 0);
+  big->Give();
+  EXPECT_TRUE(small->TryTake());
+}
+
+TEST_F(RateLimiterTest, SharesByPriority) {
+  auto often = Claim({{"x", true, 1}}, 1);
+  auto seldom = Claim({{"x", true, 1}}, 3);
+  int often_count = 0, seldom_count = 0;
+  // Both always want to run.
+  for (int i = 0; i < 400; ++i) {
+    const bool often_runs = often->TryTake();
+    const bool seldom_runs = seldom->TryTake();
+    ASSERT_NE(often_runs, seldom_runs);
+    (often_runs ? often_count : seldom_count) += 1;
+    (often_runs ? often : seldom)->Give(/*wants_more=*/true);
+  }
+  EXPECT_NEAR(often_count, 300, 5);
+  EXPECT_NEAR(seldom_count, 100, 5);
+}
+
+TEST_F(RateLimiterTest, CountsResourcesOfEachDeviceApart) {
+  auto a = Claim({{"x", false, 1}}, 0, 0);
+  auto b = Claim({{"x", false, 1}}, 0, 1);
+  EXPECT_TRUE(a->TryTake());
+  EXPECT_TRUE(b->TryTake());
+}
+
+TEST_F(RateLimiterTest, RefusesWhatCanNeverRunAndWhatIsTwoThings) {
+  const auto too_many = limiter_.Register({.needs = {.resources = {{"small", false, 3}}}});
+  ASSERT_FALSE(too_many.ok());
+  EXPECT_EQ(too_many.status().message(),
+            "Resource count for \"small\" is limited to 2 which will prevent scheduling of one or "
+            "more model instances, the minimum required count is 3");
+  auto global = Claim({{"x", true, 1}});
+  const auto both = limiter_.Register({.needs = {.resources = {{"x", false, 1}}}});
+  ASSERT_FALSE(both.ok());
+  EXPECT_EQ(both.status().message(),
+            "Resource \"x\" is present as both global and device-specific resource in the model "
+            "configuration.");
+}
+
+TEST_F(RateLimiterTest, AClaimThatGoesLetsTheNextOneIn) {
+  auto a = Claim({{"x", true, 1}});
+  auto b = Claim({{"x", true, 1}});
+  EXPECT_TRUE(a->TryTake());
+  EXPECT_FALSE(b->TryTake());
+  a.reset();
+  EXPECT_EQ(granted_[1], 1);
+  EXPECT_TRUE(b->TryTake());
+}
+
+}  // namespace
+}  // namespace nereid::schedule
