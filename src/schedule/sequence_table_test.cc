@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/sequence_table.h"
+
+#include <gtest/gtest.h>
+
+#include "core/testing/fakes.h"
+
+namespace nereid::schedule {
+namespace {
+
+constexpr uint64_t kIdleNs = 1000;
+
+class SequenceTableTest : public testing::Test {
+ protected:
+  void Make(size_t instances, size_t slots) {
+    table_ = std::make_unique<SequenceTable>(SequenceTable::Options{
+        .instance_count = instances, .slots_per_instance = slots, .idle_ns = kIdleNs});
+  }
+  core::RequestPtr Request(uint64_t id, uint32_t flags, uint64_t timeout_us = 0) {
+    core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1, 1});
+    request->correlation_id = id;
+    request->flags = flags;
+    request->timeout_us = timeout_us;
+    return request;
+  }
+  // Null when it must start a sequence first.
+  Sequence* Push(uint64_t id, uint32_t flags = 0, uint64_t now_ns = 0, uint64_t timeout_us = 0) {
+    Sequence* const sequence = table_->Find(id, (flags & core::kSequenceStart) != 0);
+    if (sequence != nullptr) table_->Admit(*sequence, Request(id, flags, timeout_us), now_ns);
+    return sequence;
+  }
+  // Runs the next request of `sequence` from its dispatch to its last answer.
+  void Run(Sequence& sequence, uint64_t now_ns = 0) {
+    core::RequestPtr request = table_->Dispatch(sequence);
+    table_->OnReleased(sequence, *request, now_ns);
+    request.reset();
+    table_->OnGone(sequence, now_ns);
+  }
+
+  static constexpr uint32_t kStart = core::kSequenceStart;
+  static constexpr uint32_t kEnd = core::kSequenceEnd;
+
+  core::FakeSink sink_;
+  std::unique_ptr<core::Model> model_ = core::MakeFakeModel(8, {1});
+  std::unique_ptr<SequenceTable> table_;
+};
+
+TEST_F(SequenceTableTest, WantsAStartFirst) {
+  Make(1, 2);
+  EXPECT_EQ(Push(7), nullptr);
+  EXPECT_NE(Push(7, kStart), nullptr);
+  EXPECT_NE(Push(7), nullptr);
+}
+
+TEST_F(SequenceTableTest, FillsTheLowestPositionsOfAllInstancesFirst) {
+  Make(2, 2);
+  Push(1, kStart);
+  Push(2, kStart);
+  Push(3, kStart);
+  EXPECT_NE(table_->at(0, 0), nullptr);
+  EXPECT_NE(table_->at(1, 0), nullptr);
+  EXPECT_NE(table_->at(0, 1), nullptr);
+  EXPECT_EQ(table_->at(1, 1), nullptr);
+}
+
+TEST_F(SequenceTableTest, KeepsTextsAndNumbersApart) {
+  Make(1, 4);
+  const std::string text = "7";
+  Sequence* const number = table_->Find(uint64_t{7}, true);
+  Sequence* const named = table_->Find(std::string_view(text), true);
+  EXPECT_NE(number, named);
+  EXPECT_EQ(table_->Find(std::string_view("7"), false), named);
+  table_->Admit(*number, Request(7, kStart), 0);
+  table_->Admit(*named, Request(7, kStart), 0);
+}
+
+TEST_F(SequenceTableTest, RunsOneRequestOfASequenceAtATime) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  Push(1);
+  core::RequestPtr first = table_->Dispatch(sequence);
+  EXPECT_FALSE(sequence.is_ready());
+  table_->OnReleased(sequence, *first, 0);
+  EXPECT_TRUE(sequence.is_ready());
+}
+
+TEST_F(SequenceTableTest, GivesASlotOnlyWhenTheLastAnswerIsGone) {
+  Make(1, 1);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(2, kStart);
+  EXPECT_EQ(second.slot(), Sequence::kNoSlot);
+  EXPECT_EQ(table_->backlog_count(), 1u);
+  core::RequestPtr request = table_->Dispatch(first);
+  table_->OnReleased(first, *request, 0);
+  request.reset();
+  EXPECT_EQ(second.slot(), Sequence::kNoSlot);
+  table_->OnGone(first, 0);
+  EXPECT_EQ(second.slot(), 0u);
+  EXPECT_TRUE(second.is_ready());
+  EXPECT_EQ(table_->backlog_count(), 0u);
+}
+
+TEST_F(SequenceTableTest, ServesTheBacklogInOrder) {
+  Make(1, 1);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(2, kStart | kEnd);
+  Sequence& third = *Push(3, kStart | kEnd);
+  Run(first);
+  EXPECT_EQ(second.slot(), 0u);
+  EXPECT_EQ(third.slot(), Sequence::kNoSlot);
+  Run(second);
+  EXPECT_EQ(third.slot(), 0u);
+  Run(third);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
+  EXPECT_EQ(table_->sequence_count(), 0u);
+}
+
+TEST_F(SequenceTableTest, AnIdWhoseEndArrivedIsUnknown) {
+  Make(1, 2);
+  Push(1, kStart | kEnd);
+  EXPECT_EQ(Push(1), nullptr);
+}
+
+TEST_F(SequenceTableTest, ASecondSequenceOfAnIdWaitsForTheFirst) {
+  Make(1, 2);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(1, kStart);
+  EXPECT_NE(&first, &second);
+  EXPECT_NE(second.slot(), Sequence::kNoSlot);
+  EXPECT_FALSE(second.is_ready());
+  Run(first);
+  EXPECT_TRUE(second.is_ready());
+  // And the name is the second one's now.
+  EXPECT_EQ(table_->Find(uint64_t{1}, false), &second);
+}
+
+TEST_F(SequenceTableTest, AThirdSequenceOfAnIdWaitsForTheFirstWhenTheSecondIsGivenUp) {
+  Make(1, 3);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(1, kStart | kEnd);
+  Sequence& third = *Push(1, kStart | kEnd);
+  SequenceTable::Refused refused;
+  table_->Abort(second, 0, refused);
+  ASSERT_EQ(refused.size(), 1u);
+  refused.clear();
+  table_->OnGone(second, 0);
+  EXPECT_FALSE(third.is_ready());
+  Run(first);
+  EXPECT_TRUE(third.is_ready());
+  Run(third);
+  EXPECT_EQ(table_->free_slot_count(), 3u);
+}
+
+TEST_F(SequenceTableTest, ClosesASequenceThatIsIdleTooLong) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart, 100);
+  EXPECT_EQ(table_->NextExpiry(), std::nullopt);  // it waits, so it is not idle
+  Run(sequence, 500);
+  EXPECT_EQ(table_->NextExpiry(), 500 + kIdleNs);
+  SequenceTable::Refused refused;
+  table_->Expire(500 + kIdleNs - 1, refused);
+  EXPECT_EQ(table_->free_slot_count(), 0u);
+  table_->Expire(500 + kIdleNs, refused);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
+  EXPECT_EQ(Push(1), nullptr);
+  EXPECT_EQ(table_->sequence_count(), 0u);
+}
+
+TEST_F(SequenceTableTest, AnIdleSequenceKeepsItsSlotWhileAnAnswerIsOut) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  core::RequestPtr request = table_->Dispatch(sequence);
+  table_->OnReleased(sequence, *request, 0);
+  SequenceTable::Refused refused;
+  table_->Expire(kIdleNs, refused);
+  EXPECT_EQ(table_->free_slot_count(), 0u);
+  request.reset();
+  table_->OnGone(sequence, kIdleNs);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
+}
+
+TEST_F(SequenceTableTest, RefusesBackloggedSequencesWhoseTimeIsOver) {
+  Make(1, 1);
+  Push(1, kStart);
+  Push(2, kStart, 0, 5);
+  Push(2, 0, 0, 1);  // the shortest counts, for all of them
+  Push(3, kStart);
+  EXPECT_EQ(table_->NextExpiry(), 1000u);
+  SequenceTable::Refused refused;
+  table_->Expire(1000, refused);
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_EQ(Push(2), nullptr);
+  EXPECT_EQ(table_->backlog_count(), 1u);
+}
+
+TEST_F(SequenceTableTest, AbortTakesEverythingThatWaits) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  core::RequestPtr running = table_->Dispatch(sequence);
+  Push(1);
+  Push(1);
+  SequenceTable::Refused refused;
+  table_->Abort(sequence, 0, refused);
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_EQ(table_->waiting_count(), 0u);
+  EXPECT_EQ(Push(1), nullptr);
+  for (core::RequestPtr& request : refused) {
+    table_->OnReleased(sequence, *request, 0);
+    request.reset();
+    table_->OnGone(sequence, 0);
+  }
+  EXPECT_EQ(table_->free_slot_count(), 0u);
+  table_->OnReleased(sequence, *running, 0);
+  running.reset();
+  table_->OnGone(sequence, 0);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
+}
+
+TEST_F(SequenceTableTest, ARequestThatComesBackStandsBehindTheOthers) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  core::RequestPtr running = table_->Dispatch(sequence);
+  Push(1);
+  core::Request* const returning = running.get();
+  table_->PutBack(sequence, std::move(running), 0);
+  EXPECT_NE(sequence.front(), returning);
+  Run(sequence);
+  EXPECT_EQ(sequence.front(), returning);
+}
+
+}  // namespace
+}  // namespace nereid::schedule
