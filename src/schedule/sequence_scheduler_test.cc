@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/sequence_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "schedule/testing/sequences.h"
+
+namespace nereid::schedule {
+namespace {
+
+using Strategy = config::SequenceBatching;
+constexpr uint32_t kStart = core::kSequenceStart;
+constexpr uint32_t kEnd = core::kSequenceEnd;
+
+class SequenceSchedulerTest : public testing::Test {
+ protected:
+  ~SequenceSchedulerTest() override { scheduler_.reset(); }
+
+  void Make(SequenceModelOptions model, SequenceSchedulerOptions options = {},
+            core::FakeInstance::Hook hook = {}) {
+    model_ = MakeSequenceModel(std::move(model));
+    std::vector<std::unique_ptr<core::Instance>> instances;
+    instances.push_back(std::make_unique<core::FakeInstance>(
+        "instance", false, [this, hook](std::span<core::RequestPtr> batch) {
+          batches_.push_back(Describe(batch));
+          if (hook) hook(batch);
+        }));
+    auto made =
+        SequenceScheduler::Create(*model_, timers_, std::move(options), std::move(instances));
+    ASSERT_TRUE(made.ok());
+    scheduler_ = std::move(made).value();
+  }
+  void Send(core::CorrelationId id, uint32_t flags = 0, uint64_t timeout_us = 0) {
+    core::RequestPtr request = MakeSequenceRequest(*model_, sink_, id, flags);
+    request->timeout_us = timeout_us;
+    scheduler_->Enqueue(std::move(request));
+  }
+  // What is answered to a request that comes alone.
+  std::string Ask(core::CorrelationId id, uint32_t flags = 0) {
+    const size_t before = sink_.results().size();
+    Send(id, flags);
+    sink_.WaitForGone(before + 1);
+    return sink_.results().back();
+  }
+  void WaitUntilIdle() {
+    EXPECT_TRUE(scheduler_->WaitUntilIdleForTest(std::chrono::steady_clock::now() +
+                                                 std::chrono::minutes(1)));
+  }
+  uint64_t Failures(core::FailureReason reason) {
+    return model_->statistics().Read().failures[static_cast<size_t>(reason)];
+  }
+
+  core::FakeSink sink_;
+  core::FakeSink padding_sink_;
+  base::Timers timers_;
+  std::unique_ptr<core::Model> model_;
+  std::unique_ptr<SequenceScheduler> scheduler_;
+  std::vector<std::string> batches_;  // of the only instance, one after another
+};
+
+SequenceModelOptions Direct(int32_t max_batch_size = 4) {
+  return {.max_batch_size = max_batch_size, .batching = AllControls()};
+}
+
+SequenceModelOptions Oldest(int32_t candidates) {
+  SequenceModelOptions options{.batching = AllControls()};
+  options.batching.strategy_choice =
+      Strategy::StrategyOldest{.max_candidate_sequences = candidates};
+  return options;
+}
+
+SequenceModelOptions Iterative(SequenceModelOptions options) {
+  options.batching.iterative_sequence = true;
+  return options;
+}
+
+// Lets an instance begin an execution, and end it when the test says so.
+class Gate {
+ public:
+  void Enter() {
+    entered_.set_value();
+    leave_.get_future().wait();
+  }
+  void WaitUntilEntered() { entered_.get_future().wait(); }
+  void Leave() { leave_.set_value(); }
+
+ private:
+  std::promise<void> entered_;
+  std::promise<void> leave_;
+};
+
+TEST_F(SequenceSchedulerTest, SaysWhatIsWrongWithARequestInTheWordsOfTriton) {
+  Make(Direct());
+  EXPECT_EQ(Ask(uint64_t{0}, kStart),
+            "inference request to model 'model' must specify a non-zero or non-empty correlation ID");
+  EXPECT_EQ(Ask(uint64_t{5}),
+            "inference request for sequence 5 to model 'model' must specify the START flag on the "
+            "first request of the sequence");
+  core::RequestPtr two = core::MakeFakeRequest(*model_, sink_, {2, 1});
+  two->correlation_id = uint64_t{5};
+  two->flags = kStart;
+  scheduler_->Enqueue(std::move(two));
+  sink_.WaitForGone(3);
+  EXPECT_EQ(sink_.results().back(),
+            "inference request to model 'model' must specify batch-size 1 due to requirements of "
+            "sequence batcher");
+  EXPECT_EQ(Failures(core::FailureReason::kOther), 3u);
+  EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+}
+
+TEST_F(SequenceSchedulerTest, RunsASequenceFromStartToEnd) {
+  Make(Direct());
+  EXPECT_EQ(Ask(uint64_t{5}, kStart), "");
+  EXPECT_EQ(Ask(uint64_t{5}), "");
+  EXPECT_EQ(Ask(uint64_t{5}, kEnd), "");
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"5s", "5", "5e"}));
+  EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+  EXPECT_NE(Ask(uint64_t{5}), "");
+}
+
+TEST_F(SequenceSchedulerTest, StartsAgainInTheSameSlot) {
+  Make(Direct());
+  Ask(uint64_t{5}, kStart);
+  Ask(uint64_t{6}, kStart);
+  Ask(uint64_t{5}, kStart);
+  Ask(uint64_t{6});
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"5s", "- 6s", "5s", "- 6"}));
+}
+
+TEST_F(SequenceSchedulerTest, ServesTheBacklogWhenASequenceEnds) {
+  Make(Direct(1));
+  Ask(uint64_t{1}, kStart);
+  Send(uint64_t{2}, kStart);
+  Send(uint64_t{2}, kEnd);
+  EXPECT_EQ(Ask(uint64_t{1}, kEnd), "");
+  EXPECT_TRUE(sink_.WaitForGone(4));
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1e", "2s", "2e"}));
+}
+
+TEST_F(SequenceSchedulerTest, CancellingOneRequestCancelsAllThatWaitOfItsSequence) {
+  Gate gate;
+  Make(Oldest(4), {}, [&](std::span<core::RequestPtr> batch) {
+    if (batches_.size() == 1) gate.Enter();
+    static_cast<void>(batch);
+  });
+  Send(uint64_t{1}, kStart);
+  gate.WaitUntilEntered();
+  Send(uint64_t{1});
+  core::RequestPtr request = MakeSequenceRequest(*model_, sink_, uint64_t{1}, 0);
+  core::RequestRef ref(*request);
+  scheduler_->Enqueue(std::move(request));
+  Send(uint64_t{2}, kStart | kEnd);
+  ref->Cancel();
+  scheduler_->OnCancelled(*ref);
+  ref.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{
+                                 "[request id: <id_unknown>] Request cancelled",
+                                 "[request id: <id_unknown>] Request cancelled"}));
+  EXPECT_NE(Ask(uint64_t{1}), "");
+  gate.Leave();
+  EXPECT_TRUE(sink_.WaitForGone(5));
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "2se"}));
+  EXPECT_EQ(Failures(core::FailureReason::kCancelled), 2u);
+  EXPECT_EQ(scheduler_->FreeSlotCountForTest(), 4u);
+}
+
+TEST_F(SequenceSchedulerTest, ARequestThatRunsIsNotStoppedByItsCancellation) {
+  Gate gate;
+  Make(Direct(), {}, [&](std::span<core::RequestPtr>) { gate.Enter(); });
+  core::RequestPtr request = MakeSequenceRequest(*model_, sink_, uint64_t{1}, kStart);
+  core::RequestRef ref(*request);
+  scheduler_->Enqueue(std::move(request));
+  gate.WaitUntilEntered();
+  ref->Cancel();
+  scheduler_->OnCancelled(*ref);
+  ref.Reset();
+  gate.Leave();
+  EXPECT_TRUE(sink_.WaitForGone(1));
+  EXPECT_EQ(sink_.results(), std::vector<std::string>{""});
+  EXPECT_EQ(scheduler_->SequenceCountForTest(), 1u);
+}
+
+TEST_F(SequenceSchedulerTest, GivesTheSlotOfAnIdleSequenceAway) {
+  SequenceModelOptions options = Direct(1);
+  options.batching.max_sequence_idle_microseconds = 1000;
+  Make(std::move(options));
+  Ask(uint64_t{1}, kStart);
+  Send(uint64_t{2}, kStart | kEnd);
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_NE(Ask(uint64_t{1}), "");
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "2se"}));
+}
+
+TEST_F(SequenceSchedulerTest, RefusesASequenceThatWaitsTooLongInTheBacklog) {
+  Make(Direct(1));
+  Ask(uint64_t{1}, kStart);
+  Send(uint64_t{2}, kStart);
+  Send(uint64_t{2}, 0, 1000);
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  const std::string expired = "timeout of the corresponding sequence has been expired";
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", expired, expired}));
+  EXPECT_EQ(Failures(core::FailureReason::kRejected), 2u);
+  EXPECT_EQ(Ask(uint64_t{1}, kEnd), "");
+}
+
+TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
+  for (const SequenceModelOptions& strategy : {Direct(), Oldest(4)}) {
+    scheduler_.reset();
+    batches_.clear();
+    int rounds = 0;
+    Make(Iterative(strategy), {}, [&](std::span<core::RequestPtr> batch) {
+      for (core::RequestPtr& request : batch) {
+        if (++rounds > 3) {
+          core::ResponsePtr response = core::Response::Create(*request);
+          core::ResponseSink& sink = request->sink();
+          request.reset();
+          sink.Send(std::move(response), true);
+        } else {
+          EXPECT_TRUE(scheduler_->Reschedule(request));
+        }
+        // The fake must not see it again.
+        request = core::Request::Create(padding_sink_);
+        EXPECT_TRUE(model_->TryPin());
+        request->model = core::ModelHandle(*model_);
+      }
+    });
+    const size_t before = sink_.results().size();
+    Send(uint64_t{0});
+    EXPECT_TRUE(sink_.WaitForGone(before + 1));
+    WaitUntilIdle();
+    EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1", "1"}));
+    EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+  }
+}
+
+TEST_F(SequenceSchedulerTest, ReschedulesNothingElse) {
+  bool was_taken = true;
+  Make(Direct(), {}, [&](std::span<core::RequestPtr> batch) {
+    was_taken = scheduler_->Reschedule(batch[0]);
+    EXPECT_NE(batch[0], nullptr);
+  });
+  Ask(uint64_t{1}, kStart);
+  EXPECT_FALSE(was_taken);
+}
+
+TEST_F(SequenceSchedulerTest, StopLetsSequencesGoOnAndStartsNone) {
+  Make(Direct());
+  Ask(uint64_t{1}, kStart);
+  EXPECT_TRUE(scheduler_->Stop(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
+  EXPECT_EQ(Ask(uint64_t{2}, kStart),
+            "Server is stopping, scheduler for model has stopped accepting new inference requests");
+  EXPECT_EQ(Ask(uint64_t{1}, kEnd), "");
+}
+
+TEST_F(SequenceSchedulerTest, AnswersWhatWaitsWhenItGoes) {
+  Make(Direct(1), {.hold_until_waiting = 100});
+  Send(uint64_t{1}, kStart);
+  Send(uint64_t{2}, kStart);
+  scheduler_.reset();
+  EXPECT_EQ(sink_.final_count(), 2u);
+  EXPECT_EQ(model_->statistics().Read().pending_count, 0u);
+}
+
+TEST_F(SequenceSchedulerTest, PaddingIsNotCounted) {
+  Make(Direct(), {.hold_until_waiting = 1});
+  Ask(uint64_t{1}, kStart);
+  Ask(uint64_t{2}, kStart);
+  EXPECT_EQ(sink_.final_count(), 2u);
+  EXPECT_EQ(model_->statistics().Read().pending_count, 0u);
+  EXPECT_EQ(model_->pin_count(), 0u);
+}
+
+}  // namespace
+}  // namespace nereid::schedule
