@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// libtritoncache_local.so: responses in the memory of the server. Setting: `size`, in bytes. Error texts
+// follow Triton's local cache.
+#include "cache_kit/entry.h"
+#include "cache_kit/settings.h"
+#include "local_cache/store.h"
+
+namespace {
+
+using nereid::backend::EntryPoint;
+using nereid::backend::Result;
+using nereid::backend::StrCat;
+using nereid::cache::Error;
+using nereid::local_cache::Blob;
+using nereid::local_cache::Store;
+
+Store* FromHandle(TRITONCACHE_Cache* cache) { return reinterpret_cast<Store*>(cache); }
+
+Result<uint64_t> ReadSize(const char* config) {
+  const nereid::cache::Settings settings(config);
+  if (!settings.Has("size")) {
+    return Error::InvalidArgument(
+        "Failed to initialize LocalCache: config didn't contain a valid 'size' field.");
+  }
+  const auto text = settings.Text("size");
+  if (!text) {
+    return Error::InvalidArgument(
+        "Failed to initialize LocalCache: 'size' config must be a string or uint type");
+  }
+  const auto size = nereid::cache::ParseNumber(*text);
+  if (!size || *size == 0) {
+    return Error::Internal(
+        StrCat("Failed to initialize LocalCache: 'size' is no number of bytes: '", *text, "'"));
+  }
+  return *size;
+}
+
+Error TooLarge(const Store& store, size_t byte_size) {
+  return Error::Internal(StrCat("Requested byte_size: ", byte_size,
+                                " is greater than total cache size: ", store.capacity()));
+}
+
+Error Exists(const char* key) {
+  return {TRITONSERVER_ERROR_ALREADY_EXISTS, StrCat("key [", key, "] already exists")};
+}
+
+}  // namespace
+
+NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInitialize(TRITONCACHE_Cache** cache,
+                                                                  const char* config) {
+  return EntryPoint([&]() -> Error {
+    if (cache == nullptr) return Error::InvalidArgument("cache was nullptr");
+    if (config == nullptr) return Error::InvalidArgument("cache config was nullptr");
+    NEREID_KIT_TRY(nereid::cache::CheckApiVersion());
+    NEREID_KIT_ASSIGN(const uint64_t size, ReadSize(config));
+    *cache = reinterpret_cast<TRITONCACHE_Cache*>(new Store(size));
+    nereid::cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
+                       StrCat("Response Cache is created with size ", size));
+    return {};
+  });
+}
+
+NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheFinalize(TRITONCACHE_Cache* cache) {
+  return EntryPoint([&]() -> Error {
+    if (cache == nullptr) return Error::InvalidArgument("cache was nullptr");
+    delete FromHandle(cache);
+    return {};
+  });
+}
+
+NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheLookup(TRITONCACHE_Cache* cache,
+                                                              const char* key,
+                                                              TRITONCACHE_CacheEntry* entry,
+                                                              TRITONCACHE_Allocator* allocator) {
+  return EntryPoint([&]() -> Error {
+    NEREID_KIT_TRY(nereid::cache::CheckArguments(cache, key, entry, allocator));
+    const std::shared_ptr<const Blob> blob = FromHandle(cache)->Find(key);
+    if (blob == nullptr) {
+      return {TRITONSERVER_ERROR_NOT_FOUND, StrCat("key [", key, "] does not exist")};
+    }
+    return nereid::cache::CopyToServer(entry, allocator, blob->sizes(), blob->data());
+  });
+}
+
+NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache* cache,
+                                                              const char* key,
+                                                              TRITONCACHE_CacheEntry* entry,
+                                                              TRITONCACHE_Allocator* allocator) {
+  return EntryPoint([&]() -> Error {
+    NEREID_KIT_TRY(nereid::cache::CheckArguments(cache, key, entry, allocator));
+    Store& store = *FromHandle(cache);
+    if (store.Has(key)) return Exists(key);
+    NEREID_KIT_ASSIGN(std::vector<size_t> sizes, nereid::cache::BufferSizes(entry));
+    size_t total = 0;
+    for (const size_t size : sizes) {
+      // Checked one by one, so that the sum cannot overflow.
+      if (!store.Fits(key, size) || !store.Fits(key, total += size)) return TooLarge(store, total);
+    }
+    const std::shared_ptr<Blob> blob = Blob::Create(std::move(sizes));
+    if (blob == nullptr) return Error::Unavailable("out of memory");
+    NEREID_KIT_TRY(
+        nereid::cache::CopyFromServer(entry, allocator, blob->sizes(), blob->data()));
+    switch (store.Insert(key, blob)) {
+      case Store::InsertResult::kInserted:
+        return {};
+      case Store::InsertResult::kExists:
+        return Exists(key);
+      case Store::InsertResult::kTooLarge:
+        return TooLarge(store, total);
+    }
+    return {};
+  });
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room is reserved in the common count before an entry goes in, so entries never exceed the bound
+// together, however many threads insert. Which entry goes is decided by time stamps: each shard is in
+// the order of use, and the shard whose last entry is oldest gives it up.
+#include "local_cache/store.h"
+
+#include <chrono>
+#include <new>
+
+namespace nereid::local_cache {
+namespace {
+
+uint64_t NowNs() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+}  // namespace
+
+std::shared_ptr<Blob> Blob::Create(std::vector<size_t> sizes) {
+  auto blob = std::make_shared<Blob>();
+  for (const size_t size : sizes) {
+    if (__builtin_add_overflow(blob->byte_size_, size, &blob->byte_size_)) return nullptr;
+  }
+  blob->bytes_.reset(new (std::nothrow) std::byte[blob->byte_size_]);
+  if (blob->bytes_ == nullptr) return nullptr;
+  blob->sizes_ = std::move(sizes);
+  return blob;
+}
+
+void Store::NoteOldest(Shard& shard) {
+  shard.oldest_ns.store(shard.entries.empty() ? kNever : shard.entries.back().used_at_ns,
+                        std::memory_order_relaxed);
+}
+
+std::shared_ptr<const Blob> Store::Find(std::string_view key) {
+  Shard& shard = ShardOf(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.by_key.find(key);
+  if (found == shard.by_key.end()) return nullptr;
+  const Entries::iterator entry = found->second;
+  entry->used_at_ns = NowNs();
+  shard.entries.splice(shard.entries.begin(), shard.entries, entry);
+  NoteOldest(shard);
+  return entry->blob;
+}
+
+bool Store::Has(std::string_view key) const {
+  const Shard& shard = ShardOf(key);
+  const std::lock_guard lock(shard.mutex);
+  return shard.by_key.contains(key);
+}
+
+bool Store::EvictOne() {
+  while (true) {
+    Shard* oldest = nullptr;
+    uint64_t oldest_ns = kNever;
+    for (Shard& shard : shards_) {
+      const uint64_t ns = shard.oldest_ns.load(std::memory_order_relaxed);
+      if (ns < oldest_ns) {
+        oldest_ns = ns;
+        oldest = &shard;
+      }
+    }
+    if (oldest == nullptr) return false;
+    Entries evicted;  // freed outside the lock
+    const std::lock_guard lock(oldest->mutex);
+    if (oldest->entries.empty()) continue;  // another thread was quicker
+    evicted.splice(evicted.begin(), oldest->entries, std::prev(oldest->entries.end()));
+    oldest->by_key.erase(evicted.front().key);
+    NoteOldest(*oldest);
+    used_.fetch_sub(Cost(evicted.front().key, evicted.front().blob->byte_size()));
+    return true;
+  }
+}
+
+Store::InsertResult Store::Insert(std::string_view key, std::shared_ptr<const Blob> blob) {
+  const size_t cost = Cost(key, blob->byte_size());
+  if (!Fits(key, blob->byte_size())) return InsertResult::kTooLarge;
+  // Others may have reserved room that they do not fill yet; with nothing left to remove, this entry
+  // has to do without.
+  used_.fetch_add(cost);
+  while (used_.load() > capacity_) {
+    if (!EvictOne()) {
+      used_.fetch_sub(cost);
+      return InsertResult::kTooLarge;
+    }
+  }
+  Entries added;
+  added.push_back({std::string(key), std::move(blob), 0});
+  Shard& shard = ShardOf(key);
+  const std::lock_guard lock(shard.mutex);
+  if (shard.by_key.contains(key)) {
+    used_.fetch_sub(cost);
+    return InsertResult::kExists;
+  }
+  added.front().used_at_ns = NowNs();
+  shard.by_key.emplace(added.front().key, added.begin());
+  shard.entries.splice(shard.entries.begin(), added);
+  NoteOldest(shard);
+  return InsertResult::kInserted;
+}
+
+size_t Store::entry_count() const {
+  size_t count = 0;
+  for (const Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    count += shard.entries.size();
+  }
+  return count;
+}
+
+}  // namespace nereid::local_cache

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis_cache/redis_client.h"
+
+#include <sys/time.h>
+
+#include <optional>
+
+#include "cache_kit/entry.h"
+
+namespace nereid::redis_cache {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int64_t kRetryNs = 1'000'000'000;
+
+int64_t NowNs() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+timeval ToTimeval(milliseconds time) {
+  return {.tv_sec = static_cast<time_t>(time.count() / 1000),
+          .tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000)};
+}
+
+Failure Unreachable(std::string message) { return {std::move(message), true}; }
+
+const Failure* FailureOf(const Outcome& outcome) { return std::get_if<Failure>(&outcome); }
+
+}  // namespace
+
+class RedisClient::Lease {
+ public:
+  // Waits for a place as long as the settings say.
+  static std::optional<Lease> Take(RedisClient& client) {
+    std::unique_lock lock(client.mutex_);
+    const auto has_place = [&client] { return client.leased_ < client.settings_.pool_size; };
+    const milliseconds most = client.settings_.wait_timeout;
+    if (most.count() == 0) {
+      client.returned_.wait(lock, has_place);
+    } else if (!client.returned_.wait_for(lock, most, has_place)) {
+      return std::nullopt;
+    }
+    ++client.leased_;
+    Lease lease(client);
+    if (!client.idle_.empty()) {
+      lease.connection = std::move(client.idle_.back());
+      client.idle_.pop_back();
+    }
+    return lease;
+  }
+  Lease(Lease&& other) noexcept
+      : connection(std::move(other.connection)), client_(std::exchange(other.client_, nullptr)) {}
+  Lease& operator=(Lease&&) = delete;
+  ~Lease() {
+    if (client_ == nullptr) return;
+    {
+      const std::lock_guard lock(client_->mutex_);
+      --client_->leased_;
+      if (connection != nullptr) client_->idle_.push_back(std::move(connection));
+    }
+    client_->returned_.notify_one();
+  }
+
+  Connection connection;  // null when there is none yet, or none any more
+
+ private:
+  explicit Lease(RedisClient& client) : client_(&client) {}
+
+  RedisClient* client_;
+};
+
+std::variant<std::unique_ptr<RedisClient>, std::string> RedisClient::Create(
+    RedisSettings settings) {
+  std::unique_ptr<Tls> tls;
+  if (settings.tls.is_enabled) {
+    TlsResult made = MakeTls(settings.tls);
+    if (made.tls == nullptr) return made.error;
+    tls = std::move(made.tls);
+  }
+  std::unique_ptr<RedisClient> client(new RedisClient(std::move(settings), std::move(tls)));
+  auto connected = client->Connect();
+  if (const auto* failure = std::get_if<Failure>(&connected)) return failure->message;
+  auto& connection = std::get<Connection>(connected);
+  const Outcome pong = RunOnce(*connection, {"PING"});
+  if (const Failure* failure = FailureOf(pong)) return failure->message;
+  client->idle_.push_back(std::move(connection));
+  return client;
+}
+
+std::variant<RedisClient::Connection, Failure> RedisClient::Connect() const {
+  const auto failed = [this](std::string_view why) {
+    return Unreachable(backend::StrCat("failed to connect to Redis (", settings_.host, ":",
+                                       settings_.port, "): ", why));
+  };
+  Connection connection(
+      settings_.connect_timeout.count() == 0
+          ? redisConnect(settings_.host.c_str(), settings_.port)
+          : redisConnectWithTimeout(settings_.host.c_str(), settings_.port,
+                                    ToTimeval(settings_.connect_timeout)));
+  if (connection == nullptr) return failed("out of memory");
+  if (connection->err != 0) return failed(connection->errstr);
+  if (settings_.socket_timeout.count() > 0 &&
+      redisSetTimeout(connection.get(), ToTimeval(settings_.socket_timeout)) != REDIS_OK) {
+    return failed(connection->errstr);
+  }
+  // A connection that cannot probe its peer is still a connection.
+  (void)redisEnableKeepAlive(connection.get());
+  if (tls_ != nullptr) {
+    if (const std::string why = tls_->Secure(*connection); !why.empty()) return failed(why);
+  }
+  const auto run = [&](const std::vector<std::string_view>& command) -> std::optional<Failure> {
+    Outcome outcome = RunOnce(*connection, command);
+    if (auto* failure = std::get_if<Failure>(&outcome)) return std::move(*failure);
+    return std::nullopt;
+  };
+  if (!settings_.password.empty()) {
+    auto refused = settings_.user.empty()
+                       ? run({"AUTH", settings_.password})
+                       : run({"AUTH", settings_.user, settings_.password});
+    if (refused) return *std::move(refused);
+  }
+  if (settings_.database != 0) {
+    if (auto refused = run({"SELECT", std::to_string(settings_.database)})) {
+      return *std::move(refused);
+    }
+  }
+  return connection;
+}
+
+Outcome RedisClient::RunOnce(redisContext& connection,
+                             const std::vector<std::string_view>& command) {
+  std::vector<const char*> words;
+  std::vector<size_t> sizes;
+  for (const std::string_view word : command) {
+    words.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  Reply reply(static_cast<redisReply*>(redisCommandArgv(
+      &connection, static_cast<int>(words.size()), words.data(), sizes.data())));
+  if (reply == nullptr) {
+    return Unreachable(connection.err != 0 ? connection.errstr : "no reply from Redis");
+  }
+  if (reply->type == REDIS_REPLY_ERROR) return Failure{std::string(reply->str, reply->len), false};
+  return reply;
+}
+
+Outcome RedisClient::RunOn(Lease& lease, const std::vector<std::string_view>& command) {
+  if (lease.connection != nullptr) {
+    Outcome outcome = RunOnce(*lease.connection, command);
+    const Failure* const failure = FailureOf(outcome);
+    if (failure == nullptr || !failure->is_unreachable) return outcome;
+    const bool was_closed = lease.connection->err == REDIS_ERR_EOF;
+    lease.connection.reset();
+    // Redis closes what idles for long, and everything when it restarts: worth one new connection.
+    // After a timeout it is not, as the next command would only wait again.
+    if (!was_closed) return outcome;
+  }
+  auto connected = Connect();
+  if (auto* failure = std::get_if<Failure>(&connected)) return std::move(*failure);
+  lease.connection = std::move(std::get<Connection>(connected));
+  Outcome outcome = RunOnce(*lease.connection, command);
+  const Failure* const failure = FailureOf(outcome);
+  if (failure != nullptr && failure->is_unreachable) lease.connection.reset();
+  return outcome;
+}
+
+bool RedisClient::MayTry() {
+  int64_t retry_at = retry_at_ns_.load(std::memory_order_relaxed);
+  if (retry_at == 0) return true;
+  const int64_t now = NowNs();
+  // Whoever moves the time on is the one who tries.
+  return now >= retry_at && retry_at_ns_.compare_exchange_strong(retry_at, now + kRetryNs);
+}
+
+void RedisClient::NoteResult(const Outcome& outcome) {
+  const Failure* const failure = FailureOf(outcome);
+  if (failure != nullptr && failure->is_unreachable) {
+    if (retry_at_ns_.exchange(NowNs() + kRetryNs) != 0) return;
+    cache::Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
+               "response cache lost Redis, requests are answered without it until it returns: " +
+                   failure->message);
+  } else if (retry_at_ns_.load(std::memory_order_relaxed) != 0 && retry_at_ns_.exchange(0) != 0) {
+    cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, "response cache has Redis again");
+  }
+}
+
+Outcome RedisClient::Run(const std::vector<std::string_view>& command) {
+  if (!MayTry()) return Unreachable("Redis could not be reached a moment ago");
+  std::optional<Lease> lease = Lease::Take(*this);
+  // All connections being in use says nothing about Redis.
+  if (!lease) return Unreachable("no connection to Redis was free in time");
+  Outcome outcome = RunOn(*lease, command);
+  NoteResult(outcome);
+  return outcome;
+}
+
+}  // namespace nereid::redis_cache

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands to one Redis over a pool of connections. While Redis cannot be reached, commands fail at
+// once but for one try a second, so that a server goes on answering at its usual speed; the log hears
+// of the loss and of the return, not of every command between.
+#pragma once
+
+#include <hiredis.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "redis_cache/redis_settings.h"
+#include "redis_cache/tls.h"
+
+namespace nereid::redis_cache {
+
+struct FreeReply {
+  void operator()(redisReply* reply) const { freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, FreeReply>;
+
+// Why a command has no reply.
+struct Failure {
+  std::string message;
+  bool is_unreachable = false;  // Redis itself said nothing
+};
+
+// A reply that is no error, or a failure.
+using Outcome = std::variant<Reply, Failure>;
+
+// Thread-safe.
+class RedisClient {
+ public:
+  // Connects once, to find out whether everything is right; otherwise the reason.
+  static std::variant<std::unique_ptr<RedisClient>, std::string> Create(RedisSettings settings);
+  RedisClient(const RedisClient&) = delete;
+  RedisClient& operator=(const RedisClient&) = delete;
+
+  Outcome Run(const std::vector<std::string_view>& command);
+
+ private:
+  struct FreeConnection {
+    void operator()(redisContext* connection) const { redisFree(connection); }
+  };
+  using Connection = std::unique_ptr<redisContext, FreeConnection>;
+  // A place in the pool: perhaps with a connection, perhaps with the room for one.
+  class Lease;
+
+  RedisClient(RedisSettings settings, std::unique_ptr<Tls> tls)
+      : settings_(std::move(settings)), tls_(std::move(tls)) {}
+
+  std::variant<Connection, Failure> Connect() const;
+  Outcome RunOn(Lease& lease, const std::vector<std::string_view>& command);
+  static Outcome RunOnce(redisContext& connection, const std::vector<std::string_view>& command);
+  // Whether a command may be tried now.
+  bool MayTry();
+  void NoteResult(const Outcome& outcome);
+
+  const RedisSettings settings_;
+  const std::unique_ptr<Tls> tls_;  // null: plain TCP
+  std::atomic<int64_t> retry_at_ns_{0};  // 0: Redis is thought to be there
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<Connection> idle_;  // guarded by mutex_
+  size_t leased_ = 0;             // guarded by mutex_
+};
+
+}  // namespace nereid::redis_cache

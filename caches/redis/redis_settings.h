@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where Redis is and how to talk to it; the settings of Triton's Redis cache.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <variant>
+
+namespace nereid::redis_cache {
+
+struct TlsSettings {
+  bool is_enabled = false;
+  std::string certificate;
+  std::string key;
+  std::string ca_certificate;
+  std::string ca_folder;
+  std::string server_name;
+};
+
+struct RedisSettings {
+  std::string host;
+  int port = 0;
+  std::string user;
+  std::string password;
+  int database = 0;
+  // 0: wait for ever. Unlike Triton's, the defaults are finite: a look-up happens on the way of every
+  // request.
+  std::chrono::milliseconds connect_timeout{1000};
+  std::chrono::milliseconds socket_timeout{1000};
+  // For a connection while all of them are in use.
+  std::chrono::milliseconds wait_timeout{1000};
+  size_t pool_size = 1;
+  TlsSettings tls;
+};
+
+// `json` is the object that the server makes of its options. User and password may also stand in the
+// environment, as TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD. Otherwise the reason why
+// it cannot be used.
+std::variant<RedisSettings, std::string> ReadSettings(const char* json);
+
+}  // namespace nereid::redis_cache

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A response cache in a shared library, libtritoncache_<name>.so, made for Triton or for us.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/shared_library.h"
+#include "base/status.h"
+#include "core/response_cache.h"
+#include "triton/core/tritoncache.h"
+
+namespace nereid::cache_host {
+
+struct CacheLibraryOptions {
+  std::string directory;  // holds a folder for each cache
+  std::string name;
+  std::string config_json;  // an object whose values are texts
+};
+
+// Thread-safe, as its library is by contract.
+class CacheLibrary final : public core::ResponseCache {
+ public:
+  // Opens <directory>/<name>/libtritoncache_<name>.so and makes its cache.
+  static base::Result<std::unique_ptr<CacheLibrary>> Load(CacheLibraryOptions options);
+  // Frees the cache; the library stays mapped until the process ends.
+  ~CacheLibrary() override;
+  CacheLibrary(const CacheLibrary&) = delete;
+  CacheLibrary& operator=(const CacheLibrary&) = delete;
+
+  base::Status Lookup(const core::CacheKey& key, core::Response& response) override;
+  base::Status Insert(const core::CacheKey& key, const core::Response& response) override;
+
+ private:
+  struct EntryPoints {
+    using InitializeFunction = TRITONSERVER_Error*(TRITONCACHE_Cache**, const char*);
+    using FinalizeFunction = TRITONSERVER_Error*(TRITONCACHE_Cache*);
+    using EntryFunction = TRITONSERVER_Error*(TRITONCACHE_Cache*, const char*,
+                                              TRITONCACHE_CacheEntry*, TRITONCACHE_Allocator*);
+
+    InitializeFunction* initialize = nullptr;
+    FinalizeFunction* finalize = nullptr;
+    EntryFunction* insert = nullptr;
+    EntryFunction* lookup = nullptr;
+  };
+
+  CacheLibrary(std::string name, std::unique_ptr<base::SharedLibrary> library)
+      : name_(std::move(name)), library_(std::move(library)) {}
+
+  base::Status FindEntryPoints();
+
+  const std::string name_;
+  const std::unique_ptr<base::SharedLibrary> library_;
+  EntryPoints entry_points_;            // constant once loaded
+  TRITONCACHE_Cache* cache_ = nullptr;  // constant once loaded
+};
+
+}  // namespace nereid::cache_host
