@@ -227,7 +227,14 @@ void SequenceTable::RetireIfOver(Sequence& sequence, uint64_t now_ns) {
   Sequence* const predecessor = sequence.predecessor_;
   Sequence* const successor = sequence.successor_;
   Forget(sequence);
-  if (predecessor != nullptr) predecessor->successor_ = successor;
+  if (predecessor != nullptr) {
+    predecessor->successor_ = successor;
+    // The next of this id must find it.
+    if (successor == nullptr) {
+      predecessor->is_named_ = true;
+      named_.emplace(predecessor->id_, predecessor);
+    }
+  }
   if (successor != nullptr) {
     successor->predecessor_ = predecessor;
     Update(*successor, now_ns);

@@ -151,6 +151,20 @@ TEST_F(SequenceTableTest, AThirdSequenceOfAnIdWaitsForTheFirstWhenTheSecondIsGiv
   EXPECT_EQ(table_->free_slot_count(), 3u);
 }
 
+TEST_F(SequenceTableTest, ASequenceThatFollowsOneGivenUpStillWaitsForTheFirst) {
+  Make(1, 3);
+  Sequence& first = *Push(1, kStart | kEnd);
+  Sequence& second = *Push(1, kStart);
+  SequenceTable::Refused refused;
+  table_->Abort(second, 0, refused);
+  refused.clear();
+  table_->OnGone(second, 0);
+  Sequence& third = *Push(1, kStart);
+  EXPECT_FALSE(third.is_ready());
+  Run(first);
+  EXPECT_TRUE(third.is_ready());
+}
+
 TEST_F(SequenceTableTest, ClosesASequenceThatIsIdleTooLong) {
   Make(1, 1);
   Sequence& sequence = *Push(1, kStart, 100);

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thousands of sequences at once, with cancellations, timeouts, sequences that are left without an end,
+// ids that are used again and again, and far too few slots. Each request carries the tag of its
+// sequence; the instances keep what a model would keep (by position, by id, and as implicit state) and
+// answer with the tag that they find there. Whatever happens, nobody may find a tag of another.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "schedule/sequence_scheduler.h"
+#include "schedule/testing/sequences.h"
+
+namespace nereid::schedule {
+namespace {
+
+constexpr uint32_t kStart = core::kSequenceStart;
+constexpr uint32_t kEnd = core::kSequenceEnd;
+
+int64_t TagOf(const core::Request& request) {
+  return std::get<int64_t>(request.parameters.at(0).value);
+}
+
+// What one request was answered.
+class Answer final : public core::ResponseSink {
+ public:
+  explicit Answer(int64_t tag) : tag_(tag) {}
+
+  void Send(core::ResponsePtr response, bool is_final) override {
+    if (response != nullptr && response->error().ok()) {
+      for (const core::Parameter& found : response->parameters()) {
+        if (std::get<int64_t>(found.value) == tag_) continue;
+        ++strange_;
+        ADD_FAILURE() << found.name << " of " << std::get<int64_t>(found.value)
+                      << " found in an answer to " << tag_;
+      }
+    }
+    if (is_final) ++finals_;
+  }
+  void OnRequestReleased(core::Request&) override { ++released_; }
+  void OnRequestGone() override { is_gone_.store(true, std::memory_order_release); }
+
+  bool is_gone() const { return is_gone_.load(std::memory_order_acquire); }
+  int finals() const { return finals_; }
+  int released() const { return released_; }
+  int strange() const { return strange_; }
+
+ private:
+  const int64_t tag_;
+  std::atomic<int> finals_{0};
+  std::atomic<int> released_{0};
+  std::atomic<int> strange_{0};
+  std::atomic<bool> is_gone_{false};
+};
+
+// What models remember by id, over all instances.
+struct Memory {
+  base::Mutex mutex;
+  std::map<uint64_t, int64_t> by_id;
+};
+
+class Instance final : public core::Instance {
+ public:
+  Instance(std::string name, bool is_direct, Memory& memory, uint32_t seed)
+      : name_(std::move(name)), is_direct_(is_direct), memory_(memory), random_(seed) {}
+
+  const std::string& name() const override { return name_; }
+  bool runs_on_any_thread() const override { return false; }
+  void Execute(std::span<core::RequestPtr> batch) override {
+    by_position_.resize(std::max(by_position_.size(), batch.size()));
+    if (random_() % 16 == 0) std::this_thread::yield();
+    for (size_t i = 0; i < batch.size(); ++i) Run(std::move(batch[i]), i);
+    // Some backends answer first and release later, some release later still.
+    held_.clear();
+  }
+
+ private:
+  void Run(core::RequestPtr request, size_t position) {
+    if (request->is_padding) {
+      EXPECT_EQ(ControlValue(*request, "READY"), 0);
+      return;
+    }
+    const int64_t tag = TagOf(*request);
+    core::ResponsePtr response = core::Response::Create(*request);
+    const bool is_start = ControlValue(*request, "START") == 1;
+    if (is_direct_) Visit("position", by_position_[position], is_start, tag, *response);
+    {
+      base::MutexLock lock(memory_.mutex);
+      Visit("id", memory_.by_id[ControlValue<uint64_t>(*request, "CORRID")], is_start, tag,
+            *response);
+    }
+    VisitState(*request, is_start, tag, *response);
+    if (random_() % 32 == 0) response->SetError(base::InternalError("the model failed"));
+    core::ResponseSink& sink = request->sink();
+    if (random_() % 2 == 0) {
+      request.reset();
+    } else {
+      held_.push_back(std::move(request));
+    }
+    sink.Send(std::move(response), true);
+  }
+  static void Visit(std::string_view name, int64_t& place, bool is_start, int64_t tag,
+                    core::Response& response) {
+    if (is_start) place = tag;
+    response.AddParameter({.name = name, .value = place});
+  }
+  static void VisitState(core::Request& request, bool is_start, int64_t tag,
+                         core::Response& response) {
+    const auto found = ControlValue<int64_t>(request, "STATE_IN");
+    EXPECT_EQ(is_start, found == 0) << found;
+    if (!is_start) response.AddParameter({.name = "state", .value = found});
+    const int64_t shape[] = {1, 1};
+    const auto state = request.states->New("STATE_OUT", tensor::DataType::kInt64, shape);
+    ASSERT_TRUE(state.ok());
+    const auto buffer = (*state)->Buffer(sizeof tag);
+    ASSERT_TRUE(buffer.ok());
+    std::memcpy(*buffer, &tag, sizeof tag);
+    ASSERT_TRUE((*state)->Update().ok());
+  }
+
+  const std::string name_;
+  const bool is_direct_;
+  Memory& memory_;
+  std::mt19937 random_;
+  std::vector<int64_t> by_position_;
+  std::vector<core::RequestPtr> held_;
+};
+
+struct Storm {
+  uint32_t seed;
+  bool is_direct;
+};
+
+class SequenceStorm : public testing::TestWithParam<Storm> {
+ protected:
+  static constexpr size_t kInstances = 2;
+  static constexpr size_t kClients = 4;
+  static constexpr size_t kSequencesPerClient = 400;
+
+  ~SequenceStorm() override { scheduler_.reset(); }
+
+  void SetUp() override {
+    SequenceModelOptions options{.max_batch_size = 4, .batching = AllControls()};
+    options.batching.max_sequence_idle_microseconds = 3000;
+    if (!GetParam().is_direct) {
+      options.batching.strategy_choice = config::SequenceBatching::StrategyOldest{
+          .max_candidate_sequences = 5, .preferred_batch_size = {2}, .max_queue_delay_microseconds = 50};
+    }
+    options.batching.state.push_back({.input_name = "STATE_IN",
+                                      .output_name = "STATE_OUT",
+                                      .data_type = tensor::DataType::kInt64,
+                                      .dims = {1}});
+    auto states = core::StatePlan::Compile(options.batching, 4, {});
+    ASSERT_TRUE(states.ok());
+    model_ = MakeSequenceModel(std::move(options));
+    std::vector<std::unique_ptr<core::Instance>> instances;
+    for (size_t i = 0; i < kInstances; ++i) {
+      instances.push_back(std::make_unique<Instance>("instance_" + std::to_string(i),
+                                                     GetParam().is_direct, memory_,
+                                                     GetParam().seed + static_cast<uint32_t>(i)));
+    }
+    auto made = SequenceScheduler::Create(*model_, timers_, {.states = std::move(states).value()},
+                                          std::move(instances));
+    ASSERT_TRUE(made.ok());
+    scheduler_ = std::move(made).value();
+    slots_ = scheduler_->FreeSlotCountForTest();
+  }
+
+  // One client: a few sequences at a time, each of an id of its own at that time.
+  void Client(uint32_t client, std::deque<Answer>& answers) {
+    struct Open {
+      uint64_t id = 0;
+      int64_t tag = 0;
+      int left = 0;
+    };
+    std::mt19937 random(GetParam().seed * 31 + client);
+    std::vector<Open> open(6);
+    for (size_t i = 0; i < open.size(); ++i) open[i].id = client * 100 + i + 1;
+    size_t started = 0;
+    while (started < kSequencesPerClient) {
+      Open& sequence = open[random() % open.size()];
+      uint32_t flags = 0;
+      if (sequence.left == 0) {
+        // Left without an end, one in four: the id is taken again at once, or reaped.
+        flags = kStart;
+        sequence.tag = static_cast<int64_t>(client * 1'000'000 + ++started);
+        sequence.left = 1 + static_cast<int>(random() % 6);
+      }
+      if (--sequence.left == 0 && random() % 4 != 0) flags |= kEnd;
+      Answer& answer = answers.emplace_back(sequence.tag);
+      core::RequestPtr request =
+          MakeSequenceRequest(*model_, answer, sequence.id, flags);
+      request->parameters.push_back({.name = "tag", .value = sequence.tag});
+      if (random() % 8 == 0) request->timeout_us = 1 + random() % 500;
+      core::RequestRef ref(*request);
+      const bool cancels = random() % 24 == 0;
+      if (cancels && random() % 2 == 0) ref->Cancel();  // before it arrives
+      scheduler_->Enqueue(std::move(request));
+      if (cancels) {
+        ref->Cancel();
+        scheduler_->OnCancelled(*ref);
+      }
+      ref.Reset();
+      // Now and then everything comes to rest.
+      if (random() % 64 == 0) WaitForGone(answers);
+    }
+    WaitForGone(answers);
+  }
+  static void WaitForGone(const std::deque<Answer>& answers) {
+    for (auto answer = answers.rbegin(); answer != answers.rend(); ++answer) {
+      while (!answer->is_gone()) std::this_thread::yield();
+    }
+  }
+
+  Memory memory_;
+  base::Timers timers_;
+  std::unique_ptr<core::Model> model_;
+  std::unique_ptr<SequenceScheduler> scheduler_;
+  size_t slots_ = 0;
+};
+
+TEST_P(SequenceStorm, NeverShowsASequenceWhatBelongsToAnotherAndLosesNoSlot) {
+  std::vector<std::deque<Answer>> answers(kClients);
+  std::vector<std::thread> clients;
+  for (uint32_t i = 0; i < kClients; ++i) {
+    clients.emplace_back([this, i, &answers] { Client(i, answers[i]); });
+  }
+  for (std::thread& client : clients) client.join();
+  size_t count = 0;
+  for (const auto& list : answers) {
+    for (const Answer& answer : list) {
+      ++count;
+      EXPECT_EQ(answer.finals(), 1);
+      EXPECT_EQ(answer.released(), 1);
+      EXPECT_EQ(answer.strange(), 0);
+    }
+  }
+  EXPECT_GT(count, kClients * kSequencesPerClient);
+  // What was left without an end is idle now; its slots come back by themselves.
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (scheduler_->SequenceCountForTest() > 0 &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(scheduler_->FreeSlotCountForTest(), slots_);
+  EXPECT_EQ(model_->statistics().Read().pending_count, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SequenceStorm,
+                         testing::Values(Storm{1, true}, Storm{2, true}, Storm{3, true},
+                                         Storm{1, false}, Storm{2, false}, Storm{3, false}),
+                         [](const auto& info) {
+                           return (info.param.is_direct ? "Direct" : "Oldest") +
+                                  std::to_string(info.param.seed);
+                         });
+
+}  // namespace
+}  // namespace nereid::schedule
