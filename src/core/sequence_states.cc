@@ -61,6 +61,16 @@ Status Allocate(StateValue& value, size_t byte_size) {
   return {};
 }
 
+// A buffer of `byte_size` bytes that begins with those of `value`.
+base::Result<base::BufferRef> CopyOf(const StateValue& value, size_t byte_size) {
+  StateValue copy;
+  NEREID_RETURN_IF_ERROR(Allocate(copy, byte_size));
+  if (const size_t kept = std::min(byte_size, value.byte_size); kept > 0) {
+    std::memcpy(copy.data(), value.data(), kept);
+  }
+  return std::move(copy.buffer);
+}
+
 // Compiles one entry of the configuration.
 class Compiler {
  public:
@@ -239,20 +249,19 @@ base::Result<std::byte*> SequenceState::Buffer(size_t byte_size) {
                                       "' was updated; a further value needs a new state");
   }
   if (has_buffer_ && next_.byte_size == byte_size) return next_.data();
-  const StateValue& old = has_buffer_ ? next_ : current_;
   if (!spec_.shares_buffer) {
     NEREID_RETURN_IF_ERROR(Allocate(next_, byte_size));
-  } else if (old.byte_size == byte_size && old.data() != spec_.initial.data()) {
-    next_.buffer = base::BufferRef(old.buffer);
-    next_.byte_size = byte_size;
   } else {
-    // Another size, or the initial value, which belongs to everybody.
-    StateValue grown;
-    NEREID_RETURN_IF_ERROR(Allocate(grown, byte_size));
-    if (const size_t kept = std::min(byte_size, old.byte_size); kept > 0) {
-      std::memcpy(grown.data(), old.data(), kept);
+    // The initial value belongs to everybody; from here on this sequence has one of its own.
+    if (current_.data() == spec_.initial.data()) {
+      NEREID_ASSIGN_OR_RETURN(current_.buffer, CopyOf(current_, current_.byte_size));
     }
-    next_.buffer = std::move(grown.buffer);
+    const StateValue& old = has_buffer_ ? next_ : current_;
+    base::BufferRef shared = old.buffer;
+    if (old.byte_size != byte_size) {
+      NEREID_ASSIGN_OR_RETURN(shared, CopyOf(old, byte_size));
+    }
+    next_.buffer = std::move(shared);
     next_.byte_size = byte_size;
   }
   has_buffer_ = true;
