@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "backend_kit/entry_points.h"
 #include "identity_backend/tracing.h"
 
 namespace nereid::identity {
@@ -12,7 +13,7 @@ using backend::InputView;
 using backend::Result;
 using backend::StrCat;
 
-std::unique_ptr<BackendState> BackendState::Create() {
+Result<std::unique_ptr<BackendState>> BackendState::Create(TRITONBACKEND_Backend*) {
   auto state = std::make_unique<BackendState>();
   TRITONSERVER_MetricFamily* family = nullptr;
   const Error error(TRITONSERVER_MetricFamilyNew(
@@ -57,6 +58,12 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
   std::unique_ptr<Model> model(new Model(std::move(settings)));
   model->input_bytes_ = NewCounter(backend.input_bytes(), handle);
   return model;
+}
+
+Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
+                                                   Model& model) {
+  NEREID_KIT_TRY(backend::RequireCpu(handle, "identity"));
+  return std::make_unique<Instance>(handle, model);
 }
 
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {

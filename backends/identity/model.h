@@ -17,7 +17,7 @@ namespace nereid::identity {
 // What all models of the backend share. Immutable after Create.
 class BackendState {
  public:
-  static std::unique_ptr<BackendState> Create();
+  static backend::Result<std::unique_ptr<BackendState>> Create(TRITONBACKEND_Backend* handle);
   // Null where the server offers no custom metrics.
   TRITONSERVER_MetricFamily* input_bytes() const { return input_bytes_.get(); }
 
@@ -49,7 +49,9 @@ class Model {
 // One instance. Confined to the thread that executes.
 class Instance {
  public:
-  // `model` outlives the instance.
+  // Refuses to be on anything but the CPU. `model` outlives the instance.
+  static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
+                                                           Model& model);
   Instance(TRITONBACKEND_ModelInstance* handle, Model& model)
       : handle_(handle), model_(model), delay_(model.settings().DelayOf(model.NextInstanceNumber())) {}
 

@@ -91,4 +91,12 @@ Result<std::unique_ptr<Environment>> Environment::Create(const CommandLine& opti
   return environment;
 }
 
+backend::Result<std::unique_ptr<Environment>> Environment::Create(TRITONBACKEND_Backend* handle) {
+  TRITONSERVER_Message* config = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_BackendConfig(handle, &config));  // stays the server's
+  NEREID_KIT_ASSIGN(const std::string_view json, backend::MessageText(config));
+  NEREID_KIT_ASSIGN(const CommandLine options, CommandLine::Parse(json));
+  return Create(options);
+}
+
 }  // namespace nereid::onnxruntime

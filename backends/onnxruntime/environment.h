@@ -24,6 +24,8 @@ struct CommandLine {
 class Environment {
  public:
   static backend::Result<std::unique_ptr<Environment>> Create(const CommandLine& options);
+  // The same with the options that the backend was given.
+  static backend::Result<std::unique_ptr<Environment>> Create(TRITONBACKEND_Backend* handle);
 
   OrtEnv* get() const { return env_.get(); }
   const CommandLine& options() const { return options_; }

@@ -77,7 +77,7 @@ class Execution : public testing::Test {
     std::ofstream(path, std::ios::binary) << model;
     auto config = backend::ModelConfig::Parse(config_json);
     ASSERT_TRUE(config.ok());
-    auto environment = Environment::Create({});
+    auto environment = Environment::Create(CommandLine());
     ASSERT_TRUE(environment.ok());
     environment_ = std::move(environment).value();
     auto session = Session::Load(*environment_, path.string(), {.intra_op_threads = 1}, {}, "m");

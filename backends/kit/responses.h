@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many responses to one request, for models whose transaction policy is decoupled. They may be sent
+// from any thread, also after the request was released, until End.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "backend_kit/batch.h"
+#include "backend_kit/tensors.h"
+
+namespace nereid::backend {
+
+// Thread-compatible.
+class ResponseSender {
+ public:
+  // Needs a request that is not released yet.
+  static Result<ResponseSender> Create(TRITONBACKEND_Request* request) {
+    TRITONBACKEND_ResponseFactory* factory = nullptr;
+    NEREID_KIT_TRY(TRITONBACKEND_ResponseFactoryNew(&factory, request));
+    return ResponseSender(factory);
+  }
+
+  bool IsCancelled() const {
+    bool cancelled = false;
+    Error(TRITONBACKEND_ResponseFactoryIsCancelled(factory_.get(), &cancelled)).Ignore();
+    return cancelled;
+  }
+  // A response to be filled, and then sent with Send.
+  Result<TRITONBACKEND_Response*> New() const {
+    TRITONBACKEND_Response* response = nullptr;
+    NEREID_KIT_TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory_.get()));
+    return response;
+  }
+  // Takes the response. `error` stays the caller's; null is success.
+  static void Send(TRITONBACKEND_Response* response, TRITONSERVER_Error* error = nullptr,
+                   bool is_final = false) {
+    LogIfError(Error(TRITONBACKEND_ResponseSend(
+                   response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error)),
+               "failed to send response");
+  }
+  // Answers with an error; nothing follows it.
+  void Fail(Error error) const {
+    TRITONBACKEND_Response* response = nullptr;
+    Error made(TRITONBACKEND_ResponseNewFromFactory(&response, factory_.get()));
+    if (made.ok()) {
+      Send(response, error.get(), true);
+    } else {
+      LogIfError(std::move(made), "failed to create response");
+    }
+  }
+  // No more responses follow.
+  void End() const {
+    LogIfError(Error(TRITONBACKEND_ResponseFactorySendFlags(factory_.get(),
+                                                            TRITONSERVER_RESPONSE_COMPLETE_FINAL)),
+               "failed to send the final response");
+  }
+  // Counts the next response in the model's statistics; `output_start_ns` is 0 for one without outputs.
+  void Report(TRITONBACKEND_ModelInstance* instance, uint64_t start_ns, uint64_t output_start_ns,
+              uint64_t end_ns, TRITONSERVER_Error* error) const {
+    LogIfError(TryReport(instance, start_ns, output_start_ns, end_ns, error),
+               "failed reporting response statistics");
+  }
+
+ private:
+  struct Delete {
+    void operator()(TRITONBACKEND_ResponseFactory* factory) const {
+      Error(TRITONBACKEND_ResponseFactoryDelete(factory)).Ignore();
+    }
+  };
+  struct DeleteReport {
+    void operator()(TRITONBACKEND_ModelInstanceResponseStatistics* report) const {
+      Error(TRITONBACKEND_ModelInstanceResponseStatisticsDelete(report)).Ignore();
+    }
+  };
+
+  explicit ResponseSender(TRITONBACKEND_ResponseFactory* factory) : factory_(factory) {}
+
+  Error TryReport(TRITONBACKEND_ModelInstance* instance, uint64_t start_ns,
+                  uint64_t output_start_ns, uint64_t end_ns, TRITONSERVER_Error* error) const {
+    TRITONBACKEND_ModelInstanceResponseStatistics* raw = nullptr;
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsNew(&raw));
+    const std::unique_ptr<TRITONBACKEND_ModelInstanceResponseStatistics, DeleteReport> report(raw);
+    NEREID_KIT_TRY(
+        TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(raw, instance));
+    NEREID_KIT_TRY(
+        TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFactory(raw, factory_.get()));
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseStart(raw, start_ns));
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(
+        raw, output_start_ns));
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(raw, end_ns));
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetError(raw, error));
+    return Error(TRITONBACKEND_ModelInstanceReportResponseStatistics(raw));
+  }
+
+  std::unique_ptr<TRITONBACKEND_ResponseFactory, Delete> factory_;
+};
+
+// Threads that send responses in the background; each does one thing. Its owner's end waits for all.
+// Thread-safe.
+class BackgroundWork {
+ public:
+  BackgroundWork() = default;
+  BackgroundWork(const BackgroundWork&) = delete;
+  ~BackgroundWork() { Wait(); }
+
+  // Runs `work` on a thread of its own. Throws when there is none to be had; `work` has not begun then.
+  void Start(std::function<void()> work) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++running_;
+    }
+    try {
+      std::thread([this, work = std::move(work)]() mutable {
+        work();
+        work = nullptr;  // what it holds goes before its owner may
+        const std::lock_guard lock(mutex_);
+        if (--running_ == 0) {
+          idle_.notify_all();
+        }
+      }).detach();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      --running_;
+      throw;
+    }
+  }
+
+ private:
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return running_ == 0; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  size_t running_ = 0;
+};
+
+// Waits `time`, but not beyond a cancellation by more than a moment. Whether the request was cancelled.
+inline bool WaitUnlessCancelled(const ResponseSender& sender, std::chrono::nanoseconds time) {
+  constexpr std::chrono::milliseconds kMoment(10);
+  const auto end = std::chrono::steady_clock::now() + time;
+  for (auto now = std::chrono::steady_clock::now(); now < end;
+       now = std::chrono::steady_clock::now()) {
+    if (sender.IsCancelled()) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(end - now, kMoment));
+  }
+  return sender.IsCancelled();
+}
+
+}  // namespace nereid::backend
