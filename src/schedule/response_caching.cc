@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is counted follows core/src/dynamic_batch_scheduler.cc and infer_stats.cc of Triton: a hit is a
+// success without inference; a miss lasts as long as its look-up and its insertion, and does not count
+// when another request has inserted the same meanwhile.
+#include "schedule/response_caching.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/object_pool.h"
+#include "core/forwarding_sink.h"
+#include "core/response.h"
+#include "schedule/cache_key.h"
+
+namespace nereid::schedule {
+namespace {
+
+bool IsCode(const base::Status& status, base::StatusCode code) {
+  return !status.ok() && status.code() == code;
+}
+
+// Keeps the answer of one request that the cache did not know. Pooled.
+class InsertingSink final : public core::ForwardingSink {
+ public:
+  using Pool = base::ObjectPool<InsertingSink>;
+
+  void Start(core::ResponseCache& cache, const core::CacheKey& key, uint64_t lookup_ns) {
+    cache_ = &cache;
+    key_ = key;
+    lookup_ns_ = lookup_ns;
+  }
+
+  void Send(core::ResponsePtr response, bool is_final) override {
+    // Only what is whole: one of several responses would be an answer to another question.
+    if (is_final && !has_sent_ && response != nullptr && response->error().ok()) Insert(*response);
+    has_sent_ = true;
+    next().Send(std::move(response), is_final);
+  }
+
+  // For ObjectPool.
+  void Recycle() {
+    cache_ = nullptr;
+    has_sent_ = false;
+  }
+
+ private:
+  void Retire() override { Pool::Give(this); }
+
+  void Insert(const core::Response& response) {
+    const uint64_t start_ns = base::NowNs();
+    const base::Status status = cache_->Insert(key_, response);
+    if (IsCode(status, base::StatusCode::kAlreadyExists)) return;
+    if (response.request().is_counted) {
+      response.request().model->statistics().RecordCacheMiss(lookup_ns_ +
+                                                             (base::NowNs() - start_ns));
+    }
+    if (status.ok()) return;
+    // A cache that cannot be reached says so itself, once.
+    if (status.code() == base::StatusCode::kUnavailable) {
+      NEREID_VLOG(1, "Failed to insert key [{}] into response cache: {}", key_.view(),
+                  status.message());
+    } else {
+      NEREID_LOG(kError, "Failed to insert key [{}] into response cache: {}", key_.view(),
+                 status.message());
+    }
+  }
+
+  core::ResponseCache* cache_ = nullptr;
+  core::CacheKey key_;
+  uint64_t lookup_ns_ = 0;
+  bool has_sent_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ResponseCaching> ResponseCaching::ForModel(const core::Model& model,
+                                                           core::ResponseCache* cache,
+                                                           std::string fingerprint) {
+  if (cache == nullptr || !model.config().caches_responses()) return nullptr;
+  return std::unique_ptr<ResponseCaching>(new ResponseCaching(*cache, std::move(fingerprint)));
+}
+
+core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
+  const std::optional<core::CacheKey> key = MakeCacheKey(request, fingerprint_);
+  if (!key) return nullptr;
+  core::ResponsePtr response = core::Response::Create(request);
+  const uint64_t start_ns = base::NowNs();
+  const base::Status status = cache_.Lookup(*key, *response);
+  const uint64_t end_ns = base::NowNs();
+  if (status.ok()) {
+    if (request.is_counted) {
+      request.model->statistics().RecordCacheHit(request.times.request_start_ns, end_ns,
+                                                 end_ns - start_ns);
+    }
+    return response;
+  }
+  if (status.code() != base::StatusCode::kNotFound) {
+    NEREID_VLOG(1, "{}response cache failed to look up key [{}]: {}", request.LogPrefix(),
+                key->view(), status.message());
+  }
+  InsertingSink* const sink = InsertingSink::Pool::Take();
+  sink->Start(cache_, *key, end_ns - start_ns);
+  sink->PutBefore(request);
+  return nullptr;
+}
+
+void Answer(core::RequestPtr request, core::ResponsePtr response) {
+  core::ResponseSink& sink = request->sink();
+  // Released first, so that whoever sees the answer may reuse the inputs.
+  request.reset();
+  sink.Send(std::move(response), true);
+}
+
+}  // namespace nereid::schedule
