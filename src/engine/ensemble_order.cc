@@ -4,24 +4,24 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace nereid::engine {
 namespace {
 
 using Entries = std::map<std::string, EnsembleEntry>;
 
-base::Status MissingModels(const EnsembleEntry& entry,
-                           const std::map<std::string, repository::ModelSource>& sources) {
-  std::vector<std::string> missing;
-  for (const auto& [model, versions] : entry.models) {
-    const auto found = sources.find(model);
-    if (found == sources.end() || !found->second.config.ok()) missing.push_back(model);
+// Names the model of the first step that has none.
+base::Status CheckModelsExist(const config::ModelConfig& config,
+                              const std::map<std::string, repository::ModelSource>& sources) {
+  for (const config::Ensembling::Step& step : config.ensemble_scheduling()->step) {
+    const auto found = sources.find(step.model_name);
+    if (found != sources.end() && found->second.config.ok()) continue;
+    return base::InvalidArgumentError(
+        fmt::format("ensemble {} contains models that are not available or ambiguous: {}",
+                    config.name, step.model_name));
   }
-  if (missing.empty()) return base::OkStatus();
-  return base::InvalidArgumentError(
-      fmt::format("ensemble {} contains models that are not available or ambiguous: {}", entry.name,
-                  fmt::join(missing, ", ")));
+  return base::OkStatus();
 }
 
 Entries ReadEnsembles(const std::map<std::string, repository::ModelSource>& sources) {
@@ -33,7 +33,7 @@ Entries ReadEnsembles(const std::map<std::string, repository::ModelSource>& sour
     for (const config::Ensembling::Step& step : source.config->ensemble_scheduling()->step) {
       entry.models[step.model_name].insert(step.model_version);
     }
-    entry.status = MissingModels(entry, sources);
+    entry.status = CheckModelsExist(*source.config, sources);
   }
   return entries;
 }
@@ -87,7 +87,7 @@ std::vector<std::string> FindCycle(const Entries& open, const std::string& start
   return {};
 }
 
-// All of a circle fail for the same reason, in the words of the first of them.
+// All of a circle fail in the words of the first of them, but for the last, which closes it.
 void FailCycles(Entries& open) {
   for (auto& [name, entry] : open) {
     if (!entry.status.ok()) continue;
@@ -96,9 +96,10 @@ void FailCycles(Entries& open) {
     const base::Status status = base::InvalidArgumentError(
         fmt::format("circular dependency between ensembles: {} -> ... -> {} -> {}", name,
                     cycle.back(), name));
-    for (const std::string& member : cycle) {
-      EnsembleEntry& failed = open.at(member);
-      if (failed.status.ok()) failed.status = status;
+    entry.status = status;
+    for (size_t i = 1; i + 1 < cycle.size(); ++i) {
+      EnsembleEntry& between = open.at(cycle[i]);
+      if (between.status.ok()) between.status = status;
     }
   }
 }

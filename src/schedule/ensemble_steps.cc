@@ -277,8 +277,11 @@ base::Status EnsembleRun::Answer(EnsembleFrame& frame) {
   for (const uint32_t output : shared_->model.outputs_by_name()) {
     if (needs_->outputs[output] == 0) continue;
     NEREID_RETURN_IF_ERROR(AddOutput(*response, frame, output));
+    const EnsembleValue& value = frame.values[plan.output_tensors()[output]];
     const uint32_t producer = plan.tensors()[plan.output_tensors()[output]].producer;
-    if (producer != kNoStep && sequence == nullptr) sequence = &frame.source(producer);
+    // Triton tells the sequence beside each output that has bytes; once is enough.
+    if (producer == kNoStep || value.output == nullptr || value.output->byte_size == 0) continue;
+    if (sequence == nullptr) sequence = &frame.source(producer);
   }
   if (sequence != nullptr) AddSequenceParameters(*response, *sequence);
   for (size_t output = 0; output < plan.output_tensors().size(); ++output) {
