@@ -95,6 +95,7 @@ void StepCall::Recycle() {
   frame_ = nullptr;
   has_answered_ = false;
   has_place_ = false;
+  queued_count_ = 0;
   correlation_id_ = uint64_t{0};
   flags_ = 0;
   previous_ = next_ = nullptr;
@@ -111,7 +112,7 @@ void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
   run.unreleased_.store(1, std::memory_order_relaxed);
   {
     base::MutexLock lock(run.mutex_);
-    run.is_driven_ = true;
+    run.driver_ = ThisThread();
   }
   shared.runs->Add(run, *run.request_);
   run.Begin();
@@ -150,8 +151,8 @@ void EnsembleRun::Recycle() {
 bool EnsembleRun::BecomeDriver(Kind kind, StepCall* call, core::ResponsePtr& response,
                                bool is_final) {
   base::MutexLock lock(mutex_);
-  if (!is_driven_) {
-    is_driven_ = true;
+  if (driver_ == nullptr) {
+    driver_ = ThisThread();
     return true;
   }
   Event* const event = base::ObjectPool<Event>::Take();
@@ -160,24 +161,28 @@ bool EnsembleRun::BecomeDriver(Kind kind, StepCall* call, core::ResponsePtr& res
   event->response = std::move(response);
   event->is_final = is_final;
   event->next = nullptr;
+  if (kind == Kind::kAnswer && !is_final) ++call->queued_count_;
   (last_event_ != nullptr ? last_event_->next : first_event_) = event;
   last_event_ = event;
   return false;
 }
 
 void EnsembleRun::Drive() {
+  StepCall* handled = nullptr;  // by the last event, after which it is still in flight
   for (;;) {
     Event* event;
     {
       base::MutexLock lock(mutex_);
+      if (handled != nullptr && --handled->queued_count_ == 0) room_.NotifyAll();
       event = first_event_;
       if (event == nullptr) {
-        is_driven_ = false;
+        driver_ = nullptr;
         return;
       }
       first_event_ = event->next;
       if (first_event_ == nullptr) last_event_ = nullptr;
     }
+    handled = event->kind == Kind::kAnswer && !event->is_final ? event->call : nullptr;
     switch (event->kind) {
       case Kind::kAnswer:
         HandleAnswer(*event->call, std::move(event->response), event->is_final);
@@ -349,7 +354,10 @@ void EnsembleRun::WaitForRoom(const StepCall& call) {
   if (IsHome() || !shared_->plan.steps()[call.step_].may_wait) return;
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kLongestWait;
   base::MutexLock lock(mutex_);
-  while (held_count_ > 0 && !has_failed_ && !call.in_flight_->is_cancelled()) {
+  if (driver_ == ThisThread()) return;  // called from within the run itself
+  // Until its answer has been seen to, and everything that waits has a place.
+  while (call.queued_count_ > 0 ||
+         (held_count_ > 0 && !has_failed_ && !call.in_flight_->is_cancelled())) {
     if (room_.WaitUntil(mutex_, deadline)) continue;
     NEREID_LOG(kError,
                "ensemble '{}': answers of model '{}' have waited {} s for the steps behind it; more "

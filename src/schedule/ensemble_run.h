@@ -131,6 +131,7 @@ class StepCall final : public core::ResponseSink {
   bool has_place_ = false;      // of the step's limiter
   core::CorrelationId correlation_id_;  // of its request
   uint32_t flags_ = 0;
+  uint32_t queued_count_ = 0;   // its answers in the run's queue, the final one apart; guarded by the run
   core::RequestPtr held_;       // while it waits for a place
   core::RequestRef in_flight_;  // until the final answer was handled
   StepCall* previous_ = nullptr;  // of the run's calls in flight
@@ -215,7 +216,7 @@ class EnsembleRun {
   std::atomic<uint64_t> compute_output_ns_{0};
 
   base::Mutex mutex_;
-  bool is_driven_ NEREID_GUARDED_BY(mutex_) = false;
+  const void* driver_ NEREID_GUARDED_BY(mutex_) = nullptr;  // the thread that handles events
   Event* first_event_ NEREID_GUARDED_BY(mutex_) = nullptr;
   Event* last_event_ NEREID_GUARDED_BY(mutex_) = nullptr;
   uint32_t held_count_ NEREID_GUARDED_BY(mutex_) = 0;  // calls that wait for a place
