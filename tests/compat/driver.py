@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs scenarios against a server and notes what came of each."""
+
+import concurrent.futures
+import dataclasses
+import threading
+import time
+
+import numpy as np
+import tritonclient.grpc as grpcclient
+
+from compat import scenarios
+from compat.scenarios import Send
+from harness import models
+from harness import server as servers
+
+
+@dataclasses.dataclass
+class Outcome:
+    answers: dict = dataclasses.field(default_factory=dict)  # id → error text, "" for a success
+    order: list = dataclasses.field(default_factory=list)  # ids as their answers came, the plug too
+    batches: dict = dataclasses.field(default_factory=dict)
+
+
+def config(scenario):
+    ragged = "allow_ragged_batch: true" if scenario.ragged else ""
+    return f"""backend: "identity"
+max_batch_size: {scenario.max_batch_size}
+input [
+  {models.tensor_config("INPUT0", "FP32", [-1], ragged)},
+  {models.tensor_config("INPUT1", "FP32", [1], "optional: true")}
+]
+output [
+  {models.tensor_config("OUTPUT0", "FP32", [-1])},
+  {models.tensor_config("OUTPUT1", "FP32", [1])}
+]
+instance_group [ {{ kind: KIND_CPU count: {scenario.instances} }} ]
+parameters [ {{ key: "execute_delay_ms" value {{ string_value: "{scenario.busy_ms}" }} }} ]
+{scenario.batching}
+"""
+
+
+class Gauge:
+    """The number of waiting requests of each model, read again and again by one thread."""
+
+    def __init__(self, server):
+        self.server = server
+        self.values = {}
+        self.reads = 0
+        self.changed = threading.Condition()
+        self.ended = False
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self):
+        while not self.ended:
+            try:
+                values = self.server.scrape()
+            except OSError:  # some servers are ready before their metrics are
+                continue
+            finally:
+                time.sleep(0.02)
+            with self.changed:
+                self.values = values
+                self.reads += 1
+                self.changed.notify_all()
+
+    def wait_until(self, condition, what, timeout=60):
+        """Until the condition holds for numbers that were read after this call."""
+        with self.changed:
+            first = self.reads + 2
+            done = self.changed.wait_for(
+                lambda: self.reads >= first and condition(self.values), timeout * servers.SLOWNESS)
+        assert done, f"waited in vain for {what}"
+
+    def close(self):
+        self.ended = True
+        self.thread.join()
+
+
+class Run:
+    """One scenario on one server."""
+
+    def __init__(self, scenario, server, gauge):
+        self.scenario = scenario
+        self.gauge = gauge
+        self.client = grpcclient.InferenceServerClient(server.grpc)
+        self.outcome = Outcome()
+        self.changed = threading.Condition()
+        self.calls = {}
+
+    def answered(self, send_id):
+        def callback(result, error):
+            with self.changed:
+                self.outcome.answers[send_id] = "" if error is None else error.message()
+                self.outcome.order.append(send_id)
+                self.changed.notify_all()
+
+        return callback
+
+    def send(self, send):
+        inputs = [grpcclient.InferInput("INPUT0", [send.batch, send.width], "FP32")]
+        inputs[0].set_data_from_numpy(np.zeros((send.batch, send.width), np.float32))
+        if send.inputs > 1:
+            inputs.append(grpcclient.InferInput("INPUT1", [send.batch, 1], "FP32"))
+            inputs[1].set_data_from_numpy(np.zeros((send.batch, 1), np.float32))
+        self.calls[send.id] = self.client.async_infer(
+            self.scenario.model, inputs, self.answered(send.id), request_id=send.id,
+            priority=send.priority, timeout=send.timeout_us or None,
+            parameters={"note": send.parameter} if send.parameter else None)
+        # On the same connection: once this is answered, the request has arrived.
+        self.client.is_server_live()
+
+    def waiting(self, values):
+        return values.get(("nv_inference_pending_request_count", self.scenario.model), 0)
+
+    def plug(self, plugs):
+        for plug in plugs:
+            self.send(plug)
+        self.gauge.wait_until(lambda v: self.waiting(v) == 0, f"the plug of {self.scenario.model}")
+
+    def line_up(self):
+        for count, send in enumerate(self.scenario.sends, 1):
+            self.send(send)
+            self.gauge.wait_until(
+                lambda v: self.waiting(v) + self.done_count() >= count,
+                f"{send.id} of {self.scenario.model} to wait")
+
+    def done_count(self):
+        sent = {send.id for send in self.scenario.sends}
+        return sum(1 for answered in list(self.outcome.answers) if answered in sent)
+
+    def finish(self, plugs):
+        expected = len(self.scenario.sends) + plugs
+        with self.changed:
+            done = self.changed.wait_for(lambda: len(self.outcome.answers) == expected,
+                                         120 * servers.SLOWNESS)
+        assert done, f"{self.scenario.model}: answered are only {self.outcome.answers}"
+        statistics = self.client.get_inference_statistics(self.scenario.model, as_json=True)
+        for entry in statistics["model_stats"][0].get("batch_stats", []):
+            size = int(entry["batch_size"])
+            self.outcome.batches[size] = int(entry["compute_infer"]["count"])
+        size = self.plug_batch()
+        self.outcome.batches[size] = self.outcome.batches.get(size, 0) - plugs
+        if self.outcome.batches[size] == 0:
+            del self.outcome.batches[size]
+
+    def plug_batch(self):
+        """Large enough not to wait for others where the model has a long delay."""
+        return self.scenario.max_batch_size if scenarios.LONG in self.scenario.batching else 1
+
+    def run(self):
+        # Width 9 matches no other request, so a plug never shares a batch.
+        plugs = [Send(f"plug{i}", self.plug_batch(), width=9, priority=1)
+                 for i in range(self.scenario.instances)]
+        self.plug(plugs)
+        self.line_up()
+        for send_id in self.scenario.cancel:
+            self.calls[send_id].cancel()
+        self.finish(len(plugs))
+        self.client.close()
+        return self.outcome
+
+
+def run_all(cases, start, folder):
+    """{model: Outcome} of all scenarios, run side by side on one server."""
+    for scenario in cases:
+        models.write_model(folder, scenario.model, config(scenario))
+    server = start(folder)
+    gauge = Gauge(server)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+            runs = {s.model: pool.submit(Run(s, server, gauge).run) for s in cases}
+        return {model: run.exception() or run.result() for model, run in runs.items()}
+    finally:
+        gauge.close()
