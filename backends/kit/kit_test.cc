@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "backend_kit/batch_inputs.h"
 #include "backend_kit/bytes.h"
 #include "backend_kit/config.h"
 #include "backend_kit/shape.h"
@@ -109,6 +110,57 @@ TEST(Config, ReadsParametersAndDefaults) {
 TEST(Config, RefusesWhatIsNotAnObject) {
   EXPECT_FALSE(ModelConfig::Parse("[1]").ok());
   EXPECT_FALSE(ModelConfig::Parse("{").ok());
+}
+
+// The shape, and then the values, of a batch input for sources of shapes [1,3] and [2,2].
+std::pair<std::vector<int64_t>, std::vector<int32_t>> Make(const std::string& kind) {
+  auto config = ModelConfig::Parse(R"({"batch_input":[{"kind":")" + kind +
+                                   R"(","target_name":["T"],"source_input":["S"]}]})");
+  auto specs = ReadBatchInputs(config.value());
+  const int64_t first[] = {1, 3};
+  const int64_t second[] = {2, 2};
+  const std::span<const int64_t> sources[] = {first, second};
+  BatchInputTensor tensor;
+  EXPECT_TRUE(tensor.Make(specs.value()[0], sources).ok());
+  std::vector<int32_t> values(tensor.data().size() / 4);
+  std::memcpy(values.data(), tensor.data().data(), tensor.data().size());
+  return {{tensor.shape().begin(), tensor.shape().end()}, values};
+}
+
+TEST(BatchInputs, SayHowABatchWasPutTogether) {
+  using Made = std::pair<std::vector<int64_t>, std::vector<int32_t>>;
+  EXPECT_EQ(Make("BATCH_ELEMENT_COUNT"), (Made{{2}, {3, 4}}));
+  EXPECT_EQ(Make("BATCH_ACCUMULATED_ELEMENT_COUNT"), (Made{{2}, {3, 7}}));
+  EXPECT_EQ(Make("BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO"), (Made{{3}, {0, 3, 7}}));
+  EXPECT_EQ(Make("BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"), (Made{{4}, {0, 0, 0, 0}}));
+  EXPECT_EQ(Make("BATCH_ITEM_SHAPE"), (Made{{3, 1}, {3, 2, 2}}));
+  EXPECT_EQ(Make("BATCH_ITEM_SHAPE_FLATTEN"), (Made{{3}, {3, 2, 2}}));
+}
+
+TEST(BatchInputs, AreFloatsWhereTheModelWantsThem) {
+  auto config = ModelConfig::Parse(R"({"batch_input":[{"data_type":"TYPE_FP32",
+      "target_name":["T"],"source_input":["S"]}]})");
+  auto specs = ReadBatchInputs(config.value());
+  const int64_t source[] = {1, 3};
+  const std::span<const int64_t> sources[] = {source};
+  BatchInputTensor tensor;
+  ASSERT_TRUE(tensor.Make(specs.value()[0], sources).ok());
+  float value = 0;
+  std::memcpy(&value, tensor.data().data(), sizeof(value));
+  EXPECT_EQ(value, 3.0F);
+}
+
+TEST(BatchInputs, RefuseShapesThatDoNotFitIntoOneTensor) {
+  auto config = ModelConfig::Parse(R"({"batch_input":[{"kind":"BATCH_ITEM_SHAPE",
+      "target_name":["T"],"source_input":["S"]}]})");
+  auto specs = ReadBatchInputs(config.value());
+  const int64_t flat[] = {1, 3};
+  const int64_t square[] = {1, 3, 3};
+  const std::span<const int64_t> sources[] = {flat, square};
+  BatchInputTensor tensor;
+  EXPECT_FALSE(tensor.Make(specs.value()[0], sources).ok());
+  config = ModelConfig::Parse(R"({"batch_input":[{"kind":"BATCH_NEW","source_input":["S"]}]})");
+  EXPECT_FALSE(ReadBatchInputs(config.value()).ok());
 }
 
 TEST(ScratchBuffer, KeepsItsMemoryUntilItMustGrow) {

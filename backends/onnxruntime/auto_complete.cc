@@ -2,6 +2,7 @@
 #include "onnxruntime_backend/auto_complete.h"
 
 #include <algorithm>
+#include <set>
 
 #include "onnxruntime_backend/data_types.h"
 
@@ -60,6 +61,23 @@ rapidjson::Value TensorToJson(const TensorInfo& tensor, bool batching, Allocator
   return io;
 }
 
+// Tensors of the model that requests do not bring or responses do not carry, as another part of the
+// configuration names them.
+std::set<std::string> NamedElsewhere(const ModelConfig& config) {
+  std::set<std::string> names;
+  const auto add = [&names](std::string_view name) { names.emplace(name); };
+  if (const rapidjson::Value* sequences = Find(config.json(), "sequence_batching")) {
+    for (const rapidjson::Value& control : ArrayOf(*sequences, "control_input")) {
+      add(backend::StringMember(control, "name"));
+    }
+    for (const rapidjson::Value& state : ArrayOf(*sequences, "state")) {
+      add(backend::StringMember(state, "input_name"));
+      add(backend::StringMember(state, "output_name"));
+    }
+  }
+  return names;
+}
+
 void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors,
                      ModelConfig* config) {
   rapidjson::Document& json = config->mutable_json();
@@ -67,7 +85,11 @@ void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors,
     return;
   }
   rapidjson::Value ios(rapidjson::kArrayType);
+  const std::set<std::string> named_elsewhere = NamedElsewhere(*config);
   for (const TensorInfo& tensor : tensors) {
+    if (named_elsewhere.contains(tensor.name)) {
+      continue;
+    }
     ios.PushBack(TensorToJson(tensor, config->max_batch_size() > 0, json.GetAllocator()),
                  json.GetAllocator());
   }

@@ -185,9 +185,49 @@ TEST(Validate, CountsSequenceControlsAmongTheInputs) {
             "");
 }
 
-TEST(Validate, RefusesWhatTheBackendDoesNotDoYet) {
-  EXPECT_EQ(ValidationError(R"({"batch_input":[{"kind":"BATCH_ELEMENT_COUNT"}]})"),
-            "unable to load model 'm', 'batch_input' is not yet supported by this backend");
+TEST(Validate, ChecksStatesAsInputsAndOutputsOfTheModel) {
+  const Signature stateful{.inputs = {{"A", kFloat, {-1, 4}}, {"SI", kFloat, {-1, -1}}},
+                           .outputs = {{"Z", kFloat, {-1, 4}}, {"SO", kFloat, {-1, -1}}},
+                           .initializers = {}};
+  const auto error = [&](const std::string& state) {
+    const std::string json =
+        R"({"max_batch_size":2,"input":[{"name":"A","data_type":"TYPE_FP32","dims":[4]}],
+            "output":[{"name":"Z","data_type":"TYPE_FP32","dims":[4]}],
+            "sequence_batching":{"state":[{)" +
+        state + "}]}}";
+    return ValidationError(json.c_str(), stateful);
+  };
+  EXPECT_EQ(error(R"("input_name":"SI","output_name":"SO","data_type":"TYPE_FP32","dims":[-1])"),
+            "");
+  EXPECT_EQ(error(R"("input_name":"SX","output_name":"SO","data_type":"TYPE_FP32","dims":[-1])"),
+            "unexpected inference input 'SX', allowed inputs are: A, SI");
+  EXPECT_EQ(error(R"("input_name":"SI","output_name":"SX","data_type":"TYPE_FP32","dims":[-1])"),
+            "unexpected inference output 'SX', allowed outputs are: SO, Z");
+  EXPECT_EQ(error(R"("input_name":"SI","output_name":"SO","data_type":"TYPE_INT8","dims":[-1])"),
+            "unable to load model 'm', configuration expects datatype TYPE_INT8 for input 'SI', "
+            "model provides TYPE_FP32");
+  EXPECT_NE(error(R"("input_name":"SI","output_name":"SO","data_type":"TYPE_FP32","dims":[2,2])"),
+            "");
+}
+
+TEST(Validate, WantsRaggedInputsInOneDimensionAndKnowsBatchInputs) {
+  const auto error = [&](const std::vector<int64_t>& dims, const char* target) {
+    const Signature ragged{
+        .inputs = {{"A", kFloat, dims}, {"N", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, {-1}}},
+        .outputs = {},
+        .initializers = {}};
+    const std::string json =
+        R"({"max_batch_size":2,"input":[{"name":"A","data_type":"TYPE_FP32","dims":[-1],
+            "allow_ragged_batch":true}],"batch_input":[{"kind":"BATCH_ELEMENT_COUNT",
+            "data_type":"TYPE_INT32","target_name":[")" +
+        std::string(target) + R"("],"source_input":["A"]}]})";
+    return ValidationError(json.c_str(), ragged);
+  };
+  EXPECT_EQ(error({-1}, "N"), "");
+  EXPECT_EQ(error({-1, -1}, "N"),
+            "unable to load model 'm', configuration expects model provides input with shape [-1] "
+            "for ragged input 'A', model provides [-1,-1]");
+  EXPECT_EQ(error({-1}, "M"), "unexpected inference input 'M', allowed inputs are: A, N");
 }
 
 TEST(Providers, AreNamedWhenOneIsMissing) {

@@ -14,28 +14,54 @@ using backend::Result;
 using backend::ShapeToString;
 using backend::StrCat;
 
-Error Gathering::Read(Batch& batch) {
+namespace {
+
+// Elements of an input whose shape was checked.
+int64_t CountOf(const InputView& input) {
+  auto count = backend::ElementCount(input.shape);
+  return count.ok() ? count.value() : 0;
+}
+
+}  // namespace
+
+void Gathering::Begin(const Batch& batch) {
   count_ = batch.size();
-  members_.clear();
-  total_batch_size_ = 0;
+  state_.assign(count_, Reading::kUnread);
   batch_sizes_.assign(count_, 1);
   wanted_.assign(count_ * ports_.outputs.size(), 0);
-  uint32_t first = 0;
-  while (first < count_ && !batch.live(first)) {
-    ++first;
+}
+
+bool Gathering::HasMore(const Batch& batch) const {
+  for (uint32_t r = 0; r < count_; ++r) {
+    if (batch.live(r) && state_[r] == Reading::kUnread) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Error Gathering::Read(Batch& batch) {
+  members_.clear();
+  total_batch_size_ = 0;
+  uint32_t first = count_;
+  for (uint32_t r = count_; r-- > 0;) {
+    const bool ours = batch.live(r) && state_[r] == Reading::kUnread;
+    state_[r] = ours ? Reading::kNow : Reading::kDone;
+    first = ours ? r : first;
   }
   if (first == count_) {
     return {};
   }
   NEREID_KIT_TRY(ReadInputs(batch, first));
   for (uint32_t r = first; r < count_; ++r) {
-    if (batch.live(r)) {
+    if (is_ours(batch, r)) {
       if (Error error = ReadWanted(batch.request(r), r); !error.ok()) {
         batch.Fail(r, std::move(error));
       }
     }
   }
   NEREID_KIT_TRY(AddMembers(batch));
+  NEREID_KIT_TRY(MakeBatchInputs());
   MakeKey();
   return {};
 }
@@ -45,6 +71,17 @@ Error Gathering::Read(Batch& batch) {
 Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
   uint32_t inputs = 0;
   NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(batch.request(first), &inputs));
+  for (uint32_t r = first + 1; r < count_; ++r) {
+    uint32_t others = 0;
+    if (is_ours(batch, r)) {
+      NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(batch.request(r), &others));
+      if (others != inputs) {
+        batch.Fail(r, Error::Internal(StrCat("a request with ", others, " inputs is in a batch of "
+                                             "requests with ", inputs, " for '", instance_name_,
+                                             "'")));
+      }
+    }
+  }
   fed_.clear();
   views_.resize(size_t{inputs} * count_);
   string_data_.resize(views_.size());
@@ -58,7 +95,7 @@ Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
     }
     fed_.push_back(static_cast<size_t>(port));
     for (uint32_t r = first; r < count_; ++r) {
-      if (batch.live(r)) {
+      if (is_ours(batch, r)) {
         if (Error error = CheckView(batch, i, first, r); !error.ok()) {
           batch.Fail(r, std::move(error));
         }
@@ -70,10 +107,9 @@ Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
 
 Error Gathering::CheckView(const Batch& batch, size_t i, uint32_t first, uint32_t r) {
   InputView& input = views_[i * count_ + r];
-  const InputView& pattern = view(i, first);
   if (r != first) {
     NEREID_KIT_ASSIGN(input, backend::ReadInput(batch.request(r), static_cast<uint32_t>(i),
-                                                pattern.name));
+                                                view(i, first).name));
   }
   const Port& port = ports_.inputs[fed_[i]];
   if (input.datatype != port.datatype) {
@@ -81,17 +117,7 @@ Error Gathering::CheckView(const Batch& batch, size_t i, uint32_t first, uint32_
                                          "' for '", instance_name_, "'"));
   }
   if (max_batch_size_ > 0) {
-    const int64_t size = input.shape.empty() ? -1 : input.shape[0];
-    batch_sizes_[r] = i == 0 ? size : batch_sizes_[r];
-    const auto rows = [](const InputView& v) { return v.shape.subspan(v.shape.empty() ? 0 : 1); };
-    const auto ours = rows(input);
-    const auto theirs = rows(pattern);
-    if (size < 0 || size != batch_sizes_[r] ||
-        !std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end())) {
-      return Error::Internal(StrCat("inference input '", input.name, "' has shape ",
-                                    ShapeToString(input.shape), " in a batch of shape ",
-                                    ShapeToString(pattern.shape), " for '", instance_name_, "'"));
-    }
+    NEREID_KIT_TRY(CheckRows(i, first, r));
   }
   if (port.is_string()) {
     return CheckStrings(i, r);
@@ -100,6 +126,55 @@ Error Gathering::CheckView(const Batch& batch, size_t i, uint32_t first, uint32_
   if (byte_size != input.byte_size) {
     return Error::InvalidArgument(StrCat("unexpected total byte size ", input.byte_size,
                                          " for input '", input.name, "', expecting ", byte_size));
+  }
+  return {};
+}
+
+Error Gathering::CheckRows(size_t i, uint32_t first, uint32_t r) {
+  const InputView& input = view(i, r);
+  const InputView& pattern = view(i, first);
+  const Port& port = ports_.inputs[fed_[i]];
+  const int64_t size = input.shape.empty() ? -1 : input.shape[0];
+  batch_sizes_[r] = i == 0 ? size : batch_sizes_[r];
+  const auto rows = [](const InputView& v) { return v.shape.subspan(v.shape.empty() ? 0 : 1); };
+  const auto ours = rows(input);
+  const auto theirs = rows(pattern);
+  const bool is_same = port.is_ragged || std::equal(ours.begin(), ours.end(), theirs.begin(),
+                                                    theirs.end());
+  if (!is_same && port.is_state) {
+    // Of another size than the other sequences': not now.
+    state_[r] = Reading::kUnread;
+    return {};
+  }
+  if (!is_same || size < 0 || size != batch_sizes_[r]) {
+    return Error::Internal(StrCat("inference input '", input.name, "' has shape ",
+                                  ShapeToString(input.shape), " in a batch of shape ",
+                                  ShapeToString(pattern.shape), " for '", instance_name_, "'"));
+  }
+  return {};
+}
+
+Result<std::span<const int64_t>> Gathering::ShapeOf(size_t port, uint32_t r) const {
+  const auto found = std::find(fed_.begin(), fed_.end(), port);
+  if (found == fed_.end()) {
+    return Error::InvalidArgument(StrCat(
+        "a request lacks the input '",
+        port < ports_.inputs.size() ? ports_.inputs[port].info.name : std::string("?"),
+        "', of whose shape the batch is made for '", instance_name_, "'"));
+  }
+  return view(static_cast<size_t>(found - fed_.begin()), r).shape;
+}
+
+Error Gathering::MakeBatchInputs() {
+  batch_inputs_.resize(ports_.batch_inputs.size());
+  for (size_t b = 0; b < batch_inputs_.size() && !members_.empty(); ++b) {
+    const BatchInputPort& port = ports_.batch_inputs[b];
+    sources_.clear();
+    for (const uint32_t r : members_) {
+      NEREID_KIT_ASSIGN(const std::span<const int64_t> shape, ShapeOf(port.source, r));
+      sources_.push_back(shape);
+    }
+    NEREID_KIT_TRY(batch_inputs_[b].Make(port.spec, sources_));
   }
   return {};
 }
@@ -130,7 +205,7 @@ Error Gathering::ReadWanted(TRITONBACKEND_Request* request, uint32_t r) {
 
 Error Gathering::AddMembers(Batch& batch) {
   for (uint32_t r = 0; r < count_; ++r) {
-    if (batch.live(r)) {
+    if (is_ours(batch, r)) {
       members_.push_back(r);
       total_batch_size_ += batch_sizes_[r];
     }
@@ -148,13 +223,22 @@ void Gathering::MakeKey() {
     return;
   }
   for (size_t o = 0; o < ports_.outputs.size(); ++o) {
-    const bool wanted = std::any_of(members_.begin(), members_.end(),
+    const bool wanted = ports_.outputs[o].is_state ||
+                        std::any_of(members_.begin(), members_.end(),
                                     [&](uint32_t r) { return wants(r, o); });
     key_.push_back(wanted ? 1 : 0);
   }
   for (size_t i = 0; i < fed_.size(); ++i) {
-    const std::span<const int64_t> shape = view(i, members_[0]).shape;
     key_.push_back(static_cast<int64_t>(fed_[i]));
+    if (ports_.inputs[fed_[i]].is_ragged) {
+      int64_t elements = 0;
+      for (const uint32_t r : members_) {
+        elements += CountOf(view(i, r));
+      }
+      key_.push_back(elements);
+      continue;
+    }
+    const std::span<const int64_t> shape = view(i, members_[0]).shape;
     key_.push_back(static_cast<int64_t>(shape.size()));
     const size_t batch_dims = max_batch_size_ > 0 ? 1 : 0;
     if (batch_dims > 0) {
@@ -162,33 +246,56 @@ void Gathering::MakeKey() {
     }
     key_.insert(key_.end(), shape.begin() + static_cast<std::ptrdiff_t>(batch_dims), shape.end());
   }
+  for (const backend::BatchInputTensor& input : batch_inputs_) {
+    key_.insert(key_.end(), input.shape().begin(), input.shape().end());
+  }
+}
+
+Result<PlannedInput> Gathering::PlanInput(size_t i) const {
+  const Port& port = ports_.inputs[fed_[i]];
+  const std::span<const int64_t> shape = view(i, members_[0]).shape;
+  PlannedInput input{.port = fed_[i], .shape = {shape.begin(), shape.end()}, .kept = {}};
+  if (port.is_ragged) {
+    input.shape.assign(1, 0);
+    for (const uint32_t r : members_) {
+      input.shape[0] += CountOf(view(i, r));
+    }
+  } else if (max_batch_size_ > 0) {
+    input.shape[0] = total_batch_size_;
+  }
+  if (port.info.dims.empty()) {
+    // A scalar comes as [1] because a configuration cannot have no dimensions.
+    NEREID_KIT_ASSIGN(const int64_t elements, backend::ElementCount(input.shape));
+    if (elements != 1) {
+      return Error::InvalidArgument(StrCat("inference input '", port.info.name,
+                                           "' is a scalar in the model, got shape ",
+                                           ShapeToString(input.shape)));
+    }
+    input.shape.clear();
+  }
+  if (!port.is_string()) {
+    NEREID_KIT_ASSIGN(input.byte_size, backend::TensorByteSize(port.datatype, input.shape));
+  }
+  return input;
 }
 
 Result<std::unique_ptr<Plan>> Gathering::NewPlan() const {
   auto plan = std::make_unique<Plan>();
   plan->key = key_;
   for (size_t i = 0; i < fed_.size(); ++i) {
-    const Port& port = ports_.inputs[fed_[i]];
-    const std::span<const int64_t> shape = view(i, members_[0]).shape;
-    PlannedInput input{.port = fed_[i], .shape = {shape.begin(), shape.end()}, .kept = {}};
-    if (max_batch_size_ > 0) {
-      input.shape[0] = total_batch_size_;
-    }
-    if (port.info.dims.empty()) {
-      // A scalar comes as [1] because a configuration cannot have no dimensions.
-      NEREID_KIT_ASSIGN(const int64_t elements, backend::ElementCount(input.shape));
-      if (elements != 1) {
-        return Error::InvalidArgument(StrCat("inference input '", port.info.name,
-                                             "' is a scalar in the model, got shape ",
-                                             ShapeToString(input.shape)));
-      }
-      input.shape.clear();
-    }
-    if (!port.is_string()) {
-      NEREID_KIT_ASSIGN(input.byte_size, backend::TensorByteSize(port.datatype, input.shape));
-    }
-    plan->input_names.push_back(port.info.name.c_str());
+    NEREID_KIT_ASSIGN(PlannedInput input, PlanInput(i));
+    plan->input_names.push_back(ports_.inputs[input.port].info.name.c_str());
     plan->inputs.push_back(std::move(input));
+  }
+  for (size_t b = 0; b < ports_.batch_inputs.size(); ++b) {
+    for (const size_t port : ports_.batch_inputs[b].inputs) {
+      const std::span<const int64_t> shape = batch_inputs_[b].shape();
+      plan->input_names.push_back(ports_.inputs[port].info.name.c_str());
+      plan->inputs.push_back({.port = port,
+                              .batch_input = static_cast<int>(b),
+                              .shape = {shape.begin(), shape.end()},
+                              .kept = {}});
+    }
   }
   for (size_t o = 0; o < ports_.outputs.size(); ++o) {
     if (key_[o] != 0) {
@@ -203,7 +310,10 @@ Error Gathering::Fill(Batch& batch, Plan& plan, std::vector<const OrtValue*>* va
   values->clear();
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     PlannedInput& input = plan.inputs[i];
-    if (ports_.inputs[input.port].is_string()) {
+    if (input.batch_input >= 0) {
+      NEREID_KIT_ASSIGN(const OrtValue* const value, FillBatchInput(input));
+      values->push_back(value);
+    } else if (ports_.inputs[input.port].is_string()) {
       NEREID_KIT_ASSIGN(const OrtValue* const value, FillStrings(i, input));
       values->push_back(value);
     } else {
@@ -269,6 +379,16 @@ Result<const OrtValue*> Gathering::FillFixed(Batch& batch, size_t i, PlannedInpu
   NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
       memory_info_, const_cast<char*>(data), input.byte_size, input.shape.data(),
       input.shape.size(), port.info.type, &value));
+  owned_values_.emplace_back(value);
+  return static_cast<const OrtValue*>(value);
+}
+
+Result<const OrtValue*> Gathering::FillBatchInput(const PlannedInput& input) {
+  const std::span<char> data = batch_inputs_[static_cast<size_t>(input.batch_input)].data();
+  OrtValue* value = nullptr;
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
+      memory_info_, data.data(), data.size(), input.shape.data(), input.shape.size(),
+      ports_.inputs[input.port].info.type, &value));
   owned_values_.emplace_back(value);
   return static_cast<const OrtValue*>(value);
 }

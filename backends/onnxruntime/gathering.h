@@ -24,9 +24,15 @@ class Gathering {
         max_batch_size_(max_batch_size),
         memory_info_(memory_info) {}
 
-  // Reads every live request of the batch; requests that do not fit are failed in it. Fails when the
-  // execution as a whole cannot go on.
+  // For a new batch, of whose requests none was read.
+  void Begin(const backend::Batch& batch);
+  // Reads the live requests of the batch that can be executed together and were not read before;
+  // requests that do not fit are failed in it. Usually these are all, but sequences whose states have
+  // different shapes need an execution each: call it again while there are live requests unread. Fails
+  // when the execution as a whole cannot go on.
   backend::Error Read(backend::Batch& batch);
+  // Whether a live request is left to be read.
+  bool HasMore(const backend::Batch& batch) const;
 
   // What Read found. Requests of the batch that are part of the execution, in order:
   const std::vector<uint32_t>& members() const { return members_; }
@@ -47,28 +53,42 @@ class Gathering {
   // Drops what Fill made; to be called after the execution.
   void Release() { owned_values_.clear(); }
 
- private:
-  const backend::InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }
+  // The shape of input `port` in request r; fails when the request does not bring it.
+  backend::Result<std::span<const int64_t>> ShapeOf(size_t port, uint32_t r) const;
 
+ private:
   backend::Error ReadInputs(backend::Batch& batch, uint32_t first);
+  // Reads input i of request r and compares it with that of `first`.
   backend::Error CheckView(const backend::Batch& batch, size_t i, uint32_t first, uint32_t r);
+  backend::Error CheckRows(size_t i, uint32_t first, uint32_t r);
+  // Makes the batch inputs, of which the key and the plan need the shapes.
+  backend::Error MakeBatchInputs();
   backend::Error ReadWanted(TRITONBACKEND_Request* request, uint32_t r);
   // Finds where the strings of input i of request r lie and whether they are as many as they should be.
   backend::Error CheckStrings(size_t i, uint32_t r);
   backend::Error AddMembers(backend::Batch& batch);
   void MakeKey();
+  backend::Result<PlannedInput> PlanInput(size_t i) const;
 
   backend::Result<const OrtValue*> FillStrings(size_t i, const PlannedInput& input);
   backend::Result<const OrtValue*> FillFixed(backend::Batch& batch, size_t i,
                                              PlannedInput& input);
+  backend::Result<const OrtValue*> FillBatchInput(const PlannedInput& input);
   void Copy(backend::Batch& batch, size_t i, char* to);
+  const backend::InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }
+  bool is_ours(const backend::Batch& batch, uint32_t r) const {
+    return batch.live(r) && state_[r] == Reading::kNow;
+  }
 
   const Ports& ports_;
   const std::string instance_name_;
   const int64_t max_batch_size_;
   const OrtMemoryInfo* const memory_info_;
 
+  enum class Reading : uint8_t { kUnread, kNow, kDone };
+
   uint32_t count_ = 0;                      // of requests in the batch
+  std::vector<Reading> state_;              // of each request
   std::vector<size_t> fed_;                 // ports of the inputs that the requests bring
   std::vector<backend::InputView> views_;   // of each input, of each request
   std::vector<std::span<const char>> string_data_;  // like views_, for inputs that are strings
@@ -79,6 +99,8 @@ class Gathering {
   std::vector<int64_t> key_;
   std::vector<backend::ScratchBuffer> gathered_;  // by port: inputs that were not in one piece
   std::vector<backend::ScratchBuffer> gathered_strings_;  // like views_
+  std::vector<backend::BatchInputTensor> batch_inputs_;  // as in ports_
+  std::vector<std::span<const int64_t>> sources_;        // of one batch input
   std::vector<Owned<OrtValue>> owned_values_;
 };
 

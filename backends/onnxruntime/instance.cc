@@ -59,26 +59,33 @@ void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
 }
 
 uint64_t Instance::Serve() {
-  Error error = gathering_.Read(batch_);
-  if (error.ok() && !gathering_.members().empty()) {
-    Plan* plan = plans_.Find(gathering_.key());
-    if (plan == nullptr) {
-      auto made = gathering_.NewPlan();
-      if (made.ok()) {
-        plan = plans_.Add(std::move(made).value());
-      } else {
-        error = made.TakeError();
+  uint64_t total_batch_size = 0;
+  gathering_.Begin(batch_);
+  do {
+    if (Error error = gathering_.Read(batch_); !error.ok()) {
+      batch_.FailAll(std::move(error));
+      break;
+    }
+    if (!gathering_.members().empty()) {
+      if (const Error error = ServeRead(); !error.ok()) {
+        for (const uint32_t r : gathering_.members()) {
+          batch_.Fail(r, Error(error.code(), error.message()));
+        }
       }
     }
-    if (plan != nullptr) {
-      error = ServePlan(*plan);
-    }
+    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
+    ReleaseValues();
+  } while (gathering_.HasMore(batch_));
+  return total_batch_size;
+}
+
+Error Instance::ServeRead() {
+  Plan* plan = plans_.Find(gathering_.key());
+  if (plan == nullptr) {
+    NEREID_KIT_ASSIGN(std::unique_ptr<Plan> made, gathering_.NewPlan());
+    plan = plans_.Add(std::move(made));
   }
-  if (!error.ok()) {
-    batch_.FailAll(std::move(error));
-  }
-  ReleaseValues();
-  return static_cast<uint64_t>(gathering_.total_batch_size());
+  return ServePlan(*plan);
 }
 
 Error Instance::ServePlan(Plan& plan) {
@@ -95,6 +102,11 @@ Error Instance::ServePlan(Plan& plan) {
   }
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
     NEREID_KIT_TRY(DealOut(plan, o));
+  }
+  for (size_t o = 0; o < plan.outputs.size(); ++o) {
+    if (ports_.outputs[plan.outputs[o].port].is_state) {
+      NEREID_KIT_TRY(UpdateStates(plan, o));
+    }
   }
   return {};
 }
@@ -115,7 +127,7 @@ void Instance::PrepareOutputs(Plan& plan) {
                                      output.byte_size),
                  "failed to prepare memory for an output");
       output_values_[o] = output.kept.value.get();
-    } else if (requests == 1) {
+    } else if (requests == 1 && !ports_.outputs[output.port].is_state) {
       if (Error error = PrepareDirect(output, o); !error.ok()) {
         batch_.Fail(gathering_.members()[0], std::move(error));
       }
@@ -178,34 +190,62 @@ Error Instance::RunAgain(Plan& plan) {
   return {};
 }
 
-Error Instance::DealOut(Plan& plan, size_t o) {
-  const PlannedOutput& output = plan.outputs[o];
-  OrtValue* const value = output_values_[o];
-  if (direct_[o] || batch_.live_count() == 0) {
-    return {};
-  }
-  if (value != nullptr && value == output.kept.value.get()) {
-    scattering_.Fixed(batch_, output.port, output.shape, output.kept.data);
-    return {};
-  }
-  if (value == nullptr) {
-    return Error::Internal(
-        StrCat("output tensor '", ports_.outputs[output.port].info.name, "' is not found"));
-  }
+Error Instance::ReadShape(const OrtValue* value) {
   OrtTensorTypeAndShapeInfo* raw_info = nullptr;
   NEREID_ORT_TRY(Api().GetTensorTypeAndShape(value, &raw_info));
   const Owned<OrtTensorTypeAndShapeInfo> info(raw_info);
   size_t rank = 0;
   NEREID_ORT_TRY(Api().GetDimensionsCount(raw_info, &rank));
   shape_.resize(rank);
-  NEREID_ORT_TRY(Api().GetDimensions(raw_info, shape_.data(), rank));
-  if (ports_.outputs[output.port].is_string()) {
-    return scattering_.Strings(batch_, output.port, shape_, value);
+  return FromOrt(Api().GetDimensions(raw_info, shape_.data(), rank));
+}
+
+Error Instance::DealOut(Plan& plan, size_t o) {
+  const PlannedOutput& output = plan.outputs[o];
+  OrtValue* const value = output_values_[o];
+  if (direct_[o] || batch_.live_count() == 0) {
+    return {};
+  }
+  const Port& port = ports_.outputs[output.port];
+  if (value != nullptr && value == output.kept.value.get()) {
+    if (port.is_declared) {
+      scattering_.Fixed(batch_, output.port, output.shape, output.kept.data);
+    }
+    return {};
+  }
+  if (value == nullptr) {
+    return Error::Internal(StrCat("output tensor '", port.info.name, "' is not found"));
+  }
+  NEREID_KIT_TRY(ReadShape(value));
+  if (port.is_string()) {
+    return port.is_declared ? scattering_.Strings(batch_, output.port, shape_, value) : Error();
   }
   void* data = nullptr;
   NEREID_ORT_TRY(Api().GetTensorMutableData(value, &data));
-  scattering_.Fixed(batch_, output.port, shape_, static_cast<const char*>(data));
+  if (port.scatter) {
+    NEREID_KIT_ASSIGN(const int64_t elements, backend::ElementCount(shape_));
+    scattering_.ByInputShapes(batch_, output.port, static_cast<uint64_t>(elements),
+                              static_cast<const char*>(data));
+  } else if (port.is_declared) {
+    scattering_.Fixed(batch_, output.port, shape_, static_cast<const char*>(data));
+  }
   return plan.Learn(o, ports_, shape_);
+}
+
+Error Instance::UpdateStates(const Plan& plan, size_t o) {
+  const PlannedOutput& output = plan.outputs[o];
+  OrtValue* const value = output_values_[o];
+  if (value == nullptr) {
+    return {};  // nobody is left to have it
+  }
+  NEREID_KIT_TRY(ReadShape(value));
+  if (ports_.outputs[output.port].is_string()) {
+    return scattering_.StringStates(batch_, output.port, shape_, value);
+  }
+  void* data = nullptr;
+  NEREID_ORT_TRY(Api().GetTensorMutableData(value, &data));
+  scattering_.FixedStates(batch_, output.port, shape_, static_cast<const char*>(data));
+  return {};
 }
 
 void Instance::ReleaseValues() {

@@ -35,6 +35,8 @@ class Instance {
 
   // Serves the batch; fails all or some of it in batch_.
   uint64_t Serve();
+  // Serves what gathering_ has read of it.
+  backend::Error ServeRead();
   backend::Error ServePlan(Plan& plan);
   // Runs the session on input_values_ into output_values_.
   backend::Error Run(const Plan& plan);
@@ -46,6 +48,10 @@ class Instance {
   // before fails too, and not by a code that tells it from other failures.
   backend::Error RunAgain(Plan& plan);
   backend::Error DealOut(Plan& plan, size_t o);
+  // Once all responses are filled: a request that fails leaves its sequence as it was.
+  backend::Error UpdateStates(const Plan& plan, size_t o);
+  // Reads the shape of a value into shape_.
+  backend::Error ReadShape(const OrtValue* value);
   void ReleaseValues();
 
   TRITONBACKEND_ModelInstance* const handle_;

@@ -49,6 +49,7 @@ std::string Model(const std::string& nodes_and_tensors) {
 }
 
 constexpr int kOnnxFloat = 1;
+constexpr int kOnnxInt32 = 6;
 constexpr int kOnnxInt64 = 7;
 constexpr int kOnnxString = 8;
 
@@ -240,6 +241,100 @@ TEST_F(Execution, TakesABatchOfNothing) {
   Execute(requests);
   EXPECT_EQ(requests[0].answer.error, "");
   EXPECT_EQ(requests[0].answer.outputs.at("Y").shape, (std::vector<int64_t>{0, 3}));
+}
+
+TEST_F(Execution, TakesStatesOutOfTheModelAndGivesThemBackOnRequestOnly) {
+  Load(Model(Node("Add", {"X", "SI"}, "Y") + Node("Identity", {"Y"}, "SO") +
+             Bytes(11, Tensor("X", kOnnxFloat, {-1, 1})) +
+             Bytes(11, Tensor("SI", kOnnxFloat, {-1, 1})) +
+             Bytes(12, Tensor("Y", kOnnxFloat, {-1, 1})) +
+             Bytes(12, Tensor("SO", kOnnxFloat, {-1, 1}))),
+       R"({"max_batch_size":4,"input":[{"name":"X","dims":[1]}],
+           "output":[{"name":"Y","dims":[1]}],
+           "sequence_batching":{"state":[{"input_name":"SI","output_name":"SO","dims":[1]}]}})");
+  const auto request = [](float x, float state) {
+    return TRITONBACKEND_Request{.inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({x})}},
+                                            {"SI", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({state})}}},
+                                 .wanted = {"Y"},
+                                 .answer = {}};
+  };
+  for (int again = 0; again < 2; ++again) {
+    std::vector<TRITONBACKEND_Request> requests = {request(1, 10), request(2, 20)};
+    requests[1].wanted.clear();
+    Execute(requests);
+    EXPECT_EQ(requests[0].answer.outputs.size(), 1u);
+    EXPECT_EQ(requests[0].answer.outputs.at("Y").bytes, Floats({11}));
+    EXPECT_TRUE(requests[1].answer.outputs.empty());
+    EXPECT_EQ(requests[0].answer.states.at("SO").bytes, Floats({11}));
+    EXPECT_EQ(requests[1].answer.states.at("SO").bytes, Floats({22}));
+    EXPECT_EQ(requests[1].answer.states.at("SO").shape, (std::vector<int64_t>{1, 1}));
+    EXPECT_EQ(requests[1].answer.states.at("SO").times_updated, 1);
+  }
+}
+
+TEST_F(Execution, ServesSequencesWhoseStatesDifferInSizeOneAfterTheOther) {
+  Load(Model(Node("Identity", {"X"}, "Y") + Node("Add", {"SI", "SI"}, "SO") +
+             Bytes(11, Tensor("X", kOnnxFloat, {-1, 1})) +
+             Bytes(11, Tensor("SI", kOnnxFloat, {-1, -1})) +
+             Bytes(12, Tensor("Y", kOnnxFloat, {-1, 1})) +
+             Bytes(12, Tensor("SO", kOnnxFloat, {-1, -1}))),
+       R"({"max_batch_size":4,"input":[{"name":"X","dims":[1]}],
+           "output":[{"name":"Y","dims":[1]},{"name":"SO","dims":[-1]}],
+           "sequence_batching":{"state":[{"input_name":"SI","output_name":"SO","dims":[-1]}]}})");
+  const auto request = [](const std::vector<float>& state) {
+    return TRITONBACKEND_Request{
+        .inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({1})}},
+                   {"SI", TRITONSERVER_TYPE_FP32, {1, static_cast<int64_t>(state.size())},
+                    {Floats(state)}}},
+        .wanted = {"Y", "SO"},
+        .answer = {}};
+  };
+  std::vector<TRITONBACKEND_Request> requests = {request({1}), request({2, 3}), request({4}),
+                                                 request({5, 6})};
+  Execute(requests);
+  EXPECT_EQ(requests[0].answer.states.at("SO").bytes, Floats({2}));
+  EXPECT_EQ(requests[1].answer.states.at("SO").bytes, Floats({4, 6}));
+  EXPECT_EQ(requests[2].answer.outputs.at("SO").bytes, Floats({8}));
+  EXPECT_EQ(requests[3].answer.outputs.at("SO").shape, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(handle_.executed_batches, std::vector<uint64_t>{4});
+}
+
+TEST_F(Execution, PutsRaggedRequestsTogetherAndDividesByTheirShapes) {
+  Load(Model(Node("Add", {"X", "X"}, "Y") + Node("Identity", {"N"}, "C") +
+             Bytes(11, Tensor("X", kOnnxFloat, {-1})) + Bytes(11, Tensor("N", kOnnxInt32, {-1})) +
+             Bytes(12, Tensor("Y", kOnnxFloat, {-1})) + Bytes(12, Tensor("C", kOnnxInt32, {-1}))),
+       R"({"max_batch_size":8,"input":[{"name":"X","dims":[-1],"allow_ragged_batch":true}],
+           "output":[{"name":"Y","data_type":"TYPE_FP32","dims":[-1]},{"name":"C","dims":[]}],
+           "batch_input":[{"kind":"BATCH_ELEMENT_COUNT","data_type":"TYPE_INT32",
+                           "target_name":["N"],"source_input":["X"]}],
+           "batch_output":[{"kind":"BATCH_SCATTER_WITH_INPUT_SHAPE",
+                            "target_name":["Y"],"source_input":["X"]}]})");
+  const auto request = [](const std::vector<float>& x) {
+    return TRITONBACKEND_Request{
+        .inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, static_cast<int64_t>(x.size())}, {Floats(x)}}},
+        .wanted = {"C", "Y"},
+        .answer = {}};
+  };
+  for (int again = 0; again < 2; ++again) {
+    std::vector<TRITONBACKEND_Request> requests = {request({1, 2, 3}), request({4}),
+                                                   request({5, 6})};
+    Execute(requests);
+    EXPECT_EQ(requests[0].answer.outputs.at("Y").bytes, Floats({2, 4, 6}));
+    EXPECT_EQ(requests[1].answer.outputs.at("Y").bytes, Floats({8}));
+    EXPECT_EQ(requests[2].answer.outputs.at("Y").shape, (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(requests[2].answer.outputs.at("Y").bytes, Floats({10, 12}));
+    EXPECT_EQ(requests[0].answer.outputs.at("C").bytes, std::string("\3\0\0\0", 4));
+    EXPECT_EQ(requests[2].answer.outputs.at("C").bytes, std::string("\2\0\0\0", 4));
+  }
+}
+
+TEST_F(Execution, FailsARequestWithMoreInputsThanTheRest) {
+  LoadDouble();
+  std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3}), Doubling({4, 5, 6})};
+  requests[1].inputs.push_back({"Z", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({1})}});
+  Execute(requests);
+  EXPECT_TRUE(requests[0].answer.error.empty());
+  EXPECT_FALSE(requests[1].answer.error.empty());
 }
 
 }  // namespace

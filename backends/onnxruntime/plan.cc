@@ -25,7 +25,22 @@ Ports::Ports(const Signature& signature, const backend::ModelConfig& config) {
       inputs.push_back(MakePort(info));
     }
   }
-  const bool batching = config.max_batch_size() > 0;
+  for (const rapidjson::Value& io : backend::ArrayOf(config.json(), "input")) {
+    const int port = Find(inputs, 0, backend::StringMember(io, "name"));
+    if (port >= 0) {
+      inputs[static_cast<size_t>(port)].is_ragged =
+          config.max_batch_size() > 0 && backend::BoolMember(io, "allow_ragged_batch");
+    }
+  }
+  AddOutputs(signature, config);
+  AddStates(signature, config);
+  AddBatchInputs(config);
+  std::sort(outputs.begin(), outputs.end(),
+            [](const Port& a, const Port& b) { return a.info.name < b.info.name; });
+}
+
+void Ports::AddOutputs(const Signature& signature, const backend::ModelConfig& config) {
+  const size_t first = config.max_batch_size() > 0 ? 1 : 0;
   for (const rapidjson::Value& io : backend::ArrayOf(config.json(), "output")) {
     const TensorInfo* info =
         FindTensor(signature.outputs, backend::StringMember(io, "name"));
@@ -34,14 +49,56 @@ Ports::Ports(const Signature& signature, const backend::ModelConfig& config) {
     }
     Port port = MakePort(*info);
     port.scalar_shape = backend::ModelDims(io);
-    const size_t first = batching ? 1 : 0;
-    port.fixed_shape = !port.is_string() && info->dims.size() >= first &&
+    port.scatter = backend::FindBatchOutput(config, io);
+    port.fixed_shape = !port.is_string() && !port.scatter && info->dims.size() >= first &&
                        std::all_of(info->dims.begin() + static_cast<std::ptrdiff_t>(first),
                                    info->dims.end(), [](int64_t dim) { return dim >= 0; });
     outputs.push_back(std::move(port));
   }
-  std::sort(outputs.begin(), outputs.end(),
-            [](const Port& a, const Port& b) { return a.info.name < b.info.name; });
+}
+
+void Ports::AddStates(const Signature& signature, const backend::ModelConfig& config) {
+  const rapidjson::Value* sequences = backend::Find(config.json(), "sequence_batching");
+  if (sequences == nullptr) {
+    return;
+  }
+  for (const rapidjson::Value& state : backend::ArrayOf(*sequences, "state")) {
+    const int input = Find(inputs, 0, backend::StringMember(state, "input_name"));
+    if (input >= 0) {
+      inputs[static_cast<size_t>(input)].is_state = true;
+    }
+    const std::string_view name = backend::StringMember(state, "output_name");
+    int output = Find(outputs, 0, name);
+    const TensorInfo* info = FindTensor(signature.outputs, name);
+    if (output < 0 && info != nullptr) {
+      output = static_cast<int>(outputs.size());
+      outputs.push_back(MakePort(*info));
+      outputs.back().scalar_shape = backend::DimsMember(state, "dims");
+      outputs.back().is_declared = false;
+    }
+    if (output >= 0) {
+      outputs[static_cast<size_t>(output)].is_state = true;
+    }
+  }
+}
+
+void Ports::AddBatchInputs(const backend::ModelConfig& config) {
+  auto specs = backend::ReadBatchInputs(config);
+  if (!specs.ok()) {
+    return specs.TakeError().Ignore();  // Validate has said so
+  }
+  for (backend::BatchInput& spec : specs.value()) {
+    BatchInputPort port;
+    const int source = Find(inputs, 0, spec.source);
+    for (const std::string& target : spec.targets) {
+      if (const int input = Find(inputs, 0, target); input >= 0) {
+        port.inputs.push_back(static_cast<size_t>(input));
+      }
+    }
+    port.source = source < 0 ? SIZE_MAX : static_cast<size_t>(source);
+    port.spec = std::move(spec);
+    batch_inputs.push_back(std::move(port));
+  }
 }
 
 int Ports::Find(const std::vector<Port>& ports, size_t hint, std::string_view name) {

@@ -4,10 +4,13 @@
 // smaller tensors live in memory that is registered with ONNX Runtime once.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "backend_kit/batch_inputs.h"
 #include "backend_kit/config.h"
 #include "backend_kit/tensors.h"
 #include "onnxruntime_backend/session.h"
@@ -29,8 +32,23 @@ struct Port {
   bool fixed_shape = false;
   // What the configuration calls the shape of a tensor that has no dimensions in the model.
   std::vector<int64_t> scalar_shape;
+  // An input whose requests' elements follow each other in one dimension (allow_ragged_batch).
+  bool is_ragged = false;
+  // An input or output that is a state, kept by the server from request to request.
+  bool is_state = false;
+  // An output that responses may have; a state need not be one.
+  bool is_declared = true;
+  // An output that is divided by the shapes of an input.
+  std::optional<backend::BatchOutput> scatter;
 
   bool is_string() const { return info.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING; }
+};
+
+// A batch input and the model's inputs that show it. Immutable.
+struct BatchInputPort {
+  backend::BatchInput spec;
+  std::vector<size_t> inputs;
+  size_t source = 0;  // input
 };
 
 // Inputs (those that may be overridden last) and outputs (sorted by name, the order of responses) of
@@ -38,10 +56,16 @@ struct Port {
 struct Ports {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<BatchInputPort> batch_inputs;
 
   Ports(const Signature& signature, const backend::ModelConfig& config);
   // The position of a name, at or after which `hint` is tried first; -1 when there is none.
   static int Find(const std::vector<Port>& ports, size_t hint, std::string_view name);
+
+ private:
+  void AddOutputs(const Signature& signature, const backend::ModelConfig& config);
+  void AddStates(const Signature& signature, const backend::ModelConfig& config);
+  void AddBatchInputs(const backend::ModelConfig& config);
 };
 
 // Memory that a plan keeps for a tensor, and the OrtValue around it; made when first needed.
@@ -61,6 +85,7 @@ struct KeptTensor {
 
 struct PlannedInput {
   size_t port = 0;
+  int batch_input = -1;        // made of the batch, not brought by requests: its position in Ports
   std::vector<int64_t> shape;  // of the whole batch
   uint64_t byte_size = 0;      // of the whole batch; 0 for strings
   KeptTensor kept;

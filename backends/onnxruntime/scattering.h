@@ -29,12 +29,37 @@ class Scattering {
   // The same for a tensor of strings. Fails when ONNX Runtime does not give its contents.
   backend::Error Strings(backend::Batch& batch, size_t o, std::span<const int64_t> shape,
                          const OrtValue* value);
+  // The same for an output whose parts have the shapes of an input; `elements` are all there are.
+  void ByInputShapes(backend::Batch& batch, size_t o, uint64_t elements, const char* data);
+  // Makes each live member's rows of output `o` the new value of its sequence's state.
+  void FixedStates(backend::Batch& batch, size_t o, std::span<const int64_t> shape,
+                   const char* data);
+  backend::Error StringStates(backend::Batch& batch, size_t o, std::span<const int64_t> shape,
+                              const OrtValue* value);
 
  private:
-  // Calls answer(r, shape of the member's rows, index of the first element, elements) for each.
+  enum class To { kResponse, kState };
+
+  // Where a member's rows go: an output of its response or a state.
+  struct Place {
+    char* buffer = nullptr;
+    TRITONBACKEND_State* state = nullptr;
+  };
+
+  // Calls answer(r, index of the first element, elements) for each, with its shape in rows_shape_.
   template <typename Answer>
-  void ForEachMember(backend::Batch& batch, const Port& port, size_t o,
-                     std::span<const int64_t> shape, Answer&& answer);
+  void ForEachMember(backend::Batch& batch, To to, size_t o, std::span<const int64_t> shape,
+                     Answer&& answer);
+  void DealFixed(backend::Batch& batch, To to, size_t o, std::span<const int64_t> shape,
+                 const char* data);
+  backend::Error DealStrings(backend::Batch& batch, To to, size_t o,
+                             std::span<const int64_t> shape, const OrtValue* value);
+  // `byte_size` bytes for rows_shape_.
+  backend::Result<Place> MakePlace(backend::Batch& batch, To to, size_t o, uint32_t r,
+                                   uint64_t byte_size);
+  static backend::Error Finish(const Place& place);
+  // The shape that request r's part of the output has; in rows_shape_.
+  backend::Error TakeInputShape(const backend::BatchOutput& scatter, uint32_t r);
 
   const Ports& ports_;
   const Gathering& gathering_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "backend_kit/batch_inputs.h"
 #include "backend_kit/shape.h"
 #include "onnxruntime_backend/data_types.h"
 
@@ -122,10 +123,7 @@ Error CheckType(const Context& context, const rapidjson::Value& io, const Tensor
 Error CheckInput(const Context& context, const rapidjson::Value& io) {
   const std::string_view name = StringMember(io, "name");
   const bool optional = BoolMember(io, "optional");
-  if (optional && context.batching) {
-    return context.Unable("optional input '", name,
-                          "' is not supported for models that support batching");
-  }
+  const bool ragged = BoolMember(io, "allow_ragged_batch");
   const Signature& signature = context.signature;
   const TensorInfo* tensor = FindTensor(signature.inputs, name);
   tensor = tensor == nullptr ? FindTensor(signature.initializers, name) : tensor;
@@ -136,6 +134,15 @@ Error CheckInput(const Context& context, const rapidjson::Value& io) {
   }
   NEREID_KIT_TRY(CheckType(context, io, *tensor, "input"));
   const std::vector<int64_t> dims = backend::ModelDims(io);
+  if (ragged && context.batching) {
+    if (optional || tensor->dims != std::vector<int64_t>{-1}) {
+      return context.Unable(
+          "configuration expects model provides input with shape [-1] for ragged input '", name,
+          optional ? std::string("', which is not supported for optional input")
+                   : "', model provides " + ShapeToString(tensor->dims));
+    }
+    return {};
+  }
   return tensor->dims.empty() ? CheckScalar(context, *tensor, dims)
                               : CheckDims(context, *tensor, dims, false);
 }
@@ -149,6 +156,13 @@ Error CheckOutput(const Context& context, const rapidjson::Value& io) {
                                          NamesOf({&context.signature.outputs})));
   }
   NEREID_KIT_TRY(CheckType(context, io, *tensor, "output"));
+  if (backend::FindBatchOutput(context.config, io)) {
+    // Its parts are shaped by an input, not by the model.
+    return tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING
+               ? context.Unable("batch output '", name, "' is of type TYPE_STRING, which cannot be "
+                                "divided by the shapes of an input")
+               : Error();
+  }
   const std::vector<int64_t> dims = backend::ModelDims(io);
   return tensor->dims.empty() ? CheckScalar(context, *tensor, dims)
                               : CheckDims(context, *tensor, dims, true);
@@ -205,26 +219,56 @@ Result<size_t> CheckControls(const Context& context, const rapidjson::Value& seq
   return inputs;
 }
 
-// Parts of Triton's configuration that change what reaches the model and that we do not do yet: it
-// is better not to load than to compute something else.
-Error RefuseUnsupported(const Context& context) {
-  const rapidjson::Value& config = context.config.json();
-  const rapidjson::Value* sequences = Find(config, "sequence_batching");
-  const char* found = nullptr;
-  if (ArrayOf(config, "batch_input").Size() > 0) {
-    found = "batch_input";
-  } else if (ArrayOf(config, "batch_output").Size() > 0) {
-    found = "batch_output";
-  } else if (sequences != nullptr && ArrayOf(*sequences, "state").Size() > 0) {
-    found = "sequence_batching.state";
+// Checks one side of a state: the model's input or output called `name`.
+Error CheckState(const Context& context, const rapidjson::Value& state, std::string_view name,
+                 const std::vector<TensorInfo>& tensors, const char* what) {
+  const TensorInfo* tensor = FindTensor(tensors, name);
+  if (tensor == nullptr) {
+    return Error::InvalidArgument(StrCat("unexpected inference ", what, " '", name, "', allowed ",
+                                         what, "s are: ", NamesOf({&tensors})));
   }
-  for (const rapidjson::Value& io : ArrayOf(config, "input")) {
-    found = BoolMember(io, "allow_ragged_batch") ? "input.allow_ragged_batch" : found;
+  NEREID_KIT_TRY(CheckType(context, state, *tensor, what));
+  const std::vector<int64_t> dims = backend::DimsMember(state, "dims");
+  return tensor->dims.empty() ? CheckScalar(context, *tensor, dims)
+                              : CheckDims(context, *tensor, dims, false);
+}
+
+// Checks the states of a sequence batcher and returns how many of the model's inputs they are.
+Result<size_t> CheckStates(const Context& context, const rapidjson::Value& sequences) {
+  std::set<std::string_view> inputs;
+  for (const rapidjson::Value& state : ArrayOf(sequences, "state")) {
+    const std::string_view input = StringMember(state, "input_name");
+    NEREID_KIT_TRY(CheckState(context, state, input, context.signature.inputs, "input"));
+    NEREID_KIT_TRY(CheckState(context, state, StringMember(state, "output_name"),
+                              context.signature.outputs, "output"));
+    inputs.insert(input);
   }
-  return found == nullptr
-             ? Error()
-             : Error::Unsupported(StrCat("unable to load model '", context.model, "', '", found,
-                                         "' is not yet supported by this backend"));
+  return inputs.size();
+}
+
+// Checks the batch inputs and returns how many of the model's inputs they are.
+Result<size_t> CheckBatchInputs(const Context& context) {
+  NEREID_KIT_ASSIGN(const std::vector<backend::BatchInput> batch_inputs,
+                    backend::ReadBatchInputs(context.config));
+  size_t inputs = 0;
+  for (const backend::BatchInput& input : batch_inputs) {
+    for (const std::string& target : input.targets) {
+      const TensorInfo* tensor = FindTensor(context.signature.inputs, target);
+      if (tensor == nullptr) {
+        return Error::InvalidArgument(
+            StrCat("unexpected inference input '", target, "', allowed inputs are: ",
+                   NamesOf({&context.signature.inputs})));
+      }
+      if (ToServerType(tensor->type) != input.datatype) {
+        return context.Unable("configuration expects datatype ",
+                              input.datatype == TRITONSERVER_TYPE_FP32 ? "TYPE_FP32" : "TYPE_INT32",
+                              " for batch input '", target, "', model provides TYPE_",
+                              ServerName(tensor->type));
+      }
+      ++inputs;
+    }
+  }
+  return inputs;
 }
 
 }  // namespace
@@ -232,14 +276,14 @@ Error RefuseUnsupported(const Context& context) {
 Error Validate(const std::string& model_name, const ModelConfig& config,
                const Signature& signature) {
   const Context context{model_name, config, signature, config.max_batch_size() > 0};
-  NEREID_KIT_TRY(RefuseUnsupported(context));
-  size_t expected = 0;
+  NEREID_KIT_ASSIGN(size_t expected, CheckBatchInputs(context));
   for (const rapidjson::Value& io : ArrayOf(config.json(), "input")) {
     expected += BoolMember(io, "optional") ? 0 : 1;
   }
   if (const rapidjson::Value* sequences = Find(config.json(), "sequence_batching")) {
     NEREID_KIT_ASSIGN(const size_t controls, CheckControls(context, *sequences));
-    expected += controls;
+    NEREID_KIT_ASSIGN(const size_t states, CheckStates(context, *sequences));
+    expected += controls + states;
   }
   if (signature.inputs.size() != expected) {
     return context.Unable("configuration expects ", expected, " inputs, model provides ",

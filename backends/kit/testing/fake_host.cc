@@ -120,6 +120,30 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
   delete response;
   return nullptr;
 }
+TRITONSERVER_Error* TRITONBACKEND_StateNew(TRITONBACKEND_State** state,
+                                           TRITONBACKEND_Request* request, const char* name,
+                                           const TRITONSERVER_DataType datatype,
+                                           const int64_t* shape, const uint32_t dims) {
+  TRITONBACKEND_State& made = request->answer.states[name];
+  made.datatype = datatype;
+  made.shape.assign(shape, shape + dims);
+  *state = &made;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_StateBuffer(TRITONBACKEND_State* state, void** buffer,
+                                              const uint64_t byte_size,
+                                              TRITONSERVER_MemoryType* memory_type,
+                                              int64_t* memory_type_id) {
+  state->bytes.resize(byte_size);
+  *buffer = state->bytes.data();
+  *memory_type = TRITONSERVER_MEMORY_CPU;
+  *memory_type_id = 0;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_StateUpdate(TRITONBACKEND_State* state) {
+  ++state->times_updated;
+  return nullptr;
+}
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request* request, const bool success,
     const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,

@@ -30,9 +30,18 @@ struct TRITONBACKEND_Output {
   std::string bytes;
 };
 
+// A new value of a state.
+struct TRITONBACKEND_State {
+  TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
+  std::vector<int64_t> shape;
+  std::string bytes;
+  int times_updated = 0;
+};
+
 // What became of a request.
 struct Answer {
   std::map<std::string, TRITONBACKEND_Output> outputs;
+  std::map<std::string, TRITONBACKEND_State> states;
   std::string error;
   int times_sent = 0;
   int times_released = 0;
