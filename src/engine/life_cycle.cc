@@ -152,16 +152,6 @@ size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
   return left;
 }
 
-bool LifeCycle::AllReady() const {
-  for (const auto& [name, record] : Table().models()) {
-    if (record.versions.empty()) return false;
-    for (const auto& [number, version] : record.versions) {
-      if (version.state != VersionState::kReady) return false;
-    }
-  }
-  return true;
-}
-
 std::vector<LifeCycle::LoadTime> LifeCycle::LoadTimes() const {
   std::vector<LoadTime> times;
   base::MutexLock lock(mutex_);

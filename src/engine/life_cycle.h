@@ -45,7 +45,7 @@ class LifeCycle {
 
   const ModelTable& Table() const { return table_.Read(); }
   // Whether every version that was to be served is ready.
-  bool AllReady() const;
+  bool AllReady() const { return Table().all_ready(); }
 
   struct LoadTime {
     std::string model;

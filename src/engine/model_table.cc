@@ -67,8 +67,13 @@ ModelTable::ModelTable(std::map<std::string, ModelRecord> models) : models_(std:
   for (const auto& [name, record] : models_) {
     Entry& entry = index_[name];
     entry.record = &record;
+    if (record.versions.empty()) all_ready_ = false;
     for (const auto& [number, version] : record.versions) {
-      if (version.state == VersionState::kReady) entry.latest = version.model.get();
+      if (version.state == VersionState::kReady) {
+        entry.latest = version.model.get();
+      } else {
+        all_ready_ = false;
+      }
       if (version.model != nullptr) entry.latest_loaded = version.model.get();
     }
   }

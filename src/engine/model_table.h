@@ -47,6 +47,8 @@ class ModelTable {
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
   // Sorted by name, then version.
   std::vector<service::IndexEntry> Index(bool only_ready) const;
+  // Whether every version of every model is ready.
+  bool all_ready() const { return all_ready_; }
   const std::map<std::string, ModelRecord>& models() const { return models_; }
 
  private:
@@ -61,6 +63,7 @@ class ModelTable {
   };
 
   std::map<std::string, ModelRecord> models_;
+  bool all_ready_ = true;
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> index_;
 };
 

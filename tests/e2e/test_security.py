@@ -6,9 +6,11 @@ import json
 import random
 import zlib
 
+import grpc
 import pytest
 from harness import server as servers
 from harness import wire
+from tritonclient.grpc import service_pb2 as pb
 
 MIB = 1 << 20
 # A sanitizer keeps freed memory for a while, so that its growth says nothing.
@@ -210,6 +212,48 @@ def test_json_that_grows_when_it_becomes_a_tensor(server):
 
 
 # --- S18: nesting -----------------------------------------------------------------------------
+
+
+MANY = 150_000
+
+
+def tensors(count, **extra):
+    return [{"name": f"T{i}", "datatype": "FP32", "shape": [1, 1], **extra} for i in range(count)]
+
+
+# Looking each name up among the others would take minutes; the answers come within the timeout of
+# the connection or the test fails.
+def test_very_many_invented_outputs(server):
+    body = json.loads(GOOD) | {"outputs": [{"name": f"T{i}"} for i in range(MANY)]}
+    error = refused(wire.request(server, "POST", PATH, json.dumps(body).encode()), 400)
+    assert "unexpected inference output" in error
+
+
+def test_very_many_invented_inputs(server):
+    body = {"inputs": tensors(MANY, data=[1])}
+    refused(wire.request(server, "POST", PATH, json.dumps(body).encode()), 400)
+
+
+@pytest.mark.parametrize("field", ["inputs", "outputs"])
+def test_very_many_invented_tensors_over_grpc(server, field):
+    request = pb.ModelInferRequest(model_name="id_FP32")
+    request.inputs.add(name="INPUT0", datatype="FP32", shape=[1, 1])
+    for i in range(MANY):
+        added = getattr(request, field).add(name=f"T{i}")
+        if field == "inputs":
+            added.datatype = "FP32"
+            added.shape.append(1)
+    count = len(request.inputs)
+    request.raw_input_contents.extend([b"1234"] * count)
+    with grpc.insecure_channel(server.grpc) as channel:
+        call = channel.unary_unary(
+            "/inference.GRPCInferenceService/ModelInfer",
+            request_serializer=pb.ModelInferRequest.SerializeToString,
+            response_deserializer=pb.ModelInferResponse.FromString,
+        )
+        with pytest.raises(grpc.RpcError) as raised:
+            call(request, timeout=20 * servers.SLOWNESS)
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
 def nested(depth):

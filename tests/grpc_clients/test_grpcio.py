@@ -226,7 +226,8 @@ def test_calls_end_before_the_server_does(start_server, repository_path):
     with grpc.insecure_channel(server.grpc) as channel:
         infer(channel)(request(small()), timeout=20)
         call = infer(channel).future(request(np.ones(3, np.float32), "id_slow"), timeout=20)
-        time.sleep(0.1)  # the call must have arrived before the signal
+        # On the same connection: once this is answered, the call has arrived.
+        raw(channel, SERVICE + "ServerLive")
         server.signal()
         assert call.result().raw_output_contents[0] == np.ones(3, np.float32).tobytes()
     assert server.wait() == 0
