@@ -63,9 +63,6 @@ base::Status CheckSchedulable(const config::ModelConfig& config) {
     return base::UnsupportedError("model '" + config.name + "' uses " + std::string(what) +
                                   ", which this server does not support yet");
   };
-  if (!config.batch_input.empty() || !config.batch_output.empty()) {
-    return unsupported("batch_input or batch_output");
-  }
   if (config.model_repository_agents && !config.model_repository_agents->empty()) {
     return unsupported("model_repository_agents");
   }
