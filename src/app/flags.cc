@@ -157,6 +157,36 @@ Status AddHostPolicy(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+// <cache>,<setting>=<value>
+Status AddCacheConfig(std::string_view value, Options& options) {
+  const auto cache = ReadPair(value, ',');
+  if (!cache.ok()) {
+    return InvalidArgumentError(
+        fmt::format("No cache specified. --cache-config option format is "
+                    "<cache name>,<setting>=<value>. Got {}",
+                    value));
+  }
+  const auto setting = ReadPair(cache->second, '=');
+  if (!setting.ok() || setting->second.empty()) {
+    return InvalidArgumentError(fmt::format(
+        "--cache-config option format is '<cache name>,<setting>=<value>'. Got {}", value));
+  }
+  options.has_cache_config = true;
+  options.engine.cache.settings[cache->first][setting->first] = setting->second;
+  return OkStatus();
+}
+
+Status SetCacheByteSize(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t bytes,
+                          ReadInteger(value, std::numeric_limits<int64_t>::min()));
+  options.has_cache_byte_size = true;
+  options.engine.cache.settings["local"]["size"] = std::to_string(bytes);
+  options.warnings.push_back(fmt::format(
+      "'--response-cache-byte-size' has been deprecated, use '--cache-config=local,size={}' instead",
+      bytes));
+  return OkStatus();
+}
+
 Status SetComputeCapability(std::string_view value, Options& options) {
   double capability = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), capability);
@@ -390,8 +420,13 @@ constexpr Flag kBackends[] = {
     {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", Ignore},
     {"model-load-gpu-limit", "<device>:<fraction>", "Accepted; used with GPUs.", Ignore},
     {"repoagent-directory", kString, "Folder of the repository agents.", Ignore},
-    {"cache-directory", kString, "Folder of the cache libraries.", Ignore},
-    {"cache-config", "<string>,<string>=<string>", "A setting of the response cache.", NotYet},
+    {"cache-directory", kString,
+     "Folder of the cache libraries (caches beside the backends, else /opt/tritonserver/caches).",
+     SetString<FIELD(engine.cache.directory)>},
+    {"cache-config", "<string>,<string>=<string>",
+     "A setting of the response cache, such as local,size=1048576.", AddCacheConfig},
+    {"response-cache-byte-size", kInteger, "Deprecated: --cache-config=local,size=<integer>.",
+     SetCacheByteSize},
     {"rate-limit", kString, "off or execution_count (off).", SetRateLimit},
     {"rate-limit-resource", "<string>:<integer>[:<integer>]",
      "How many there are of a resource, on a device, on each device, or 'global'.",

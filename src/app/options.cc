@@ -3,6 +3,8 @@
 
 #include <getopt.h>
 
+#include <filesystem>
+
 #include <fmt/core.h>
 
 #include "app/flags.h"
@@ -53,12 +55,30 @@ base::Status CheckPorts(const Options& options) {
   return base::OkStatus();
 }
 
+// Caches lie beside the backends, as Triton's do by default.
+std::string DefaultCacheDirectory(const std::string& backend_directory) {
+  std::error_code error;
+  const std::filesystem::path beside =
+      (std::filesystem::path(backend_directory) / "").parent_path().parent_path() / "caches";
+  return std::filesystem::is_directory(beside, error) ? beside.string() : "/opt/tritonserver/caches";
+}
+
 base::Status Finish(Options& options) {
   if (options.wants_help || options.wants_version) return base::OkStatus();
   if (options.engine.repository.repositories.empty()) {
     return base::InvalidArgumentError("--model-repository must be given at least once");
   }
   options.engine.backends.auto_complete_config = !options.engine.repository.disable_auto_complete;
+  // Text: server/src/command_line_parser.cc.
+  if (options.has_cache_config && options.has_cache_byte_size) {
+    return base::InvalidArgumentError(
+        "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. "
+        "Please provide one or the other.");
+  }
+  if (options.engine.cache.directory.empty()) {
+    options.engine.cache.directory =
+        DefaultCacheDirectory(options.engine.backends.backend_directory);
+  }
   return CheckPorts(options);
 }
 

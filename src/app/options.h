@@ -57,6 +57,8 @@ struct Options {
   HttpOptions http;
   GrpcOptions grpc;
   MetricsOptions metrics;
+  bool has_cache_config = false;
+  bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};
   std::chrono::seconds drain_time{0};
   std::vector<std::string> warnings;  // to be logged once the log is up

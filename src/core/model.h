@@ -40,6 +40,8 @@ struct ModelOptions {
   std::vector<ModelTensor> outputs;
   int64_t max_batch_size = 0;
   bool is_decoupled = false;
+  // Differs after a change of the files that the version was made from.
+  std::string fingerprint;
 };
 
 // Immutable but for its pins, statistics and scheduler, which look after themselves. Thread-safe.
@@ -60,6 +62,7 @@ class Model {
   const std::vector<ModelTensor>& outputs() const { return options_.outputs; }
   int64_t max_batch_size() const { return options_.max_batch_size; }
   bool is_decoupled() const { return options_.is_decoupled; }
+  const std::string& fingerprint() const { return options_.fingerprint; }
   // Positions of the outputs in the order of their names, which is the order backends are told.
   const std::vector<uint32_t>& outputs_by_name() const { return outputs_by_name_; }
   // Number of inputs that are not optional.

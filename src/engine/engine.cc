@@ -55,8 +55,26 @@ Engine::~Engine() {
   if (!is_stopped_.load()) Stop(std::chrono::steady_clock::now());
 }
 
+// Texts: core/src/server.cc, InferenceServer::Init.
+base::Status Engine::OpenCache() {
+  const auto& settings = options_.cache.settings;
+  if (settings.empty()) return base::OkStatus();
+  if (settings.size() > 1) {
+    return base::InvalidArgumentError(
+        "found multiple cache configurations, but only a single cache is currently supported");
+  }
+  const auto& [name, values] = *settings.begin();
+  NEREID_ASSIGN_OR_RETURN(cache_, cache_host::CacheLibrary::Load(
+                                      {.directory = options_.cache.directory,
+                                       .name = name,
+                                       .settings = values}));
+  loader_.SetResponseCache(cache_.get());
+  return base::OkStatus();
+}
+
 base::Status Engine::Start() {
   NEREID_RETURN_IF_ERROR(scanner_.CheckRepositories());
+  NEREID_RETURN_IF_ERROR(OpenCache());
   const repository::ScanResult scan = scanner_.ScanAll();
   for (const auto& [repository, status] : scan.unreadable_repositories) {
     NEREID_LOG(kError, "failed to read model repository '{}': {}", repository, status.message());
@@ -170,7 +188,7 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return FormatMetrics(life_cycle_.LoadedModels(), life_cycle_.LoadTimes());
+  return FormatMetrics(life_cycle_.LoadedModels(), life_cycle_.LoadTimes(), cache_ != nullptr);
 }
 
 }  // namespace nereid::engine

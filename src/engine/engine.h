@@ -4,12 +4,14 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
+#include "cache_host/cache_library.h"
 #include "base/timers.h"
 #include "core/submitter.h"
 #include "engine/life_cycle.h"
@@ -21,12 +23,20 @@
 
 namespace nereid::engine {
 
+// Settings of the response cache. A server has one at most.
+struct CacheOptions {
+  std::string directory;
+  // By name of the cache, then of the setting; none: no cache.
+  std::map<std::string, std::map<std::string, std::string>> settings;
+};
+
 struct EngineOptions {
   std::string server_id = "triton";
   std::string version;  // shown in the server's metadata
   repository::ScanOptions repository;
   backend_host::BackendLibrariesOptions backends;
   ModelLoaderOptions loader;
+  CacheOptions cache;
   bool limits_rate = false;             // whether instances share resources
   schedule::ResourceMap rate_limits;    // with that: the counts that are not derived
   unsigned model_load_threads = 4;
@@ -68,6 +78,8 @@ class Engine final : public service::Service, private core::Submitter {
   std::string MetricsText() override;
 
  private:
+  base::Status OpenCache();
+
   base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
   void Submit(core::RequestPtr request) override { Infer(std::move(request)); }
   void CancelSubmitted(core::Request& request) override { Cancel(request); }
@@ -77,7 +89,8 @@ class Engine final : public service::Service, private core::Submitter {
   base::Timers timers_;
   schedule::RateLimiter rate_limiter_;
   backend_host::BackendLibraries libraries_;
-  const ModelLoader loader_;
+  std::unique_ptr<core::ResponseCache> cache_;  // null: none; set by Start
+  ModelLoader loader_;
   LifeCycle life_cycle_;
   const repository::LocalStore store_;
   const repository::Scanner scanner_;

@@ -44,9 +44,26 @@ constexpr std::array<Family, 5> kDurations = {{
      [](const StatisticsSnapshot& s) { return s.compute_output.ns / 1000; }},
 }};
 
+// Of models that keep their responses.
+constexpr std::array<Family, 4> kCaching = {{
+    {"nv_cache_num_hits_per_model", "Number of cache hits per model", Kind::kCounter,
+     [](const StatisticsSnapshot& s) { return s.cache_hit.count; }},
+    {"nv_cache_num_misses_per_model", "Number of cache misses per model", Kind::kCounter,
+     [](const StatisticsSnapshot& s) { return s.cache_miss.count; }},
+    {"nv_cache_hit_duration_per_model", "Total cache hit duration per model, in microseconds",
+     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.cache_hit.ns / 1000; }},
+    {"nv_cache_miss_duration_per_model",
+     "Total cache miss (insert+lookup) duration per model, in microseconds", Kind::kCounter,
+     [](const StatisticsSnapshot& s) { return s.cache_miss.ns / 1000; }},
+}};
+
 // In the order of core::FailureReason.
 constexpr std::array<const char*, core::kFailureReasons> kReasons = {"REJECTED", "CANCELED",
                                                                       "BACKEND", "OTHER"};
+
+// In the order of core::BatchClosed.
+constexpr std::array<const char*, core::kBatchClosedReasons> kClosed = {
+    "full", "preferred", "delay", "incompatible", "eager"};
 
 struct Row {
   observe::Labels labels;
@@ -57,6 +74,17 @@ void AddFamily(observe::MetricsPage& page, const Family& family, const std::vect
   page.StartFamily(family.name, family.help, family.kind);
   for (const Row& row : rows) {
     page.Add(row.labels, static_cast<double>(family.read(row.statistics)));
+  }
+}
+
+template <size_t count>
+void AddReasons(observe::MetricsPage& page, const observe::Labels& labels,
+                const std::array<const char*, count>& reasons,
+                const std::array<uint64_t, count>& values) {
+  for (size_t i = 0; i < count; ++i) {
+    observe::Labels with_reason = labels;
+    with_reason.emplace_back("reason", reasons[i]);
+    page.Add(std::move(with_reason), static_cast<double>(values[i]));
   }
 }
 
@@ -72,11 +100,14 @@ observe::Labels LabelsFor(const std::string& model, const std::string& version,
 }  // namespace
 
 std::string FormatMetrics(const std::vector<std::shared_ptr<core::Model>>& models,
-                          const std::vector<LifeCycle::LoadTime>& load_times) {
+                          const std::vector<LifeCycle::LoadTime>& load_times,
+                          bool has_cache) {
   std::vector<Row> rows;
+  std::vector<Row> caching_rows;
   for (const auto& model : models) {
     rows.push_back({LabelsFor(model->name(), model->version_text(), &model->config()),
                     model->statistics().Read()});
+    if (has_cache && model->config().caches_responses()) caching_rows.push_back(rows.back());
   }
   observe::MetricsPage page;
   page.StartFamily("nv_inference_request_success", "Number of successful inference requests",
@@ -86,15 +117,15 @@ std::string FormatMetrics(const std::vector<std::shared_ptr<core::Model>>& model
   }
   page.StartFamily("nv_inference_request_failure",
                    "Number of failed inference requests, by reason", Kind::kCounter);
-  for (const Row& row : rows) {
-    for (size_t reason = 0; reason < kReasons.size(); ++reason) {
-      observe::Labels labels = row.labels;
-      labels.emplace_back("reason", kReasons[reason]);
-      page.Add(std::move(labels), static_cast<double>(row.statistics.failures[reason]));
-    }
-  }
+  for (const Row& row : rows) AddReasons(page, row.labels, kReasons, row.statistics.failures);
+  page.StartFamily("nereid_batches_closed_total",
+                   "Number of executed batches, by why they did not wait to grow", Kind::kCounter);
+  for (const Row& row : rows) AddReasons(page, row.labels, kClosed, row.statistics.batches_closed);
   for (const Family& family : kCounts) AddFamily(page, family, rows);
   for (const Family& family : kDurations) AddFamily(page, family, rows);
+  if (!caching_rows.empty()) {
+    for (const Family& family : kCaching) AddFamily(page, family, caching_rows);
+  }
   page.StartFamily("nv_model_load_duration_secs", "Time the model took to load, in seconds",
                    Kind::kGauge);
   for (const LifeCycle::LoadTime& time : load_times) {

@@ -11,8 +11,8 @@
 
 namespace nereid::engine {
 
-// The page for the loaded models.
+// The page for the loaded models. `has_cache`: the server keeps responses of those that ask for it.
 std::string FormatMetrics(const std::vector<std::shared_ptr<core::Model>>& models,
-                          const std::vector<LifeCycle::LoadTime>& load_times);
+                          const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache);
 
 }  // namespace nereid::engine

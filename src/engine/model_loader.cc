@@ -11,6 +11,7 @@
 #include "config/validate.h"
 #include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
+#include "schedule/caching_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/sequence_scheduler.h"
 
@@ -39,6 +40,7 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   options.config = std::make_shared<const config::ModelConfig>(config);
   options.max_batch_size = config.max_batch_size;
   options.is_decoupled = config.is_decoupled();
+  options.fingerprint = std::to_string(source.timestamp.Latest());
   for (const config::ModelInput& input : config.input) {
     core::ModelTensor tensor =
         CompileTensor(input.name, input.data_type, input.dims, input.reshape);
@@ -142,6 +144,15 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceSchedule
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
+std::unique_ptr<core::Scheduler> ModelLoader::AddCache(
+    const core::Model& model, std::unique_ptr<core::Scheduler> scheduler) const {
+  auto caching = schedule::ResponseCaching::ForModel(model, response_cache_);
+  if (caching == nullptr) return scheduler;
+  const config::DynamicBatching* const batching = model.config().dynamic_batching();
+  return std::make_unique<schedule::CachingScheduler>(
+      std::move(scheduler), std::move(caching), batching != nullptr && batching->preserve_ordering);
+}
+
 base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
                                               int64_t version) const {
   const uint64_t start_ns = base::NowNs();
@@ -161,7 +172,7 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
   NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
-  loaded.model->SetScheduler(std::move(scheduler));
+  loaded.model->SetScheduler(AddCache(*loaded.model, std::move(scheduler)));
   loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
   return loaded;
 }
@@ -176,6 +187,12 @@ base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
   NEREID_ASSIGN_OR_RETURN(schedule::EnsemblePlan plan,
                           schedule::EnsemblePlan::Compile(config, decoupled));
   config.decoupled = plan.is_decoupled();
+  if (config.is_decoupled() && config.caches_responses()) {
+    return base::InvalidArgumentError("Response Cache does not currently support model " +
+                                      config.name +
+                                      " with 'decoupled' transaction policy. Please disable the "
+                                      "response cache.");
+  }
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, config));
   // An output without labels of its own has those of the model that makes it.
   for (core::ModelTensor& output : compiled.outputs) {
@@ -187,10 +204,13 @@ base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
       }
     }
   }
+  // An ensemble answers as its models do.
+  for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
   LoadedVersion loaded;
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
-  loaded.model->SetScheduler(std::make_unique<schedule::EnsembleScheduler>(
-      *loaded.model, std::move(plan), *options_.submitter));
+  loaded.model->SetScheduler(
+      AddCache(*loaded.model, std::make_unique<schedule::EnsembleScheduler>(
+                                  *loaded.model, std::move(plan), *options_.submitter)));
   return loaded;
 }
 

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/timers.h"
 #include "core/model.h"
+#include "core/response_cache.h"
 #include "core/submitter.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
@@ -54,8 +55,14 @@ class ModelLoader {
   base::Result<LoadedVersion> LoadEnsemble(
       const repository::ModelSource& source, int64_t version,
       const std::vector<std::shared_ptr<core::Model>>& models) const;
+  // Where models that ask for it keep their responses; null: nowhere. Outlives what is loaded. Before
+  // anything is loaded.
+  void SetResponseCache(core::ResponseCache* cache) { response_cache_ = cache; }
 
  private:
+  // The scheduler of `model`, with the cache in front of it where that is wanted.
+  std::unique_ptr<core::Scheduler> AddCache(const core::Model& model,
+                                            std::unique_ptr<core::Scheduler> scheduler) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeScheduler(
       const repository::ModelSource& source, LoadedVersion& loaded) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeSequenceScheduler(
@@ -64,6 +71,7 @@ class ModelLoader {
 
   const ModelLoaderOptions options_;
   backend_host::BackendLibraries& libraries_;
+  core::ResponseCache* response_cache_ = nullptr;
 };
 
 }  // namespace nereid::engine

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <variant>
 
 #include "core/model.h"
@@ -132,13 +133,12 @@ void AddSequence(Digest& digest, const core::Request& request) {
 
 }  // namespace
 
-std::optional<core::CacheKey> MakeCacheKey(const core::Request& request,
-                                           std::string_view fingerprint) {
+std::optional<core::CacheKey> MakeCacheKey(const core::Request& request) {
   thread_local Digest digest;
   if (!digest.Start()) return std::nullopt;
   digest.AddText(request.model->name());
   digest.AddNumber(static_cast<uint64_t>(request.model->version()));
-  digest.AddText(fingerprint);
+  digest.AddText(request.model->fingerprint());
   AddOutputs(digest, request);
   AddParameters(digest, request);
   AddSequence(digest, request);

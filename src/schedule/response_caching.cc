@@ -73,14 +73,13 @@ class InsertingSink final : public core::ForwardingSink {
 }  // namespace
 
 std::unique_ptr<ResponseCaching> ResponseCaching::ForModel(const core::Model& model,
-                                                           core::ResponseCache* cache,
-                                                           std::string fingerprint) {
+                                                           core::ResponseCache* cache) {
   if (cache == nullptr || !model.config().caches_responses()) return nullptr;
-  return std::unique_ptr<ResponseCaching>(new ResponseCaching(*cache, std::move(fingerprint)));
+  return std::unique_ptr<ResponseCaching>(new ResponseCaching(*cache));
 }
 
 core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
-  const std::optional<core::CacheKey> key = MakeCacheKey(request, fingerprint_);
+  const std::optional<core::CacheKey> key = MakeCacheKey(request);
   if (!key) return nullptr;
   core::ResponsePtr response = core::Response::Create(request);
   const uint64_t start_ns = base::NowNs();

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The response cache on the path of one model's requests. A scheduler asks it about every request that
-// enters, before anything else:
-//
-//   if (caching_ != nullptr) {
-//     if (core::ResponsePtr known = caching_->Find(*request)) {
-//       order_.Join(*request);  // where answers keep their order: this one takes its turn
-//       return schedule::Answer(std::move(request), std::move(known));
-//     }
-//   }
+// The response cache on the path of one model's requests; see CachingScheduler, which asks it about
+// every request.
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/model.h"
 #include "core/request.h"
@@ -24,10 +16,9 @@ namespace nereid::schedule {
 class ResponseCaching {
  public:
   // Null when `cache` is, or when the model does not ask for its responses to be kept. `cache` outlives
-  // the model's requests. `fingerprint`: see MakeCacheKey.
+  // the model's requests.
   static std::unique_ptr<ResponseCaching> ForModel(const core::Model& model,
-                                                   core::ResponseCache* cache,
-                                                   std::string fingerprint);
+                                                   core::ResponseCache* cache);
 
   // The answer to the normalised `request`, when it has been asked before; the hit is counted.
   // Otherwise null, and the request's answer is kept, and the miss counted, on its way out, when it is
@@ -35,11 +26,9 @@ class ResponseCaching {
   core::ResponsePtr Find(core::Request& request) const;
 
  private:
-  ResponseCaching(core::ResponseCache& cache, std::string fingerprint)
-      : cache_(cache), fingerprint_(std::move(fingerprint)) {}
+  explicit ResponseCaching(core::ResponseCache& cache) : cache_(cache) {}
 
   core::ResponseCache& cache_;
-  const std::string fingerprint_;
 };
 
 // Answers `request` with `response`, its only one, and releases it.

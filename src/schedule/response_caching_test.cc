@@ -39,10 +39,11 @@ class FakeCache final : public core::ResponseCache {
 };
 
 std::unique_ptr<core::Model> MakeModel(bool caches, const char* name = "model",
-                                       int64_t version = 1) {
+                                       int64_t version = 1, const char* files = "files") {
   core::ModelOptions options;
   options.name = name;
   options.version = version;
+  options.fingerprint = files;
   auto config = std::make_shared<config::ModelConfig>();
   config->response_cache = caches;
   options.config = config;
@@ -100,13 +101,13 @@ class ResponseCachingTest : public testing::Test {
   FakeCache cache_;
   core::FakeSink sink_;
   const std::unique_ptr<ResponseCaching> caching_ =
-      ResponseCaching::ForModel(*model_, &cache_, "files");
+      ResponseCaching::ForModel(*model_, &cache_);
 };
 
 TEST_F(ResponseCachingTest, IsOnlyForModelsThatAskForItOnServersThatHaveACache) {
   EXPECT_NE(caching_, nullptr);
-  EXPECT_EQ(ResponseCaching::ForModel(*MakeModel(false), &cache_, ""), nullptr);
-  EXPECT_EQ(ResponseCaching::ForModel(*model_, nullptr, ""), nullptr);
+  EXPECT_EQ(ResponseCaching::ForModel(*MakeModel(false), &cache_), nullptr);
+  EXPECT_EQ(ResponseCaching::ForModel(*model_, nullptr), nullptr);
 }
 
 TEST_F(ResponseCachingTest, TheSecondTimeTheCacheAnswers) {
@@ -181,7 +182,7 @@ class CacheKeyTest : public ResponseCachingTest {
   std::string KeyAfter(Change change) {
     const core::RequestPtr request = MakeRequest();
     change(*request);
-    return std::string(MakeCacheKey(*request, "files").value().view());
+    return std::string(MakeCacheKey(*request).value().view());
   }
 };
 
@@ -241,10 +242,11 @@ TEST_F(CacheKeyTest, DiffersWithEverythingThatTheAnswerMayDependOn) {
 TEST_F(CacheKeyTest, DiffersBetweenModelsVersionsAndFiles) {
   const auto other_name = MakeModel(true, "mode1");
   const auto other_version = MakeModel(true, "model", 2);
+  const auto other_files = MakeModel(true, "model", 1, "changed files");
   const std::string key = KeyAfter([](core::Request&) {});
-  EXPECT_NE(MakeCacheKey(*MakeRequest(*other_name), "files")->view(), key);
-  EXPECT_NE(MakeCacheKey(*MakeRequest(*other_version), "files")->view(), key);
-  EXPECT_NE(MakeCacheKey(*MakeRequest(), "other files")->view(), key);
+  EXPECT_NE(MakeCacheKey(*MakeRequest(*other_name))->view(), key);
+  EXPECT_NE(MakeCacheKey(*MakeRequest(*other_version))->view(), key);
+  EXPECT_NE(MakeCacheKey(*MakeRequest(*other_files))->view(), key);
 }
 
 TEST_F(CacheKeyTest, LongAndShortPiecesMeetAtEveryBoundary) {
@@ -259,7 +261,7 @@ TEST_F(CacheKeyTest, LongAndShortPiecesMeetAtEveryBoundary) {
       input.first = {data.data(), cut, {}};
       input.byte_size = cut;
       input.Append({data.data() + cut, size - cut, {}});
-      keys.emplace(MakeCacheKey(*request, "")->view(), cut);
+      keys.emplace(MakeCacheKey(*request)->view(), cut);
     }
     EXPECT_EQ(keys.size(), 1u) << size;
   }

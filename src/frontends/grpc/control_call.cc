@@ -101,8 +101,8 @@ base::Status ModelStatistics(service::Service& service,
     FillDuration(statistics.compute_input, *durations.mutable_compute_input());
     FillDuration(statistics.compute_infer, *durations.mutable_compute_infer());
     FillDuration(statistics.compute_output, *durations.mutable_compute_output());
-    FillDuration({}, *durations.mutable_cache_hit());
-    FillDuration({}, *durations.mutable_cache_miss());
+    FillDuration(statistics.cache_hit, *durations.mutable_cache_hit());
+    FillDuration(statistics.cache_miss, *durations.mutable_cache_miss());
     for (const auto& [size, batch] : statistics.batches) {
       inference::InferBatchStatistics& entry = *to.add_batch_stats();
       entry.set_batch_size(size);

@@ -77,8 +77,8 @@ void AppendStatistics(std::string& json, const service::ModelStatistics& model) 
   AppendDuration(json, "compute_input", statistics.compute_input);
   AppendDuration(json, "compute_infer", statistics.compute_infer);
   AppendDuration(json, "compute_output", statistics.compute_output);
-  AppendDuration(json, "cache_hit", {});
-  AppendDuration(json, "cache_miss", {});
+  AppendDuration(json, "cache_hit", statistics.cache_hit);
+  AppendDuration(json, "cache_miss", statistics.cache_miss);
   json += "},\"response_stats\":{";
   for (const auto& [position, response] : statistics.responses) {
     if (json.back() != '{') json += ',';

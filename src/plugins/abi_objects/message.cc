@@ -24,15 +24,19 @@ std::string QuoteJson(std::string_view text) {
   return quoted + '"';
 }
 
-std::string SettingsJson(std::string_view name,
-                         const std::map<std::string, std::string>& settings) {
-  std::string json = "{" + QuoteJson(name) + ":{";
+std::string ObjectJson(const std::map<std::string, std::string>& values) {
+  std::string json = "{";
   const char* separator = "";
-  for (const auto& [key, value] : settings) {
+  for (const auto& [key, value] : values) {
     json += separator + QuoteJson(key) + ":" + QuoteJson(value);
     separator = ",";
   }
-  return json + "}}";
+  return json + "}";
+}
+
+std::string SettingsJson(std::string_view name,
+                         const std::map<std::string, std::string>& settings) {
+  return "{" + QuoteJson(name) + ":" + ObjectJson(settings) + "}";
 }
 
 }  // namespace nereid::abi_objects

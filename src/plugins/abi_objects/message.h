@@ -17,6 +17,8 @@ namespace nereid::abi_objects {
 
 // `text` as a JSON string, quotes included.
 std::string QuoteJson(std::string_view text);
+// {"<key>":"<value>",...}
+std::string ObjectJson(const std::map<std::string, std::string>& values);
 // {"<name>":{"<key>":"<value>",...}}: the form of backend settings and host policies.
 std::string SettingsJson(std::string_view name, const std::map<std::string, std::string>& settings);
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "abi_objects/error.h"
+#include "abi_objects/message.h"
 #include "base/log.h"
 #include "cache_host/cache_entry.h"
 #include "cache_host/packed_response.h"
@@ -44,8 +45,8 @@ base::Result<std::unique_ptr<CacheLibrary>> CacheLibrary::Load(CacheLibraryOptio
   std::unique_ptr<CacheLibrary> library(new CacheLibrary(options.name, std::move(file)));
   NEREID_RETURN_IF_ERROR(library->FindEntryPoints());
   TRITONCACHE_Cache* cache = nullptr;
-  NEREID_RETURN_IF_ERROR(
-      CallPlugin(library->entry_points_.initialize, &cache, options.config_json.c_str()));
+  const std::string config = abi_objects::ObjectJson(options.settings);
+  NEREID_RETURN_IF_ERROR(CallPlugin(library->entry_points_.initialize, &cache, config.c_str()));
   if (cache == nullptr) return base::InternalError("Failed to initialize cache implementation");
   library->cache_ = cache;
   return library;

@@ -2,6 +2,7 @@
 // A response cache in a shared library, libtritoncache_<name>.so, made for Triton or for us.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -15,7 +16,7 @@ namespace nereid::cache_host {
 struct CacheLibraryOptions {
   std::string directory;  // holds a folder for each cache
   std::string name;
-  std::string config_json;  // an object whose values are texts
+  std::map<std::string, std::string> settings;  // go to the library as a JSON object
 };
 
 // Thread-safe, as its library is by contract.

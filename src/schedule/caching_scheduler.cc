@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/caching_scheduler.h"
+
+namespace nereid::schedule {
+
+void CachingScheduler::Enqueue(core::RequestPtr request) {
+  // Once stopped, it is for the scheduler to refuse.
+  if (!is_stopping_.load(std::memory_order_relaxed) && !request->is_cancelled()) {
+    if (keeps_order_) order_.Join(*request);
+    if (core::ResponsePtr known = caching_->Find(*request)) {
+      return Answer(std::move(request), std::move(known));
+    }
+  }
+  scheduler_->Enqueue(std::move(request));
+}
+
+bool CachingScheduler::Stop(base::TimePoint deadline) {
+  is_stopping_.store(true, std::memory_order_relaxed);
+  return scheduler_->Stop(deadline);
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the response cache in front of another scheduler: what has been asked before is answered at once
+// and never reaches it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "core/scheduler.h"
+#include "schedule/ordered_responses.h"
+#include "schedule/response_caching.h"
+
+namespace nereid::schedule {
+
+// Thread-safe.
+class CachingScheduler final : public core::Scheduler {
+ public:
+  // With `keeps_order`, answers leave in the order in which requests arrive, from the cache or not.
+  CachingScheduler(std::unique_ptr<core::Scheduler> scheduler,
+                   std::unique_ptr<ResponseCaching> caching, bool keeps_order)
+      : caching_(std::move(caching)), keeps_order_(keeps_order), scheduler_(std::move(scheduler)) {}
+
+  void Enqueue(core::RequestPtr request) override;
+  void OnCancelled(core::Request& request) override { scheduler_->OnCancelled(request); }
+  bool Reschedule(core::RequestPtr& request) override { return scheduler_->Reschedule(request); }
+  bool Stop(base::TimePoint deadline) override;
+
+ private:
+  const std::unique_ptr<ResponseCaching> caching_;
+  const bool keeps_order_;
+  std::atomic<bool> is_stopping_{false};
+  OrderedResponses order_;
+  const std::unique_ptr<core::Scheduler> scheduler_;  // goes first: its requests may stand in line
+};
+
+}  // namespace nereid::schedule
