@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sequence batcher; each test names its sentences in docs/scheduling.md."""
+
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+import tritonclient.http as http
+
+from harness import models, sequences
+from harness import server as servers
+from harness.sequences import END, START, Stream
+
+pytestmark = pytest.mark.usefixtures("onnx")
+
+OLDEST = "oldest { max_candidate_sequences: 4 }"
+
+
+@pytest.fixture
+def start(start_server, empty_repository):
+    """start(waiting, backlog, write=...) starts a server that runs nothing before so many wait."""
+
+    def make(waiting=0, backlog=0, args=()):
+        env = {"TRITONSERVER_DELAY_SCHEDULER": str(waiting)} if waiting else {}
+        if backlog:
+            env["TRITONSERVER_BACKLOG_DELAY_SCHEDULER"] = str(backlog)
+        return start_server(empty_repository, env=env, args=args)
+
+    return make
+
+
+@pytest.fixture
+def open_stream():
+    opened = []
+
+    def make(server):
+        opened.append(Stream(server))
+        return opened[-1]
+
+    yield make
+    for stream in opened:
+        stream.close()
+
+
+@pytest.fixture(scope="module")
+def both(require_server, tmp_path_factory):
+    """A server with the models direct and oldest, four slots each."""
+    repository = tmp_path_factory.mktemp("sequences")
+    sequences.write_show(repository, "direct")
+    sequences.write_show(repository, "oldest", OLDEST)
+    with servers.running(repository, log_dir=tmp_path_factory.mktemp("log")) as server:
+        yield server
+
+
+def require(backend):
+    if not servers.has_backend(backend):
+        pytest.skip(f"no backend {backend} here")
+
+
+def ask(client_module, client, model, tensor, **options):
+    given = client_module.InferInput("INPUT", list(tensor.shape), "INT32")
+    given.set_data_from_numpy(tensor)
+    return client.infer(model, [given], **options)
+
+
+@pytest.fixture(params=["http", "grpc"])
+def infer(request, both):
+    """infer(model, sequence id, flags): what BATCH says, or the error."""
+    module = {"http": http, "grpc": grpc}[request.param]
+    client = module.InferenceServerClient(both.http if request.param == "http" else both.grpc)
+
+    def call(model, sequence, flags=0, rows=1, **options):
+        try:
+            result = ask(module, client, model, np.ones((rows, 1), np.int32), sequence_id=sequence,
+                         sequence_start=bool(flags & START), sequence_end=bool(flags & END), **options)
+        except Exception as error:  # both clients have their own class
+            return error.message()
+        return sequences.describe(result.as_numpy("BATCH"))
+
+    yield call
+    client.close()
+
+
+@pytest.mark.parametrize("model", ["direct", "oldest"])
+def test_what_is_refused(infer, model):
+    """S-1, S-2, S-3, S-11"""
+    # The identical text, not only part of it: clients compare its beginning.
+    assert infer(model, 0, START) == (
+        f"inference request to model '{model}' must specify a non-zero or non-empty correlation ID"
+    )
+    assert infer(model, 77) == (
+        f"inference request for sequence 77 to model '{model}' must specify the START flag on the first "
+        "request of the sequence"
+    )
+    assert infer(model, 77, START, rows=2) == (
+        f"inference request to model '{model}' must specify batch-size 1 due to requirements of "
+        "sequence batcher"
+    )
+    assert infer(model, "text", START, request_id="r") == (
+        "[request id: r] sequence batching control 'CORRID' data-type is 'BYTES', but model "
+        f"'{model}' expects 'INT64'"
+    )
+
+
+@pytest.mark.parametrize("model", ["direct", "oldest"])
+def test_a_sequence_from_start_to_end(infer, model):
+    """S-4, S-7, S-10"""
+    assert infer(model, 5, START) == "5s"
+    assert infer(model, 5) == "5"
+    assert infer(model, 5, END) == "5e"
+    assert "must specify the START flag" in infer(model, 5)
+    assert infer(model, 6, START | END) == "6se"
+
+
+def test_controls_are_not_inputs_of_clients(both):
+    """S-12"""
+    client = http.InferenceServerClient(both.http)
+    ones = np.ones((1, 1), np.int32)
+    given = [http.InferInput(name, [1, 1], "INT32") for name in ("INPUT", "START")]
+    for one in given:
+        one.set_data_from_numpy(ones)
+    with pytest.raises(Exception, match="START"):
+        client.infer("direct", given, sequence_id=9, sequence_start=True)
+    assert {i["name"] for i in client.get_model_metadata("direct")["inputs"]} == {"INPUT"}
+    client.close()
+
+
+def test_direct_positions_and_padding(start, empty_repository, open_stream):
+    """S-5, S-17, S-18, S-19"""
+    sequences.write_show(empty_repository, "m")
+    server = start(waiting=6)
+    stream = open_stream(server)
+    for sequence in (11, 12, 13):
+        stream.send("m", sequence, START)
+    stream.send("m", 12)
+    stream.send("m", 13)
+    stream.send("m", 13, END)
+    assert stream.batches(6) == ["11s 12s 13s", "- 12 13", "- - 13e"]
+    statistics = stream.client.get_inference_statistics("m", as_json=True)["model_stats"][0]
+    assert statistics["inference_count"] == "6"
+    assert statistics["execution_count"] == "3"
+    assert [b["batch_size"] for b in statistics["batch_stats"]] == ["3"]
+
+
+def test_direct_fills_slots_from_the_backlog(start, empty_repository, open_stream):
+    """S-6, S-7, S-22"""
+    sequences.write_show(empty_repository, "m", slots=2)
+    server = start(waiting=4, backlog=3)
+    stream = open_stream(server)
+    stream.send("m", 1, START)
+    stream.send("m", 1)
+    stream.send("m", 2, START)
+    stream.send("m", 2, END)
+    stream.send("m", 3, START)
+    stream.send("m", 3, END)
+    stream.send("m", 4, START | END)
+    # 3 takes the slot that 2 leaves, and 4 the one that 3 leaves; 1 keeps its own.
+    assert stream.batches(7) == ["1s 2s", "1 2e", "- 3s", "- 3e", "- 4se"]
+
+
+def test_start_again_goes_on_in_the_same_slot(start, empty_repository, open_stream):
+    """S-8"""
+    sequences.write_show(empty_repository, "m")
+    server = start()
+    stream = open_stream(server)
+    seen = []
+    for sequence, flags in ((1, START), (2, START), (1, START), (2, 0)):
+        stream.send("m", sequence, flags)
+        seen += stream.batches(1)
+    assert seen == ["1s", "- 2s", "1s", "- 2"]
+    assert "has a conflict" in server.log
+
+
+def test_direct_waits_for_slots_to_fill(start, empty_repository, open_stream):
+    """S-20"""
+    sequences.write_show(
+        empty_repository, "m",
+        "direct { minimum_slot_utilization: 0.5 max_queue_delay_microseconds: 300000 }",
+    )
+    sequences.write_show(empty_repository, "eager", "direct { max_queue_delay_microseconds: 60000000 }")
+    server = start()
+    stream = open_stream(server)
+    began = time.monotonic()
+    stream.send("m", 1, START)
+    stream.send("m", 2, START)
+    assert stream.batches(2) == ["1s 2s"]
+    assert time.monotonic() - began < 0.3 * servers.SLOWNESS
+    began = time.monotonic()
+    stream.send("m", 2)
+    assert stream.batches(1) == ["- 2"]
+    assert time.monotonic() - began > 0.29
+    stream.send("eager", 1, START)
+    assert stream.batches(1) == ["1s"]
+
+
+def test_direct_keeps_different_shapes_apart(start, empty_repository, open_stream):
+    """S-21"""
+    sequences.write_show(empty_repository, "m", size=-1)
+    server = start(waiting=3)
+    stream = open_stream(server)
+    stream.send("m", 1, START, values=(1, 2))
+    stream.send("m", 2, START, values=(1, 2, 3))
+    stream.send("m", 3, START, values=(3, 4))
+    assert stream.batches(3) == ["1s - 3s", "- 2s"]
+
+
+def test_oldest_has_no_padding_and_takes_the_oldest(start, empty_repository, open_stream):
+    """S-23, S-24, S-25"""
+    sequences.write_show(empty_repository, "m", "oldest { max_candidate_sequences: 3 }", slots=2)
+    server = start(waiting=3)
+    stream = open_stream(server)
+    stream.send("m", 1, START)
+    stream.send("m", 1, END)
+    stream.send("m", 2, START | END)
+    stream.send("m", 3, START | END)
+    assert stream.batches(4) == ["1s 2se", "3se 1e"]
+
+
+def test_oldest_waits_for_a_preferred_size(start, empty_repository, open_stream):
+    """S-25"""
+    sequences.write_show(
+        empty_repository, "m",
+        "oldest { max_candidate_sequences: 4 preferred_batch_size: [ 2 ] "
+        "max_queue_delay_microseconds: 300000 }",
+    )
+    server = start()
+    stream = open_stream(server)
+    began = time.monotonic()
+    stream.send("m", 1, START)
+    assert stream.batches(1) == ["1s"]
+    assert time.monotonic() - began > 0.29
+    for sequence in (2, 3):
+        stream.send("m", sequence, START)
+    assert stream.batches(2) == ["2s 3s"]
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_an_idle_sequence_gives_its_slot_away(start, empty_repository, open_stream, strategy):
+    """S-27, S-28, S-30"""
+    sequences.write_show(empty_repository, "m", strategy.replace("4", "1"), slots=1, idle_us=400_000)
+    server = start()
+    stream = open_stream(server)
+    stream.send("m", 1, START)
+    assert stream.batches(1) == ["1s"]
+    began = time.monotonic()
+    stream.send("m", 2, START)
+    assert stream.batches(1) == ["2s"]
+    assert 0.2 < time.monotonic() - began < 5 * servers.SLOWNESS
+    stream.send("m", 1)
+    assert "must specify the START flag" in stream.receive()
+
+
+def test_the_backlog_has_timeouts(start, empty_repository, open_stream):
+    """S-15"""
+    sequences.write_show(empty_repository, "m", slots=1)
+    server = start()
+    stream = open_stream(server)
+    stream.send("m", 1, START, timeout=1)  # it has a slot: nothing expires
+    assert stream.batches(1) == ["1s"]
+    stream.send("m", 2, START)
+    stream.send("m", 2, timeout=100_000)
+    for _ in range(2):
+        assert stream.receive() == "timeout of the corresponding sequence has been expired"
+    stream.send("m", 2)
+    assert "must specify the START flag" in stream.receive()
+    stream.send("m", 1, END)
+    assert stream.batches(1) == ["1e"]
+    assert server.scrape()[("nv_inference_request_failure", "m")] == 3
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_cancelling_one_request_cancels_its_sequence(start, empty_repository, open_stream, strategy):
+    """S-14, X-1, X-3"""
+    sequences.write_show(empty_repository, "m", strategy)
+    server = start(waiting=4)
+    client = grpc.InferenceServerClient(server.grpc)
+    answers = {}
+    calls = []
+    done = threading.Semaphore(0)
+
+    def infer(key, flags):
+        given = grpc.InferInput("INPUT", [1, 1], "INT32")
+        given.set_data_from_numpy(np.ones((1, 1), np.int32))
+
+        def answered(result, error):
+            answers[key] = error
+            done.release()
+
+        calls.append(client.async_infer("m", [given], answered, sequence_id=1,
+                                        sequence_start=bool(flags & START)))
+        pending = ("nv_inference_pending_request_count", "m")
+        servers.wait_until(lambda: server.scrape().get(pending) == len(calls), "the request to arrive")
+
+    infer("first", START)
+    infer("second", 0)
+    calls[1].cancel()
+    for _ in range(2):
+        assert done.acquire(timeout=30)
+    assert [answers[key].status() for key in ("first", "second")] == ["StatusCode.CANCELLED"] * 2
+    failures = ("nv_inference_request_failure", "m")
+    servers.wait_until(lambda: server.scrape().get(failures) == 2, "both to be counted")
+    stream = open_stream(server)
+    stream.send("m", 1)
+    assert "must specify the START flag" in stream.receive()
+    client.close()
+
+
+def test_texts_as_ids(start, empty_repository):
+    """S-10, S-11"""
+    require("dyna_sequence")
+    config = (
+        'backend: "dyna_sequence"\nmax_batch_size: 4\n'
+        'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        "sequence_batching { oldest { max_candidate_sequences: 4 } "
+        + sequences.CONTROLS.replace("TYPE_INT64", "TYPE_STRING")
+        + " }\ninstance_group [ { kind: KIND_CPU count: 1 } ]\n"
+    )
+    models.write_model(empty_repository, "m", config)
+    server = start()
+    for module, url in ((http, server.http), (grpc, server.grpc)):
+        client = module.InferenceServerClient(url)
+        for value, flags, expected in ((1, START, 1), (2, 0, 3), (3, END, 6 + 42)):
+            result = ask(module, client, "m", np.full((1, 1), value, np.int32), sequence_id="42",
+                         sequence_start=bool(flags & START), sequence_end=bool(flags & END))
+            assert result.as_numpy("OUTPUT").tolist() == [[expected]]
+        with pytest.raises(Exception, match="data-type is 'UINT64', but model 'm' expects 'BYTES'"):
+            ask(module, client, "m", np.ones((1, 1), np.int32), sequence_id=42, sequence_start=True)
+        client.close()
+
+
+def test_a_model_without_batches(start, empty_repository, open_stream):
+    """S-5, S-10: each instance has one slot, and controls have shape [1]."""
+    require("sequence")
+    config = (
+        'backend: "sequence"\nmax_batch_size: 0\n'
+        'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        "sequence_batching { control_input [ "
+        '{ name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] }, '
+        '{ name: "READY" control [ { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } ] } ] }\n'
+        "instance_group [ { kind: KIND_CPU count: 2 } ]\n"
+    )
+    models.write_model(empty_repository, "m", config)
+    client = http.InferenceServerClient(start().http)
+    given = http.InferInput("INPUT", [1], "INT32")
+    sums = {1: 0, 2: 0}
+    for turn in range(4):
+        for sequence in sums:
+            given.set_data_from_numpy(np.array([10 * turn + sequence], np.int32))
+            sums[sequence] += 10 * turn + sequence
+            result = client.infer("m", [given], sequence_id=sequence, sequence_start=turn == 0,
+                                  sequence_end=turn == 3)
+            assert result.as_numpy("OUTPUT").tolist() == [sums[sequence]]
+    client.close()
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", "oldest { max_candidate_sequences: 4 }"])
+def test_iterative_sequences(start, empty_repository, strategy):
+    """S-31, S-32, S-33"""
+    require("iterative_sequence")
+    config = (
+        'backend: "iterative_sequence"\nmax_batch_size: 4\nmodel_transaction_policy { decoupled: true }\n'
+        'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        f"sequence_batching {{ {strategy} iterative_sequence: true }}\n"
+        "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
+        'parameters { key: "reschedule_delay_ms" value: { string_value: "1" } }\n'
+    )
+    models.write_model(empty_repository, "m", config)
+    server = start()
+    stream = Stream(server)
+    counts = [3, 5, 1, 2, 4, 6]
+    for count in counts:
+        stream.send("m", 0, values=(count,))
+    seen = {str(i): [] for i in range(len(counts))}
+    for _ in range(sum(counts)):
+        result = stream.receive()
+        assert not isinstance(result, str), result
+        seen[result.get_response().id].append(int(result.as_numpy("OUTPUT")[0][0]))
+    assert list(seen.values()) == [list(reversed(range(count))) for count in counts]
+    stream.close()
+
+
+def storm_client(server, number, count, problems):
+    """Sends `count` sequences, a few at a time, which end as they like."""
+    rng = np.random.default_rng(number)
+    stream, tags, left, expected, received, started = Stream(server), {}, {}, {}, 0, 0
+
+    def take():
+        nonlocal received
+        result, error = stream.answers.get(timeout=60)
+        received += 1
+        if error is not None:
+            if not re.search("START flag|timeout of the corresponding sequence", error.message()):
+                problems.append(error.message())
+            return
+        tag = expected.pop(result.get_response().id, None)
+        got = int(result.as_numpy("OUTPUT")[0][0])
+        if got != tag:
+            problems.append(f"{got} in an answer to {tag}")
+
+    while started < count:
+        slot = int(rng.integers(6))
+        flags = 0
+        if left.get(slot, 0) == 0:
+            flags = START
+            started += 1
+            tags[slot] = number * 1_000_000 + started
+            left[slot] = int(rng.integers(1, 6))
+        left[slot] -= 1
+        if left[slot] == 0 and rng.random() < 0.75:
+            flags |= END
+        expected[str(stream.sent)] = tags[slot]
+        options = {"timeout": int(rng.integers(1, 20_000))} if rng.random() < 0.1 else {}
+        stream.send("m", number * 100 + slot + 1, flags, values=(tags[slot],), datatype="INT64", **options)
+        while stream.sent - received > 60:
+            take()
+        if rng.random() < 0.01:
+            # The client goes, with everything that it is waiting for.
+            stream.close(cancel=True)
+            stream, received = Stream(server), 0
+            left.clear()
+            expected.clear()
+    while received < stream.sent:
+        take()
+    stream.close()
+    if not stream.answers.empty():
+        problems.append("a request was answered twice")
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_a_storm(start, empty_repository, open_stream, strategy):
+    """S-4 to S-9, S-14, S-15, S-22, S-28: nobody sees what belongs to another, every request is
+    answered, and no slot is lost."""
+    sequences.write_keep(empty_repository, "m", strategy, instances=2, idle_us=300_000)
+    server = start()
+    problems = []
+    clients = [threading.Thread(target=storm_client, args=(server, number, 250, problems))
+               for number in range(1, 5)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert problems == []
+    # All that was left without an end is over; then as many sequences as there are slots start at once.
+    time.sleep(0.5)
+    stream = open_stream(server)
+    for sequence in range(1, 9):
+        stream.send("m", sequence, START, values=(sequence,), datatype="INT64", timeout=100_000)
+    answers = [stream.receive() for _ in range(8)]
+    assert [a for a in answers if isinstance(a, str)] == []
+    assert sorted(int(a.as_numpy("OUTPUT")[0][0]) for a in answers) == list(range(1, 9))
+    # One more has to wait, so these were all.
+    stream.send("m", 9, START, values=(9,), datatype="INT64", timeout=1_000)
+    assert stream.receive() == "timeout of the corresponding sequence has been expired"
+    assert server.scrape()[("nv_inference_pending_request_count", "m")] == 0
