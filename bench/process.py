@@ -118,12 +118,13 @@ class Server(Process):
             time.sleep(0.0005)
         self.ready_seconds = time.perf_counter() - self.started
 
-    def answered(self):
-        """Inference requests answered successfully so far, by the server's own count."""
+    def answered(self, model):
+        """Requests to the model answered successfully so far, by the server's own count."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
         with urllib.request.urlopen(url, timeout=30) as reply:
             text = reply.read().decode()
-        return sum(float(v) for v in re.findall(r"^nv_inference_request_success\{.*\} (\S+)$", text, re.M))
+        rows = re.findall(r"^nv_inference_request_success\{(.*)\} (\S+)$", text, re.M)
+        return sum(float(value) for labels, value in rows if f'model="{model}"' in labels)
 
     def serves(self, model):
         try:

@@ -51,6 +51,16 @@ def all_rows():
         Row("h2load", "id", tiny, 1, 64, floor="grpc_echo"),
         Row("h2load", "id_batched", tiny_batch, 4, 4, is_batched=True),
     ]
+    for clients in (1, 16):
+        quick = clients == 16
+        rows += [
+            Row("http_load", "ensemble", tiny, clients, is_quick=quick),
+            Row("http_load", "ensemble_batched", tiny_batch, clients, is_batched=True, is_quick=quick),
+        ]
+    rows += [
+        Row("http_load", "ensemble", (MIB_OF_FLOATS,), 1),
+        Row("h2load", "ensemble", tiny, 4, 4),
+    ]
     for mebibytes in (1, 16):
         shape, quick = (mebibytes * MIB_OF_FLOATS,), mebibytes == 1
         rows += [
