@@ -303,7 +303,8 @@ Status CheckOutput(const InferMessage& message, const WireOutput& output, uint32
 
 base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request) {
   InferOptions options;
-  request.id = message.id;
+  // Not a view: answers carry it, and some leave after the message was given back.
+  request.id = request.arena().Copy(message.id);
   for (const WireParameter& parameter : message.parameters) {
     NEREID_RETURN_IF_ERROR(SetParameter(parameter, request, options));
   }
