@@ -1,0 +1,556 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The response cache: what is answered from it, what never is, and what happens when it is in trouble."""
+
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+import tritonclient.grpc
+import tritonclient.utils
+from harness import models
+from harness import server as servers
+from harness.clients import Client
+
+CACHE = "response_cache { enable: true }\n"
+KEEP_ORDER = "dynamic_batching { preserve_ordering: true }\n"
+
+
+def delay(ms):
+    return f'parameters {{ key: "execute_delay_ms" value: {{ string_value: "{ms}" }} }}\n'
+
+
+def write_repository(path):
+    models.write_model(path, "id", models.identity_config("FP32", [-1, -1], extra=CACHE))
+    models.write_model(path, "text", models.identity_config("BYTES", [-1], extra=CACHE))
+    models.write_model(path, "pair", models.identity_config("FP32", [-1], count=2, extra=CACHE))
+    models.write_model(path, "other", models.identity_config("FP32", [-1, -1], extra=CACHE))
+    models.write_model(path, "plain", models.identity_config("FP32", [-1, -1]))
+    batching = models.identity_config("FP32", [-1], max_batch_size=8, extra=CACHE + KEEP_ORDER + delay(300))
+    models.write_model(path, "ordered", batching)
+    return path
+
+
+def cache_args(*settings):
+    return [
+        f"--cache-directory={servers.backends().parent / 'caches'}",
+        *(f"--cache-config={setting}" for setting in settings),
+    ]
+
+
+@pytest.fixture
+def repository(empty_repository):
+    return write_repository(empty_repository)
+
+
+@pytest.fixture
+def local(start_server, repository):
+    return start_server(repository, args=cache_args("local,size=1048576"))
+
+
+class Asker:
+    """Asks models over one connection and looks at what their statistics say."""
+
+    def __init__(self, server, kind="grpc"):
+        self.server = server
+        self.client = Client(kind, server)
+
+    def ask(self, tensor, model="id", datatype="FP32", outputs=None, **options):
+        """The answer, after checking that it is right."""
+        tensor = np.asarray(tensor, dtype=models.TYPES[datatype][1])
+        inputs = [self.client.input("INPUT0", tensor, datatype)]
+        if outputs is not None:
+            options["outputs"] = [self.client.output(name) for name in outputs]
+        result = self.client.infer(model, inputs, **options)
+        answer = result.as_numpy("OUTPUT0")
+        assert answer.shape == tensor.shape
+        assert np.array_equal(answer, tensor)
+        return result
+
+    def counts(self, model="id"):
+        """(hits, misses)"""
+        stats = self.client.as_json("get_inference_statistics", model)["model_stats"][0]["inference_stats"]
+        return tuple(int(stats[what].get("count", 0)) for what in ("cache_hit", "cache_miss"))
+
+    def statistics(self, model="id"):
+        return self.client.as_json("get_inference_statistics", model)["model_stats"][0]
+
+
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_what_was_asked_before_is_answered_without_the_model(local, kind):
+    asker = Asker(local, kind)
+    for _ in range(4):
+        asker.ask([[1, 2], [3, 4]])
+    assert asker.counts() == (3, 1)
+    statistics = asker.statistics()
+    assert int(statistics["inference_stats"]["success"]["count"]) == 4
+    assert int(statistics["inference_count"]) == int(statistics["execution_count"]) == 1
+    assert int(statistics["inference_stats"]["queue"]["count"]) == 1
+    assert int(statistics["inference_stats"]["cache_hit"]["ns"]) > 0
+    assert int(statistics["inference_stats"]["cache_miss"]["ns"]) > 0
+
+
+def test_protocols_share_answers(local):
+    Asker(local, "http").ask([[5.0]])
+    asker = Asker(local, "grpc")
+    result = asker.ask([[5.0]], request_id="mine")
+    assert result.get_response().id == "mine"
+    assert asker.counts() == (1, 1)
+
+
+def test_texts_are_kept_whole(local):
+    asker = Asker(local)
+    texts = [b"", b"one", b"\0\xff" * 50, b"x" * 5000]
+    for _ in range(2):
+        asker.ask(texts, model="text", datatype="BYTES")
+    assert asker.counts("text") == (1, 1)
+
+
+def test_different_questions_never_share_an_answer(local):
+    asker = Asker(local)
+    values = np.arange(12, dtype=np.float32)
+    # The same bytes every time.
+    questions = [values.reshape(shape) for shape in ((1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1))]
+    questions += [values.reshape(3, 4) + 1, values[:6].reshape(1, 6), np.zeros((0, 4)), np.zeros((4, 0))]
+    for _ in range(2):
+        for question in questions:
+            asker.ask(question)
+    assert asker.counts() == (len(questions), len(questions))
+    asker.ask(values.reshape(3, 4), model="other")
+    assert asker.counts("other") == (0, 1)
+
+
+def test_the_outputs_asked_for_are_part_of_the_question(local):
+    client = Client("grpc", local)
+    tensors = [np.full(4, value, np.float32) for value in (1, 2)]
+
+    def ask(outputs):
+        inputs = [client.input(f"INPUT{i}", tensor, "FP32") for i, tensor in enumerate(tensors)]
+        asked = [client.output(name) for name in outputs] or None
+        result = client.infer("pair", inputs, outputs=asked)
+        for i, tensor in enumerate(tensors):
+            answer = result.as_numpy(f"OUTPUT{i}")
+            if outputs and f"OUTPUT{i}" not in outputs:
+                assert answer is None
+            else:
+                assert np.array_equal(answer, tensor)
+
+    asker = Asker(local)
+    for _ in range(2):
+        for outputs in ([], ["OUTPUT0"], ["OUTPUT1"], ["OUTPUT0", "OUTPUT1"], ["OUTPUT1", "OUTPUT0"]):
+            ask(outputs)
+    # All of them, in whatever order or by not saying anything, is one question.
+    assert asker.counts("pair") == (7, 3)
+
+
+def test_parameters_are_part_of_the_question(local):
+    asker = Asker(local)
+    for parameters in ({"t": 1}, {"t": 2}, {"t": "1"}, {"u": 1}, {"t": 1}):
+        asker.ask([[1.0]], parameters=parameters)
+    assert asker.counts() == (1, 4)
+
+
+def test_models_that_do_not_ask_for_it_are_left_alone(local):
+    asker = Asker(local)
+    for _ in range(3):
+        asker.ask([[1.0]], model="plain")
+    assert asker.counts("plain") == (0, 0)
+    assert int(asker.statistics("plain")["execution_count"]) == 3
+
+
+def test_without_a_cache_the_setting_of_the_model_does_nothing(start_server, repository):
+    server = start_server(repository)
+    asker = Asker(server)
+    for _ in range(3):
+        asker.ask([[1.0]])
+    assert asker.counts() == (0, 0)
+    assert not any("nv_cache" in name for name, _ in server.scrape())
+
+
+def test_metrics_tell_hits_and_misses_of_the_models_that_cache(local):
+    asker = Asker(local)
+    for value in (1, 1, 1, 2):
+        asker.ask([[value]])
+    metrics = local.scrape()
+    assert metrics[("nv_cache_num_hits_per_model", "id")] == 2
+    assert metrics[("nv_cache_num_misses_per_model", "id")] == 2
+    assert metrics[("nv_cache_num_hits_per_model", "other")] == 0
+    assert ("nv_cache_hit_duration_per_model", "id") in metrics
+    assert ("nv_cache_miss_duration_per_model", "id") in metrics
+    assert ("nv_cache_num_hits_per_model", "plain") not in metrics
+
+
+def test_the_local_cache_forgets_what_was_not_used_for_longest(start_server, repository):
+    # Room for three answers of 10 kB.
+    server = start_server(repository, args=cache_args("local,size=35000"))
+    asker = Asker(server)
+
+    def question(value):
+        return np.full((1, 2500), value, np.float32)
+
+    for value in (0, 1, 2):
+        asker.ask(question(value))
+    asker.ask(question(0))  # used again
+    assert asker.counts() == (1, 3)
+    asker.ask(question(3))  # takes the place of 1
+    for value in (0, 2, 3):
+        asker.ask(question(value))
+    assert asker.counts() == (4, 4)
+    asker.ask(question(1))
+    assert asker.counts() == (4, 5)
+
+
+def test_the_local_cache_stays_within_its_size(start_server, repository):
+    server = start_server(repository, args=cache_args("local,size=4000000"))
+    asker = Asker(server)
+    tensor = np.zeros((1, 100_000), np.float32)
+    for value in range(20):
+        tensor[0, 0] = value
+        asker.ask(tensor)
+    before = server.resident_bytes()
+    for value in range(20, 200):
+        tensor[0, 0] = value
+        asker.ask(tensor)
+    assert asker.counts() == (0, 200)
+    # 72 MB went through it.
+    assert server.resident_bytes() - before < 30_000_000
+
+
+def test_what_is_larger_than_the_cache_is_answered_and_not_kept(start_server, repository):
+    server = start_server(repository, args=cache_args("local,size=2000"))
+    asker = Asker(server)
+    for _ in range(2):
+        asker.ask(np.zeros((1, 1000)))
+    assert asker.counts() == (0, 2)
+    servers.wait_until(lambda: "Failed to insert key" in server.log, "the line in the log")
+
+
+def test_a_failed_request_is_asked_again(local):
+    client = Client("http", local)
+    wrong = [client.input("INPUT0", np.zeros((2, 2, 2), np.float32), "FP32")]
+    for _ in range(2):
+        with pytest.raises(tritonclient.utils.InferenceServerException, match="unexpected shape"):
+            client.infer("id", wrong)
+    assert Asker(local).counts() == (0, 0)
+
+
+def test_answers_from_the_cache_take_their_turn_where_order_is_kept(local):
+    asker = Asker(local)
+    asker.ask([[1.0]], model="ordered")
+    answers = queue.Queue()
+    with tritonclient.grpc.InferenceServerClient(local.grpc) as client:
+        client.start_stream(lambda result, error: answers.put(error or result))
+        for number, value in enumerate((2, 1, 3, 1)):  # slow, known, slow, known
+            tensor = asker.client.input("INPUT0", np.full((1, 1), value, np.float32), "FP32")
+            client.async_stream_infer("ordered", [tensor], request_id=str(number))
+        order = [answers.get(timeout=30).get_response().id for _ in range(4)]
+        client.stop_stream()
+    assert order == ["0", "1", "2", "3"]
+    assert asker.counts("ordered") == (2, 3)
+
+
+def test_many_clients_at_once_get_right_answers(local):
+    clients = [tritonclient.grpc.InferenceServerClient(local.grpc) for _ in range(4)]
+    asker = Asker(local)
+    done = queue.Queue()
+    sent = 0
+    for round_ in range(50):
+        for client in clients:
+            value = float((round_ * 7) % 20)
+            tensor = np.full((3, 3), value, np.float32)
+            client.async_infer(
+                "id",
+                [asker.client.input("INPUT0", tensor, "FP32")],
+                lambda result, error, value=value: done.put((result, error, value)),
+            )
+            sent += 1
+    for _ in range(sent):
+        result, error, value = done.get(timeout=60)
+        assert error is None
+        assert np.array_equal(result.as_numpy("OUTPUT0"), np.full((3, 3), value, np.float32))
+    hits, misses = asker.counts()
+    # A miss whose answer another request had inserted meanwhile is neither.
+    assert 20 <= misses and hits + misses <= sent
+    assert hits > 0
+
+
+def test_an_ensemble_is_answered_without_its_steps(start_server, empty_repository):
+    models.write_model(empty_repository, "step", models.identity_config("FP32", [-1, -1]))
+    models.write_model(
+        empty_repository,
+        "ensemble",
+        'platform: "ensemble"\nmax_batch_size: 0\n'
+        f"input [ {models.tensor_config('INPUT0', 'FP32', [-1, -1])} ]\n"
+        f"output [ {models.tensor_config('OUTPUT0', 'FP32', [-1, -1])} ]\n"
+        "ensemble_scheduling { step [ {\n"
+        '  model_name: "step" model_version: -1\n'
+        '  input_map { key: "INPUT0" value: "INPUT0" }\n'
+        '  output_map { key: "OUTPUT0" value: "OUTPUT0" }\n'
+        "} ] }\n" + CACHE,
+    )
+    asker = Asker(start_server(empty_repository, args=cache_args("local,size=100000")))
+    for _ in range(3):
+        asker.ask([[1, 2]], model="ensemble")
+    assert asker.counts("ensemble") == (2, 1)
+    assert int(asker.statistics("step")["execution_count"]) == 1
+
+
+# --- Starting -------------------------------------------------------------------------------
+
+
+def start_error(repository, *args):
+    run = servers.run_to_end([f"--model-repository={repository}", f"--backend-directory={servers.backends()}", *args])
+    assert run.returncode == 1, run.stdout
+    return run.stdout
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        (["local,size=1", "redis,key=value"], "multiple cache configurations"),
+        (["absent,size=1"], "unable to find 'libtritoncache_absent.so' for cache. Searched: "),
+        (["local,other=1"], "config didn't contain a valid 'size' field"),
+        (["local,size=many"], "Failed to initialize LocalCache"),
+        (["local"], "--cache-config option format is"),
+        ([",size=1"], "No cache specified. --cache-config option format is"),
+        (["local,size"], "--cache-config option format is"),
+        (["local,size="], "--cache-config option format is"),
+    ],
+)
+def test_a_wrong_setting_ends_the_start(repository, settings, expected):
+    ports = [f"--{n}-port={p}" for n, p in zip(("http", "grpc", "metrics"), servers.free_ports(3))]
+    assert expected in start_error(repository, *ports, *cache_args(*settings))
+
+
+def test_the_old_flag_still_works_alone(start_server, repository):
+    ports = servers.free_ports(1)
+    output = start_error(
+        repository, "--response-cache-byte-size=9", *cache_args("local,size=9"), f"--http-port={ports[0]}"
+    )
+    assert "incompatible flags" in output.lower()
+    asker = Asker(start_server(repository, args=[*cache_args(), "--response-cache-byte-size=100000"]))
+    for _ in range(2):
+        asker.ask([[1.0]])
+    assert asker.counts() == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "extra, expected",
+    [
+        ("model_transaction_policy { decoupled: true }\n", "with 'decoupled' transaction policy"),
+        ("sequence_batching { }\n", "with sequence batching scheduler"),
+    ],
+)
+def test_models_that_cannot_be_cached_do_not_load(empty_repository, extra, expected):
+    models.write_model(empty_repository, "m", models.identity_config("FP32", [-1], 1, 1, extra=CACHE + extra))
+    ports = [f"--{n}-port={p}" for n, p in zip(("http", "grpc", "metrics"), servers.free_ports(3))]
+    output = start_error(empty_repository, *ports, *cache_args("local,size=100000"))
+    assert f"Response Cache does not currently support model m {expected}" in output
+
+
+# --- Redis ----------------------------------------------------------------------------------
+
+
+class Redis:
+    """A redis-server of the test's own, which keeps nothing on disk."""
+
+    def __init__(self, folder, *options):
+        self.folder = folder
+        self.options = options
+        self.port = servers.free_ports(1)[0]
+        self.process = None
+        self.start()
+
+    def start(self):
+        binary = shutil.which("redis-server")
+        assert binary, "there is no redis-server; tools/setup installs it"
+        self.process = subprocess.Popen(
+            [binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+            + ["--dir", str(self.folder), *self.options],
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        servers.wait_until(lambda: "PONG" in self.cli("PING", check=False), "redis-server")
+
+    def cli(self, *words, check=True):
+        password = [self.options[self.options.index("--requirepass") + 1]] if "--requirepass" in self.options else []
+        auth = ["-a", *password, "--no-auth-warning"] if password else []
+        run = subprocess.run(
+            ["redis-cli", "-p", str(self.port), *auth, *words], capture_output=True, text=True, timeout=30
+        )
+        assert run.returncode == 0 or not check, run.stderr
+        return run.stdout.strip()
+
+    def keys(self):
+        return self.cli("KEYS", "*").split()
+
+    def args(self, *settings):
+        address = [f"redis,host=127.0.0.1", f"redis,port={self.port}"]
+        return cache_args(*address, *(f"redis,{setting}" for setting in settings))
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def start_redis(tmp_path):
+    started = []
+
+    def start(*options):
+        started.append(Redis(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for redis in started:
+        redis.stop()
+
+
+@pytest.fixture
+def redis(start_redis):
+    return start_redis()
+
+
+@pytest.mark.newer
+def test_redis_keeps_answers_across_servers(start_server, repository, redis):
+    first = start_server(repository, args=redis.args("pool_size=4"))
+    asker = Asker(first)
+    asker.ask([[1, 2], [3, 4]])
+    asker.ask([[1, 2], [3, 4]])
+    assert asker.counts() == (1, 1)
+    assert len(redis.keys()) == 1
+    first.stop()
+    second = Asker(start_server(repository, args=redis.args()))
+    second.ask([[1, 2], [3, 4]])
+    second.ask(np.arange(250_000).reshape(500, 500))
+    second.ask(np.arange(250_000).reshape(500, 500))
+    assert second.counts() == (2, 1)
+
+
+@pytest.mark.newer
+def test_a_changed_model_does_not_give_the_answers_of_its_predecessor(start_server, repository, redis):
+    server = start_server(repository, args=redis.args())
+    Asker(server).ask([[1.0]])
+    server.stop()
+    later = time.time() + 5
+    os.utime(repository / "id" / "config.pbtxt", (later, later))
+    asker = Asker(start_server(repository, args=redis.args()))
+    asker.ask([[1.0]])
+    assert asker.counts() == (0, 1)
+
+
+@pytest.mark.newer
+def test_a_damaged_entry_is_a_miss_and_is_replaced(start_server, repository, redis):
+    server = start_server(repository, args=redis.args())
+    asker = Asker(server)
+    asker.ask([[1, 2, 3]])
+    (key,) = redis.keys()
+    size = int(redis.cli("STRLEN", key))
+    damages = [
+        ("SETRANGE", key, "0", "xxxx"),
+        ("SETRANGE", key, "40", "x"),
+        ("SETRANGE", key, str(size - 5), "y"),
+        ("APPEND", key, "tail"),
+        ("SET", key, ""),
+        ("SET", key, "something else"),
+    ]
+    for number, damage in enumerate(damages):
+        redis.cli(*damage)
+        asker.ask([[1, 2, 3]])
+        assert asker.counts() == (number, number + 2), damage
+        asker.ask([[1, 2, 3]])
+        assert asker.counts() == (number + 1, number + 2), damage
+    # A value of another kind cannot be replaced by SET's rules, but it can be answered around.
+    redis.cli("DEL", key)
+    redis.cli("LPUSH", key, "x")
+    asker.ask([[1, 2, 3]])
+    assert "is not used: the entry is damaged" in server.log
+
+
+@pytest.mark.newer
+def test_without_redis_requests_are_answered_all_the_same(start_server, repository, redis):
+    server = start_server(repository, args=redis.args())
+    asker = Asker(server)
+    asker.ask([[1.0]])
+    asker.ask([[1.0]])
+    assert asker.counts() == (1, 1)
+    redis.stop()
+    for value in range(30):
+        asker.ask([[value]])
+    servers.wait_until(lambda: "response cache lost Redis" in server.log, "the line in the log")
+    assert asker.counts()[0] == 1
+    redis.start()
+
+    def hits_again():
+        asker.ask([[1.0]])
+        return asker.counts()[0] > 1
+
+    servers.wait_until(hits_again, "hits after Redis returned")
+    servers.wait_until(lambda: "response cache has Redis again" in server.log, "the line in the log")
+    assert server.log.count("response cache lost Redis") == 1
+
+
+@pytest.mark.newer
+def test_a_redis_that_hangs_holds_up_few_requests(start_server, repository, redis):
+    server = start_server(repository, args=redis.args("socket_timeout=300"))
+    asker = Asker(server)
+    asker.ask([[1.0]])
+    redis.process.send_signal(signal.SIGSTOP)
+    start = time.monotonic()
+    for value in range(100):
+        asker.ask([[value]])
+    # One try a second of 300 ms each; every request by itself would take a minute.
+    assert time.monotonic() - start < 20 * servers.SLOWNESS
+    redis.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.newer
+def test_a_restarted_redis_is_used_at_once(start_server, repository, redis):
+    asker = Asker(start_server(repository, args=redis.args()))
+    asker.ask([[1.0]])
+    redis.stop()
+    redis.start()
+    asker.ask([[1.0]])  # the old connection is gone, a new one takes its place
+    asker.ask([[1.0]])
+    assert asker.counts() == (1, 2)
+
+
+@pytest.mark.newer
+def test_redis_must_be_there_at_the_start(repository, redis):
+    ports = [f"--{n}-port={p}" for n, p in zip(("http", "grpc", "metrics"), servers.free_ports(3))]
+
+    def error(*settings):
+        return start_error(repository, *ports, *cache_args(*(f"redis,{s}" for s in settings)))
+
+    assert "Must at a minimum specify 'host' and 'port'" in error("port=1")
+    assert "failed to connect to Redis (localhost:0): Connection refused" in error("host=localhost", "port=none")
+    redis.stop()
+    address = (f"host=127.0.0.1", f"port={redis.port}")
+    assert f"failed to connect to Redis (127.0.0.1:{redis.port}): Connection refused" in error(*address)
+
+
+@pytest.mark.newer
+def test_redis_asks_for_a_password(start_server, repository, start_redis):
+    redis = start_redis("--requirepass", "se cret!")
+    ports = [f"--{n}-port={p}" for n, p in zip(("http", "grpc", "metrics"), servers.free_ports(3))]
+    assert "NOAUTH Authentication required" in start_error(repository, *ports, *redis.args())
+    assert "WRONGPASS" in start_error(repository, *ports, *redis.args("password=wrong"))
+    by_flag = start_server(repository, args=redis.args("password=se cret!", "user=default", "db=3"))
+    asker = Asker(by_flag)
+    asker.ask([[1.0]])
+    asker.ask([[1.0]])
+    assert asker.counts() == (1, 1)
+    assert redis.cli("-n", "3", "DBSIZE") == "1"
+    assert "se cret!" not in by_flag.log
+    by_environment = start_server(
+        repository, args=redis.args("db=3"), env={"TRITONCACHE_REDIS_PASSWORD": "se cret!"}
+    )
+    asker = Asker(by_environment)
+    asker.ask([[1.0]])
+    assert asker.counts() == (1, 0)
