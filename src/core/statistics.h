@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "base/mutex.h"
 
@@ -25,6 +26,9 @@ struct Duration {
 
 enum class FailureReason : uint8_t { kRejected = 0, kCancelled = 1, kBackend = 2, kOther = 3 };
 inline constexpr size_t kFailureReasons = 4;
+// As metrics and statistics print them, in the order of FailureReason.
+inline constexpr std::array<std::string_view, kFailureReasons> kFailureReasonNames = {
+    "REJECTED", "CANCELED", "BACKEND", "OTHER"};
 
 // Why a batch was run as it was and not waited for a larger one.
 enum class BatchClosed : uint8_t {
@@ -35,6 +39,8 @@ enum class BatchClosed : uint8_t {
   kEager = 4,         // an instance was free and no delay is configured
 };
 inline constexpr size_t kBatchClosedReasons = 5;
+inline constexpr std::array<std::string_view, kBatchClosedReasons> kBatchClosedNames = {
+    "full", "preferred", "delay", "incompatible", "eager"};
 
 // What one response of a decoupled model cost, by its position among the request's responses.
 struct ResponseStatistics {

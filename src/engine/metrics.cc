@@ -57,14 +57,6 @@ constexpr std::array<Family, 4> kCaching = {{
      [](const StatisticsSnapshot& s) { return s.cache_miss.ns / 1000; }},
 }};
 
-// In the order of core::FailureReason.
-constexpr std::array<const char*, core::kFailureReasons> kReasons = {"REJECTED", "CANCELED",
-                                                                      "BACKEND", "OTHER"};
-
-// In the order of core::BatchClosed.
-constexpr std::array<const char*, core::kBatchClosedReasons> kClosed = {
-    "full", "preferred", "delay", "incompatible", "eager"};
-
 struct Row {
   observe::Labels labels;
   StatisticsSnapshot statistics;
@@ -79,11 +71,11 @@ void AddFamily(observe::MetricsPage& page, const Family& family, const std::vect
 
 template <size_t count>
 void AddReasons(observe::MetricsPage& page, const observe::Labels& labels,
-                const std::array<const char*, count>& reasons,
+                const std::array<std::string_view, count>& reasons,
                 const std::array<uint64_t, count>& values) {
   for (size_t i = 0; i < count; ++i) {
     observe::Labels with_reason = labels;
-    with_reason.emplace_back("reason", reasons[i]);
+    with_reason.emplace_back("reason", std::string(reasons[i]));
     page.Add(std::move(with_reason), static_cast<double>(values[i]));
   }
 }
@@ -117,10 +109,10 @@ std::string FormatMetrics(const std::vector<std::shared_ptr<core::Model>>& model
   }
   page.StartFamily("nv_inference_request_failure",
                    "Number of failed inference requests, by reason", Kind::kCounter);
-  for (const Row& row : rows) AddReasons(page, row.labels, kReasons, row.statistics.failures);
+  for (const Row& row : rows) AddReasons(page, row.labels, core::kFailureReasonNames, row.statistics.failures);
   page.StartFamily("nereid_batches_closed_total",
                    "Number of executed batches, by why they did not wait to grow", Kind::kCounter);
-  for (const Row& row : rows) AddReasons(page, row.labels, kClosed, row.statistics.batches_closed);
+  for (const Row& row : rows) AddReasons(page, row.labels, core::kBatchClosedNames, row.statistics.batches_closed);
   for (const Family& family : kCounts) AddFamily(page, family, rows);
   for (const Family& family : kDurations) AddFamily(page, family, rows);
   if (!caching_rows.empty()) {

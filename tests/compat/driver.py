@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import dataclasses
+import shutil
 import threading
 import time
 
@@ -35,7 +36,10 @@ output [
   {models.tensor_config("OUTPUT1", "FP32", [1])}
 ]
 instance_group [ {{ kind: KIND_CPU count: {scenario.instances} }} ]
-parameters [ {{ key: "execute_delay_ms" value {{ string_value: "{scenario.busy_ms}" }} }} ]
+parameters [
+  {{ key: "execute_delay_ms" value {{ string_value: "{scenario.busy_ms}" }} }},
+  {{ key: "MAX_BATCH_BYTES" value {{ string_value: "{scenario.byte_limit}" }} }}
+]
 {scenario.batching}
 """
 
@@ -165,7 +169,10 @@ class Run:
 def run_all(cases, start, folder):
     """{model: Outcome} of all scenarios, run side by side on one server."""
     for scenario in cases:
-        models.write_model(folder, scenario.model, config(scenario))
+        model = models.write_model(folder, scenario.model, config(scenario))
+        if scenario.byte_limit:
+            library = servers.build_folder() / "tests" / "compat" / "strategy" / "batchstrategy.so"
+            shutil.copy(library, model / "batchstrategy.so")
     server = start(folder)
     gauge = Gauge(server)
     try:

@@ -38,6 +38,7 @@ class Scenario:
     instances: int = 1
     busy_ms: int = 3000  # how long every execution takes
     ragged: bool = False
+    byte_limit: int = 0  # of a batch, by a batching library of the model's own
     cancel: list = dataclasses.field(default_factory=list)  # ids to cancel once all wait
     differs: str = ""  # what the reference (2.51) does instead, and why
     hangs_reference: bool = False  # it leaves a request unanswered
@@ -90,6 +91,7 @@ DYNAMIC = [
     Scenario("D-12", "parameters", dynamic(), [Send("a", parameter="x"), Send("b"), Send("c")], {3: 1}),
     Scenario("D-14", "order", dynamic("preserve_ordering: true"), ones("abcdefghij"), {8: 1, 2: 1},
              order=list("abcdefghij")),
+    Scenario("D-15", "own_rule", dynamic(), [Send(i) for i in "abcde"], {2: 2, 1: 1}, byte_limit=20),
     Scenario("Q-1", "levels", dynamic("priority_levels: 3 default_priority_level: 2"),
              [Send("a", priority=3), Send("b"), Send("c", priority=7), Send("d", priority=1)], {1: 4},
              max_batch_size=1, order=list("dbca")),

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rate limits (docs/scheduling.md, R-1 to R-5)."""
+
+import threading
+
+import numpy as np
+import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
+from harness import models
+
+LIMITED = "--rate-limit=execution_count"
+
+
+def write(folder, name, needs, priority=1, delay_ms=0, instances=1):
+    resources = ", ".join(
+        f'{{ name: "{n}" global: {str(is_global).lower()} count: {count} }}'
+        for n, is_global, count in needs)
+    limiter = f"rate_limiter {{ resources [ {resources} ] priority: {priority} }}"
+    config = models.identity_config("FP32", [2]).replace(
+        "count: 1 }", f"count: {instances} {limiter} }}")
+    config += f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}\n'
+    models.write_model(folder, name, config)
+
+
+def infer_all(server, model, count):
+    """Sends everything at once; the order in which answers came, over all models."""
+    order, done = [], threading.Condition()
+    client = grpcclient.InferenceServerClient(server.grpc)
+    tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
+    tensor.set_data_from_numpy(np.zeros(2, np.float32))
+    total = 0
+    for name, number in zip(model, count):
+        for _ in range(number):
+            total += 1
+
+            def answered(result, error, name=name):
+                with done:
+                    order.append(name if error is None else str(error))
+                    done.notify_all()
+
+            client.async_infer(name, [tensor], answered)
+    with done:
+        assert done.wait_for(lambda: len(order) == total, 60)
+    client.close()
+    return order
+
+
+def test_r1_instances_that_share_a_resource_take_turns(start_server, tmp_path):
+    # Each needs all of both, named in opposite order: taken one by one they would deadlock.
+    write(tmp_path / "m", "one", [("a", True, 1), ("b", True, 1)], instances=3, delay_ms=1)
+    write(tmp_path / "m", "two", [("b", True, 1), ("a", True, 1)], instances=3, delay_ms=1)
+    server = start_server(tmp_path / "m", args=[LIMITED])
+    order = infer_all(server, ["one", "two"], [200, 200])
+    assert order.count("one") == order.count("two") == 200
+
+
+def test_r3_executions_are_shared_by_priority(start_server, tmp_path):
+    write(tmp_path / "m", "often", [("a", True, 1)], priority=1, delay_ms=2)
+    write(tmp_path / "m", "seldom", [("a", True, 1)], priority=3, delay_ms=2)
+    server = start_server(tmp_path / "m", args=[LIMITED])
+    order = infer_all(server, ["often", "seldom"], [300, 300])
+    # While both have work, three executions to one.
+    first = order[40:240]
+    assert 2.5 < first.count("often") / first.count("seldom") < 3.5
+
+
+def test_r4_a_resource_that_is_too_small_fails_the_load(start_server, tmp_path):
+    write(tmp_path / "m", "greedy", [("a", False, 4)])
+    write(tmp_path / "m", "modest", [("a", False, 3)])
+    server = start_server(
+        tmp_path / "m",
+        args=[LIMITED, "--rate-limit-resource=a:3", "--exit-on-error=false",
+              "--strict-readiness=false"])
+    client = httpclient.InferenceServerClient(server.http)
+    index = {entry["name"]: entry for entry in client.get_model_repository_index()}
+    assert index["modest"]["state"] == "READY"
+    assert index["greedy"]["state"] == "UNAVAILABLE"
+    assert ('Resource count for "a" is limited to 3 which will prevent scheduling of one or more '
+            "model instances, the minimum required count is 4") in index["greedy"]["reason"]
+
+
+def test_r5_without_the_flag_resources_mean_nothing(start_server, tmp_path):
+    write(tmp_path / "m", "greedy", [("a", False, 4)])
+    server = start_server(tmp_path / "m", args=["--rate-limit-resource=a:3"])
+    assert infer_all(server, ["greedy"], [3]) == ["greedy"] * 3

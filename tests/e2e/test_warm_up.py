@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warm-up (docs/scheduling.md, W-1 to W-5)."""
+
+import numpy as np
+import pytest
+import tritonclient.http as httpclient
+from harness import models
+from harness import server as servers
+
+VERBOSE = ["--log-verbose=1"]
+
+
+def sample(name, data, datatype="TYPE_FP32", batch_size=1, count=0, dims="[ 2 ]"):
+    return (f'model_warmup [ {{ name: "{name}" batch_size: {batch_size} count: {count} '
+            f'inputs {{ key: "INPUT0" value {{ data_type: {datatype} dims: {dims} {data} }} }} }} ]\n')
+
+
+def write(folder, name, extra, datatype="FP32", max_batch_size=4, instances=1, dims=(2,)):
+    config = models.identity_config(datatype, dims, max_batch_size=max_batch_size, extra=extra)
+    config = config.replace("count: 1 }", f"count: {instances} }}")
+    return models.write_model(folder, name, config)
+
+
+def runs(server, model, name):
+    return sum(f"model '{model}' instance" in line and f"warmup sample '{name}'" in line
+               for line in server.log.splitlines())
+
+
+def test_w1_every_instance_runs_every_sample_before_the_model_is_ready(start_server, tmp_path):
+    extra = sample("zeros", "zero_data: true", count=3) + sample("random", "random_data: true")
+    write(tmp_path / "m", "warm", extra, instances=2)
+    server = start_server(tmp_path / "m", args=VERBOSE)
+    assert runs(server, "warm", "zeros") == 6
+    assert runs(server, "warm", "random") == 2
+    lines = server.log.splitlines()
+    ready = next(i for i, line in enumerate(lines) if "successfully loaded 'warm'" in line)
+    assert all(i < ready for i, line in enumerate(lines) if "warmup sample" in line)
+
+
+def test_w2_a_batch_is_requests_of_one(start_server, tmp_path):
+    # The executed batch must fit into max_batch_size: five requests of one in a single execution.
+    write(tmp_path / "m", "warm", sample("five", "zero_data: true", batch_size=5), max_batch_size=8)
+    write(tmp_path / "m", "none", sample("none", "zero_data: true", batch_size=0))
+    server = start_server(tmp_path / "m", args=VERBOSE)
+    assert runs(server, "warm", "five") == 1
+    assert runs(server, "none", "none") == 0
+
+
+def test_w3_data_from_a_file(start_server, tmp_path):
+    folder = write(tmp_path / "m", "warm", sample("file", 'input_data_file: "two"'))
+    (folder / "warmup").mkdir()
+    (folder / "warmup" / "two").write_bytes(np.array([1, 2], np.float32).tobytes())
+    text = write(tmp_path / "m", "text",
+                 sample("text", 'input_data_file: "words"', "TYPE_STRING", dims="[ 1 ]"),
+                 "BYTES", dims=(1,))
+    (text / "warmup").mkdir()
+    (text / "warmup" / "words").write_bytes(b"\x03\0\0\0abc")
+    write(tmp_path / "m", "empty", sample("random", "random_data: true", "TYPE_STRING", dims="[ 3 ]"),
+          "BYTES", dims=(3,))
+    server = start_server(tmp_path / "m", args=VERBOSE)
+    assert runs(server, "warm", "file") == 1
+    assert runs(server, "text", "text") == 1
+    assert runs(server, "empty", "random") == 1
+
+
+@pytest.mark.parametrize("extra, reason", [
+    (sample("short", 'input_data_file: "short"'),
+     "warmup setting expects 8 bytes, but the data provided from short"),
+    (sample("open", "zero_data: true", dims="[ -1 ]"),
+     "warmup setting expects all variable-size dimensions are specified for input 'INPUT0'"),
+    (sample("nothing", ""), "warmup setting expects input 'INPUT0' to have input_data_type set"),
+])
+def test_w4_data_that_cannot_be_made_fails_the_load(start_server, tmp_path, extra, reason):
+    folder = write(tmp_path / "m", "warm", extra)
+    (folder / "warmup").mkdir()
+    (folder / "warmup" / "short").write_bytes(b"1234")
+    write(tmp_path / "m", "other", "")
+    server = start_server(
+        tmp_path / "m", args=["--exit-on-error=false", "--strict-readiness=false"])
+    client = httpclient.InferenceServerClient(server.http)
+    index = {entry["name"]: entry for entry in client.get_model_repository_index()}
+    assert index["warm"]["state"] == "UNAVAILABLE"
+    assert reason in index["warm"]["reason"]
+    assert index["other"]["state"] == "READY"
+
+
+@pytest.mark.skipif(not servers.has_backend("onnxruntime"), reason="needs ONNX Runtime")
+def test_w4_a_sample_that_fails_fails_the_load(start_server, tmp_path):
+    extra = sample("wide", "zero_data: true", dims="[ 3 ]")
+    config = 'platform: "onnxruntime_onnx"\n' + models.identity_config(
+        "FP32", [2], max_batch_size=4, extra=extra).replace('backend: "identity"\n', "")
+    models.write_model(tmp_path / "m", "warm", config,
+                       {"1": {"model.onnx": models.onnx_identity("FP32", ["n", 2])}})
+    server = start_server(
+        tmp_path / "m", args=["--exit-on-error=false", "--strict-readiness=false"])
+    client = httpclient.InferenceServerClient(server.http)
+    (entry,) = client.get_model_repository_index()
+    assert entry["state"] == "UNAVAILABLE"
+    assert "failed to run warmup sample 'wide': " in entry["reason"]
+
+
+def test_w5_warm_up_is_in_no_statistic(start_server, tmp_path):
+    write(tmp_path / "m", "warm", sample("zeros", "zero_data: true", batch_size=2, count=3))
+    server = start_server(tmp_path / "m")
+    client = httpclient.InferenceServerClient(server.http)
+    (statistics,) = client.get_inference_statistics("warm")["model_stats"]
+    assert statistics["inference_count"] == 0
+    assert statistics["execution_count"] == 0
+    assert statistics["batch_stats"] == []
+    assert server.scrape()[("nereid_batches_closed_total", "warm")] == 0
