@@ -53,7 +53,6 @@ class SequenceSchedulerTest : public testing::Test {
   }
 
   core::FakeSink sink_;
-  core::FakeSink padding_sink_;
   base::Timers timers_;
   std::unique_ptr<core::Model> model_;
   std::unique_ptr<SequenceScheduler> scheduler_;
@@ -226,10 +225,6 @@ TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
         } else {
           EXPECT_TRUE(scheduler_->Reschedule(request));
         }
-        // The fake must not see it again.
-        request = core::Request::Create(padding_sink_);
-        EXPECT_TRUE(model_->TryPin());
-        request->model = core::ModelHandle(*model_);
       }
     });
     const size_t before = sink_.results().size();
@@ -238,6 +233,55 @@ TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
     WaitUntilIdle();
     EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1", "1"}));
     EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+  }
+}
+
+TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackIsNotRunAgain) {
+  Make(Iterative(Direct()), {}, [&](std::span<core::RequestPtr> batch) {
+    core::Request& request = *batch[0];
+    request.Cancel();
+    scheduler_->OnCancelled(request);
+    EXPECT_TRUE(scheduler_->Reschedule(batch[0]));
+  });
+  EXPECT_EQ(Ask(uint64_t{0}), "[request id: <id_unknown>] Request cancelled");
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, std::vector<std::string>{"1s"});
+  EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+}
+
+TEST_F(SequenceSchedulerTest, AFailureEndsNoSequenceButAnEndThatFailsDoes) {
+  Make(Direct(), {}, [](std::span<core::RequestPtr> batch) {
+    for (core::RequestPtr& request : batch) {
+      core::Respond(std::move(request), base::InternalError("no"));
+    }
+  });
+  EXPECT_EQ(Ask(uint64_t{1}, kStart), "no");
+  EXPECT_EQ(Ask(uint64_t{1}), "no");
+  EXPECT_EQ(Ask(uint64_t{1}, kEnd), "no");
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1e"}));
+  EXPECT_EQ(scheduler_->FreeSlotCountForTest(), 4u);
+}
+
+TEST_F(SequenceSchedulerTest, KeepsAnswersInOrderWhereThatIsAskedFor) {
+  for (const bool preserves : {false, true}) {
+    scheduler_.reset();
+    SequenceModelOptions options{.batching = AllControls()};
+    options.batching.strategy_choice =
+        Strategy::StrategyOldest{.max_candidate_sequences = 4, .preserve_ordering = preserves};
+    Make(std::move(options), {.hold_until_waiting = 3}, [](std::span<core::RequestPtr> batch) {
+      for (size_t i = batch.size(); i-- > 0;) {
+        core::Respond(std::move(batch[i]), base::InternalError(std::to_string(i)));
+      }
+    });
+    const size_t before = sink_.results().size();
+    for (uint64_t id = 1; id <= 3; ++id) Send(id, kStart | kEnd);
+    EXPECT_TRUE(sink_.WaitForGone(before + 3));
+    std::vector<std::string> results = sink_.results();
+    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(before));
+    EXPECT_EQ(results, preserves ? (std::vector<std::string>{"0", "1", "2"})
+                                 : (std::vector<std::string>{"2", "1", "0"}));
+    WaitUntilIdle();
   }
 }
 

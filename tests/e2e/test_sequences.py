@@ -4,6 +4,7 @@
 import re
 import threading
 import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -99,6 +100,8 @@ def test_what_is_refused(infer, model):
         f"inference request to model '{model}' must specify batch-size 1 due to requirements of "
         "sequence batcher"
     )
+    if servers.REFERENCE:
+        return  # that release takes a hash of the text
     assert infer(model, "text", START, request_id="r") == (
         "[request id: r] sequence batching control 'CORRID' data-type is 'BYTES', but model "
         f"'{model}' expects 'INT64'"
@@ -159,6 +162,18 @@ def test_direct_fills_slots_from_the_backlog(start, empty_repository, open_strea
     stream.send("m", 4, START | END)
     # 3 takes the slot that 2 leaves, and 4 the one that 3 leaves; 1 keeps its own.
     assert stream.batches(7) == ["1s 2s", "1 2e", "- 3s", "- 3e", "- 4se"]
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_an_answer_that_waits_for_its_turn_holds_no_slot(start, empty_repository, open_stream, strategy):
+    """S-7: a stream has its answers in order, here one from the backlog before the END that it waits for."""
+    sequences.write_show(empty_repository, "m", strategy.replace("4", "1"), slots=1)
+    server = start()
+    stream = open_stream(server)
+    stream.send("m", 1, START)
+    stream.send("m", 2, START | END)
+    stream.send("m", 1, END)
+    assert stream.batches(3) == ["1s", "2se", "1e"]
 
 
 def test_start_again_goes_on_in_the_same_slot(start, empty_repository, open_stream):
@@ -268,9 +283,11 @@ def test_the_backlog_has_timeouts(start, empty_repository, open_stream):
     assert "must specify the START flag" in stream.receive()
     stream.send("m", 1, END)
     assert stream.batches(1) == ["1e"]
-    assert server.scrape()[("nv_inference_request_failure", "m")] == 3
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=10) as reply:
+        assert 'nv_inference_request_failure{model="m",reason="REJECTED",version="1"} 2' in reply.read().decode()
 
 
+@pytest.mark.skipif(servers.REFERENCE, reason="sees a cancellation when the request is next in line")
 @pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
 def test_cancelling_one_request_cancels_its_sequence(start, empty_repository, open_stream, strategy):
     """S-14, X-1, X-3"""
@@ -308,6 +325,7 @@ def test_cancelling_one_request_cancels_its_sequence(start, empty_repository, op
     client.close()
 
 
+@pytest.mark.newer
 def test_texts_as_ids(start, empty_repository):
     """S-10, S-11"""
     require("dyna_sequence")

@@ -68,6 +68,7 @@ RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_li
 void FakeInstance::Execute(std::span<RequestPtr> batch) {
   if (hook_) hook_(batch);
   for (RequestPtr& request : batch) {
+    if (request == nullptr) continue;  // taken by the hook
     ResponsePtr response = Response::Create(*request);
     ResponseSink& sink = request->sink();
     request.reset();
