@@ -2,40 +2,12 @@
 #include "schedule/batch_queue.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace nereid::schedule {
 namespace {
 
 // Largest microseconds that fit the clock as nanoseconds.
 constexpr uint64_t kLongestUs = UINT64_C(9'000'000'000'000'000);
-
-bool HasWildcard(const core::ModelTensor& tensor) {
-  return std::ranges::any_of(tensor.dims.dims(), [](int64_t dim) { return dim < 0; });
-}
-
-// Requests of a model whose inputs all have fixed shapes and must all be there always fit together.
-bool NeedsComparison(const core::Model& model) {
-  return std::ranges::any_of(model.inputs(), [](const core::ModelTensor& input) {
-    return input.is_optional || input.is_shape_tensor ||
-           (HasWildcard(input) && !input.allow_ragged_batch);
-  });
-}
-
-bool SameItemShape(const tensor::Shape& a, const tensor::Shape& b) {
-  // The first dimension is the batch.
-  return a.rank() == b.rank() && std::equal(a.data() + 1, a.data() + a.rank(), b.data() + 1);
-}
-
-// Of shape tensors, whose values are the shape: anything but equal bytes in one piece is different.
-bool SameBytes(const core::RequestInput& a, const core::RequestInput& b) {
-  if (a.chunk_count() != 1 || b.chunk_count() != 1 || a.byte_size != b.byte_size) return false;
-  if (a.first.where.type == memory::MemoryType::kGpu ||
-      b.first.where.type == memory::MemoryType::kGpu) {
-    return false;
-  }
-  return a.byte_size == 0 || std::memcmp(a.first.data, b.first.data, a.byte_size) == 0;
-}
 
 }  // namespace
 
@@ -110,12 +82,11 @@ struct BatchQueue::Pending {
 
 BatchQueue::BatchQueue(const core::Model& model, BatchPolicy policy,
                        core::BatchStrategy* strategy)
-    : model_(model),
-      policy_(std::move(policy)),
+    : policy_(std::move(policy)),
       strategy_(strategy),
       max_preferred_(policy_.preferred_batch_sizes.empty() ? policy_.max_batch_size
                                                            : policy_.preferred_batch_sizes.back()),
-      compares_inputs_(NeedsComparison(model)),
+      matcher_(model),
       hold_until_(policy_.hold_until_waiting) {
   if (policy_.priority_levels == 0) LevelAt(0);
 }
@@ -166,10 +137,16 @@ core::RequestPtr BatchQueue::PopFront() {
   return first == nullptr ? nullptr : Remove(*first);
 }
 
+void BatchQueue::ForgetExpiry(core::Request& request) {
+  auto [at, end] = expiries_.equal_range(request.expires_at_ns);
+  while (at != end && at->second != &request) ++at;
+  if (at != end) expiries_.erase(at);
+}
+
 core::RequestPtr BatchQueue::Remove(core::Request& request) {
   RequestList* const list = RequestList::Of(request);
   if (list == nullptr) return nullptr;
-  if (request.expires_at_ns != 0) expiries_.erase({request.expires_at_ns, &request});
+  if (request.expires_at_ns != 0) ForgetExpiry(request);
   const bool was_waiting = list != &expired_;
   core::RequestPtr removed = list->Unlink(request);
   if (!was_waiting) return removed;
@@ -206,22 +183,6 @@ std::optional<uint64_t> BatchQueue::NextExpiry() const {
   return expiries_.begin()->first;
 }
 
-bool BatchQueue::CanShareBatch(const core::Request& first, const core::Request& other) const {
-  if (!compares_inputs_) return true;
-  // The engine keeps inputs in the model's order, so equal sets line up.
-  if (first.inputs.size() != other.inputs.size()) return false;
-  for (size_t i = 0; i < first.inputs.size(); ++i) {
-    const core::RequestInput& a = first.inputs[i];
-    const core::RequestInput& b = other.inputs[i];
-    if (a.model_index != b.model_index) return false;
-    if (a.model_index >= model_.inputs().size()) continue;
-    const core::ModelTensor& input = model_.inputs()[a.model_index];
-    if (input.is_shape_tensor && !SameBytes(a, b)) return false;
-    if (!input.allow_ragged_batch && !SameItemShape(a.shape, b.shape)) return false;
-  }
-  return true;
-}
-
 // Whether the pending batch can grow by `request`; if not, why it is closed.
 bool BatchQueue::Joins(Pending& pending, core::Request& request) {
   const size_t grown = pending.batch + request.batch_count();
@@ -235,7 +196,7 @@ bool BatchQueue::Joins(Pending& pending, core::Request& request) {
       pending.closed = core::BatchClosed::kFull;
       return false;
     }
-    if (!CanShareBatch(*pending.first, request)) {
+    if (!matcher_.Match(*pending.first, request)) {
       pending.closed = core::BatchClosed::kIncompatible;
       return false;
     }

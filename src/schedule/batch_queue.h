@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/clock.h"
@@ -15,6 +14,7 @@
 #include "core/model.h"
 #include "core/scheduler.h"
 #include "schedule/request_list.h"
+#include "schedule/request_matcher.h"
 #include "schedule/work_source.h"
 
 namespace nereid::schedule {
@@ -89,15 +89,14 @@ class BatchQueue final : public WorkSource {
   // Moves requests whose time is over out of line.
   void ApplyTimeouts(uint64_t now_ns);
   bool Joins(Pending& pending, core::Request& request);
-  bool CanShareBatch(const core::Request& first, const core::Request& other) const;
+  void ForgetExpiry(core::Request& request);
 
-  const core::Model& model_;
   const BatchPolicy policy_;
   core::BatchStrategy* const strategy_;
   const size_t max_preferred_;
-  const bool compares_inputs_;
+  const RequestMatcher matcher_;
   std::map<uint64_t, Level> levels_;  // in the order they are served
-  std::set<std::pair<uint64_t, core::Request*>> expiries_;
+  std::multimap<uint64_t, core::Request*> expiries_;  // equal times in the order of arrival
   RequestList expired_;
   size_t size_ = 0;  // of all levels
   size_t hold_until_;

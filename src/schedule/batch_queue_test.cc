@@ -119,6 +119,35 @@ TEST_F(BatchQueueTest, ClosesABatchAtARequestOfAnotherShape) {
   EXPECT_EQ(ReadyAt(0), 2u);
 }
 
+// D-11. Only such models have shape tensors as no backend of ours serves.
+TEST_F(BatchQueueTest, ComparesTheValuesOfShapeTensors) {
+  core::ModelTensor shape_tensor;
+  shape_tensor.name = "INPUT0";
+  shape_tensor.type = tensor::DataType::kInt32;
+  shape_tensor.dims = {2};
+  shape_tensor.model_dims = {2};
+  shape_tensor.is_shape_tensor = true;
+  core::ModelOptions options;
+  options.name = "model";
+  options.version = 1;
+  options.config = std::make_shared<const config::ModelConfig>();
+  options.inputs.push_back(shape_tensor);
+  options.max_batch_size = 8;
+  model_ = std::make_unique<core::Model>(std::move(options));
+  queue_ = std::make_unique<BatchQueue>(*model_,
+                                        BatchPolicy{.is_dynamic = true, .max_batch_size = 8});
+  const int32_t values[3][2] = {{1, 2}, {1, 2}, {1, 3}};
+  for (const auto& value : values) {
+    core::RequestPtr request = core::Request::Create(sink_);
+    core::RequestInput& input = request->AddInput("INPUT0", tensor::DataType::kInt32);
+    input.shape = {2};
+    input.Append({.data = reinterpret_cast<const std::byte*>(value), .size = sizeof value});
+    request->batch_size = 1;
+    EXPECT_TRUE(queue_->Push(request));
+  }
+  EXPECT_EQ(ReadyAt(0), 2u);
+}
+
 TEST_F(BatchQueueTest, RemovesFromTheMiddle) {
   Make({.max_batch_size = 8});
   Push({1, 16});

@@ -26,6 +26,7 @@ class RateLimiterTest : public testing::Test {
   std::vector<int> granted_;
 };
 
+// R-1; and R-2: nothing limits x and y but the largest need of each.
 TEST_F(RateLimiterTest, GivesAllResourcesOrNone) {
   auto a = Claim({{"x", true, 2}, {"y", true, 1}});
   auto b = Claim({{"x", true, 1}});

@@ -19,9 +19,11 @@ bool SameItemShape(const tensor::Shape& a, const tensor::Shape& b) {
          (a.empty() || std::equal(a.data() + 1, a.data() + a.rank(), b.data() + 1));
 }
 
-// Shape tensors are small and come in one piece.
+// Shape tensors are small and come in one piece, in memory that can be read here; others differ.
 bool SameBytes(const core::RequestInput& a, const core::RequestInput& b) {
-  return a.byte_size == b.byte_size && a.more.empty() && b.more.empty() &&
+  const bool readable = a.first.where.type != memory::MemoryType::kGpu &&
+                        b.first.where.type != memory::MemoryType::kGpu;
+  return readable && a.byte_size == b.byte_size && a.more.empty() && b.more.empty() &&
          (a.byte_size == 0 || std::memcmp(a.first.data, b.first.data, a.byte_size) == 0);
 }
 

@@ -41,6 +41,7 @@ parameters [
   {{ key: "MAX_BATCH_BYTES" value {{ string_value: "{scenario.byte_limit}" }} }}
 ]
 {scenario.batching}
+{scenario.extra}
 """
 
 

@@ -38,6 +38,8 @@ class Scenario:
     instances: int = 1
     busy_ms: int = 3000  # how long every execution takes
     ragged: bool = False
+    also: tuple = ()  # further sentences that it shows
+    extra: str = ""  # more of the configuration
     byte_limit: int = 0  # of a batch, by a batching library of the model's own
     cancel: list = dataclasses.field(default_factory=list)  # ids to cancel once all wait
     differs: str = ""  # what the reference (2.51) does instead, and why
@@ -65,10 +67,13 @@ PREFETCH = "the next batch is begun while the instance is busy and grows beyond 
 LATE = "timeouts are noticed when the queue is next looked at, so requests leave in queue order"
 
 DYNAMIC = [
-    Scenario("F-1", "alone", "", ones("abc"), {1: 3}, order=list("abc")),
+    Scenario("F-1", "alone", "", ones("abc"), {1: 3}, order=list("abc"), also=("F-2",)),
     Scenario("F-3", "two_instances", "", ones("ab"), {1: 2}, instances=2, order=list("ab")),
     Scenario("D-2", "never_split", dynamic(), [Send("a", 3), Send("b", 3), Send("c", 3)], {6: 1, 3: 1}),
-    Scenario("D-3", "takes_what_waits", dynamic(), ones("abcde"), {5: 1}),
+    # All of them came after the instance had begun its first batch.
+    Scenario("D-3", "takes_what_waits", dynamic(), ones("abcde"), {5: 1}, also=("D-1",)),
+    Scenario("D-16", "eager_batching", dynamic(), ones("abcde"), {5: 1},
+             extra="optimization { eager_batching: true }"),
     Scenario("D-3", "up_to_the_maximum", dynamic(), ones("abcdefghij"), {8: 1, 2: 1}),
     Scenario("D-4", "largest_preferred", dynamic(f"preferred_batch_size: [2, 4] {LONG}"),
              ones("abcdef"), {4: 1, 2: 1}, differs=PREFETCH + "; the last request waits for ever",
@@ -80,6 +85,9 @@ DYNAMIC = [
     Scenario("D-6", "after_the_delay", dynamic(f"preferred_batch_size: [4] {SHORT}"),
              ones("abcde"), {5: 1}),
     Scenario("D-7", "preferred_is_the_maximum", dynamic(LONG), ones("abcdefgh"), {8: 1}),
+    Scenario("D-8", "cannot_grow", dynamic(f"preferred_batch_size: [6] {LONG}"),
+             [Send("a", 4), Send("b", 5), Send("c", 8)], {4: 1, 5: 1, 8: 1}),
+    Scenario("D-13", "two_instances", dynamic(), ones("abcdefghij"), {8: 1, 2: 1}, instances=2),
     Scenario("D-9", "shapes", dynamic(), [Send("a"), Send("b"), Send("c", width=3), Send("d")],
              {2: 1, 1: 2}, order=list("abcd")),
     Scenario("D-9", "shapes_close_a_wait", dynamic(LONG),
@@ -99,6 +107,13 @@ DYNAMIC = [
     Scenario("Q-1", "levels", dynamic("priority_levels: 3 default_priority_level: 2"),
              [Send("a", priority=3), Send("b"), Send("c", priority=7), Send("d", priority=1)], {1: 4},
              max_batch_size=1, order=list("dbca")),
+    Scenario("Q-3", "a_policy_for_one_level",
+             dynamic("priority_levels: 2 default_priority_level: 2 priority_queue_policy "
+                     "{ key: 1 value { max_queue_size: 1 } }"),
+             [Send("a", priority=1), Send("b", priority=1), Send("c"), Send("d")], {1: 3},
+             answers={"b": FULL}, order=list("bacd"), before_plug=["b"], max_batch_size=1),
+    Scenario("Q-5", "no_timeout", dynamic("default_queue_policy { allow_timeout_override: true }"),
+             [Send("a", timeout_us=1), Send("b")], {1: 2}, max_batch_size=1, also=("Q-6",)),
     Scenario("Q-2", "across_levels", dynamic("priority_levels: 2 default_priority_level: 1"),
              [Send("a", priority=2), Send("b", priority=1), Send("c", priority=2)], {3: 1}),
     Scenario("X-1", "cancel_in_the_queue", dynamic(), ones("abc"), {2: 1},
@@ -142,10 +157,11 @@ def expect(action, override, size, levels, sends, text):
     else:
         order = refused + [w[2] for w in sorted(by_expiry, key=lambda w: w[0])]
         batches, before = {1: len(waiting)}, refused
+    # The plug has the default timeout and executes for longer than that: Q-9.
     name = f"{action}_{'own' if override else 'default'}_size{size}_levels{levels}".lower()
     return Scenario("Q-7" if action == "REJECT" else "Q-8", name, dynamic(text), sends, batches,
                     answers, order, before, max_batch_size=1, busy_ms=2000,
-                    differs=LATE if override else "")
+                    also=("Q-4", "Q-6", "Q-9"), differs=LATE if override else "")
 
 
 ALL = DYNAMIC + list(policies())
