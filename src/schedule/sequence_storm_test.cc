@@ -138,7 +138,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
  protected:
   static constexpr size_t kInstances = 2;
   static constexpr size_t kClients = 4;
-  static constexpr size_t kSequencesPerClient = 400;
+  static constexpr size_t kSequencesPerClient = 1000;
 
   ~SequenceStorm() override { scheduler_.reset(); }
 
