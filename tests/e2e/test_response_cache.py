@@ -52,12 +52,28 @@ def local(start_server, repository):
     return start_server(repository, args=cache_args("local,size=1048576"))
 
 
+OPEN_CLIENTS = []
+
+
+@pytest.fixture(autouse=True)
+def close_clients(start_server):
+    """Before the servers end, which wait for their clients."""
+    yield
+    while OPEN_CLIENTS:
+        OPEN_CLIENTS.pop().close()
+
+
+def connect(kind, server):
+    OPEN_CLIENTS.append(Client(kind, server))
+    return OPEN_CLIENTS[-1]
+
+
 class Asker:
     """Asks models over one connection and looks at what their statistics say."""
 
     def __init__(self, server, kind="grpc"):
         self.server = server
-        self.client = Client(kind, server)
+        self.client = connect(kind, server)
 
     def ask(self, tensor, model="id", datatype="FP32", outputs=None, **options):
         """The answer, after checking that it is right."""
@@ -110,6 +126,7 @@ def test_texts_are_kept_whole(local):
     assert asker.counts("text") == (1, 1)
 
 
+@pytest.mark.newer
 def test_different_questions_never_share_an_answer(local):
     asker = Asker(local)
     values = np.arange(12, dtype=np.float32)
@@ -124,8 +141,9 @@ def test_different_questions_never_share_an_answer(local):
     assert asker.counts("other") == (0, 1)
 
 
+@pytest.mark.newer
 def test_the_outputs_asked_for_are_part_of_the_question(local):
-    client = Client("grpc", local)
+    client = connect("grpc", local)
     tensors = [np.full(4, value, np.float32) for value in (1, 2)]
 
     def ask(outputs):
@@ -147,6 +165,7 @@ def test_the_outputs_asked_for_are_part_of_the_question(local):
     assert asker.counts("pair") == (7, 3)
 
 
+@pytest.mark.newer
 def test_parameters_are_part_of_the_question(local):
     asker = Asker(local)
     for parameters in ({"t": 1}, {"t": 2}, {"t": "1"}, {"u": 1}, {"t": 1}):
@@ -230,7 +249,7 @@ def test_what_is_larger_than_the_cache_is_answered_and_not_kept(start_server, re
 
 
 def test_a_failed_request_is_asked_again(local):
-    client = Client("http", local)
+    client = connect("http", local)
     wrong = [client.input("INPUT0", np.zeros((2, 2, 2), np.float32), "FP32")]
     for _ in range(2):
         with pytest.raises(tritonclient.utils.InferenceServerException, match="unexpected shape"):
@@ -256,6 +275,7 @@ def test_answers_from_the_cache_take_their_turn_where_order_is_kept(local):
 def test_many_clients_at_once_get_right_answers(local):
     clients = [tritonclient.grpc.InferenceServerClient(local.grpc) for _ in range(4)]
     asker = Asker(local)
+    OPEN_CLIENTS.extend(clients)
     done = queue.Queue()
     sent = 0
     for round_ in range(50):
@@ -389,7 +409,7 @@ class Redis:
         return self.cli("KEYS", "*").split()
 
     def args(self, *settings):
-        address = [f"redis,host=127.0.0.1", f"redis,port={self.port}"]
+        address = ["redis,host=127.0.0.1", f"redis,port={self.port}"]
         return cache_args(*address, *(f"redis,{setting}" for setting in settings))
 
     def stop(self):
@@ -531,7 +551,7 @@ def test_redis_must_be_there_at_the_start(repository, redis):
     assert "Must at a minimum specify 'host' and 'port'" in error("port=1")
     assert "failed to connect to Redis (localhost:0): Connection refused" in error("host=localhost", "port=none")
     redis.stop()
-    address = (f"host=127.0.0.1", f"port={redis.port}")
+    address = ("host=127.0.0.1", f"port={redis.port}")
     assert f"failed to connect to Redis (127.0.0.1:{redis.port}): Connection refused" in error(*address)
 
 

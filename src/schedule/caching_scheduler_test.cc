@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/caching_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/response.h"
+#include "core/testing/fakes.h"
+
+namespace nereid::schedule {
+namespace {
+
+// Knows one key: the first that it is given to keep.
+class OneEntryCache final : public core::ResponseCache {
+ public:
+  base::Status Lookup(const core::CacheKey& key, core::Response&) override {
+    return has_ && key.text == key_.text ? base::OkStatus() : base::NotFoundError("not there");
+  }
+  base::Status Insert(const core::CacheKey& key, const core::Response&) override {
+    if (has_) return base::UnavailableError("full");
+    has_ = true;
+    key_ = key;
+    return base::OkStatus();
+  }
+
+ private:
+  bool has_ = false;
+  core::CacheKey key_;
+};
+
+// Keeps what it gets until the test answers it.
+class WaitingScheduler final : public core::Scheduler {
+ public:
+  explicit WaitingScheduler(std::vector<core::RequestPtr>& waiting) : waiting_(waiting) {}
+  void Enqueue(core::RequestPtr request) override { waiting_.push_back(std::move(request)); }
+  void OnCancelled(core::Request&) override {}
+  bool Stop(base::TimePoint) override { return true; }
+
+ private:
+  std::vector<core::RequestPtr>& waiting_;
+};
+
+class CachingSchedulerTest : public testing::Test {
+ protected:
+  CachingSchedulerTest() {
+    core::ModelOptions options;
+    auto config = std::make_shared<config::ModelConfig>();
+    config->response_cache = true;
+    options.config = config;
+    model_ = std::make_unique<core::Model>(std::move(options));
+  }
+
+  std::unique_ptr<CachingScheduler> MakeScheduler(bool keeps_order) {
+    return std::make_unique<CachingScheduler>(std::make_unique<WaitingScheduler>(waiting_),
+                                              ResponseCaching::ForModel(*model_, &cache_),
+                                              keeps_order);
+  }
+  // A request whose question is `parameter`.
+  core::RequestPtr MakeRequest(int64_t parameter) {
+    core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1});
+    request->parameters.push_back({"question", parameter});
+    return request;
+  }
+  // The oldest that waits.
+  void AnswerOne(base::Status error = {}) {
+    core::RequestPtr request = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    core::ResponsePtr response = core::Response::Create(*request);
+    response->SetError(std::move(error));
+    Answer(std::move(request), std::move(response));
+  }
+
+  std::unique_ptr<core::Model> model_;
+  OneEntryCache cache_;
+  core::FakeSink sink_;
+  std::vector<core::RequestPtr> waiting_;
+};
+
+TEST_F(CachingSchedulerTest, WhatIsKnownNeverReachesTheScheduler) {
+  const auto scheduler = MakeScheduler(false);
+  scheduler->Enqueue(MakeRequest(1));
+  AnswerOne();
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_TRUE(waiting_.empty());
+  EXPECT_EQ(sink_.final_count(), 2u);
+  EXPECT_TRUE(sink_.WaitForGone(2));
+}
+
+TEST_F(CachingSchedulerTest, KnownAnswersOvertakeWhereNoOrderIsKept) {
+  const auto scheduler = MakeScheduler(false);
+  scheduler->Enqueue(MakeRequest(1));
+  AnswerOne();
+  scheduler->Enqueue(MakeRequest(2));
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_EQ(sink_.final_count(), 2u);
+  AnswerOne(base::InternalError("slow"));
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", "", "slow"}));
+}
+
+TEST_F(CachingSchedulerTest, KnownAnswersWaitForTheirTurnWhereOrderIsKept) {
+  const auto scheduler = MakeScheduler(true);
+  scheduler->Enqueue(MakeRequest(1));
+  AnswerOne();
+  scheduler->Enqueue(MakeRequest(2));
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_EQ(sink_.final_count(), 1u);
+  AnswerOne(base::InternalError("slow"));
+  EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", "slow", ""}));
+  EXPECT_TRUE(sink_.WaitForGone(3));
+}
+
+TEST_F(CachingSchedulerTest, OnceStoppedEverythingGoesToTheScheduler) {
+  const auto scheduler = MakeScheduler(false);
+  scheduler->Enqueue(MakeRequest(1));
+  AnswerOne();
+  EXPECT_TRUE(scheduler->Stop(std::chrono::steady_clock::now()));
+  scheduler->Enqueue(MakeRequest(1));
+  EXPECT_EQ(waiting_.size(), 1u);
+  waiting_.clear();
+}
+
+}  // namespace
+}  // namespace nereid::schedule
