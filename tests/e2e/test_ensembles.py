@@ -497,6 +497,66 @@ def test_an_optional_input_may_be_left_out(start_server, empty_repository):
     client.close()
 
 
+def test_a_step_runs_the_latest_version(start_server, empty_repository):
+    """E-4"""
+    config = models.identity_config("FP32", (-1,), extra="version_policy { all { } }\n")
+    models.write_model(empty_repository, "versions", config, {"1": {}, "3": {}})
+    write_ensemble(empty_repository, "latest", chain("versions"))
+    write_ensemble(
+        empty_repository, "first", [step("versions", {"INPUT0": "IN"}, {"OUTPUT0": "OUT"}, version=1)]
+    )
+    server = start_server(empty_repository)
+    client = Client("http", server)
+    infer(client, "latest", numbers(2))
+    infer(client, "latest", numbers(2))
+    infer(client, "first", numbers(2))
+
+    def counts():
+        with urllib.request.urlopen(f"http://{server.http}/v2/models/versions/stats", timeout=10) as reply:
+            return {row["version"]: row["inference_count"] for row in json.load(reply)["model_stats"]}
+
+    servers.wait_until(lambda: counts() == {"1": 1, "3": 2}, "the counts")
+    client.close()
+
+
+def test_outputs_have_the_labels_of_the_model_that_makes_them(start_server, empty_repository):
+    """E-17"""
+    config = models.identity_config("FP32", (3,)).replace(
+        'output [\n  { name: "OUTPUT0"', 'output [\n  { name: "OUTPUT0" label_filename: "labels.txt"'
+    )
+    folder = models.write_model(empty_repository, "labelled", config)
+    (folder / "labels.txt").write_text("zero\none\ntwo\n")
+    write_ensemble(empty_repository, "classes", chain("labelled"))
+    server = start_server(empty_repository)
+    client = Client("http", server)
+    tensor = np.array([1, 5, 3], np.float32)
+    inputs = [client.input("IN", tensor, "FP32")]
+    result = client.infer("classes", inputs, outputs=[client.output("OUT", class_count=2)])
+    assert [value.decode() for value in result.as_numpy("OUT")] == ["5.000000:1:one", "3.000000:2:two"]
+    client.close()
+
+
+def test_steps_must_not_join_different_decoupled_models(start_server, empty_repository):
+    """E-12"""
+    if not servers.has_backend("repeat"):
+        pytest.skip("the build has no repeat backend")
+    write_repeat(empty_repository)
+    inputs = {"VALUES": ("INT32", [-1]), "DELAY": ("UINT32", [-1]), "WAIT": ("UINT32", [1])}
+    sources = {"IN": "VALUES", "DELAY": "DELAY", "WAIT": "WAIT"}
+    write_ensemble(
+        empty_repository,
+        "joined",
+        [step("repeat", sources, {"OUT": "LEFT"}), step("repeat", sources, {"OUT": "RIGHT"})],
+        inputs=inputs,
+        outputs={"LEFT": ("INT32", [1]), "RIGHT": ("INT32", [1])},
+    )
+    server = start_server(
+        empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"]
+    )
+    reason = "in ensemble joined, step of model 'joined' receives inputs originated from different decoupled models"
+    servers.wait_until(lambda: reason in server.log, reason)
+
+
 def test_a_full_queue_in_a_step_is_the_ensembles_answer(start_server, empty_repository):
     """E-7, E-9"""
     write_identity(
