@@ -141,6 +141,7 @@ TEST_F(SequenceSchedulerTest, ServesTheBacklogWhenASequenceEnds) {
   EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1e", "2s", "2e"}));
 }
 
+// S-14
 TEST_F(SequenceSchedulerTest, CancellingOneRequestCancelsAllThatWaitOfItsSequence) {
   Gate gate;
   Make(Oldest(4), {}, [&](std::span<core::RequestPtr> batch) {
@@ -170,6 +171,7 @@ TEST_F(SequenceSchedulerTest, CancellingOneRequestCancelsAllThatWaitOfItsSequenc
   EXPECT_EQ(scheduler_->FreeSlotCountForTest(), 4u);
 }
 
+// S-14
 TEST_F(SequenceSchedulerTest, ARequestThatRunsIsNotStoppedByItsCancellation) {
   Gate gate;
   Make(Direct(), {}, [&](std::span<core::RequestPtr>) { gate.Enter(); });
@@ -236,6 +238,7 @@ TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
   }
 }
 
+// S-34
 TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackIsNotRunAgain) {
   Make(Iterative(Direct()), {}, [&](std::span<core::RequestPtr> batch) {
     core::Request& request = *batch[0];
@@ -249,6 +252,7 @@ TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackIsNotRunAgain) {
   EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
 }
 
+// S-13
 TEST_F(SequenceSchedulerTest, AFailureEndsNoSequenceButAnEndThatFailsDoes) {
   Make(Direct(), {}, [](std::span<core::RequestPtr> batch) {
     for (core::RequestPtr& request : batch) {
@@ -263,6 +267,7 @@ TEST_F(SequenceSchedulerTest, AFailureEndsNoSequenceButAnEndThatFailsDoes) {
   EXPECT_EQ(scheduler_->FreeSlotCountForTest(), 4u);
 }
 
+// S-26
 TEST_F(SequenceSchedulerTest, KeepsAnswersInOrderWhereThatIsAskedFor) {
   for (const bool preserves : {false, true}) {
     scheduler_.reset();
@@ -285,6 +290,7 @@ TEST_F(SequenceSchedulerTest, KeepsAnswersInOrderWhereThatIsAskedFor) {
   }
 }
 
+// S-35
 TEST_F(SequenceSchedulerTest, ReschedulesNothingElse) {
   bool was_taken = true;
   Make(Direct(), {}, [&](std::span<core::RequestPtr> batch) {
@@ -295,6 +301,7 @@ TEST_F(SequenceSchedulerTest, ReschedulesNothingElse) {
   EXPECT_FALSE(was_taken);
 }
 
+// S-16
 TEST_F(SequenceSchedulerTest, StopLetsSequencesGoOnAndStartsNone) {
   Make(Direct());
   Ask(uint64_t{1}, kStart);
