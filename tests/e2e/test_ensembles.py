@@ -557,6 +557,27 @@ def test_steps_must_not_join_different_decoupled_models(start_server, empty_repo
     servers.wait_until(lambda: reason in server.log, reason)
 
 
+def test_a_stopping_server_finishes_requests_in_ensembles(start_server, empty_repository):
+    """E-15: the models of the second step are there until the ensemble is through."""
+    write_identity(empty_repository, "slow", extra=delay(700))
+    write_ensemble(empty_repository, "slow_chain", chain("slow", "slow"))
+    server = start_server(empty_repository)
+    answers = queue.Queue()
+    with grpc.InferenceServerClient(server.grpc) as client:
+        made = grpc.InferInput("IN", [3], "FP32")
+        made.set_data_from_numpy(numbers(3))
+        for _ in range(2):
+            client.async_infer("slow_chain", [made], callback=lambda result, error: answers.put((result, error)))
+        pending = ("nv_inference_pending_request_count", "slow")
+        servers.wait_until(lambda: server.scrape().get(pending, 0) == 1, "one executing and one waiting")
+        server.signal()
+        for _ in range(2):
+            result, error = answers.get(timeout=30 * servers.SLOWNESS)
+            assert error is None
+            np.testing.assert_array_equal(result.as_numpy("OUT"), numbers(3))
+    assert server.wait() == 0
+
+
 def test_a_full_queue_in_a_step_is_the_ensembles_answer(start_server, empty_repository):
     """E-7, E-9"""
     write_identity(
