@@ -87,10 +87,10 @@ SequenceScheduler::SequenceScheduler(core::Model& model, base::Timers& timers,
       pool_(model, *source_, PoolOptions()),
       timer_(std::make_unique<base::Timer>(timers, [this] { OnTimer(); })) {}
 
-std::unique_ptr<SequenceSource> SequenceScheduler::MakeSource() const {
+std::unique_ptr<SequenceSource> SequenceScheduler::MakeSource() {
   SequenceSourceOptions source{.model = model_,
                                .plan = plan_,
-                               .table = const_cast<SequenceTable&>(table_),
+                               .table = table_,
                                .states = options_.states,
                                .hold_until_waiting = options_.hold_until_waiting,
                                .hold_until_backlog = options_.hold_until_backlog};

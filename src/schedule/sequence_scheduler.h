@@ -4,6 +4,7 @@
 // the rules for users.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -62,7 +63,7 @@ class SequenceScheduler final : public core::Scheduler {
 
   SequenceScheduler(core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
                     size_t instance_count);
-  std::unique_ptr<SequenceSource> MakeSource() const;
+  std::unique_ptr<SequenceSource> MakeSource();
   InstancePoolOptions PoolOptions() const;
 
   // What must hold before a request can join a sequence. Gives an iterative one its id.
