@@ -113,7 +113,7 @@ void BatchScheduler::RefuseExpired() {
       model_.statistics().AddPending(-1);
       pool_.NoteRemoval();
     }
-    Refuse(std::move(request), core::FailureReason::kRejected, TimeoutError());
+    RefusePlainly(std::move(request), core::FailureReason::kRejected, TimeoutError());
   }
 }
 

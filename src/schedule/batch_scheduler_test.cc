@@ -169,6 +169,24 @@ TEST_F(BatchSchedulerTest, AnswersACancelledRequestWhileItWaits) {
   EXPECT_TRUE(sink_.WaitForGone(2));
 }
 
+TEST_F(BatchSchedulerTest, AnswersAnExpiredRequestInPlainWordsWhileTheInstanceIsBusy) {
+  std::promise<void> entered;
+  std::promise<void> leave;
+  auto options = Dynamic(1);
+  options.policy.default_queue_policy.default_timeout_microseconds = 1000;
+  Make(std::move(options), 1, false, [&](std::span<core::RequestPtr>) {
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  scheduler_->Enqueue(Request());
+  entered.get_future().wait();
+  scheduler_->Enqueue(Request());
+  EXPECT_TRUE(sink_.WaitForGone(1));
+  EXPECT_EQ(sink_.results(), std::vector<std::string>{"Request timeout expired"});
+  leave.set_value();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+}
+
 TEST_F(BatchSchedulerTest, RefusesRequestsAfterStopAndFinishesThoseBefore) {
   std::atomic<int> runs{0};
   Make({}, 2, false, [&](std::span<core::RequestPtr>) { ++runs; });

@@ -24,4 +24,10 @@ void Refuse(core::RequestPtr request, core::FailureReason reason, base::Status e
   core::RespondError(std::move(request), std::move(error));
 }
 
+void RefusePlainly(core::RequestPtr request, core::FailureReason reason, base::Status error) {
+  request->model->statistics().RecordFailure(reason, request->times.request_start_ns,
+                                             base::NowNs());
+  core::Respond(std::move(request), std::move(error));
+}
+
 }  // namespace nereid::schedule

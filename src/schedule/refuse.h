@@ -13,8 +13,11 @@ base::Status CancelledError();
 base::Status TimeoutError();
 base::Status QueueFullError();
 
-// Answers with `error`, counts it for the model, and releases the request. Never under a lock: the
-// answer may call back into anything.
+// Both answer with an error, count it for the model, and release the request. Never under a lock:
+// the answer may call back into anything. Refuse names the request before the text; RefusePlainly
+// gives the text alone, as Triton does for timeouts and for every error of sequences, and clients
+// compare.
 void Refuse(core::RequestPtr request, core::FailureReason reason, base::Status error);
+void RefusePlainly(core::RequestPtr request, core::FailureReason reason, base::Status error);
 
 }  // namespace nereid::schedule

@@ -17,13 +17,6 @@ namespace {
 
 using core::FailureReason;
 
-// As Refuse, but with the text alone: Triton puts no prefix before the errors of this scheduler.
-void RefusePlainly(core::RequestPtr request, FailureReason reason, base::Status error) {
-  request->model->statistics().RecordFailure(reason, request->times.request_start_ns,
-                                             base::NowNs());
-  core::Respond(std::move(request), std::move(error));
-}
-
 base::Status ExpiredError() {
   return base::UnavailableError("timeout of the corresponding sequence has been expired");
 }
