@@ -59,16 +59,14 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   return options;
 }
 
-// What this server cannot schedule yet is refused at load, not silently run another way.
-base::Status CheckSchedulable(const config::ModelConfig& config) {
-  const auto unsupported = [&](std::string_view what) {
-    return base::UnsupportedError("model '" + config.name + "' uses " + std::string(what) +
-                                  ", which this server does not support yet");
-  };
-  if (config.model_repository_agents && !config.model_repository_agents->empty()) {
-    return unsupported("model_repository_agents");
+// What this server cannot do yet is refused at load, not silently run another way.
+base::Status RefuseAgents(const config::ModelConfig& config) {
+  if (!config.model_repository_agents || config.model_repository_agents->empty()) {
+    return base::OkStatus();
   }
-  return base::OkStatus();
+  return base::UnsupportedError("model '" + config.name +
+                                "' uses model_repository_agents, which this server does not "
+                                "support yet");
 }
 
 // A number from the environment; 0 when it is not there. Tests of schedulers line up requests with it.
@@ -156,7 +154,7 @@ std::unique_ptr<core::Scheduler> ModelLoader::AddCache(
 base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
                                               int64_t version) const {
   const uint64_t start_ns = base::NowNs();
-  NEREID_RETURN_IF_ERROR(CheckSchedulable(*source.config));
+  NEREID_RETURN_IF_ERROR(RefuseAgents(*source.config));
   LoadedVersion loaded;
   backend_host::BackendModelOptions options;
   options.name = source.name;

@@ -93,9 +93,9 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
   }
   Input input{.name = name, .type = config.data_type, .byte_size = byte_size};
   const int index = model_.FindInput(name);
-  // Anything else is a sequence control, which has no batch dimension of its own.
+  // Anything else is what the server adds to requests: a sequence control or a state.
   input.model_index = index < 0 ? core::kServerInput : static_cast<uint32_t>(index);
-  if (index >= 0 && model_.max_batch_size() > 0) input.shape.PushBack(1);
+  if (model_.max_batch_size() > 0) input.shape.PushBack(1);
   for (const int64_t dim : config.dims) input.shape.PushBack(dim);
   input.data = base::AcquireBuffer(std::max<size_t>(byte_size, 1));
   if (!input.data) return base::UnavailableError("no memory for the warm-up of '" + name + "'");

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import tritonclient.http as httpclient
-from harness import models
+from harness import models, stateful
 from harness import server as servers
 
 VERBOSE = ["--log-verbose=1"]
@@ -108,3 +108,15 @@ def test_w5_warm_up_is_in_no_statistic(start_server, tmp_path):
     assert statistics["execution_count"] == 0
     assert statistics["batch_stats"] == []
     assert server.scrape()[("nereid_batches_closed_total", "warm")] == 0
+
+
+@pytest.mark.skipif(not servers.has_backend("onnxruntime"), reason="needs ONNX Runtime")
+def test_w3_controls_of_a_sequence_model_are_inputs_like_others(start_server, tmp_path):
+    inputs = "".join(
+        f'inputs {{ key: "{name}" value {{ data_type: TYPE_INT32 dims: [ 1 ] zero_data: true }} }} '
+        for name in ("INPUT", "START", "READY"))
+    extra = f'model_warmup [ {{ name: "controls" batch_size: 1 {inputs} }} ]\n'
+    stateful.write(tmp_path / "m", "warm", stateful.onnx_controls(True),
+                   controls=[stateful.START, stateful.READY], extra=extra)
+    server = start_server(tmp_path / "m", args=VERBOSE)
+    assert runs(server, "warm", "controls") == 1
