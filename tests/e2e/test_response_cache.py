@@ -98,6 +98,7 @@ class Asker:
 
 @pytest.mark.parametrize("kind", ["http", "grpc"])
 def test_what_was_asked_before_is_answered_without_the_model(local, kind):
+    """C-1"""
     asker = Asker(local, kind)
     for _ in range(4):
         asker.ask([[1, 2], [3, 4]])
@@ -128,6 +129,7 @@ def test_texts_are_kept_whole(local):
 
 @pytest.mark.newer
 def test_different_questions_never_share_an_answer(local):
+    """C-2"""
     asker = Asker(local)
     values = np.arange(12, dtype=np.float32)
     # The same bytes every time.
@@ -191,6 +193,7 @@ def test_without_a_cache_the_setting_of_the_model_does_nothing(start_server, rep
 
 
 def test_metrics_tell_hits_and_misses_of_the_models_that_cache(local):
+    """C-3"""
     asker = Asker(local)
     for value in (1, 1, 1, 2):
         asker.ask([[value]])
@@ -258,6 +261,7 @@ def test_a_failed_request_is_asked_again(local):
 
 
 def test_answers_from_the_cache_take_their_turn_where_order_is_kept(local):
+    """C-5"""
     asker = Asker(local)
     asker.ask([[1.0]], model="ordered")
     answers = queue.Queue()
@@ -366,6 +370,7 @@ def test_the_old_flag_still_works_alone(start_server, repository):
     ],
 )
 def test_models_that_cannot_be_cached_do_not_load(empty_repository, extra, expected):
+    """C-6"""
     models.write_model(empty_repository, "m", models.identity_config("FP32", [-1], 1, 1, extra=CACHE + extra))
     ports = [f"--{n}-port={p}" for n, p in zip(("http", "grpc", "metrics"), servers.free_ports(3))]
     output = start_error(empty_repository, *ports, *cache_args("local,size=100000"))
@@ -495,6 +500,7 @@ def test_a_damaged_entry_is_a_miss_and_is_replaced(start_server, repository, red
 
 @pytest.mark.newer
 def test_without_redis_requests_are_answered_all_the_same(start_server, repository, redis):
+    """C-4"""
     server = start_server(repository, args=redis.args())
     asker = Asker(server)
     asker.ask([[1.0]])
