@@ -82,6 +82,7 @@ Status MatchInputs(Request& request) {
     return InputCountError(request);
   }
   bool in_order = true;
+  size_t required = 0;
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     RequestInput& input = request.inputs[i];
     const int index = i < model.inputs().size() && model.inputs()[i].name == input.name
@@ -92,12 +93,16 @@ Status MatchInputs(Request& request) {
           fmt::format("{} '{}' for model '{}'", kUnexpectedInput, input.name, model.name()));
     }
     input.model_index = static_cast<uint32_t>(index);
+    if (!model.inputs()[input.model_index].is_optional) ++required;
     in_order = in_order && (i == 0 || request.inputs[i - 1].model_index < input.model_index);
   }
-  if (in_order) return base::OkStatus();
-  std::ranges::sort(request.inputs, {}, &RequestInput::model_index);
-  const auto twice = std::ranges::adjacent_find(request.inputs, {}, &RequestInput::model_index);
-  return twice == request.inputs.end() ? base::OkStatus() : DuplicateError("input", twice->name);
+  if (!in_order) {
+    std::ranges::sort(request.inputs, {}, &RequestInput::model_index);
+    const auto twice = std::ranges::adjacent_find(request.inputs, {}, &RequestInput::model_index);
+    if (twice != request.inputs.end()) return DuplicateError("input", twice->name);
+  }
+  // An optional input does not stand in for a required one.
+  return required == model.required_input_count() ? base::OkStatus() : InputCountError(request);
 }
 
 Status MatchOutputs(Request& request) {

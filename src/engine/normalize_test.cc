@@ -81,6 +81,16 @@ TEST_F(NormalizeTest, NamesMissingAndSurplusInputs) {
   EXPECT_EQ(Error(), "unexpected inference input 'X' for model 'm'");
 }
 
+TEST_F(NormalizeTest, AnOptionalInputDoesNotStandInForARequiredOne) {
+  auto optional = Tensor("B", DataType::kFp32, {4});
+  optional.is_optional = true;
+  Make(0, {Tensor("A", DataType::kFp32, {4}), optional});
+  Add("B", DataType::kFp32, {4}, 16);
+  EXPECT_EQ(Error(),
+            "expected number of inputs between 1 and 2 but got 1 inputs for model 'm'. Got input(s) "
+            "['B'], but missing required input(s) ['A']. Please provide all required input(s).");
+}
+
 TEST_F(NormalizeTest, CountsOptionalInputs) {
   auto optional = Tensor("B", DataType::kFp32, {4});
   optional.is_optional = true;
