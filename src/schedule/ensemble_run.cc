@@ -68,6 +68,7 @@ void StepCall::Send(core::ResponsePtr response, bool is_final) {
 }
 
 void StepCall::OnRequestReleased(core::Request& /*request*/) {
+  Settle();
   for (const uint32_t producer : run_->shared_->plan.steps()[step_].producers) {
     frame_->source(producer).DropReader();
   }
@@ -88,6 +89,13 @@ void StepCall::OnExecuted(const core::ComputeTimes& times) {
   add(run_->compute_input_ns_, times.compute_start_ns, times.compute_input_end_ns);
   add(run_->compute_infer_ns_, times.compute_input_end_ns, times.compute_output_start_ns);
   add(run_->compute_output_ns_, times.compute_output_start_ns, times.compute_end_ns);
+  Settle();
+}
+
+void StepCall::Settle() {
+  if (!is_settled_.exchange(true, std::memory_order_relaxed)) {
+    run_->unsettled_.fetch_sub(1, std::memory_order_release);
+  }
 }
 
 void StepCall::Recycle() {
@@ -95,6 +103,7 @@ void StepCall::Recycle() {
   frame_ = nullptr;
   has_answered_ = false;
   has_place_ = false;
+  is_settled_.store(false, std::memory_order_relaxed);
   queued_count_ = 0;
   correlation_id_ = uint64_t{0};
   flags_ = 0;
@@ -140,7 +149,9 @@ void EnsembleRun::Recycle() {
   pending_.reset();
   has_sent_ = false;
   is_finished_ = false;
+  is_counted_ = false;
   status_ = base::OkStatus();
+  unsettled_.store(0, std::memory_order_relaxed);
   compute_input_ns_.store(0, std::memory_order_relaxed);
   compute_infer_ns_.store(0, std::memory_order_relaxed);
   compute_output_ns_.store(0, std::memory_order_relaxed);
@@ -310,6 +321,8 @@ void EnsembleRun::Finish() {
     pending_ = core::Response::Create(*request_);
     pending_->SetError(status_);
   }
+  // Before the answer where that is possible: a client that has it finds itself counted.
+  if (!status_.ok() || unsettled_.load(std::memory_order_acquire) == 0) Count();
   request_->sink().Send(std::move(pending_), true);
   OnInputsReleased();
 }
@@ -319,6 +332,14 @@ void EnsembleRun::OnInputsReleased() {
 }
 
 void EnsembleRun::Complete() {
+  if (!is_counted_) Count();
+  shared_->runs->Remove(*this, *request_);
+  request_.reset();
+  Unreference();
+}
+
+void EnsembleRun::Count() {
+  is_counted_ = true;
   core::ModelStatistics& statistics = shared_->model.statistics();
   core::Request& request = *request_;
   if (status_.ok()) {
@@ -336,9 +357,6 @@ void EnsembleRun::Complete() {
     statistics.RecordFailure(core::FailureReason::kOther, request.times.request_start_ns,
                              base::NowNs());
   }
-  shared_->runs->Remove(*this, request);
-  request_.reset();
-  Unreference();
 }
 
 void EnsembleRun::ChangeHeld(int by) {

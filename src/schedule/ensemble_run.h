@@ -124,6 +124,9 @@ class StepCall final : public core::ResponseSink {
   friend class StepLimiter;
   friend class PlacesGiven;
 
+  // Its execution times are known, or there will be none.
+  void Settle();
+
   EnsembleRun* run_ = nullptr;      // referenced until the request is gone
   EnsembleFrame* frame_ = nullptr;  // referenced twice: until the inputs are released, and the last answer
   uint32_t step_ = 0;
@@ -131,6 +134,7 @@ class StepCall final : public core::ResponseSink {
   bool has_place_ = false;      // of the step's limiter
   core::CorrelationId correlation_id_;  // of its request
   uint32_t flags_ = 0;
+  std::atomic<bool> is_settled_{false};
   uint32_t queued_count_ = 0;   // its answers in the run's queue, the final one apart; guarded by the run
   core::RequestPtr held_;       // while it waits for a place
   core::RequestRef in_flight_;  // until the final answer was handled
@@ -190,6 +194,7 @@ class EnsembleRun {
   // On any thread.
   void OnInputsReleased();
   void Complete();
+  void Count();
   bool IsHome() const;
   void WaitForRoom(const StepCall& call);
   void ChangeHeld(int by);
@@ -207,10 +212,12 @@ class EnsembleRun {
   core::ResponsePtr pending_;  // complete, and not known to be the last one
   bool has_sent_ = false;
   bool is_finished_ = false;
+  bool is_counted_ = false;  // by the driver in Finish, else in Complete
   base::Status status_;
 
   std::atomic<uint32_t> references_{0};  // by the request until Complete, calls, and callers
   std::atomic<uint32_t> unreleased_{0};  // calls whose inputs are in use, and one until Finish
+  std::atomic<uint32_t> unsettled_{0};   // calls whose execution times may still come
   std::atomic<uint64_t> compute_input_ns_{0};
   std::atomic<uint64_t> compute_infer_ns_{0};
   std::atomic<uint64_t> compute_output_ns_{0};

@@ -99,6 +99,7 @@ class Client final : public core::ResponseSink {
   void Send(core::ResponsePtr response, bool is_final) override {
     EXPECT_EQ(finals, 0u);
     if (is_final) ++finals;
+    if (on_answer) on_answer();
     if (response == nullptr) return answers.push_back(is_final ? "end" : "nothing");
     if (!response->error().ok()) return answers.push_back(std::string(response->error().message()));
     std::string text;
@@ -113,6 +114,7 @@ class Client final : public core::ResponseSink {
   void OnRequestReleased(core::Request&) override { ++released; }
   void OnRequestGone() override { ++gone; }
 
+  std::function<void()> on_answer;
   std::vector<std::string> answers;
   std::vector<const std::byte*> data;
   size_t finals = 0;
@@ -674,6 +676,30 @@ TEST_F(EnsembleSchedulerTest, StopRefusesNewRequestsAndWaitsForTheOthers) {
   Answer(std::move(step), std::move(response));
   EXPECT_TRUE(ensemble_->scheduler().Stop(std::chrono::steady_clock::now() +
                                           std::chrono::minutes(1)));
+}
+
+TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsAnswerGoes) {
+  // As backends do that report an execution before its answer, and keep the request until after it.
+  bool fails = false;
+  engine_.Add(MakeModel("m", {"I"}, {"O"}), [&fails](core::RequestPtr request) {
+    core::ResponsePtr response = Respond(*request, 1);
+    if (fails) response->SetError(base::InternalError("no"));
+    request->sink().OnExecuted({100, 110, 130, 160});
+    request->sink().Send(std::move(response), true);
+  });
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});
+  Client client;
+  core::StatisticsSnapshot seen;
+  client.on_answer = [&] { seen = ensemble_->statistics().Read(); };
+  Run(client);
+  EXPECT_EQ(seen.success.count, 1u);
+  EXPECT_EQ(seen.compute_infer.ns, 20u);
+  fails = true;
+  Client unlucky;
+  unlucky.on_answer = client.on_answer;
+  Run(unlucky);
+  EXPECT_EQ(seen.fail.count, 1u);
+  EXPECT_EQ(ensemble_->statistics().Read().success.count, 1u);
 }
 
 TEST_F(EnsembleSchedulerTest, AddsUpTheTimesOfItsSteps) {

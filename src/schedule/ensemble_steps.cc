@@ -209,6 +209,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   calls_ = &call;
   ++in_flight_;
   unreleased_.fetch_add(1, std::memory_order_relaxed);
+  unsettled_.fetch_add(1, std::memory_order_relaxed);
   if (!shared_->limiters.empty()) {
     // As soon as it waits, another thread may bring its place.
     call.held_ = std::move(request);
@@ -295,8 +296,11 @@ base::Status EnsembleRun::Answer(EnsembleFrame& frame) {
 base::Status EnsembleRun::AddOutput(core::Response& response, EnsembleFrame& frame,
                                     uint32_t output) {
   const EnsembleValue& value = frame.values[shared_->plan.output_tensors()[output]];
-  if (!value.has_data()) return base::OkStatus();
   const core::ModelTensor& described = shared_->model.outputs()[output];
+  if (!value.has_data()) {
+    NEREID_VLOG(1, "Composing models did not output tensor {}", described.name);
+    return base::OkStatus();
+  }
   const bool is_batching = request_->batch_size != 0;
   const tensor::Shape shape =
       AcrossBatching(described.model_dims, is_batching, value.batch_size, value.shape());
