@@ -14,6 +14,7 @@ class BatchQueueTest : public testing::Test {
  protected:
   void Make(BatchPolicy policy, std::initializer_list<int64_t> dims = {16}) {
     policy.is_dynamic = true;
+    queue_.reset();  // before the model that its requests pin
     model_ = core::MakeFakeModel(static_cast<int64_t>(policy.max_batch_size), dims);
     queue_ = std::make_unique<BatchQueue>(*model_, std::move(policy));
   }

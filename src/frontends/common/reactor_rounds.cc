@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/reactor_rounds.h"
 
+#include <future>
+
 namespace nereid::common {
 
 void ReactorRounds::RunAfterRound(core::RoundTask& task) {
@@ -15,9 +17,18 @@ void ReactorRounds::Run() {
   running_.clear();
 }
 
-RoundExecutors::RoundExecutors(net::ReactorPool& pool) {
+RoundExecutors::RoundExecutors(net::ReactorPool& pool) : pool_(pool) {
   for (size_t i = 0; i < pool.size(); ++i) {
     rounds_.push_back(std::make_unique<ReactorRounds>(pool.reactor(i)));
+  }
+}
+
+// The last request may be gone while its reactor is still leaving the round that answered it.
+RoundExecutors::~RoundExecutors() {
+  for (size_t i = 0; i < pool_.size(); ++i) {
+    std::promise<void> turned;
+    pool_.reactor(i).Post([&turned] { turned.set_value(); });
+    turned.get_future().wait();
   }
 }
 

@@ -29,16 +29,21 @@ class ReactorRounds final : public core::RoundExecutor, private net::Task {
   std::vector<core::RoundTask*> running_;  // kept for its capacity
 };
 
-// Immutable; thread-safe. Outlives every request that was received on the pool.
+// Immutable; thread-safe. Outlives every request that was received on the pool, and ends before it.
 class RoundExecutors {
  public:
   explicit RoundExecutors(net::ReactorPool& pool);
+  // Waits for the rounds that are running. Not on a reactor's thread.
+  ~RoundExecutors();
+  RoundExecutors(const RoundExecutors&) = delete;
+  RoundExecutors& operator=(const RoundExecutors&) = delete;
 
   core::RoundExecutor& ForReactor(const net::Reactor& reactor) const {
     return *rounds_[reactor.index()];
   }
 
  private:
+  net::ReactorPool& pool_;
   std::vector<std::unique_ptr<ReactorRounds>> rounds_;
 };
 
