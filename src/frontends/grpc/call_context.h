@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <string_view>
 
 #include "base/status.h"
@@ -17,6 +18,8 @@ namespace nereid::grpc {
 struct CallContext {
   service::Service& service;
   const common::RoundExecutors& rounds;
+  // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
+  std::chrono::milliseconds answer_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused
 };
 

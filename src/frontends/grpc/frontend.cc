@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/frontend.h"
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/log.h"
 #include "grpc/call_context.h"
 #include "grpc/control_call.h"
 #include "grpc/infer_call.h"
@@ -9,10 +13,28 @@
 
 namespace nereid::grpc {
 
+namespace {
+
+// The variables of Triton that delay the answer of a ModelInfer call, by which tests bring a
+// cancellation between an execution and its answer.
+std::chrono::milliseconds AnswerDelay() {
+  int64_t sum_ms = 0;
+  for (const char* variable :
+       {"TRITONSERVER_DELAY_RESPONSE_COMPLETION", "TRITONSERVER_DELAY_RESPONSE_COMPLETE_EXEC"}) {
+    const char* const text = std::getenv(variable);
+    if (text == nullptr) continue;
+    sum_ms += std::max(std::atoi(text), 0);
+    NEREID_LOG(kInfo, "Delaying the answers of ModelInfer by {} ms ({})", text, variable);
+  }
+  return std::chrono::milliseconds(sum_ms);
+}
+
+}  // namespace
+
 // Finds out what a path stands for.
 class Frontend::Handler final : public net::GrpcHandler {
  public:
-  explicit Handler(const FrontendParts& parts) : context{parts.service, parts.rounds} {}
+  explicit Handler(const FrontendParts& parts) : context{.service = parts.service, .rounds = parts.rounds, .answer_delay = AnswerDelay()} {}
 
   net::GrpcCallEvents* OnCall(net::GrpcCallRef call) override {
     const std::string_view path = call->path();

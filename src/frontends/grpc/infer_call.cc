@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/infer_call.h"
 
+#include <thread>
+
+#include "base/log.h"
 #include "base/object_pool.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
@@ -55,6 +58,7 @@ base::Status InferCall::Submit() {
 
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (is_answered_) return;
+  if (context_->answer_delay.count() > 0) std::this_thread::sleep_for(context_->answer_delay);
   if (response == nullptr) {
     if (!is_final) return;
     is_answered_ = true;
@@ -73,6 +77,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
 }
 
 void InferCall::OnCancelled() {
+  NEREID_VLOG(1, "Cancellation notification received for ModelInferHandler");
   if (!request_) return;
   request_->Cancel();
   context_->service.Cancel(*request_);
@@ -85,6 +90,7 @@ void InferCall::OnDone() {
 
 void InferCall::Unreference() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    NEREID_VLOG(2, "StateRelease, of a call of ModelInferHandler");
     base::ObjectPool<InferCall>::Give(this);
   }
 }

@@ -4,6 +4,7 @@
 // lock is never held then.
 #include "grpc/stream_call.h"
 
+#include "base/log.h"
 #include "base/object_pool.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
@@ -224,11 +225,15 @@ void StreamCall::CancelAll() {
 }
 
 void StreamCall::OnCancelled() {
+  NEREID_VLOG(1, "Cancellation notification received for ModelStreamInferHandler");
   is_ended_.store(true, std::memory_order_relaxed);
   CancelAll();
 }
 
-void StreamCall::OnDone() { Unreference(); }
+void StreamCall::OnDone() {
+  NEREID_VLOG(2, "StateRelease, of a call of ModelStreamInferHandler");
+  Unreference();
+}
 
 void StreamCall::Unreference() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
