@@ -123,7 +123,9 @@ base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
       sample.inputs.push_back(std::move(made));
     }
     // The model's order, which schedulers and backends rely on; what the server adds comes last.
-    std::ranges::stable_sort(sample.inputs, {}, &Input::model_index);
+    std::ranges::sort(sample.inputs, {}, [](const Input& input) {
+      return std::pair<uint32_t, std::string_view>(input.model_index, input.name);
+    });
     warm_up->samples_.push_back(std::move(sample));
   }
   return std::shared_ptr<const WarmUp>(std::move(warm_up));

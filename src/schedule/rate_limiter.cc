@@ -37,9 +37,10 @@ size_t RateLimiter::Available(const Key& key) const {
 }
 
 bool RateLimiter::Fits(const Claim& claim) const {
-  return std::ranges::all_of(claim.options_.needs.resources, [&](const auto& need) {
-    return need.count <= Available(KeyOf(need, claim.options_.device));
-  });
+  for (const auto& need : claim.options_.needs.resources) {
+    if (need.count > Available(KeyOf(need, claim.options_.device))) return false;
+  }
+  return true;
 }
 
 void RateLimiter::Use(const Claim& claim) {
