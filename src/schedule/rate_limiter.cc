@@ -14,25 +14,25 @@ RateLimiter::Key RateLimiter::KeyOf(const config::RateLimiter::Resource& resourc
   return {resource.global ? kGlobalResource : device, resource.name};
 }
 
-const size_t* RateLimiter::Limit(const Key& key) const {
-  const auto look = [&](int32_t device) -> const size_t* {
-    const auto by_name = limits_.find(device);
-    if (by_name == limits_.end()) return nullptr;
-    const auto found = by_name->second.find(key.second);
-    return found == by_name->second.end() ? nullptr : &found->second;
-  };
-  if (const size_t* exact = look(key.first); exact != nullptr) return exact;
-  return key.first == kGlobalResource ? nullptr : look(kEachDeviceResource);
+std::optional<size_t> RateLimiter::Limit(const Key& key) const {
+  if (limits_.empty()) return std::nullopt;
+  size_t limit = 0;
+  for (const auto& [device, by_name] : limits_) {
+    // One for all devices may be given for any of them.
+    if (key.first != kGlobalResource && device != key.first && device != kEachDeviceResource) continue;
+    const auto found = by_name.find(key.second);
+    if (found != by_name.end()) limit = std::max(limit, found->second);
+  }
+  return limit;
 }
 
 size_t RateLimiter::Available(const Key& key) const {
   const auto found = resources_.find(key);
-  const size_t* const limit = Limit(key);
-  if (found == resources_.end()) return limit == nullptr ? 0 : *limit;
+  const std::optional<size_t> limit = Limit(key);
+  if (found == resources_.end()) return limit.value_or(0);
   const Resource& resource = found->second;
-  const size_t size = limit != nullptr         ? *limit
-                      : resource.needs.empty() ? 0
-                                               : resource.needs.rbegin()->first;
+  const size_t needed = resource.needs.empty() ? 0 : resource.needs.rbegin()->first;
+  const size_t size = limit.value_or(needed);
   return size > resource.in_use ? size - resource.in_use : 0;
 }
 
@@ -86,7 +86,7 @@ base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOpt
                       "the model configuration.",
                       need.name));
     }
-    if (const size_t* limit = Limit(key); limit != nullptr && need.count > *limit) {
+    if (const auto limit = Limit(key); limit && need.count > *limit) {
       return base::InvalidArgumentError(
           fmt::format("Resource count for \"{}\" is limited to {} which will prevent scheduling of "
                       "one or more model instances, the minimum required count is {}",

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -87,7 +88,8 @@ class RateLimiter {
 
   static Key KeyOf(const config::RateLimiter::Resource& resource, int32_t device);
   size_t Available(const Key& key) const NEREID_REQUIRES(mutex_);
-  const size_t* Limit(const Key& key) const;
+  // Of the command line, on which what is not named does not exist; nothing when it names nothing.
+  std::optional<size_t> Limit(const Key& key) const;
   bool Fits(const Claim& claim) const NEREID_REQUIRES(mutex_);
   void Use(const Claim& claim) NEREID_REQUIRES(mutex_);
   void Free(const Claim& claim) NEREID_REQUIRES(mutex_);

@@ -22,7 +22,7 @@ class RateLimiterTest : public testing::Test {
     return claim.ok() ? std::move(claim).value() : nullptr;
   }
 
-  RateLimiter limiter_{{{kEachDeviceResource, {{"small", 2}}}}};
+  RateLimiter limiter_{{}};
   std::vector<int> granted_;
 };
 
@@ -82,18 +82,40 @@ TEST_F(RateLimiterTest, CountsResourcesOfEachDeviceApart) {
   EXPECT_TRUE(b->TryTake());
 }
 
-TEST_F(RateLimiterTest, RefusesWhatCanNeverRunAndWhatIsTwoThings) {
-  const auto too_many = limiter_.Register({.needs = {.resources = {{"small", false, 3}}}});
-  ASSERT_FALSE(too_many.ok());
-  EXPECT_EQ(too_many.status().message(),
-            "Resource count for \"small\" is limited to 2 which will prevent scheduling of one or "
-            "more model instances, the minimum required count is 3");
+TEST_F(RateLimiterTest, RefusesWhatIsTwoThings) {
   auto global = Claim({{"x", true, 1}});
   const auto both = limiter_.Register({.needs = {.resources = {{"x", false, 1}}}});
   ASSERT_FALSE(both.ok());
   EXPECT_EQ(both.status().message(),
             "Resource \"x\" is present as both global and device-specific resource in the model "
             "configuration.");
+}
+
+std::string Refusal(RateLimiter& limiter, config::RateLimiter::Resource need, int32_t device = 0) {
+  const auto claim = limiter.Register({.needs = {.resources = {std::move(need)}}, .device = device});
+  return claim.ok() ? "" : std::string(claim.status().message());
+}
+
+//
+TEST(RateLimiterLimits, RefuseWhatCanNeverRun) {
+  RateLimiter limiter{{{kEachDeviceResource, {{"each", 2}}}, {3, {{"each", 4}, {"third", 1}}}}};
+  EXPECT_EQ(Refusal(limiter, {"each", false, 3}),
+            "Resource count for \"each\" is limited to 2 which will prevent scheduling of one or "
+            "more model instances, the minimum required count is 3");
+  EXPECT_EQ(Refusal(limiter, {"each", false, 2}), "");
+  // The larger number holds for a device with one of its own.
+  EXPECT_EQ(Refusal(limiter, {"each", false, 4}, 3), "");
+  EXPECT_EQ(Refusal(limiter, {"third", false, 1}, 3), "");
+  EXPECT_EQ(Refusal(limiter, {"third", false, 1}),
+            "Resource count for \"third\" is limited to 0 which will prevent scheduling of one or "
+            "more model instances, the minimum required count is 1");
+  EXPECT_NE(Refusal(limiter, {"other", false, 1}), "");
+}
+
+TEST(RateLimiterLimits, OfOneForAllDevicesAreTheLargestOfAnyDevice) {
+  RateLimiter limiter{{{kEachDeviceResource, {{"x", 2}}}, {3, {{"x", 4}}}}};
+  EXPECT_EQ(Refusal(limiter, {"x", true, 4}), "");
+  EXPECT_NE(Refusal(limiter, {"x", true, 5}), "");
 }
 
 TEST_F(RateLimiterTest, AClaimThatGoesLetsTheNextOneIn) {
