@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of sequences at once, with cancellations, timeouts, sequences that are left without an end,
-// ids that are used again and again, and far too few slots. Each request carries the tag of its
+// ids that are used again and again, reloads of the model, and far too few slots. Each request carries the tag of its
 // sequence; the instances keep what a model would keep (by position, by id, and as implicit state) and
 // answer with the tag that they find there. Whatever happens, nobody may find a tag of another.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <deque>
+#include <functional>
+#include <future>
 #include <map>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -134,15 +137,25 @@ struct Storm {
   bool is_direct;
 };
 
+// The model between two reloads.
+struct Generation {
+  ~Generation() { scheduler.reset(); }
+
+  Memory memory;
+  std::unique_ptr<core::Model> model;
+  std::unique_ptr<SequenceScheduler> scheduler;
+  size_t slots = 0;
+};
+
 class SequenceStorm : public testing::TestWithParam<Storm> {
  protected:
   static constexpr size_t kInstances = 2;
   static constexpr size_t kClients = 4;
   static constexpr size_t kSequencesPerClient = 1000;
 
-  ~SequenceStorm() override { scheduler_.reset(); }
+  void SetUp() override { current_ = Load(); }
 
-  void SetUp() override {
+  std::shared_ptr<Generation> Load() {
     SequenceModelOptions options{.max_batch_size = 4, .batching = AllControls()};
     options.batching.max_sequence_idle_microseconds = 3000;
     if (!GetParam().is_direct) {
@@ -154,19 +167,39 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
                                       .data_type = tensor::DataType::kInt64,
                                       .dims = {1}});
     auto states = core::StatePlan::Compile(options.batching, 4, {});
-    ASSERT_TRUE(states.ok());
-    model_ = MakeSequenceModel(std::move(options));
+    EXPECT_TRUE(states.ok());
+    auto loaded = std::make_shared<Generation>();
+    loaded->model = MakeSequenceModel(std::move(options));
     std::vector<std::unique_ptr<core::Instance>> instances;
     for (size_t i = 0; i < kInstances; ++i) {
       instances.push_back(std::make_unique<Instance>("instance_" + std::to_string(i),
-                                                     GetParam().is_direct, memory_,
+                                                     GetParam().is_direct, loaded->memory,
                                                      GetParam().seed + static_cast<uint32_t>(i)));
     }
-    auto made = SequenceScheduler::Create(*model_, timers_, {.states = std::move(states).value()},
+    auto made = SequenceScheduler::Create(*loaded->model, timers_,
+                                          {.states = std::move(states).value()},
                                           std::move(instances));
-    ASSERT_TRUE(made.ok());
-    scheduler_ = std::move(made).value();
-    slots_ = scheduler_->FreeSlotCountForTest();
+    EXPECT_TRUE(made.ok());
+    loaded->scheduler = std::move(made).value();
+    loaded->slots = loaded->scheduler->FreeSlotCountForTest();
+    return loaded;
+  }
+  std::shared_ptr<Generation> Current() {
+    base::MutexLock lock(mutex_);
+    return current_;
+  }
+  // As the server reloads: the new one takes what comes, the old one finishes what it has.
+  void Reload() {
+    std::shared_ptr<Generation> old = Load();
+    {
+      base::MutexLock lock(mutex_);
+      old.swap(current_);
+    }
+    std::promise<void> drained;
+    old->model->Close([&drained] { drained.set_value(); });
+    old->scheduler->Stop(std::chrono::steady_clock::now() + std::chrono::milliseconds(5));
+    drained.get_future().wait();
+    ExpectAtRest(*old);
   }
 
   // One client: a few sequences at a time, each of an id of its own at that time.
@@ -191,17 +224,22 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
       }
       if (--sequence.left == 0 && random() % 4 != 0) flags |= kEnd;
       Answer& answer = answers.emplace_back(sequence.tag);
+      // The newest version that is open, as the engine finds it.
+      std::shared_ptr<Generation> generation = Current();
+      while (!generation->model->TryPin()) generation = Current();
+      const core::ModelHandle pin(*generation->model);
       core::RequestPtr request =
-          MakeSequenceRequest(*model_, answer, sequence.id, flags);
+          MakeSequenceRequest(*generation->model, answer, sequence.id, flags);
+      if (!request->model) request->model = pin.Duplicate();
       request->parameters.push_back({.name = "tag", .value = sequence.tag});
       if (random() % 8 == 0) request->timeout_us = 1 + random() % 500;
       core::RequestRef ref(*request);
       const bool cancels = random() % 24 == 0;
       if (cancels && random() % 2 == 0) ref->Cancel();  // before it arrives
-      scheduler_->Enqueue(std::move(request));
+      generation->scheduler->Enqueue(std::move(request));
       if (cancels) {
         ref->Cancel();
-        scheduler_->OnCancelled(*ref);
+        generation->scheduler->OnCancelled(*ref);
       }
       ref.Reset();
       // Now and then everything comes to rest.
@@ -215,38 +253,59 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     }
   }
 
-  Memory memory_;
+  // What was left without an end is idle by then; its slots come back by themselves.
+  static void ExpectAtRest(Generation& generation) {
+    const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (generation.scheduler->SequenceCountForTest() > 0 &&
+           std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(generation.scheduler->FreeSlotCountForTest(), generation.slots);
+    EXPECT_EQ(generation.model->statistics().Read().pending_count, 0u);
+  }
+  // Runs all clients; every request must have been answered once, and with its own tag.
+  void RunClients(std::function<void()> meanwhile) {
+    std::vector<std::deque<Answer>> answers(kClients);
+    std::vector<std::thread> clients;
+    std::atomic<size_t> running{kClients};
+    for (uint32_t i = 0; i < kClients; ++i) {
+      clients.emplace_back([this, i, &answers, &running] {
+        Client(i, answers[i]);
+        --running;
+      });
+    }
+    while (running > 0) meanwhile();
+    for (std::thread& client : clients) client.join();
+    size_t count = 0;
+    for (const auto& list : answers) {
+      for (const Answer& answer : list) {
+        ++count;
+        EXPECT_EQ(answer.finals(), 1);
+        EXPECT_EQ(answer.released(), 1);
+        EXPECT_EQ(answer.strange(), 0);
+      }
+    }
+    EXPECT_GT(count, kClients * kSequencesPerClient);
+  }
+
   base::Timers timers_;
-  std::unique_ptr<core::Model> model_;
-  std::unique_ptr<SequenceScheduler> scheduler_;
-  size_t slots_ = 0;
+  base::Mutex mutex_;
+  std::shared_ptr<Generation> current_ NEREID_GUARDED_BY(mutex_);
 };
 
 TEST_P(SequenceStorm, NeverShowsASequenceWhatBelongsToAnotherAndLosesNoSlot) {
-  std::vector<std::deque<Answer>> answers(kClients);
-  std::vector<std::thread> clients;
-  for (uint32_t i = 0; i < kClients; ++i) {
-    clients.emplace_back([this, i, &answers] { Client(i, answers[i]); });
-  }
-  for (std::thread& client : clients) client.join();
-  size_t count = 0;
-  for (const auto& list : answers) {
-    for (const Answer& answer : list) {
-      ++count;
-      EXPECT_EQ(answer.finals(), 1);
-      EXPECT_EQ(answer.released(), 1);
-      EXPECT_EQ(answer.strange(), 0);
-    }
-  }
-  EXPECT_GT(count, kClients * kSequencesPerClient);
-  // What was left without an end is idle now; its slots come back by themselves.
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (scheduler_->SequenceCountForTest() > 0 &&
-         std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::yield();
-  }
-  EXPECT_EQ(scheduler_->FreeSlotCountForTest(), slots_);
-  EXPECT_EQ(model_->statistics().Read().pending_count, 0u);
+  RunClients([] { std::this_thread::yield(); });
+  ExpectAtRest(*Current());
+}
+
+TEST_P(SequenceStorm, NorAcrossReloadsOfTheModel) {
+  int reloads = 0;
+  RunClients([&] {
+    Reload();
+    ++reloads;
+  });
+  EXPECT_GT(reloads, 3);
+  ExpectAtRest(*Current());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SequenceStorm,
