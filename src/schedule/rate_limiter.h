@@ -70,7 +70,8 @@ class RateLimiter {
     uint64_t priority_ = 1;
     // Guarded by limiter_.mutex_.
     State state_ = State::kIdle;
-    uint64_t execution_count_ = 0;
+    // Triton initialises and warms up an instance as if these were executions.
+    uint64_t execution_count_ = 2;
     uint64_t arrival_ = 0;
     int telling_ = 0;  // calls of on_grant that are on their way
   };

@@ -75,6 +75,19 @@ TEST_F(RateLimiterTest, SharesByPriority) {
   EXPECT_NEAR(seldom_count, 100, 5);
 }
 
+TEST_F(RateLimiterTest, TakesTurnsInTheOrderOfTriton) {
+  auto a = Claim({{"x", true, 1}}, 1);
+  auto b = Claim({{"x", true, 1}}, 2);
+  std::string order;
+  for (int i = 0; i < 9; ++i) {
+    const bool a_runs = a->TryTake();
+    EXPECT_NE(b->TryTake(), a_runs);
+    order += a_runs ? "A" : "B";
+    (a_runs ? a : b)->Give(/*wants_more=*/true);
+  }
+  EXPECT_EQ(order, "AABAABAAB");
+}
+
 TEST_F(RateLimiterTest, CountsResourcesOfEachDeviceApart) {
   auto a = Claim({{"x", false, 1}}, 0, 0);
   auto b = Claim({{"x", false, 1}}, 0, 1);
