@@ -34,7 +34,8 @@ std::chrono::milliseconds AnswerDelay() {
 // Finds out what a path stands for.
 class Frontend::Handler final : public net::GrpcHandler {
  public:
-  explicit Handler(const FrontendParts& parts) : context{.service = parts.service, .rounds = parts.rounds, .answer_delay = AnswerDelay()} {}
+  explicit Handler(const FrontendParts& parts)
+      : context{.service = parts.service, .rounds = parts.rounds, .answer_delay = AnswerDelay()} {}
 
   net::GrpcCallEvents* OnCall(net::GrpcCallRef call) override {
     const std::string_view path = call->path();
