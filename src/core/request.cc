@@ -122,6 +122,8 @@ void RespondError(RequestPtr request, base::Status error) {
 }
 
 void Respond(RequestPtr request, base::Status error) {
+  // A backend that gave the request back may still hold a response to it: that one comes too late now.
+  if (!request->MarkAnswered()) return;
   ResponsePtr response = Response::Create(*request);
   response->SetError(std::move(error));
   ResponseSink& sink = request->sink();

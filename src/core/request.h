@@ -194,7 +194,7 @@ class Request {
   memory::Arena arena_;
 };
 
-// Answers with `error` as the final response and releases the request.
+// Answers with `error` as the final response, unless there was one, and releases the request.
 void Respond(RequestPtr request, base::Status error);
 // The same; the message gets LogPrefix.
 void RespondError(RequestPtr request, base::Status error);

@@ -391,19 +391,23 @@ def test_a_model_without_batches(start, empty_repository, open_stream):
     client.close()
 
 
-@pytest.mark.parametrize("strategy", ["direct { }", "oldest { max_candidate_sequences: 4 }"])
-def test_iterative_sequences(start, empty_repository, strategy):
-    """S-31, S-32, S-33"""
-    require("iterative_sequence")
+def write_iterative(repository, strategy="direct { }", extra="iterative_sequence: true", delay_ms=1):
     config = (
         'backend: "iterative_sequence"\nmax_batch_size: 4\nmodel_transaction_policy { decoupled: true }\n'
         'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
         'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
-        f"sequence_batching {{ {strategy} iterative_sequence: true }}\n"
+        f"sequence_batching {{ {strategy} {extra} }}\n"
         "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
-        'parameters { key: "reschedule_delay_ms" value: { string_value: "1" } }\n'
+        f'parameters {{ key: "reschedule_delay_ms" value: {{ string_value: "{delay_ms}" }} }}\n'
     )
-    models.write_model(empty_repository, "m", config)
+    models.write_model(repository, "m", config)
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", "oldest { max_candidate_sequences: 4 }"])
+def test_iterative_sequences(start, empty_repository, strategy):
+    """S-31, S-32, S-33"""
+    require("iterative_sequence")
+    write_iterative(empty_repository, strategy)
     server = start()
     stream = Stream(server)
     counts = [3, 5, 1, 2, 4, 6]
@@ -416,6 +420,92 @@ def test_iterative_sequences(start, empty_repository, strategy):
         seen[result.get_response().id].append(int(result.as_numpy("OUTPUT")[0][0]))
     assert list(seen.values()) == [list(reversed(range(count))) for count in counts]
     stream.close()
+
+
+@pytest.mark.newer
+def test_a_request_that_is_given_back_after_its_cancellation(start, empty_repository):
+    """S-34"""
+    require("iterative_sequence")
+    write_iterative(empty_repository, delay_ms=500)
+    server = start()
+    stream = Stream(server)
+    stream.send("m", 0, values=(100,))
+    assert not isinstance(stream.receive(), str)
+    # The next iteration has begun, and lasts until after the stream is gone.
+    stream.client.stop_stream(cancel_requests=True)
+    failures = ("nv_inference_request_failure", "m")
+    servers.wait_until(lambda: server.scrape().get(failures) == 1, "the request to end")
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=10) as reply:
+        text = reply.read().decode()
+    assert 'nv_inference_request_failure{model="m",reason="CANCELED",version="1"} 1' in text
+
+
+def test_giving_back_without_iterative_sequences(start, empty_repository):
+    """S-35"""
+    require("iterative_sequence")
+    write_iterative(empty_repository, extra="")
+    stream = Stream(start())
+    stream.send("m", 1, START, values=(3,))
+    assert "not configured to handle such a flag" in stream.receive()
+    stream.close()
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_a_request_that_fails_in_the_model(start, empty_repository, open_stream, strategy):
+    """S-13"""
+    pick = models.onnx_model(
+        [models.helper.make_node("Gather", ["choices", "INPUT"], ["OUTPUT"])],
+        [("INPUT", models.TensorProto.INT32, ["n", 1])],
+        [("OUTPUT", models.TensorProto.INT32, ["n", 1])],
+        [models.helper.make_tensor("choices", models.TensorProto.INT32, [3], [10, 20, 30])],
+    )
+    config = (
+        'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n'
+        'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
+        f"sequence_batching {{ {strategy} max_sequence_idle_microseconds: 60000000 }}\n"
+        "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
+    )
+    models.write_model(empty_repository, "m", config, {"1": {"model.onnx": pick}})
+    stream = open_stream(start())
+
+    def ask_for(index, flags=0):
+        stream.send("m", 1, flags, values=(index,))
+        answer = stream.receive()
+        return answer if isinstance(answer, str) else int(answer.as_numpy("OUTPUT")[0][0])
+
+    assert ask_for(0, START) == 10
+    assert "out of" in ask_for(99)
+    assert ask_for(1) == 20  # the sequence goes on
+    assert "out of" in ask_for(99, END)
+    assert "must specify the START flag" in ask_for(2)
+
+
+def test_oldest_keeps_the_order_of_answers(start, empty_repository):
+    """S-26"""
+    sequences.write_show(empty_repository, "m", "oldest { max_candidate_sequences: 4 preserve_ordering: true }")
+    client = grpc.InferenceServerClient(start().grpc)
+    order, done = [], threading.Semaphore(0)
+
+    def infer(sequence, flags):
+        given = grpc.InferInput("INPUT", [1, 1], "INT32")
+        given.set_data_from_numpy(np.ones((1, 1), np.int32))
+
+        def answered(result, error):
+            order.append(sequence if error is None else error.message())
+            done.release()
+
+        client.async_infer("m", [given], answered, sequence_id=sequence,
+                           sequence_start=bool(flags & START), sequence_end=bool(flags & END))
+        client.is_server_live()  # on the same connection: the request has arrived
+
+    for turn in range(20):
+        for sequence in (3, 1, 2):
+            infer(sequence, START if turn == 0 else END if turn == 19 else 0)
+        for _ in range(3):
+            assert done.acquire(timeout=30)
+    assert order == [3, 1, 2] * 20
+    client.close()
 
 
 # What the client of a storm may be told.
