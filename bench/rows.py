@@ -17,7 +17,6 @@ class Row:
     input: str = "INPUT0"
     is_batched: bool = False
     floor: str = ""  # the floor program that bounds it: http_echo or grpc_echo
-    requests: int = 3000  # perf_analyzer: requests in a window
     is_quick: bool = False  # part of --quick
 
     @property
@@ -83,6 +82,6 @@ def all_rows():
             Row(tool, "id", tiny, 16),
             Row(tool, "id_batched", tiny_batch, 16, is_batched=True),
             Row(tool, "digits", (1, 64), 16, input="pixels", is_batched=True),
-            Row(tool, "id", (MIB_OF_FLOATS,), 1, requests=300),
+            Row(tool, "id", (MIB_OF_FLOATS,), 1),
         ]
     return rows
