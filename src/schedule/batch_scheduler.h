@@ -41,8 +41,8 @@ class BatchScheduler final : public core::Scheduler {
   void OnCancelled(core::Request& request) override;
   bool Stop(base::TimePoint deadline) override;
 
-  // Waits until nothing is queued or running; false when `deadline` passes first.
-  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilIdle(deadline); }
+  // Waits until nothing is queued or running and threads sleep; false when `deadline` passes first.
+  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilAsleepForTest(deadline); }
 
  private:
   // The queue as the pool sees it: requests that leave it join the line of answers.

@@ -259,6 +259,7 @@ void InstancePool::WaitForWork(Slot& slot) {
   }
   slot.is_waiting = true;
   slot.wait_until_ns = until_ns;
+  idle_.NotifyAll();
   if (until_ns == 0) {
     slot.wake.Wait(mutex_);
   } else {
@@ -303,23 +304,28 @@ void InstancePool::NoteRemoval() {
   if (IsIdle()) idle_.NotifyAll();
 }
 
-bool InstancePool::WaitLocked(base::TimePoint deadline) {
-  while (!IsIdle()) {
-    if (!idle_.WaitUntil(mutex_, deadline)) return IsIdle();
-  }
-  return true;
+bool InstancePool::IsAsleep() const {
+  return IsIdle() && std::ranges::all_of(slots_, [](const auto& slot) {
+           return !slot->has_thread || (slot->is_waiting && !slot->is_notified);
+         });
 }
 
-bool InstancePool::WaitUntilIdle(base::TimePoint deadline) {
+bool InstancePool::WaitUntilAsleepForTest(base::TimePoint deadline) {
   base::MutexLock lock(mutex_);
-  return WaitLocked(deadline);
+  while (!IsAsleep()) {
+    if (!idle_.WaitUntil(mutex_, deadline)) return IsAsleep();
+  }
+  return true;
 }
 
 bool InstancePool::Stop(base::TimePoint deadline) {
   base::MutexLock lock(mutex_);
   is_stopping_ = true;
   WakeForWork();
-  return WaitLocked(deadline);
+  while (!IsIdle()) {
+    if (!idle_.WaitUntil(mutex_, deadline)) return IsIdle();
+  }
+  return true;
 }
 
 void InstancePool::End() {

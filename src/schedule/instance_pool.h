@@ -77,8 +77,8 @@ class InstancePool {
   bool Stop(base::TimePoint deadline);
   // Ends the threads. What still waits stays in the source. Not from one of them; idempotent.
   void End();
-  // As Stop, without stopping.
-  bool WaitUntilIdle(base::TimePoint deadline);
+  // Waits until nothing waits or runs and every thread sleeps, so that it is known who wakes up.
+  bool WaitUntilAsleepForTest(base::TimePoint deadline);
   // To be called when the source may have lost its last waiting request other than by Take.
   void NoteRemoval() NEREID_REQUIRES(mutex_);
 
@@ -117,7 +117,7 @@ class InstancePool {
   void RunRound() NEREID_EXCLUDES(mutex_);
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
   bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }
-  bool WaitLocked(base::TimePoint deadline) NEREID_REQUIRES(mutex_);
+  bool IsAsleep() const NEREID_REQUIRES(mutex_);
   // Whether `slot` holds, or waits in line for, resources that it has no work for.
   bool HoldsInVain(const Slot& slot) NEREID_REQUIRES(mutex_);
   void ThreadMain(Slot& slot);

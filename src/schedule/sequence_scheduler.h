@@ -53,8 +53,8 @@ class SequenceScheduler final : public core::Scheduler {
   // Refuses new sequences; those in progress may go on.
   bool Stop(base::TimePoint deadline) override;
 
-  // Waits until nothing waits or runs; false when `deadline` passes first.
-  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilIdle(deadline); }
+  // Waits until nothing waits or runs and threads sleep; false when `deadline` passes first.
+  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilAsleepForTest(deadline); }
   size_t SequenceCountForTest();
   size_t FreeSlotCountForTest();
 
