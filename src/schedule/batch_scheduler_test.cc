@@ -173,14 +173,17 @@ TEST_F(BatchSchedulerTest, AnswersAnExpiredRequestInPlainWordsWhileTheInstanceIs
   std::promise<void> entered;
   std::promise<void> leave;
   auto options = Dynamic(1);
-  options.policy.default_queue_policy.default_timeout_microseconds = 1000;
+  options.policy.default_queue_policy = {.default_timeout_microseconds = UINT64_C(3'600'000'000),
+                                         .allow_timeout_override = true};
   Make(std::move(options), 1, false, [&](std::span<core::RequestPtr>) {
     entered.set_value();
     leave.get_future().wait();
   });
   scheduler_->Enqueue(Request());
   entered.get_future().wait();
-  scheduler_->Enqueue(Request());
+  core::RequestPtr hasty = Request();
+  hasty->timeout_us = 1000;
+  scheduler_->Enqueue(std::move(hasty));
   EXPECT_TRUE(sink_.WaitForGone(1));
   EXPECT_EQ(sink_.results(), std::vector<std::string>{"Request timeout expired"});
   leave.set_value();
