@@ -122,10 +122,14 @@ void RespondError(RequestPtr request, base::Status error) {
 }
 
 void Respond(RequestPtr request, base::Status error) {
-  // A backend that gave the request back may still hold a response to it: that one comes too late now.
-  if (!request->MarkAnswered()) return;
   ResponsePtr response = Response::Create(*request);
   response->SetError(std::move(error));
+  Answer(std::move(request), std::move(response));
+}
+
+void Answer(RequestPtr request, ResponsePtr response) {
+  // A backend that gave the request back may still hold a response to it: that one comes too late now.
+  if (!request->MarkAnswered()) return;
   ResponseSink& sink = request->sink();
   // Released first, so that whoever sees the answer may reuse the inputs.
   request.reset();

@@ -194,9 +194,11 @@ class Request {
   memory::Arena arena_;
 };
 
-// Answers with `error` as the final response, unless there was one, and releases the request.
+// Answers with `response` as the final one, unless there was one, and releases the request.
+void Answer(RequestPtr request, ResponsePtr response);
+// The same with an error.
 void Respond(RequestPtr request, base::Status error);
-// The same; the message gets LogPrefix.
+// The same; its message gets LogPrefix.
 void RespondError(RequestPtr request, base::Status error);
 
 }  // namespace nereid::core

@@ -8,7 +8,7 @@ void CachingScheduler::Enqueue(core::RequestPtr request) {
   if (!is_stopping_.load(std::memory_order_relaxed) && !request->is_cancelled()) {
     if (keeps_order_) order_.Join(*request);
     if (core::ResponsePtr known = caching_->Find(*request)) {
-      return Answer(std::move(request), std::move(known));
+      return core::Answer(std::move(request), std::move(known));
     }
   }
   scheduler_->Enqueue(std::move(request));

@@ -55,12 +55,6 @@ core::ResponsePtr Respond(core::Request& request, int value) {
   return response;
 }
 
-void Answer(core::RequestPtr request, core::ResponsePtr response) {
-  core::ResponseSink& sink = request->sink();
-  request.reset();
-  sink.Send(std::move(response), true);
-}
-
 // Hands each request to what the test says for its model.
 class FakeEngine final : public core::Submitter {
  public:

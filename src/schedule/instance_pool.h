@@ -61,7 +61,6 @@ class InstancePool {
                      std::vector<RateLimiter::ClaimOptions> claims = {});
 
   base::Mutex& mutex() NEREID_RETURN_CAPABILITY(mutex_) { return mutex_; }
-  size_t instance_count() const { return slots_.size(); }
 
   // The source has new work, because of `arrival`.
   void Announce(Arrival& arrival) NEREID_REQUIRES(mutex_);

@@ -102,11 +102,4 @@ core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
   return nullptr;
 }
 
-void Answer(core::RequestPtr request, core::ResponsePtr response) {
-  core::ResponseSink& sink = request->sink();
-  // Released first, so that whoever sees the answer may reuse the inputs.
-  request.reset();
-  sink.Send(std::move(response), true);
-}
-
 }  // namespace nereid::schedule

@@ -31,7 +31,4 @@ class ResponseCaching {
   core::ResponseCache& cache_;
 };
 
-// Answers `request` with `response`, its only one, and releases it.
-void Answer(core::RequestPtr request, core::ResponsePtr response);
-
 }  // namespace nereid::schedule

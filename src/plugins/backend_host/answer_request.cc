@@ -26,14 +26,4 @@ base::Status SendEnd(core::Request& request) {
   return base::OkStatus();
 }
 
-void FailRequest(core::RequestPtr request, const base::Status& error) {
-  if (!request->MarkAnswered()) return;
-  core::ResponsePtr response = core::Response::Create(*request);
-  response->SetError(error);
-  core::ResponseSink& sink = request->sink();
-  // Released first, so that whoever sees the answer may reuse the inputs.
-  request.reset();
-  sink.Send(std::move(response), true);
-}
-
 }  // namespace nereid::backend_host

@@ -18,7 +18,4 @@ base::Status SendResponse(core::ResponsePtr response, bool is_final);
 // Tells the request's sink that no more responses follow.
 base::Status SendEnd(core::Request& request);
 
-// Answers `request` with `error`, as it is, unless it was answered, and releases it.
-void FailRequest(core::RequestPtr request, const base::Status& error);
-
 }  // namespace nereid::backend_host

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "abi_objects/error.h"
-#include "backend_host/answer_request.h"
 #include "backend_host/backend_model.h"
 #include "backend_host/handles.h"
 #include "base/log.h"
@@ -85,7 +84,7 @@ void PluginInstance::FailBatch(const base::Status& error) {
     core::RequestPtr request(FromHandle(handle));
     model_.statistics().RecordFailure(core::FailureReason::kBackend,
                                       request->times.request_start_ns, now);
-    FailRequest(std::move(request), error);
+    core::Respond(std::move(request), error);
   }
 }
 
