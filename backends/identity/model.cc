@@ -104,6 +104,42 @@ Result<int64_t> Instance::BatchSize(TRITONBACKEND_Request* request) const {
   return first.shape.empty() ? int64_t{1} : first.shape[0];
 }
 
+namespace {
+
+Error EchoParameters(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response) {
+  uint32_t count = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_RequestParameterCount(request, &count));
+  for (uint32_t i = 0; i < count; ++i) {
+    const char* key = nullptr;
+    TRITONSERVER_ParameterType type = TRITONSERVER_PARAMETER_STRING;
+    const void* value = nullptr;
+    NEREID_KIT_TRY(TRITONBACKEND_RequestParameter(request, i, &key, &type, &value));
+    switch (type) {
+      case TRITONSERVER_PARAMETER_STRING:
+        NEREID_KIT_TRY(TRITONBACKEND_ResponseSetStringParameter(response, key,
+                                                                static_cast<const char*>(value)));
+        break;
+      case TRITONSERVER_PARAMETER_INT:
+        NEREID_KIT_TRY(TRITONBACKEND_ResponseSetIntParameter(response, key,
+                                                             *static_cast<const int64_t*>(value)));
+        break;
+      case TRITONSERVER_PARAMETER_BOOL:
+        NEREID_KIT_TRY(
+            TRITONBACKEND_ResponseSetBoolParameter(response, key, *static_cast<const bool*>(value)));
+        break;
+      case TRITONSERVER_PARAMETER_DOUBLE:
+        NEREID_KIT_TRY(TRITONBACKEND_ResponseSetDoubleParameter(
+            response, key, *static_cast<const double*>(value)));
+        break;
+      default:
+        break;
+    }
+  }
+  return Error();
+}
+
+}  // namespace
+
 Result<int64_t> Instance::Respond(uint32_t r) {
   TRITONBACKEND_Request* request = batch_.request(r);
   const Settings& settings = model_.settings();
@@ -118,6 +154,7 @@ Result<int64_t> Instance::Respond(uint32_t r) {
     NEREID_KIT_TRY(TRITONBACKEND_RequestOutputName(request, o, &name));
     NEREID_KIT_TRY(Echo(r, name, batch_size));
   }
+  if (settings.echo_parameters) NEREID_KIT_TRY(EchoParameters(request, batch_.response(r)));
   if (settings.response_parameters) {
     TRITONBACKEND_Response* response = batch_.response(r);
     NEREID_KIT_TRY(TRITONBACKEND_ResponseSetStringParameter(response, "param0",

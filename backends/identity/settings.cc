@@ -109,6 +109,7 @@ Result<Settings> Settings::FromConfig(const ModelConfig& config) {
   }
   NEREID_KIT_ASSIGN(settings.response_parameters,
                     config.BoolParameter("response_parameters", false));
+  NEREID_KIT_ASSIGN(settings.echo_parameters, config.BoolParameter("echo_parameters", false));
   return settings;
 }
 

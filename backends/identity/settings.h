@@ -37,10 +37,13 @@ struct Settings {
   std::optional<Tracing> tracing;
   // The four demonstration parameters on every response.
   bool response_parameters = false;
+  // The parameters of the request on its response.
+  bool echo_parameters = false;
 
   // Inputs must be INPUT<i> and outputs OUTPUT<i> with equal indices, data types and (reshaped)
   // shapes. Parameters: execute_delay_ms, instance_wise_delay_multiplier, creation_delay_sec,
-  // enable_custom_tracing, nested_span_count, single_activity_frequency, response_parameters.
+  // enable_custom_tracing, nested_span_count, single_activity_frequency, response_parameters,
+  // echo_parameters.
   static backend::Result<Settings> FromConfig(const backend::ModelConfig& config);
 
   // How long an execution on the instance with this number is to take.
