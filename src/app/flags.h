@@ -15,6 +15,7 @@ struct Flag {
   std::string_view value;  // what follows it, e.g. "<integer>"; empty: it stands alone
   std::string_view help;
   base::Status (*apply)(std::string_view value, Options& options);
+  bool is_secret = false;  // the value appears in no message
 };
 
 // A heading and the flags below it.

@@ -3,7 +3,9 @@
 
 #include <getopt.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -20,11 +22,58 @@ std::vector<const Flag*> FlatFlags() {
   return flags;
 }
 
+// Insertions, deletions and replacements that make one text of the other.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// The flag that was probably meant; empty when none is close.
+std::string_view NearestFlag(std::string_view name) {
+  std::string_view nearest;
+  size_t least = std::max<size_t>(name.size() / 3, 2) + 1;
+  for (const Flag* flag : FlatFlags()) {
+    const size_t distance = EditDistance(name, flag->name);
+    if (distance < least) {
+      least = distance;
+      nearest = flag->name;
+    }
+  }
+  return nearest;
+}
+
 // What getopt_long refused, in one line.
-base::Status RefusedFlag(int kind, const char* argument) {
+base::Status RefusedFlag(int kind, std::string_view argument) {
+  if (kind == ':') return base::InvalidArgumentError(fmt::format("flag '{}' needs a value", argument));
+  // A value is no part of the name, and may be a secret.
+  argument = argument.substr(0, argument.find('='));
+  const std::string_view name =
+      argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
+  std::vector<std::string_view> candidates;
+  for (const Flag* flag : FlatFlags()) {
+    if (!name.empty() && flag->name.starts_with(name)) candidates.push_back(flag->name);
+  }
+  if (argument.starts_with("--") && candidates.size() > 1) {
+    std::string list;
+    for (const std::string_view candidate : candidates) list += fmt::format(" --{}", candidate);
+    return base::InvalidArgumentError(
+        fmt::format("ambiguous flag '{}'; it may mean one of:{}", argument, list));
+  }
+  if (const std::string_view nearest = NearestFlag(name); !nearest.empty()) {
+    return base::InvalidArgumentError(
+        fmt::format("unknown flag '{}'; did you mean '--{}'?", argument, nearest));
+  }
   return base::InvalidArgumentError(
-      kind == ':' ? fmt::format("flag '{}' needs a value", argument)
-                  : fmt::format("unknown or ambiguous flag '{}'; --help lists all flags", argument));
+      fmt::format("unknown flag '{}'; --help lists all flags", argument));
 }
 
 base::Status CheckPorts(const Options& options) {
@@ -87,9 +136,12 @@ base::Status Finish(Options& options) {
 base::Result<Options> ParseCommandLine(int argc, char** argv) {
   const std::vector<const Flag*> flags = FlatFlags();
   std::vector<option> table;
+  // A number for each: getopt_long takes flags that look alike for the same, and a prefix of both for
+  // the first. No character is that large.
+  constexpr int kFirstKind = 256;
   for (const Flag* flag : flags) {
     table.push_back({flag->name.data(), flag->value.empty() ? no_argument : required_argument,
-                     nullptr, 0});
+                     nullptr, kFirstKind + static_cast<int>(table.size())});
   }
   table.push_back({nullptr, 0, nullptr, 0});
   Options options;
@@ -97,16 +149,17 @@ base::Result<Options> ParseCommandLine(int argc, char** argv) {
   opterr = 0;
   optind = 0;
   while (true) {
-    int index = -1;
     const int at = optind == 0 ? 1 : optind;
-    const int kind = getopt_long(argc, argv, "+:", table.data(), &index);
+    const int kind = getopt_long(argc, argv, "+:", table.data(), nullptr);
     if (kind == -1) break;
-    if (kind != 0 || index < 0) return RefusedFlag(kind, argv[at]);
-    const Flag& flag = *flags[static_cast<size_t>(index)];
+    if (kind < kFirstKind) return RefusedFlag(kind, argv[at]);
+    const Flag& flag = *flags[static_cast<size_t>(kind - kFirstKind)];
     const std::string_view value = optarg != nullptr ? optarg : "";
     if (const base::Status status = flag.apply(value, options); !status.ok()) {
       return base::Status(status.code(),
-                          fmt::format("--{} {}: {}", flag.name, value, status.message()));
+                          flag.is_secret
+                              ? fmt::format("--{}: {}", flag.name, status.message())
+                              : fmt::format("--{} {}: {}", flag.name, value, status.message()));
     }
   }
   if (optind < argc) {

@@ -61,7 +61,11 @@ def test_help_describes_every_flag_and_succeeds():
 @pytest.mark.parametrize(
     "args,mentions",
     [
-        (["--no-such-flag"], ["--no-such-flag"]),
+        (["--no-such-flag"], ["--no-such-flag", "--help"]),
+        (["--htp-port=1"], ["unknown flag '--htp-port'", "did you mean '--http-port'?"]),
+        (["--grpc-use-tls=true"], ["did you mean '--grpc-use-ssl'?"]),
+        (["--http-restricted-apis=health:k=secret"], ["did you mean '--http-restricted-api'?"]),
+        (["--log-f=x"], ["ambiguous flag '--log-f'", "--log-format", "--log-file"]),
         ([], ["--model-repository"]),
         (["--model-repository=/nowhere/models"], ["/nowhere/models"]),
         (["--model-repository=/", "--http-port=many"], ["http-port", "many"]),
