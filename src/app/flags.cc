@@ -6,6 +6,7 @@
 
 #include <strings.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include <fmt/core.h>
@@ -264,6 +265,36 @@ Status AddRateLimitResource(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+template <auto Member>
+Status SetForwardPattern(std::string_view value, Options& options) {
+  Member(options) = nullptr;
+  if (value.empty()) return OkStatus();
+  auto forwarder = common::HeaderForwarder::Create(value);
+  if (!forwarder.ok()) return forwarder.status();
+  Member(options) = std::move(forwarder).value();
+  return OkStatus();
+}
+
+bool IsHeaderText(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f; });
+}
+
+// Text that goes into a header as it is.
+template <auto Member>
+Status SetHeaderText(std::string_view value, Options& options) {
+  if (!IsHeaderText(value)) return InvalidArgumentError("expected printable ASCII characters");
+  Member(options) = std::string(value);
+  return OkStatus();
+}
+
+Status AddCorsOrigin(std::string_view value, Options& options) {
+  if (!IsHeaderText(value) || (value != "*" && value.find("://") == std::string_view::npos)) {
+    return InvalidArgumentError("expected an origin such as https://app.example.com, or *");
+  }
+  options.http.cors.origins.emplace_back(value);
+  return OkStatus();
+}
+
 Status SetInlineBudget(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(const int64_t us, ReadInteger(value, 0, 1'000'000));
   options.engine.loader.inline_budget = std::chrono::microseconds(us);
@@ -347,8 +378,24 @@ constexpr Flag kHttp[] = {
      SetInteger<FIELD(http.thread_count), 1, 1024>},
     {"http-max-input-size", kInteger, "Largest request body in bytes (67108864).",
      SetMaxInputSize},
-    {"http-header-forward-pattern", kString, "Request headers to hand to models.", NotYet},
-    {"http-restricted-api", kString, "APIs that need a header.", NotYet},
+    {"http-header-forward-pattern", kString,
+     "Request headers whose names match become parameters of the request (none).",
+     SetForwardPattern<FIELD(http.forwarder)>},
+    {"http-restricted-api", "<string>:<string>=<string>",
+     "<api>[,<api>...]:<header>=<value>: requests to these APIs need the header. APIs: health, "
+     "metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging.",
+     [](std::string_view value, Options& options) {
+       return options.http.restrictions.Add(value, "http-restricted-api", "api", "");
+     },
+     true},
+    {"http-cors-allow-origin", kString,
+     "Origin whose pages may read answers, or '*'. May be given several times (none).", AddCorsOrigin},
+    {"http-cors-allow-methods", kString, "Methods that these pages may use (GET, HEAD, POST).",
+     SetHeaderText<FIELD(http.cors.methods)>},
+    {"http-cors-allow-headers", kString, "Headers that these pages may send, separated by commas.",
+     SetHeaderText<FIELD(http.cors.headers)>},
+    {"http-cors-max-age", kInteger, "Seconds that a browser may remember a preflight (600).",
+     SetInteger<FIELD(http.cors.max_age_s), 0, 86'400>},
 };
 
 constexpr Flag kGrpc[] = {
@@ -385,8 +432,17 @@ constexpr Flag kGrpc[] = {
      SetMilliseconds<FIELD(grpc.max_connection_age_grace)>},
     {"grpc-use-ssl", kBool, "Serve gRPC over TLS (false).", OnlyOff},
     {"grpc-use-ssl-mutual", kBool, "Ask clients for certificates (false).", OnlyOff},
-    {"grpc-header-forward-pattern", kString, "Request headers to hand to models.", NotYet},
-    {"grpc-restricted-protocol", kString, "Protocols that need a header.", NotYet},
+    {"grpc-header-forward-pattern", kString,
+     "Metadata whose names match become parameters of the request (none).",
+     SetForwardPattern<FIELD(grpc.forwarder)>},
+    {"grpc-restricted-protocol", "<string>:<string>=<string>",
+     "<protocol>[,<protocol>...]:<key>=<value>: these RPCs need the metadata "
+     "triton-grpc-protocol-<key>. Protocols: the APIs of --http-restricted-api.",
+     [](std::string_view value, Options& options) {
+       return options.grpc.restrictions.Add(value, "grpc-restricted-protocol", "protocol",
+                                            "triton-grpc-protocol-");
+     },
+     true},
 };
 
 constexpr Flag kMetrics[] = {

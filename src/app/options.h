@@ -5,13 +5,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "common/header_forwarding.h"
+#include "common/restrictions.h"
 #include "engine/engine.h"
+#include "http/cors.h"
 
 namespace nereid::app {
 
@@ -22,6 +26,9 @@ struct HttpOptions {
   bool reuse_port = false;
   int thread_count = 0;  // 0: chosen from the CPUs
   size_t max_input_bytes = size_t{64} << 20;
+  common::Restrictions restrictions;
+  std::shared_ptr<const common::HeaderForwarder> forwarder;
+  http::CorsOptions cors;
 };
 
 enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
@@ -41,6 +48,8 @@ struct GrpcOptions {
   int max_ping_strikes = 2;
   std::chrono::milliseconds max_connection_age{0};        // 0: for ever
   std::chrono::milliseconds max_connection_age_grace{0};  // 0: for ever
+  common::Restrictions restrictions;
+  std::shared_ptr<const common::HeaderForwarder> forwarder;
 };
 
 struct MetricsOptions {

@@ -72,7 +72,11 @@ Server::~Server() = default;
 base::Status Server::StartHttp() {
   if (!options_.http.is_allowed) return base::OkStatus();
   parts_->http_handler = std::make_unique<http::ApiHandler>(
-      http::ApiOptions{.max_input_bytes = options_.http.max_input_bytes}, parts_->reactors,
+      http::ApiOptions{.max_input_bytes = options_.http.max_input_bytes,
+                       .restrictions = options_.http.restrictions,
+                       .forwarder = options_.http.forwarder,
+                       .cors = options_.http.cors},
+      parts_->reactors,
       parts_->engine, parts_->rounds);
   net::HttpServerOptions options;
   options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port};
@@ -89,6 +93,8 @@ base::Status Server::StartGrpc() {
   if (!options_.grpc.is_allowed) return base::OkStatus();
   const GrpcOptions& grpc = options_.grpc;
   grpc::FrontendOptions frontend;
+  frontend.restrictions = grpc.restrictions;
+  frontend.forwarder = grpc.forwarder;
   net::GrpcServerOptions& options = frontend.server;
   options.listener = {grpc.address, grpc.port, grpc.reuse_port};
   options.response_compression = ToNet(grpc.response_compression);

@@ -103,6 +103,8 @@ bool Http1Connection::BeginBody() {
   body_got_ = body_wanted_ = 0;
   discard_left_ = 0;
   close_after_ = !head_.keep_alive_;
+  reply_lines_ = {};
+  omit_body_ = head_.method_ == HttpMethod::kHead;
   const uint64_t length = head_.content_length_.value_or(0);
   if (length == 0 && !head_.chunked_) {
     received_ns_ = start_ns_;

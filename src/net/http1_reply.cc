@@ -144,13 +144,14 @@ void Http1Connection::Reply(const HttpReply& reply) {
   HeadText head;
   AppendStatusLine(head, reply.status);
   AppendFields(head, reply);
+  head.Append(reply_lines_);
   head.Append("Content-Length: ");
   head.AppendNumber(length);
   head.Append("\r\n");
   AppendConnection(head, close_after_, head_.version());
   head.Append("\r\n");
 
-  const bool with_body = head_.method() != HttpMethod::kHead;
+  const bool with_body = !omit_body_;
   iovec vector[kInlineParts + 2];
   size_t count = 0;
   vector[count++] = Part(head.text());
@@ -325,6 +326,8 @@ void Http1Connection::StartLinger() {
 bool Http1Connection::Refuse(HttpRefusal refusal) {
   head_.method_ = HttpMethod::kOther;
   head_.version_ = 11;
+  reply_lines_ = {};
+  omit_body_ = false;
   close_after_ = true;
   discard_buffer_.Reset();
   state_ = State::kBusy;
@@ -426,6 +429,7 @@ void Http1Connection::BeginStream(const HttpReply& reply) {
   HeadText head;
   AppendStatusLine(head, reply.status);
   AppendFields(head, reply);
+  head.Append(reply_lines_);
   if (stream_chunked_) head.Append("Transfer-Encoding: chunked\r\n");
   AppendConnection(head, close_after_, head_.version());
   head.Append("\r\n");
@@ -440,7 +444,7 @@ bool Http1Connection::StreamChunk(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   Stream& stream = *stream_;
   base::MutexLock lock(stream.mutex);
-  if (stream.broken || chunk.empty() || head_.method() == HttpMethod::kHead) return true;
+  if (stream.broken || chunk.empty() || omit_body_) return true;
   if (stream_chunked_) {
     fmt::format_to(std::back_inserter(stream.waiting), "{:x}\r\n", chunk.size());
     stream.waiting.append(chunk);
@@ -459,7 +463,7 @@ void Http1Connection::FinishStream() {
   bool left;
   {
     base::MutexLock lock(stream_->mutex);
-    if (stream_chunked_ && !stream_->broken && head_.method() != HttpMethod::kHead) {
+    if (stream_chunked_ && !stream_->broken && !omit_body_) {
       stream_->waiting.append("0\r\n\r\n");
     }
     stream_->ended = true;

@@ -68,6 +68,7 @@ class HttpHead {
  private:
   friend class HttpHeadParser;
   friend class Http1Connection;
+  friend class HttpExchange;
   const HttpHeader* Find(std::string_view name) const;
 
   HttpMethod method_ = HttpMethod::kOther;
@@ -167,6 +168,14 @@ class HttpExchange {
 
   Reactor& reactor() const { return *home_; }
 
+  // Complete header lines that the reply carries besides its own, whoever writes it. They must stay
+  // valid until the reply; call it before anybody else may answer.
+  void set_reply_lines(std::string_view lines) { reply_lines_ = lines; }
+  // Makes a HEAD request look like a GET to whoever answers it; the reply goes without its body.
+  void TreatHeadAsGet() {
+    if (head_.method_ == HttpMethod::kHead) head_.method_ = HttpMethod::kGet;
+  }
+
   // Null until a frontend sets it; stays with the connection from request to request.
   HttpUserState* user_state() const { return user_state_.get(); }
   void set_user_state(std::unique_ptr<HttpUserState> state) { user_state_ = std::move(state); }
@@ -198,6 +207,8 @@ class HttpExchange {
   ~HttpExchange() = default;
 
   HttpHead head_;
+  std::string_view reply_lines_;
+  bool omit_body_ = false;  // of the reply: the request was a HEAD
   std::string_view body_;
   base::BufferRef body_buffer_;
   bool body_truncated_ = false;

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string_view>
 
 #include "base/status.h"
+#include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
 #include "common/status_codes.h"
 #include "net/grpc_server.h"
@@ -18,6 +20,8 @@ namespace nereid::grpc {
 struct CallContext {
   service::Service& service;
   const common::RoundExecutors& rounds;
+  // Which metadata become parameters of requests; null: none.
+  std::shared_ptr<const common::HeaderForwarder> forwarder;
   // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
   std::chrono::milliseconds answer_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused
@@ -27,6 +31,11 @@ inline constexpr std::string_view kStoppingText =
     "GRPC server is shutting down and has stopped accepting new requests.";
 // What grpc++ says of a request that is not the message it should be.
 inline constexpr std::string_view kUnparsableText = "Unable to parse request";
+
+// Makes those metadata of `call` parameters of `request` that the operator chose; an error when one is
+// reserved. What gRPC itself sends with every call is no metadata.
+base::Status ForwardMetadata(const CallContext& context, const net::GrpcCall& call,
+                             core::Request& request);
 
 inline void FinishWith(net::GrpcCall& call, const base::Status& error) {
   call.Finish(static_cast<net::GrpcStatus>(common::GrpcStatus(error.code())), error.message());

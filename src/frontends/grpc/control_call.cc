@@ -146,35 +146,33 @@ base::Result<std::string> ModelConfig(service::Service& service, std::string_vie
   return reply;
 }
 
-struct MethodEntry {
-  std::string_view path;
-  ControlMethod method;
-};
+using common::Category;
 
-constexpr MethodEntry kMethods[] = {
-    {"/inference.GRPCInferenceService/ServerLive",
+constexpr ControlRoute kRoutes[] = {
+    {"/inference.GRPCInferenceService/ServerLive", Category::kHealth,
      &Method<inference::ServerLiveRequest, inference::ServerLiveResponse, ServerLive>},
-    {"/inference.GRPCInferenceService/ServerReady",
+    {"/inference.GRPCInferenceService/ServerReady", Category::kHealth,
      &Method<inference::ServerReadyRequest, inference::ServerReadyResponse, ServerReady>},
-    {"/inference.GRPCInferenceService/ModelReady",
+    {"/inference.GRPCInferenceService/ModelReady", Category::kHealth,
      &Method<inference::ModelReadyRequest, inference::ModelReadyResponse, ModelReady>},
-    {"/inference.GRPCInferenceService/ServerMetadata",
+    {"/inference.GRPCInferenceService/ServerMetadata", Category::kMetadata,
      &Method<inference::ServerMetadataRequest, inference::ServerMetadataResponse, ServerMetadata>},
-    {"/inference.GRPCInferenceService/ModelMetadata",
+    {"/inference.GRPCInferenceService/ModelMetadata", Category::kMetadata,
      &Method<inference::ModelMetadataRequest, inference::ModelMetadataResponse, ModelMetadata>},
-    {"/inference.GRPCInferenceService/ModelConfig", &ModelConfig},
-    {"/inference.GRPCInferenceService/ModelStatistics",
+    {"/inference.GRPCInferenceService/ModelConfig", Category::kModelConfig, &ModelConfig},
+    {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics,
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
              ModelStatistics>},
-    {"/grpc.health.v1.Health/Check", &Method<::grpc::health::v1::HealthCheckRequest,
-                                             ::grpc::health::v1::HealthCheckResponse, HealthCheck>},
+    {"/grpc.health.v1.Health/Check", Category::kHealth,
+     &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
+             HealthCheck>},
 };
 
 }  // namespace
 
-ControlMethod FindControlMethod(std::string_view path) {
-  for (const MethodEntry& entry : kMethods) {
-    if (entry.path == path) return entry.method;
+const ControlRoute* FindControlRoute(std::string_view path) {
+  for (const ControlRoute& route : kRoutes) {
+    if (route.path == path) return &route;
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/restrictions.h"
 #include "grpc/call_context.h"
 
 namespace nereid::grpc {
@@ -14,8 +15,18 @@ namespace nereid::grpc {
 using ControlMethod = base::Result<std::string> (*)(service::Service& service,
                                                     std::string_view request);
 
+// A method and what --grpc-restricted-protocol calls it; there is none without a category.
+struct ControlRoute {
+  constexpr ControlRoute(std::string_view path, common::Category category, ControlMethod method)
+      : path(path), category(category), method(method) {}
+
+  std::string_view path;
+  common::Category category;
+  ControlMethod method;
+};
+
 // Null when `path` is no method of this kind. Immutable.
-ControlMethod FindControlMethod(std::string_view path);
+const ControlRoute* FindControlRoute(std::string_view path);
 
 // Pooled; confined to the events of its call.
 class ControlCall final : public net::GrpcCallEvents {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "base/log.h"
 #include "grpc/call_context.h"
@@ -31,34 +33,81 @@ std::chrono::milliseconds AnswerDelay() {
 
 }  // namespace
 
-// Finds out what a path stands for.
+// Finds out what a path stands for, and whether the caller may call it.
 class Frontend::Handler final : public net::GrpcHandler {
  public:
-  explicit Handler(const FrontendParts& parts)
-      : context{.service = parts.service, .rounds = parts.rounds, .answer_delay = AnswerDelay()} {}
+  Handler(const FrontendOptions& options, const FrontendParts& parts)
+      : restrictions_(options.restrictions),
+        context{.service = parts.service,
+                .rounds = parts.rounds,
+                .forwarder = options.forwarder,
+                .answer_delay = AnswerDelay()} {}
 
+  // The one way to every RPC.
   net::GrpcCallEvents* OnCall(net::GrpcCallRef call) override {
-    const std::string_view path = call->path();
-    if (path == "/inference.GRPCInferenceService/ModelInfer") {
-      return InferCall::Start(context, std::move(call));
+    const std::optional<Rpc> rpc = FindRpc(call->path());
+    if (!rpc) {
+      call->Finish(net::GrpcStatus::kUnimplemented, {});  // no text, as grpc++
+      return nullptr;
     }
-    if (path == "/inference.GRPCInferenceService/ModelStreamInfer") {
-      return StreamCall::Start(context, std::move(call));
+    if (!restrictions_.empty() && IsRefused(*call, rpc->category)) {
+      call->Finish(net::GrpcStatus::kUnavailable, "This protocol is restricted, expecting header '" +
+                                                      restrictions_.key(rpc->category) + "'");
+      return nullptr;
     }
-    if (const ControlMethod method = FindControlMethod(path)) {
-      return ControlCall::Start(context, std::move(call), method);
+    switch (rpc->kind) {
+      case RpcKind::kInfer:
+        return InferCall::Start(context, std::move(call));
+      case RpcKind::kStreamInfer:
+        return StreamCall::Start(context, std::move(call));
+      case RpcKind::kControl:
+        return ControlCall::Start(context, std::move(call), rpc->method);
+      case RpcKind::kReflection:
+        return ReflectionCall::Start(std::move(call));
     }
-    if (IsReflectionPath(path)) return ReflectionCall::Start(std::move(call));
-    call->Finish(net::GrpcStatus::kUnimplemented, {});  // no text, as grpc++
     return nullptr;
   }
 
+ private:
+  enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kReflection };
+  // There is none without a category.
+  struct Rpc {
+    Rpc(RpcKind kind, common::Category category, ControlMethod method = nullptr)
+        : kind(kind), category(category), method(method) {}
+    RpcKind kind;
+    common::Category category;
+    ControlMethod method;
+  };
+
+  static std::optional<Rpc> FindRpc(std::string_view path) {
+    using common::Category;
+    if (path == "/inference.GRPCInferenceService/ModelInfer") {
+      return Rpc(RpcKind::kInfer, Category::kInference);
+    }
+    if (path == "/inference.GRPCInferenceService/ModelStreamInfer") {
+      return Rpc(RpcKind::kStreamInfer, Category::kInference);
+    }
+    if (const ControlRoute* const route = FindControlRoute(path)) {
+      return Rpc(RpcKind::kControl, route->category, route->method);
+    }
+    if (IsReflectionPath(path)) return Rpc(RpcKind::kReflection, Category::kMetadata);
+    return std::nullopt;
+  }
+
+  bool IsRefused(const net::GrpcCall& call, common::Category category) const {
+    return restrictions_.IsRestricted(category) &&
+           restrictions_.Refuses(category, call.Metadata(restrictions_.lower_key(category)));
+  }
+
+  const common::Restrictions restrictions_;
+
+ public:
   CallContext context;
 };
 
 base::Result<std::unique_ptr<Frontend>> Frontend::Start(const FrontendOptions& options,
                                                         const FrontendParts& parts) {
-  std::unique_ptr<Frontend> frontend(new Frontend(std::make_unique<Handler>(parts)));
+  std::unique_ptr<Frontend> frontend(new Frontend(std::make_unique<Handler>(options, parts)));
   NEREID_ASSIGN_OR_RETURN(frontend->server_,
                           net::GrpcServer::Start(options.server, parts.pool, *frontend->handler_));
   return frontend;

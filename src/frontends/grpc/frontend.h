@@ -9,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
+#include "common/restrictions.h"
 #include "net/grpc_server.h"
 #include "net/reactor.h"
 #include "service/service.h"
@@ -18,6 +20,10 @@ namespace nereid::grpc {
 
 struct FrontendOptions {
   net::GrpcServerOptions server;
+  // Which RPCs need a header.
+  common::Restrictions restrictions;
+  // Which metadata become parameters of requests; null: none.
+  std::shared_ptr<const common::HeaderForwarder> forwarder;
 };
 
 // What a frontend stands on; all of it outlives the frontend.

@@ -75,6 +75,7 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   inference->round = &context_->rounds.ForReactor(call_->reactor());
   inference->times.request_start_ns = base::NowNs();
   NEREID_ASSIGN_OR_RETURN(const InferOptions options, FillRequest(message_, *inference));
+  NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *inference));
   request.wants_empty_final_ = options.wants_empty_final_response;
   {
     base::MutexLock lock(mutex_);

@@ -35,7 +35,9 @@ void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed) {
 }
 
 bool IsAllowed(net::HttpMethod method, std::string_view allowed) {
-  if (method == net::HttpMethod::kGet) return allowed.starts_with("GET");
+  if (method == net::HttpMethod::kGet || method == net::HttpMethod::kHead) {
+    return allowed.starts_with("GET");
+  }
   return method == net::HttpMethod::kPost && allowed.ends_with("POST");
 }
 
@@ -68,7 +70,10 @@ base::Status OversizeError(const HttpExchange& exchange, size_t limit) {
 
 ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool,
                        service::Service& service, const common::RoundExecutors& rounds)
-    : options_(options), service_(service), rounds_(rounds) {
+    : options_(options),
+      cors_(options.cors.origins.empty() ? std::nullopt : std::optional<CorsPolicy>(options.cors)),
+      service_(service),
+      rounds_(rounds) {
   for (size_t i = 0; i < pool.size(); ++i) {
     readers_.push_back(std::make_unique<InferRequestReader>(options.max_input_bytes));
   }
@@ -90,17 +95,43 @@ size_t ApiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
   return split == kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
 }
 
+bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
+  const std::string_view lines = cors_->ReplyLines(exchange->head());
+  if (lines.empty()) return true;
+  exchange->set_reply_lines(lines);
+  if (!CorsPolicy::IsPreflight(exchange->head())) return true;
+  HttpExchange::Respond(std::move(exchange), {.status = 200, .headers = cors_->preflight_lines()});
+  return false;
+}
+
+bool ApiHandler::IsRefused(const net::HttpHead& head, common::Category category) const {
+  const common::Restrictions& restrictions = options_.restrictions;
+  return restrictions.IsRestricted(category) &&
+         restrictions.Refuses(category, head.Header(restrictions.key(category)));
+}
+
+// The one way to every route: what holds for all of them is seen to here.
 void ApiHandler::Handle(HttpExchangePtr exchange) {
+  if (cors_ && !ApplyCors(exchange)) return;
   const Route route = MatchRoute(exchange->head().path());
   if (route.kind == RouteKind::kNone) {
     RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
     return;
+  }
+  if (!options_.restrictions.empty()) {
+    const common::Category category = RouteCategory(route.kind);
+    if (IsRefused(exchange->head(), category)) {
+      const std::string body = common::JsonError("This API is restricted, expecting header '" +
+                                                 options_.restrictions.key(category) + "'");
+      return RespondJson(std::move(exchange), 403, body);
+    }
   }
   const std::string_view allowed = AllowedMethods(route.kind);
   if (!IsAllowed(exchange->head().method(), allowed)) {
     RespondNotAllowed(std::move(exchange), allowed);
     return;
   }
+  exchange->TreatHeadAsGet();
   Dispatch(std::move(exchange), route);
 }
 
@@ -227,6 +258,7 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route) {
     submission.reply_compression = net::NegotiateCompression(head.Header("Accept-Encoding"));
   }
   submission.model = std::move(*model);
+  submission.forwarder = options_.forwarder.get();
   const net::Reactor& reactor = exchange->reactor();
   submission.round = &rounds_.ForReactor(reactor);
   submission.exchange = std::move(exchange);
@@ -234,8 +266,9 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route) {
 }
 
 void MetricsHandler::Handle(HttpExchangePtr exchange) {
+  exchange->TreatHeadAsGet();
   if (exchange->head().method() != net::HttpMethod::kGet) {
-    return RespondNotAllowed(std::move(exchange), "GET");
+    return RespondNotAllowed(std::move(exchange), "GET, HEAD");
   }
   // Paths other than the page's own answer, with nothing.
   const std::string text =

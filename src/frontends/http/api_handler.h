@@ -4,10 +4,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
+#include "common/restrictions.h"
+#include "http/cors.h"
 #include "http/infer_request.h"
 #include "http/route.h"
 #include "net/http_server.h"
@@ -19,6 +23,11 @@ namespace nereid::http {
 struct ApiOptions {
   // Of JSON heads, JSON tensors, raw requests and decompressed bodies (--http-max-input-size).
   size_t max_input_bytes = size_t{64} << 20;
+  // Which routes need a header.
+  common::Restrictions restrictions;
+  // Which headers become parameters of requests; null: none.
+  std::shared_ptr<const common::HeaderForwarder> forwarder;
+  CorsOptions cors;
 };
 
 // Thread-safe. Outlives the server that it serves, and every request of it.
@@ -34,6 +43,9 @@ class ApiHandler final : public net::HttpHandler {
   void Handle(net::HttpExchangePtr exchange) override;
 
  private:
+  // Answers a preflight, and sees to the lines that a browser wants on every reply. False: answered.
+  bool ApplyCors(net::HttpExchangePtr& exchange) const;
+  bool IsRefused(const net::HttpHead& head, common::Category category) const;
   void Dispatch(net::HttpExchangePtr exchange, const Route& route);
   void HandleHealth(net::HttpExchangePtr exchange, bool is_good);
   void HandleModelReady(net::HttpExchangePtr exchange, const Route& route);
@@ -44,6 +56,7 @@ class ApiHandler final : public net::HttpHandler {
   void HandleInfer(net::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;
+  const std::optional<CorsPolicy> cors_;
   service::Service& service_;
   const common::RoundExecutors& rounds_;
   std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor

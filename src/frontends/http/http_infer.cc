@@ -32,6 +32,14 @@ void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
                               .text = body});
 }
 
+base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net::HttpHead& head,
+                            core::Request& request) {
+  for (const net::HttpHeader& header : head.headers()) {
+    NEREID_RETURN_IF_ERROR(forwarder.Offer(header.name, header.value, request));
+  }
+  return base::OkStatus();
+}
+
 void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
                        service::Service& service) {
   HttpInfer* const self = Pool::Take();
@@ -44,6 +52,9 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   request->times.request_start_ns = submission.exchange->received_ns();
   if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
   base::Status status = reader.Read(submission.body, *request, self->options_);
+  if (submission.forwarder != nullptr && status.ok()) {
+    status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
+  }
   if (!status.ok()) {
     request.reset();
     RespondError(std::move(submission.exchange), status);

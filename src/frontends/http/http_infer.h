@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/header_forwarding.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
@@ -27,6 +28,7 @@ struct InferSubmission {
   base::BufferRef body_buffer;
   net::Compression reply_compression = net::Compression::kIdentity;
   core::RoundExecutor* round = nullptr;
+  const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
 };
 
 // Pooled. It lives until three things have happened, in whatever order and on whatever threads: the
@@ -84,6 +86,10 @@ class HttpInfer final : public core::ResponseSink,
   InferAnswer answer_;
   std::string headers_;
 };
+
+// Makes those headers parameters of `request` that `forwarder` wants; an error when one is reserved.
+base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net::HttpHead& head,
+                            core::Request& request);
 
 // A reply of {"error": <message>} with the status that belongs to the error's code.
 void RespondError(net::HttpExchangePtr exchange, const base::Status& error,

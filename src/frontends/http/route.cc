@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
+
 namespace nereid::http {
 namespace {
 
@@ -135,6 +137,44 @@ Route MatchRoute(std::string_view path) {
   return {};
 }
 
+// No default: the compiler asks for the category of every kind.
+common::Category RouteCategory(RouteKind kind) {
+  using common::Category;
+  switch (kind) {
+    case RouteKind::kNone:
+      break;
+    case RouteKind::kServerLive:
+    case RouteKind::kServerReady:
+    case RouteKind::kModelReady:
+      return Category::kHealth;
+    case RouteKind::kServerMetadata:
+    case RouteKind::kModelMetadata:
+      return Category::kMetadata;
+    case RouteKind::kModelConfig:
+      return Category::kModelConfig;
+    case RouteKind::kModelInfer:
+    case RouteKind::kModelGenerate:
+    case RouteKind::kModelGenerateStream:
+      return Category::kInference;
+    case RouteKind::kModelStatistics:
+    case RouteKind::kAllStatistics:
+      return Category::kStatistics;
+    case RouteKind::kModelTrace:
+    case RouteKind::kTrace:
+      return Category::kTrace;
+    case RouteKind::kLogging:
+      return Category::kLogging;
+    case RouteKind::kRepositoryIndex:
+    case RouteKind::kRepositoryLoad:
+    case RouteKind::kRepositoryUnload:
+      return Category::kModelRepository;
+    case RouteKind::kSystemSharedMemory:
+    case RouteKind::kCudaSharedMemory:
+      return Category::kSharedMemory;
+  }
+  base::CheckFailed(__FILE__, __LINE__, "a path that is no route has no category");
+}
+
 std::string_view AllowedMethods(RouteKind kind) {
   switch (kind) {
     case RouteKind::kModelInfer:
@@ -149,9 +189,9 @@ std::string_view AllowedMethods(RouteKind kind) {
     case RouteKind::kLogging:
     case RouteKind::kSystemSharedMemory:
     case RouteKind::kCudaSharedMemory:
-      return "GET, POST";
+      return "GET, HEAD, POST";
     default:
-      return "GET";
+      return "GET, HEAD";
   }
 }
 

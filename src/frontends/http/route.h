@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/restrictions.h"
+
 namespace nereid::http {
 
 enum class RouteKind : uint8_t {
@@ -40,7 +42,11 @@ struct Route {
 // Accepts exactly the paths that Triton's patterns accept. `path` has no query.
 Route MatchRoute(std::string_view path);
 
-// The methods a route answers, as an Allow header lists them.
+// What --http-restricted-api calls the route. Has an answer for every kind but kNone: a new kind
+// without one does not compile.
+common::Category RouteCategory(RouteKind kind);
+
+// The methods a route answers, as an Allow header lists them. HEAD is where GET is.
 std::string_view AllowedMethods(RouteKind kind);
 
 // How messages call the route: "trace setting", "generate", ...

@@ -65,5 +65,28 @@ TEST(MatchRoute, TakesNamesAsTheyAreSent) {
   ExpectRoute("/v2/models/..", RouteKind::kModelMetadata, "..");
 }
 
+TEST(RouteCategory, EveryRouteHasTheCategoryOfTriton) {
+  using common::Category;
+  const auto category = [](std::string_view path) { return RouteCategory(MatchRoute(path).kind); };
+  EXPECT_EQ(category("/v2/health/live"), Category::kHealth);
+  EXPECT_EQ(category("/v2/models/m/ready"), Category::kHealth);
+  EXPECT_EQ(category("/v2"), Category::kMetadata);
+  EXPECT_EQ(category("/v2/models/m"), Category::kMetadata);
+  EXPECT_EQ(category("/v2/models/m/config"), Category::kModelConfig);
+  EXPECT_EQ(category("/v2/models/m/infer"), Category::kInference);
+  EXPECT_EQ(category("/v2/models/m/generate"), Category::kInference);
+  EXPECT_EQ(category("/v2/models/m/generate_stream"), Category::kInference);
+  EXPECT_EQ(category("/v2/models/m/stats"), Category::kStatistics);
+  EXPECT_EQ(category("/v2/models/stats"), Category::kStatistics);
+  EXPECT_EQ(category("/v2/models/m/trace/setting"), Category::kTrace);
+  EXPECT_EQ(category("/v2/trace/setting"), Category::kTrace);
+  EXPECT_EQ(category("/v2/logging"), Category::kLogging);
+  EXPECT_EQ(category("/v2/repository/index"), Category::kModelRepository);
+  EXPECT_EQ(category("/v2/repository/models/m/load"), Category::kModelRepository);
+  EXPECT_EQ(category("/v2/repository/models/m/unload"), Category::kModelRepository);
+  EXPECT_EQ(category("/v2/systemsharedmemory/region/r/register"), Category::kSharedMemory);
+  EXPECT_EQ(category("/v2/cudasharedmemory/status"), Category::kSharedMemory);
+}
+
 }  // namespace
 }  // namespace nereid::http

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross-origin resource sharing: which pages in a browser may read the answers of this server
+// (--http-cors-*). Off by default: browsers then keep answers from every page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/http_server.h"
+
+namespace nereid::http {
+
+struct CorsOptions {
+  // Origins as browsers send them ("https://app.example.com"), or "*" for any. None: off.
+  std::vector<std::string> origins;
+  std::string methods = "GET, HEAD, POST";
+  std::string headers =
+      "Accept, Authorization, Content-Encoding, Content-Type, Inference-Header-Content-Length, "
+      "endpoint-load-metrics-format, traceparent, tracestate";
+  int max_age_s = 600;  // that a browser may remember the answer to a preflight
+};
+
+// Immutable.
+class CorsPolicy {
+ public:
+  explicit CorsPolicy(const CorsOptions& options);
+
+  // Complete header lines for the reply to a request: empty when it has no origin or one that is not
+  // allowed. They live as long as the policy.
+  std::string_view ReplyLines(const net::HttpHead& head) const;
+  // Whether a browser asks for permission before the request proper.
+  static bool IsPreflight(const net::HttpHead& head);
+  // The lines that grant it, in addition to ReplyLines.
+  std::string_view preflight_lines() const { return preflight_lines_; }
+
+ private:
+  struct Origin {
+    std::string name;
+    std::string lines;
+  };
+  std::vector<Origin> origins_;
+  std::string preflight_lines_;
+};
+
+}  // namespace nereid::http
