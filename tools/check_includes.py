@@ -33,7 +33,7 @@ MODULES = {
     "plugins/abi_objects": ["core", "abi"],
     "plugins/backend_host": ["abi_objects", "core", "abi"],
     "plugins/cache_host": ["abi_objects", "core", "abi"],
-    "plugins/repoagent_host": ["abi_objects", "core", "abi"],
+    "plugins/repoagent_host": ["abi_objects", "repository", "abi"],
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
     "frontends/common": ["service", "json", "net"],

@@ -475,7 +475,10 @@ constexpr Flag kBackends[] = {
     {"cuda-memory-pool-byte-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
     {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", Ignore},
     {"model-load-gpu-limit", "<device>:<fraction>", "Accepted; used with GPUs.", Ignore},
-    {"repoagent-directory", kString, "Folder of the repository agents.", Ignore},
+    {"repoagent-directory", kString,
+     "Folder of the repository agents (repoagents beside the backends, else "
+     "/opt/tritonserver/repoagents).",
+     SetString<FIELD(engine.agent_directory)>},
     {"cache-directory", kString,
      "Folder of the cache libraries (caches beside the backends, else /opt/tritonserver/caches).",
      SetString<FIELD(engine.cache.directory)>},

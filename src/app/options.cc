@@ -104,12 +104,13 @@ base::Status CheckPorts(const Options& options) {
   return base::OkStatus();
 }
 
-// Caches lie beside the backends, as Triton's do by default.
-std::string DefaultCacheDirectory(const std::string& backend_directory) {
+// Caches and repository agents lie beside the backends, as Triton's do by default.
+std::string DefaultDirectory(const std::string& backend_directory, const std::string& name) {
   std::error_code error;
   const std::filesystem::path beside =
-      (std::filesystem::path(backend_directory) / "").parent_path().parent_path() / "caches";
-  return std::filesystem::is_directory(beside, error) ? beside.string() : "/opt/tritonserver/caches";
+      (std::filesystem::path(backend_directory) / "").parent_path().parent_path() / name;
+  return std::filesystem::is_directory(beside, error) ? beside.string()
+                                                      : "/opt/tritonserver/" + name;
 }
 
 base::Status Finish(Options& options) {
@@ -126,7 +127,11 @@ base::Status Finish(Options& options) {
   }
   if (options.engine.cache.directory.empty()) {
     options.engine.cache.directory =
-        DefaultCacheDirectory(options.engine.backends.backend_directory);
+        DefaultDirectory(options.engine.backends.backend_directory, "caches");
+  }
+  if (options.engine.agent_directory.empty()) {
+    options.engine.agent_directory =
+        DefaultDirectory(options.engine.backends.backend_directory, "repoagents");
   }
   return CheckPorts(options);
 }

@@ -40,6 +40,13 @@ ModelLoaderOptions LoaderOptions(const EngineOptions& options, core::Submitter& 
   return loader;
 }
 
+repository::ScanOptions ScannerOptions(const EngineOptions& options,
+                                       repository::ModelAgents& agents) {
+  repository::ScanOptions scan = options.repository;
+  scan.agents = &agents;
+  return scan;
+}
+
 }  // namespace
 
 Engine::Engine(EngineOptions options)
@@ -47,9 +54,10 @@ Engine::Engine(EngineOptions options)
       metadata_(MakeMetadata(options_)),
       rate_limiter_(options_.rate_limits),
       libraries_(options_.backends),
+      agents_(options_.agent_directory),
       loader_(LoaderOptions(options_, *this, timers_, rate_limiter_), libraries_),
       life_cycle_(loader_, options_.model_load_threads),
-      scanner_(store_, options_.repository) {}
+      scanner_(store_, ScannerOptions(options_, agents_)) {}
 
 Engine::~Engine() {
   if (!is_stopped_.load()) Stop(std::chrono::steady_clock::now());

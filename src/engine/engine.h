@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "repoagent_host/agents.h"
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
 #include "cache_host/cache_library.h"
@@ -37,6 +38,7 @@ struct EngineOptions {
   backend_host::BackendLibrariesOptions backends;
   ModelLoaderOptions loader;
   CacheOptions cache;
+  std::string agent_directory;  // holds a folder for each repository agent
   bool limits_rate = false;             // whether instances share resources
   schedule::ResourceMap rate_limits;    // with that: the counts that are not derived
   unsigned model_load_threads = 4;
@@ -89,6 +91,7 @@ class Engine final : public service::Service, private core::Submitter {
   base::Timers timers_;
   schedule::RateLimiter rate_limiter_;
   backend_host::BackendLibraries libraries_;
+  repoagent_host::Agents agents_;
   std::unique_ptr<core::ResponseCache> cache_;  // null: none; set by Start
   ModelLoader loader_;
   LifeCycle life_cycle_;

@@ -39,12 +39,22 @@ void LifeCycle::LoadModel(const repository::ModelSource& source) {
   if (!versions.ok()) {
     return SetModelFailure(source.name, std::string(versions.status().message()));
   }
-  for (const int64_t version : *versions) {
-    LoadVersion(source, version, [&] { return loader_.Load(source, version); });
-  }
+  LoadVersions(source, *versions,
+               [&](int64_t version) { return loader_.Load(source, version); });
 }
 
-void LifeCycle::LoadVersion(const repository::ModelSource& source, int64_t version,
+void LifeCycle::LoadVersions(const repository::ModelSource& source,
+                             const std::set<int64_t>& versions,
+                             const std::function<base::Result<LoadedVersion>(int64_t)>& load) {
+  bool is_any_ready = false;
+  for (const int64_t version : versions) {
+    is_any_ready |= LoadVersion(source, version, [&] { return load(version); });
+  }
+  if (source.files == nullptr) return;
+  is_any_ready ? source.files->OnLoaded() : source.files->OnLoadFailed();
+}
+
+bool LifeCycle::LoadVersion(const repository::ModelSource& source, int64_t version,
                             const std::function<base::Result<LoadedVersion>()>& load) {
   NEREID_LOG(kInfo, "loading: {}:{}", source.name, version);
   SetVersion(source.name, version, {.state = VersionState::kLoading});
@@ -52,8 +62,9 @@ void LifeCycle::LoadVersion(const repository::ModelSource& source, int64_t versi
   if (!loaded.ok()) {
     NEREID_LOG(kError, "failed to load '{}' version {}: {}", source.name, version,
                loaded.status().ToString());
-    return SetVersion(source.name, version,
-                      {.state = VersionState::kUnavailable, .reason = loaded.status().ToString()});
+    SetVersion(source.name, version,
+               {.state = VersionState::kUnavailable, .reason = loaded.status().ToString()});
+    return false;
   }
   std::shared_ptr<core::Model> model = loaded->model;
   {
@@ -62,6 +73,7 @@ void LifeCycle::LoadVersion(const repository::ModelSource& source, int64_t versi
   }
   SetVersion(source.name, version, {.state = VersionState::kReady, .model = std::move(model)});
   NEREID_LOG(kInfo, "successfully loaded '{}' version {}", source.name, version);
+  return true;
 }
 
 void LifeCycle::LoadAll(const Sources& sources) {
@@ -124,6 +136,9 @@ void LifeCycle::StartClosing(core::Model& model) {
 
 size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
   std::vector<std::unique_ptr<LoadedVersion>> versions = TakeAll();
+  for (const auto& loaded : versions) {
+    if (loaded->files != nullptr) loaded->files->OnUnloading();
+  }
   // An ensemble needs what it contains until its last request has ended.
   std::ranges::stable_sort(versions, std::greater<>(),
                            [](const auto& loaded) { return loaded->ensemble_depth; });

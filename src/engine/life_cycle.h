@@ -68,8 +68,12 @@ class LifeCycle {
   // Several at once.
   void LoadModels(const std::vector<const repository::ModelSource*>& sources);
   void LoadModel(const repository::ModelSource& source);
-  void LoadVersion(const repository::ModelSource& source, int64_t version,
+  // Whether it is ready.
+  bool LoadVersion(const repository::ModelSource& source, int64_t version,
                    const std::function<base::Result<LoadedVersion>()>& load);
+  // The same for all of them; tells those who watch over the model's files how it went.
+  void LoadVersions(const repository::ModelSource& source, const std::set<int64_t>& versions,
+                    const std::function<base::Result<LoadedVersion>(int64_t)>& load);
   void LoadEnsemble(const repository::ModelSource& source, const EnsembleEntry& entry);
   // Whether everything that the ensemble contains is loaded.
   base::Status CheckParts(const EnsembleEntry& entry) const;

@@ -85,13 +85,11 @@ void LifeCycle::LoadEnsemble(const repository::ModelSource& source, const Ensemb
     invalid_ensembles_.insert(entry.name);
   }
   if (!status.ok()) return SetModelFailure(entry.name, std::string(status.message()));
-  for (const int64_t version : *versions) {
-    LoadVersion(source, version, [&]() -> base::Result<LoadedVersion> {
-      NEREID_ASSIGN_OR_RETURN(LoadedVersion loaded, loader_.LoadEnsemble(source, version, models));
-      loaded.ensemble_depth = entry.depth;
-      return loaded;
-    });
-  }
+  LoadVersions(source, *versions, [&](int64_t version) -> base::Result<LoadedVersion> {
+    NEREID_ASSIGN_OR_RETURN(LoadedVersion loaded, loader_.LoadEnsemble(source, version, models));
+    loaded.ensemble_depth = entry.depth;
+    return loaded;
+  });
 }
 
 }  // namespace nereid::engine

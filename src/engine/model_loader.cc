@@ -59,16 +59,6 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   return options;
 }
 
-// What this server cannot do yet is refused at load, not silently run another way.
-base::Status RefuseAgents(const config::ModelConfig& config) {
-  if (!config.model_repository_agents || config.model_repository_agents->empty()) {
-    return base::OkStatus();
-  }
-  return base::UnsupportedError("model '" + config.name +
-                                "' uses model_repository_agents, which this server does not "
-                                "support yet");
-}
-
 // A number from the environment; 0 when it is not there. Tests of schedulers line up requests with it.
 size_t HoldCount(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -154,8 +144,8 @@ std::unique_ptr<core::Scheduler> ModelLoader::AddCache(
 base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
                                               int64_t version) const {
   const uint64_t start_ns = base::NowNs();
-  NEREID_RETURN_IF_ERROR(RefuseAgents(*source.config));
   LoadedVersion loaded;
+  loaded.files = source.files;
   backend_host::BackendModelOptions options;
   options.name = source.name;
   options.version = version;
@@ -205,6 +195,7 @@ base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
   // An ensemble answers as its models do.
   for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
   LoadedVersion loaded;
+  loaded.files = source.files;
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
   loaded.model->SetScheduler(
       AddCache(*loaded.model, std::make_unique<schedule::EnsembleScheduler>(

@@ -23,6 +23,8 @@ class WarmUp;
 
 // A loaded version. Destroying it finalizes instances and model; nobody may use it any more by then.
 struct LoadedVersion {
+  // Destroyed last: the files are in use until the backend has let go of them.
+  std::shared_ptr<repository::ModelFiles> files;
   // Outlives the model's instances; null for an ensemble.
   std::unique_ptr<backend_host::BackendModel> backend;
   std::shared_ptr<core::Model> model;                   // shared with model tables, which only name it

@@ -69,6 +69,13 @@ class Failures {
   std::string text_;
 };
 
+// `told`, with `kept` living as long.
+std::shared_ptr<ModelFiles> KeepBoth(std::shared_ptr<ModelFiles> told,
+                                     std::shared_ptr<ModelFiles> kept) {
+  ModelFiles* const files = told.get();
+  return {files, [told = std::move(told), kept = std::move(kept)](ModelFiles*) {}};
+}
+
 }  // namespace
 
 Scanner::Scanner(const Store& store, ScanOptions options)
@@ -76,21 +83,19 @@ Scanner::Scanner(const Store& store, ScanOptions options)
 
 base::Status Scanner::CheckRepositories() const {
   for (const std::string& repository : options_.repositories) {
-    if (!store_.Exists(repository)) return base::InternalError("failed to stat file " + repository);
-    if (!store_.IsFolder(repository)) {
-      return base::InvalidArgumentError("repository path is not a valid directory");
-    }
+    NEREID_RETURN_IF_ERROR(store_.CheckRepository(repository));
   }
   return base::OkStatus();
 }
 
-ScanResult Scanner::ScanAll() const {
+ScanResult Scanner::ScanAll(const std::map<std::string, ModelSource>& known) const {
   ScanResult result;
   std::map<std::string, std::vector<std::string>> repositories_of;
   std::set<std::string> distinct;
   for (const std::string& repository : options_.repositories) {
     // The same path given twice is one repository, not two with all models in common.
     if (!distinct.insert(repository).second) continue;
+    store_.Refresh(repository);
     const auto entries = store_.List(repository);
     if (!entries.ok()) {
       NEREID_LOG(kError, "failed to poll model repository '{}': {}", repository,
@@ -104,7 +109,9 @@ ScanResult Scanner::ScanAll() const {
   }
   for (const auto& [name, repositories] : repositories_of) {
     if (repositories.size() == 1) {
-      result.models.emplace(name, Examine(repositories.front(), name, {}));
+      const auto before = known.find(name);
+      result.models.emplace(name, Examine(repositories.front(), name, {},
+                                          before == known.end() ? nullptr : &before->second));
       continue;
     }
     NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories", name);
@@ -123,7 +130,9 @@ base::Result<ModelSource> Scanner::ScanModel(std::string_view name,
   NEREID_RETURN_IF_ERROR(config::ValidateModelName(name));
   std::set<std::string> found;
   for (const std::string& repository : options_.repositories) {
-    if (store_.IsFolder(config::JoinPath(repository, name))) found.insert(repository);
+    const std::string folder = config::JoinPath(repository, name);
+    store_.Refresh(folder);
+    if (store_.IsFolder(folder)) found.insert(repository);
   }
   if (found.empty()) {
     NEREID_LOG(kError, "failed to poll model '{}': model not found in any model repository.", name);
@@ -135,11 +144,12 @@ base::Result<ModelSource> Scanner::ScanModel(std::string_view name,
     return base::InternalError(
         fmt::format("failed to load '{}', failed to poll from model repository", name));
   }
-  return Examine(*found.begin(), std::string(name), config_json);
+  return Examine(*found.begin(), std::string(name), config_json, nullptr);
 }
 
 ModelSource Scanner::Examine(const std::string& repository, const std::string& name,
-                             const std::optional<std::string>& config_json) const {
+                             const std::optional<std::string>& config_json,
+                             const ModelSource* known) const {
   ModelSource source;
   source.name = name;
   source.repository = repository;
@@ -147,17 +157,57 @@ ModelSource Scanner::Examine(const std::string& repository, const std::string& n
   source.config_path = ConfigPath(source.model_folder);
   const auto entries = store_.List(source.model_folder);
   if (entries.ok()) {
-    source.versions = FindVersions(*entries);
     source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
+    if (known != nullptr && known->repository == repository &&
+        !known->timestamp.IsOlderThan(source.timestamp)) {
+      return *known;
+    }
+    source.versions = FindVersions(*entries);
     source.config = ReadConfig(source, config_json);
-    if (source.config.ok()) source.config = Finish(*source.config, source, *entries);
+    base::Status prepared = source.config.ok() ? Prepare(source, *source.config) : base::OkStatus();
+    if (!prepared.ok()) source.config = std::move(prepared);
+    if (source.config.ok()) source.config = Finish(*source.config, source);
   } else {
     source.config = entries.status();
   }
   if (!source.config.ok()) {
+    source.files.reset();
     LogRefusal(name, source.config.status().message());
   }
   return source;
+}
+
+base::Status Scanner::Prepare(ModelSource& source, const config::ModelConfig& config) const {
+  NEREID_ASSIGN_OR_RETURN(LocalFolder folder, store_.Localize(source.model_folder));
+  const std::string unmoved = folder.path;
+  if (config.model_repository_agents && !config.model_repository_agents->empty()) {
+    if (options_.agents == nullptr) {
+      return base::UnsupportedError("there are no repository agents for model '" + source.name +
+                                    "'");
+    }
+    NEREID_ASSIGN_OR_RETURN(
+        folder, options_.agents->Load(config, std::move(folder), [this](const std::string& place) {
+          return ConfigIn(place);
+        }));
+  }
+  if (folder.path != unmoved) {
+    NEREID_ASSIGN_OR_RETURN(LocalFolder moved, store_.Localize(folder.path));
+    NEREID_ASSIGN_OR_RETURN(const std::vector<Entry> entries, store_.List(moved.path));
+    source.versions = FindVersions(entries);
+    folder.path = std::move(moved.path);
+    if (moved.files != nullptr) folder.files = KeepBoth(std::move(folder.files), moved.files);
+  }
+  source.model_folder = std::move(folder.path);
+  source.files = std::move(folder.files);
+  return base::OkStatus();
+}
+
+config::ModelConfig Scanner::ConfigIn(const std::string& model_folder) const {
+  const std::string path = ConfigPath(model_folder);
+  const auto text = store_.Read(path, kMaxConfigBytes);
+  if (!text.ok()) return {};
+  auto config = config::ParseModelConfigText(*text, path);
+  return config.ok() ? std::move(*config) : config::ModelConfig();
 }
 
 std::string Scanner::ConfigPath(const std::string& model_folder) const {
@@ -186,8 +236,8 @@ base::Result<config::ModelConfig> Scanner::ReadConfig(
 }
 
 base::Result<config::ModelConfig> Scanner::Finish(config::ModelConfig config,
-                                                  const ModelSource& source,
-                                                  const std::vector<Entry>& entries) const {
+                                                  const ModelSource& source) const {
+  NEREID_ASSIGN_OR_RETURN(const std::vector<Entry> entries, store_.List(source.model_folder));
   std::optional<config::VersionFolder> version;
   if (const auto folder = FolderToInspect(entries)) {
     NEREID_ASSIGN_OR_RETURN(const std::vector<Entry> contents,

@@ -13,6 +13,8 @@
 
 #include "base/status.h"
 #include "config/model_config.h"
+#include "repository/model_agents.h"
+#include "repository/model_files.h"
 #include "repository/store.h"
 #include "repository/timestamp.h"
 
@@ -25,14 +27,17 @@ inline constexpr std::string_view kDuplicateReason = "model appears in two or mo
 struct ModelSource {
   std::string name;
   std::string repository;    // as given by the user
-  std::string model_folder;  // repository + "/" + name
+  // Of this machine: repository + "/" + name, or where a copy lies or an agent put the model.
+  std::string model_folder;
   std::string config_path;   // of the file read, or that would have been
   bool config_provided = false;  // from a file or an override, not made up
   // Completed from the files and normalized, or every reason why it cannot be served.
   base::Result<config::ModelConfig> config = base::InternalError("not read");
   std::set<int64_t> versions;  // of all version folders; see VersionsToServe
   ModelTimestamp timestamp;
-
+  // Keeps model_folder in place and must be told how the load goes; null: nobody asks. A source that
+  // is dropped without having been loaded needs no call.
+  std::shared_ptr<ModelFiles> files;
 };
 
 struct ScanOptions {
@@ -40,6 +45,9 @@ struct ScanOptions {
   std::string model_config_name;  // use configs/<name>.pbtxt where it exists; empty: never
   // No configuration is made up: a model without a file is an error, and its tensors must be complete.
   bool disable_auto_complete = false;
+  // Asked about models whose configuration names agents; null: such models cannot be loaded. Outlives
+  // the scanner.
+  ModelAgents* agents = nullptr;
 };
 
 struct ScanResult {
@@ -59,8 +67,10 @@ class Scanner {
   // An error when a repository is not a folder; to be asked once at the start.
   base::Status CheckRepositories() const;
 
-  // All models of all repositories. A fault of one model is in its own ModelSource.
-  ScanResult ScanAll() const;
+  // All models of all repositories. A fault of one model is in its own ModelSource. Models that did not
+  // change since `known`, what was last loaded or tried, are taken over from it: nothing is read, no
+  // agent is asked and no file fetched for them.
+  ScanResult ScanAll(const std::map<std::string, ModelSource>& known = {}) const;
 
   // One model, for explicit loading; `config_json` replaces its configuration file. An error when the
   // name is not a name, no repository has it, or several do.
@@ -71,12 +81,17 @@ class Scanner {
 
  private:
   ModelSource Examine(const std::string& repository, const std::string& name,
-                      const std::optional<std::string>& config_json) const;
+                      const std::optional<std::string>& config_json,
+                      const ModelSource* known) const;
+  // Brings the model to a folder of this machine and has its agents look at it; what `source` says of
+  // folder and versions is then about that place.
+  base::Status Prepare(ModelSource& source, const config::ModelConfig& config) const;
+  config::ModelConfig ConfigIn(const std::string& model_folder) const;
   std::string ConfigPath(const std::string& model_folder) const;
   base::Result<config::ModelConfig> ReadConfig(ModelSource& source,
                                                const std::optional<std::string>& config_json) const;
-  base::Result<config::ModelConfig> Finish(config::ModelConfig config, const ModelSource& source,
-                                           const std::vector<Entry>& entries) const;
+  base::Result<config::ModelConfig> Finish(config::ModelConfig config,
+                                           const ModelSource& source) const;
 
   const Store& store_;
   const ScanOptions options_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "repository/model_files.h"
 
 namespace nereid::repository {
 
@@ -34,6 +35,15 @@ class Store {
   virtual base::Result<std::string> Read(const std::string& path, size_t max_bytes) const = 0;
   // When this one file or folder was last changed, in nanoseconds of the store's clock.
   virtual base::Result<int64_t> ModifiedNs(const std::string& path) const = 0;
+
+  // Whether a repository can be there: an error that says why not.
+  virtual base::Status CheckRepository(const std::string& repository) const;
+  // Asks where `folder` lies what is in it now. A store that keeps what it knows, because asking is
+  // slow, otherwise answers from that. To be called before a scan looks at the folder; an error is
+  // what List answers then.
+  virtual void Refresh(const std::string& folder) const;
+  // Brings the files of a folder to this machine; for one that is there already, nothing happens.
+  virtual base::Result<LocalFolder> Localize(const std::string& folder) const;
 };
 
 }  // namespace nereid::repository

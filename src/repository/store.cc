@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repository/store.h"
+
+namespace nereid::repository {
+
+base::Status Store::CheckRepository(const std::string& repository) const {
+  if (!Exists(repository)) return base::InternalError("failed to stat file " + repository);
+  if (!IsFolder(repository)) {
+    return base::InvalidArgumentError("repository path is not a valid directory");
+  }
+  return base::OkStatus();
+}
+
+void Store::Refresh(const std::string&) const {}
+
+base::Result<LocalFolder> Store::Localize(const std::string& folder) const {
+  return LocalFolder{folder, nullptr};
+}
+
+}  // namespace nereid::repository
