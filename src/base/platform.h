@@ -8,6 +8,23 @@
 #define NEREID_THREAD_ANNOTATION(x)
 #endif
 
+#if defined(__has_feature)
+#define NEREID_HAS_FEATURE(x) __has_feature(x)
+#else
+#define NEREID_HAS_FEATURE(x) 0
+#endif
+
+namespace nereid::base {
+
+// Whether memory that is used after it was freed is found out.
+#if defined(__SANITIZE_ADDRESS__) || NEREID_HAS_FEATURE(address_sanitizer)
+inline constexpr bool kHasAddressSanitizer = true;
+#else
+inline constexpr bool kHasAddressSanitizer = false;
+#endif
+
+}  // namespace nereid::base
+
 #define NEREID_CAPABILITY(x) NEREID_THREAD_ANNOTATION(capability(x))
 #define NEREID_SCOPED_CAPABILITY NEREID_THREAD_ANNOTATION(scoped_lockable)
 #define NEREID_GUARDED_BY(x) NEREID_THREAD_ANNOTATION(guarded_by(x))
