@@ -205,12 +205,12 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
   base::ObjectPool<Sink>::Take()->Open(*this, *sequence, *request);
   const uint64_t now_ns = base::NowNs();
   request->times.queue_start_ns = now_ns;
-  const bool is_cancelled = request->is_cancelled();
+  core::Request& admitted = *request;
   table_.Admit(*sequence, std::move(request), now_ns);
   model_.statistics().AddPending(1);
-  if (is_cancelled) [[unlikely]] {
+  if (admitted.is_cancelled()) [[unlikely]] {
     // Whoever cancelled it came too early to find it here.
-    table_.Abort(*sequence, now_ns, admission.cancelled);
+    table_.Cancel(*sequence, admitted, now_ns, admission.cancelled);
     NoteRefused(admission.cancelled);
   }
   SetTimer();
@@ -225,7 +225,7 @@ void SequenceScheduler::OnCancelled(core::Request& request) {
     Sequence& sequence = Sequence::Of(request);
     // One that is with a backend already runs to its end, and so does its sequence.
     if (sequence.in_flight() == &request) return;
-    table_.Abort(sequence, base::NowNs(), cancelled);
+    table_.Cancel(sequence, request, base::NowNs(), cancelled);
     NoteRefused(cancelled);
   }
   for (core::RequestPtr& waiting : cancelled) {

@@ -103,11 +103,11 @@ void SequenceTable::Admit(Sequence& sequence, core::RequestPtr request, uint64_t
 }
 
 void SequenceTable::ShortenExpiry(Sequence& sequence, const core::Request& request,
-                                  uint64_t now_ns) {
+                                  uint64_t since_ns) {
   if (request.timeout_us == 0) return;
   const uint64_t timeout_ns =
       request.timeout_us > UINT64_MAX / 1000 ? UINT64_MAX : request.timeout_us * 1000;
-  const uint64_t expires_ns = AddSaturated(now_ns, timeout_ns);
+  const uint64_t expires_ns = AddSaturated(since_ns, timeout_ns);
   if (expires_ns >= sequence.expires_ns_) return;
   expiries_.erase({sequence.expires_ns_, &sequence});
   sequence.expires_ns_ = expires_ns;
@@ -165,6 +165,36 @@ void SequenceTable::Abort(Sequence& sequence, uint64_t now_ns, Refused& refused)
   sequence.is_aborted_ = true;
   LeaveBacklog(sequence);
   Close(sequence, now_ns);
+}
+
+void SequenceTable::Cancel(Sequence& sequence, core::Request& request, uint64_t now_ns,
+                           Refused& refused) {
+  const auto is_start = [](const core::Request& other) {
+    return (other.flags & core::kSequenceStart) != 0;
+  };
+  core::Request* first = &request;
+  while (!is_start(*first) && first->previous != nullptr) first = first->previous;
+  core::Request* end = request.next;
+  while (end != nullptr && !is_start(*end)) end = end->next;
+  while (first != end) {
+    core::Request* const next = first->next;
+    refused.push_back(RemoveWaiting(sequence, *first));
+    first = next;
+  }
+  if (sequence.is_in_backlog_) RestoreExpiry(sequence, now_ns);
+  if (end != nullptr) return Update(sequence, now_ns);
+  if (sequence.empty()) return Abort(sequence, now_ns, refused);
+  Close(sequence, now_ns);
+}
+
+void SequenceTable::RestoreExpiry(Sequence& sequence, uint64_t now_ns) {
+  if (sequence.expires_ns_ == UINT64_MAX) return;
+  expiries_.erase({sequence.expires_ns_, &sequence});
+  sequence.expires_ns_ = UINT64_MAX;
+  for (const core::Request* request = sequence.front(); request != nullptr;
+       request = request->next) {
+    ShortenExpiry(sequence, *request, std::min(request->times.queue_start_ns, now_ns));
+  }
 }
 
 void SequenceTable::RefuseAll(uint64_t now_ns, Refused& refused) {

@@ -119,6 +119,10 @@ class SequenceTable {
   void OnGone(Sequence& sequence, uint64_t now_ns);
   // Nobody joins any more.
   void Close(Sequence& sequence, uint64_t now_ns);
+  // The client of `request`, which waits, has left: gives it to `refused` with all that waits between
+  // the same START and the next. Closes the sequence, unless it was started again meanwhile: what
+  // came after that is another client's.
+  void Cancel(Sequence& sequence, core::Request& request, uint64_t now_ns, Refused& refused);
   // Closes it and gives all of its waiting requests to `refused`.
   void Abort(Sequence& sequence, uint64_t now_ns, Refused& refused);
 
@@ -176,7 +180,10 @@ class SequenceTable {
   void SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns);
   void JoinBacklog(Sequence& sequence);
   void LeaveBacklog(Sequence& sequence);
-  void ShortenExpiry(Sequence& sequence, const core::Request& request, uint64_t now_ns);
+  // For a request that waits since then.
+  void ShortenExpiry(Sequence& sequence, const core::Request& request, uint64_t since_ns);
+  // After requests have left the sequence, from those that are left.
+  void RestoreExpiry(Sequence& sequence, uint64_t now_ns);
   void RetireIfOver(Sequence& sequence, uint64_t now_ns);
   void Forget(Sequence& sequence);
   void GiveSlot(uint32_t slot, uint64_t now_ns);

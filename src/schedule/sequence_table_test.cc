@@ -230,6 +230,48 @@ TEST_F(SequenceTableTest, AbortTakesEverythingThatWaits) {
   EXPECT_EQ(table_->free_slot_count(), 1u);
 }
 
+TEST_F(SequenceTableTest, CancellingLeavesWhatWasStartedLater) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  Push(1);
+  core::Request* const cancelled = sequence.front()->next;
+  Push(1, kStart);
+  Push(1);
+  SequenceTable::Refused refused;
+  table_->Cancel(sequence, *cancelled, 0, refused);
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_EQ(sequence.size(), 2u);
+  EXPECT_TRUE(sequence.is_ready());
+  EXPECT_EQ(Push(1), &sequence);
+}
+
+TEST_F(SequenceTableTest, CancellingLeavesWhatWasStartedEarlierAndLetsNobodyJoin) {
+  Make(1, 1);
+  Sequence& sequence = *Push(1, kStart);
+  Push(1, kStart);
+  core::Request* const cancelled = sequence.front()->next;
+  Push(1);
+  SequenceTable::Refused refused;
+  table_->Cancel(sequence, *cancelled, 0, refused);
+  EXPECT_EQ(refused.size(), 2u);
+  EXPECT_EQ(sequence.size(), 1u);
+  EXPECT_TRUE(sequence.is_ready());
+  EXPECT_EQ(Push(1), nullptr);
+}
+
+TEST_F(SequenceTableTest, TheTimeoutOfACancelledRequestConcernsNobodyElse) {
+  Make(1, 1);
+  Push(1, kStart);
+  Sequence& waiting = *Push(2, kStart, 0, 5);
+  Push(2, kStart, 0, 9);
+  EXPECT_EQ(table_->NextExpiry(), 5000u);
+  SequenceTable::Refused refused;
+  table_->Cancel(waiting, *waiting.front(), 0, refused);
+  EXPECT_EQ(refused.size(), 1u);
+  EXPECT_EQ(table_->NextExpiry(), 9000u);
+  EXPECT_EQ(table_->backlog_count(), 1u);
+}
+
 TEST_F(SequenceTableTest, ARequestThatComesBackStandsBehindTheOthers) {
   Make(1, 1);
   Sequence& sequence = *Push(1, kStart);

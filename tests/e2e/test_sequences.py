@@ -43,7 +43,7 @@ def open_stream():
 
     yield make
     for stream in opened:
-        stream.close()
+        stream.close(cancel=True)
 
 
 @pytest.fixture(scope="module")
@@ -340,6 +340,30 @@ def test_cancelling_one_request_cancels_its_sequence(start, empty_repository, op
     client.close()
 
 
+@pytest.mark.skipif(servers.REFERENCE, reason="cancels what another client has started as well")
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_who_leaves_takes_nothing_from_who_starts_the_same_id(start, empty_repository, open_stream, strategy):
+    """S-14, S-8"""
+    sequences.write_show(empty_repository, "m", strategy)
+    server = start(waiting=3)
+
+    def wait_for(metric, value):
+        servers.wait_until(lambda: server.scrape().get((metric, "m")) == value, f"{metric} to be {value}")
+
+    leaving, staying = Stream(server), open_stream(server)
+    leaving.send("m", 1, START)
+    wait_for("nv_inference_pending_request_count", 1)
+    staying.send("m", 1, START)
+    wait_for("nv_inference_pending_request_count", 2)
+    leaving.close(cancel=True)
+    wait_for("nv_inference_request_failure", 1)
+    staying.send("m", 1, END)
+    staying.send("m", 2, START | END)
+    staying.send("m", 3, START | END)
+    answers = [staying.receive() for _ in range(4)]
+    assert [answer for answer in answers if isinstance(answer, str)] == []
+
+
 @pytest.mark.newer
 def test_texts_as_ids(start, empty_repository):
     """S-10, S-11"""
@@ -516,6 +540,8 @@ def storm_client(server, model, number, count, problems):
     """Sends `count` sequences, a few at a time, which end as they like."""
     rng = np.random.default_rng(number)
     stream, tags, left, expected, received, started = Stream(server), {}, {}, {}, 0, 0
+    # Who leaves comes back under other ids: what still arrives of the old stream would be taken for its own.
+    lives = 0
 
     def take():
         nonlocal received
@@ -543,13 +569,14 @@ def storm_client(server, model, number, count, problems):
             flags |= END
         expected[str(stream.sent)] = tags[slot]
         options = {"timeout": int(rng.integers(1, 20_000))} if rng.random() < 0.1 else {}
-        stream.send(model, number * 100 + slot + 1, flags, values=(tags[slot],), datatype="INT64", **options)
+        stream.send(model, number * 1000 + lives * 10 + slot + 1, flags, values=(tags[slot],), datatype="INT64",
+                    **options)
         while stream.sent - received > 60:
             take()
         if rng.random() < 0.01:
             # The client goes, with everything that it is waiting for.
             stream.close(cancel=True)
-            stream, received = Stream(server), 0
+            stream, received, lives = Stream(server), 0, lives + 1
             left.clear()
             expected.clear()
     while received < stream.sent:
@@ -587,15 +614,27 @@ def test_a_storm(start, empty_repository, open_stream, strategy, kind):
     for client in clients:
         client.join()
     assert problems == []
-    # All that was left without an end is over; then as many sequences as there are slots start at once.
-    time.sleep(0.5)
+    # What was left without an end holds its slot until it has been idle for long enough; then as many
+    # sequences as there are slots start at once.
     stream = open_stream(server)
-    for sequence in range(1, 9):
-        stream.send("m", sequence, START, values=(sequence,), datatype="INT64", timeout=100_000)
-    answers = [stream.receive() for _ in range(8)]
-    assert [a for a in answers if isinstance(a, str)] == []
-    assert sorted(int(a.as_numpy("OUTPUT")[0][0]) for a in answers) == list(range(1, 9))
+    expired = "timeout of the corresponding sequence has been expired"
+
+    def all_start():
+        for sequence in range(1, 9):
+            stream.send("m", sequence, START, values=(sequence,), datatype="INT64", timeout=1_000)
+        answers = {sequence: stream.receive() for sequence in range(1, 9)}
+        assert {answer for answer in answers.values() if isinstance(answer, str)} <= {expired}
+        started = {k: answer for k, answer in answers.items() if not isinstance(answer, str)}
+        assert {k: int(answer.as_numpy("OUTPUT")[0][0]) for k, answer in started.items()} == {k: k for k in started}
+        if len(started) == 8:
+            return True
+        for sequence in started:
+            stream.send("m", sequence, END, values=(0,), datatype="INT64")
+            assert not isinstance(stream.receive(), str)
+        return False
+
+    servers.wait_until(all_start, "eight sequences to start")
     # One more has to wait, so these were all.
     stream.send("m", 9, START, values=(9,), datatype="INT64", timeout=1_000)
-    assert stream.receive() == "timeout of the corresponding sequence has been expired"
+    assert stream.receive() == expired
     assert server.scrape()[("nv_inference_pending_request_count", "m")] == 0
