@@ -23,6 +23,11 @@ base::Status ReservedParameterError() {
       "specified.");
 }
 
+base::Status TooManyParametersError() {
+  return base::InvalidArgumentError("a request may have at most " +
+                                    std::to_string(kMaxParameters) + " parameters");
+}
+
 base::Status CheckForwardedHeader(std::string_view name) {
   if (ClassifyParameter(name) == ParameterKey::kForwarded) return base::OkStatus();
   return base::InvalidArgumentError("Header '" + std::string(name) +

@@ -3,6 +3,7 @@
 // model untouched, except names that begin with "triton_", which no client may use.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,10 +23,16 @@ enum class ParameterKey : uint8_t {
   kReserved,          // begins with "triton_"
 };
 
+// Parameters of one request. They are searched one after another, so their number is bounded: far
+// above what clients send.
+inline constexpr size_t kMaxParameters = 1024;
+
 ParameterKey ClassifyParameter(std::string_view name);
 
 // Why a parameter whose key is kReserved is refused.
 base::Status ReservedParameterError();
+// Why a request with more than kMaxParameters is refused.
+base::Status TooManyParametersError();
 
 // Whether a header of that name may become a parameter; an error that says why not.
 base::Status CheckForwardedHeader(std::string_view name);

@@ -139,6 +139,9 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route) {
   switch (route.kind) {
     case RouteKind::kModelInfer:
       return HandleInfer(std::move(exchange), route);
+    case RouteKind::kModelGenerate:
+    case RouteKind::kModelGenerateStream:
+      return HandleGenerate(std::move(exchange), route);
     case RouteKind::kServerMetadata:
       return RespondJson(std::move(exchange), 200, ToJson(service_.metadata()));
     case RouteKind::kServerLive:
@@ -263,6 +266,30 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route) {
   submission.round = &rounds_.ForReactor(reactor);
   submission.exchange = std::move(exchange);
   HttpInfer::Submit(std::move(submission), *readers_[reactor.index()], service_);
+}
+
+void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
+  base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
+  if (!model.ok()) return RespondError(std::move(exchange), model.status());
+  const base::Result<net::Compression> encoding =
+      net::ParseContentEncoding(exchange->head().Header("Content-Encoding"));
+  if (!encoding.ok() || *encoding != net::Compression::kIdentity) {
+    return RespondError(
+        std::move(exchange),
+        base::InvalidArgumentError("Unsupported content-encoding, only 'identity' is supported."));
+  }
+  if (exchange->body_truncated()) {
+    const base::Status error = OversizeError(*exchange, options_.max_input_bytes);
+    return RespondError(std::move(exchange), error);
+  }
+  GenerateSubmission submission;
+  submission.model = std::move(*model);
+  submission.is_stream = route.kind == RouteKind::kModelGenerateStream;
+  submission.max_input_bytes = options_.max_input_bytes;
+  submission.limits = options_.stream_limits;
+  submission.round = &rounds_.ForReactor(exchange->reactor());
+  submission.exchange = std::move(exchange);
+  HttpGenerate::Submit(std::move(submission), service_);
 }
 
 void MetricsHandler::Handle(HttpExchangePtr exchange) {

@@ -12,6 +12,7 @@
 #include "common/reactor_rounds.h"
 #include "common/restrictions.h"
 #include "http/cors.h"
+#include "http/http_generate.h"
 #include "http/infer_request.h"
 #include "http/route.h"
 #include "net/http_server.h"
@@ -28,6 +29,7 @@ struct ApiOptions {
   // Which headers become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   CorsOptions cors;
+  StreamLimits stream_limits;
 };
 
 // Thread-safe. Outlives the server that it serves, and every request of it.
@@ -54,6 +56,7 @@ class ApiHandler final : public net::HttpHandler {
   void HandleRepositoryIndex(net::HttpExchangePtr exchange);
   void HandleStatistics(net::HttpExchangePtr exchange, const Route& route);
   void HandleInfer(net::HttpExchangePtr exchange, const Route& route);
+  void HandleGenerate(net::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;
   const std::optional<CorsPolicy> cors_;

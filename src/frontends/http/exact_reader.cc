@@ -10,6 +10,7 @@
 #include "core/model.h"
 #include "http/infer_request.h"
 #include "http/json_dom.h"
+#include "http/json_tensor.h"
 
 namespace nereid::http {
 namespace {
@@ -23,13 +24,6 @@ using tensor::DataType;
 // finds every duplicate, and in linear time.
 constexpr size_t kMaxSearchedTensors = 64;
 
-// Names end at a zero byte, as they do for every client of the C API.
-std::string_view AsName(std::string_view text) { return text.substr(0, text.find('\0')); }
-
-base::Status WithContext(std::string_view context, const base::Status& status) {
-  return status.WithPrefix(std::string(context) + ": ");
-}
-
 class ExactReader {
  public:
   ExactReader(std::string_view binary, size_t max_input_bytes, core::Request& request,
@@ -41,13 +35,11 @@ class ExactReader {
  private:
   base::Status ReadParameters(const JsonValue& root);
   base::Status ReadParameter(std::string_view name, const JsonValue& value);
-  base::Status ForwardParameter(std::string_view name, const JsonValue& value);
   base::Status ReadInput(const JsonValue& object);
   base::Status ReadInputContent(const JsonValue& object, core::RequestInput& input);
   base::Status TakeBinary(uint64_t size, core::RequestInput& input);
   base::Status ReadData(const JsonValue& object, core::RequestInput& input);
   base::Status ReadBytes(const JsonValue& data, core::RequestInput& input);
-  base::Status ReadNumbers(const JsonValue& data, int64_t count, core::RequestInput& input);
   base::Status CheckByteSize(std::string_view name, uint64_t byte_size) const;
   base::Status ReadOutput(const JsonValue& object);
 
@@ -83,6 +75,7 @@ base::Status ExactReader::ReadParameters(const JsonValue& root) {
   if (!parameters->IsObject()) {
     return InternalError("failed to get request params.: attempt to get members for non-object");
   }
+  if (parameters->MemberCount() > common::kMaxParameters) return common::TooManyParametersError();
   for (const auto& member : parameters->GetObject()) {
     const std::string_view name =
         AsName({member.name.GetString(), member.name.GetStringLength()});
@@ -141,27 +134,7 @@ base::Status ExactReader::ReadParameter(std::string_view name, const JsonValue& 
     case ParameterKey::kForwarded:
       break;
   }
-  return ForwardParameter(name, value);
-}
-
-base::Status ExactReader::ForwardParameter(std::string_view name, const JsonValue& value) {
-  core::Parameter parameter{.name = request_.arena().Copy(name), .value = {}};
-  if (value.IsString()) {
-    parameter.value =
-        request_.arena().Copy(AsName({value.GetString(), value.GetStringLength()}));
-  } else if (value.IsInt64()) {
-    parameter.value = value.GetInt64();
-  } else if (value.IsBool()) {
-    parameter.value = value.GetBool();
-  } else if (value.IsNumber()) {
-    parameter.value = value.GetDouble();
-  } else {
-    return InvalidArgumentError("parameter '" + std::string(name) +
-                                "' has invalid type. It should be either 'int', 'bool', or "
-                                "'string'.");
-  }
-  request_.parameters.push_back(parameter);
-  return base::OkStatus();
+  return AppendParameter(name, value, request_);
 }
 
 // Exactly one of the three ways to bring data.
@@ -304,137 +277,14 @@ base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& 
     case DataType::kInvalid:
       return InvalidArgumentError("invalid datatype for input " + std::string(input.name));
     default:
-      return ReadNumbers(*data, tally.count, input);
+      return AppendNumbers(*data, tally.count, request_, input);
   }
-}
-
-base::Status DepthError() {
-  return InvalidArgumentError("JSON nesting depth exceeds maximum allowed limit (" +
-                              std::to_string(kMaxDataDepth) + ")");
-}
-
-// Calls `leaf(value)` for every value of nested arrays, in order, until one fails.
-template <typename Leaf>
-base::Status ForEachLeaf(const JsonValue& value, int depth, const Leaf& leaf) {
-  if (depth >= kMaxDataDepth) return DepthError();
-  if (!value.IsArray()) return leaf(value);
-  for (const JsonValue& element : value.GetArray()) {
-    NEREID_RETURN_IF_ERROR(ForEachLeaf(element, depth + 1, leaf));
-  }
-  return base::OkStatus();
-}
-
-// Leaves of nested arrays, not looking deeper than allowed and not further than `limit`.
-size_t CountLeaves(const JsonValue& value, int depth, size_t limit) {
-  if (!value.IsArray()) return 1;
-  if (depth >= kMaxDataDepth) return 0;
-  size_t count = 0;
-  for (const JsonValue& element : value.GetArray()) {
-    if (count >= limit) break;
-    count += CountLeaves(element, depth + 1, limit - count);
-  }
-  return count;
 }
 
 base::Status ExactReader::ReadBytes(const JsonValue& data, core::RequestInput& input) {
-  uint64_t byte_size = 0;
-  NEREID_RETURN_IF_ERROR(ForEachLeaf(data, 0, [&](const JsonValue& value) -> base::Status {
-    NEREID_ASSIGN_OR_RETURN(const std::string_view text,
-                            JsonText(value, "Unable to parse JSON bytes array"));
-    byte_size += text.size() + sizeof(uint32_t);
-    return base::OkStatus();
-  }));
+  NEREID_ASSIGN_OR_RETURN(const uint64_t byte_size, SerializedTextSize(data));
   NEREID_RETURN_IF_ERROR(CheckByteSize(input.name, byte_size));
-  if (byte_size == 0) {
-    return InternalError("Failed to parse 'data' field: output buffer unavailable");
-  }
-  std::byte* const memory =
-      request_.arena().Allocate(static_cast<size_t>(byte_size), base::kBufferAlignment);
-  if (memory == nullptr) return base::UnavailableError("out of memory");
-  std::byte* at = memory;
-  NEREID_RETURN_IF_ERROR(ForEachLeaf(data, 0, [&](const JsonValue& value) {
-    const uint32_t length = value.GetStringLength();
-    std::memcpy(at, &length, sizeof(length));
-    std::memcpy(at + sizeof(length), value.GetString(), length);
-    at += sizeof(length) + length;
-    return base::OkStatus();
-  }));
-  input.Append({memory, static_cast<size_t>(byte_size), {}});
-  return base::OkStatus();
-}
-
-template <typename T>
-void Store(std::byte* memory, size_t index, T value) {
-  std::memcpy(memory + index * sizeof(T), &value, sizeof(T));
-}
-
-// Writes one JSON value as element `index`. Integers that the type cannot hold wrap around, as they
-// do in Triton.
-base::Status StoreElement(DataType type, const JsonValue& value, std::byte* memory, size_t index) {
-  switch (type) {
-    case DataType::kBool:
-      if (!value.IsBool()) return JsonBool(value, "").status();
-      Store<uint8_t>(memory, index, value.GetBool() ? 1 : 0);
-      return base::OkStatus();
-    case DataType::kUint8:
-    case DataType::kUint16:
-    case DataType::kUint32:
-    case DataType::kUint64: {
-      NEREID_ASSIGN_OR_RETURN(const uint64_t number, JsonUnsigned(value, ""));
-      if (type == DataType::kUint8) Store(memory, index, static_cast<uint8_t>(number));
-      if (type == DataType::kUint16) Store(memory, index, static_cast<uint16_t>(number));
-      if (type == DataType::kUint32) Store(memory, index, static_cast<uint32_t>(number));
-      if (type == DataType::kUint64) Store(memory, index, number);
-      return base::OkStatus();
-    }
-    case DataType::kInt8:
-    case DataType::kInt16:
-    case DataType::kInt32:
-    case DataType::kInt64: {
-      if (!value.IsInt64()) {
-        return InternalError("attempt to access JSON non-signed-integer as signed-integer");
-      }
-      const int64_t number = value.GetInt64();
-      if (type == DataType::kInt8) Store(memory, index, static_cast<int8_t>(number));
-      if (type == DataType::kInt16) Store(memory, index, static_cast<int16_t>(number));
-      if (type == DataType::kInt32) Store(memory, index, static_cast<int32_t>(number));
-      if (type == DataType::kInt64) Store(memory, index, number);
-      return base::OkStatus();
-    }
-    default:
-      if (!value.IsNumber()) {
-        return InternalError("attempt to access JSON non-number as double");
-      }
-      if (type == DataType::kFp32) Store(memory, index, static_cast<float>(value.GetDouble()));
-      if (type == DataType::kFp64) Store(memory, index, value.GetDouble());
-      return base::OkStatus();
-  }
-}
-
-base::Status ExactReader::ReadNumbers(const JsonValue& data, int64_t count,
-                                      core::RequestInput& input) {
-  const size_t expected = static_cast<size_t>(count);
-  const size_t element_size = tensor::ElementSize(input.type);
-  // Memory for what is there, not for what the shape claims.
-  const size_t stored = CountLeaves(data, 0, expected);
-  std::byte* const memory =
-      request_.arena().Allocate(std::max<size_t>(stored, 1) * element_size, base::kBufferAlignment);
-  if (memory == nullptr) return base::UnavailableError("out of memory");
-  size_t done = 0;
-  const base::Status status = ForEachLeaf(data, 0, [&](const JsonValue& value) -> base::Status {
-    if (done >= expected || done >= stored) {
-      return InternalError("Shape does not match true shape of 'data' field");
-    }
-    NEREID_RETURN_IF_ERROR(StoreElement(input.type, value, memory, done));
-    ++done;
-    return base::OkStatus();
-  });
-  if (!status.ok()) return WithContext("Unable to parse 'data'", status);
-  if (done != expected) {
-    return InternalError("Failed to parse 'data' field: shape does not match true shape");
-  }
-  input.Append({memory, expected * element_size, {}});
-  return base::OkStatus();
+  return AppendTexts(data, byte_size, request_, input);
 }
 
 base::Status CheckOutputParameters(const JsonValue& parameters) {

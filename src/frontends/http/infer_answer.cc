@@ -224,21 +224,32 @@ void WriteParameters(std::string& json, const std::vector<core::Parameter>& para
   for (const core::Parameter& parameter : parameters) {
     AppendJsonString(json, parameter.name);
     json += ':';
-    if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
-      AppendJsonString(json, *text);
-    } else if (const auto* integer = std::get_if<int64_t>(&parameter.value)) {
-      AppendJsonInteger(json, *integer);
-    } else if (const auto* flag = std::get_if<bool>(&parameter.value)) {
-      AppendJsonBool(json, *flag);
-    } else {
-      AppendJsonDouble(json, std::get<double>(parameter.value));
-    }
+    AppendJsonParameter(parameter.value, json);
     json += ',';
   }
   CloseList(json, '}');
 }
 
 }  // namespace
+
+base::Status AppendJsonElements(const core::ResponseOutput& output, uint64_t count,
+                                std::string& json) {
+  NEREID_RETURN_IF_ERROR(WriteData(json, output, count));
+  if (count > 0) json.pop_back();  // the last comma
+  return base::OkStatus();
+}
+
+void AppendJsonParameter(const ParameterValue& value, std::string& json) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) {
+    AppendJsonString(json, *text);
+  } else if (const auto* integer = std::get_if<int64_t>(&value)) {
+    AppendJsonInteger(json, *integer);
+  } else if (const auto* flag = std::get_if<bool>(&value)) {
+    AppendJsonBool(json, *flag);
+  } else {
+    AppendJsonDouble(json, std::get<double>(value));
+  }
+}
 
 void InferAnswer::Clear() {
   json.clear();

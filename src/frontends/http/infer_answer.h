@@ -28,4 +28,11 @@ struct InferAnswer {
 base::Status WriteInferAnswer(const core::Response& response, const AnswerOptions& options,
                               InferAnswer& answer);
 
+// The elements of an output, or the value of a parameter, as JSON values with commas between them.
+// Errors as above.
+base::Status AppendJsonElements(const core::ResponseOutput& output, uint64_t count,
+                                std::string& json);
+using ParameterValue = decltype(core::Parameter::value);
+void AppendJsonParameter(const ParameterValue& value, std::string& json);
+
 }  // namespace nereid::http

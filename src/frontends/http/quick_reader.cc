@@ -153,8 +153,9 @@ bool QuickReader::ReadParameter(std::string_view key, Value value) {
     case ParameterKey::kForwarded:
       break;
   }
-  if (std::ranges::find(request_->parameters, key, &core::Parameter::name) !=
-      request_->parameters.end()) {
+  if (request_->parameters.size() >= common::kMaxParameters ||
+      std::ranges::find(request_->parameters, key, &core::Parameter::name) !=
+          request_->parameters.end()) {
     return false;
   }
   core::Parameter parameter{.name = key, .value = {}};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the body of POST .../generate and .../generate_stream to a core::Request: keys that are named
+// as inputs of the model become tensors of its types and shapes, all others parameters; the members
+// of an object `parameters` count as if they stood beside it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/status.h"
+#include "core/request.h"
+
+namespace nereid::http {
+
+// Fills `request`, whose model is set. An error leaves it half filled.
+base::Status ReadGenerateRequest(std::string_view json, size_t max_input_bytes,
+                                 core::Request& request);
+
+}  // namespace nereid::http

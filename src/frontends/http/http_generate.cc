@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/http_generate.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/object_pool.h"
+#include "common/json_text.h"
+#include "common/status_codes.h"
+#include "core/model.h"
+#include "http/generate_answer.h"
+#include "http/generate_request.h"
+#include "http/http_infer.h"
+#include "http/load_header.h"
+#include "net/reactor.h"
+
+namespace nereid::http {
+namespace {
+
+using Pool = base::ObjectPool<HttpGenerate>;
+
+// Texts longer than this are not kept for the next request.
+constexpr size_t kKeptBytes = size_t{64} << 10;
+
+constexpr char kNotOneResponse[] =
+    "generate expects model to produce exactly 1 response, use generate stream for model that "
+    "generates various number of responses";
+
+// The request never reached an instance, and the thread that submitted it says so.
+bool WasRefused(const core::Response& response, const net::HttpExchange& exchange) {
+  return !response.error().ok() && response.request().times.batch_start_ns == 0 &&
+         exchange.reactor().IsCurrent();
+}
+
+}  // namespace
+
+void HttpGenerate::Submit(GenerateSubmission submission, service::Service& service) {
+  HttpGenerate* const self = Pool::Take();
+  self->service_ = &service;
+  self->limits_ = submission.limits;
+  self->is_stream_ = submission.is_stream;
+  self->is_decoupled_ = submission.model->is_decoupled();
+  core::RequestPtr request = core::Request::Create(*self);
+  request->model = std::move(submission.model);
+  request->round = submission.round;
+  request->times.request_start_ns = submission.exchange->received_ns();
+  const base::Status status =
+      ReadGenerateRequest(submission.exchange->body(), submission.max_input_bytes, *request);
+  self->exchange_ = std::move(submission.exchange);
+  if (!status.ok()) {
+    RespondError(std::move(self->exchange_), status);
+    return;  // with the request goes `self`
+  }
+  {
+    base::MutexLock lock(self->mutex_);
+    self->request_ = core::RequestRef(*request);
+  }
+  self->exchange_->SetEvents(self);
+  // From here on another thread may answer; `self` may be gone when this returns.
+  service.Infer(std::move(request));
+}
+
+void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
+  // With it may go the request, and with that this object: it ends after everything below.
+  core::RequestRef last;
+  if (response != nullptr) ++response_count_;
+  if (exchange_ != nullptr) {
+    if (!is_stream_) {
+      if (response != nullptr) Collect(*response);
+      if (is_final) Answer();
+    } else if (response != nullptr && response_count_ == 1 && is_final &&
+               WasRefused(*response, *exchange_)) {
+      RespondError(std::move(exchange_), response->error());
+    } else {
+      if (response != nullptr) SendEvent(*response, is_final);
+      if (is_final && exchange_ != nullptr) {
+        if (!has_started_) StartStream(200);
+        net::HttpExchange::EndStream(std::move(exchange_));
+      }
+    }
+  }
+  if (is_final) last = TakeRequest();
+}
+
+// The only response that a reply of generate may have.
+void HttpGenerate::Collect(const core::Response& response) {
+  if (response_count_ > 1) {
+    // Whatever else follows changes nothing.
+    if (response_count_ == 2) CancelRequest();
+    return;
+  }
+  error_ = response.error();
+  if (error_.ok()) error_ = AppendGenerateAnswer(response, text_);
+}
+
+void HttpGenerate::Answer() {
+  if (response_count_ != 1) error_ = base::InternalError(kNotOneResponse);
+  const std::string headers = LoadHeader();
+  if (!error_.ok()) return RespondError(std::move(exchange_), error_, headers);
+  net::HttpExchange::Respond(std::move(exchange_), {.status = 200,
+                                                    .content_type = "application/json",
+                                                    .headers = headers,
+                                                    .text = text_});
+}
+
+void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
+  if (exchange_->disconnected()) return;
+  base::Status error = response.error();
+  text_ = "data: ";
+  if (error.ok()) error = AppendGenerateAnswer(response, text_);
+  if (!error.ok()) {
+    text_ = "data: ";
+    text_ += common::JsonError(error.message());
+  }
+  text_ += "\n\n";
+  if (!has_started_) StartStream(error.ok() ? 200 : common::HttpStatus(error.code()));
+  WriteEvent(is_final);
+}
+
+void HttpGenerate::StartStream(int status) {
+  has_started_ = true;
+  const std::string headers = LoadHeader();
+  exchange_->StartStream({.status = status,
+                          .content_type = "text/event-stream; charset=utf-8",
+                          .headers = headers});
+}
+
+void HttpGenerate::WriteEvent(bool is_final) {
+  uint64_t rounds_seen = 0;
+  {
+    base::MutexLock lock(mutex_);
+    rounds_seen = rounds_;
+  }
+  const bool has_room = exchange_->WriteChunk(text_);
+  if (has_room) {
+    bytes_waiting_ = 0;
+  } else if (!is_final) {
+    MakeRoom(rounds_seen);
+  }
+}
+
+void HttpGenerate::MakeRoom(uint64_t rounds_seen) {
+  if (net::Reactor::Current() != nullptr) {
+    bytes_waiting_ += text_.size();
+    if (bytes_waiting_ > limits_.most_waiting_bytes) GiveUp("its client reads too slowly");
+    return;
+  }
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + limits_.longest_pause;
+  bool was_in_vain = false;
+  {
+    base::MutexLock lock(mutex_);
+    while (!is_gone_ && rounds_ == rounds_seen && !was_in_vain) {
+      was_in_vain = !changed_.WaitUntil(mutex_, deadline);
+    }
+    was_in_vain = was_in_vain && !is_gone_ && rounds_ == rounds_seen;
+  }
+  if (was_in_vain) GiveUp("its client does not read");
+}
+
+void HttpGenerate::GiveUp(const char* why) {
+  NEREID_VLOG(1, "a generate stream is given up: {}", why);
+  exchange_.reset();  // cut short, which the client can tell from an end
+  CancelRequest();
+}
+
+core::RequestRef HttpGenerate::TakeRequest() {
+  base::MutexLock lock(mutex_);
+  return std::move(request_);
+}
+
+// Its caller knows that something else keeps the request.
+void HttpGenerate::CancelRequest() {
+  const core::RequestRef request = TakeRequest();
+  if (request) service_->Cancel(*request);
+}
+
+std::string HttpGenerate::LoadHeader() const {
+  const std::string_view format = exchange_->head().Header(kLoadFormatHeader);
+  return format.empty() ? std::string() : MakeLoadHeader(format, service_->MetricsText());
+}
+
+void HttpGenerate::OnRequestReleased(core::Request& /*request*/) {
+  // A decoupled model may go on and answer after that.
+  if (is_decoupled_) return;
+  const core::RequestRef last = TakeRequest();
+}
+
+void HttpGenerate::OnRequestGone() {
+  // Whoever processed the request dropped it without a final answer.
+  if (exchange_ != nullptr && has_started_) exchange_.reset();
+  if (exchange_ != nullptr) {
+    RespondError(std::move(exchange_), base::InternalError("the request got no answer"));
+  }
+  Pool::Give(this);
+}
+
+void HttpGenerate::OnDisconnect() {
+  core::RequestRef request;
+  {
+    base::MutexLock lock(mutex_);
+    is_gone_ = true;
+    request = std::move(request_);
+    changed_.NotifyAll();
+  }
+  // The end of `request` may be the end of this object.
+  if (request) service_->Cancel(*request);
+}
+
+void HttpGenerate::OnStreamWritable() {
+  base::MutexLock lock(mutex_);
+  ++rounds_;
+  changed_.NotifyAll();
+}
+
+void HttpGenerate::Recycle() {
+  service_ = nullptr;
+  is_stream_ = false;
+  is_decoupled_ = false;
+  has_started_ = false;
+  response_count_ = 0;
+  error_ = base::OkStatus();
+  text_.clear();
+  if (text_.capacity() > kKeptBytes) std::string().swap(text_);
+  bytes_waiting_ = 0;
+  base::MutexLock lock(mutex_);
+  is_gone_ = false;
+  rounds_ = 0;
+}
+
+}  // namespace nereid::http

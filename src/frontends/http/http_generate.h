@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One generate or generate_stream request over HTTP, from its submission to the end of its reply: the
+// sink of its responses and the listener that cancels it when the client leaves.
+//
+// Every response of a stream is a server-sent event, written by the thread that brings it. A client
+// that reads slower than the model writes holds the model back: Send waits until there is room, and
+// gives the client up when it has taken nothing for a while. On a reactor, where nobody may wait, the
+// stream is given up when too much has piled up.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "base/mutex.h"
+#include "core/request.h"
+#include "core/response.h"
+#include "core/response_sink.h"
+#include "net/http_server.h"
+#include "service/service.h"
+
+namespace nereid::http {
+
+// What a stream may cost whose client does not read.
+struct StreamLimits {
+  // How long a producer waits for a full buffer (net::HttpServerOptions::max_stream_buffer) to be
+  // taken by the client.
+  std::chrono::milliseconds longest_pause{10'000};
+  // What a producer that must not wait may leave in the buffer.
+  size_t most_waiting_bytes = size_t{64} << 20;
+};
+
+struct GenerateSubmission {
+  net::HttpExchangePtr exchange;
+  core::ModelHandle model;
+  bool is_stream = false;
+  size_t max_input_bytes = 0;
+  StreamLimits limits;
+  core::RoundExecutor* round = nullptr;
+};
+
+// Pooled. The core ends its life (OnRequestGone); before that the exchange has been answered, after
+// which none of its events runs. Send is confined to one thread at a time, as every sink's.
+class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeEvents {
+ public:
+  // Reads the body and hands the request to `service`, or answers at once with what is wrong with
+  // it. `service` outlives every request.
+  static void Submit(GenerateSubmission submission, service::Service& service);
+
+  // core::ResponseSink
+  void Send(core::ResponsePtr response, bool is_final) override;
+  void OnRequestReleased(core::Request& request) override;
+  void OnRequestGone() override;
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  void OnDisconnect() override;
+  void OnStreamWritable() override;
+
+  void Collect(const core::Response& response);
+  void Answer();
+  void SendEvent(const core::Response& response, bool is_final);
+  void StartStream(int status);
+  void WriteEvent(bool is_final);
+  void MakeRoom(uint64_t rounds_seen);
+  void GiveUp(const char* why);
+  core::RequestRef TakeRequest();
+  void CancelRequest();
+  std::string LoadHeader() const;
+
+  service::Service* service_ = nullptr;
+  net::HttpExchangePtr exchange_;  // until it is answered or given up
+  StreamLimits limits_;
+  bool is_stream_ = false;
+  bool is_decoupled_ = false;
+  bool has_started_ = false;  // the stream's head is out
+  uint64_t response_count_ = 0;
+  base::Status error_;         // of the only response of generate
+  std::string text_;           // its body, or the event that is being written
+  size_t bytes_waiting_ = 0;   // at least so much may lie in the stream's buffer
+
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  core::RequestRef request_ NEREID_GUARDED_BY(mutex_);  // while it can be cancelled
+  bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;      // the client
+  // How often the stream's buffer ran empty after it had been full.
+  uint64_t rounds_ NEREID_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace nereid::http
