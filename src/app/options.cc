@@ -104,6 +104,20 @@ base::Status CheckPorts(const Options& options) {
   return base::OkStatus();
 }
 
+// TLS that was asked for must not quietly be something less.
+base::Status CheckSsl(std::string_view protocol, const SslOptions& ssl) {
+  if (!ssl.is_used && !ssl.is_mutual) return base::OkStatus();
+  if (ssl.server_cert.empty() || ssl.server_key.empty()) {
+    return base::InvalidArgumentError(fmt::format(
+        "--{0}-use-ssl needs --{0}-server-cert and --{0}-server-key", protocol));
+  }
+  if (ssl.is_mutual && ssl.root_cert.empty()) {
+    return base::InvalidArgumentError(
+        fmt::format("--{0}-use-ssl-mutual needs --{0}-root-cert", protocol));
+  }
+  return base::OkStatus();
+}
+
 // Caches and repository agents lie beside the backends, as Triton's do by default.
 std::string DefaultDirectory(const std::string& backend_directory, const std::string& name) {
   std::error_code error;
@@ -133,6 +147,8 @@ base::Status Finish(Options& options) {
     options.engine.agent_directory =
         DefaultDirectory(options.engine.backends.backend_directory, "repoagents");
   }
+  NEREID_RETURN_IF_ERROR(CheckSsl("http", options.http.ssl));
+  NEREID_RETURN_IF_ERROR(CheckSsl("grpc", options.grpc.ssl));
   return CheckPorts(options);
 }
 

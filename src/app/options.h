@@ -19,6 +19,15 @@
 
 namespace nereid::app {
 
+// Of one protocol's port. Files are PEM.
+struct SslOptions {
+  bool is_used = false;
+  bool is_mutual = false;  // clients must show a certificate, which implies is_used
+  std::string server_cert;
+  std::string server_key;
+  std::string root_cert;
+};
+
 struct HttpOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
@@ -29,6 +38,7 @@ struct HttpOptions {
   common::Restrictions restrictions;
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   http::CorsOptions cors;
+  SslOptions ssl;
 };
 
 enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
@@ -48,6 +58,7 @@ struct GrpcOptions {
   int max_ping_strikes = 2;
   std::chrono::milliseconds max_connection_age{0};        // 0: for ever
   std::chrono::milliseconds max_connection_age_grace{0};  // 0: for ever
+  SslOptions ssl;
   common::Restrictions restrictions;
   std::shared_ptr<const common::HeaderForwarder> forwarder;
 };

@@ -31,6 +31,15 @@ net::GrpcCompressionLevel ToNet(CompressionLevel level) {
   return net::GrpcCompressionLevel::kNone;
 }
 
+net::TlsOptions ToNet(const SslOptions& ssl) {
+  net::TlsOptions options;
+  if (!ssl.is_used && !ssl.is_mutual) return options;
+  options.certificate_file = ssl.server_cert;
+  options.key_file = ssl.server_key;
+  if (ssl.is_mutual) options.client_roots_file = ssl.root_cert;
+  return options;
+}
+
 // Room for the JSON head in front of the largest permitted tensors.
 constexpr size_t kMaxJsonHeadBytes = size_t{16} << 20;
 
@@ -80,6 +89,7 @@ base::Status Server::StartHttp() {
       parts_->engine, parts_->rounds);
   net::HttpServerOptions options;
   options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port};
+  options.tls = ToNet(options_.http.ssl);
   // The limit holds for tensors and for JSON each; the handler checks both.
   options.max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
@@ -97,6 +107,7 @@ base::Status Server::StartGrpc() {
   frontend.forwarder = grpc.forwarder;
   net::GrpcServerOptions& options = frontend.server;
   options.listener = {grpc.address, grpc.port, grpc.reuse_port};
+  options.tls = ToNet(grpc.ssl);
   options.response_compression = ToNet(grpc.response_compression);
   options.keepalive_time = grpc.keepalive_time;
   options.keepalive_timeout = grpc.keepalive_timeout;

@@ -110,8 +110,13 @@ void ConnectionGroup::Shutdown() {
   ForEachReactor([](Reactor&, Shard& shard) { shard.sweep.reset(); });
 }
 
-Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket)
-    : reactor_(reactor), group_(group), socket_(reactor.context().get_executor()), fd_(socket.get()) {
+Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+                       std::unique_ptr<TlsChannel> tls)
+    : reactor_(reactor),
+      group_(group),
+      socket_(reactor.context().get_executor()),
+      fd_(socket.get()),
+      tls_(std::move(tls)) {
   reactor.AddConnection();
   boost::system::error_code error;
   socket_.assign(Protocol(AF_INET, 0), socket.get(), error);
@@ -144,6 +149,7 @@ void Connection::ArmRead(std::byte* into, size_t size) {
   if (closed_) return;
   NEREID_CHECK(!read_armed_);
   read_armed_ = true;
+  if (tls_ != nullptr) [[unlikely]] return ArmTlsRead(into, size);
   socket_.async_read_some(
       boost::asio::mutable_buffer(into, size),
       [this](const boost::system::error_code& error, size_t n) {
@@ -159,6 +165,7 @@ void Connection::ArmReadable() {
   if (closed_) return;
   NEREID_CHECK(!read_armed_);
   read_armed_ = true;
+  if (tls_ != nullptr) [[unlikely]] return ArmTlsRead(nullptr, 0);
   socket_.async_wait(boost::asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
     read_armed_ = false;
     if (closed_) return OperationEnded();
@@ -168,7 +175,43 @@ void Connection::ArmReadable() {
   });
 }
 
+void Connection::ArmTlsRead(std::byte* into, size_t size) {
+  tls_into_ = into;
+  tls_size_ = size;
+  if (tls_->HasBuffered()) {
+    reactor_.Post(tls_read_);
+  } else {
+    WaitForTlsBytes();
+  }
+}
+
+void Connection::WaitForTlsBytes() {
+  socket_.async_wait(boost::asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
+    if (closed_ || !error) return OnTlsBytes();
+    read_armed_ = false;
+    if (error == boost::asio::error::operation_aborted) return OnReadCancelled();
+    OnReadEnd(false);
+  });
+}
+
+void Connection::OnTlsBytes() {
+  if (closed_) {
+    read_armed_ = false;
+    return OperationEnded();
+  }
+  if (tls_into_ == nullptr) {
+    read_armed_ = false;
+    return OnReadable();
+  }
+  const ssize_t n = tls_->Read(tls_into_, tls_size_);
+  if (n == 0) return WaitForTlsBytes();
+  read_armed_ = false;
+  if (n > 0) return OnRead(static_cast<size_t>(n));
+  OnReadEnd(n == TlsChannel::kEnd);
+}
+
 ssize_t Connection::Receive(std::byte* into, size_t size) {
+  if (tls_ != nullptr) [[unlikely]] return std::max(tls_->Read(into, size), TlsChannel::kBroken);
   for (;;) {
     const ssize_t n = ::recv(fd_, into, size, MSG_DONTWAIT);
     if (n > 0) return n;
@@ -184,6 +227,7 @@ void Connection::CancelRead() {
 }
 
 ssize_t Connection::Send(const iovec* parts, size_t count) {
+  if (tls_ != nullptr) [[unlikely]] return tls_->Write(parts, count);
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(parts);
   message.msg_iovlen = std::min<size_t>(count, IOV_MAX);
@@ -206,12 +250,25 @@ void Connection::ArmWritable() {
   });
 }
 
-void Connection::FinishSending() { ::shutdown(fd_, SHUT_WR); }
+void Connection::FinishSending() {
+  if (tls_ != nullptr) tls_->Finish();
+  ::shutdown(fd_, SHUT_WR);
+}
+
+base::UniqueFd Connection::TakeSocket() {
+  NEREID_CHECK(!read_armed_ && !write_armed_ && !closed_);
+  closed_ = true;
+  boost::system::error_code error;
+  base::UniqueFd socket(socket_.release(error));
+  OperationEnded();
+  return socket;
+}
 
 void Connection::Close() {
   if (closed_) return;
   closed_ = true;
   OnClosed();
+  if (tls_ != nullptr) tls_->Finish();
   // The descriptor itself is closed by the destructor: a holder may be sending at this moment.
   ::shutdown(fd_, SHUT_RDWR);
   boost::system::error_code ignored;

@@ -22,6 +22,7 @@
 #include "base/unique_fd.h"
 #include "net/asio_pch.h"
 #include "net/reactor.h"
+#include "net/tls_channel.h"
 
 namespace nereid::net {
 
@@ -81,8 +82,10 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
  protected:
-  // Registers with the group; the socket is non-blocking.
-  Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket);
+  // Registers with the group; the socket is non-blocking. With `tls`, whose handshake is done, all
+  // bytes pass through it.
+  Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+             std::unique_ptr<TlsChannel> tls = nullptr);
   virtual ~Connection();
 
   // Reads once into `into`, which stays valid until OnRead; never calls it from inside.
@@ -108,6 +111,9 @@ class Connection {
   // Idempotent.
   void Close();
   bool closed() const { return closed_; }
+  // Gives the socket up to another connection; this one is closed then, without OnClosed. Nothing is
+  // armed.
+  base::UniqueFd TakeSocket();
   // Ends the sending side, so that the client sees the end of the last reply. Any thread.
   void FinishSending();
 
@@ -136,7 +142,16 @@ class Connection {
     void Run() override { delete &connection; }
     Connection& connection;
   };
+  struct TlsReadTask final : Task {
+    explicit TlsReadTask(Connection& connection) : connection(connection) {}
+    void Run() override { connection.OnTlsBytes(); }
+    Connection& connection;
+  };
   void OperationEnded();
+  // Reads of a TLS connection wait for the socket, unless the channel has bytes already.
+  void ArmTlsRead(std::byte* into, size_t size);
+  void WaitForTlsBytes();
+  void OnTlsBytes();
 
   Reactor& reactor_;
   ConnectionGroup& group_;
@@ -152,6 +167,11 @@ class Connection {
   Connection* next_ = nullptr;           // in its shard
   Connection* previous_ = nullptr;
   DestroyTask destroy_{*this};
+
+  const std::unique_ptr<TlsChannel> tls_;  // null: plain
+  std::byte* tls_into_ = nullptr;          // of the armed read; null: only wait
+  size_t tls_size_ = 0;
+  TlsReadTask tls_read_{*this};
 };
 
 }  // namespace nereid::net

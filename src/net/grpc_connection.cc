@@ -5,20 +5,20 @@
 
 namespace nereid::net {
 
-void GrpcConnection::Start(const GrpcServerOptions& options, GrpcHandler& handler,
-                           ConnectionGroup& group, Reactor& reactor, base::UniqueFd socket) {
-  auto* const connection = new GrpcConnection(options, handler, group, reactor, std::move(socket));
+void GrpcConnection::Start(const Place& place, base::UniqueFd socket,
+                           std::unique_ptr<TlsChannel> tls) {
+  auto* const connection = new GrpcConnection(place, std::move(socket), std::move(tls));
   connection->is_tick_due_ = true;
-  connection->is_drain_due_ = group.draining();
+  connection->is_drain_due_ = place.group.draining();
   connection->ReactorTurn();
 }
 
-GrpcConnection::GrpcConnection(const GrpcServerOptions& options, GrpcHandler& handler,
-                               ConnectionGroup& group, Reactor& reactor, base::UniqueFd socket)
-    : Connection(reactor, group, std::move(socket)),
-      options_(options),
-      session_(std::make_unique<GrpcSession>(options, handler, *this, reactor)),
-      timer_(reactor) {}
+GrpcConnection::GrpcConnection(const Place& place, base::UniqueFd socket,
+                               std::unique_ptr<TlsChannel> tls)
+    : Connection(place.reactor, place.group, std::move(socket), std::move(tls)),
+      options_(place.options),
+      session_(std::make_unique<GrpcSession>(place.options, place.handler, *this, place.reactor)),
+      timer_(place.reactor) {}
 
 GrpcConnection::~GrpcConnection() = default;
 

@@ -23,9 +23,15 @@ namespace nereid::net {
 
 class GrpcConnection final : public Connection {
  public:
-  // On the reactor: begins to serve. The connection deletes itself.
-  static void Start(const GrpcServerOptions& options, GrpcHandler& handler, ConnectionGroup& group,
-                    Reactor& reactor, base::UniqueFd socket);
+  // What a connection belongs to; all of it outlives the connection.
+  struct Place {
+    const GrpcServerOptions& options;
+    GrpcHandler& handler;
+    ConnectionGroup& group;
+    Reactor& reactor;
+  };
+  // On the reactor: begins to serve. The connection deletes itself. `tls` is null for a plain one.
+  static void Start(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
 
   // From any thread: carries out `order` now or has it carried out.
   void Submit(GrpcMessagePtr order);
@@ -52,8 +58,7 @@ class GrpcConnection final : public Connection {
     GrpcConnection& connection;
   };
 
-  GrpcConnection(const GrpcServerOptions& options, GrpcHandler& handler, ConnectionGroup& group,
-                 Reactor& reactor, base::UniqueFd socket);
+  GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
   ~GrpcConnection() override;
 
   bool TryTake(uint32_t bits);

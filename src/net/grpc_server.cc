@@ -3,6 +3,7 @@
 
 #include "net/connection.h"
 #include "net/grpc_connection.h"
+#include "net/tls_handshake.h"
 
 namespace nereid::net {
 
@@ -13,6 +14,8 @@ class GrpcServer::Core {
 
   const GrpcServerOptions options;
   GrpcHandler& handler;
+  std::unique_ptr<TlsContext> tls;  // null: plain
+  TlsHandshake::Next after_handshake;
   ConnectionGroup group;
 };
 
@@ -22,10 +25,20 @@ base::Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOpti
   std::unique_ptr<GrpcServer> server(
       new GrpcServer(std::make_unique<Core>(options, pool, handler)));
   Core& core = *server->core_;
+  core.after_handshake = [&core](Reactor& reactor, base::UniqueFd socket,
+                                 std::unique_ptr<TlsChannel> tls) {
+    GrpcConnection::Start({core.options, core.handler, core.group, reactor}, std::move(socket),
+                          std::move(tls));
+  };
+  if (options.tls.is_on()) {
+    NEREID_ASSIGN_OR_RETURN(core.tls, TlsContext::Create(options.tls, "h2"));
+  }
   NEREID_ASSIGN_OR_RETURN(
       server->listener_,
       Listener::Start(options.listener, pool, [&core](Reactor& reactor, base::UniqueFd socket) {
-        GrpcConnection::Start(core.options, core.handler, core.group, reactor, std::move(socket));
+        if (core.tls == nullptr) return core.after_handshake(reactor, std::move(socket), nullptr);
+        TlsHandshake::Start(reactor, core.group, std::move(socket), *core.tls,
+                            core.after_handshake);
       }));
   return server;
 }

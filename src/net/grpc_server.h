@@ -27,6 +27,7 @@
 #include "net/grpc_message.h"
 #include "net/listener.h"
 #include "net/reactor.h"
+#include "net/tls.h"
 
 namespace nereid::net {
 
@@ -221,6 +222,7 @@ enum class GrpcCompressionLevel : uint8_t { kNone, kLow, kMedium, kHigh };
 
 struct GrpcServerOptions {
   ListenerOptions listener;
+  TlsOptions tls;
   size_t max_message_bytes = INT32_MAX;  // received, also after decompression
   size_t max_header_list_bytes = 64 << 10;
   uint32_t max_concurrent_streams = 8192;
@@ -253,7 +255,7 @@ struct GrpcServerOptions {
 // Thread-safe.
 class GrpcServer {
  public:
-  // `pool` and `handler` outlive the server. Errors as Listener::Start.
+  // `pool` and `handler` outlive the server. Errors as Listener::Start, or of the TLS files.
   static base::Result<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                          ReactorPool& pool, GrpcHandler& handler);
   // Closes everything at once and waits until every call has been let go of. Not from a reactor.

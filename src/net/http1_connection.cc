@@ -29,8 +29,9 @@ size_t RoundUp(size_t n) {
 
 }  // namespace
 
-Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket)
-    : Connection(reactor, core.group, std::move(socket)), core_(core) {
+Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
+                                 std::unique_ptr<TlsChannel> tls)
+    : Connection(reactor, core.group, std::move(socket), std::move(tls)), core_(core) {
   home_ = &reactor;
 }
 
@@ -281,7 +282,8 @@ bool Http1Connection::AfterHandle() {
 
 void Http1Connection::SendContinue() {
   const iovec text{const_cast<char*>(kContinue.data()), kContinue.size()};
-  Send(&text, 1);
+  // What is not taken cannot be sent later, when a reply may go first.
+  if (Send(&text, 1) != static_cast<ssize_t>(text.iov_len)) Close();
 }
 
 void Http1Connection::ReadMore() {

@@ -19,6 +19,7 @@
 #include "net/connection.h"
 #include "net/http_head_parser.h"
 #include "net/http_server.h"
+#include "net/tls_handshake.h"
 
 namespace nereid::net {
 
@@ -29,13 +30,16 @@ class HttpServer::Core {
 
   const HttpServerOptions options;
   HttpHandler& handler;
+  std::unique_ptr<TlsContext> tls;  // null: plain
+  TlsHandshake::Next after_handshake;
   ConnectionGroup group;
 };
 
 // Confined to its reactor, but for the reply functions (one thread at a time).
 class Http1Connection final : public Connection, public HttpExchange, private HttpChunkSink {
  public:
-  Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket);
+  Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
+                  std::unique_ptr<TlsChannel> tls = nullptr);
   using Connection::reactor;
   void Start();
 

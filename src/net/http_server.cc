@@ -10,11 +10,19 @@ base::Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOpti
                                                             HttpHandler& handler) {
   auto core = std::make_unique<Core>(options, pool, handler);
   Core& shared = *core;
-  auto listener = Listener::Start(options.listener, pool,
-                                  [&shared](Reactor& reactor, base::UniqueFd socket) {
-                                    auto* connection = new Http1Connection(reactor, shared, std::move(socket));
-                                    connection->Start();
-                                  });
+  shared.after_handshake = [&shared](Reactor& reactor, base::UniqueFd socket,
+                                     std::unique_ptr<TlsChannel> tls) {
+    (new Http1Connection(reactor, shared, std::move(socket), std::move(tls)))->Start();
+  };
+  if (options.tls.is_on()) {
+    NEREID_ASSIGN_OR_RETURN(shared.tls, TlsContext::Create(options.tls, "http/1.1"));
+  }
+  auto listener =
+      Listener::Start(options.listener, pool, [&shared](Reactor& reactor, base::UniqueFd socket) {
+        if (shared.tls == nullptr) return shared.after_handshake(reactor, std::move(socket), nullptr);
+        TlsHandshake::Start(reactor, shared.group, std::move(socket), *shared.tls,
+                            shared.after_handshake);
+      });
   if (!listener.ok()) return listener.status();
   return std::unique_ptr<HttpServer>(
       new HttpServer(std::move(core), std::move(listener).value()));

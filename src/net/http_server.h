@@ -32,6 +32,7 @@
 #include "base/status.h"
 #include "net/listener.h"
 #include "net/reactor.h"
+#include "net/tls.h"
 
 namespace nereid::net {
 
@@ -237,6 +238,7 @@ class HttpHandler {
 
 struct HttpServerOptions {
   ListenerOptions listener;
+  TlsOptions tls;
   size_t max_header_bytes = 64 << 10;
   // Larger bodies reach the handler with body_truncated().
   size_t max_body_bytes = size_t{64} << 20;
@@ -257,7 +259,7 @@ struct HttpServerOptions {
 // Thread-safe.
 class HttpServer {
  public:
-  // `pool` and `handler` outlive the server. Errors as Listener::Start.
+  // `pool` and `handler` outlive the server. Errors as Listener::Start, or of the TLS files.
   static base::Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                          ReactorPool& pool, HttpHandler& handler);
   // Closes everything at once, as Drain with a deadline that has passed, and waits until every

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS for a server's connections, by OpenSSL: at least version 1.2, with modern ciphers, and with
+// client certificates where they are asked for.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace nereid::net {
+
+// Off while `certificate_file` is empty. Files are PEM; they are read again when they change (looked
+// at when a client connects, at most once a second), and the old ones stay in use while new ones are
+// faulty or do not belong together.
+struct TlsOptions {
+  std::string certificate_file;  // with the chain behind it
+  std::string key_file;
+  // Clients must show a certificate of one of these authorities. Empty: none is asked for.
+  std::string client_roots_file;
+  std::chrono::milliseconds handshake_timeout{10'000};
+
+  bool is_on() const { return !certificate_file.empty(); }
+};
+
+}  // namespace nereid::net

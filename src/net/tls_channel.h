@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS over one socket, and what many sockets share: certificate, key, settings. For this module's own
+// files: OpenSSL's types appear here.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <openssl/ssl.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "net/tls.h"
+
+namespace nereid::net {
+
+// The cipher between a connection and its socket, which outlives it. Thread-safe: OpenSSL is not, so
+// a read and a write at the same time take turns.
+class TlsChannel {
+ public:
+  // Null when memory is exhausted.
+  static std::unique_ptr<TlsChannel> Create(SSL_CTX* context, int socket);
+  ~TlsChannel();
+  TlsChannel(const TlsChannel&) = delete;
+  TlsChannel& operator=(const TlsChannel&) = delete;
+
+  enum class Step : uint8_t { kDone, kWaitForBytes, kWaitForRoom, kFailed };
+  // Goes on with the handshake as far as it goes without waiting.
+  Step Handshake();
+  // Why it failed, for the log.
+  std::string FailureText();
+
+  static constexpr ssize_t kBroken = -1;
+  static constexpr ssize_t kEnd = -2;  // the client has closed its side
+  // Fills `into` as far as it goes without waiting: the bytes, 0 for none yet, or one of the above.
+  ssize_t Read(std::byte* into, size_t size);
+  // Whether a Read may find something without the socket having more.
+  bool HasBuffered();
+
+  // Takes bytes of `parts` as far as it goes without waiting: how many, or kBroken. What was not taken
+  // must come first at the next call.
+  ssize_t Write(const iovec* parts, size_t count);
+
+  // Tells the client that nothing follows, so that it knows the end from an attack.
+  void Finish();
+
+ private:
+  // The largest piece of plain text that becomes one record.
+  static constexpr size_t kRecordBytes = 16 << 10;
+
+  explicit TlsChannel(SSL* ssl) : ssl_(ssl) {}
+
+  base::Mutex mutex_;
+  SSL* const ssl_ NEREID_PT_GUARDED_BY(mutex_);
+  bool is_established_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_broken_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_drained_ NEREID_GUARDED_BY(mutex_) = false;
+  // Plain bytes of a record that the socket did not take whole: they are not taken yet, but must be
+  // written as one again.
+  size_t blocked_bytes_ NEREID_GUARDED_BY(mutex_) = 0;
+};
+
+// Makes channels. Thread-safe.
+class TlsContext {
+ public:
+  // `protocol` is what the server speaks inside, as ALPN names it. The error says which file is wrong
+  // and why.
+  static base::Result<std::unique_ptr<TlsContext>> Create(const TlsOptions& options,
+                                                          std::string_view protocol);
+  ~TlsContext();
+
+  // For a connection that was accepted now. Null when memory is exhausted.
+  std::unique_ptr<TlsChannel> NewChannel(int socket);
+
+  std::chrono::milliseconds handshake_timeout() const { return options_.handshake_timeout; }
+
+ private:
+  // What tells one state of the files from another.
+  struct Stamp {
+    std::array<uint64_t, 12> words{};
+    bool operator==(const Stamp&) const = default;
+  };
+
+  TlsContext(const TlsOptions& options, std::string_view protocol);
+  Stamp ReadStamp() const;
+  base::Result<std::shared_ptr<SSL_CTX>> Load() const;
+  void ReloadIfChanged();
+  static int SelectProtocol(SSL* ssl, const unsigned char** out, unsigned char* out_size,
+                            const unsigned char* in, unsigned in_size, void* self);
+
+  const TlsOptions options_;
+  const std::string protocol_;  // with its length before it, as on the wire
+  std::atomic<uint64_t> next_look_ns_{0};
+  base::Mutex mutex_;
+  std::shared_ptr<SSL_CTX> current_ NEREID_GUARDED_BY(mutex_);
+  Stamp stamp_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::net

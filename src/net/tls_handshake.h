@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection that is not one yet: the TLS handshake on a socket just accepted. For this module's own
+// files.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "net/connection.h"
+#include "net/listener.h"
+#include "net/tls_channel.h"
+
+namespace nereid::net {
+
+// Confined to its reactor. Deletes itself once the handshake is done or has failed.
+class TlsHandshake final : public Connection {
+ public:
+  // Begins the connection proper, on the same reactor.
+  using Next = std::function<void(Reactor&, base::UniqueFd, std::unique_ptr<TlsChannel>)>;
+
+  // On the reactor. `context` and `next` outlive the group's connections. A client that is too slow
+  // or says something else is dropped.
+  static void Start(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+                    TlsContext& context, const Next& next);
+
+ private:
+  TlsHandshake(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+               std::unique_ptr<TlsChannel> channel, TlsContext& context, const Next& next);
+
+  void Step();
+  void OnRead(size_t) override {}
+  void OnReadEnd(bool) override { Close(); }
+  void OnReadable() override { Step(); }
+  void OnReadCancelled() override { Close(); }
+  void OnWritable() override { Step(); }
+  void OnDrain() override { Close(); }
+  void OnSweep(uint64_t now_ms) override;
+
+  std::unique_ptr<TlsChannel> channel_;
+  TlsContext& context_;
+  const Next& next_;
+  const uint64_t since_ms_;
+};
+
+}  // namespace nereid::net
