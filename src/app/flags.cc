@@ -301,6 +301,16 @@ Status SetInlineBudget(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+Status SetUnixSocketMode(std::string_view value, Options& options) {
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), mode, 8);
+  if (error != std::errc() || end != value.data() + value.size() || mode > 0777) {
+    return InvalidArgumentError("expected permissions such as 660");
+  }
+  options.unix_socket_mode = mode;
+  return OkStatus();
+}
+
 Status WantHelp(std::string_view, Options& options) {
   options.wants_help = true;
   return OkStatus();
@@ -325,6 +335,8 @@ constexpr Flag kGeneral[] = {
      "On shutdown, seconds to go on serving after readiness went off, so that load balancers can "
      "turn away (0).",
      SetSeconds<FIELD(drain_time)>},
+    {"unix-socket-mode", kString,
+     "Permissions, in octal, of the files of unix:<path> addresses (660).", SetUnixSocketMode},
 };
 
 constexpr Flag kLogging[] = {
@@ -368,7 +380,8 @@ constexpr Flag kRepository[] = {
 
 constexpr Flag kHttp[] = {
     {"allow-http", kBool, "Serve HTTP/REST (true).", SetBool<FIELD(http.is_allowed)>},
-    {"http-address", kString, "Address to listen on (0.0.0.0).", SetString<FIELD(http.address)>},
+    {"http-address", kString, "Address to listen on, or unix:<path> (0.0.0.0).",
+     SetString<FIELD(http.address)>},
     {"http-port", kInteger, "Port to listen on; 0 is any free one (8000).",
      SetInteger<FIELD(http.port), 0, 65535>},
     {"reuse-http-port", kBool, "Listen with SO_REUSEPORT (false).",
@@ -409,7 +422,8 @@ constexpr Flag kHttp[] = {
 
 constexpr Flag kGrpc[] = {
     {"allow-grpc", kBool, "Serve gRPC (true).", SetBool<FIELD(grpc.is_allowed)>},
-    {"grpc-address", kString, "Address to listen on (0.0.0.0).", SetString<FIELD(grpc.address)>},
+    {"grpc-address", kString, "Address to listen on, or unix:<path> (0.0.0.0).",
+     SetString<FIELD(grpc.address)>},
     {"grpc-port", kInteger, "Port to listen on; 0 is any free one (8001).",
      SetInteger<FIELD(grpc.port), 0, 65535>},
     {"reuse-grpc-port", kBool, "Listen with SO_REUSEPORT (false).",
@@ -465,7 +479,8 @@ constexpr Flag kMetrics[] = {
     {"allow-metrics", kBool, "Serve metrics (true).", SetBool<FIELD(metrics.is_allowed)>},
     {"allow-gpu-metrics", kBool, "Include GPU metrics where there is a GPU (true).", Ignore},
     {"allow-cpu-metrics", kBool, "Include CPU metrics (true).", Ignore},
-    {"metrics-address", kString, "Address to listen on (that of HTTP).",
+    {"metrics-address", kString,
+     "Address to listen on, or unix:<path> (that of HTTP; 127.0.0.1 when that is a path).",
      SetString<FIELD(metrics.address)>},
     {"metrics-port", kInteger, "Port to listen on; 0 is any free one (8002).",
      SetInteger<FIELD(metrics.port), 0, 65535>},

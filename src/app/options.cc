@@ -83,8 +83,7 @@ base::Status CheckPorts(const Options& options) {
     const std::string& address;
     uint16_t port;
   };
-  const std::string& metrics_address =
-      options.metrics.address.empty() ? options.http.address : options.metrics.address;
+  const std::string metrics_address = MetricsAddress(options);
   const Endpoint endpoints[] = {
       {"HTTP", options.http.is_allowed, options.http.address, options.http.port},
       {"GRPC", options.grpc.is_allowed, options.grpc.address, options.grpc.port},
@@ -92,6 +91,12 @@ base::Status CheckPorts(const Options& options) {
   };
   for (const Endpoint& a : endpoints) {
     for (const Endpoint& b : endpoints) {
+      const bool is_path = a.address.starts_with("unix:");
+      if (&a < &b && a.is_used && b.is_used && a.address == b.address && is_path) {
+        return base::InvalidArgumentError(
+            fmt::format("the server cannot listen to {} requests and {} requests at the same path {}",
+                        a.name, b.name, a.address));
+      }
       if (&a < &b && a.is_used && b.is_used && a.port == b.port && a.port != 0 &&
           a.address == b.address) {
         return base::InvalidArgumentError(fmt::format(
@@ -153,6 +158,11 @@ base::Status Finish(Options& options) {
 }
 
 }  // namespace
+
+std::string MetricsAddress(const Options& options) {
+  if (!options.metrics.address.empty()) return options.metrics.address;
+  return options.http.address.starts_with("unix:") ? "127.0.0.1" : options.http.address;
+}
 
 base::Result<Options> ParseCommandLine(int argc, char** argv) {
   const std::vector<const Flag*> flags = FlatFlags();

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/log.h"
 #include "base/status.h"
 #include "common/header_forwarding.h"
@@ -65,7 +67,7 @@ struct GrpcOptions {
 
 struct MetricsOptions {
   bool is_allowed = true;
-  std::string address;  // empty: that of HTTP
+  std::string address;  // empty: see MetricsAddress
   uint16_t port = 8002;
 };
 
@@ -81,8 +83,13 @@ struct Options {
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};
   std::chrono::seconds drain_time{0};
+  mode_t unix_socket_mode = 0660;  // of the files of unix:<path> addresses
   std::vector<std::string> warnings;  // to be logged once the log is up
 };
+
+// Where metrics are served: unless the flag says so, where HTTP is; and on this machine only when
+// that is a Unix socket, whose user does not want a port open to others.
+std::string MetricsAddress(const Options& options);
 
 // The error is one line that names the flag, the value and what was expected.
 base::Result<Options> ParseCommandLine(int argc, char** argv);

@@ -88,14 +88,16 @@ base::Status Server::StartHttp() {
       parts_->reactors,
       parts_->engine, parts_->rounds);
   net::HttpServerOptions options;
-  options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port};
+  options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port,
+                      options_.unix_socket_mode};
   options.tls = ToNet(options_.http.ssl);
   // The limit holds for tensors and for JSON each; the handler checks both.
   options.max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
   parts_->http = std::move(server).value();
-  NEREID_LOG(kInfo, "Started HTTPService at {}:{}", options_.http.address, parts_->http->port());
+  NEREID_LOG(kInfo, "Started HTTPService at {}",
+             net::DescribeAddress(options_.http.address, parts_->http->port()));
   return base::OkStatus();
 }
 
@@ -106,7 +108,7 @@ base::Status Server::StartGrpc() {
   frontend.restrictions = grpc.restrictions;
   frontend.forwarder = grpc.forwarder;
   net::GrpcServerOptions& options = frontend.server;
-  options.listener = {grpc.address, grpc.port, grpc.reuse_port};
+  options.listener = {grpc.address, grpc.port, grpc.reuse_port, options_.unix_socket_mode};
   options.tls = ToNet(grpc.ssl);
   options.response_compression = ToNet(grpc.response_compression);
   options.keepalive_time = grpc.keepalive_time;
@@ -121,21 +123,22 @@ base::Status Server::StartGrpc() {
       grpc::Frontend::Start(frontend, {parts_->engine, parts_->reactors, parts_->rounds});
   if (!server.ok()) return StartError("GRPC", server.status());
   parts_->grpc = std::move(server).value();
-  NEREID_LOG(kInfo, "Started GRPCInferenceService at {}:{}", grpc.address, parts_->grpc->port());
+  NEREID_LOG(kInfo, "Started GRPCInferenceService at {}",
+             net::DescribeAddress(grpc.address, parts_->grpc->port()));
   return base::OkStatus();
 }
 
 base::Status Server::StartMetrics() {
   if (!options_.metrics.is_allowed) return base::OkStatus();
   parts_->metrics_handler = std::make_unique<http::MetricsHandler>(parts_->engine);
-  const std::string& address =
-      options_.metrics.address.empty() ? options_.http.address : options_.metrics.address;
+  const std::string address = MetricsAddress(options_);
   net::HttpServerOptions options;
-  options.listener = {address, options_.metrics.port, false};
+  options.listener = {address, options_.metrics.port, false, options_.unix_socket_mode};
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
   if (!server.ok()) return StartError("Metrics", server.status());
   parts_->metrics = std::move(server).value();
-  NEREID_LOG(kInfo, "Started Metrics Service at {}:{}", address, parts_->metrics->port());
+  NEREID_LOG(kInfo, "Started Metrics Service at {}",
+             net::DescribeAddress(address, parts_->metrics->port()));
   return base::OkStatus();
 }
 

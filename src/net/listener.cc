@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "net/asio_pch.h"
+#include "net/unix_socket.h"
 
 namespace nereid::net {
 namespace {
@@ -32,7 +33,10 @@ base::Result<Address> ParseAddress(const std::string& text, uint16_t port) {
   Address address;
   auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
-  const std::string host = text == "localhost" ? "127.0.0.1" : text;
+  const std::string_view bare = text.starts_with("ipv4:") || text.starts_with("ipv6:")
+                                    ? std::string_view(text).substr(5)
+                                    : std::string_view(text);
+  const std::string host(bare == "localhost" ? "127.0.0.1" : bare);
   if (::inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
     v4->sin_family = AF_INET;
     v4->sin_port = htons(port);
@@ -46,7 +50,7 @@ base::Result<Address> ParseAddress(const std::string& text, uint16_t port) {
     return address;
   }
   return base::InvalidArgumentError(
-      fmt::format("'{}' is not an IPv4 or IPv6 address to listen on", text));
+      fmt::format("'{}' is neither an IPv4 or IPv6 address nor unix:<path> to listen on", text));
 }
 
 base::Status BindError(const ListenerOptions& options, int error) {
@@ -58,7 +62,7 @@ base::Status BindError(const ListenerOptions& options, int error) {
                                             options.port, std::strerror(error)));
 }
 
-base::Result<base::UniqueFd> Open(const ListenerOptions& options) {
+base::Result<base::UniqueFd> OpenPort(const ListenerOptions& options) {
   auto parsed = ParseAddress(options.address, options.port);
   if (!parsed.ok()) return parsed.status();
   const Address& address = *parsed;
@@ -81,6 +85,7 @@ base::Result<uint16_t> BoundPort(int socket) {
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) {
     return base::InternalError(fmt::format("getsockname: {}", std::strerror(errno)));
   }
+  if (address.storage.ss_family == AF_UNIX) return uint16_t{0};
   return ntohs(address.storage.ss_family == AF_INET
                    ? reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port
                    : reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port);
@@ -88,18 +93,26 @@ base::Result<uint16_t> BoundPort(int socket) {
 
 }  // namespace
 
+std::string_view UnixSocketPath(std::string_view address) {
+  if (!address.starts_with("unix:")) return {};
+  address.remove_prefix(5);
+  if (address.starts_with("//")) address.remove_prefix(2);
+  return address;
+}
+
+std::string DescribeAddress(std::string_view address, uint16_t port) {
+  return address.starts_with("unix:") ? std::string(address) : fmt::format("{}:{}", address, port);
+}
+
 // Confined to reactor 0, but for `stopped` and on_accept, which every reactor uses.
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
-  State(ReactorPool& pool, base::UniqueFd fd, uint16_t port, AcceptHandler on_accept)
+  State(ReactorPool& pool, UnixSocket listening, uint16_t port, AcceptHandler on_accept)
       : pool(pool), acceptor(pool.reactor(0).context()), retry(pool.reactor(0)), port(port),
-        on_accept(std::move(on_accept)) {
-    sockaddr_storage name{};
-    socklen_t size = sizeof name;
-    ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size);
+        is_tcp(listening.file == nullptr), on_accept(std::move(on_accept)),
+        file(std::move(listening.file)) {
+    // The acceptor is only waited on, so that it does not matter what family it believes to have.
     boost::system::error_code error;
-    acceptor.assign(name.ss_family == AF_INET6 ? boost::asio::ip::tcp::v6()
-                                               : boost::asio::ip::tcp::v4(),
-                    fd.Release(), error);
+    acceptor.assign(boost::asio::ip::tcp::v4(), listening.socket.Release(), error);
     NEREID_CHECK(!error);
   }
 
@@ -123,7 +136,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         return;
       }
       const int on = 1;
-      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      if (is_tcp) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       HandOver(std::move(socket));
     }
     WaitForConnection();
@@ -145,16 +158,25 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   boost::asio::ip::tcp::acceptor acceptor;
   Timer retry;
   const uint16_t port;
+  const bool is_tcp;
   AcceptHandler on_accept;
+  std::unique_ptr<UnixSocketFile> file;  // null for TCP
   std::atomic<bool> stopped{false};
 };
 
 base::Result<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& options,
                                                         ReactorPool& pool,
                                                         AcceptHandler on_accept) {
-  NEREID_ASSIGN_OR_RETURN(base::UniqueFd socket, Open(options));
-  NEREID_ASSIGN_OR_RETURN(const uint16_t port, BoundPort(socket.get()));
-  auto state = std::make_shared<State>(pool, std::move(socket), port, std::move(on_accept));
+  UnixSocket listening;
+  if (options.address.starts_with("unix:")) {
+    NEREID_ASSIGN_OR_RETURN(listening,
+                            ListenOnUnixSocket(std::string(UnixSocketPath(options.address)),
+                                               options.unix_socket_mode));
+  } else {
+    NEREID_ASSIGN_OR_RETURN(listening.socket, OpenPort(options));
+  }
+  NEREID_ASSIGN_OR_RETURN(const uint16_t port, BoundPort(listening.socket.get()));
+  auto state = std::make_shared<State>(pool, std::move(listening), port, std::move(on_accept));
   pool.reactor(0).Post([state] { state->WaitForConnection(); });
   return std::unique_ptr<Listener>(new Listener(std::move(state)));
 }
@@ -173,6 +195,7 @@ void Listener::Stop() {
   // Reactor 0 posts the barriers, so they come after every hand-over it has made.
   pool.reactor(0).Post([this, &pool, &passed] {
     boost::system::error_code ignored;
+    state_->file.reset();
     state_->acceptor.close(ignored);
     state_->retry.Cancel();
     for (size_t i = 0; i < pool.size(); ++i) {
