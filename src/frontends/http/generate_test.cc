@@ -369,9 +369,10 @@ TEST_F(GenerateStreamTest, GivesUpWhatPilesUpOnAReactor) {
     for (int i = 0; i < 100 && !request->is_cancelled(); ++i) {
       request->sink().Send(Large(*request, 200'000), false);
     }
-    was_cancelled.set_value(request->is_cancelled());
+    const bool is_cancelled = request->is_cancelled();
     request->sink().Send(nullptr, true);
     request.reset();
+    was_cancelled.set_value(is_cancelled);
   });
   EXPECT_TRUE(was_cancelled.get_future().get());
 }
