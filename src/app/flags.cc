@@ -295,6 +295,18 @@ Status AddCorsOrigin(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+// <least>-<most>
+Status SetSafePorts(std::string_view value, Options& options) {
+  const auto pair = ReadPair(value, '-');
+  const auto least = pair.ok() ? ReadInteger(pair->first, 0, 65535) : pair.status();
+  const auto most = pair.ok() ? ReadInteger(pair->second, 0, 65535) : pair.status();
+  if (!least.ok() || !most.ok()) {
+    return InvalidArgumentError("expected a range of ports, such as 8081-9000");
+  }
+  options.cloud.safe_ports.emplace(static_cast<uint16_t>(*least), static_cast<uint16_t>(*most));
+  return OkStatus();
+}
+
 Status SetInlineBudget(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(const int64_t us, ReadInteger(value, 0, 1'000'000));
   options.engine.loader.inline_budget = std::chrono::microseconds(us);
@@ -489,6 +501,32 @@ constexpr Flag kMetrics[] = {
     {"metrics-config", kString, "Which kinds of metric are collected.", NotYet},
 };
 
+constexpr Flag kCloud[] = {
+    {"allow-sagemaker", kBool, "Serve Amazon SageMaker's requests (false).",
+     SetBool<FIELD(cloud.sagemaker.is_allowed)>},
+    {"sagemaker-address", kString, "Address to listen on for them (0.0.0.0).",
+     SetString<FIELD(cloud.sagemaker.address)>},
+    {"sagemaker-port", kInteger, "Port to listen on ($SAGEMAKER_BIND_TO_PORT, else 8080).",
+     SetInteger<FIELD(cloud.sagemaker.port), 0, 65535>},
+    {"sagemaker-safe-port-range", "<integer>-<integer>",
+     "Ports that the other services must keep to.", SetSafePorts},
+    {"sagemaker-thread-count", kInteger, "Event loop threads, see --http-thread-count.",
+     SetInteger<FIELD(cloud.sagemaker.thread_count), 1, 1024>},
+    {"allow-vertex-ai", kBool,
+     "Serve Google Vertex AI's requests (true where AIP_MODE=PREDICTION, and HTTP and gRPC are not "
+     "served by default then).",
+     SetBool<FIELD(cloud.vertex_ai.is_allowed)>},
+    {"vertex-ai-address", kString, "Address to listen on for them (0.0.0.0).",
+     SetString<FIELD(cloud.vertex_ai.address)>},
+    {"vertex-ai-port", kInteger, "Port to listen on ($AIP_HTTP_PORT, else 8080).",
+     SetInteger<FIELD(cloud.vertex_ai.port), 0, 65535>},
+    {"vertex-ai-thread-count", kInteger, "Event loop threads, see --http-thread-count.",
+     SetInteger<FIELD(cloud.vertex_ai.thread_count), 1, 1024>},
+    {"vertex-ai-default-model", kString,
+     "Model that serves predictions; needed where there are several.",
+     SetString<FIELD(cloud.vertex_ai_entry.default_model)>},
+};
+
 constexpr Flag kBackends[] = {
     {"backend-directory", kString, "Folder of the backends (/opt/tritonserver/backends).",
      SetString<FIELD(engine.backends.backend_directory)>},
@@ -530,7 +568,7 @@ constexpr Flag kBackends[] = {
 constexpr FlagGroup kGroups[] = {
     {"General", kGeneral}, {"Logging", kLogging}, {"Model repository", kRepository},
     {"HTTP", kHttp},       {"gRPC", kGrpc},       {"Metrics", kMetrics},
-    {"Backends and models", kBackends},
+    {"Cloud entry points", kCloud}, {"Backends and models", kBackends},
 };
 
 }  // namespace

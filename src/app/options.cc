@@ -82,13 +82,31 @@ base::Status CheckPorts(const Options& options) {
     bool is_used;
     const std::string& address;
     uint16_t port;
+    bool is_sagemaker = false;
   };
   const std::string metrics_address = MetricsAddress(options);
   const Endpoint endpoints[] = {
       {"HTTP", options.http.is_allowed, options.http.address, options.http.port},
       {"GRPC", options.grpc.is_allowed, options.grpc.address, options.grpc.port},
       {"metrics", options.metrics.is_allowed, metrics_address, options.metrics.port},
+      {"SageMaker", options.cloud.sagemaker.is_allowed, options.cloud.sagemaker.address,
+       options.cloud.sagemaker.port, true},
+      {"Vertex AI", options.cloud.vertex_ai.is_allowed, options.cloud.vertex_ai.address,
+       options.cloud.vertex_ai.port},
   };
+  if (options.cloud.sagemaker.is_allowed && options.cloud.safe_ports) {
+    const auto [least, most] = *options.cloud.safe_ports;
+    for (const Endpoint& other : endpoints) {
+      if (!other.is_used || other.is_sagemaker) continue;
+      if (other.address == options.cloud.sagemaker.address &&
+          (other.port < least || other.port > most)) {
+        return base::InvalidArgumentError(
+            fmt::format("The server cannot listen to {} requests at port {}, allowed port range is "
+                        "[{}, {}]",
+                        other.name, other.port, least, most));
+      }
+    }
+  }
   for (const Endpoint& a : endpoints) {
     for (const Endpoint& b : endpoints) {
       const bool is_path = a.address.starts_with("unix:");
@@ -134,6 +152,9 @@ std::string DefaultDirectory(const std::string& backend_directory, const std::st
 
 base::Status Finish(Options& options) {
   if (options.wants_help || options.wants_version) return base::OkStatus();
+  if (options.engine.repository.repositories.empty() && !options.cloud.storage.empty()) {
+    options.engine.repository.repositories.push_back(options.cloud.storage);
+  }
   if (options.engine.repository.repositories.empty()) {
     return base::InvalidArgumentError("--model-repository must be given at least once");
   }
@@ -176,6 +197,9 @@ base::Result<Options> ParseCommandLine(int argc, char** argv) {
   }
   table.push_back({nullptr, 0, nullptr, 0});
   Options options;
+  NEREID_ASSIGN_OR_RETURN(CloudEnvironment cloud, ReadCloudEnvironment());
+  options.cloud = std::move(cloud.options);
+  if (cloud.is_vertex_ai) options.http.is_allowed = options.grpc.is_allowed = false;
   options.engine.backends.backend_directory = "/opt/tritonserver/backends";
   opterr = 0;
   optind = 0;

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include "app/cloud.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "common/header_forwarding.h"
@@ -79,6 +80,7 @@ struct Options {
   HttpOptions http;
   GrpcOptions grpc;
   MetricsOptions metrics;
+  CloudOptions cloud;
   bool has_cache_config = false;
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};

@@ -60,7 +60,9 @@ struct Server::Parts {
   explicit Parts(const Options& options)
       : engine(options.engine),
         reactors(static_cast<unsigned>(
-            std::max(options.http.thread_count, options.grpc.thread_count))),
+            std::max({options.http.thread_count, options.grpc.thread_count,
+                      options.cloud.sagemaker.thread_count,
+                      options.cloud.vertex_ai.thread_count}))),
         rounds(reactors) {}
 
   engine::Engine engine;
@@ -70,6 +72,7 @@ struct Server::Parts {
   std::unique_ptr<http::MetricsHandler> metrics_handler;
   std::unique_ptr<net::HttpServer> http;
   std::unique_ptr<net::HttpServer> metrics;
+  std::unique_ptr<CloudServers> cloud;
   std::unique_ptr<grpc::Frontend> grpc;
 };
 
@@ -79,7 +82,6 @@ Server::Server(Options options)
 Server::~Server() = default;
 
 base::Status Server::StartHttp() {
-  if (!options_.http.is_allowed) return base::OkStatus();
   parts_->http_handler = std::make_unique<http::ApiHandler>(
       http::ApiOptions{.max_input_bytes = options_.http.max_input_bytes,
                        .restrictions = options_.http.restrictions,
@@ -87,12 +89,17 @@ base::Status Server::StartHttp() {
                        .cors = options_.http.cors},
       parts_->reactors,
       parts_->engine, parts_->rounds);
+  // The limit holds for tensors and for JSON each; the handler checks both.
+  const size_t max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
+  parts_->cloud = std::make_unique<CloudServers>(
+      options_.cloud, CloudServers::Ground{parts_->reactors, parts_->engine, *parts_->http_handler,
+                                           max_body_bytes});
+  if (!options_.http.is_allowed) return base::OkStatus();
   net::HttpServerOptions options;
   options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port,
                       options_.unix_socket_mode};
   options.tls = ToNet(options_.http.ssl);
-  // The limit holds for tensors and for JSON each; the handler checks both.
-  options.max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
+  options.max_body_bytes = max_body_bytes;
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
   parts_->http = std::move(server).value();
@@ -146,9 +153,15 @@ base::Status Server::Start() {
   NEREID_RETURN_IF_ERROR(StartGrpc());
   NEREID_RETURN_IF_ERROR(StartHttp());
   NEREID_RETURN_IF_ERROR(StartMetrics());
+  if (const base::Status status = parts_->cloud->StartSagemaker(); !status.ok()) {
+    return StartError("Sagemaker", status);
+  }
   if (const base::Status status = parts_->engine.Start(); !status.ok()) {
     return {status.code(), fmt::format("creating server: {} - {}",
                                        base::StatusCodeName(status.code()), status.message())};
+  }
+  if (const base::Status status = parts_->cloud->StartVertexAi(); !status.ok()) {
+    return StartError("Vertex AI", status);
   }
   return base::OkStatus();
 }
@@ -161,11 +174,13 @@ bool Server::Stop() {
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
   bool all_finished = true;
   if (parts_->http != nullptr) parts_->http->StopAccepting();
+  if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();
   if (parts_->grpc != nullptr) {
     parts_->grpc->RefuseRequests();
     all_finished &= parts_->grpc->Drain(deadline);
   }
   if (parts_->http != nullptr) all_finished &= parts_->http->Drain(deadline);
+  if (parts_->cloud != nullptr) all_finished &= parts_->cloud->Drain(deadline);
   const size_t left = parts_->engine.Stop(deadline);
   NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",
              options_.exit_timeout.count(), left);

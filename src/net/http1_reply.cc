@@ -90,6 +90,7 @@ std::string_view HttpReason(int status) {
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
     case 411: return "Length Required";
+    case 409: return "Conflict";
     case 413: return "Request Entity Too Large";
     case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
@@ -101,6 +102,7 @@ std::string_view HttpReason(int status) {
     case 503: return "Service Unavailable";
     case 504: return "Gateway Timeout";
     case 505: return "HTTP Version Not Supported";
+    case 507: return "Insufficient Storage";
     default: return "Unknown";
   }
 }

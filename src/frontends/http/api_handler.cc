@@ -41,17 +41,13 @@ bool IsAllowed(net::HttpMethod method, std::string_view allowed) {
   return method == net::HttpMethod::kPost && allowed.ends_with("POST");
 }
 
-std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head) {
-  if (!head.HasHeader(kInferenceHeaderLength)) return std::nullopt;
-  return head.Header(kInferenceHeaderLength);
-}
-
 // Why a body that was too large to keep is refused: which limit it broke depends on what it was.
-base::Status OversizeError(const HttpExchange& exchange, size_t limit) {
+base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
+                           size_t limit) {
   const std::string size = std::to_string(exchange.body_size());
   const std::string end =
       std::to_string(limit) + " bytes. Use --http-max-input-size to increase the limit.";
-  const auto field = HeaderLengthField(exchange.head());
+  const auto field = HeaderLengthField(exchange.head(), dialect);
   if (!field) {
     return base::InvalidArgumentError("request JSON size of " + size +
                                       " bytes exceeds the maximum allowed input size of " + end);
@@ -82,17 +78,18 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool,
 ApiHandler::~ApiHandler() = default;
 
 size_t ApiHandler::BodySplit(const net::HttpHead& head) {
-  const auto field = HeaderLengthField(head);
-  if (!field) return kNoSplit;
-  const base::Result<int32_t> length = ParseInferenceHeaderLength(*field);
-  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : kNoSplit;
+  return HeaderSplit(head, kTritonDialect);
+}
+
+size_t ApiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
+  return MaxInferBytes(head, kTritonDialect, configured);
 }
 
 // As in Triton, the configured limit holds for JSON, for requests of one raw tensor and for what
 // decompression makes; tensors behind a JSON head may be as large as the protocols can say.
-size_t ApiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
-  const size_t split = BodySplit(head);
-  return split == kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
+size_t MaxInferBytes(const net::HttpHead& head, const Dialect& dialect, size_t configured) {
+  const size_t split = HeaderSplit(head, dialect);
+  return split == net::HttpHandler::kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
 }
 
 bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
@@ -110,6 +107,20 @@ bool ApiHandler::IsRefused(const net::HttpHead& head, common::Category category)
          restrictions.Refuses(category, head.Header(restrictions.key(category)));
 }
 
+bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
+  if (options_.restrictions.empty()) return true;
+  const common::Category category = RouteCategory(route.kind);
+  if (!IsRefused(exchange->head(), category)) return true;
+  const std::string body = common::JsonError("This API is restricted, expecting header '" +
+                                             options_.restrictions.key(category) + "'");
+  RespondJson(std::move(exchange), 403, body);
+  return false;
+}
+
+void ApiHandler::Serve(HttpExchangePtr exchange, const Route& route, const Dialect& dialect) {
+  if (Admit(exchange, route)) Dispatch(std::move(exchange), route, dialect);
+}
+
 // The one way to every route: what holds for all of them is seen to here.
 void ApiHandler::Handle(HttpExchangePtr exchange) {
   if (cors_ && !ApplyCors(exchange)) return;
@@ -118,27 +129,20 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
     RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
     return;
   }
-  if (!options_.restrictions.empty()) {
-    const common::Category category = RouteCategory(route.kind);
-    if (IsRefused(exchange->head(), category)) {
-      const std::string body = common::JsonError("This API is restricted, expecting header '" +
-                                                 options_.restrictions.key(category) + "'");
-      return RespondJson(std::move(exchange), 403, body);
-    }
-  }
+  if (!Admit(exchange, route)) return;
   const std::string_view allowed = AllowedMethods(route.kind);
   if (!IsAllowed(exchange->head().method(), allowed)) {
     RespondNotAllowed(std::move(exchange), allowed);
     return;
   }
   exchange->TreatHeadAsGet();
-  Dispatch(std::move(exchange), route);
+  Dispatch(std::move(exchange), route, kTritonDialect);
 }
 
-void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Dialect& dialect) {
   switch (route.kind) {
     case RouteKind::kModelInfer:
-      return HandleInfer(std::move(exchange), route);
+      return HandleInfer(std::move(exchange), route, dialect);
     case RouteKind::kModelGenerate:
     case RouteKind::kModelGenerateStream:
       return HandleGenerate(std::move(exchange), route);
@@ -196,7 +200,7 @@ void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route)
 
 void ApiHandler::HandleRepositoryIndex(HttpExchangePtr exchange) {
   if (exchange->body_truncated() || exchange->body().size() > options_.max_input_bytes) {
-    const base::Status error = OversizeError(*exchange, options_.max_input_bytes);
+    const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
     return RespondError(std::move(exchange), error);
   }
   bool only_ready = false;
@@ -222,46 +226,46 @@ void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route) 
   RespondJson(std::move(exchange), 200, ToJson(*list));
 }
 
-void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route,
+                             const Dialect& dialect) {
+  const auto refuse = [&](const base::Status& error, std::string_view headers = {}) {
+    RespondError(std::move(exchange), error, headers, dialect);
+  };
   base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
-  if (!model.ok()) return RespondError(std::move(exchange), model.status());
+  if (!model.ok()) return refuse(model.status());
   if ((*model)->is_decoupled()) {
-    return RespondError(std::move(exchange),
-                        base::UnsupportedError("HTTP end point doesn't support models with "
-                                               "decoupled transaction policy"));
+    return refuse(base::UnsupportedError(
+        "HTTP end point doesn't support models with decoupled transaction policy"));
   }
   const net::HttpHead& head = exchange->head();
   const base::Result<net::Compression> encoding =
       net::ParseContentEncoding(head.Header("Content-Encoding"));
-  if (!encoding.ok()) {
-    return RespondError(std::move(exchange), encoding.status(),
-                        "Accept-Encoding: gzip, deflate\r\n");
-  }
+  if (!encoding.ok()) return refuse(encoding.status(), "Accept-Encoding: gzip, deflate\r\n");
   if (exchange->body_truncated()) {
-    const base::Status error = OversizeError(*exchange, options_.max_input_bytes);
-    return RespondError(std::move(exchange), error);
+    return refuse(OversizeError(*exchange, dialect, options_.max_input_bytes));
   }
   InferSubmission submission;
   submission.body.bytes = exchange->body();
   submission.body_buffer = exchange->body_buffer();
   if (*encoding != net::Compression::kIdentity) {
-    const size_t split = BodySplit(head);
+    const size_t split = HeaderSplit(head, dialect);
     base::Result<net::BufferView> body =
         net::Decompress(exchange->body(), {.max_bytes = options_.max_input_bytes,
                                            .aligned_byte = split == kNoSplit ? 0 : split});
-    if (!body.ok()) return RespondError(std::move(exchange), body.status());
+    if (!body.ok()) return refuse(body.status());
     submission.body.bytes = body->data;
     submission.body_buffer = std::move(body->buffer);
   }
   const base::Result<size_t> header_length =
-      InferenceHeaderLength(HeaderLengthField(head), submission.body.bytes.size());
-  if (!header_length.ok()) return RespondError(std::move(exchange), header_length.status());
+      HeaderLength(head, dialect, submission.body.bytes.size());
+  if (!header_length.ok()) return refuse(header_length.status());
   submission.body.header_length = *header_length;
-  if (head.HasHeader("Accept-Encoding")) {
+  if (dialect.compresses_replies && head.HasHeader("Accept-Encoding")) {
     submission.reply_compression = net::NegotiateCompression(head.Header("Accept-Encoding"));
   }
   submission.model = std::move(*model);
   submission.forwarder = options_.forwarder.get();
+  submission.dialect = &dialect;
   const net::Reactor& reactor = exchange->reactor();
   submission.round = &rounds_.ForReactor(reactor);
   submission.exchange = std::move(exchange);
@@ -279,7 +283,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
         base::InvalidArgumentError("Unsupported content-encoding, only 'identity' is supported."));
   }
   if (exchange->body_truncated()) {
-    const base::Status error = OversizeError(*exchange, options_.max_input_bytes);
+    const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
     return RespondError(std::move(exchange), error);
   }
   GenerateSubmission submission;

@@ -12,6 +12,7 @@
 #include "common/reactor_rounds.h"
 #include "common/restrictions.h"
 #include "http/cors.h"
+#include "http/dialect.h"
 #include "http/http_generate.h"
 #include "http/infer_request.h"
 #include "http/route.h"
@@ -32,6 +33,9 @@ struct ApiOptions {
   StreamLimits stream_limits;
 };
 
+// HttpHandler::MaxBodyBytes of inference.
+size_t MaxInferBytes(const net::HttpHead& head, const Dialect& dialect, size_t configured);
+
 // Thread-safe. Outlives the server that it serves, and every request of it.
 class ApiHandler final : public net::HttpHandler {
  public:
@@ -44,18 +48,25 @@ class ApiHandler final : public net::HttpHandler {
   size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
+  // For entry points with paths of their own: what Handle does once it knows the route. Restrictions
+  // hold here as they do there; methods are the caller's business. The texts of `route` are needed
+  // until this returns.
+  void Serve(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  // Whether a request to that route may go on; else it has been answered.
+  bool Admit(net::HttpExchangePtr& exchange, const Route& route) const;
+
  private:
   // Answers a preflight, and sees to the lines that a browser wants on every reply. False: answered.
   bool ApplyCors(net::HttpExchangePtr& exchange) const;
   bool IsRefused(const net::HttpHead& head, common::Category category) const;
-  void Dispatch(net::HttpExchangePtr exchange, const Route& route);
+  void Dispatch(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleHealth(net::HttpExchangePtr exchange, bool is_good);
   void HandleModelReady(net::HttpExchangePtr exchange, const Route& route);
   void HandleModelMetadata(net::HttpExchangePtr exchange, const Route& route);
   void HandleModelConfig(net::HttpExchangePtr exchange, const Route& route);
   void HandleRepositoryIndex(net::HttpExchangePtr exchange);
   void HandleStatistics(net::HttpExchangePtr exchange, const Route& route);
-  void HandleInfer(net::HttpExchangePtr exchange, const Route& route);
+  void HandleInfer(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleGenerate(net::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;

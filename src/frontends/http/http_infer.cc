@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/object_pool.h"
 #include "common/json_text.h"
-#include "common/status_codes.h"
 
 namespace nereid::http {
 namespace {
@@ -23,10 +22,10 @@ constexpr size_t kCopiedHeadBytes = size_t{16} << 10;
 }  // namespace
 
 void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
-                  std::string_view headers) {
+                  std::string_view headers, const Dialect& dialect) {
   const std::string body = common::JsonError(error.message());
   net::HttpExchange::Respond(std::move(exchange),
-                             {.status = common::HttpStatus(error.code()),
+                             {.status = ErrorStatus(error, dialect),
                               .content_type = "application/json",
                               .headers = headers,
                               .text = body});
@@ -46,6 +45,7 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   self->parts_left_.store(kParts, std::memory_order_relaxed);
   self->service_ = &service;
   self->compression_ = submission.reply_compression;
+  self->dialect_ = submission.dialect;
   core::RequestPtr request = core::Request::Create(*self);
   request->model = std::move(submission.model);
   request->round = submission.round;
@@ -57,7 +57,7 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   }
   if (!status.ok()) {
     request.reset();
-    RespondError(std::move(submission.exchange), status);
+    RespondError(std::move(submission.exchange), status, {}, *submission.dialect);
     self->Release(kParts - 1);
     return;
   }
@@ -98,7 +98,13 @@ base::Status HttpInfer::Answer() {
 
 void HttpInfer::SendAnswer() {
   const bool has_binary = !answer_.parts.empty();
-  if (has_binary) {
+  std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
+  std::string mime;
+  if (has_binary && dialect_->has_mime_in_replies) {
+    mime = dialect_->binary_mime;
+    common::AppendJsonInteger(mime, answer_.json.size());
+    content_type = mime;
+  } else if (has_binary) {
     headers_ += "Inference-Header-Content-Length: ";
     common::AppendJsonInteger(headers_, answer_.json.size());
     headers_ += "\r\n";
@@ -130,7 +136,7 @@ void HttpInfer::SendAnswer() {
   net::HttpExchange::Respond(
       std::move(exchange_),
       {.status = 200,
-       .content_type = has_binary ? "application/octet-stream" : "application/json",
+       .content_type = content_type,
        .headers = headers_,
        .text = json_is_part ? std::string_view() : std::string_view(answer_.json),
        .parts = answer_.parts,
@@ -139,7 +145,7 @@ void HttpInfer::SendAnswer() {
 }
 
 void HttpInfer::SendError(const base::Status& error) {
-  RespondError(std::move(exchange_), error);
+  RespondError(std::move(exchange_), error, {}, *dialect_);
   response_.reset();
   Release(kParts - 1);
 }

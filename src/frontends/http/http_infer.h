@@ -11,6 +11,7 @@
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
+#include "http/dialect.h"
 #include "http/infer_answer.h"
 #include "http/infer_request.h"
 #include "net/compression.h"
@@ -28,6 +29,7 @@ struct InferSubmission {
   base::BufferRef body_buffer;
   net::Compression reply_compression = net::Compression::kIdentity;
   core::RoundExecutor* round = nullptr;
+  const Dialect* dialect = &kTritonDialect;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
 };
 
@@ -76,6 +78,7 @@ class HttpInfer final : public core::ResponseSink,
   net::HttpExchangePtr exchange_;  // until it is answered
   AnswerOptions options_;
   net::Compression compression_ = net::Compression::kIdentity;
+  const Dialect* dialect_ = &kTritonDialect;
 
   std::atomic<uint32_t> parts_left_{0};
   std::atomic<uint8_t> cancel_state_{kClosed};
@@ -93,6 +96,6 @@ base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net:
 
 // A reply of {"error": <message>} with the status that belongs to the error's code.
 void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
-                  std::string_view headers = {});
+                  std::string_view headers = {}, const Dialect& dialect = kTritonDialect);
 
 }  // namespace nereid::http

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry points that the clouds expect: their settings, which come from flags and from the
+// environment that the clouds set, and their servers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "http/sagemaker.h"
+#include "http/vertex_ai.h"
+#include "net/http_server.h"
+#include "net/reactor.h"
+
+namespace nereid::app {
+
+struct CloudServiceOptions {
+  bool is_allowed = false;
+  std::string address = "0.0.0.0";
+  uint16_t port = 8080;
+  int thread_count = 0;  // 0: chosen from the CPUs
+};
+
+struct CloudOptions {
+  CloudServiceOptions sagemaker;
+  // Ports that the other services must keep to.
+  std::optional<std::pair<uint16_t, uint16_t>> safe_ports;
+  http::SagemakerOptions sagemaker_entry;
+  CloudServiceOptions vertex_ai;
+  http::VertexAiOptions vertex_ai_entry;
+  // Where models are when no flag says so (AIP_STORAGE_URI).
+  std::string storage;
+};
+
+// What the environment says; whether Vertex AI runs this container as its server is in
+// `is_vertex_ai`.
+struct CloudEnvironment {
+  CloudOptions options;
+  bool is_vertex_ai = false;
+};
+base::Result<CloudEnvironment> ReadCloudEnvironment();
+
+// The servers of these entry points. Confined to the main thread.
+class CloudServers {
+ public:
+  // What the servers run on; all of it outlives them.
+  struct Ground {
+    net::ReactorPool& reactors;
+    service::Service& service;
+    http::ApiHandler& api;
+    size_t max_body_bytes;
+  };
+
+  // Does not start anything. `options` outlives the servers.
+  CloudServers(const CloudOptions& options, Ground ground) : options_(options), ground_(ground) {}
+
+  base::Status StartSagemaker();
+  // Once models are loaded: it serves one of them.
+  base::Status StartVertexAi();
+  void StopAccepting();
+  bool Drain(base::TimePoint deadline);
+
+ private:
+  base::Result<std::unique_ptr<net::HttpServer>> Start(const CloudServiceOptions& options,
+                                                       net::HttpHandler& handler) const;
+
+  const CloudOptions& options_;
+  const Ground ground_;
+  std::unique_ptr<http::SagemakerHandler> sagemaker_handler_;
+  std::unique_ptr<http::VertexAiHandler> vertex_ai_handler_;
+  std::unique_ptr<net::HttpServer> sagemaker_;
+  std::unique_ptr<net::HttpServer> vertex_ai_;
+};
+
+}  // namespace nereid::app

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/dialect.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "common/status_codes.h"
+#include "http/header_length.h"
+
+namespace nereid::http {
+namespace {
+
+constexpr std::string_view kContentType = "Content-Type";
+
+// What backends say when memory ran out. Texts: server/src/sagemaker_server.cc.
+constexpr std::array<std::string_view, 17> kMemoryWords = {
+    "CUDA out of memory",
+    "CUDA_OUT_OF_MEMORY",
+    "Out of memory",
+    "Out Of Memory",
+    "out of memory",
+    "MemoryError",
+    "OutOfMemory",
+    "OOM",
+    "Dst tensor is not initialized",
+    "Src tensor is not initialized",
+    "CNMEM_STATUS_OUT_OF_MEMORY",
+    "CUDNN_STATUS_NOT_INITIALIZED",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "Failed to allocate memory",
+    "failed to allocate memory",
+    "No space left on device",
+};
+
+}  // namespace
+
+std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head,
+                                                  const Dialect& dialect) {
+  if (dialect.binary_mime.empty()) {
+    if (!head.HasHeader(kInferenceHeaderLength)) return std::nullopt;
+    return head.Header(kInferenceHeaderLength);
+  }
+  const std::string_view type = head.Header(kContentType);
+  if (!type.starts_with(dialect.binary_mime)) return std::nullopt;
+  return type.substr(dialect.binary_mime.size());
+}
+
+base::Result<size_t> HeaderLength(const net::HttpHead& head, const Dialect& dialect,
+                                  uint64_t body_size) {
+  const auto field = HeaderLengthField(head, dialect);
+  if (dialect.binary_mime.empty()) return InferenceHeaderLength(field, body_size);
+  const std::string_view type = head.Header(kContentType);
+  if (!field && type.find(dialect.binary_mime) != std::string_view::npos) {
+    return base::InvalidArgumentError("expect MIME type for binary data starts with '" +
+                                      std::string(dialect.binary_mime) + "', got: " +
+                                      std::string(type));
+  }
+  if (!field || ParseInferenceHeaderLength(*field).ok()) {
+    return InferenceHeaderLength(field, body_size);
+  }
+  // More digits than fit are a number, too.
+  const size_t digit = field->find_first_not_of(" \t+-");
+  const bool is_number =
+      digit != std::string_view::npos && (*field)[digit] >= '0' && (*field)[digit] <= '9';
+  return base::InvalidArgumentError(
+      std::string("Unable to parse inference header size, ") +
+      (is_number ? "value is out of range, got: " : "got: ") + std::string(*field));
+}
+
+size_t HeaderSplit(const net::HttpHead& head, const Dialect& dialect) {
+  const auto field = HeaderLengthField(head, dialect);
+  if (!field) return net::HttpHandler::kNoSplit;
+  const base::Result<int32_t> length = ParseInferenceHeaderLength(*field);
+  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : net::HttpHandler::kNoSplit;
+}
+
+int ErrorStatus(const base::Status& error, const Dialect& dialect) {
+  if (!dialect.has_plain_statuses) return common::HttpStatus(error.code());
+  const bool is_memory = std::ranges::any_of(kMemoryWords, [&](std::string_view words) {
+    return error.message().find(words) != std::string_view::npos;
+  });
+  return is_memory ? 507 : 400;
+}
+
+}  // namespace nereid::http

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies that say nothing but their status. Private to this module.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "net/http_server.h"
+
+namespace nereid::http {
+
+// {"error":"<reason phrase>"}
+inline void RespondStatus(net::HttpExchangePtr exchange, int status,
+                          std::string_view headers = {}) {
+  const std::string body = "{\"error\":\"" + std::string(net::HttpReason(status)) + "\"}";
+  net::HttpExchange::Respond(std::move(exchange), {.status = status,
+                                                   .content_type = "application/json",
+                                                   .headers = headers,
+                                                   .text = body});
+}
+
+}  // namespace nereid::http

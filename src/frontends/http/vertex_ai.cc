@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/vertex_ai.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "http/plain_reply.h"
+
+namespace nereid::http {
+namespace {
+
+using net::HttpExchange;
+using net::HttpExchangePtr;
+using net::HttpMethod;
+
+constexpr std::string_view kRedirectHeader = "X-Vertex-Ai-Triton-Redirect";
+
+// What a redirection may reach.
+enum class Reach { kOpen, kForbidden, kUnknown };
+
+Reach ReachOf(RouteKind kind, std::string_view target) {
+  switch (kind) {
+    case RouteKind::kServerMetadata:
+    case RouteKind::kServerLive:
+    case RouteKind::kServerReady:
+    case RouteKind::kModelMetadata:
+    case RouteKind::kModelReady:
+    case RouteKind::kModelConfig:
+    case RouteKind::kModelInfer:
+    case RouteKind::kModelStatistics:
+    case RouteKind::kAllStatistics:
+    case RouteKind::kRepositoryIndex:
+      return Reach::kOpen;
+    case RouteKind::kSystemSharedMemory:
+    case RouteKind::kCudaSharedMemory:
+      return target.ends_with("/status") ? Reach::kOpen : Reach::kForbidden;
+    case RouteKind::kRepositoryLoad:
+    case RouteKind::kRepositoryUnload:
+      return Reach::kForbidden;
+    default:
+      return Reach::kUnknown;
+  }
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(
+    VertexAiOptions options, ApiHandler& api, service::Service& service) {
+  // Texts: server/src/vertex_ai_server.cc, with its spelling of the first variable.
+  if (options.predict_route.empty()) {
+    return base::InvalidArgumentError("API_PREDICT_ROUTE is not defined for Vertex AI endpoint");
+  }
+  if (options.health_route.empty()) {
+    return base::InvalidArgumentError("AIP_HEALTH_ROUTE is not defined for Vertex AI endpoint");
+  }
+  const std::vector<service::IndexEntry> models = service.RepositoryIndex(true);
+  if (options.default_model.empty()) {
+    const auto is_another = [&](const service::IndexEntry& entry) {
+      return entry.name != models.front().name;
+    };
+    if (models.empty() || std::ranges::any_of(models, is_another)) {
+      return base::InvalidArgumentError(
+          "Expect the model repository contains only a single model if default model is not "
+          "specified");
+    }
+    options.default_model = models.front().name;
+  } else if (std::ranges::find(models, options.default_model, &service::IndexEntry::name) ==
+             models.end()) {
+    return base::InvalidArgumentError("Expect the default model '" + options.default_model +
+                                      "' is loaded");
+  }
+  return std::unique_ptr<VertexAiHandler>(
+      new VertexAiHandler(std::move(options), api, service));
+}
+
+size_t VertexAiHandler::BodySplit(const net::HttpHead& head) {
+  return HeaderSplit(head, kVertexAiDialect);
+}
+
+size_t VertexAiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
+  return MaxInferBytes(head, kVertexAiDialect, configured);
+}
+
+void VertexAiHandler::Handle(HttpExchangePtr exchange) {
+  const net::HttpHead& head = exchange->head();
+  if (head.path() == options_.health_route) {
+    if (head.method() != HttpMethod::kGet && head.method() != HttpMethod::kHead) {
+      return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");
+    }
+    exchange->TreatHeadAsGet();
+    return api_.Serve(std::move(exchange), {.kind = RouteKind::kServerReady}, kVertexAiDialect);
+  }
+  if (head.path() != options_.predict_route) return RespondStatus(std::move(exchange), 400);
+  if (head.method() != HttpMethod::kPost) {
+    return RespondStatus(std::move(exchange), 405, "Allow: POST\r\n");
+  }
+  if (head.HasHeader(kRedirectHeader)) {
+    const std::string target = "/" + std::string(head.Header(kRedirectHeader));
+    return Redirect(std::move(exchange), target);
+  }
+  const Route route{.kind = RouteKind::kModelInfer, .model = options_.default_model};
+  api_.Serve(std::move(exchange), route, kVertexAiDialect);
+}
+
+void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target) {
+  if (target == "/metrics") {
+    const std::string text = service_.MetricsText();
+    return HttpExchange::Respond(
+        std::move(exchange),
+        {.status = 200, .content_type = "text/plain; charset=utf-8", .text = text});
+  }
+  const Route route = MatchRoute(target);
+  switch (ReachOf(route.kind, target)) {
+    case Reach::kOpen:
+      return api_.Serve(std::move(exchange), route, kVertexAiDialect);
+    case Reach::kForbidden:
+      return RespondStatus(std::move(exchange), 403);
+    case Reach::kUnknown:
+      break;
+  }
+  RespondStatus(std::move(exchange), 400);
+}
+
+}  // namespace nereid::http

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry point that Google's Vertex AI expects of a model container: one path for health, one for
+// predictions, named by environment variables. A prediction may ask, in a header, to be read as a
+// request to another route of the v2 API: to those that infer or only look.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "http/api_handler.h"
+#include "net/http_server.h"
+#include "service/service.h"
+
+namespace nereid::http {
+
+struct VertexAiOptions {
+  std::string predict_route;  // AIP_PREDICT_ROUTE
+  std::string health_route;   // AIP_HEALTH_ROUTE
+  // Serves predictions without a redirection. Empty: the only model there is.
+  std::string default_model;
+};
+
+// Immutable. Outlives the server that it serves.
+class VertexAiHandler final : public net::HttpHandler {
+ public:
+  // Once the models are loaded; an error when there is no default model. `api` and `service` outlive
+  // the handler.
+  static base::Result<std::unique_ptr<VertexAiHandler>> Create(VertexAiOptions options,
+                                                               ApiHandler& api,
+                                                               service::Service& service);
+
+  size_t BodySplit(const net::HttpHead& head) override;
+  size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
+  void Handle(net::HttpExchangePtr exchange) override;
+
+ private:
+  VertexAiHandler(VertexAiOptions options, ApiHandler& api, service::Service& service)
+      : options_(std::move(options)), api_(api), service_(service) {}
+  void Redirect(net::HttpExchangePtr exchange, std::string_view target);
+
+  const VertexAiOptions options_;
+  ApiHandler& api_;
+  service::Service& service_;
+};
+
+}  // namespace nereid::http
