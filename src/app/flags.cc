@@ -444,7 +444,18 @@ constexpr Flag kGrpc[] = {
      SetInteger<FIELD(grpc.thread_count), 2, 128>},
     {"grpc-infer-allocation-pool-size", kInteger,
      "Accepted for compatibility; requests are always pooled.", Ignore},
-    {"grpc-max-response-pool-size", kInteger, "Decoupled responses in flight.", NotYet},
+    {"grpc-max-response-pool-size", kInteger,
+     "Responses of a decoupled model that may wait for the client of a stream; then the model waits "
+     "(2147483647).",
+     [](std::string_view value, Options& options) {
+       const auto size = ReadInteger(value, 1, kIntMax);
+       if (!size.ok()) {
+         return InvalidArgumentError(
+             "Error: --grpc-max-response-pool-size must be greater than 0.");
+       }
+       options.grpc.max_response_pool_size = static_cast<int>(*size);
+       return OkStatus();
+     }},
     {"grpc-infer-response-compression-level", kString, "none, low, medium or high (none).",
      SetCompressionLevel},
     {"grpc-keepalive-time", kInteger, "Milliseconds of silence before a ping (7200000).",

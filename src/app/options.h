@@ -53,6 +53,7 @@ struct GrpcOptions {
   bool reuse_port = false;
   int thread_count = 0;  // 0: chosen from the CPUs
   CompressionLevel response_compression = CompressionLevel::kNone;
+  int max_response_pool_size = INT32_MAX;  // responses of one stream that may wait for its client
   std::chrono::milliseconds keepalive_time{7'200'000};
   std::chrono::milliseconds keepalive_timeout{20'000};
   bool keepalive_permit_without_calls = false;

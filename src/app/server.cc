@@ -114,6 +114,7 @@ base::Status Server::StartGrpc() {
   grpc::FrontendOptions frontend;
   frontend.restrictions = grpc.restrictions;
   frontend.forwarder = grpc.forwarder;
+  frontend.max_unsent_responses = static_cast<size_t>(grpc.max_response_pool_size);
   net::GrpcServerOptions& options = frontend.server;
   options.listener = {grpc.address, grpc.port, grpc.reuse_port, options_.unix_socket_mode};
   options.tls = ToNet(grpc.ssl);

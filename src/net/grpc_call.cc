@@ -46,6 +46,7 @@ void GrpcCall::Order(GrpcMessagePtr message, uint8_t orders) {
           CompressMessage(*message, static_cast<Compression>(response_encoding_));
     }
     unsent_bytes_.fetch_add(message->size(), std::memory_order_relaxed);
+    unsent_messages_.fetch_add(1, std::memory_order_relaxed);
   }
   message->orders_ = orders;
   message->call_ = this;
@@ -64,6 +65,13 @@ void GrpcCall::Finish(GrpcStatus status, std::string_view text) {
   order->status_code_ = static_cast<int>(status);
   order->status_text_ = text;
   Order(std::move(order), GrpcMessage::kFinish);
+}
+
+void GrpcCall::Abort(GrpcStatus status, std::string_view text) {
+  GrpcMessagePtr order = GrpcMessage::Create();
+  order->status_code_ = static_cast<int>(status);
+  order->status_text_ = text;
+  Order(std::move(order), GrpcMessage::kAbort);
 }
 
 void GrpcCall::Credit(size_t bytes) {
@@ -90,6 +98,8 @@ void GrpcCall::Recycle() {
   response_encoding_ = 0;
   is_cancelled_.store(false, std::memory_order_relaxed);
   unsent_bytes_.store(0, std::memory_order_relaxed);
+  unsent_messages_.store(0, std::memory_order_relaxed);
+  wants_sent_.store(false, std::memory_order_relaxed);
   previous_ = nullptr;
   next_ = nullptr;
   header_list_bytes_ = 0;

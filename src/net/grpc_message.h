@@ -84,7 +84,7 @@ class GrpcMessage {
   std::byte* end_ = own_.data() + own_.size();
 
   // -- For the connection: the message as an order to a call. --
-  enum Order : uint8_t { kSend = 1, kFinish = 2, kRelease = 4, kCredit = 8 };
+  enum Order : uint8_t { kSend = 1, kFinish = 2, kRelease = 4, kCredit = 8, kAbort = 16 };
   uint8_t orders_ = 0;
   bool is_compressed_ = false;
   int status_code_ = 0;

@@ -62,6 +62,8 @@ class GrpcCallEvents {
   virtual void OnMessage(base::BufferRef buffer, std::string_view message) = 0;
   // The client sends nothing more.
   virtual void OnHalfClose() = 0;
+  // A message of Send has left the queue (GrpcCall::WantSent).
+  virtual void OnSent() {}
   // The client went away or the deadline passed. At most once, possibly after the call was
   // finished; what is sent from then on is dropped.
   virtual void OnCancelled() = 0;
@@ -95,6 +97,10 @@ class GrpcCall {
   uint64_t start_ns() const { return start_ns_; }
   // Bytes that were given to Send and are not yet on their way.
   size_t unsent_bytes() const { return unsent_bytes_.load(std::memory_order_relaxed); }
+  // Messages of which that holds.
+  size_t unsent_messages() const { return unsent_messages_.load(std::memory_order_acquire); }
+  // Whether OnSent is wanted. What left before may be seen in unsent_messages only.
+  void WantSent(bool wanted) { wants_sent_.store(wanted, std::memory_order_seq_cst); }
 
   // Sends one message. Messages leave in the order of these calls, as far as that is defined.
   void Send(GrpcMessagePtr message);
@@ -102,6 +108,8 @@ class GrpcCall {
   void SendAndFinish(GrpcMessagePtr message);
   // Ends the call. Only the first end counts.
   void Finish(GrpcStatus status, std::string_view text);
+  // Ends the call without the messages that are not on their way yet; OnCancelled follows.
+  void Abort(GrpcStatus status, std::string_view text);
   // The frontend is through with `bytes` of this call's messages. A connection whose unfinished
   // messages exceed its budget is not given room to send more. The end of the call implies it.
   void Credit(size_t bytes);
@@ -149,6 +157,8 @@ class GrpcCall {
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<size_t> unsent_bytes_{0};
+  std::atomic<size_t> unsent_messages_{0};
+  std::atomic<bool> wants_sent_{false};
 
   // -- Confined to the holder of the connection. --
   GrpcCall* previous_ = nullptr;

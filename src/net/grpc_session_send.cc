@@ -77,6 +77,10 @@ void GrpcSession::Apply(GrpcMessagePtr order) {
     Replenish();
   }
   if (call.finished_) return;
+  if (orders & GrpcMessage::kAbort) {
+    Fail(call, static_cast<GrpcStatus>(order->status_code_), order->status_text_);
+    return;
+  }
   if (orders & GrpcMessage::kFinish) {
     call.finished_ = true;
     call.status_code_ = order->status_code_;
@@ -111,6 +115,7 @@ void GrpcSession::Fail(GrpcCall& call, GrpcStatus status, std::string_view text)
   call.send_tail_ = nullptr;
   call.queued_bytes_ = 0;
   call.unsent_bytes_.store(0, std::memory_order_relaxed);
+  call.unsent_messages_.store(0, std::memory_order_release);
   Respond(call);
 }
 
@@ -224,6 +229,10 @@ void GrpcSession::PopSent(GrpcCall& call) {
   call.segment_ = 0;
   call.segment_offset_ = 0;
   if (std::exchange(call.head_referred_, false)) output_->Retire(std::move(message));
+  call.unsent_messages_.fetch_sub(1, std::memory_order_seq_cst);
+  if (call.wants_sent_.load(std::memory_order_seq_cst) && call.events_ != nullptr) [[unlikely]] {
+    call.events_->OnSent();
+  }
 }
 
 void GrpcSession::OnFrameSent(const nghttp2_frame& frame) {

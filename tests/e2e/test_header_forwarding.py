@@ -72,6 +72,21 @@ def test_matching_headers_become_parameters_over_http(forwarding):
     assert parameters_over_http(forwarding, headers) == {"of-body": 7, "my-one": "1", "MY-Two": "two words"}
 
 
+@pytest.mark.parametrize("action", ["generate", "generate_stream"])
+def test_matching_headers_become_parameters_of_generate(forwarding, action):
+    def generate(headers):
+        body = b'{"INPUT0": 1, "of-body": 7}'
+        reply = wire.request(forwarding, "POST", f"/v2/models/m/{action}", body, headers)
+        return reply.status, json.loads(reply.body.removeprefix(b"data: "))
+
+    status, answer = generate({"my-one": "1", "MY-Two": "2", "not-my-own": "x"})
+    assert status == 200
+    assert (answer["my-one"], answer["MY-Two"], answer["of-body"]) == ("1", "2", 7)
+    assert "not-my-own" not in answer
+    text = "Header 'sequence_id' is reserved for Triton usage and cannot be forwarded."
+    assert generate({"sequence_id": "1"}) == (400, {"error": text})
+
+
 def test_matching_metadata_become_parameters_over_grpc(forwarding):
     headers = {"my-one": "1", "my-two": "two words", "not-my-own": "x"}
     assert parameters_over_grpc(forwarding, headers) == {"my-one": "1", "my-two": "two words"}

@@ -16,12 +16,22 @@
 
 namespace nereid::grpc {
 
+// What one stream may have waiting for a client that does not read.
+struct StreamLimits {
+  // Responses and bytes of them beyond which the model that makes them waits.
+  size_t most_unsent_responses = INT32_MAX;
+  size_t most_unsent_bytes = size_t{64} << 20;
+  // How long it waits for the client to take the next one before the stream is given up.
+  std::chrono::milliseconds longest_pause{60'000};
+};
+
 // Outlives the calls. Thread-safe.
 struct CallContext {
   service::Service& service;
   const common::RoundExecutors& rounds;
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
+  StreamLimits stream_limits;
   // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
   std::chrono::milliseconds answer_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused

@@ -41,6 +41,7 @@ class Frontend::Handler final : public net::GrpcHandler {
         context{.service = parts.service,
                 .rounds = parts.rounds,
                 .forwarder = options.forwarder,
+                .stream_limits = {.most_unsent_responses = options.max_unsent_responses},
                 .answer_delay = AnswerDelay()} {}
 
   // The one way to every RPC.

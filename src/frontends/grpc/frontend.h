@@ -24,6 +24,8 @@ struct FrontendOptions {
   common::Restrictions restrictions;
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
+  // Responses of decoupled models that may wait for the client of a stream.
+  size_t max_unsent_responses = INT32_MAX;
 };
 
 // What a frontend stands on; all of it outlives the frontend.

@@ -85,7 +85,41 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   return base::OkStatus();
 }
 
+bool StreamCall::IsFull() const {
+  const StreamLimits& limits = context_->stream_limits;
+  return call_->unsent_messages() >= limits.most_unsent_responses ||
+         call_->unsent_bytes() >= limits.most_unsent_bytes;
+}
+
+void StreamCall::WaitForRoom() {
+  if (!IsFull() || net::Reactor::Current() != nullptr) return;
+  bool was_in_vain = false;
+  {
+    base::MutexLock lock(mutex_);
+    call_->WantSent(true);  // from here on every message that leaves is counted
+    while (!is_ended_.load() && IsFull() && !was_in_vain) {
+      const uint64_t seen = sent_count_;
+      const base::TimePoint deadline =
+          std::chrono::steady_clock::now() + context_->stream_limits.longest_pause;
+      while (!is_ended_.load() && IsFull() && sent_count_ == seen && !was_in_vain) {
+        was_in_vain = !sent_.WaitUntil(mutex_, deadline);
+      }
+    }
+  }
+  if (!was_in_vain || is_ended_.exchange(true)) return;
+  NEREID_VLOG(1, "a stream is given up: its client does not read");
+  call_->Abort(net::GrpcStatus::kUnavailable, "the stream was given up: its client does not read");
+  CancelAll();
+}
+
+void StreamCall::OnSent() {
+  base::MutexLock lock(mutex_);
+  ++sent_count_;
+  sent_.NotifyAll();
+}
+
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
+  if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
   net::GrpcMessagePtr message;
   base::Status error;
   if (response != nullptr) {
@@ -207,6 +241,10 @@ void StreamCall::OnHalfClose() {
 
 void StreamCall::EndWith(const base::Status& error) {
   if (is_ended_.exchange(true)) return;
+  {
+    base::MutexLock lock(mutex_);
+    sent_.NotifyAll();
+  }
   FinishWith(*call_, error);
   CancelAll();
 }
@@ -227,7 +265,11 @@ void StreamCall::CancelAll() {
 
 void StreamCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelStreamInferHandler");
-  is_ended_.store(true, std::memory_order_relaxed);
+  {
+    base::MutexLock lock(mutex_);
+    is_ended_.store(true, std::memory_order_relaxed);
+    sent_.NotifyAll();
+  }
   CancelAll();
 }
 
@@ -256,6 +298,7 @@ void StreamCall::Recycle() {
   is_draining_ = false;
   is_finished_ = false;
   credit_ = 0;
+  sent_count_ = 0;
 }
 
 void StreamRequest::Unreference() {

@@ -58,6 +58,7 @@ class StreamCall final : public net::GrpcCallEvents {
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   void OnHalfClose() override;
+  void OnSent() override;
   void OnCancelled() override;
   void OnDone() override;
 
@@ -66,6 +67,11 @@ class StreamCall final : public net::GrpcCallEvents {
 
  private:
   friend class StreamRequest;
+
+  bool IsFull() const;
+  // Holds the thread that brings a response of a decoupled model until the client has taken earlier
+  // ones. Not on a reactor, which has others to serve. Gives the stream up when that takes too long.
+  void WaitForRoom();
 
   base::Status Submit(base::BufferRef buffer, StreamRequest& request);
   // Hands over one message (perhaps none) of `request`; with `is_final` the last.
@@ -94,6 +100,8 @@ class StreamCall final : public net::GrpcCallEvents {
   bool is_draining_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_finished_ NEREID_GUARDED_BY(mutex_) = false;
   size_t credit_ NEREID_GUARDED_BY(mutex_) = 0;
+  base::CondVar sent_;
+  uint64_t sent_count_ NEREID_GUARDED_BY(mutex_) = 0;  // while somebody waits for room
 };
 
 }  // namespace nereid::grpc

@@ -289,6 +289,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
   GenerateSubmission submission;
   submission.model = std::move(*model);
   submission.is_stream = route.kind == RouteKind::kModelGenerateStream;
+  submission.forwarder = options_.forwarder.get();
   submission.max_input_bytes = options_.max_input_bytes;
   submission.limits = options_.stream_limits;
   submission.round = &rounds_.ForReactor(exchange->reactor());

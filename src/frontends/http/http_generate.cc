@@ -44,8 +44,11 @@ void HttpGenerate::Submit(GenerateSubmission submission, service::Service& servi
   request->model = std::move(submission.model);
   request->round = submission.round;
   request->times.request_start_ns = submission.exchange->received_ns();
-  const base::Status status =
+  base::Status status =
       ReadGenerateRequest(submission.exchange->body(), submission.max_input_bytes, *request);
+  if (submission.forwarder != nullptr && status.ok()) {
+    status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
+  }
   self->exchange_ = std::move(submission.exchange);
   if (!status.ok()) {
     RespondError(std::move(self->exchange_), status);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/mutex.h"
+#include "common/header_forwarding.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
@@ -37,6 +38,7 @@ struct GenerateSubmission {
   size_t max_input_bytes = 0;
   StreamLimits limits;
   core::RoundExecutor* round = nullptr;
+  const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
 };
 
 // Pooled. The core ends its life (OnRequestGone); before that the exchange has been answered, after
