@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/metrics.h"
 #include "engine/normalize.h"
+#include "s3/s3_store.h"
 
 namespace nereid::engine {
 namespace {
@@ -57,7 +58,9 @@ Engine::Engine(EngineOptions options)
       agents_(options_.agent_directory),
       loader_(LoaderOptions(options_, *this, timers_, rate_limiter_), libraries_),
       life_cycle_(loader_, options_.model_load_threads),
-      scanner_(store_, ScannerOptions(options_, agents_)) {}
+      scanner_(store_, ScannerOptions(options_, agents_)) {
+  store_.Add("s3://", [] { return std::make_unique<s3::S3Store>(s3::S3StoreOptions()); });
+}
 
 Engine::~Engine() {
   if (!is_stopped_.load()) Stop(std::chrono::steady_clock::now());

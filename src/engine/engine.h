@@ -17,7 +17,7 @@
 #include "core/submitter.h"
 #include "engine/life_cycle.h"
 #include "engine/model_loader.h"
-#include "repository/local_store.h"
+#include "repository/routed_store.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
 #include "service/service.h"
@@ -95,7 +95,7 @@ class Engine final : public service::Service, private core::Submitter {
   std::unique_ptr<core::ResponseCache> cache_;  // null: none; set by Start
   ModelLoader loader_;
   LifeCycle life_cycle_;
-  const repository::LocalStore store_;
+  repository::RoutedStore store_;
   const repository::Scanner scanner_;
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_draining_{false};

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "s3/download.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "base/unique_fd.h"
+#include "s3/digest.h"
+
+namespace nereid::s3 {
+namespace {
+
+base::Status FileError(const char* what, const std::string& path) {
+  return base::InternalError(fmt::format("Failed to {} {}: {}", what, path, std::strerror(errno)));
+}
+
+bool IsMd5(std::string_view etag) {
+  return etag.size() == 32 && etag.find_first_not_of("0123456789abcdef") == etag.npos;
+}
+
+// What an interrupted download has is known in units of this size; a part is several of them.
+constexpr uint64_t kBlockBytes = 1 << 20;
+
+// Waits until this process is the only one that has the lock.
+bool Lock(int fd) {
+  while (::flock(fd, LOCK_EX) != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+// One file that is being fetched. Thread-safe.
+class File {
+ public:
+  File(const Download& want, uint64_t part_bytes)
+      : want_(want),
+        blocks_per_part_(std::max<uint64_t>(part_bytes / kBlockBytes, 1)),
+        // Something empty is one block, too, of no bytes.
+        block_count_(std::max<uint64_t>((want.object.size + kBlockBytes - 1) / kBlockBytes, 1)),
+        left_(part_count()) {}
+
+  uint64_t part_count() const { return (block_count_ + blocks_per_part_ - 1) / blocks_per_part_; }
+
+  // Fetches one part, unless it is there; whoever fetches the last one completes the file.
+  base::Status FetchPart(Client& client, uint64_t part) {
+    NEREID_RETURN_IF_ERROR(Open());
+    if (is_complete_) return base::OkStatus();
+    const uint64_t end = std::min((part + 1) * blocks_per_part_, block_count_);
+    uint64_t first = part * blocks_per_part_;
+    while (first < end && is_done_[first]) ++first;
+    if (first < end) NEREID_RETURN_IF_ERROR(Fetch(client, first, end));
+    return left_.fetch_sub(1) == 1 ? Complete() : base::OkStatus();
+  }
+
+ private:
+  // Happens once; whoever comes meanwhile waits for it.
+  base::Status Open() {
+    base::MutexLock lock(opening_);
+    if (!opened_) opened_ = OpenParts();
+    return *opened_;
+  }
+
+  base::Status OpenParts() {
+    const std::string path = want_.path + ".part";
+    for (;;) {
+      data_ = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+      if (!data_.valid()) return FileError("create", path);
+      if (!Lock(data_.get())) return FileError("lock", path);
+      if (IsThere(want_.path, want_.object.size)) {  // another one fetched it meanwhile
+        is_complete_ = true;
+        return base::OkStatus();
+      }
+      // Whoever had the lock before may have removed the file that was opened.
+      struct stat ours{};
+      struct stat named{};
+      if (::fstat(data_.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 &&
+          ours.st_ino == named.st_ino) {
+        break;
+      }
+    }
+    if (::ftruncate(data_.get(), static_cast<off_t>(want_.object.size)) != 0) {
+      return FileError("write", path);
+    }
+    return ReadJournal();
+  }
+
+  base::Status ReadJournal() {
+    const std::string path = want_.path + ".done";
+    journal_ = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!journal_.valid()) return FileError("create", path);
+    is_done_.assign(block_count_, 0);
+    const ssize_t count = ::pread(journal_.get(), is_done_.data(), block_count_, 0);
+    for (char& done : is_done_) {
+      if (&done - is_done_.data() >= count || done != 1) done = 0;
+    }
+    // Answers tell what must be known for the check at the end: there must be one.
+    is_done_.back() = 0;
+    return base::OkStatus();
+  }
+
+  // Fetches the blocks from `first` to before `end`, and notes each of them that is there.
+  base::Status Fetch(Client& client, uint64_t first, uint64_t end) {
+    const Object& object = want_.object;
+    const uint64_t end_byte = std::min(end * kBlockBytes, object.size);
+    uint64_t at = first * kBlockBytes;
+    uint64_t block = first;
+    if (at < end_byte) {
+      NEREID_ASSIGN_OR_RETURN(const bool etag_is_md5,
+                              client.Read(object, {at, end_byte - at}, [&](std::string_view bytes) {
+                                NEREID_RETURN_IF_ERROR(Write(bytes, at));
+                                at += bytes.size();
+                                for (; at >= (block + 1) * kBlockBytes; ++block)
+                                  NEREID_RETURN_IF_ERROR(Note(block));
+                                return base::OkStatus();
+                              }));
+      if (!etag_is_md5) checks_md5_ = false;
+    }
+    return block < end ? Note(block) : base::OkStatus();
+  }
+
+  base::Status Write(std::string_view bytes, uint64_t at) {
+    while (!bytes.empty()) {
+      const ssize_t count =
+          ::pwrite(data_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return FileError("write", want_.path + ".part");
+      bytes.remove_prefix(static_cast<size_t>(count));
+      at += static_cast<uint64_t>(count);
+    }
+    return base::OkStatus();
+  }
+
+  base::Status Note(uint64_t block) {
+    const char done = 1;
+    if (::pwrite(journal_.get(), &done, 1, static_cast<off_t>(block)) == 1) return base::OkStatus();
+    return FileError("write", want_.path + ".done");
+  }
+
+  base::Status Complete() {
+    const Object& object = want_.object;
+    const std::string part = want_.path + ".part";
+    if (checks_md5_ && IsMd5(object.etag) && Md5OfFile(data_.get(), object.size) != object.etag) {
+      ::unlink((want_.path + ".done").c_str());
+      ::unlink(part.c_str());
+      return base::InternalError(
+          fmt::format("Failed to get object at {}: what arrived does not have the checksum {}",
+                      object.key, object.etag));
+    }
+    if (::fdatasync(data_.get()) != 0 || ::fchmod(data_.get(), 0444) != 0 ||
+        ::rename(part.c_str(), want_.path.c_str()) != 0) {
+      return FileError("write", want_.path);
+    }
+    ::unlink((want_.path + ".done").c_str());
+    return base::OkStatus();
+  }
+
+  const Download& want_;
+  const uint64_t blocks_per_part_;
+  const uint64_t block_count_;
+  std::atomic<uint64_t> left_;
+  std::atomic<bool> checks_md5_{true};
+  base::Mutex opening_;
+  std::optional<base::Status> opened_ NEREID_GUARDED_BY(opening_);
+  // Constant once opened; of is_done_, what an earlier attempt left.
+  bool is_complete_ = false;
+  base::UniqueFd data_;
+  base::UniqueFd journal_;
+  std::vector<char> is_done_;
+};
+
+}  // namespace
+
+bool IsThere(const std::string& path, uint64_t size) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         static_cast<uint64_t>(status.st_size) == size;
+}
+
+base::Status FetchAll(Client& client, const std::vector<Download>& downloads,
+                      const DownloadOptions& options) {
+  std::vector<std::unique_ptr<File>> files;
+  std::vector<std::pair<File*, uint64_t>> parts;  // in the order of the files: see below
+  for (const Download& download : downloads) {
+    files.push_back(std::make_unique<File>(download, options.part_bytes));
+    for (uint64_t i = 0; i < files.back()->part_count(); ++i)
+      parts.push_back({files.back().get(), i});
+  }
+  std::atomic<size_t> next{0};
+  base::Mutex mutex;
+  base::Status first_failure;
+  std::atomic<bool> has_failed{false};
+  // Parts are taken in order, and who takes one needs no file behind it: two processes that wait
+  // for files of each other would both have to be ahead.
+  const auto work = [&] {
+    for (size_t at = next++; at < parts.size() && !has_failed; at = next++) {
+      base::Status status = parts[at].first->FetchPart(client, parts[at].second);
+      if (status.ok()) continue;
+      has_failed = true;
+      base::MutexLock lock(mutex);
+      if (first_failure.ok()) first_failure = std::move(status);
+    }
+  };
+  {
+    std::vector<base::Thread> threads;
+    const size_t count = std::min(options.connections, parts.size());
+    for (size_t i = 1; i < count; ++i) threads.emplace_back("s3_" + std::to_string(i), work);
+    work();
+  }
+  return first_failure;
+}
+
+}  // namespace nereid::s3

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings objects to this machine: several at once, large ones in several parts at once, each part
+// straight into its place in the file. What is there when an attempt ends early is there for the
+// next one, also of another process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "s3/client.h"
+
+namespace nereid::s3 {
+
+struct Download {
+  Object object;
+  // Where the object will be, whole and read-only; it is checked before it gets this name.
+  // Meanwhile there are <path>.part, which is locked by who works on it, and <path>.done, a byte
+  // for each part.
+  std::string path;
+};
+
+struct DownloadOptions {
+  size_t connections = 8;         // at once
+  uint64_t part_bytes = 8 << 20;  // what one request fetches; in whole MiB
+};
+
+// Returns when all are there or one has failed. Waits for others who fetch the same file.
+base::Status FetchAll(Client& client, const std::vector<Download>& downloads,
+                      const DownloadOptions& options);
+
+// Whether there is a file of this size.
+bool IsThere(const std::string& path, uint64_t size);
+
+}  // namespace nereid::s3

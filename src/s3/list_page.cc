@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "s3/list_page.h"
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <pugixml.hpp>
+
+namespace nereid::s3 {
+namespace {
+
+std::optional<uint64_t> Number(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string_view WithoutQuotes(std::string_view text) {
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+    return text.substr(1, text.size() - 2);
+  }
+  return text;
+}
+
+// Here, and nowhere else, a space is a plus sign.
+std::string DecodeKey(std::string key) {
+  std::replace(key.begin(), key.end(), '+', ' ');
+  return PercentDecode(key);
+}
+
+}  // namespace
+
+base::Result<ListPage> ParseListPage(std::string_view xml) {
+  pugi::xml_document document;
+  if (!document.load_buffer(xml.data(), xml.size())) {
+    return base::InternalError("the answer is no XML");
+  }
+  const pugi::xml_node list = document.child("ListBucketResult");
+  if (!list) return base::InternalError("the answer is no list of objects");
+  ListPage page;
+  const bool is_encoded = std::string_view(list.child_value("EncodingType")) == "url";
+  for (const pugi::xml_node node : list.children("Contents")) {
+    Object object;
+    const char* const key = node.child_value("Key");
+    object.key = is_encoded ? DecodeKey(key) : std::string(key);
+    object.etag = WithoutQuotes(node.child_value("ETag"));
+    const auto size = Number(node.child_value("Size"));
+    const auto time = ParseTime(node.child_value("LastModified"));
+    if (object.key.empty() || !size || !time) {
+      return base::InternalError("the answer lists an object without key, size or time");
+    }
+    object.size = *size;
+    object.modified_ns = *time;
+    page.objects.push_back(std::move(object));
+  }
+  if (std::string_view(list.child_value("IsTruncated")) == "true") {
+    page.next = list.child_value("NextContinuationToken");
+    if (page.next.empty()) return base::InternalError("the answer breaks off");
+  }
+  return page;
+}
+
+ErrorBody ParseErrorBody(std::string_view xml) {
+  pugi::xml_document document;
+  if (xml.empty() || !document.load_buffer(xml.data(), xml.size())) return {};
+  const pugi::xml_node error = document.child("Error");
+  return {error.child_value("Code"), error.child_value("Message"), error.child_value("Region")};
+}
+
+std::optional<int64_t> ParseTime(std::string_view text) {
+  std::tm time{};
+  const std::string copy(text);
+  const char* const rest = ::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (rest == nullptr) return std::nullopt;
+  int64_t nanoseconds = 0;
+  const char* at = rest;
+  if (*at == '.') {
+    int64_t unit = 100'000'000;
+    for (++at; *at >= '0' && *at <= '9'; ++at, unit /= 10) nanoseconds += (*at - '0') * unit;
+  }
+  if (std::string_view(at) != "Z") return std::nullopt;
+  return static_cast<int64_t>(::timegm(&time)) * 1'000'000'000 + nanoseconds;
+}
+
+}  // namespace nereid::s3

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "s3/listing.h"
+
+#include <algorithm>
+
+namespace nereid::s3 {
+namespace {
+
+constexpr size_t kMaxNameBytes = 255;
+constexpr size_t kMaxRefused = 10;
+
+// Whether a file of this machine can have the path.
+bool CanBePath(std::string_view path) {
+  if (path.empty() || path.find('\0') != std::string_view::npos) return false;
+  while (true) {
+    const size_t end = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, end);
+    if (name.empty() || name == "." || name == ".." || name.size() > kMaxNameBytes) return false;
+    if (end == path.size()) return true;
+    path.remove_prefix(end + 1);
+  }
+}
+
+std::string WithoutSlash(const std::string& prefix) {
+  return prefix.empty() ? prefix : prefix.substr(0, prefix.size() - 1);
+}
+
+}  // namespace
+
+Listing::Listing(std::string prefix, std::vector<Object> objects, const Listing* before)
+    : prefix_(std::move(prefix)) {
+  if (prefix_.empty()) nodes_[""].is_folder = true;  // a bucket is one without any object
+  for (Object& object : objects) Add(std::move(object));
+  for (auto& [key, node] : nodes_) {
+    if (key == WithoutSlash(prefix_)) continue;
+    const size_t slash = key.rfind('/');
+    const std::string parent = slash == std::string::npos ? "" : key.substr(0, slash);
+    nodes_[parent].children.push_back({key.substr(parent.empty() ? 0 : slash + 1), node.is_folder});
+  }
+  for (auto& [key, node] : nodes_) {
+    std::sort(node.children.begin(), node.children.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+  }
+  Date(before);
+}
+
+void Listing::Add(Object object) {
+  std::string path = object.key.substr(prefix_.size());
+  const bool is_folder = path.empty() || path.back() == '/';
+  if (is_folder && !path.empty()) path.pop_back();
+  if (!path.empty() && !CanBePath(path)) {
+    if (refused_.size() < kMaxRefused) refused_.push_back(object.key);
+    return;
+  }
+  const std::string key = path.empty() ? WithoutSlash(prefix_) : prefix_ + path;
+  // Its folders, down from the prefix.
+  if (!prefix_.empty()) nodes_[WithoutSlash(prefix_)].is_folder = true;
+  for (size_t slash = key.find('/', prefix_.size()); slash != std::string::npos;
+       slash = key.find('/', slash + 1)) {
+    nodes_[key.substr(0, slash)].is_folder = true;
+  }
+  Node& node = nodes_[key];
+  node.is_folder = node.is_folder || is_folder;
+  if (!is_folder) node.object = std::move(object);
+}
+
+void Listing::Date(const Listing* before) {
+  for (const auto& [key, node] : nodes_) {
+    if (!node.is_folder) newest_ns_ = std::max(newest_ns_, node.object.modified_ns);
+  }
+  // Later than everything before, and never earlier than S3 says.
+  const int64_t change_ns = before == nullptr ? 0 : std::max(before->newest_ns_ + 1, newest_ns_);
+  for (auto& [key, node] : nodes_) {
+    node.modified_ns = node.is_folder ? 0 : node.object.modified_ns;
+    if (before == nullptr) continue;
+    const Node* const old = before->Find(key);
+    const bool is_same = old != nullptr && old->is_folder == node.is_folder &&
+                         old->object.etag == node.object.etag &&
+                         old->object.size == node.object.size &&
+                         (!node.is_folder || old->children == node.children);
+    node.modified_ns = is_same ? old->modified_ns : change_ns;
+  }
+  if (before != nullptr) newest_ns_ = std::max(before->newest_ns_, change_ns);
+}
+
+const Listing::Node* Listing::Find(std::string_view key) const {
+  const auto found = nodes_.find(key);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+std::vector<const Object*> Listing::FilesUnder(const std::string& folder) const {
+  std::vector<const Object*> files;
+  const std::string begin = folder.empty() ? "" : folder + "/";
+  for (auto it = nodes_.lower_bound(begin); it != nodes_.end() && it->first.starts_with(begin);
+       ++it) {
+    if (!it->second.is_folder) files.push_back(&it->second.object);
+  }
+  return files;
+}
+
+std::vector<std::string> Listing::EmptyFoldersUnder(const std::string& folder) const {
+  std::vector<std::string> folders;
+  const std::string begin = folder.empty() ? "" : folder + "/";
+  for (auto it = nodes_.lower_bound(begin); it != nodes_.end() && it->first.starts_with(begin);
+       ++it) {
+    if (it->second.is_folder && it->second.children.empty()) folders.push_back(it->first);
+  }
+  return folders;
+}
+
+}  // namespace nereid::s3

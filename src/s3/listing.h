@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies under a prefix of a bucket at one moment, seen as files and folders.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "repository/store.h"
+#include "s3/client.h"
+
+namespace nereid::s3 {
+
+// Immutable once made; thread-safe then.
+class Listing {
+ public:
+  // `objects` have keys that begin with `prefix` (empty, or with a slash at its end). Keys that
+  // cannot be the path of a file are left out: with "..", ".", nothing between slashes, zero bytes,
+  // or parts that are too long for a file name. Where a key is both a file and a folder, it is a
+  // folder.
+  //
+  // S3 tells times in seconds, and not when something was taken away. `before`, an earlier listing
+  // of the same or of a larger prefix (null: none), makes up for that: what differs from it counts
+  // as changed later than all that was in it.
+  Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
+
+  struct Node {
+    bool is_folder = false;
+    int64_t modified_ns = 0;
+    Object object;                            // of a file
+    std::vector<repository::Entry> children;  // of a folder, sorted by name
+  };
+  // By whole key, without a slash at its end; null when there is nothing.
+  const Node* Find(std::string_view key) const;
+  // Every file whose path begins with `folder` and a slash, with its whole key, sorted.
+  std::vector<const Object*> FilesUnder(const std::string& folder) const;
+  // The same for folders in which there is nothing.
+  std::vector<std::string> EmptyFoldersUnder(const std::string& folder) const;
+
+  // Keys that were left out, a few of them.
+  const std::vector<std::string>& refused() const { return refused_; }
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  void Add(Object object);
+  void Date(const Listing* before);
+
+  const std::string prefix_;
+  std::map<std::string, Node, std::less<>> nodes_;
+  int64_t newest_ns_ = 0;
+  std::vector<std::string> refused_;
+};
+
+}  // namespace nereid::s3

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of objects on this machine. Two kinds of thing lie in the cache:
+//
+//   files/<hash of place, ETag and size>                    an object, whole and checked
+//   models/<hash of folder>/<hash of contents>/<name>/...   a folder, as links to those files
+//
+// Neither is ever changed: another state of an object or folder has another name, and everything
+// comes to its name in one move. Several servers can share a cache, and a server finds in it what
+// it fetched before it was started anew.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "repository/model_files.h"
+#include "s3/client.h"
+#include "s3/download.h"
+
+namespace nereid::s3 {
+
+// A file of a folder: an object and where it belongs.
+struct FolderFile {
+  std::string path;  // relative to the folder; no component is empty, "." or ".."
+  Object object;
+};
+
+struct FolderContents {
+  std::string origin;                // of the folder, in one form for all ways to write it
+  std::string name;                  // its last component
+  std::vector<FolderFile> files;     // sorted by path
+  std::vector<std::string> folders;  // with nothing in them
+};
+
+struct LocalCacheOptions {
+  std::string directory;
+  DownloadOptions download;
+};
+
+// Thread-safe.
+class LocalCache {
+ public:
+  explicit LocalCache(LocalCacheOptions options) : options_(std::move(options)) {}
+
+  // Where it lies by default: in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as Triton's
+  // copies do, or that for temporary files.
+  static std::string DefaultDirectory();
+
+  // A folder with these contents. Fetches what is not there. The folder stays as long as the
+  // result's `files`, and then until another state of it takes its place.
+  base::Result<repository::LocalFolder> Open(Client& client, const FolderContents& contents);
+  // The path of a copy of one object, which stays for some minutes at least. `origin` is the
+  // object's place.
+  base::Result<std::string> OpenFile(Client& client, const std::string& origin,
+                                     const Object& object);
+
+ private:
+  base::Status Prepare() const;
+  std::string FilePath(const std::string& origin, const Object& object) const;
+  base::Status Fill(Client& client, const FolderContents& contents,
+                    const std::string& folder) const;
+
+  const LocalCacheOptions options_;
+};
+
+}  // namespace nereid::s3

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "s3/transport.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace nereid::s3 {
+namespace {
+
+constexpr size_t kMaxErrorBytes = 64 << 10;
+constexpr size_t kMaxHeaders = 256;
+constexpr size_t kMaxIdle = 16;
+
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+// One request under way.
+struct Exchange {
+  const HttpRequest& request;
+  HttpReply reply;
+};
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+size_t OnHeader(char* data, size_t, size_t size, void* user) {
+  HttpReply& reply = static_cast<Exchange*>(user)->reply;
+  const std::string_view line(data, size);
+  if (line.starts_with("HTTP/")) {  // another reply begins: the one before was "100 Continue"
+    const size_t space = line.find(' ');
+    reply.status = 0;
+    for (size_t i = space + 1; space != line.npos && i < line.size() && i < space + 4; ++i) {
+      if (line[i] >= '0' && line[i] <= '9') reply.status = reply.status * 10 + (line[i] - '0');
+    }
+    reply.headers.clear();
+    return size;
+  }
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos || reply.headers.size() >= kMaxHeaders) return size;
+  std::string name(line.substr(0, colon));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+  reply.headers[std::move(name)] = Trim(line.substr(colon + 1));
+  return size;
+}
+
+size_t OnBody(char* data, size_t, size_t size, void* user) {
+  Exchange& exchange = *static_cast<Exchange*>(user);
+  const std::string_view bytes(data, size);
+  if (exchange.reply.status / 100 == 2) {
+    if (!exchange.request.on_body || exchange.request.on_body(exchange.reply, bytes)) return size;
+    exchange.reply.is_refused = true;
+    return 0;
+  }
+  std::string& body = exchange.reply.body;
+  body += bytes.substr(0, kMaxErrorBytes - std::min(body.size(), kMaxErrorBytes));
+  return size;
+}
+
+void SetOptions(CURL* handle, Exchange& exchange, curl_slist* headers) {
+  curl_easy_setopt(handle, CURLOPT_URL, exchange.request.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, &OnHeader);
+  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &OnBody);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
+  // Keys may have dots that mean folders elsewhere; what is signed must be what is sent.
+  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
+  // A server that stands still is left; how long a large file takes is nobody's business.
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, 20L);
+  curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L << 10);
+}
+
+}  // namespace
+
+Transport::Transport(std::string ca_file) : ca_file_(std::move(ca_file)) {
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+Transport::~Transport() {
+  {
+    base::MutexLock lock(mutex_);
+    idle_.clear();
+  }
+  curl_global_cleanup();
+}
+
+void Transport::CloseHandle::operator()(void* handle) const { curl_easy_cleanup(handle); }
+
+Transport::Handle Transport::TakeHandle() {
+  {
+    base::MutexLock lock(mutex_);
+    if (!idle_.empty()) {
+      Handle handle = std::move(idle_.back());
+      idle_.pop_back();
+      return handle;
+    }
+  }
+  return Handle(curl_easy_init());
+}
+
+void Transport::KeepHandle(Handle handle) {
+  curl_easy_reset(handle.get());
+  base::MutexLock lock(mutex_);
+  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(handle));
+}
+
+HttpReply Transport::Get(const HttpRequest& request) {
+  Exchange exchange{request, {}};
+  Handle handle = TakeHandle();
+  if (handle == nullptr) {
+    exchange.reply.failure = "out of memory";
+    return std::move(exchange.reply);
+  }
+  std::unique_ptr<curl_slist, FreeList> headers;
+  for (const auto& [name, value] : request.headers) {
+    curl_slist* const longer =
+        curl_slist_append(headers.get(), fmt::format("{}: {}", name, value).c_str());
+    if (longer == nullptr) continue;
+    static_cast<void>(headers.release());
+    headers.reset(longer);
+  }
+  SetOptions(handle.get(), exchange, headers.get());
+  if (!ca_file_.empty()) curl_easy_setopt(handle.get(), CURLOPT_CAINFO, ca_file_.c_str());
+  const CURLcode code = curl_easy_perform(handle.get());
+  if (code != CURLE_OK) {
+    // The form in which Amazon's library tells it.
+    exchange.reply.failure =
+        fmt::format("curlCode: {}, {}", static_cast<int>(code), curl_easy_strerror(code));
+  }
+  KeepHandle(std::move(handle));
+  return std::move(exchange.reply);
+}
+
+}  // namespace nereid::s3

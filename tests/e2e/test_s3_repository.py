@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model repositories in S3, against a real S3 server on this machine that checks signatures."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from harness import models, s3, wire
+from harness import server as servers
+from harness.clients import Client
+
+pytestmark = pytest.mark.skipif(
+    servers.REFERENCE, reason="the reference server's release is built without S3"
+)
+
+
+@pytest.fixture
+def bucket(tmp_path):
+    """A running S3 server with a bucket named "bucket"."""
+    (tmp_path / "s3" / "bucket").mkdir(parents=True)
+    with s3.running(tmp_path / "s3", tmp_path / "s3.log") as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(bucket):
+    between = s3.Proxy(bucket.port)
+    yield between
+    between.close()
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return s3.environment(tmp_path / "cache", tmp_path)
+
+
+def write_models(path):
+    """Models of several kinds, with labels and a large file."""
+    models.write_model(path, "onnx_mlp", versions={"1": {"model.onnx": models.onnx_mlp()}})
+    models.write_model(
+        path,
+        "onnx_add",
+        versions={
+            "1": {"model.onnx": models.onnx_add_sub("FP32", [4])},
+            "3": {"model.onnx": models.onnx_add_sub("FP32", [4], swap=True)},
+        },
+    )
+    models.copy_example(path, "digits")
+
+
+def write_identity(path, name, blob=b"weights", max_batch_size=0):
+    return models.write_model(
+        path,
+        name,
+        models.identity_config("INT32", [-1], max_batch_size=max_batch_size),
+        {"1": {"weights.bin": blob}},
+    )
+
+
+def infer_identity(server, model):
+    client = Client("http", server)
+    tensor = np.arange(5, dtype=np.int32)
+    result = client.infer(model, [client.input("INPUT0", tensor, "INT32")])
+    client.close()
+    np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), tensor)
+
+
+def get(server, path):
+    reply = wire.request(server, "GET", path)
+    assert reply.status == 200, reply
+    return reply.json()
+
+
+def start_failing(start_server, *arguments, **options):
+    server = start_server(*arguments, wait=False, **options)
+    assert server.wait() == 1
+    return server.log
+
+
+# --- The same models --------------------------------------------------------------------------
+
+
+def test_the_same_models_are_served_as_from_a_folder(start_server, bucket, environment, tmp_path):
+    write_models(tmp_path / "s3" / "bucket" / "models")
+    local = start_server(tmp_path / "s3" / "bucket" / "models")
+    remote = start_server(bucket.url("bucket/models"), env=environment)
+    for model in ("onnx_mlp", "onnx_add", "digits"):
+        assert get(local, f"/v2/models/{model}") == get(remote, f"/v2/models/{model}")
+        assert get(local, f"/v2/models/{model}/config") == get(remote, f"/v2/models/{model}/config")
+    rng = np.random.default_rng(3)
+    for model in ("onnx_mlp", "onnx_add", "digits"):
+        metadata = get(local, f"/v2/models/{model}")
+        for protocol in ("http", "grpc"):
+            answers = []
+            tensors = [
+                rng.standard_normal([2 if d == -1 else d for d in t["shape"]]).astype(np.float32)
+                for t in metadata["inputs"]
+            ]
+            for server in (local, remote):
+                client = Client(protocol, server)
+                inputs = [
+                    client.input(t["name"], tensor, t["datatype"])
+                    for t, tensor in zip(metadata["inputs"], tensors)
+                ]
+                result = client.infer(model, inputs)
+                answers.append([result.as_numpy(t["name"]) for t in metadata["outputs"]])
+                client.close()
+            for ours, theirs in zip(*answers):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_keys_with_odd_characters_are_found(start_server, bucket, environment, tmp_path):
+    folder = write_identity(tmp_path / "s3" / "bucket" / "a b+c", "m ~1%2F")
+    (folder / "1" / "ünïcode &=+?#.bin").write_bytes(b"x")
+    server = start_server(bucket.url("bucket/a b+c"), env=environment)
+    client = Client("grpc", server)
+    assert client.client.is_model_ready("m ~1%2F")
+    client.close()
+    cached = [path.name for path in (tmp_path / "cache").rglob("*.bin")]
+    assert "ünïcode &=+?#.bin" in cached
+
+
+def test_a_profile_and_a_credential_file_give_keys(start_server, bucket, environment, tmp_path):
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        environment[name] = ""
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        f"[default]\naws_access_key_id = no\naws_secret_access_key = no\n"
+        f"[models]\naws_access_key_id = {s3.KEY}\naws_secret_access_key = {s3.SECRET}\n"
+    )
+    server = start_server(bucket.url("bucket"), env={**environment, "AWS_PROFILE": "models"})
+    infer_identity(server, "m")
+    credentials = tmp_path / "cloud.json"
+    credentials.write_text(
+        json.dumps(
+            {
+                "s3": {
+                    "": {"key_id": "no", "secret_key": "no"},
+                    bucket.url("bucket"): {"key_id": s3.KEY, "secret_key": s3.SECRET},
+                }
+            }
+        )
+    )
+    server = start_server(
+        bucket.url("bucket"), env={**environment, "TRITON_CLOUD_CREDENTIAL_PATH": str(credentials)}
+    )
+    infer_identity(server, "m")
+
+
+# --- Errors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "code"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "another", "SignatureDoesNotMatch"),
+        ("AWS_ACCESS_KEY_ID", "nobody", "InvalidAccessKeyId"),
+    ],
+)
+def test_a_wrong_key_is_told_with_the_bucket(
+    start_server, bucket, environment, tmp_path, variable, value, code
+):
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    log = start_failing(start_server, bucket.url("bucket"), env={**environment, variable: value})
+    assert "Unable to create S3 filesystem client. Check account credentials." in log
+    assert code in log
+    assert f"bucket 'bucket' at http://127.0.0.1:{bucket.port}" in log
+    assert s3.SECRET not in log
+
+
+def test_a_bucket_or_folder_that_is_not_there_is_told(start_server, bucket, environment):
+    log = start_failing(start_server, bucket.url("elsewhere"), env=environment)
+    assert "NoSuchBucket" in log and "bucket 'elsewhere'" in log
+    log = start_failing(start_server, bucket.url("bucket/nothing"), env=environment)
+    assert "repository path is not a valid directory" in log
+
+
+def test_a_server_that_is_away_is_tried_again_and_told(start_server, bucket, environment):
+    bucket.stop()
+    log = start_failing(start_server, bucket.url("bucket"), env=environment)
+    assert "trying again (5 of 5)" in log
+    assert "curlCode: 7" in log and f"http://127.0.0.1:{bucket.port}" in log
+
+
+def test_a_server_that_comes_back_is_found(start_server, bucket, environment, tmp_path):
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    bucket.stop()
+    server = start_server(bucket.url("bucket"), env=environment, wait=False)
+    servers.wait_until(lambda: "trying again" in server.log, "the server tries again")
+    # Whoever asks for the server's health is answered meanwhile.
+    assert server.is_live() and not server.is_ready()
+    bucket.start()
+    servers.wait_until(server.is_ready, "the server is ready")
+    infer_identity(server, "m")
+
+
+# --- What is fetched --------------------------------------------------------------------------
+
+
+def test_an_interrupted_download_goes_on_where_it_ended(
+    start_server, bucket, proxy, environment, tmp_path
+):
+    blob = np.random.default_rng(1).bytes(20 << 20)
+    write_identity(tmp_path / "s3" / "bucket", "m", blob)
+    proxy.bytes_left = 12 << 20
+    log = start_failing(start_server, bucket.url("bucket", proxy.port), env=environment)
+    assert "Failed to get object at s3://bucket/m/1/weights.bin" in log
+    proxy.bytes_left = None
+    proxy.clear()
+    server = start_server(bucket.url("bucket", proxy.port), env=environment)
+    infer_identity(server, "m")
+    # Three connections got 12 MiB together; what they had of their last MiB is fetched again.
+    assert proxy.bytes_passed < 12 << 20
+    copies = list((tmp_path / "cache").rglob("weights.bin"))
+    assert [copy.read_bytes() == blob for copy in copies] == [True]
+
+
+def test_connections_that_break_are_made_again(start_server, bucket, proxy, environment, tmp_path):
+    blob = np.random.default_rng(2).bytes(20 << 20)
+    write_identity(tmp_path / "s3" / "bucket", "m", blob)
+    proxy.bytes_left = 3 << 20
+    server = start_server(bucket.url("bucket", proxy.port), env=environment, wait=False)
+    servers.wait_until(lambda: "trying again" in server.log, "the connections have broken")
+    proxy.bytes_left = None
+    servers.wait_until(server.is_ready, "the server is ready", timeout=60)
+    infer_identity(server, "m")
+    assert [c.read_bytes() == blob for c in (tmp_path / "cache").rglob("weights.bin")] == [True]
+
+
+def test_a_restart_fetches_nothing_that_is_unchanged(
+    start_server, bucket, proxy, environment, tmp_path
+):
+    write_identity(tmp_path / "s3" / "bucket", "same")
+    write_identity(tmp_path / "s3" / "bucket", "changed", b"first")
+    start_server(bucket.url("bucket", proxy.port), env=environment).stop()
+    proxy.clear()
+    server = start_server(bucket.url("bucket", proxy.port), env=environment)
+    infer_identity(server, "same")
+    assert proxy.count("prefix=") == len(proxy.requests) > 0
+    server.stop()
+    # The same length and, perhaps, the same second: only the ETag differs.
+    (tmp_path / "s3" / "bucket" / "changed" / "1" / "weights.bin").write_bytes(b"other")
+    proxy.clear()
+    server = start_server(bucket.url("bucket", proxy.port), env=environment)
+    assert proxy.count("GET /bucket/changed/1/weights.bin") == 1
+    assert len(proxy.requests) - proxy.count("prefix=") == 1
+    found = {c.read_bytes() for c in (tmp_path / "cache").rglob("weights.bin") if "changed" in c.parts}
+    assert found == {b"other"}  # the state before is gone, too
+
+
+def test_a_damaged_copy_is_made_anew(start_server, bucket, environment, tmp_path):
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    start_server(bucket.url("bucket"), env=environment).stop()
+    for copy in (tmp_path / "cache").rglob("weights.bin"):
+        os.chmod(copy, 0o600)
+        with open(copy, "ab") as file:
+            file.write(b"more")
+    server = start_server(bucket.url("bucket"), env=environment)
+    infer_identity(server, "m")
+    copies = list((tmp_path / "cache").rglob("weights.bin"))
+    assert [copy.read_bytes() for copy in copies] == [b"weights"]
+
+
+def test_a_cache_that_others_could_write_to_is_not_used(start_server, bucket, environment, tmp_path):
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    planted = tmp_path / "cache" / f"nereid-s3-{os.getuid()}"
+    planted.mkdir(parents=True)
+    os.chmod(planted, 0o777)
+    log = start_failing(start_server, bucket.url("bucket"), env=environment)
+    assert "is not a folder that only this user can write to" in log
+
+
+def test_one_broken_model_does_not_stop_the_others(start_server, bucket, environment, tmp_path):
+    write_identity(tmp_path / "s3" / "bucket", "good")
+    folder = write_identity(tmp_path / "s3" / "bucket", "bad")
+    (folder / "config.pbtxt").write_text("max_batch_size: x")
+    shutil.copytree(folder, tmp_path / "s3" / "bucket" / "dots..")
+    server = start_server(
+        bucket.url("bucket"),
+        args=["--exit-on-error=false", "--strict-readiness=false"],
+        env=environment,
+    )
+    infer_identity(server, "good")
+    servers.wait_until(
+        lambda: "max_batch_size: found x, expected a 32-bit integer" in server.log, "the reason"
+    )
+
+
+# --- Together with other features ---------------------------------------------------------------
+
+
+def test_agents_work_on_the_copy(start_server, bucket, environment, tmp_path):
+    folder = write_identity(tmp_path / "s3" / "bucket", "m")
+    config = (folder / "config.pbtxt").read_text()
+    agent = 'model_repository_agents { agents { name: "checksum" parameters { key: "MD5:1/weights.bin" value: "%s" } } }'
+    (folder / "config.pbtxt").write_text(config + agent % "7f8f2d2b6ee1e3bf3dc4da4a0d5ca9ec")
+    log = start_failing(start_server, bucket.url("bucket"), env=environment)
+    assert "Mismatched MD5 hash for file 1/weights.bin" in log
+    found = log.split("got: ")[1].split('"')[0].strip()
+    (folder / "config.pbtxt").write_text(config + agent % found)
+    infer_identity(start_server(bucket.url("bucket"), env=environment), "m")
+
+
+def test_labels_are_found_in_the_copy(start_server, bucket, environment, tmp_path):
+    models.copy_example(tmp_path / "s3" / "bucket", "digits")
+    server = start_server(bucket.url("bucket"), env=environment)
+    config = get(server, "/v2/models/digits/config")
+    assert config["name"] == "digits"
