@@ -11,6 +11,7 @@
 #include "http/http_infer.h"
 #include "http/json_dom.h"
 #include "http/model_json.h"
+#include "http/openapi.h"
 #include "net/compression.h"
 
 namespace nereid::http {
@@ -148,6 +149,8 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
       return HandleGenerate(std::move(exchange), route);
     case RouteKind::kServerMetadata:
       return RespondJson(std::move(exchange), 200, ToJson(service_.metadata()));
+    case RouteKind::kOpenApi:
+      return RespondJson(std::move(exchange), 200, OpenApiDocument());
     case RouteKind::kServerLive:
       return HandleHealth(std::move(exchange), service_.IsLive());
     case RouteKind::kServerReady:

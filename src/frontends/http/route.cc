@@ -117,6 +117,7 @@ bool MatchSharedMemory(std::string_view rest) {
 }  // namespace
 
 Route MatchRoute(std::string_view path) {
+  if (path == "/openapi.json") return {.kind = RouteKind::kOpenApi};
   if (!Consume(path, "/v2")) return {};
   if (path.starts_with("/models/")) {
     if (path == "/models/stats") return {.kind = RouteKind::kAllStatistics};
@@ -147,6 +148,7 @@ common::Category RouteCategory(RouteKind kind) {
     case RouteKind::kServerReady:
     case RouteKind::kModelReady:
       return Category::kHealth;
+    case RouteKind::kOpenApi:
     case RouteKind::kServerMetadata:
     case RouteKind::kModelMetadata:
       return Category::kMetadata;

@@ -14,6 +14,7 @@ enum class RouteKind : uint8_t {
   kServerMetadata,
   kServerLive,
   kServerReady,
+  kOpenApi,
   kModelMetadata,
   kModelReady,
   kModelConfig,
@@ -31,6 +32,8 @@ enum class RouteKind : uint8_t {
   kSystemSharedMemory,
   kCudaSharedMemory,
 };
+// For those who look at all of them.
+inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaSharedMemory;
 
 struct Route {
   RouteKind kind = RouteKind::kNone;

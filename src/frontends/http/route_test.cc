@@ -17,6 +17,7 @@ void ExpectRoute(std::string_view path, RouteKind kind, std::string_view model =
 
 TEST(MatchRoute, KnowsTheWholeApi) {
   ExpectRoute("/v2", RouteKind::kServerMetadata);
+  ExpectRoute("/openapi.json", RouteKind::kOpenApi);
   ExpectRoute("/v2/health/live", RouteKind::kServerLive);
   ExpectRoute("/v2/health/ready", RouteKind::kServerReady);
   ExpectRoute("/v2/models/m", RouteKind::kModelMetadata, "m");
