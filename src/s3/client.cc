@@ -103,7 +103,7 @@ bool Client::LearnRegion(const HttpReply& reply) {
 }
 
 Client::Failure Client::Explain(const HttpReply& reply) const {
-  if (!reply.failure.empty()) return {"", reply.failure, !reply.is_refused};
+  if (!reply.failure.empty()) return {"", reply.failure, !reply.is_final};
   const ErrorBody body = ParseErrorBody(reply.body);
   Failure failure;
   failure.name = body.code;

@@ -2,8 +2,11 @@
 #include "s3/transport.h"
 
 #include <curl/curl.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -16,6 +19,34 @@ constexpr size_t kMaxIdle = 16;
 
 struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+// A connection that its other end has closed answers what is written to it with SIGPIPE, and with
+// TLS nothing keeps it from being sent. It would end the process that this library is part of.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const timespec now{};
+    // One of ours is taken away; one that came from elsewhere stays for whom it is meant.
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
 };
 
 // One request under way.
@@ -57,7 +88,7 @@ size_t OnBody(char* data, size_t, size_t size, void* user) {
   const std::string_view bytes(data, size);
   if (exchange.reply.status / 100 == 2) {
     if (!exchange.request.on_body || exchange.request.on_body(exchange.reply, bytes)) return size;
-    exchange.reply.is_refused = true;
+    exchange.reply.is_final = true;
     return 0;
   }
   std::string& body = exchange.reply.body;
@@ -99,7 +130,10 @@ Transport::~Transport() {
   curl_global_cleanup();
 }
 
-void Transport::CloseHandle::operator()(void* handle) const { curl_easy_cleanup(handle); }
+void Transport::CloseHandle::operator()(void* handle) const {
+  const WithoutSigpipe guard;
+  curl_easy_cleanup(handle);
+}
 
 Transport::Handle Transport::TakeHandle() {
   {
@@ -136,11 +170,14 @@ HttpReply Transport::Get(const HttpRequest& request) {
   }
   SetOptions(handle.get(), exchange, headers.get());
   if (!ca_file_.empty()) curl_easy_setopt(handle.get(), CURLOPT_CAINFO, ca_file_.c_str());
+  const WithoutSigpipe guard;
   const CURLcode code = curl_easy_perform(handle.get());
   if (code != CURLE_OK) {
     // The form in which Amazon's library tells it.
     exchange.reply.failure =
         fmt::format("curlCode: {}, {}", static_cast<int>(code), curl_easy_strerror(code));
+    exchange.reply.is_final |= code == CURLE_PEER_FAILED_VERIFICATION ||
+                               code == CURLE_SSL_CACERT_BADFILE || code == CURLE_URL_MALFORMAT;
   }
   KeepHandle(std::move(handle));
   return std::move(exchange.reply);

@@ -20,7 +20,8 @@ struct HttpReply {
   std::string body;                            // of an error, cut off where it gets too long
   // Why the reply is not complete; empty when it is.
   std::string failure;
-  bool is_refused = false;  // because `on_body` did not want it
+  bool is_final =
+      false;  // another try would fail likewise: `on_body` refused it, no trust in the server
 };
 
 struct HttpRequest {

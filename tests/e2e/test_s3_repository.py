@@ -7,7 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from harness import models, s3, wire
+from harness import certificates, models, s3, wire
 from harness import server as servers
 from harness.clients import Client
 
@@ -148,6 +148,19 @@ def test_a_profile_and_a_credential_file_give_keys(start_server, bucket, environ
         bucket.url("bucket"), env={**environment, "TRITON_CLOUD_CREDENTIAL_PATH": str(credentials)}
     )
     infer_identity(server, "m")
+
+
+def test_tls_with_an_authority_of_ones_own(start_server, environment, tmp_path):
+    authority = certificates.make(tmp_path, "authority")
+    certificate = certificates.make(tmp_path, "s3", authority)
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    with s3.running(tmp_path / "s3", tmp_path / "s3.log", certificate) as bucket:
+        log = start_failing(start_server, bucket.url("bucket"), env=environment)
+        assert "curlCode: 60" in log  # nobody vouches for it
+        server = start_server(
+            bucket.url("bucket"), env={**environment, "AWS_CA_BUNDLE": str(authority.cert)}
+        )
+        infer_identity(server, "m")
 
 
 # --- Errors -----------------------------------------------------------------------------------

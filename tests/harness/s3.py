@@ -16,9 +16,9 @@ KEY, SECRET = "test-key", "test/secret+key"
 class S3Server:
     """A running server. Whoever writes into `folder` changes the objects."""
 
-    def __init__(self, folder, log_path, port=None):
-        self.folder, self.log_path = folder, log_path
-        self.port = port or servers.free_ports(1)[0]
+    def __init__(self, folder, log_path, certificate=None):
+        self.folder, self.log_path, self.certificate = folder, log_path, certificate
+        self.port = servers.free_ports(1)[0]
         self.process = None
 
     def start(self):
@@ -26,12 +26,19 @@ class S3Server:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [program, "serve", "s3", f"--addr=127.0.0.1:{self.port}", f"--auth-key={KEY},{SECRET}"]
-                + ["--config=/dev/null", "--dir-cache-time=0", "--poll-interval=0", self.folder],
+                + ["--config=/dev/null", "--dir-cache-time=0", "--poll-interval=0"]
+                + self._tls()
+                + [self.folder],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
         servers.wait_until(self._listens, "the S3 server listens")
+
+    def _tls(self):
+        if self.certificate is None:
+            return []
+        return [f"--cert={self.certificate.cert}", f"--key={self.certificate.key}"]
 
     def _listens(self):
         assert self.process.poll() is None, self.log_path.read_text()
@@ -46,12 +53,13 @@ class S3Server:
             self.process = None
 
     def url(self, path, port=None):
-        return f"s3://http://127.0.0.1:{port or self.port}/{path}"
+        scheme = "https" if self.certificate else "http"
+        return f"s3://{scheme}://127.0.0.1:{port or self.port}/{path}"
 
 
 @contextlib.contextmanager
-def running(folder, log_path):
-    server = S3Server(folder, log_path)
+def running(folder, log_path, certificate=None):
+    server = S3Server(folder, log_path, certificate)
     server.start()
     try:
         yield server
