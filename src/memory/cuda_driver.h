@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few calls of the CUDA driver that shared memory regions need, found when the first one is
+// registered: nothing here is linked with CUDA, and a machine without it only lacks CUDA regions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/shared_library.h"
+#include "base/status.h"
+
+namespace nereid::memory {
+
+// What a process hands to another one to name an allocation: CUipcMemHandle.
+struct CudaIpcHandle {
+  std::array<char, 64> bytes;
+};
+
+using CudaAddress = unsigned long long;  // CUdeviceptr
+
+// Thread-safe. Errors are the driver's own words.
+class CudaDriver {
+ public:
+  ~CudaDriver();
+
+  // Null without a driver or without a GPU.
+  static std::unique_ptr<CudaDriver> Open();
+
+  // Maps another process's allocation of `device`.
+  base::Result<CudaAddress> OpenHandle(const CudaIpcHandle& handle, int64_t device) const;
+  base::Status CloseHandle(CudaAddress address, int64_t device) const;
+  // The size of the allocation that `address` is the start of.
+  base::Result<size_t> AllocationSize(CudaAddress address, int64_t device) const;
+  // Both wait for the end of the copy.
+  base::Status CopyToHost(void* to, CudaAddress from, size_t size, int64_t device) const;
+  base::Status CopyToDevice(CudaAddress to, const void* from, size_t size, int64_t device) const;
+
+ private:
+  struct Functions;
+  class CurrentContext;
+
+  CudaDriver(std::unique_ptr<base::SharedLibrary> library, std::unique_ptr<Functions> functions,
+             int device_count);
+  base::Status Check(int result) const;
+
+  const std::unique_ptr<base::SharedLibrary> library_;
+  const std::unique_ptr<const Functions> functions_;
+  const int device_count_;
+};
+
+}  // namespace nereid::memory
