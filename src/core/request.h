@@ -40,6 +40,9 @@ struct DataChunk {
   const std::byte* data = nullptr;
   size_t size = 0;
   memory::Placement where;
+  // Another process can write it meanwhile (a client's shared memory): who must see the same bytes
+  // twice copies them first.
+  bool may_change = false;
 };
 
 struct RequestInput {

@@ -26,6 +26,7 @@ struct OutputPlacement {
   std::byte* data;
   memory::Placement where;
   void* owner = nullptr;  // handed back in ReleasePlacement
+  bool may_change = false;  // another process can write it meanwhile; see DataChunk
 };
 
 // Methods may be called from any thread, but calls for one request are ordered: Send calls one after

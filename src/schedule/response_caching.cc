@@ -4,6 +4,8 @@
 // when another request has inserted the same meanwhile.
 #include "schedule/response_caching.h"
 
+#include <cstring>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
@@ -27,6 +29,17 @@ class InsertingSink final : public core::ForwardingSink {
     cache_ = &cache;
     key_ = key;
     lookup_ns_ = lookup_ns;
+  }
+
+  // What goes into the cache must be what the model wrote: an output that its client could change
+  // meanwhile lies in the pool instead, and whoever placed it copies it when it is sent.
+  base::Result<std::optional<core::OutputPlacement>> PlaceOutput(
+      const core::Request& request, const core::ResponseOutput& output, size_t byte_size,
+      memory::Placement preferred) override {
+    auto placed = next().PlaceOutput(request, output, byte_size, preferred);
+    if (!placed.ok() || !*placed || !(*placed)->may_change) return placed;
+    next().ReleasePlacement(**placed, byte_size);
+    return std::optional<core::OutputPlacement>();
   }
 
   void Send(core::ResponsePtr response, bool is_final) override {
@@ -70,6 +83,24 @@ class InsertingSink final : public core::ForwardingSink {
   bool has_sent_ = false;
 };
 
+// A copy of data that a client could change between the look-up and the execution, and so have the
+// answer to one question kept as that to another. False when there is no memory for it.
+bool CopyWhatMayChange(core::Request& request) {
+  for (core::RequestInput& input : request.inputs) {
+    for (size_t i = 0; i < input.chunk_count(); ++i) {
+      core::DataChunk& chunk = i == 0 ? input.first : input.more[i - 1];
+      if (!chunk.may_change || chunk.where.type == memory::MemoryType::kGpu) continue;
+      base::BufferRef copy = base::AcquireBuffer(chunk.size);
+      if (!copy) return false;
+      if (chunk.size > 0) std::memcpy(copy.data(), chunk.data, chunk.size);
+      chunk.data = copy.data();
+      chunk.may_change = false;
+      request.Hold(std::move(copy));
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<ResponseCaching> ResponseCaching::ForModel(const core::Model& model,
@@ -79,6 +110,7 @@ std::unique_ptr<ResponseCaching> ResponseCaching::ForModel(const core::Model& mo
 }
 
 core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
+  if (!CopyWhatMayChange(request)) return nullptr;
   const std::optional<core::CacheKey> key = MakeCacheKey(request);
   if (!key) return nullptr;
   core::ResponsePtr response = core::Response::Create(request);
