@@ -571,7 +571,8 @@ constexpr Flag kBackends[] = {
      "How many there are of a resource, on a device, on each device, or 'global'.",
      AddRateLimitResource},
     {"trace-config", "<string>,<string>=<string>", "Trace settings.", NotYet},
-    {"allow-client-shm", kBool, "Let clients register shared memory (false).", OnlyOff},
+    {"allow-client-shm", kBool, "Let clients register shared memory (false).",
+     SetBool<FIELD(engine.allows_client_regions)>},
 };
 
 #undef FIELD

@@ -15,7 +15,8 @@ namespace {
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
   return {options.server_id,
           options.version,
-          {"classification", "model_configuration", "binary_tensor_data", "parameters",
+          {"classification", "sequence", "schedule_policy", "model_configuration",
+           "system_shared_memory", "cuda_shared_memory", "binary_tensor_data", "parameters",
            "statistics"}};
 }
 
@@ -53,6 +54,7 @@ repository::ScanOptions ScannerOptions(const EngineOptions& options,
 Engine::Engine(EngineOptions options)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
+      regions_(options_.allows_client_regions),
       rate_limiter_(options_.rate_limits),
       libraries_(options_.backends),
       agents_(options_.agent_directory),

@@ -44,6 +44,7 @@ struct EngineOptions {
   unsigned model_load_threads = 4;
   bool exit_on_error = true;
   bool strict_readiness = true;
+  bool allows_client_regions = false;  // of shared memory
 };
 
 // Thread-safe.
@@ -77,6 +78,7 @@ class Engine final : public service::Service, private core::Submitter {
       std::string_view name, std::string_view version) override;
   void Infer(core::RequestPtr request) override;
   void Cancel(core::Request& request) override;
+  memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
 
  private:
@@ -88,6 +90,7 @@ class Engine final : public service::Service, private core::Submitter {
 
   const EngineOptions options_;
   const service::ServerMetadata metadata_;
+  memory::RegionTable regions_;
   base::Timers timers_;
   schedule::RateLimiter rate_limiter_;
   backend_host::BackendLibraries libraries_;

@@ -13,6 +13,7 @@
 #include "config/model_config.h"
 #include "core/model.h"
 #include "core/request.h"
+#include "memory/region_table.h"
 
 namespace nereid::service {
 
@@ -81,6 +82,9 @@ class Service {
   // The client of `request` is gone: it leaves the queue if it still waits there. Call it only while
   // something else keeps the request (a RequestRef).
   virtual void Cancel(core::Request& request) = 0;
+
+  // Memory that clients share with the server; outlives every request.
+  virtual memory::RegionTable& regions() = 0;
 
   // The metrics page in Prometheus text format.
   virtual std::string MetricsText() = 0;

@@ -5,6 +5,7 @@
 
 #include "base/object_pool.h"
 #include "config/print.h"
+#include "grpc/region_methods.h"
 #include "grpc/wire_writer.h"
 #include "grpc_service.pb.h"
 #include "health.pb.h"
@@ -163,6 +164,24 @@ constexpr ControlRoute kRoutes[] = {
     {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics,
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
              ModelStatistics>},
+    {"/inference.GRPCInferenceService/SystemSharedMemoryStatus", Category::kSharedMemory,
+     &Method<inference::SystemSharedMemoryStatusRequest, inference::SystemSharedMemoryStatusResponse,
+             SystemSharedMemoryStatus>},
+    {"/inference.GRPCInferenceService/SystemSharedMemoryRegister", Category::kSharedMemory,
+     &Method<inference::SystemSharedMemoryRegisterRequest, inference::SystemSharedMemoryRegisterResponse,
+             SystemSharedMemoryRegister>},
+    {"/inference.GRPCInferenceService/SystemSharedMemoryUnregister", Category::kSharedMemory,
+     &Method<inference::SystemSharedMemoryUnregisterRequest, inference::SystemSharedMemoryUnregisterResponse,
+             SystemSharedMemoryUnregister>},
+    {"/inference.GRPCInferenceService/CudaSharedMemoryStatus", Category::kSharedMemory,
+     &Method<inference::CudaSharedMemoryStatusRequest, inference::CudaSharedMemoryStatusResponse,
+             CudaSharedMemoryStatus>},
+    {"/inference.GRPCInferenceService/CudaSharedMemoryRegister", Category::kSharedMemory,
+     &Method<inference::CudaSharedMemoryRegisterRequest, inference::CudaSharedMemoryRegisterResponse,
+             CudaSharedMemoryRegister>},
+    {"/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Category::kSharedMemory,
+     &Method<inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse,
+             CudaSharedMemoryUnregister>},
     {"/grpc.health.v1.Health/Check", Category::kHealth,
      &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
              HealthCheck>},

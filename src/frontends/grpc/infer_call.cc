@@ -63,7 +63,7 @@ base::Status InferCall::Submit() {
   request->round = &context_->rounds.ForReactor(call_->reactor());
   request->times.request_start_ns = call_->start_ns();
   NEREID_ASSIGN_OR_RETURN([[maybe_unused]] const InferOptions options,
-                          FillRequest(message_, *request));
+                          FillRequest(message_, *request, &context_->service.regions()));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *request));
   request_ = core::RequestRef(*request);
   context_->service.Infer(std::move(request));

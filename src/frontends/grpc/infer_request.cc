@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "base/arithmetic.h"
 #include "common/parameters.h"
+#include "common/request_regions.h"
 
 namespace nereid::grpc {
 namespace {
@@ -118,18 +120,23 @@ Status SetParameter(const WireParameter& parameter, core::Request& request, Infe
   return Forward(parameter, request);
 }
 
-// The checks of the shared memory parameters; true when a region is named.
-base::Result<bool> UsesSharedMemory(const InferMessage& message, std::string_view tensor,
-                                    WireRange range) {
+// Where a tensor lies in shared memory; nothing when its parameters name no region.
+base::Result<std::optional<common::RegionTensor>> FindRegion(const InferMessage& message,
+                                                             std::string_view tensor,
+                                                             WireRange range) {
   const WireParameter* const region = message.FindTensorParameter(range, "shared_memory_region");
   const auto wrong = [tensor](std::string_view name, std::string_view expected) {
     return InvalidArgumentError(
         fmt::format("invalid value type for '{}' parameter for tensor '{}', expected {}.", name,
                     tensor, expected));
   };
-  if (region != nullptr && !std::holds_alternative<std::string_view>(region->value)) {
-    return wrong("shared_memory_region", "string_param");
+  common::RegionTensor where;
+  if (region != nullptr) {
+    const auto* name = std::get_if<std::string_view>(&region->value);
+    if (name == nullptr) return wrong("shared_memory_region", "string_param");
+    where.region = *name;
   }
+  bool has_size = false;
   for (const std::string_view name : {"shared_memory_offset", "shared_memory_byte_size"}) {
     const WireParameter* const parameter = message.FindTensorParameter(range, name);
     if (parameter == nullptr) continue;
@@ -139,22 +146,20 @@ base::Result<bool> UsesSharedMemory(const InferMessage& message, std::string_vie
                       "tensor '{}'",
                       name, tensor));
     }
-    if (!std::holds_alternative<int64_t>(parameter->value)) return wrong(name, "int64_param");
+    const auto* number = std::get_if<int64_t>(&parameter->value);
+    if (number == nullptr) return wrong(name, "int64_param");
+    // A negative number becomes one that is larger than any region.
+    has_size = name == "shared_memory_byte_size";
+    (has_size ? where.byte_size : where.offset) = static_cast<uint64_t>(*number);
   }
-  if (region != nullptr &&
-      message.FindTensorParameter(range, "shared_memory_byte_size") == nullptr) {
+  if (region == nullptr) return std::optional<common::RegionTensor>();
+  if (!has_size) {
     return InvalidArgumentError(
         fmt::format("'shared_memory_byte_size' must be specified along with "
                     "'shared_memory_region' parameter for tensor '{}'",
                     tensor));
   }
-  return region != nullptr;
-}
-
-Status UnknownRegion(const InferMessage& message, WireRange range) {
-  const WireParameter* const region = message.FindTensorParameter(range, "shared_memory_region");
-  return base::NotFoundError(fmt::format("Unable to find shared memory region: '{}'",
-                                         std::get<std::string_view>(region->value)));
+  return std::optional(where);
 }
 
 // The type a contents field stands for in a tensor of `type`.
@@ -242,17 +247,17 @@ Status AppendRaw(std::string_view raw, core::Request& request, core::RequestInpu
 }
 
 Status AppendData(const InferMessage& message, const WireInput& input, size_t& next_raw,
-                  core::Request& request, core::RequestInput& to) {
-  NEREID_ASSIGN_OR_RETURN(const bool is_shared,
-                          UsesSharedMemory(message, input.name, input.parameters));
-  if (is_shared) {
+                  core::Request& request, core::RequestInput& to,
+                  common::RequestRegions& regions) {
+  NEREID_ASSIGN_OR_RETURN(const auto region, FindRegion(message, input.name, input.parameters));
+  if (region) {
     if (input.has_contents) {
       return InvalidArgumentError(
           fmt::format("unexpected 'content' provided when using shared memory for input tensor "
                       "'{}' for model '{}'",
                       input.name, message.model_name));
     }
-    return UnknownRegion(message, input.parameters);
+    return regions.AddInput(request, to, *region);
   }
   if (input.has_contents) {
     if (!message.raw_input_contents.empty()) {
@@ -284,25 +289,28 @@ base::Result<uint32_t> ClassCount(const InferMessage& message, const WireOutput&
   if (*count <= 0) {
     return InvalidArgumentError("invalid value for 'classification' parameter, expected >= 0");
   }
-  return static_cast<uint32_t>(std::min<int64_t>(*count, UINT32_MAX));
+  return static_cast<uint32_t>(std::min<int64_t>(*count, kInRegionTag - 1));
 }
 
-Status CheckOutput(const InferMessage& message, const WireOutput& output, uint32_t& class_count) {
-  NEREID_ASSIGN_OR_RETURN(const bool is_shared,
-                          UsesSharedMemory(message, output.name, output.parameters));
-  NEREID_ASSIGN_OR_RETURN(class_count, ClassCount(message, output));
-  if (!is_shared) return base::OkStatus();
-  if (class_count > 0) {
+Status AddOutputOptions(const InferMessage& message, const WireOutput& output,
+                        core::RequestedOutput& to, common::RequestRegions& regions) {
+  NEREID_ASSIGN_OR_RETURN(const auto region, FindRegion(message, output.name, output.parameters));
+  NEREID_ASSIGN_OR_RETURN(to.tag, ClassCount(message, output));
+  if (!region) return base::OkStatus();
+  if (to.tag > 0) {
     return InvalidArgumentError(
         "output can't set both 'shared_memory_region' and 'classification'");
   }
-  return UnknownRegion(message, output.parameters);
+  to.tag = kInRegionTag;
+  return regions.AddOutput(to.name, *region);
 }
 
 }  // namespace
 
-base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request) {
+base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request,
+                                       memory::RegionTable* table) {
   InferOptions options;
+  common::RequestRegions regions(table);
   // Not a view: answers carry it, and some leave after the message was given back.
   request.id = request.arena().Copy(message.id);
   for (const WireParameter& parameter : message.parameters) {
@@ -319,16 +327,19 @@ base::Result<InferOptions> FillRequest(const InferMessage& message, core::Reques
     added.shape.Assign(input.shape.dims());
   }
   for (const WireOutput& output : message.outputs) {
-    request.outputs.push_back({.name = output.name});
+    // Not a view either: it is looked for when the answer is written.
+    request.outputs.push_back({.name = request.arena().Copy(output.name)});
   }
   size_t next_raw = 0;
   for (size_t i = 0; i < message.inputs.size(); ++i) {
     NEREID_RETURN_IF_ERROR(
-        AppendData(message, message.inputs[i], next_raw, request, request.inputs[i]));
+        AppendData(message, message.inputs[i], next_raw, request, request.inputs[i], regions));
   }
   for (size_t i = 0; i < message.outputs.size(); ++i) {
-    NEREID_RETURN_IF_ERROR(CheckOutput(message, message.outputs[i], request.outputs[i].tag));
+    NEREID_RETURN_IF_ERROR(
+        AddOutputOptions(message, message.outputs[i], request.outputs[i], regions));
   }
+  regions.Attach(request);
   return options;
 }
 

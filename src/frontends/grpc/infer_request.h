@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "core/request.h"
 #include "grpc/infer_message.h"
+#include "memory/region_table.h"
 
 namespace nereid::grpc {
 
@@ -14,8 +15,14 @@ struct InferOptions {
   bool wants_empty_final_response = false;
 };
 
-// Fills `request`, whose model is set and which holds the message's bytes. The tag of a requested
-// output is its class count, 0 for the tensor itself. The errors and their texts are Triton's.
-base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request);
+// The tag of a requested output is its class count, 0 for the tensor itself, or this when the tensor
+// goes into shared memory and the response says only that it is there.
+inline constexpr uint32_t kInRegionTag = UINT32_MAX;
+
+// Fills `request`, whose model is set and which holds the message's bytes. Tensors in shared memory are
+// looked up in `regions`, null where there are none; it outlives the request. The errors and their
+// texts are Triton's.
+base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request,
+                                       memory::RegionTable* regions = nullptr);
 
 }  // namespace nereid::grpc

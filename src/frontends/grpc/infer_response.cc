@@ -11,6 +11,7 @@
 
 #include "common/classification.h"
 #include "core/model.h"
+#include "grpc/infer_request.h"
 #include "grpc/wire_writer.h"
 
 namespace nereid::grpc {
@@ -70,7 +71,8 @@ void WriteParameter(WireWriter& writer, const core::Parameter& parameter) {
   }
 }
 
-uint32_t ClassCountOf(const core::Response& response, const core::ResponseOutput& output) {
+// A class count, or kInRegionTag.
+uint32_t TagOf(const core::Response& response, const core::ResponseOutput& output) {
   for (const core::RequestedOutput& requested : response.request().outputs) {
     if (requested.name == output.name) return requested.tag;
   }
@@ -155,8 +157,12 @@ base::Status Encoder::Prepare(const core::Parameter* extra) {
            .shape = output.shape.dims(),
            .data = output.data,
            .size = output.byte_size};
-    if (const uint32_t class_count = ClassCountOf(response, output); class_count > 0) {
-      NEREID_RETURN_IF_ERROR(Classify(response, output, class_count, classes_));
+    const uint32_t tag = TagOf(response, output);
+    if (tag == kInRegionTag) {
+      out.data = nullptr;
+      out.size = 0;
+    } else if (tag > 0) {
+      NEREID_RETURN_IF_ERROR(Classify(response, output, tag, classes_));
       out.datatype = tensor::ProtocolName(tensor::DataType::kBytes);
       out.shape = classes_.shapes.back().dims();
       out.data = reinterpret_cast<const std::byte*>(classes_.data.back().data());

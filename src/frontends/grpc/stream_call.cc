@@ -74,7 +74,8 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   inference->Hold(std::move(buffer));
   inference->round = &context_->rounds.ForReactor(call_->reactor());
   inference->times.request_start_ns = base::NowNs();
-  NEREID_ASSIGN_OR_RETURN(const InferOptions options, FillRequest(message_, *inference));
+  NEREID_ASSIGN_OR_RETURN(const InferOptions options,
+                          FillRequest(message_, *inference, &context_->service.regions()));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *inference));
   request.wants_empty_final_ = options.wants_empty_final_response;
   {

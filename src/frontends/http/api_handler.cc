@@ -12,6 +12,7 @@
 #include "http/json_dom.h"
 #include "http/model_json.h"
 #include "http/openapi.h"
+#include "http/region_routes.h"
 #include "net/compression.h"
 
 namespace nereid::http {
@@ -166,6 +167,13 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
       return HandleStatistics(std::move(exchange), route);
     case RouteKind::kRepositoryIndex:
       return HandleRepositoryIndex(std::move(exchange));
+    case RouteKind::kSystemRegionStatus:
+    case RouteKind::kSystemRegionRegister:
+    case RouteKind::kSystemRegionUnregister:
+    case RouteKind::kCudaRegionStatus:
+    case RouteKind::kCudaRegionRegister:
+    case RouteKind::kCudaRegionUnregister:
+      return HandleRegions(std::move(exchange), route);
     default:
       return RespondError(std::move(exchange),
                           base::UnsupportedError(std::string(RouteName(route.kind)) +
@@ -221,6 +229,17 @@ void ApiHandler::HandleRepositoryIndex(HttpExchangePtr exchange) {
     }
   }
   RespondJson(std::move(exchange), 200, ToJson(service_.RepositoryIndex(only_ready)));
+}
+
+void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route) {
+  if (exchange->body_truncated() || exchange->body().size() > options_.max_input_bytes) {
+    const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
+    return RespondError(std::move(exchange), error);
+  }
+  const base::Result<std::string> answer =
+      AnswerRegionRequest(service_.regions(), route, exchange->body());
+  if (!answer.ok()) return RespondError(std::move(exchange), answer.status());
+  RespondJson(std::move(exchange), 200, *answer);
 }
 
 void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route) {

@@ -3,6 +3,7 @@
 // reader's business; this one is bounded in memory and never recurses deeper than kMaxDataDepth.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/arithmetic.h"
@@ -158,6 +159,26 @@ base::Status CheckOneContent(const JsonValue& input) {
   return InvalidArgumentError(std::move(text));
 }
 
+// Where the tensor of these parameters lies in shared memory; nothing when no region is named.
+base::Result<std::optional<common::RegionTensor>> ReadRegion(const JsonValue& parameters) {
+  common::RegionTensor where;
+  const JsonValue* const region = FindMember(parameters, "shared_memory_region");
+  if (region != nullptr) {
+    NEREID_ASSIGN_OR_RETURN(const std::string_view name,
+                            JsonText(*region, "Unable to parse 'shared_memory_region'"));
+    where.region = AsName(name);
+  }
+  if (const JsonValue* offset = FindMember(parameters, "shared_memory_offset")) {
+    NEREID_ASSIGN_OR_RETURN(where.offset,
+                            JsonUnsigned(*offset, "Unable to parse 'shared_memory_offset'"));
+  }
+  if (const JsonValue* size = FindMember(parameters, "shared_memory_byte_size")) {
+    NEREID_ASSIGN_OR_RETURN(where.byte_size,
+                            JsonUnsigned(*size, "Unable to parse 'shared_memory_byte_size'"));
+  }
+  return region != nullptr ? std::optional(where) : std::nullopt;
+}
+
 base::Status ExactReader::ReadInput(const JsonValue& object) {
   NEREID_RETURN_IF_ERROR(CheckOneContent(object));
   NEREID_ASSIGN_OR_RETURN(std::string_view name,
@@ -190,10 +211,8 @@ base::Status ExactReader::ReadInputContent(const JsonValue& object, core::Reques
                               JsonUnsigned(*size, "Unable to parse 'binary_data_size'"));
       return TakeBinary(bytes, input);
     }
-    if (FindMember(*parameters, "shared_memory_region") != nullptr) {
-      return base::UnsupportedError("shared memory is not supported for input '" +
-                                    std::string(input.name) + "'");
-    }
+    NEREID_ASSIGN_OR_RETURN(const auto region, ReadRegion(*parameters));
+    if (region) return answer_.regions.AddInput(request_, input, *region);
   }
   return ReadData(object, input);
 }
@@ -313,6 +332,7 @@ base::Status ExactReader::ReadOutput(const JsonValue& object) {
     return InvalidArgumentError(request_.LogPrefix() + "output '" + std::string(name) +
                                 "' already exists in request");
   }
+  const std::string_view kept_name = request_.arena().Copy(name);
   OutputOptions options;
   if (parameters != nullptr) {
     if (const JsonValue* classes = FindMember(*parameters, "classification")) {
@@ -320,17 +340,17 @@ base::Status ExactReader::ReadOutput(const JsonValue& object) {
                               JsonUnsigned(*classes, "Unable to set 'classification'"));
       options.class_count = static_cast<uint32_t>(count);
     }
-    if (FindMember(*parameters, "shared_memory_region") != nullptr) {
-      return base::UnsupportedError("shared memory is not supported for output '" +
-                                    std::string(name) + "'");
-    }
-    if (const JsonValue* binary = FindMember(*parameters, "binary_data")) {
+    NEREID_ASSIGN_OR_RETURN(const auto region, ReadRegion(*parameters));
+    if (region) {
+      NEREID_RETURN_IF_ERROR(answer_.regions.AddOutput(kept_name, *region));
+      options.is_in_region = true;
+    } else if (const JsonValue* binary = FindMember(*parameters, "binary_data")) {
       NEREID_ASSIGN_OR_RETURN(options.is_binary,
                               JsonBool(*binary, "Unable to parse 'binary_data'"));
     }
   }
   core::RequestedOutput& output = request_.outputs.emplace_back();
-  output.name = request_.arena().Copy(name);
+  output.name = kept_name;
   output.tag = static_cast<uint32_t>(answer_.outputs.size());
   answer_.outputs.push_back(options);
   return base::OkStatus();

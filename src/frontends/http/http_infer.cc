@@ -51,16 +51,19 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   request->round = submission.round;
   request->times.request_start_ns = submission.exchange->received_ns();
   if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
+  self->options_.regions = common::RequestRegions(&service.regions());
   base::Status status = reader.Read(submission.body, *request, self->options_);
   if (submission.forwarder != nullptr && status.ok()) {
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
   if (!status.ok()) {
     request.reset();
+    self->options_.Clear();
     RespondError(std::move(submission.exchange), status, {}, *submission.dialect);
     self->Release(kParts - 1);
     return;
   }
+  self->options_.regions.Attach(*request);
   self->request_ = core::RequestRef(*request);
   self->exchange_ = std::move(submission.exchange);
   self->cancel_state_.store(kOpen);

@@ -205,7 +205,9 @@ base::Status WriteOutput(const core::ResponseOutput& output, const core::Model& 
   json += tensor::ProtocolName(output.type);
   json += '"';
   WriteShape(json, output.shape.dims());
-  if (options.is_binary) {
+  if (options.is_in_region) {
+    // The client has it already.
+  } else if (options.is_binary) {
     WriteBinarySize(json, output.byte_size);
     if (output.byte_size > 0) answer.parts.push_back({output.data, output.byte_size, {}});
   } else {

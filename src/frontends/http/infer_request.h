@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "common/request_regions.h"
 #include "core/request.h"
 
 namespace nereid::http {
@@ -24,16 +25,19 @@ namespace nereid::http {
 struct OutputOptions {
   bool is_binary = false;
   uint32_t class_count = 0;  // 0: the tensor itself
+  bool is_in_region = false;  // shared memory: the answer has only its type and shape
 };
 
 // How the client wants the answer. Outputs are found by core::RequestedOutput::tag.
 struct AnswerOptions {
   bool is_binary_by_default = false;  // of outputs that the request does not list
   std::vector<OutputOptions> outputs;
+  common::RequestRegions regions;  // collected by the reader, for whoever submits the request
 
   void Clear() {
     is_binary_by_default = false;
     outputs.clear();
+    regions.Clear();
   }
 };
 

@@ -18,6 +18,7 @@ using tensor::DataType;
 constexpr size_t kKeptBytes = size_t{256} << 10;
 // More tensors than this are not searched one by one for a name: the exact reader takes over.
 constexpr size_t kMaxSearchedTensors = 64;
+constexpr std::string_view kRegionPrefix = "shared_memory_";
 
 // Marks `bit` in `seen`; false when it was there already.
 bool SeeOnce(unsigned& seen, unsigned bit) {
@@ -34,6 +35,15 @@ char Kind(ondemand::value& value) {
 
 }  // namespace
 
+// The parameters of a tensor in shared memory.
+struct QuickReader::Region {
+  enum Member : unsigned { kName = 1, kOffset = 2, kByteSize = 4 };
+  unsigned seen = 0;
+  common::RegionTensor where;
+
+  bool is_named() const { return (seen & kName) != 0; }
+};
+
 struct QuickReader::Input {
   enum Member : unsigned { kName = 1, kType = 2, kShape = 4, kData = 8, kParameters = 16 };
   unsigned seen = 0;
@@ -42,6 +52,7 @@ struct QuickReader::Input {
   tensor::Shape shape;
   bool is_data_read = false;
   std::optional<uint64_t> binary_size;
+  Region region;
   core::DataChunk chunk;
 };
 
@@ -192,7 +203,10 @@ bool QuickReader::ReadInput(Object object) {
   }
   constexpr unsigned kNeeded = Input::kName | Input::kType | Input::kShape;
   const bool has_data = (input.seen & Input::kData) != 0;
-  if ((input.seen & kNeeded) != kNeeded || has_data == input.binary_size.has_value()) return false;
+  if ((input.seen & kNeeded) != kNeeded ||
+      has_data + input.binary_size.has_value() + input.region.is_named() != 1) {
+    return false;
+  }
   if (has_data && !input.is_data_read) {
     // The data came before the members that say how to read it.
     bool is_empty = true;
@@ -217,6 +231,9 @@ bool QuickReader::ReadInput(Object object) {
   }
   core::RequestInput& added = request_->AddInput(input.name, input.type);
   added.shape = std::move(input.shape);
+  if (input.region.is_named()) {
+    return answer_->regions.AddInput(*request_, added, input.region.where).ok();
+  }
   if (input.chunk.size > 0) added.Append(input.chunk);
   return true;
 }
@@ -266,8 +283,10 @@ bool QuickReader::ReadInputParameters(Object parameters, Input& input) {
     ondemand::field field;
     if (std::move(member).get(field)) return false;
     const auto key = PlainKey(field);
-    if (!key || key->starts_with("shared_memory_")) return false;
-    if (*key == "binary_data_size") {
+    if (!key) return false;
+    if (key->starts_with(kRegionPrefix)) {
+      if (!ReadRegionParameter(*key, field.value(), input.region)) return false;
+    } else if (*key == "binary_data_size") {
       uint64_t size = 0;
       if (input.binary_size || field.value().get(size)) return false;
       input.binary_size = size;
@@ -275,7 +294,25 @@ bool QuickReader::ReadInputParameters(Object parameters, Input& input) {
       return false;
     }
   }
-  return true;
+  // Without a region the others are looked at all the same, which is rare.
+  return input.region.seen == 0 || input.region.is_named();
+}
+
+bool QuickReader::ReadRegionParameter(std::string_view key, Value value, Region& region) {
+  key.remove_prefix(kRegionPrefix.size());
+  if (key == "region") {
+    const auto text = PlainText(value);
+    if (!text || !SeeOnce(region.seen, Region::kName)) return false;
+    region.where.region = *text;
+    return true;
+  }
+  if (key == "offset") {
+    return SeeOnce(region.seen, Region::kOffset) && !value.get(region.where.offset);
+  }
+  if (key == "byte_size") {
+    return SeeOnce(region.seen, Region::kByteSize) && !value.get(region.where.byte_size);
+  }
+  return Skip(value, 0);
 }
 
 bool QuickReader::ReadData(Array data, Input& input) {
@@ -376,6 +413,7 @@ bool QuickReader::ReadOutput(Object object) {
   unsigned seen = 0;
   std::string_view name;
   OutputOptions options;
+  Region region;
   for (auto member : object) {
     ondemand::field field;
     if (std::move(member).get(field)) return false;
@@ -389,7 +427,7 @@ bool QuickReader::ReadOutput(Object object) {
     } else if (*key == "parameters") {
       Object parameters;
       if (!SeeOnce(seen, kParameters) || field.value().get_object().get(parameters) ||
-          !ReadOutputParameters(parameters, options)) {
+          !ReadOutputParameters(parameters, options, region)) {
         return false;
       }
     } else if (!Skip(field.value(), 0)) {
@@ -405,19 +443,22 @@ bool QuickReader::ReadOutput(Object object) {
   // Read again when the answer is written, after the body is gone.
   output.name = request_->arena().Copy(name);
   output.tag = static_cast<uint32_t>(answer_->outputs.size());
+  options.is_in_region = region.is_named();
   answer_->outputs.push_back(options);
-  return true;
+  return !region.is_named() || answer_->regions.AddOutput(output.name, region.where).ok();
 }
 
-bool QuickReader::ReadOutputParameters(Object parameters, OutputOptions& options) {
+bool QuickReader::ReadOutputParameters(Object parameters, OutputOptions& options, Region& region) {
   enum Member : unsigned { kBinary = 1, kClasses = 2 };
   unsigned seen = 0;
   for (auto member : parameters) {
     ondemand::field field;
     if (std::move(member).get(field)) return false;
     const auto key = PlainKey(field);
-    if (!key || key->starts_with("shared_memory_")) return false;
-    if (*key == "binary_data") {
+    if (!key) return false;
+    if (key->starts_with(kRegionPrefix)) {
+      if (!ReadRegionParameter(*key, field.value(), region)) return false;
+    } else if (*key == "binary_data") {
       if (!SeeOnce(seen, kBinary) || field.value().get(options.is_binary)) return false;
     } else if (*key == "classification") {
       uint64_t classes = 0;
@@ -427,7 +468,8 @@ bool QuickReader::ReadOutputParameters(Object parameters, OutputOptions& options
       return false;
     }
   }
-  return true;
+  // What is both in a region and somewhere else is an error; numbers without a region are rare.
+  return region.is_named() ? !options.is_binary && (seen & kClasses) == 0 : region.seen == 0;
 }
 
 bool QuickReader::Skip(Value value, int depth) {

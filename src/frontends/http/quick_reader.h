@@ -31,6 +31,7 @@ class QuickReader {
   using Object = simdjson::ondemand::object;
   using Array = simdjson::ondemand::array;
 
+  struct Region;
   struct Input;
 
   bool ReadDocument(simdjson::ondemand::parser& parser, std::string_view json);
@@ -48,7 +49,8 @@ class QuickReader {
   bool ReadBytes(Array data, Input& input);
   bool ReadStrings(Array array, int depth);
   bool ReadOutput(Object object);
-  bool ReadOutputParameters(Object parameters, OutputOptions& options);
+  bool ReadOutputParameters(Object parameters, OutputOptions& options, Region& region);
+  bool ReadRegionParameter(std::string_view key, Value value, Region& region);
 
   // Checks a value that nobody wants.
   bool Skip(Value value, int depth);

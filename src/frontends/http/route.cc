@@ -105,13 +105,21 @@ Route MatchRepository(std::string_view rest) {
   return MatchRepositoryAction(rest);
 }
 
-// [region/<name>/](status|register|unregister)
-bool MatchSharedMemory(std::string_view rest) {
+// [region/<name>/](status|register|unregister); `status` is the first of a memory's three kinds.
+Route MatchRegion(std::string_view rest, RouteKind status) {
+  Route route;
   if (Consume(rest, "region/")) {
-    std::string_view region;
-    if (!ConsumeSegment(rest, region) || !Consume(rest, "/")) return false;
+    if (!ConsumeSegment(rest, route.region) || !Consume(rest, "/")) return {};
   }
-  return rest == "status" || rest == "register" || rest == "unregister";
+  const bool is_system = status == RouteKind::kSystemRegionStatus;
+  if (rest == "status") route.kind = status;
+  if (rest == "register") {
+    route.kind = is_system ? RouteKind::kSystemRegionRegister : RouteKind::kCudaRegionRegister;
+  }
+  if (rest == "unregister") {
+    route.kind = is_system ? RouteKind::kSystemRegionUnregister : RouteKind::kCudaRegionUnregister;
+  }
+  return route;
 }
 
 }  // namespace
@@ -130,10 +138,10 @@ Route MatchRoute(std::string_view path) {
   if (path == "/trace/setting") return {.kind = RouteKind::kTrace};
   if (Consume(path, "/repository/")) return MatchRepository(path);
   if (Consume(path, "/systemsharedmemory/")) {
-    return {.kind = MatchSharedMemory(path) ? RouteKind::kSystemSharedMemory : RouteKind::kNone};
+    return MatchRegion(path, RouteKind::kSystemRegionStatus);
   }
   if (Consume(path, "/cudasharedmemory/")) {
-    return {.kind = MatchSharedMemory(path) ? RouteKind::kCudaSharedMemory : RouteKind::kNone};
+    return MatchRegion(path, RouteKind::kCudaRegionStatus);
   }
   return {};
 }
@@ -170,8 +178,12 @@ common::Category RouteCategory(RouteKind kind) {
     case RouteKind::kRepositoryLoad:
     case RouteKind::kRepositoryUnload:
       return Category::kModelRepository;
-    case RouteKind::kSystemSharedMemory:
-    case RouteKind::kCudaSharedMemory:
+    case RouteKind::kSystemRegionStatus:
+    case RouteKind::kSystemRegionRegister:
+    case RouteKind::kSystemRegionUnregister:
+    case RouteKind::kCudaRegionStatus:
+    case RouteKind::kCudaRegionRegister:
+    case RouteKind::kCudaRegionUnregister:
       return Category::kSharedMemory;
   }
   base::CheckFailed(__FILE__, __LINE__, "a path that is no route has no category");
@@ -185,12 +197,14 @@ std::string_view AllowedMethods(RouteKind kind) {
     case RouteKind::kRepositoryIndex:
     case RouteKind::kRepositoryLoad:
     case RouteKind::kRepositoryUnload:
+    case RouteKind::kSystemRegionRegister:
+    case RouteKind::kSystemRegionUnregister:
+    case RouteKind::kCudaRegionRegister:
+    case RouteKind::kCudaRegionUnregister:
       return "POST";
     case RouteKind::kModelTrace:
     case RouteKind::kTrace:
     case RouteKind::kLogging:
-    case RouteKind::kSystemSharedMemory:
-    case RouteKind::kCudaSharedMemory:
       return "GET, HEAD, POST";
     default:
       return "GET, HEAD";
@@ -208,8 +222,6 @@ std::string_view RouteName(RouteKind kind) {
     case RouteKind::kLogging: return "logging";
     case RouteKind::kRepositoryLoad: return "model load";
     case RouteKind::kRepositoryUnload: return "model unload";
-    case RouteKind::kSystemSharedMemory: return "system shared memory";
-    case RouteKind::kCudaSharedMemory: return "CUDA shared memory";
     default: return "this request";
   }
 }

@@ -29,17 +29,22 @@ enum class RouteKind : uint8_t {
   kRepositoryIndex,
   kRepositoryLoad,
   kRepositoryUnload,
-  kSystemSharedMemory,
-  kCudaSharedMemory,
+  kSystemRegionStatus,
+  kSystemRegionRegister,
+  kSystemRegionUnregister,
+  kCudaRegionStatus,
+  kCudaRegionRegister,
+  kCudaRegionUnregister,
 };
 // For those who look at all of them.
-inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaSharedMemory;
+inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaRegionUnregister;
 
 struct Route {
   RouteKind kind = RouteKind::kNone;
   // Views of the path, exactly as sent: percent-encoding is not undone.
   std::string_view model;
   std::string_view version;  // digits, or empty for "the latest"
+  std::string_view region;   // of shared memory, or empty for "all"
 };
 
 // Accepts exactly the paths that Triton's patterns accept. `path` has no query.

@@ -38,9 +38,27 @@ TEST(MatchRoute, KnowsTheWholeApi) {
   ExpectRoute("/v2/repository/models/m/load", RouteKind::kRepositoryLoad, "m");
   ExpectRoute("/v2/repository/some/models/m/unload", RouteKind::kRepositoryUnload, "m");
   ExpectRoute("/v2/repository/models/models/m/load", RouteKind::kRepositoryLoad, "m");
-  ExpectRoute("/v2/systemsharedmemory/status", RouteKind::kSystemSharedMemory);
-  ExpectRoute("/v2/systemsharedmemory/region/r/register", RouteKind::kSystemSharedMemory);
-  ExpectRoute("/v2/cudasharedmemory/region/r/unregister", RouteKind::kCudaSharedMemory);
+  ExpectRoute("/v2/systemsharedmemory/status", RouteKind::kSystemRegionStatus);
+  ExpectRoute("/v2/systemsharedmemory/region/r/register", RouteKind::kSystemRegionRegister);
+  ExpectRoute("/v2/systemsharedmemory/unregister", RouteKind::kSystemRegionUnregister);
+  ExpectRoute("/v2/cudasharedmemory/region/r/status", RouteKind::kCudaRegionStatus);
+  ExpectRoute("/v2/cudasharedmemory/register", RouteKind::kCudaRegionRegister);
+  ExpectRoute("/v2/cudasharedmemory/region/r/unregister", RouteKind::kCudaRegionUnregister);
+  EXPECT_EQ(MatchRoute("/v2/systemsharedmemory/region/a%20b/status").region, "a%20b");
+  EXPECT_EQ(MatchRoute("/v2/systemsharedmemory/status").region, "");
+}
+
+TEST(AllowedMethods, AsksWithGetAndChangesWithPost) {
+  for (const std::string_view memory : {"system", "cuda"}) {
+    const auto methods = [&memory](std::string_view action) {
+      const std::string path =
+          "/v2/" + std::string(memory) + "sharedmemory/region/r/" + std::string(action);
+      return AllowedMethods(MatchRoute(path).kind);
+    };
+    EXPECT_EQ(methods("status"), "GET, HEAD");
+    EXPECT_EQ(methods("register"), "POST");
+    EXPECT_EQ(methods("unregister"), "POST");
+  }
 }
 
 TEST(MatchRoute, RefusesWhatTritonsPatternsRefuse) {

@@ -19,7 +19,7 @@ constexpr std::string_view kRedirectHeader = "X-Vertex-Ai-Triton-Redirect";
 // What a redirection may reach.
 enum class Reach { kOpen, kForbidden, kUnknown };
 
-Reach ReachOf(RouteKind kind, std::string_view target) {
+Reach ReachOf(RouteKind kind) {
   switch (kind) {
     case RouteKind::kServerMetadata:
     case RouteKind::kServerLive:
@@ -32,9 +32,13 @@ Reach ReachOf(RouteKind kind, std::string_view target) {
     case RouteKind::kAllStatistics:
     case RouteKind::kRepositoryIndex:
       return Reach::kOpen;
-    case RouteKind::kSystemSharedMemory:
-    case RouteKind::kCudaSharedMemory:
-      return target.ends_with("/status") ? Reach::kOpen : Reach::kForbidden;
+    case RouteKind::kSystemRegionStatus:
+    case RouteKind::kCudaRegionStatus:
+      return Reach::kOpen;
+    case RouteKind::kSystemRegionRegister:
+    case RouteKind::kSystemRegionUnregister:
+    case RouteKind::kCudaRegionRegister:
+    case RouteKind::kCudaRegionUnregister:
     case RouteKind::kRepositoryLoad:
     case RouteKind::kRepositoryUnload:
       return Reach::kForbidden;
@@ -111,7 +115,7 @@ void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target
         {.status = 200, .content_type = "text/plain; charset=utf-8", .text = text});
   }
   const Route route = MatchRoute(target);
-  switch (ReachOf(route.kind, target)) {
+  switch (ReachOf(route.kind)) {
     case Reach::kOpen:
       return api_.Serve(std::move(exchange), route, kVertexAiDialect);
     case Reach::kForbidden:

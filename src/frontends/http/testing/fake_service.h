@@ -136,12 +136,14 @@ class FakeService final : public service::Service {
     request.Cancel();
     on_cancel(request);
   }
+  memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override { return "# HELP x\nx 1\n"; }
 
   core::Model& model() { return *model_; }
 
  private:
   const std::unique_ptr<core::Model> model_;
+  memory::RegionTable regions_{true};
   const service::ServerMetadata metadata_{"triton", "2.73.0", {"classification", "sequence"}};
 };
 

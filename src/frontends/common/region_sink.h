@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands before the sink of a request with tensors in shared memory: says where outputs go, keeps
+// the regions, and sees to it that nothing wrong is said about memory that went away. Private to
+// request_regions.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/forwarding_sink.h"
+#include "memory/region_table.h"
+
+namespace nereid::common {
+
+// Pooled.
+class RegionSink final : public core::ForwardingSink {
+ public:
+  void AddInput(memory::RegionUse use) { inputs_.push_back(std::move(use)); }
+  void AddOutput(std::string_view name, memory::RegionUse use) {
+    outputs_.push_back({name, std::move(use)});
+  }
+
+  base::Result<std::optional<core::OutputPlacement>> PlaceOutput(
+      const core::Request& request, const core::ResponseOutput& output, size_t byte_size,
+      memory::Placement preferred) override;
+  void Send(core::ResponsePtr response, bool is_final) override;
+  void OnRequestReleased(core::Request& request) override;
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  struct Output {
+    std::string_view name;
+    memory::RegionUse use;
+  };
+  // Both must have happened before the last answer goes.
+  enum Event : uint8_t { kReleased = 1, kAnswered = 2 };
+
+  void Retire() override;
+  const memory::RegionUse* Find(std::string_view output) const;
+  base::Status CheckRegions() const;
+  base::Status FillRegions(const core::Response& response) const;
+  // True for whichever of the two events comes second.
+  bool IsSecond(Event event) { return events_.fetch_or(event) != 0; }
+  void SendLast();
+
+  std::vector<memory::RegionUse> inputs_;
+  std::vector<Output> outputs_;
+  std::atomic<uint8_t> events_{0};
+  core::ResponsePtr last_;  // the final one, until it may go
+};
+
+}  // namespace nereid::common

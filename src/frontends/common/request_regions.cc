@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/request_regions.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/object_pool.h"
+#include "common/region_sink.h"
+
+namespace nereid::common {
+
+using SinkPool = base::ObjectPool<RegionSink>;
+
+base::Result<memory::RegionUse> RequestRegions::Use(const RegionTensor& where) const {
+  if (table_ != nullptr) return table_->Use(where.region, where.offset, where.byte_size);
+  return base::NotFoundError("Unable to find shared memory region: '" +
+                             std::string(where.region) + "'");
+}
+
+base::Status RequestRegions::AddInput(core::Request& request, core::RequestInput& input,
+                                      const RegionTensor& where) {
+  NEREID_ASSIGN_OR_RETURN(memory::RegionUse use, Use(where));
+  const bool is_copied =
+      input.type == tensor::DataType::kBytes || use.region().is_on_device();
+  if (is_copied) {
+    base::BufferRef copy = base::AcquireBuffer(use.size());
+    if (!copy) {
+      return base::UnavailableError("no memory for the data of input '" +
+                                    std::string(input.name) + "'");
+    }
+    NEREID_RETURN_IF_ERROR(use.Read(copy.data()));
+    NEREID_RETURN_IF_ERROR(use.CheckWhole());
+    input.Append({.data = copy.data(), .size = use.size(), .where = {}});
+    request.Hold(std::move(copy));
+  } else {
+    input.Append({.data = use.data(), .size = use.size(), .where = {}, .may_change = true});
+  }
+  sink().AddInput(std::move(use));
+  return base::OkStatus();
+}
+
+base::Status RequestRegions::AddOutput(std::string_view name, const RegionTensor& where) {
+  NEREID_ASSIGN_OR_RETURN(memory::RegionUse use, Use(where));
+  sink().AddOutput(name, std::move(use));
+  return base::OkStatus();
+}
+
+RegionSink& RequestRegions::sink() {
+  if (sink_ == nullptr) sink_ = SinkPool::Take();
+  return *sink_;
+}
+
+void RequestRegions::AttachSink(core::Request& request) {
+  std::exchange(sink_, nullptr)->PutBefore(request);
+}
+
+void RequestRegions::DropSink() { SinkPool::Give(std::exchange(sink_, nullptr)); }
+
+const memory::RegionUse* RegionSink::Find(std::string_view output) const {
+  const auto found = std::ranges::find(outputs_, output, &Output::name);
+  return found == outputs_.end() ? nullptr : &found->use;
+}
+
+base::Result<std::optional<core::OutputPlacement>> RegionSink::PlaceOutput(
+    const core::Request& request, const core::ResponseOutput& output, size_t byte_size,
+    memory::Placement preferred) {
+  const memory::RegionUse* const use = Find(output.name);
+  if (use == nullptr) return next().PlaceOutput(request, output, byte_size, preferred);
+  if (byte_size > use->size()) {
+    return base::InternalError("shared memory size specified with the request for output '" +
+                               std::string(output.name) + "' (" + std::to_string(use->size()) +
+                               " bytes) should be at least " + std::to_string(byte_size) +
+                               " bytes to hold the results");
+  }
+  // Backends write host memory; what is for a device is copied when it is sent.
+  if (use->region().is_on_device()) return std::optional<core::OutputPlacement>();
+  return std::optional<core::OutputPlacement>(
+      {.data = use->data(), .where = {}, .may_change = true});
+}
+
+base::Status RegionSink::CheckRegions() const {
+  for (const memory::RegionUse& use : inputs_) NEREID_RETURN_IF_ERROR(use.CheckWhole());
+  for (const Output& output : outputs_) NEREID_RETURN_IF_ERROR(output.use.CheckWhole());
+  return base::OkStatus();
+}
+
+// Copies the outputs that could not be written in place, and says whether all is well.
+base::Status RegionSink::FillRegions(const core::Response& response) const {
+  for (size_t i = 0; i < response.output_count() && !outputs_.empty(); ++i) {
+    const core::ResponseOutput& output = response.output(i);
+    const memory::RegionUse* const use = output.is_placed ? nullptr : Find(output.name);
+    if (use == nullptr) continue;
+    NEREID_RETURN_IF_ERROR(use->Write(output.data, std::min(output.byte_size, use->size())));
+  }
+  return CheckRegions();
+}
+
+void RegionSink::Send(core::ResponsePtr response, bool is_final) {
+  if (response != nullptr && response->error().ok()) {
+    if (base::Status status = FillRegions(*response); !status.ok()) {
+      response->SetError(status.WithPrefix(response->request().LogPrefix()));
+    }
+  }
+  if (!is_final) return next().Send(std::move(response), false);
+  last_ = std::move(response);
+  if (IsSecond(kAnswered)) SendLast();
+}
+
+void RegionSink::OnRequestReleased(core::Request& request) {
+  next().OnRequestReleased(request);
+  if (IsSecond(kReleased)) SendLast();
+}
+
+void RegionSink::SendLast() {
+  inputs_.clear();
+  outputs_.clear();
+  // This object may go with what follows.
+  core::ResponsePtr last = std::move(last_);
+  next().Send(std::move(last), true);
+}
+
+void RegionSink::Retire() { SinkPool::Give(this); }
+
+void RegionSink::Recycle() {
+  inputs_.clear();
+  outputs_.clear();
+  events_.store(0, std::memory_order_relaxed);
+  last_.reset();
+}
+
+}  // namespace nereid::common
