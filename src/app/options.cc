@@ -4,6 +4,7 @@
 #include <getopt.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <utility>
 
@@ -81,7 +82,7 @@ base::Status CheckPorts(const Options& options) {
     const char* name;
     bool is_used;
     const std::string& address;
-    uint16_t port;
+    int32_t port;
     bool is_sagemaker = false;
   };
   const std::string metrics_address = MetricsAddress(options);
@@ -108,6 +109,12 @@ base::Status CheckPorts(const Options& options) {
     }
   }
   for (const Endpoint& a : endpoints) {
+    if (a.is_used && (a.port < 0 || a.port > 65'535)) {
+      std::string flag(a.name);
+      for (char& c : flag) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      return base::InvalidArgumentError(
+          fmt::format("--{}-port {}: expected a whole number from 0 to 65535", flag, a.port));
+    }
     for (const Endpoint& b : endpoints) {
       const bool is_path = a.address.starts_with("unix:");
       if (&a < &b && a.is_used && b.is_used && a.address == b.address && is_path) {

@@ -34,7 +34,7 @@ struct SslOptions {
 struct HttpOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
-  uint16_t port = 8000;
+  int32_t port = 8000;  // checked only when the service is on, as those below
   bool reuse_port = false;
   int thread_count = 0;  // 0: chosen from the CPUs
   size_t max_input_bytes = size_t{64} << 20;
@@ -49,7 +49,7 @@ enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
 struct GrpcOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
-  uint16_t port = 8001;
+  int32_t port = 8001;
   bool reuse_port = false;
   int thread_count = 0;  // 0: chosen from the CPUs
   CompressionLevel response_compression = CompressionLevel::kNone;
@@ -70,7 +70,7 @@ struct GrpcOptions {
 struct MetricsOptions {
   bool is_allowed = true;
   std::string address;  // empty: see MetricsAddress
-  uint16_t port = 8002;
+  int32_t port = 8002;
 };
 
 struct Options {

@@ -96,8 +96,8 @@ base::Status Server::StartHttp() {
                                            max_body_bytes});
   if (!options_.http.is_allowed) return base::OkStatus();
   net::HttpServerOptions options;
-  options.listener = {options_.http.address, options_.http.port, options_.http.reuse_port,
-                      options_.unix_socket_mode};
+  options.listener = {options_.http.address, static_cast<uint16_t>(options_.http.port),
+                      options_.http.reuse_port, options_.unix_socket_mode};
   options.tls = ToNet(options_.http.ssl);
   options.max_body_bytes = max_body_bytes;
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
@@ -116,7 +116,8 @@ base::Status Server::StartGrpc() {
   frontend.forwarder = grpc.forwarder;
   frontend.max_unsent_responses = static_cast<size_t>(grpc.max_response_pool_size);
   net::GrpcServerOptions& options = frontend.server;
-  options.listener = {grpc.address, grpc.port, grpc.reuse_port, options_.unix_socket_mode};
+  options.listener = {grpc.address, static_cast<uint16_t>(grpc.port), grpc.reuse_port,
+                      options_.unix_socket_mode};
   options.tls = ToNet(grpc.ssl);
   options.response_compression = ToNet(grpc.response_compression);
   options.keepalive_time = grpc.keepalive_time;
@@ -141,7 +142,8 @@ base::Status Server::StartMetrics() {
   parts_->metrics_handler = std::make_unique<http::MetricsHandler>(parts_->engine);
   const std::string address = MetricsAddress(options_);
   net::HttpServerOptions options;
-  options.listener = {address, options_.metrics.port, false, options_.unix_socket_mode};
+  options.listener = {address, static_cast<uint16_t>(options_.metrics.port), false,
+                      options_.unix_socket_mode};
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
   if (!server.ok()) return StartError("Metrics", server.status());
   parts_->metrics = std::move(server).value();

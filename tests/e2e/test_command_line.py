@@ -57,6 +57,16 @@ def test_help_describes_every_flag_and_succeeds():
         assert flag in run.stdout
 
 
+@pytest.mark.parametrize("off,on", [("http", "grpc"), ("grpc", "http")])
+def test_a_service_that_is_off_may_have_any_port(start_server, repository, off, on):
+    port = servers.free_ports(1)[0]
+    args = [f"--allow-{off}=false", f"--{off}-port=-47", f"--{on}-port={port}"]
+    server = start_server(repository, args=args, wait=False)
+    name = {"http": "HTTPService", "grpc": "GRPCInferenceService"}
+    servers.wait_until(lambda: f"Started {name[on]} at 127.0.0.1:{port}" in server.log, "it listens")
+    assert f"Started {name[off]}" not in server.log
+
+
 @pytest.mark.newer
 @pytest.mark.parametrize(
     "args,mentions",
