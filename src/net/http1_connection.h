@@ -47,9 +47,9 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void Reply(const HttpReply& reply);
   void Drop();
   void ListenFor(HttpExchangeEvents* events);
-  void BeginStream(const HttpReply& reply);
+  bool BeginStream(const HttpReply& reply, std::string_view chunk);
   bool StreamChunk(std::string_view chunk);
-  void FinishStream();
+  void FinishStream(std::string_view chunk);
 
  private:
   enum class State : uint8_t {
@@ -135,6 +135,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void DropPending();
   bool WritePending();
   void OnStreamWork();
+  void AppendChunk(Stream& stream, std::string_view chunk) NEREID_REQUIRES(stream.mutex);
   bool FlushStream(Stream& stream) NEREID_REQUIRES(stream.mutex);
 
   HttpServer::Core& core_;

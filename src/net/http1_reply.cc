@@ -123,16 +123,16 @@ void HttpExchange::Respond(HttpExchangePtr exchange, HttpReply reply) {
   static_cast<Http1Connection*>(exchange.release())->Reply(reply);
 }
 
-void HttpExchange::StartStream(const HttpReply& reply) {
-  static_cast<Http1Connection*>(this)->BeginStream(reply);
+bool HttpExchange::StartStream(const HttpReply& reply, std::string_view chunk) {
+  return static_cast<Http1Connection*>(this)->BeginStream(reply, chunk);
 }
 
 bool HttpExchange::WriteChunk(std::string_view chunk) {
   return static_cast<Http1Connection*>(this)->StreamChunk(chunk);
 }
 
-void HttpExchange::EndStream(HttpExchangePtr exchange) {
-  static_cast<Http1Connection*>(exchange.release())->FinishStream();
+void HttpExchange::EndStream(HttpExchangePtr exchange, std::string_view chunk) {
+  static_cast<Http1Connection*>(exchange.release())->FinishStream(chunk);
 }
 
 // Called on any thread. What it may touch is the exchange's: everything the reactor leaves alone
@@ -424,7 +424,7 @@ void Http1Connection::FireDisconnect() {
 
 // --- streams ---
 
-void Http1Connection::BeginStream(const HttpReply& reply) {
+bool Http1Connection::BeginStream(const HttpReply& reply, std::string_view chunk) {
   NEREID_CHECK(reply.text.empty() && reply.parts.empty() && !stream_started_);
   stream_chunked_ = head_.version() >= 11;
   close_after_ = close_after_ || reply.close || group().draining() || !stream_chunked_;
@@ -437,34 +437,44 @@ void Http1Connection::BeginStream(const HttpReply& reply) {
   head.Append("\r\n");
   stream_ = std::make_unique<Stream>();
   stream_started_ = true;
-  base::MutexLock lock(stream_->mutex);
-  stream_->waiting.append(head.text());
-  FlushStream(*stream_);
+  Stream& stream = *stream_;
+  base::MutexLock lock(stream.mutex);
+  stream.waiting.append(head.text());
+  AppendChunk(stream, chunk);
+  FlushStream(stream);
+  stream.full = stream.waiting.size() > core_.options.max_stream_buffer;
+  return !stream.full;
+}
+
+void Http1Connection::AppendChunk(Stream& stream, std::string_view chunk) {
+  if (stream.broken || chunk.empty() || omit_body_) return;
+  if (!stream_chunked_) {
+    stream.waiting.append(chunk);
+    return;
+  }
+  fmt::format_to(std::back_inserter(stream.waiting), "{:x}\r\n", chunk.size());
+  stream.waiting.append(chunk);
+  stream.waiting.append("\r\n");
 }
 
 bool Http1Connection::StreamChunk(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   Stream& stream = *stream_;
   base::MutexLock lock(stream.mutex);
-  if (stream.broken || chunk.empty() || omit_body_) return true;
-  if (stream_chunked_) {
-    fmt::format_to(std::back_inserter(stream.waiting), "{:x}\r\n", chunk.size());
-    stream.waiting.append(chunk);
-    stream.waiting.append("\r\n");
-  } else {
-    stream.waiting.append(chunk);
-  }
+  if (stream.broken) return true;
+  AppendChunk(stream, chunk);
   FlushStream(stream);
   stream.full = stream.waiting.size() > core_.options.max_stream_buffer;
   return !stream.full;
 }
 
-void Http1Connection::FinishStream() {
+void Http1Connection::FinishStream(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   DisarmEvents();
   bool left;
   {
     base::MutexLock lock(stream_->mutex);
+    AppendChunk(*stream_, chunk);
     if (stream_chunked_ && !stream_->broken && !omit_body_) {
       stream_->waiting.append("0\r\n\r\n");
     }

@@ -194,11 +194,13 @@ class HttpExchange {
   // Replies of unknown length, sent as chunks (to an HTTP/1.0 client: until close). StartStream
   // sends the head; `reply.text` and `reply.parts` must be empty. Then any number of WriteChunk,
   // each copied as far as the socket does not take it, and EndStream in place of Respond.
-  void StartStream(const HttpReply& reply);
+  // A first chunk goes out with the head, a last one with the end. StartStream returns what WriteChunk
+  // would.
+  bool StartStream(const HttpReply& reply, std::string_view chunk = {});
   // False when more than the stream limit waits for the client: the chunk was still taken, but the
   // caller should pause until OnStreamWritable. Chunks after a disconnect are thrown away.
   bool WriteChunk(std::string_view chunk);
-  static void EndStream(HttpExchangePtr exchange);
+  static void EndStream(HttpExchangePtr exchange, std::string_view chunk = {});
 
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;

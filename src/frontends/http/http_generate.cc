@@ -77,7 +77,7 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
     } else {
       if (response != nullptr) SendEvent(*response, is_final);
       if (is_final && exchange_ != nullptr) {
-        if (!has_started_) StartStream(200);
+        if (!has_started_) StartStream(200, {});
         net::HttpExchange::EndStream(std::move(exchange_));
       }
     }
@@ -116,30 +116,31 @@ void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
     text_ += common::JsonError(error.message());
   }
   text_ += "\n\n";
-  if (!has_started_) StartStream(error.ok() ? 200 : common::HttpStatus(error.code()));
-  WriteEvent(is_final);
-}
-
-void HttpGenerate::StartStream(int status) {
-  has_started_ = true;
-  const std::string headers = LoadHeader();
-  exchange_->StartStream({.status = status,
-                          .content_type = "text/event-stream; charset=utf-8",
-                          .headers = headers});
-}
-
-void HttpGenerate::WriteEvent(bool is_final) {
+  if (has_started_ && is_final) {
+    return net::HttpExchange::EndStream(std::move(exchange_), text_);
+  }
   uint64_t rounds_seen = 0;
   {
     base::MutexLock lock(mutex_);
     rounds_seen = rounds_;
   }
-  const bool has_room = exchange_->WriteChunk(text_);
+  const bool has_room =
+      has_started_ ? exchange_->WriteChunk(text_)
+                   : StartStream(error.ok() ? 200 : common::HttpStatus(error.code()), text_);
   if (has_room) {
     bytes_waiting_ = 0;
   } else if (!is_final) {
     MakeRoom(rounds_seen);
   }
+}
+
+bool HttpGenerate::StartStream(int status, std::string_view event) {
+  has_started_ = true;
+  const std::string headers = LoadHeader();
+  return exchange_->StartStream({.status = status,
+                                 .content_type = "text/event-stream; charset=utf-8",
+                                 .headers = headers},
+                                event);
 }
 
 void HttpGenerate::MakeRoom(uint64_t rounds_seen) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/mutex.h"
 #include "common/header_forwarding.h"
@@ -64,8 +65,7 @@ class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeE
   void Collect(const core::Response& response);
   void Answer();
   void SendEvent(const core::Response& response, bool is_final);
-  void StartStream(int status);
-  void WriteEvent(bool is_final);
+  bool StartStream(int status, std::string_view event);
   void MakeRoom(uint64_t rounds_seen);
   void GiveUp(const char* why);
   core::RequestRef TakeRequest();
