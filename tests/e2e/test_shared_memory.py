@@ -27,6 +27,22 @@ DISABLED = (
 )
 PAGE = mmap.PAGESIZE
 CACHE = "response_cache { enable: true }\n"
+REPEAT = (
+    'backend: "repeat"\nmax_batch_size: 0\n'
+    f"input [ {models.tensor_config('IN', 'INT32', [-1])}, {models.tensor_config('DELAY', 'UINT32', [-1])},\n"
+    f"{models.tensor_config('WAIT', 'UINT32', [1])} ]\n"
+    f"output [ {models.tensor_config('OUT', 'INT32', [1])}, {models.tensor_config('IDX', 'UINT32', [1])} ]\n"
+    "model_transaction_policy { decoupled: true }\n"
+)
+ENSEMBLE = (
+    'platform: "ensemble"\nmax_batch_size: 0\n'
+    f"input [ {models.tensor_config('INPUT0', 'FP32', [-1])} ]\n"
+    f"output [ {models.tensor_config('OUTPUT0', 'FP32', [-1])} ]\n"
+    'ensemble_scheduling { step [ { model_name: "STEP" model_version: -1\n'
+    'input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "MIDDLE" } },\n'
+    '{ model_name: "id" model_version: -1\n'
+    'input_map { key: "INPUT0" value: "MIDDLE" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } ] }\n'
+)
 RESERVED = "triton_python_backend_shm_region_"
 
 
@@ -43,6 +59,9 @@ def shm_server(require_server, tmp_path_factory):
     models.write_model(path, "text", models.identity_config("BYTES", [-1]))
     models.write_model(path, "cached", models.identity_config("FP32", [-1], extra=CACHE))
     models.write_model(path, "slow", models.identity_config("FP32", [-1], extra=delay(400)))
+    models.write_model(path, "repeat", REPEAT)
+    for name, step in (("through", "id"), ("through_cache", "cached")):
+        models.write_model(path, name, ENSEMBLE.replace("STEP", step))
     with servers.running(
         path,
         log_dir=tmp_path_factory.mktemp("server"),
@@ -692,6 +711,58 @@ def test_answers_from_the_cache_go_into_regions(kind, clean, region):
         assert "(32 bytes) should be at least 64 bytes" in message
         stats = client.as_json("get_inference_statistics", "cached")["model_stats"][0]
         assert int(stats["inference_stats"]["cache_hit"]["count"]) >= 2
+
+
+@both
+@pytest.mark.parametrize("model", ["through", "through_cache"])
+def test_ensembles_read_and_write_regions(kind, model, clean, region):
+    made = region(PAGE)
+    with connected(kind, clean) as client:
+        made.register(client)
+        for turn in range(2):
+            numbers = np.arange(16, dtype=np.float32) + turn
+            made.set(numbers)
+            client.infer(
+                model,
+                [shared_input(client, "INPUT0", [16], "FP32", made.name, 64)],
+                outputs=[shared_output(client, "OUTPUT0", made.name, 64, 512)],
+            )
+            np.testing.assert_array_equal(made.get(np.float32, [16], 512), numbers)
+        short = [shared_output(client, "OUTPUT0", made.name, 60, 512)]
+        inputs = [shared_input(client, "INPUT0", [16], "FP32", made.name, 64)]
+        message = refused(client.infer, model, inputs, outputs=short)
+        assert "(60 bytes) should be at least 64 bytes to hold the results" in message
+        client.unregister_system_shared_memory()
+        assert status(client) == {}
+
+
+def test_a_decoupled_model_writes_every_answer_to_the_same_place(clean, region):
+    made = region(PAGE)
+    made.set(np.array([7, 8, 9], dtype=np.int32))
+    with connected("grpc", clean) as client:
+        made.register(client)
+        with streaming(client) as answers:
+            client.async_stream_infer(
+                "repeat",
+                [
+                    shared_input(client, "IN", [3], "INT32", made.name, 12),
+                    client.input("DELAY", np.zeros(3, dtype=np.uint32), "UINT32"),
+                    client.input("WAIT", np.zeros(1, dtype=np.uint32), "UINT32"),
+                ],
+                outputs=[shared_output(client, "OUT", made.name, 4, 64), client.output("IDX")],
+                enable_empty_final_response=True,
+            )
+            indices = []
+            while True:
+                result, error = answers.get(timeout=20)
+                assert error is None
+                if result.get_response().parameters["triton_final_response"].bool_param:
+                    break
+                indices.append(int(result.as_numpy("IDX")[0]))
+            assert indices == [0, 1, 2]
+            assert made.get(np.int32, [1], 64)[0] == 9
+            client.unregister_system_shared_memory()
+            assert status(client) == {}
 
 
 # -- Clients that take memory away --
