@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers that cases run on. Each kind gives a model repository and arguments, from a folder of
+its own and the path of the repository that most tests share."""
+
+from harness import server as servers
+
+
+def shared(_folder, repository):
+    return repository, []
+
+
+KINDS = {"shared": shared}
+
+
+class Pool:
+    """The servers of the kinds that were asked for. make_folder(kind) gives a new folder."""
+
+    def __init__(self, make_folder, repository):
+        self.make_folder = make_folder
+        self.repository = repository
+        self.running = {}
+
+    def get(self, kind):
+        """The server of this kind; another one if a case has ended it, as some end the reference."""
+        server = self.running.get(kind)
+        if server is None or server.process.poll() is not None:
+            folder = self.make_folder(kind)
+            repository, args = KINDS[kind](folder, self.repository)
+            server = self.running[kind] = servers.start(repository, args=args, log_dir=folder)
+        return server
+
+    def stop(self):
+        """Ends them all; each of ours must still run, and end well."""
+        for server in self.running.values():
+            if servers.REFERENCE and server.process.poll() is not None:
+                continue
+            server.stop(check=not servers.REFERENCE)
