@@ -160,6 +160,7 @@ std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {
 
 base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
     std::string_view name, std::string_view version) {
+  if (!version.empty()) NEREID_RETURN_IF_ERROR(ParseVersion(version).status());
   std::vector<service::ModelStatistics> list;
   bool found_name = name.empty();
   for (const auto& model : life_cycle_.LoadedModels()) {

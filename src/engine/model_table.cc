@@ -9,23 +9,6 @@
 namespace nereid::engine {
 namespace {
 
-base::Result<int64_t> ParseVersion(std::string_view text) {
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return base::InvalidArgumentError(
-        fmt::format("failed to get model version from specified version string '{}' (details: "
-                    "stol), version should be an integral value > 0",
-                    text));
-  }
-  if (version < 0) {
-    return base::InvalidArgumentError(
-        fmt::format("invalid model version specified '{}' , version should be an integral value > 0",
-                    text));
-  }
-  return version;
-}
-
 base::Status UnknownModel(std::string_view name) {
   return base::NotFoundError(fmt::format("Request for unknown model: '{}' is not found", name));
 }
@@ -46,6 +29,23 @@ base::Status NotReady(std::string_view name, int64_t version) {
 }
 
 }  // namespace
+
+base::Result<int64_t> ParseVersion(std::string_view text) {
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return base::InvalidArgumentError(
+        fmt::format("failed to get model version from specified version string '{}' (details: "
+                    "stol), version should be an integral value > 0",
+                    text));
+  }
+  if (version < 0) {
+    return base::InvalidArgumentError(
+        fmt::format("invalid model version specified '{}' , version should be an integral value > 0",
+                    text));
+  }
+  return version;
+}
 
 std::string_view StateName(VersionState state) {
   switch (state) {

@@ -33,6 +33,9 @@ struct ModelRecord {
   std::map<int64_t, VersionRecord> versions;
 };
 
+// The number that a version's text says. The error is that of every protocol.
+base::Result<int64_t> ParseVersion(std::string_view text);
+
 class ModelTable {
  public:
   ModelTable() = default;

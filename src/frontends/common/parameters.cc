@@ -17,6 +17,11 @@ ParameterKey ClassifyParameter(std::string_view name) {
   return ParameterKey::kForwarded;
 }
 
+base::Status CheckCorrelationId(std::string_view id) {
+  if (id.size() <= kMaxCorrelationIdBytes) return base::OkStatus();
+  return base::UnsupportedError("string correlation ID cannot be longer than 128 characters");
+}
+
 base::Status ReservedParameterError() {
   return base::InvalidArgumentError(
       "parameter keys starting with 'triton_' are reserved for Triton usage and should not be "

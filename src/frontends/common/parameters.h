@@ -29,6 +29,12 @@ inline constexpr size_t kMaxParameters = 1024;
 
 ParameterKey ClassifyParameter(std::string_view name);
 
+// A sequence's id as text has at most so many bytes.
+inline constexpr size_t kMaxCorrelationIdBytes = 128;
+
+// Whether `id` may name a sequence.
+base::Status CheckCorrelationId(std::string_view id);
+
 // Why a parameter whose key is kReserved is refused.
 base::Status ReservedParameterError();
 // Why a request with more than kMaxParameters is refused.

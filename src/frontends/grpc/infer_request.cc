@@ -34,6 +34,7 @@ Status SetSequenceId(const WireParameter& parameter, core::Request& request) {
   if (const auto* number = std::get_if<int64_t>(&parameter.value)) {
     request.correlation_id = static_cast<uint64_t>(*number);
   } else if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
+    NEREID_RETURN_IF_ERROR(common::CheckCorrelationId(*text));
     request.correlation_id = *text;
   } else {
     return WrongType(parameter.name, "int64_param or string_param");

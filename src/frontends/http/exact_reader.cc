@@ -100,6 +100,7 @@ base::Status ExactReader::ReadParameter(std::string_view name, const JsonValue& 
       }
       NEREID_ASSIGN_OR_RETURN(const std::string_view text,
                               JsonText(value, "Unable to parse 'sequence_id'"));
+      NEREID_RETURN_IF_ERROR(common::CheckCorrelationId(text));
       request_.correlation_id = request_.arena().Copy(AsName(text));
       return base::OkStatus();
     }

@@ -135,7 +135,10 @@ bool QuickReader::ReadParameter(std::string_view key, Value value) {
       if (!SeeOnce(seen_, bit)) return false;
       if (Kind(value) == '"') {
         const auto text = Text(value);
-        if (!text || text->find('\0') != text->npos) return false;
+        if (!text || text->size() > common::kMaxCorrelationIdBytes ||
+            text->find('\0') != text->npos) {
+          return false;
+        }
         request_->correlation_id = request_->arena().Copy(*text);
         return true;
       }
