@@ -64,6 +64,12 @@ Status SetSeconds(std::string_view value, Options& options) {
 // Accepted and without effect here.
 Status Ignore(std::string_view, Options&) { return OkStatus(); }
 
+Status IgnoreBool(std::string_view value, Options&) { return ReadBool(value).status(); }
+
+Status IgnoreInteger(std::string_view value, Options&) {
+  return ReadInteger(value, std::numeric_limits<int64_t>::min()).status();
+}
+
 Status NotYet(std::string_view, Options&) {
   return base::UnsupportedError("this server does not support it yet");
 }
@@ -374,7 +380,7 @@ constexpr Flag kRepository[] = {
     {"strict-model-config", kBool, "Deprecated opposite of completing configurations.",
      SetStrictConfig},
     {"model-control-mode", kString, "none, poll or explicit (none).", SetControlMode},
-    {"repository-poll-secs", kInteger, "Seconds between polls in poll mode (15).", Ignore},
+    {"repository-poll-secs", kInteger, "Seconds between polls in poll mode (15).", IgnoreInteger},
     {"load-model", kString, "Model to load at start in explicit mode.", NotYet},
     {"model-config-name", kString,
      "Use configs/<name>.pbtxt of a model in place of config.pbtxt where it exists.",
@@ -387,7 +393,7 @@ constexpr Flag kRepository[] = {
      }},
     {"model-namespacing", kBool, "Tell models of one name in several repositories apart (false).",
      OnlyOff},
-    {"enable-peer-access", kBool, "Let GPUs reach each other's memory (true).", Ignore},
+    {"enable-peer-access", kBool, "Let GPUs reach each other's memory (true).", IgnoreBool},
 };
 
 constexpr Flag kHttp[] = {
@@ -443,10 +449,7 @@ constexpr Flag kGrpc[] = {
     {"grpc-infer-thread-count", kInteger, "Event loop threads, see --http-thread-count.",
      SetInteger<FIELD(grpc.thread_count), 2, 128>},
     {"grpc-infer-allocation-pool-size", kInteger,
-     "Accepted for compatibility; requests are always pooled.",
-     [](std::string_view value, Options&) {
-       return ReadInteger(value, -kIntMax, kIntMax).status();
-     }},
+     "Accepted for compatibility; requests are always pooled.", IgnoreInteger},
     {"grpc-max-response-pool-size", kInteger,
      "Responses of a decoupled model that may wait for the client of a stream; then the model waits "
      "(2147483647).",
@@ -503,15 +506,15 @@ constexpr Flag kGrpc[] = {
 
 constexpr Flag kMetrics[] = {
     {"allow-metrics", kBool, "Serve metrics (true).", SetBool<FIELD(metrics.is_allowed)>},
-    {"allow-gpu-metrics", kBool, "Include GPU metrics where there is a GPU (true).", Ignore},
-    {"allow-cpu-metrics", kBool, "Include CPU metrics (true).", Ignore},
+    {"allow-gpu-metrics", kBool, "Include GPU metrics where there is a GPU (true).", IgnoreBool},
+    {"allow-cpu-metrics", kBool, "Include CPU metrics (true).", IgnoreBool},
     {"metrics-address", kString,
      "Address to listen on, or unix:<path> (that of HTTP; 127.0.0.1 when that is a path).",
      SetString<FIELD(metrics.address)>},
     {"metrics-port", kInteger, "Port to listen on; 0 is any free one (8002).",
      SetInteger<FIELD(metrics.port), -kIntMax, kIntMax>},
     {"metrics-interval-ms", kInteger, "Accepted for compatibility; values are read when asked for.",
-     Ignore},
+     IgnoreInteger},
     {"metrics-config", kString, "Which kinds of metric are collected.", NotYet},
 };
 
@@ -554,9 +557,10 @@ constexpr Flag kBackends[] = {
     {"min-supported-compute-capability", "<float>", "Least compute capability of a usable GPU.",
      SetComputeCapability},
     {"pinned-memory-pool-byte-size", kInteger, "Accepted; without a GPU no memory is pinned.",
-     Ignore},
+     IgnoreInteger},
     {"cuda-memory-pool-byte-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
-    {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", Ignore},
+    {"cuda-virtual-address-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
+    {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", IgnoreInteger},
     {"model-load-gpu-limit", "<device>:<fraction>", "Accepted; used with GPUs.", Ignore},
     {"repoagent-directory", kString,
      "Folder of the repository agents (repoagents beside the backends, else "
