@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/options.h"
 
+#include <arpa/inet.h>
 #include <getopt.h>
 
 #include <algorithm>
@@ -75,6 +76,12 @@ base::Status RefusedFlag(int kind, std::string_view argument) {
   }
   return base::InvalidArgumentError(
       fmt::format("unknown flag '{}'; --help lists all flags", argument));
+}
+
+bool IsNumericAddress(const std::string& text) {
+  in6_addr any{};
+  return ::inet_pton(AF_INET, text.c_str(), &any) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &any) == 1;
 }
 
 base::Status CheckPorts(const Options& options) {
@@ -189,7 +196,10 @@ base::Status Finish(Options& options) {
 
 std::string MetricsAddress(const Options& options) {
   if (!options.metrics.address.empty()) return options.metrics.address;
-  return options.http.address.starts_with("unix:") ? "127.0.0.1" : options.http.address;
+  if (options.http.address.starts_with("unix:")) return "127.0.0.1";
+  // The address of a service that is off may be anything.
+  const bool has_meaning = options.http.is_allowed || IsNumericAddress(options.http.address);
+  return has_meaning ? options.http.address : "0.0.0.0";
 }
 
 base::Result<Options> ParseCommandLine(int argc, char** argv) {

@@ -19,6 +19,11 @@
 namespace nereid::net {
 namespace {
 
+// What a compressed message may grow to: up to the first whatever its size, beyond that only so many
+// times its size. Real tensors stay below; what is made to grow would keep this thread for seconds.
+constexpr size_t kFreeInflation = size_t{64} << 20;
+constexpr size_t kMostInflation = 200;
+
 size_t DeclaredSize(const uint8_t* prefix) {
   return size_t{prefix[1]} << 24 | size_t{prefix[2]} << 16 | size_t{prefix[3]} << 8 | prefix[4];
 }
@@ -116,7 +121,8 @@ void GrpcSession::FinishMessage(GrpcCall& call) {
   DropIncomplete(call);
   if (is_compressed) {
     DecompressOptions limits;
-    limits.max_bytes = options_.max_message_bytes;
+    limits.max_bytes = std::min(options_.max_message_bytes,
+                                std::max(kFreeInflation, kMostInflation * message.size()));
     limits.limit_hint = "";
     base::Result<BufferView> plain = Decompress(message, limits);
     if (!plain.ok()) {
