@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -34,10 +35,16 @@ bool IsMd5(std::string_view etag) {
 // What an interrupted download has is known in units of this size; a part is several of them.
 constexpr uint64_t kBlockBytes = 1 << 20;
 
-// Waits until this process is the only one that has the lock.
-bool Lock(int fd) {
-  while (::flock(fd, LOCK_EX) != 0) {
-    if (errno != EINTR) return false;
+// Waits until nobody else has the lock; false when it cannot be had or is not wanted any more. Asks
+// again and again: who waits must hear that others here have failed, or two processes could wait
+// for each other.
+bool Lock(int fd, const std::atomic<bool>& is_over) {
+  base::Mutex mutex;
+  base::CondVar never;
+  base::MutexLock lock(mutex);
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || is_over) return false;
+    never.WaitUntil(mutex, std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
   }
   return true;
 }
@@ -45,8 +52,10 @@ bool Lock(int fd) {
 // One file that is being fetched. Thread-safe.
 class File {
  public:
-  File(const Download& want, uint64_t part_bytes)
+  // Both outlive it; `is_over` says that nobody wants the file any more.
+  File(const Download& want, uint64_t part_bytes, const std::atomic<bool>& is_over)
       : want_(want),
+        is_over_(is_over),
         blocks_per_part_(std::max<uint64_t>(part_bytes / kBlockBytes, 1)),
         // Something empty is one block, too, of no bytes.
         block_count_(std::max<uint64_t>((want.object.size + kBlockBytes - 1) / kBlockBytes, 1)),
@@ -78,9 +87,10 @@ class File {
     for (;;) {
       data_ = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
       if (!data_.valid()) return FileError("create", path);
-      if (!Lock(data_.get())) return FileError("lock", path);
+      if (!Lock(data_.get(), is_over_)) return FileError("lock", path);
       if (IsThere(want_.path, want_.object.size)) {  // another one fetched it meanwhile
         is_complete_ = true;
+        data_.Close();
         return base::OkStatus();
       }
       // Whoever had the lock before may have removed the file that was opened.
@@ -164,10 +174,13 @@ class File {
       return FileError("write", want_.path);
     }
     ::unlink((want_.path + ".done").c_str());
+    data_.Close();  // and others who wait for it go on
+    journal_.Close();
     return base::OkStatus();
   }
 
   const Download& want_;
+  const std::atomic<bool>& is_over_;
   const uint64_t blocks_per_part_;
   const uint64_t block_count_;
   std::atomic<uint64_t> left_;
@@ -191,17 +204,17 @@ bool IsThere(const std::string& path, uint64_t size) {
 
 base::Status FetchAll(Client& client, const std::vector<Download>& downloads,
                       const DownloadOptions& options) {
+  std::atomic<bool> has_failed{false};
   std::vector<std::unique_ptr<File>> files;
   std::vector<std::pair<File*, uint64_t>> parts;  // in the order of the files: see below
   for (const Download& download : downloads) {
-    files.push_back(std::make_unique<File>(download, options.part_bytes));
+    files.push_back(std::make_unique<File>(download, options.part_bytes, has_failed));
     for (uint64_t i = 0; i < files.back()->part_count(); ++i)
       parts.push_back({files.back().get(), i});
   }
   std::atomic<size_t> next{0};
   base::Mutex mutex;
   base::Status first_failure;
-  std::atomic<bool> has_failed{false};
   // Parts are taken in order, and who takes one needs no file behind it: two processes that wait
   // for files of each other would both have to be ahead.
   const auto work = [&] {

@@ -115,11 +115,13 @@ S3Store::Known S3Store::Fetch(const std::string& path, const Location& location)
   return known;
 }
 
-base::Result<S3Store::View> S3Store::Look(const std::string& path) const {
+base::Result<S3Store::View> S3Store::Look(const std::string& path, Kind kind) const {
   View view;
   NEREID_ASSIGN_OR_RETURN(view.location, ParseLocation(path));
   std::optional<Known> known = FindKnown(view.location);
-  view.known = known ? std::move(*known) : Fetch(path, view.location);
+  Location to_list = view.location;
+  if (!known && kind == Kind::kAny) GoUp(to_list);
+  view.known = known ? std::move(*known) : Fetch(path, to_list);
   NEREID_RETURN_IF_ERROR(view.known.status);
   view.node = view.known.listing->Find(view.location.key);
   return view;
@@ -156,10 +158,10 @@ base::Result<std::vector<repository::Entry>> S3Store::List(const std::string& fo
       found->second.number = 0;
     }
   }
-  base::Result<View> view = Look(folder);
+  base::Result<View> view = Look(folder, Kind::kFolder);
   if (view.ok() && view->known.number == 0) {
     static_cast<void>(Fetch(folder, location));
-    view = Look(folder);
+    view = Look(folder, Kind::kFolder);
   }
   NEREID_RETURN_IF_ERROR(view.status());
   if (view->node == nullptr || !view->node->is_folder) {
@@ -169,23 +171,23 @@ base::Result<std::vector<repository::Entry>> S3Store::List(const std::string& fo
 }
 
 bool S3Store::Exists(const std::string& path) const {
-  const auto view = Look(path);
+  const auto view = Look(path, Kind::kAny);
   return view.ok() && view->node != nullptr;
 }
 
 bool S3Store::IsFolder(const std::string& path) const {
-  const auto view = Look(path);
+  const auto view = Look(path, Kind::kFolder);
   return view.ok() && view->node != nullptr && view->node->is_folder;
 }
 
 base::Result<int64_t> S3Store::ModifiedNs(const std::string& path) const {
-  NEREID_ASSIGN_OR_RETURN(const View view, Look(path));
+  NEREID_ASSIGN_OR_RETURN(const View view, Look(path, Kind::kAny));
   if (view.node == nullptr) return base::InternalError("failed to stat file " + path);
   return view.node->modified_ns;
 }
 
 base::Result<std::string> S3Store::Read(const std::string& path, size_t max_bytes) const {
-  NEREID_ASSIGN_OR_RETURN(const View view, Look(path));
+  NEREID_ASSIGN_OR_RETURN(const View view, Look(path, Kind::kAny));
   if (view.node == nullptr || view.node->is_folder) {
     return base::InternalError("File does not exist at " + path);
   }
@@ -200,7 +202,7 @@ base::Result<std::string> S3Store::Read(const std::string& path, size_t max_byte
 }
 
 base::Result<repository::LocalFolder> S3Store::Localize(const std::string& folder) const {
-  NEREID_ASSIGN_OR_RETURN(const View view, Look(folder));
+  NEREID_ASSIGN_OR_RETURN(const View view, Look(folder, Kind::kFolder));
   if (view.node == nullptr) {
     return base::InternalError("directory or file does not exist at " + folder);
   }

@@ -56,8 +56,11 @@ class S3Store final : public repository::Store {
     const Listing::Node* node = nullptr;
   };
 
-  // An error when nothing is known and asking failed.
-  base::Result<View> Look(const std::string& path) const;
+  // An error when nothing is known and asking failed. Where nothing is known, a folder is listed,
+  // of what may be a file the folder it is in.
+  enum class Kind { kFolder, kAny };
+  base::Result<View> Look(const std::string& path, Kind kind) const;
+  // `path` tells which account to use.
   Known Fetch(const std::string& path, const Location& location) const;
   std::optional<Known> FindKnown(const Location& location) const;
   base::Result<std::shared_ptr<Client>> ClientFor(const std::string& path,
