@@ -84,10 +84,13 @@ class Model {
   // Refuses further pins; `drained` runs once, as soon as there is none (perhaps now, perhaps later on
   // the thread that drops the last one).
   void Close(std::function<void()> drained);
-  uint64_t pin_count() const { return pins_.load(std::memory_order_relaxed) & ~kClosed; }
+  uint64_t pin_count() const {
+    return pins_.load(std::memory_order_relaxed) & ~(kClosed | kDrained);
+  }
 
  private:
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
+  static constexpr uint64_t kDrained = uint64_t{1} << 62;  // `drained` was called
 
   const ModelOptions options_;
   const std::string version_text_;
@@ -95,7 +98,7 @@ class Model {
   const std::vector<uint32_t> outputs_by_name_;
   ModelStatistics statistics_;
   std::unique_ptr<Scheduler> scheduler_;  // constant once published
-  std::atomic<uint64_t> pins_{0};         // kClosed and a count
+  std::atomic<uint64_t> pins_{0};         // kClosed, kDrained and a count
   std::function<void()> drained_;         // written before kClosed is set
 };
 
