@@ -10,27 +10,22 @@ bool IsDuplicate(const ModelSource& source) {
 
 }  // namespace
 
-Changes Compare(const std::map<std::string, ModelSource>& before, const ScanResult& now) {
+Changes Compare(const KnownModels& before, const ScanResult& now) {
   Changes changes;
-  for (const auto& [name, source] : now.models) {
-    const auto known = before.find(name);
+  changes.unmodified = now.unmodified;
+  for (const auto& [id, source] : now.models) {
     if (IsDuplicate(source)) {
-      changes.removed.insert(name);
-    } else if (known != before.end() && known->second.repository == source.repository &&
-               !known->second.timestamp.IsOlderThan(source.timestamp)) {
-      changes.unmodified.insert(name);
+      if (before.contains(id)) changes.removed.insert(id);
     } else if (!source.config.ok()) {
-      changes.refused.insert(name);
-    } else if (known == before.end()) {
-      changes.added.insert(name);
+      changes.refused.insert(id);
     } else {
-      changes.modified.insert(name);
+      (before.contains(id) ? changes.modified : changes.added).insert(id);
     }
   }
-  for (const auto& [name, source] : before) {
-    if (now.models.count(name) != 0) continue;
-    const bool unknown = now.unreadable_repositories.count(source.repository) != 0;
-    (unknown ? changes.unmodified : changes.removed).insert(name);
+  for (const auto& [id, known] : before) {
+    if (now.models.contains(id) || now.unmodified.contains(id)) continue;
+    const bool unknown = now.unreadable_repositories.contains(known.repository);
+    (unknown ? changes.unmodified : changes.removed).insert(id);
   }
   return changes;
 }

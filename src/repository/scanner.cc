@@ -88,83 +88,104 @@ base::Status Scanner::CheckRepositories() const {
   return base::OkStatus();
 }
 
-ScanResult Scanner::ScanAll(const std::map<std::string, ModelSource>& known) const {
-  ScanResult result;
-  std::map<std::string, std::vector<std::string>> repositories_of;
+Listing Scanner::List() const {
+  Listing listing;
   std::set<std::string> distinct;
   for (const std::string& repository : options_.repositories) {
     // The same path given twice is one repository, not two with all models in common.
     if (!distinct.insert(repository).second) continue;
-    store_.Refresh(repository);
     const auto entries = store_.List(repository);
     if (!entries.ok()) {
-      NEREID_LOG(kError, "failed to poll model repository '{}': {}", repository,
-                 entries.status().message());
-      result.unreadable_repositories.emplace(repository, entries.status());
+      listing.unreadable_repositories.emplace(repository, entries.status());
       continue;
     }
     for (const Entry& entry : *entries) {
-      if (entry.is_folder) repositories_of[entry.name].push_back(repository);
+      if (!entry.is_folder) continue;
+      const ModelPlace place = PlaceIn(repository, entry.name);
+      if (!listing.places.try_emplace(place.id, place).second) listing.duplicates.insert(place.id);
     }
   }
-  for (const auto& [name, repositories] : repositories_of) {
-    if (repositories.size() == 1) {
-      const auto before = known.find(name);
-      result.models.emplace(name, Examine(repositories.front(), name, {},
-                                          before == known.end() ? nullptr : &before->second));
-      continue;
+  for (const ModelId& id : listing.duplicates) listing.places.erase(id);
+  return listing;
+}
+
+ModelPlace Scanner::PlaceIn(const std::string& repository, const std::string& name) const {
+  return {.id = {options_.has_namespaces ? repository : std::string(), name},
+          .repository = repository,
+          .folder = config::JoinPath(repository, name),
+          .files = nullptr};
+}
+
+ScanResult Scanner::ScanAll(const KnownModels& known) const {
+  for (const std::string& repository : options_.repositories) store_.Refresh(repository);
+  Listing listing = List();
+  ScanResult result;
+  for (const auto& [repository, status] : listing.unreadable_repositories) {
+    NEREID_LOG(kError, "failed to poll model repository '{}': {}", repository, status.message());
+  }
+  for (const auto& [id, place] : listing.places) {
+    const auto before = known.find(id);
+    if (before != known.end() && before->second.repository == place.repository &&
+        !before->second.timestamp.IsOlderThan(TimestampOf(place))) {
+      result.unmodified.insert(id);
+    } else {
+      result.models.emplace(id, Examine(place));
     }
-    NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories", name);
+  }
+  for (const ModelId& id : listing.duplicates) {
+    NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories",
+               id.Text());
     ModelSource source;
-    source.name = name;
-    source.repository = repositories.front();
-    source.model_folder = config::JoinPath(repositories.front(), name);
+    source.name = id.name;
     source.config = base::UnavailableError(std::string(kDuplicateReason));
-    result.models.emplace(name, std::move(source));
+    result.models.emplace(id, std::move(source));
   }
+  result.unreadable_repositories = std::move(listing.unreadable_repositories);
   return result;
 }
 
-base::Result<ModelSource> Scanner::ScanModel(std::string_view name,
-                                             const std::optional<std::string>& config_json) const {
-  NEREID_RETURN_IF_ERROR(config::ValidateModelName(name));
-  std::set<std::string> found;
+std::vector<ModelPlace> Scanner::Find(const std::string& name) const {
+  std::map<ModelId, ModelPlace> found;
+  std::set<std::string> distinct;
   for (const std::string& repository : options_.repositories) {
-    const std::string folder = config::JoinPath(repository, name);
-    store_.Refresh(folder);
-    if (store_.IsFolder(folder)) found.insert(repository);
+    if (!distinct.insert(repository).second) continue;
+    ModelPlace place = PlaceIn(repository, name);
+    store_.Refresh(place.folder);
+    if (!store_.IsFolder(place.folder)) continue;
+    const ModelId id = place.id;
+    if (!found.try_emplace(id, std::move(place)).second) {
+      NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories",
+                 name);
+      found.clear();
+      break;
+    }
   }
   if (found.empty()) {
     NEREID_LOG(kError, "failed to poll model '{}': model not found in any model repository.", name);
-    return base::InternalError(
-        fmt::format("failed to load '{}', failed to poll from model repository", name));
   }
-  if (found.size() > 1) {
-    NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories", name);
-    return base::InternalError(
-        fmt::format("failed to load '{}', failed to poll from model repository", name));
-  }
-  return Examine(*found.begin(), std::string(name), config_json, nullptr);
+  std::vector<ModelPlace> places;
+  for (auto& [id, place] : found) places.push_back(std::move(place));
+  return places;
 }
 
-ModelSource Scanner::Examine(const std::string& repository, const std::string& name,
-                             const std::optional<std::string>& config_json,
-                             const ModelSource* known) const {
+ModelTimestamp Scanner::TimestampOf(const ModelPlace& place) const {
+  return ModelTimestamp::Of(store_, place.folder, ConfigPath(place.folder));
+}
+
+ModelSource Scanner::Examine(const ModelPlace& place, const Overrides& overrides) const {
   ModelSource source;
-  source.name = name;
-  source.repository = repository;
-  source.model_folder = config::JoinPath(repository, name);
+  source.name = place.id.name;
+  source.name_space = place.id.name_space;
+  source.repository = place.repository;
+  source.model_folder = place.folder;
   source.config_path = ConfigPath(source.model_folder);
   const auto entries = store_.List(source.model_folder);
   if (entries.ok()) {
-    source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
-    if (known != nullptr && known->repository == repository &&
-        !known->timestamp.IsOlderThan(source.timestamp)) {
-      return *known;
-    }
     source.versions = FindVersions(*entries);
-    source.config = ReadConfig(source, config_json);
-    base::Status prepared = source.config.ok() ? Prepare(source, *source.config) : base::OkStatus();
+    source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
+    source.config = ReadConfig(source, overrides);
+    base::Status prepared =
+        source.config.ok() ? Prepare(source, place, *source.config) : base::OkStatus();
     if (!prepared.ok()) source.config = std::move(prepared);
     if (source.config.ok()) source.config = Finish(*source.config, source);
   } else {
@@ -172,13 +193,17 @@ ModelSource Scanner::Examine(const std::string& repository, const std::string& n
   }
   if (!source.config.ok()) {
     source.files.reset();
-    LogRefusal(name, source.config.status().message());
+    LogRefusal(place.id.Text(), source.config.status().message());
   }
   return source;
 }
 
-base::Status Scanner::Prepare(ModelSource& source, const config::ModelConfig& config) const {
-  NEREID_ASSIGN_OR_RETURN(LocalFolder folder, store_.Localize(source.model_folder));
+base::Status Scanner::Prepare(ModelSource& source, const ModelPlace& place,
+                              const config::ModelConfig& config) const {
+  LocalFolder folder{place.folder, place.files};
+  if (place.files == nullptr) {
+    NEREID_ASSIGN_OR_RETURN(folder, store_.Localize(place.folder));
+  }
   const std::string unmoved = folder.path;
   if (config.model_repository_agents && !config.model_repository_agents->empty()) {
     if (options_.agents == nullptr) {
@@ -219,11 +244,11 @@ std::string Scanner::ConfigPath(const std::string& model_folder) const {
   return config::JoinPath(model_folder, "config.pbtxt");
 }
 
-base::Result<config::ModelConfig> Scanner::ReadConfig(
-    ModelSource& source, const std::optional<std::string>& config_json) const {
-  if (config_json) {
+base::Result<config::ModelConfig> Scanner::ReadConfig(ModelSource& source,
+                                                      const Overrides& overrides) const {
+  if (overrides.config_json) {
     source.config_provided = true;
-    auto parsed = config::ParseModelConfigJson(*config_json);
+    auto parsed = config::ParseModelConfigJson(*overrides.config_json);
     if (parsed.ok()) return parsed;
     return parsed.status().WithPrefix("Invalid config override: ");
   }

@@ -15,6 +15,7 @@
 #include "config/model_config.h"
 #include "repository/model_agents.h"
 #include "repository/model_files.h"
+#include "repository/model_id.h"
 #include "repository/store.h"
 #include "repository/timestamp.h"
 
@@ -26,7 +27,8 @@ inline constexpr std::string_view kDuplicateReason = "model appears in two or mo
 // One model as it lies in a repository.
 struct ModelSource {
   std::string name;
-  std::string repository;    // as given by the user
+  std::string name_space;    // see ModelId
+  std::string repository;    // as given by the user; empty for files that came with a request
   // Of this machine: repository + "/" + name, or where a copy lies or an agent put the model.
   std::string model_folder;
   std::string config_path;   // of the file read, or that would have been
@@ -38,10 +40,33 @@ struct ModelSource {
   // Keeps model_folder in place and must be told how the load goes; null: nobody asks. A source that
   // is dropped without having been loaded needs no call.
   std::shared_ptr<ModelFiles> files;
+
+  ModelId id() const { return {name_space, name}; }
 };
+
+// Where a model was found.
+struct ModelPlace {
+  ModelId id;
+  std::string repository;
+  std::string folder;
+  std::shared_ptr<ModelFiles> files;  // what keeps a folder that is in no repository
+};
+
+// What a load request brings along in place of what lies in the repository.
+struct Overrides {
+  std::optional<std::string> config_json;  // in place of the configuration file
+};
+
+// What is known of a model from an earlier look.
+struct KnownModel {
+  std::string repository;
+  ModelTimestamp timestamp;
+};
+using KnownModels = std::map<ModelId, KnownModel>;
 
 struct ScanOptions {
   std::vector<std::string> repositories;
+  bool has_namespaces = false;    // models of one name in several repositories are different models
   std::string model_config_name;  // use configs/<name>.pbtxt where it exists; empty: never
   // No configuration is made up: a model without a file is an error, and its tensors must be complete.
   bool disable_auto_complete = false;
@@ -51,11 +76,18 @@ struct ScanOptions {
 };
 
 struct ScanResult {
-  // By name. A name that several repositories have is here once, with kDuplicateReason for its
-  // config.
-  std::map<std::string, ModelSource> models;
+  // A name that several repositories have is here once, with kDuplicateReason for its config.
+  std::map<ModelId, ModelSource> models;
+  std::set<ModelId> unmodified;  // known, and nothing in their folders changed: not looked into
   // Repositories that could not be listed, and why. Their models are missing above, which does not
   // mean that they are gone.
+  std::map<std::string, base::Status> unreadable_repositories;
+};
+
+// What lies in the repositories, without a look inside.
+struct Listing {
+  std::map<ModelId, ModelPlace> places;
+  std::set<ModelId> duplicates;  // in several repositories, so in none; not in `places`
   std::map<std::string, base::Status> unreadable_repositories;
 };
 
@@ -67,29 +99,29 @@ class Scanner {
   // An error when a repository is not a folder; to be asked once at the start.
   base::Status CheckRepositories() const;
 
-  // All models of all repositories. A fault of one model is in its own ModelSource. Models that did not
-  // change since `known`, what was last loaded or tried, are taken over from it: nothing is read, no
-  // agent is asked and no file fetched for them.
-  ScanResult ScanAll(const std::map<std::string, ModelSource>& known = {}) const;
+  Listing List() const;
+  // All models of all repositories but those of `known` that did not change since: nothing is read, no
+  // agent is asked and no file fetched for them. A fault of one model is in its own ModelSource.
+  ScanResult ScanAll(const KnownModels& known = {}) const;
 
-  // One model, for explicit loading; `config_json` replaces its configuration file. An error when the
-  // name is not a name, no repository has it, or several do.
-  base::Result<ModelSource> ScanModel(std::string_view name,
-                                      const std::optional<std::string>& config_json = {}) const;
+  // Where the models of that name lie: several only with namespaces. None when there is none, or when
+  // it is ambiguous, which is logged. Needs a valid name.
+  std::vector<ModelPlace> Find(const std::string& name) const;
+  ModelTimestamp TimestampOf(const ModelPlace& place) const;
+  ModelSource Examine(const ModelPlace& place, const Overrides& overrides = {}) const;
 
   const ScanOptions& options() const { return options_; }
 
  private:
-  ModelSource Examine(const std::string& repository, const std::string& name,
-                      const std::optional<std::string>& config_json,
-                      const ModelSource* known) const;
+  ModelPlace PlaceIn(const std::string& repository, const std::string& name) const;
   // Brings the model to a folder of this machine and has its agents look at it; what `source` says of
   // folder and versions is then about that place.
-  base::Status Prepare(ModelSource& source, const config::ModelConfig& config) const;
+  base::Status Prepare(ModelSource& source, const ModelPlace& place,
+                       const config::ModelConfig& config) const;
   config::ModelConfig ConfigIn(const std::string& model_folder) const;
   std::string ConfigPath(const std::string& model_folder) const;
   base::Result<config::ModelConfig> ReadConfig(ModelSource& source,
-                                               const std::optional<std::string>& config_json) const;
+                                               const Overrides& overrides) const;
   base::Result<config::ModelConfig> Finish(config::ModelConfig config,
                                            const ModelSource& source) const;
 

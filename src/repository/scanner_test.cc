@@ -122,8 +122,7 @@ TEST_F(Repositories, WithTheSameModelServeNeither) {
   const ScanResult result = Scan();
   EXPECT_EQ(Why(result.models.at("twice")), kDuplicateReason);
   EXPECT_TRUE(result.models.at("once").config.ok());
-  EXPECT_EQ(Scanner(store_, Options()).ScanModel("twice").status().message(),
-            "failed to load 'twice', failed to poll from model repository");
+  EXPECT_TRUE(Scanner(store_, Options()).Find("twice").empty());
 }
 
 TEST_F(Repositories, GivenTwiceAreOne) {
@@ -218,35 +217,58 @@ TEST_F(Repositories, UseTheNamedConfigurationWhereItExists) {
   EXPECT_EQ(One("n", options).config->metric_tags.count("k"), 0u);
 }
 
-TEST_F(Repositories, ScanOneModelByName) {
+TEST_F(Repositories, FindOneModelByName) {
   Model("b/m");
   const Scanner scanner(store_, Options());
-  EXPECT_TRUE(scanner.ScanModel("m")->config.ok());
-  EXPECT_EQ(scanner.ScanModel("none").status().message(),
-            "failed to load 'none', failed to poll from model repository");
-  for (const char* name : {"../b/m", "..", "m/", "/", ".", "m/../m"}) {
-    EXPECT_THAT(std::string(scanner.ScanModel(name).status().message()),
-                HasSubstr("model name must not contain path traversal characters"));
-  }
-  EXPECT_THAT(std::string(scanner.ScanModel(" ").status().message()),
-              StartsWith("Model name cannot be empty"));
+  const auto places = scanner.Find("m");
+  ASSERT_EQ(places.size(), 1u);
+  EXPECT_EQ(places[0].folder, (root_ / "b/m").string());
+  EXPECT_TRUE(scanner.Examine(places[0]).config.ok());
+  EXPECT_TRUE(scanner.Find("none").empty());
 }
 
 TEST_F(Repositories, TakeAConfigurationInsteadOfTheFile) {
   Model("a/m", "this is no configuration");
   const Scanner scanner(store_, Options());
-  const auto source = scanner.ScanModel("m", R"({"backend":"identity","max_batch_size":9})");
-  ASSERT_TRUE(source.ok());
-  ASSERT_TRUE(source->config.ok()) << Why(*source);
-  EXPECT_EQ(source->config->max_batch_size, 9);
-  EXPECT_THAT(Why(*scanner.ScanModel("m", "{")), StartsWith("Invalid config override: "));
+  const ModelPlace place = scanner.Find("m").at(0);
+  const auto source =
+      scanner.Examine(place, {.config_json = R"({"backend":"identity","max_batch_size":9})"});
+  ASSERT_TRUE(source.config.ok()) << Why(source);
+  EXPECT_EQ(source.config->max_batch_size, 9);
+  EXPECT_THAT(Why(scanner.Examine(place, {.config_json = "{"})),
+              StartsWith("Invalid config override: "));
+}
+
+TEST_F(Repositories, AreNamespacesWhereThatIsAskedFor) {
+  Model("a/twice");
+  Model("b/twice");
+  ScanOptions options = Options();
+  options.has_namespaces = true;
+  const Scanner scanner(store_, options);
+  const ScanResult result = scanner.ScanAll();
+  ASSERT_EQ(result.models.size(), 2u);
+  for (const auto& [id, source] : result.models) {
+    EXPECT_TRUE(source.config.ok());
+    EXPECT_EQ(id.name_space, source.repository);
+    EXPECT_EQ(id.Text(), source.repository + "::twice");
+  }
+  EXPECT_EQ(scanner.Find("twice").size(), 2u);
 }
 
 // Sets the times of everything under a model's folder back, so that a later write is a change
 // whatever the resolution of the file system's clock.
 class ChangesOfRepositories : public Repositories {
  protected:
-  std::map<std::string, ModelSource> Now() const { return Scan().models; }
+  KnownModels Now() const {
+    KnownModels known;
+    for (const auto& [id, source] : Scan().models) {
+      known[id] = {source.repository, source.timestamp};
+    }
+    return known;
+  }
+  ScanResult Since(const KnownModels& known) const {
+    return Scanner(store_, Options()).ScanAll(known);
+  }
   // The change time cannot be set, but it is at least this moment; the write time can.
   void Touch(const std::string& path, int seconds_ahead) {
     fs::last_write_time(root_ / path,
@@ -263,7 +285,7 @@ TEST_F(ChangesOfRepositories, AreAddedModifiedUnmodifiedAndRemoved) {
   Model("a/broken", "max_batch_size: 'x'");
   Touch("a/edited/1", 1000);
   fs::remove_all(root_ / "a/gone");
-  const Changes changes = Compare(before, Scan());
+  const Changes changes = Compare(before, Since(before));
   EXPECT_THAT(changes.added, ElementsAre("fresh"));
   EXPECT_THAT(changes.modified, ElementsAre("edited"));
   EXPECT_THAT(changes.unmodified, ElementsAre("same"));
@@ -276,7 +298,7 @@ TEST_F(ChangesOfRepositories, ThatBreakAModelAreRefusedNotRemoved) {
   const auto before = Now();
   Write("a/m/config.pbtxt", "max_batch_size: 'x'");
   Touch("a/m/config.pbtxt", 1000);
-  const Changes changes = Compare(before, Scan());
+  const Changes changes = Compare(before, Since(before));
   EXPECT_THAT(changes.refused, ElementsAre("m"));
   EXPECT_THAT(changes.removed, IsEmpty());
 }
@@ -285,14 +307,14 @@ TEST_F(ChangesOfRepositories, UnloadAModelThatBecomesAmbiguous) {
   Model("a/m");
   const auto before = Now();
   Model("b/m");
-  EXPECT_THAT(Compare(before, Scan()).removed, ElementsAre("m"));
+  EXPECT_THAT(Compare(before, Since(before)).removed, ElementsAre("m"));
 }
 
 TEST_F(ChangesOfRepositories, DoNotUnloadWhenARepositoryCannotBeRead) {
   Model("b/m");
   const auto before = Now();
   fs::rename(root_ / "b", root_ / "away");
-  const Changes changes = Compare(before, Scan());
+  const Changes changes = Compare(before, Since(before));
   EXPECT_THAT(changes.unmodified, ElementsAre("m"));
   EXPECT_THAT(changes.removed, IsEmpty());
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tells one model from another inside the server. Without namespaces that is its name alone; with
+// them (--model-namespacing) the repository belongs to it, and several models may share a name.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <utility>
+
+namespace nereid::repository {
+
+// A value type; thread-compatible.
+struct ModelId {
+  std::string name_space;  // the repository as given by the user; empty without namespaces
+  std::string name;
+
+  ModelId() = default;
+  ModelId(std::string the_name) : name(std::move(the_name)) {}
+  ModelId(const char* the_name) : name(the_name) {}
+  ModelId(std::string the_name_space, std::string the_name)
+      : name_space(std::move(the_name_space)), name(std::move(the_name)) {}
+
+  // As messages and logs print it.
+  std::string Text() const { return name_space.empty() ? name : name_space + "::" + name; }
+  auto operator<=>(const ModelId&) const = default;
+};
+
+}  // namespace nereid::repository

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repository/private_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+
+namespace nereid::repository {
+namespace {
+
+base::Status CannotWrite(const OverrideFile& file, int error) {
+  return base::InvalidArgumentError(
+      fmt::format("Invalid file parameter 'file:{}': {}", file.path, std::strerror(error)));
+}
+
+// The parts of a path, without "." and with ".." resolved. An error when it leaves the folder or names
+// no file.
+base::Result<std::vector<std::string>> SplitPath(const OverrideFile& file) {
+  const auto wrong = [&] {
+    return base::InvalidArgumentError(fmt::format(
+        "Invalid file parameter 'file:{}' must stay within model directory.", file.path));
+  };
+  if (file.path.empty() || file.path.back() == '/' || file.path.find('\0') != std::string::npos) {
+    return wrong();
+  }
+  std::vector<std::string> parts;
+  std::string_view rest = file.path;
+  while (!rest.empty()) {
+    const size_t end = rest.find('/');
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      parts.emplace_back(part);
+    } else if (parts.empty()) {
+      return wrong();
+    } else {
+      parts.pop_back();
+    }
+  }
+  if (parts.empty()) return wrong();
+  return parts;
+}
+
+base::Status WriteAll(int fd, const OverrideFile& file) {
+  std::string_view rest = file.content;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(fd, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return CannotWrite(file, errno);
+    rest.remove_prefix(static_cast<size_t>(count));
+  }
+  return base::OkStatus();
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<PrivateFolder>> PrivateFolder::Create(
+    const std::vector<OverrideFile>& files) {
+  std::error_code error;
+  std::string pattern = std::filesystem::temp_directory_path(error).string() + "/nereid-model-XXXXXX";
+  if (error || ::mkdtemp(pattern.data()) == nullptr) {
+    return base::InternalError("failed to create a folder for the files of a model");
+  }
+  std::shared_ptr<PrivateFolder> folder(new PrivateFolder(std::move(pattern)));
+  for (const OverrideFile& file : files) NEREID_RETURN_IF_ERROR(folder->Write(file));
+  return folder;
+}
+
+PrivateFolder::~PrivateFolder() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+  if (error) NEREID_LOG(kError, "failed to remove folder '{}': {}", path_, error.message());
+}
+
+base::Status PrivateFolder::Write(const OverrideFile& file) const {
+  NEREID_ASSIGN_OR_RETURN(const std::vector<std::string> parts, SplitPath(file));
+  std::string path = path_;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    path += "/" + parts[i];
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return CannotWrite(file, errno);
+  }
+  path += "/" + parts.back();
+  const base::UniqueFd fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return CannotWrite(file, errno);
+  return WriteAll(fd.get(), file);
+}
+
+}  // namespace nereid::repository

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder for the files that come with a load request: made for one model, removed with it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "repository/model_files.h"
+
+namespace nereid::repository {
+
+// One file of a load request.
+struct OverrideFile {
+  std::string path;  // relative to the model's folder, as the client wrote it
+  std::string content;
+};
+
+// Immutable and thread-safe.
+class PrivateFolder final : public ModelFiles {
+ public:
+  // Makes the folder below the system's one for temporary files, readable by this user only, and
+  // writes `files`. No path leaves it: ".." may be used within, a leading slash means nothing. The
+  // error of the first file that cannot be written; nothing is left behind then.
+  static base::Result<std::shared_ptr<PrivateFolder>> Create(
+      const std::vector<OverrideFile>& files);
+
+  // Removes everything.
+  ~PrivateFolder() override;
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
+  base::Status Write(const OverrideFile& file) const;
+
+  const std::string path_;
+};
+
+}  // namespace nereid::repository
