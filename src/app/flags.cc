@@ -74,12 +74,6 @@ Status NotYet(std::string_view, Options&) {
   return base::UnsupportedError("this server does not support it yet");
 }
 
-// A flag whose only supported value is "off".
-Status OnlyOff(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(const bool on, ReadBool(value));
-  return on ? NotYet(value, options) : OkStatus();
-}
-
 Status AddRepository(std::string_view value, Options& options) {
   if (value.empty()) return InvalidArgumentError("expected the path of a model repository");
   options.engine.repository.repositories.emplace_back(value);
@@ -110,11 +104,39 @@ Status SetLogFormat(std::string_view value, Options& options) {
 }
 
 Status SetControlMode(std::string_view value, Options& options) {
-  if (strcasecmp(std::string(value).c_str(), "none") == 0) return OkStatus();
-  if (value == "poll" || strcasecmp(std::string(value).c_str(), "explicit") == 0) {
-    return NotYet(value, options);
+  const std::string text(value);
+  if (strcasecmp(text.c_str(), "none") == 0) {
+    options.engine.control.mode = engine::ControlMode::kNone;
+  } else if (strcasecmp(text.c_str(), "poll") == 0) {
+    options.engine.control.mode = engine::ControlMode::kPoll;
+  } else if (strcasecmp(text.c_str(), "explicit") == 0) {
+    options.engine.control.mode = engine::ControlMode::kExplicit;
+  } else {
+    return InvalidArgumentError("invalid argument for --model-control-mode");
   }
-  return InvalidArgumentError("expected none, poll or explicit");
+  options.has_control_mode = true;
+  return OkStatus();
+}
+
+Status AddStartupModel(std::string_view value, Options& options) {
+  if (value.empty()) return InvalidArgumentError("expected the name of a model");
+  options.engine.control.startup_models.emplace(value);
+  return OkStatus();
+}
+
+// Of Triton's first releases, before --model-control-mode.
+Status SetAllowPolling(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(options.allows_polling, ReadBool(value));
+  options.warnings.emplace_back(
+      "'--allow-poll-model-repository' has been deprecated, use '--model-control-mode=poll' instead");
+  return OkStatus();
+}
+
+Status SetAllowControl(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(options.allows_control, ReadBool(value));
+  options.warnings.emplace_back(
+      "'--allow-model-control' has been deprecated, use '--model-control-mode=explicit' instead");
+  return OkStatus();
 }
 
 Status DisableAutoComplete(std::string_view, Options& options) {
@@ -380,19 +402,24 @@ constexpr Flag kRepository[] = {
     {"strict-model-config", kBool, "Deprecated opposite of completing configurations.",
      SetStrictConfig},
     {"model-control-mode", kString, "none, poll or explicit (none).", SetControlMode},
-    {"repository-poll-secs", kInteger, "Seconds between polls in poll mode (15).", IgnoreInteger},
-    {"load-model", kString, "Model to load at start in explicit mode.", NotYet},
+    {"allow-poll-model-repository", kBool, "Deprecated: --model-control-mode=poll.",
+     SetAllowPolling},
+    {"allow-model-control", kBool, "Deprecated: --model-control-mode=explicit.", SetAllowControl},
+    {"repository-poll-secs", kInteger,
+     "Seconds between looks at the repositories in poll mode; 0: none after the start (15).",
+     SetSeconds<FIELD(engine.poll_interval)>},
+    {"load-model", kString,
+     "Model to load at start in explicit mode; several times for several, '*' alone for all.",
+     AddStartupModel},
     {"model-config-name", kString,
      "Use configs/<name>.pbtxt of a model in place of config.pbtxt where it exists.",
      SetConfigName},
     {"model-load-thread-count", kInteger, "Models that are loaded at the same time (4).",
      SetInteger<FIELD(engine.model_load_threads), 1, 1024>},
     {"model-load-retry-count", kInteger, "Times a failed load is tried again (0).",
-     [](std::string_view value, Options& options) {
-       return value == "0" ? OkStatus() : NotYet(value, options);
-     }},
+     SetInteger<FIELD(engine.model_load_retries), 0, 1'000'000>},
     {"model-namespacing", kBool, "Tell models of one name in several repositories apart (false).",
-     OnlyOff},
+     SetBool<FIELD(engine.repository.has_namespaces)>},
     {"enable-peer-access", kBool, "Let GPUs reach each other's memory (true).", IgnoreBool},
 };
 

@@ -164,6 +164,23 @@ std::string DefaultDirectory(const std::string& backend_directory, const std::st
                                                       : "/opt/tritonserver/" + name;
 }
 
+// What Triton's flags of several generations say together. Texts: server/src/command_line_parser.cc.
+base::Status FinishControl(Options& options) {
+  engine::ModelControlOptions& control = options.engine.control;
+  if (!options.has_control_mode) {
+    if (options.allows_polling && options.allows_control) {
+      return base::InvalidArgumentError("cannot enable both polling and explicit model control");
+    }
+    if (options.allows_polling) control.mode = engine::ControlMode::kPoll;
+    if (options.allows_control) control.mode = engine::ControlMode::kExplicit;
+  }
+  if (!control.startup_models.empty() && control.mode != engine::ControlMode::kExplicit) {
+    return base::InvalidArgumentError(
+        "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
+  }
+  return base::OkStatus();
+}
+
 base::Status Finish(Options& options) {
   if (options.wants_help || options.wants_version) return base::OkStatus();
   if (options.engine.repository.repositories.empty() && !options.cloud.storage.empty()) {
@@ -172,6 +189,7 @@ base::Status Finish(Options& options) {
   if (options.engine.repository.repositories.empty()) {
     return base::InvalidArgumentError("--model-repository must be given at least once");
   }
+  NEREID_RETURN_IF_ERROR(FinishControl(options));
   options.engine.backends.auto_complete_config = !options.engine.repository.disable_auto_complete;
   // Text: server/src/command_line_parser.cc.
   if (options.has_cache_config && options.has_cache_byte_size) {

@@ -82,6 +82,9 @@ struct Options {
   GrpcOptions grpc;
   MetricsOptions metrics;
   CloudOptions cloud;
+  bool has_control_mode = false;
+  bool allows_polling = false;
+  bool allows_control = false;
   bool has_cache_config = false;
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};

@@ -15,8 +15,9 @@ namespace {
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
   return {options.server_id,
           options.version,
-          {"classification", "sequence", "schedule_policy", "model_configuration",
-           "system_shared_memory", "cuda_shared_memory", "binary_tensor_data", "parameters",
+          {"classification", "sequence", "model_repository", "model_repository(unload_dependents)",
+           "schedule_policy", "model_configuration", "system_shared_memory", "cuda_shared_memory",
+           "binary_tensor_data", "parameters",
            "statistics"}};
 }
 
@@ -32,6 +33,9 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   }
   return described;
 }
+
+// Whoever waits in them waits for models, not for the processor.
+constexpr size_t kBlockingThreads = 256;
 
 ModelLoaderOptions LoaderOptions(const EngineOptions& options, core::Submitter& submitter,
                                  base::Timers& timers, schedule::RateLimiter& rate_limiter) {
@@ -59,8 +63,12 @@ Engine::Engine(EngineOptions options)
       libraries_(options_.backends),
       agents_(options_.agent_directory),
       loader_(LoaderOptions(options_, *this, timers_, rate_limiter_), libraries_),
-      life_cycle_(loader_, options_.model_load_threads),
-      scanner_(store_, ScannerOptions(options_, agents_)) {
+      life_cycle_(loader_, {.load_threads = options_.model_load_threads,
+                            .load_retries = options_.model_load_retries,
+                            .has_namespaces = options_.repository.has_namespaces}),
+      scanner_(store_, ScannerOptions(options_, agents_)),
+      control_(scanner_, life_cycle_, options_.control),
+      blocking_pool_("control", kBlockingThreads) {
   store_.Add("s3://", [] { return std::make_unique<s3::S3Store>(s3::S3StoreOptions()); });
 }
 
@@ -88,22 +96,45 @@ base::Status Engine::OpenCache() {
 base::Status Engine::Start() {
   NEREID_RETURN_IF_ERROR(scanner_.CheckRepositories());
   NEREID_RETURN_IF_ERROR(OpenCache());
-  const repository::ScanResult scan = scanner_.ScanAll();
-  for (const auto& [repository, status] : scan.unreadable_repositories) {
-    NEREID_LOG(kError, "failed to read model repository '{}': {}", repository, status.message());
-  }
-  life_cycle_.LoadAll(scan.models);
+  base::Status status = control_.Start();
   is_started_.store(true);  // requests find models from here on
-  if (options_.exit_on_error &&
-      (!life_cycle_.AllReady() || !scan.unreadable_repositories.empty())) {
-    return base::InternalError("failed to load all models");
+  if (!status.ok()) {
+    if (options_.exit_on_error) return status;
+    NEREID_LOG(kError, "{}", status.ToString());
+  }
+  if (options_.control.mode == ControlMode::kPoll && options_.poll_interval.count() > 0) {
+    base::MutexLock lock(poll_mutex_);
+    polls_ = true;
+    poll_thread_ = base::Thread("poll", [this] { PollRepositories(); });
   }
   return base::OkStatus();
+}
+
+void Engine::PollRepositories() {
+  base::MutexLock lock(poll_mutex_);
+  while (polls_) {
+    const base::TimePoint next = std::chrono::steady_clock::now() + options_.poll_interval;
+    while (polls_ && poll_ends_.WaitUntil(poll_mutex_, next)) {
+    }
+    if (!polls_) return;
+    poll_mutex_.Unlock();
+    control_.Poll();
+    poll_mutex_.Lock();
+  }
 }
 
 size_t Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);
+  {
+    base::MutexLock lock(poll_mutex_);
+    polls_ = false;
+    poll_ends_.NotifyAll();
+  }
+  control_.Stop();
+  poll_thread_.Join();
+  // Whoever asked for an operation gets an answer while there is a connection to send it on.
+  blocking_pool_.WaitUntilIdle();
   return life_cycle_.UnloadAll(deadline);
 }
 
@@ -111,14 +142,14 @@ bool Engine::IsLive() const { return !is_stopped_.load(std::memory_order_relaxed
 
 bool Engine::IsReady() const {
   return is_started_.load() && IsLive() && !is_draining_.load(std::memory_order_relaxed) &&
-         (!options_.strict_readiness || life_cycle_.AllReady());
+         (!options_.strict_readiness || life_cycle_.Table().all_ready());
 }
 
 base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::string_view version) {
   if (!is_started_.load(std::memory_order_relaxed)) [[unlikely]] {
     return base::UnavailableError("Server not ready");
   }
-  return life_cycle_.Table().Find(name, version);
+  return life_cycle_.Find(name, version);
 }
 
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
@@ -155,7 +186,21 @@ base::Result<std::shared_ptr<const config::ModelConfig>> Engine::GetModelConfig(
 }
 
 std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {
-  return life_cycle_.Table().Index(only_ready);
+  return control_.Index(only_ready);
+}
+
+base::Status Engine::LoadModel(std::string_view name, const service::LoadOptions& options) {
+  if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
+  return control_.Load(std::string(name), options);
+}
+
+base::Status Engine::UnloadModel(std::string_view name, bool unload_dependents) {
+  if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
+  return control_.Unload(std::string(name), unload_dependents);
+}
+
+void Engine::RunBlocking(base::UniqueFunction<void()> work) {
+  blocking_pool_.Post(std::move(work));
 }
 
 base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
@@ -193,7 +238,7 @@ void Engine::Infer(core::RequestPtr request) {
 }
 
 base::Result<core::ModelHandle> Engine::PinModel(std::string_view name, int64_t version) {
-  return life_cycle_.Table().FindForStep(name, version);
+  return life_cycle_.FindForStep(name, version);
 }
 
 void Engine::Cancel(core::Request& request) {

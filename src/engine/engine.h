@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,11 +13,14 @@
 #include "repoagent_host/agents.h"
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
-#include "cache_host/cache_library.h"
+#include "base/thread.h"
 #include "base/timers.h"
+#include "cache_host/cache_library.h"
 #include "core/submitter.h"
 #include "engine/life_cycle.h"
+#include "engine/model_control.h"
 #include "engine/model_loader.h"
+#include "engine/task_pool.h"
 #include "repository/routed_store.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
@@ -41,7 +45,10 @@ struct EngineOptions {
   std::string agent_directory;  // holds a folder for each repository agent
   bool limits_rate = false;             // whether instances share resources
   schedule::ResourceMap rate_limits;    // with that: the counts that are not derived
+  ModelControlOptions control;
+  std::chrono::seconds poll_interval{15};  // in poll mode; 0: never again after the start
   unsigned model_load_threads = 4;
+  unsigned model_load_retries = 0;
   bool exit_on_error = true;
   bool strict_readiness = true;
   bool allows_client_regions = false;  // of shared memory
@@ -54,8 +61,8 @@ class Engine final : public service::Service, private core::Submitter {
   // Stops with no patience if Stop was not called.
   ~Engine() override;
 
-  // Scans the repositories and loads every model. An error when a repository is missing or, with
-  // exit_on_error, when any model failed; the models that work are loaded all the same.
+  // Scans the repositories and loads what the control mode says. An error when a repository is missing
+  // or, with exit_on_error, when any model failed; the models that work are loaded all the same.
   base::Status Start();
   // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
   // The number of model versions that still had requests.
@@ -74,6 +81,9 @@ class Engine final : public service::Service, private core::Submitter {
   base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
       std::string_view name, std::string_view version) override;
   std::vector<service::IndexEntry> RepositoryIndex(bool only_ready) override;
+  base::Status LoadModel(std::string_view name, const service::LoadOptions& options) override;
+  base::Status UnloadModel(std::string_view name, bool unload_dependents) override;
+  void RunBlocking(base::UniqueFunction<void()> work) override;
   base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
       std::string_view name, std::string_view version) override;
   void Infer(core::RequestPtr request) override;
@@ -83,6 +93,7 @@ class Engine final : public service::Service, private core::Submitter {
 
  private:
   base::Status OpenCache();
+  void PollRepositories();
 
   base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
   void Submit(core::RequestPtr request) override { Infer(std::move(request)); }
@@ -100,9 +111,15 @@ class Engine final : public service::Service, private core::Submitter {
   LifeCycle life_cycle_;
   repository::RoutedStore store_;
   const repository::Scanner scanner_;
+  ModelControl control_;
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_draining_{false};
   std::atomic<bool> is_stopped_{false};
+  base::Mutex poll_mutex_;
+  base::CondVar poll_ends_;
+  bool polls_ NEREID_GUARDED_BY(poll_mutex_) = false;
+  base::Thread poll_thread_;
+  TaskPool blocking_pool_;  // the last member: its threads use all others
 };
 
 }  // namespace nereid::engine

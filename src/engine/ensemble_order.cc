@@ -9,37 +9,32 @@
 namespace nereid::engine {
 namespace {
 
-using Entries = std::map<std::string, EnsembleEntry>;
+using Entries = std::map<ModelId, EnsembleEntry>;
 
-// Names the model of the first step that has none.
-base::Status CheckModelsExist(const config::ModelConfig& config,
-                              const std::map<std::string, repository::ModelSource>& sources) {
-  for (const config::Ensembling::Step& step : config.ensemble_scheduling()->step) {
-    const auto found = sources.find(step.model_name);
-    if (found != sources.end() && found->second.config.ok()) continue;
-    return base::InvalidArgumentError(
-        fmt::format("ensemble {} contains models that are not available or ambiguous: {}",
-                    config.name, step.model_name));
-  }
-  return base::OkStatus();
-}
-
-Entries ReadEnsembles(const std::map<std::string, repository::ModelSource>& sources) {
+Entries ReadEnsembles(const ModelSources& sources) {
   Entries entries;
-  for (const auto& [name, source] : sources) {
-    if (!source.config.ok() || source.config->ensemble_scheduling() == nullptr) continue;
-    EnsembleEntry& entry = entries[name];
-    entry.name = name;
-    for (const config::Ensembling::Step& step : source.config->ensemble_scheduling()->step) {
-      entry.models[step.model_name].insert(step.model_version);
+  for (const auto& [id, source] : sources) {
+    const config::Ensembling* const ensemble = source->config->ensemble_scheduling();
+    if (ensemble == nullptr) continue;
+    EnsembleEntry& entry = entries[id];
+    entry.id = id;
+    for (const config::Ensembling::Step& step : ensemble->step) {
+      const std::optional<ModelId> model = FindStepModel(sources, id.name_space, step.model_name);
+      if (model) {
+        entry.steps.push_back(*model);
+        entry.models[*model].insert(step.model_version);
+      } else if (entry.status.ok()) {
+        entry.status = base::InvalidArgumentError(
+            fmt::format("ensemble {} contains models that are not available or ambiguous: {}",
+                        id.Text(), step.model_name));
+      }
     }
-    entry.status = CheckModelsExist(*source.config, sources);
   }
   return entries;
 }
 
 // Moves the ensembles whose own ensembles are all in `ordered` there; how often it did.
-size_t MoveReady(Entries& open, std::map<std::string, int>& depths,
+size_t MoveReady(Entries& open, std::map<ModelId, int>& depths,
                  std::vector<EnsembleEntry>& ordered) {
   size_t moved = 0;
   for (auto it = open.begin(); it != open.end();) {
@@ -57,9 +52,9 @@ size_t MoveReady(Entries& open, std::map<std::string, int>& depths,
     if (entry.depth > kMaxEnsembleDepth && entry.status.ok()) {
       entry.status = base::InvalidArgumentError(
           fmt::format("ensemble '{}' contains ensembles that are nested more than {} deep",
-                      entry.name, kMaxEnsembleDepth));
+                      entry.id.Text(), kMaxEnsembleDepth));
     }
-    depths[entry.name] = entry.depth;
+    depths[entry.id] = entry.depth;
     ordered.push_back(std::move(entry));
     it = open.erase(it);
     ++moved;
@@ -68,20 +63,20 @@ size_t MoveReady(Entries& open, std::map<std::string, int>& depths,
 }
 
 // A way from `start` back to itself, without `start` at the end; empty when there is none.
-std::vector<std::string> FindCycle(const Entries& open, const std::string& start) {
-  std::map<std::string, std::string> came_from;
-  std::vector<std::string> frontier{start};
+std::vector<ModelId> FindCycle(const Entries& open, const ModelId& start) {
+  std::map<ModelId, ModelId> came_from;
+  std::vector<ModelId> frontier{start};
   while (!frontier.empty()) {
-    const std::string name = frontier.back();
+    const ModelId id = frontier.back();
     frontier.pop_back();
-    for (const auto& [next, versions] : open.at(name).models) {
+    for (const auto& [next, versions] : open.at(id).models) {
       if (next == start) {
-        std::vector<std::string> way{name};
+        std::vector<ModelId> way{id};
         while (way.back() != start) way.push_back(came_from.at(way.back()));
         std::ranges::reverse(way);
         return way;
       }
-      if (open.contains(next) && came_from.try_emplace(next, name).second) frontier.push_back(next);
+      if (open.contains(next) && came_from.try_emplace(next, id).second) frontier.push_back(next);
     }
   }
   return {};
@@ -89,13 +84,13 @@ std::vector<std::string> FindCycle(const Entries& open, const std::string& start
 
 // All of a circle fail in the words of the first of them, but for the last, which closes it.
 void FailCycles(Entries& open) {
-  for (auto& [name, entry] : open) {
+  for (auto& [id, entry] : open) {
     if (!entry.status.ok()) continue;
-    const std::vector<std::string> cycle = FindCycle(open, name);
+    const std::vector<ModelId> cycle = FindCycle(open, id);
     if (cycle.empty()) continue;
     const base::Status status = base::InvalidArgumentError(
-        fmt::format("circular dependency between ensembles: {} -> ... -> {} -> {}", name,
-                    cycle.back(), name));
+        fmt::format("circular dependency between ensembles: {} -> ... -> {} -> {}", id.Text(),
+                    cycle.back().Text(), id.Text()));
     entry.status = status;
     for (size_t i = 1; i + 1 < cycle.size(); ++i) {
       EnsembleEntry& between = open.at(cycle[i]);
@@ -106,10 +101,36 @@ void FailCycles(Entries& open) {
 
 }  // namespace
 
-std::vector<EnsembleEntry> OrderEnsembles(
-    const std::map<std::string, repository::ModelSource>& sources) {
+std::optional<ModelId> FindStepModel(const ModelSources& sources, const std::string& name_space,
+                                     const std::string& model_name) {
+  const ModelId own(name_space, model_name);
+  if (sources.contains(own)) return own;
+  if (name_space.empty()) return std::nullopt;
+  std::optional<ModelId> found;
+  for (const auto& [id, source] : sources) {
+    if (id.name != model_name) continue;
+    if (found) return std::nullopt;
+    found = id;
+  }
+  return found;
+}
+
+std::vector<ModelId> StepModels(const ModelSources& sources,
+                                const repository::ModelSource& source) {
+  std::vector<ModelId> models;
+  const config::Ensembling* const ensemble = source.config->ensemble_scheduling();
+  if (ensemble == nullptr) return models;
+  for (const config::Ensembling::Step& step : ensemble->step) {
+    if (auto model = FindStepModel(sources, source.name_space, step.model_name)) {
+      models.push_back(*std::move(model));
+    }
+  }
+  return models;
+}
+
+std::vector<EnsembleEntry> OrderEnsembles(const ModelSources& sources) {
   Entries open = ReadEnsembles(sources);
-  std::map<std::string, int> depths;
+  std::map<ModelId, int> depths;
   std::vector<EnsembleEntry> ordered;
   while (!open.empty()) {
     // What is left when nothing moves is in a circle, or contains one that is.

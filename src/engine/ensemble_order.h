@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,16 +19,29 @@ namespace nereid::engine {
 // goes down all levels at once.
 inline constexpr int kMaxEnsembleDepth = 64;
 
+using repository::ModelId;
+
+// Models whose configurations are valid.
+using ModelSources = std::map<ModelId, std::shared_ptr<const repository::ModelSource>>;
+
 struct EnsembleEntry {
-  std::string name;
+  ModelId id;
   base::Status status;  // why it cannot be loaded, as far as the configurations tell
   int depth = 1;        // 1: it contains no ensemble
-  std::map<std::string, std::set<int64_t>> models;  // what its steps name, with the versions
+  std::vector<ModelId> steps;                   // the model of each step; with a status, of some
+  std::map<ModelId, std::set<int64_t>> models;  // the same, each once with the versions named
 };
 
-// Every ensemble of `sources` whose configuration is valid, each after those it contains. Status texts
-// are Triton's: models that are missing, circular dependencies.
-std::vector<EnsembleEntry> OrderEnsembles(
-    const std::map<std::string, repository::ModelSource>& sources);
+// The model that a step of an ensemble in `name_space` means: that of its own namespace, or else the
+// only one of that name.
+std::optional<ModelId> FindStepModel(const ModelSources& sources, const std::string& name_space,
+                                     const std::string& model_name);
+
+// The models that the steps of an ensemble mean, as far as there are any; none for another model.
+std::vector<ModelId> StepModels(const ModelSources& sources, const repository::ModelSource& source);
+
+// Every ensemble of `sources`, each after those it contains. Status texts are Triton's: models that are
+// missing, circular dependencies.
+std::vector<EnsembleEntry> OrderEnsembles(const ModelSources& sources);
 
 }  // namespace nereid::engine

@@ -7,35 +7,36 @@
 namespace nereid::engine {
 namespace {
 
-using Sources = std::map<std::string, repository::ModelSource>;
+using Sources = ModelSources;
 
-void AddModel(Sources& sources, const std::string& name) {
+void AddEnsemble(Sources& sources, const ModelId& id, const std::vector<std::string>& models) {
+  auto source = std::make_shared<repository::ModelSource>();
+  source->name = id.name;
+  source->name_space = id.name_space;
   config::ModelConfig config;
-  config.name = name;
-  sources[name].name = name;
-  sources[name].config = config;
+  config.name = id.name;
+  if (!models.empty()) {
+    config::Ensembling ensemble;
+    for (const std::string& model : models) {
+      ensemble.step.push_back({.model_name = model, .model_version = -1});
+    }
+    config.scheduling_choice = ensemble;
+  }
+  source->config = config;
+  sources[id] = source;
 }
 
-void AddEnsemble(Sources& sources, const std::string& name, std::vector<std::string> models) {
-  AddModel(sources, name);
-  config::Ensembling ensemble;
-  for (const std::string& model : models) {
-    ensemble.step.push_back({.model_name = model, .model_version = -1});
-  }
-  config::ModelConfig config = *sources[name].config;
-  config.scheduling_choice = ensemble;
-  sources[name].config = config;
-}
+void AddModel(Sources& sources, const ModelId& id) { AddEnsemble(sources, id, {}); }
 
 std::vector<std::string> Names(const std::vector<EnsembleEntry>& entries) {
   std::vector<std::string> names;
-  for (const EnsembleEntry& entry : entries) names.push_back(entry.name);
+  for (const EnsembleEntry& entry : entries) names.push_back(entry.id.Text());
   return names;
 }
 
 std::string ErrorOf(const std::vector<EnsembleEntry>& entries, const std::string& name) {
   for (const EnsembleEntry& entry : entries) {
-    if (entry.name == name) return std::string(entry.status.message());
+    if (entry.id.name == name) return std::string(entry.status.message());
   }
   return "no such ensemble";
 }
@@ -87,6 +88,19 @@ TEST(OrderEnsembles, RefusesNestingThatNoStackHolds) {
   EXPECT_EQ(ErrorOf(ordered, "e1063"), "");
   EXPECT_EQ(ErrorOf(ordered, "e1064"),
             "ensemble 'e1064' contains ensembles that are nested more than 64 deep");
+}
+
+TEST(OrderEnsembles, PrefersModelsOfTheEnsemblesOwnNamespace) {
+  Sources sources;
+  AddModel(sources, {"a", "both"});
+  AddModel(sources, {"b", "both"});
+  AddModel(sources, {"b", "only"});
+  AddEnsemble(sources, {"a", "e"}, {"both", "only"});
+  AddEnsemble(sources, {"c", "f"}, {"both"});
+  const auto ordered = OrderEnsembles(sources);
+  EXPECT_THAT(ordered[0].steps, testing::ElementsAre(ModelId("a", "both"), ModelId("b", "only")));
+  EXPECT_EQ(ErrorOf(ordered, "f"),
+            "ensemble c::f contains models that are not available or ambiguous: both");
 }
 
 }  // namespace

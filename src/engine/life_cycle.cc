@@ -1,169 +1,366 @@
 // SPDX-License-Identifier: Apache-2.0
+// Texts: core/src/model_repository_manager/model_lifecycle.cc of Triton.
 #include "engine/life_cycle.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
+
+#include <fmt/core.h>
 
 #include "base/log.h"
 
 namespace nereid::engine {
+namespace {
 
-LifeCycle::LifeCycle(const ModelLoader& loader, unsigned load_threads)
+// Backends may take their time to end a model; a few that do must not hold up the others.
+constexpr size_t kUnloadThreads = 4;
+
+// Whether what differs between the configurations concerns a version that is loaded.
+bool NeedsReload(const config::ModelConfig& before, const config::ModelConfig& now) {
+  config::ModelConfig old_config = before;
+  config::ModelConfig new_config = now;
+  old_config.version_policy.reset();
+  new_config.version_policy.reset();
+  return old_config != new_config;
+}
+
+}  // namespace
+
+LifeCycle::LifeCycle(const ModelLoader& loader, LifeCycleOptions options)
     : loader_(loader),
-      load_threads_(std::max(load_threads, 1u)),
-      table_(std::make_shared<const ModelTable>()) {}
+      options_(options),
+      table_(std::make_shared<const ModelTable>()),
+      unload_pool_("unload", kUnloadThreads),
+      load_pool_("load", options.load_threads) {
+  if (options.has_namespaces) named_.emplace();
+}
 
-LifeCycle::~LifeCycle() = default;
+LifeCycle::~LifeCycle() {
+  base::MutexLock lock(gate_->mutex);
+  gate_->is_open = false;
+}
 
-void LifeCycle::PublishLocked() { table_.Set(std::make_shared<const ModelTable>(records_)); }
+void LifeCycle::PublishLocked() {
+  table_.Set(std::make_shared<const ModelTable>(records_, named_));
+}
 
-void LifeCycle::SetVersion(const std::string& name, int64_t version, VersionRecord record) {
+void LifeCycle::SetNamed(std::set<ModelId> ids) {
   base::MutexLock lock(mutex_);
-  records_[name].versions[version] = std::move(record);
+  if (!named_ || *named_ == ids) return;
+  named_ = std::move(ids);
   PublishLocked();
 }
 
-void LifeCycle::SetModelFailure(const std::string& name, std::string reason) {
-  NEREID_LOG(kError, "failed to load model '{}': {}", name, reason);
+// A thread may have read its table just before a newer one replaced a version: it then finds the
+// version closed, and must look again.
+base::Result<core::ModelHandle> LifeCycle::Find(std::string_view name,
+                                                std::string_view version) const {
+  while (true) {
+    const ModelTable* const table = &Table();
+    base::Result<core::ModelHandle> model = table->Find(name, version);
+    if (model.ok() || &Table() == table) return model;
+  }
+}
+
+base::Result<core::ModelHandle> LifeCycle::FindForStep(std::string_view id_text,
+                                                       int64_t version) const {
+  while (true) {
+    const ModelTable* const table = &Table();
+    base::Result<core::ModelHandle> model = table->FindForStep(id_text, version);
+    if (model.ok() || &Table() == table) return model;
+  }
+}
+
+std::shared_ptr<core::Model> LifeCycle::LoadedModel(const ModelId& id, int64_t version) const {
   base::MutexLock lock(mutex_);
-  records_[name].reason = std::move(reason);
-  PublishLocked();
+  std::shared_ptr<core::Model> model;
+  for (auto it = loaded_.lower_bound({id, 0}); it != loaded_.end() && it->first.id == id; ++it) {
+    if (version < 0 || it->first.version == version) model = it->second->model;
+  }
+  return model;
 }
 
-void LifeCycle::LoadModel(const repository::ModelSource& source) {
-  if (!source.config.ok()) {
-    return SetModelFailure(source.name, std::string(source.config.status().message()));
+std::vector<base::Status> LifeCycle::Load(std::vector<LoadJob> jobs) {
+  std::vector<std::unique_ptr<Attempt>> loads;
+  for (LoadJob& job : jobs) {
+    loads.push_back(std::make_unique<Attempt>());
+    Attempt& load = *loads.back();
+    load.job = std::move(job);
+    load.id = load.job.source->id();
+    load.status = Begin(load);
+    if (load.status.ok()) continue;
+    NEREID_LOG(kError, "failed to load model '{}': {}", load.id.Text(), load.status.message());
+    load.is_done = true;
   }
-  const base::Result<std::set<int64_t>> versions = repository::VersionsToServe(source);
-  if (!versions.ok()) {
-    return SetModelFailure(source.name, std::string(versions.status().message()));
-  }
-  LoadVersions(source, *versions,
-               [&](int64_t version) { return loader_.Load(source, version); });
-}
-
-void LifeCycle::LoadVersions(const repository::ModelSource& source,
-                             const std::set<int64_t>& versions,
-                             const std::function<base::Result<LoadedVersion>(int64_t)>& load) {
-  bool is_any_ready = false;
-  for (const int64_t version : versions) {
-    is_any_ready |= LoadVersion(source, version, [&] { return load(version); });
-  }
-  if (source.files == nullptr) return;
-  is_any_ready ? source.files->OnLoaded() : source.files->OnLoadFailed();
-}
-
-bool LifeCycle::LoadVersion(const repository::ModelSource& source, int64_t version,
-                            const std::function<base::Result<LoadedVersion>()>& load) {
-  NEREID_LOG(kInfo, "loading: {}:{}", source.name, version);
-  SetVersion(source.name, version, {.state = VersionState::kLoading});
-  base::Result<LoadedVersion> loaded = load();
-  if (!loaded.ok()) {
-    NEREID_LOG(kError, "failed to load '{}' version {}: {}", source.name, version,
-               loaded.status().ToString());
-    SetVersion(source.name, version,
-               {.state = VersionState::kUnavailable, .reason = loaded.status().ToString()});
-    return false;
-  }
-  std::shared_ptr<core::Model> model = loaded->model;
+  Versions retired;
   {
     base::MutexLock lock(mutex_);
-    loaded_[{source.name, version}] = std::make_unique<LoadedVersion>(std::move(*loaded));
+    for (const auto& load : loads) {
+      if (!load->is_done && load->loading.empty()) FinishLocked(*load, retired);
+    }
+    PublishLocked();
   }
-  SetVersion(source.name, version, {.state = VersionState::kReady, .model = std::move(model)});
-  NEREID_LOG(kInfo, "successfully loaded '{}' version {}", source.name, version);
-  return true;
-}
-
-void LifeCycle::LoadAll(const Sources& sources) {
-  std::vector<const repository::ModelSource*> plain;
-  for (const auto& [name, source] : sources) {
-    if (!source.config.ok() || source.config->ensemble_scheduling() == nullptr) {
-      plain.push_back(&source);
+  Retire(std::move(retired), true);
+  for (const auto& load : loads) {
+    for (const int64_t version : load->loading) {
+      load_pool_.Post([this, &load = *load, version] { LoadVersion(load, version); });
     }
   }
-  LoadModels(plain);
-  for (const EnsembleEntry& entry : OrderEnsembles(sources)) {
-    LoadEnsemble(sources.at(entry.name), entry);
+  std::vector<base::Status> results;
+  base::MutexLock lock(mutex_);
+  for (const auto& load : loads) {
+    while (!load->is_done) changed_.Wait(mutex_);
+    results.push_back(std::move(load->status));
+  }
+  return results;
+}
+
+base::Status LifeCycle::Begin(Attempt& load) {
+  base::Result<std::set<int64_t>> versions = repository::VersionsToServe(*load.job.source);
+  base::MutexLock lock(mutex_);
+  ModelRecord& record = records_[load.id];
+  NEREID_RETURN_IF_ERROR(versions.status());
+  load.wanted = *std::move(versions);
+  for (const int64_t version : load.wanted) {
+    if (IsCurrent(load, version)) continue;
+    NEREID_LOG(kInfo, "loading: {}:{}", load.id.Text(), version);
+    load.loading.insert(version);
+    VersionRecord& entry = record.versions[version];
+    if (entry.state != VersionState::kReady) entry = {.state = VersionState::kLoading};
+  }
+  return base::OkStatus();
+}
+
+bool LifeCycle::IsCurrent(const Attempt& load, int64_t version) const {
+  const auto found = loaded_.find({load.id, version});
+  if (found == loaded_.end() || load.job.ensemble_depth > 0) return false;
+  const repository::ModelSource& before = *found->second->source;
+  const repository::ModelSource& now = *load.job.source;
+  return !now.repository.empty() && before.repository == now.repository &&
+         !before.timestamp.VersionIsOlderThan(now.timestamp, version) &&
+         before.config_provided == now.config_provided &&
+         !NeedsReload(*before.config, *now.config);
+}
+
+base::Result<LoadedVersion> LifeCycle::MakeVersion(const LoadJob& job, int64_t version) const {
+  for (unsigned retries = options_.load_retries;; --retries) {
+    base::Result<LoadedVersion> made = job.ensemble_depth == 0
+                                           ? loader_.Load(*job.source, version)
+                                           : loader_.LoadEnsemble(*job.source, version, job.parts);
+    if (!made.ok()) {
+      NEREID_LOG(kError, "failed to load '{}' version {}: {}", job.source->id().Text(), version,
+                 made.status().ToString());
+    }
+    if (made.ok() || retries == 0) return made;
   }
 }
 
-void LifeCycle::LoadModels(const std::vector<const repository::ModelSource*>& waiting) {
-  std::atomic<size_t> next{0};
-  std::vector<base::Thread> threads;
-  const size_t count = std::min<size_t>(load_threads_, waiting.size());
-  for (size_t i = 0; i < count; ++i) {
-    threads.emplace_back("load_" + std::to_string(i), [&] {
-      for (size_t at = next++; at < waiting.size(); at = next++) LoadModel(*waiting[at]);
+void LifeCycle::LoadVersion(Attempt& load, int64_t version) {
+  base::Result<LoadedVersion> made = MakeVersion(load.job, version);
+  Versions retired;
+  {
+    base::MutexLock lock(mutex_);
+    if (made.ok()) {
+      auto loaded = std::make_unique<LoadedVersion>(*std::move(made));
+      loaded->ensemble_depth = load.job.ensemble_depth;
+      loaded->source = load.job.source;
+      load.loaded[version] = std::move(loaded);
+    } else {
+      load.failed[version] = made.status().ToString();
+    }
+    if (load.loaded.size() + load.failed.size() < load.loading.size()) return;
+    FinishLocked(load, retired);
+    PublishLocked();
+  }
+  const bool is_loaded = load.failed.empty();
+  if (const auto& files = load.job.source->files; files != nullptr) {
+    is_loaded ? files->OnLoaded() : files->OnLoadFailed();
+  }
+  Retire(std::move(retired), is_loaded);
+  // The load itself is gone as soon as its maker sees that it is done.
+  base::MutexLock lock(mutex_);
+  load.is_done = true;
+  changed_.NotifyAll();
+}
+
+void LifeCycle::FinishLocked(Attempt& load, Versions& retired) {
+  if (is_stopping_) {
+    for (const int64_t version : load.loading) {
+      load.failed.try_emplace(version, "Server exiting");
+    }
+  }
+  if (load.failed.empty()) {
+    CommitLocked(load, retired);
+    NEREID_LOG(kInfo, "successfully loaded '{}'", load.id.Text());
+  } else {
+    RollBackLocked(load, retired);
+    NEREID_LOG(kInfo, "failed to load '{}'", load.id.Text());
+  }
+  if (load.loading.empty()) load.is_done = true;
+}
+
+void LifeCycle::CommitLocked(Attempt& load, Versions& retired) {
+  ModelRecord& record = records_[load.id];
+  std::vector<int64_t> unwanted;
+  for (const auto& [version, entry] : record.versions) {
+    if (!load.wanted.contains(version)) unwanted.push_back(version);
+  }
+  for (const int64_t version : unwanted) {
+    TakeLocked(load.id, version, retired);
+    // A version that failed once is nobody's trouble when it is not wanted any more.
+    VersionRecord& entry = record.versions[version];
+    if (entry.state == VersionState::kUnavailable) entry.reason = kUnloadedReason;
+  }
+  for (auto& [version, loaded] : load.loaded) {
+    record.versions[version] = {
+        .state = VersionState::kReady, .reason = {}, .model = loaded->model};
+    std::unique_ptr<LoadedVersion>& place = loaded_[{load.id, version}];
+    if (place != nullptr) retired.push_back(std::move(place));
+    place = std::move(loaded);
+  }
+}
+
+void LifeCycle::RollBackLocked(Attempt& load, Versions& retired) {
+  ModelRecord& record = records_[load.id];
+  std::string text;
+  for (const auto& [version, reason] : load.failed) {
+    text += fmt::format("version {} is at UNAVAILABLE state: {};", version, reason);
+    VersionRecord& entry = record.versions[version];
+    if (entry.state == VersionState::kLoading) {
+      entry = {.state = VersionState::kUnavailable, .reason = reason, .model = {}};
+    }
+  }
+  for (auto& [version, loaded] : load.loaded) {
+    VersionRecord& entry = record.versions[version];
+    if (entry.state == VersionState::kLoading) {
+      entry = {.state = VersionState::kUnloading, .reason = {}, .model = loaded->model};
+    }
+    retired.push_back(std::move(loaded));
+  }
+  load.status = base::InvalidArgumentError(std::move(text));
+}
+
+void LifeCycle::TakeLocked(const ModelId& id, int64_t version, Versions& retired) {
+  const auto found = loaded_.find({id, version});
+  if (found == loaded_.end()) return;
+  // Steps of ensembles that are not through may still pin it.
+  records_[id].versions[version] = {
+      .state = VersionState::kUnloading, .reason = {}, .model = found->second->model};
+  retired.push_back(std::move(found->second));
+  loaded_.erase(found);
+}
+
+void LifeCycle::Unload(const std::set<ModelId>& ids) {
+  Versions retired;
+  {
+    base::MutexLock lock(mutex_);
+    for (const ModelId& id : ids) {
+      const auto record = records_.find(id);
+      if (record == records_.end()) continue;
+      std::vector<int64_t> versions;
+      for (auto& [version, entry] : record->second.versions) {
+        versions.push_back(version);
+        if (entry.state == VersionState::kUnavailable) entry.reason = kUnloadedReason;
+      }
+      for (const int64_t version : versions) TakeLocked(id, version, retired);
+    }
+    PublishLocked();
+  }
+  Retire(std::move(retired), true);
+}
+
+void LifeCycle::Retire(Versions versions, bool were_ready) {
+  if (versions.empty()) return;
+  std::map<int, Versions> by_depth;
+  auto retirement = std::make_shared<Retirement>();
+  std::set<std::shared_ptr<repository::ModelFiles>> files;
+  {
+    base::MutexLock lock(mutex_);
+    for (const auto& version : versions) {
+      retiring_.insert(version.get());
+      if (were_ready && version->files != nullptr) files.insert(version->files);
+    }
+    if (!files.empty()) {
+      for (const auto& [key, loaded] : loaded_) files.erase(loaded->files);
+    }
+  }
+  for (const auto& some : files) some->OnUnloading();
+  for (auto& version : versions) by_depth[version->ensemble_depth].push_back(std::move(version));
+  for (auto& [depth, level] : by_depth) retirement->levels.push_back(std::move(level));
+  RetireNext(retirement);
+}
+
+void LifeCycle::RetireNext(const std::shared_ptr<Retirement>& retirement) {
+  Versions level;
+  {
+    base::MutexLock lock(mutex_);
+    if (retirement->levels.empty()) return;
+    level = std::move(retirement->levels.back());
+    retirement->levels.pop_back();
+    retirement->open = level.size();
+  }
+  for (auto& version : level) {
+    // Nobody owns it until its last request has ended, which a process that stops may not live to see.
+    LoadedVersion* const closing = version.release();
+    closing->model->Close([this, gate = gate_, retirement, closing] {
+      base::MutexLock lock(gate->mutex);
+      if (gate->is_open) OnDrained(retirement, closing);
     });
   }
 }
 
-std::vector<std::unique_ptr<LoadedVersion>> LifeCycle::TakeAll() {
-  std::vector<std::unique_ptr<LoadedVersion>> versions;
-  base::MutexLock lock(mutex_);
-  for (auto& [key, loaded] : loaded_) {
-    // Steps of ensembles that are not through may still pin it.
-    records_[key.name].versions[key.version] = {.state = VersionState::kUnloading,
-                                                .model = loaded->model};
-    versions.push_back(std::move(loaded));
-  }
-  loaded_.clear();
-  PublishLocked();
-  return versions;
-}
-
-size_t LifeCycle::WaitUntilClosed(base::TimePoint deadline) {
-  base::MutexLock lock(mutex_);
-  while (closing_ > 0) {
-    if (!drained_.WaitUntil(mutex_, deadline)) break;
-  }
-  return closing_;
-}
-
-void LifeCycle::StartClosing(core::Model& model) {
+// Runs on whatever thread ended the request: only hands the work on.
+void LifeCycle::OnDrained(const std::shared_ptr<Retirement>& retirement, LoadedVersion* version) {
+  bool is_last = false;
   {
     base::MutexLock lock(mutex_);
-    ++closing_;
+    retiring_.erase(version);
+    ++destroying_;
+    is_last = --retirement->open == 0;
   }
-  model.Close([this] {
-    base::MutexLock lock(mutex_);
-    --closing_;
-    drained_.NotifyAll();
+  unload_pool_.Post([this, retirement, version, is_last] {
+    if (is_last) RetireNext(retirement);
+    Destroy(std::unique_ptr<LoadedVersion>(version));
   });
 }
 
+void LifeCycle::Destroy(std::unique_ptr<LoadedVersion> version) {
+  const ModelId id = version->source->id();
+  const std::shared_ptr<core::Model> model = version->model;
+  version.reset();
+  NEREID_LOG(kInfo, "successfully unloaded '{}' version {}", id.Text(), model->version());
+  base::MutexLock lock(mutex_);
+  auto& versions = records_[id].versions;
+  const auto entry = versions.find(model->version());
+  if (entry != versions.end() && entry->second.model == model) {
+    entry->second = {.state = VersionState::kUnavailable,
+                     .reason = std::string(kUnloadedReason),
+                     .model = {}};
+    PublishLocked();
+  }
+  --destroying_;
+  changed_.NotifyAll();
+}
+
 size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
-  std::vector<std::unique_ptr<LoadedVersion>> versions = TakeAll();
-  for (const auto& loaded : versions) {
-    if (loaded->files != nullptr) loaded->files->OnUnloading();
+  std::set<ModelId> ids;
+  {
+    base::MutexLock lock(mutex_);
+    is_stopping_ = true;
+    for (const auto& [key, version] : loaded_) ids.insert(key.id);
   }
-  // An ensemble needs what it contains until its last request has ended.
-  std::ranges::stable_sort(versions, std::greater<>(),
-                           [](const auto& loaded) { return loaded->ensemble_depth; });
+  Unload(ids);
+  base::MutexLock lock(mutex_);
+  while (!retiring_.empty() && changed_.WaitUntil(mutex_, deadline)) {
+  }
   size_t left = 0;
-  for (size_t i = 0; i < versions.size();) {
-    const int depth = versions[i]->ensemble_depth;
-    for (; i < versions.size() && versions[i]->ensemble_depth == depth; ++i) {
-      StartClosing(*versions[i]->model);
-    }
-    left = WaitUntilClosed(deadline);
+  for (const LoadedVersion* version : retiring_) {
+    const core::Model& model = *version->model;
+    if (model.pin_count() == 0) continue;  // waits for an ensemble that contains it
+    ++left;
+    NEREID_LOG(kError, "Model '{}' (version {}) has {} in-flight inferences", model.name(),
+               model.version(), model.pin_count());
   }
-  for (auto& loaded : versions) {
-    const core::Model& model = *loaded->model;
-    if (model.pin_count() > 0) {
-      NEREID_LOG(kError, "Model '{}' (version {}) has {} in-flight inferences", model.name(),
-                 model.version(), model.pin_count());
-      // Its requests still refer to it: leaving it is the only safe end for a process that stops.
-      static_cast<void>(loaded.release());
-      continue;
-    }
-    const std::string name = model.name();
-    const int64_t version = model.version();
-    loaded.reset();
-    NEREID_LOG(kInfo, "successfully unloaded '{}' version {}", name, version);
-  }
+  while (destroying_ > 0) changed_.Wait(mutex_);
   return left;
 }
 
@@ -173,7 +370,7 @@ std::vector<LifeCycle::LoadTime> LifeCycle::LoadTimes() const {
   for (const auto& [key, loaded] : loaded_) {
     if (loaded->backend == nullptr) continue;  // loading an ensemble takes no time worth telling
     times.push_back(
-        {key.name, key.version, std::chrono::duration<double>(loaded->load_duration).count()});
+        {key.id.name, key.version, std::chrono::duration<double>(loaded->load_duration).count()});
   }
   return times;
 }

@@ -5,47 +5,73 @@
 //   (none) -> LOADING -> READY -> UNLOADING -> UNAVAILABLE "unloaded"
 //                    \-> UNAVAILABLE "<why>"
 //
-// Every change publishes a new ModelTable. A version is taken apart on a thread of the life cycle once
-// its last request has ended.
+// A version that is ready stays so while another one is loaded in its place, and is replaced in one
+// step when all versions of that load are there; if one of them fails, nothing changes. What is
+// replaced or unloaded is taken apart on a thread of the life cycle once its last request has ended.
+// Every change publishes a new ModelTable.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/thread.h"
 #include "engine/ensemble_order.h"
 #include "engine/model_loader.h"
 #include "engine/model_table.h"
 #include "engine/published.h"
+#include "engine/task_pool.h"
 #include "repository/scanner.h"
 
 namespace nereid::engine {
 
-// Thread-safe.
+struct LifeCycleOptions {
+  unsigned load_threads = 4;  // versions that are loaded at the same time
+  unsigned load_retries = 0;  // times that a failed load is tried again
+  bool has_namespaces = false;
+};
+
+// One model to be brought to what its source says.
+struct LoadJob {
+  std::shared_ptr<const repository::ModelSource> source;
+  // Of an ensemble: how deep it is, and the model of each step.
+  int ensemble_depth = 0;
+  std::vector<std::shared_ptr<core::Model>> parts;
+};
+
+// Thread-safe. Whoever changes one model from several threads at once must order that: jobs and
+// unloading of one model must not overlap.
 class LifeCycle {
  public:
   // `loader` outlives it.
-  LifeCycle(const ModelLoader& loader, unsigned load_threads);
+  LifeCycle(const ModelLoader& loader, LifeCycleOptions options);
   // Needs UnloadAll before.
   ~LifeCycle();
 
-  // Loads what a scan found, several models at once and ensembles after what they contain; returns when
-  // every version is READY or UNAVAILABLE. A model that fails hinders only the ensembles it is in.
-  void LoadAll(const std::map<std::string, repository::ModelSource>& sources);
-  // Refuses new requests, waits for those in flight until `deadline`, and takes everything apart that
-  // is idle by then. Ensembles finish before what they contain. The number of versions that still had
-  // requests.
+  // Loads, several versions at once, and waits for it; a result for each job. Versions that are ready
+  // and whose files and configuration are those of the source are left alone, those that the source's
+  // version policy does not ask for go when the others are there. Blocks.
+  std::vector<base::Status> Load(std::vector<LoadJob> jobs);
+  // Refuses new requests for all versions of `ids`, and takes them apart as their last requests end:
+  // ensembles before what they contain. Does not wait for that.
+  void Unload(const std::set<ModelId>& ids);
+  // The same for everything, waiting until `deadline`. The number of versions that still had requests;
+  // they are left alone for ever.
   size_t UnloadAll(base::TimePoint deadline);
+  // With namespaces: the models that a name alone can mean from now on.
+  void SetNamed(std::set<ModelId> ids);
 
   const ModelTable& Table() const { return table_.Read(); }
-  // Whether every version that was to be served is ready.
-  bool AllReady() const { return Table().all_ready(); }
+  // Pins for a request, by what a client names (ModelTable::Find).
+  base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
+  // Pins for a step of an ensemble (ModelTable::FindForStep).
+  base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
+  // The loaded version of that number, or the highest for -1; null when there is none.
+  std::shared_ptr<core::Model> LoadedModel(const ModelId& id, int64_t version) const;
 
   struct LoadTime {
     std::string model;
@@ -58,48 +84,73 @@ class LifeCycle {
 
  private:
   struct Key {
-    std::string name;
+    ModelId id;
     int64_t version;
     auto operator<=>(const Key&) const = default;
   };
+  using Versions = std::vector<std::unique_ptr<LoadedVersion>>;
 
-  using Sources = std::map<std::string, repository::ModelSource>;
+  // One job on its way.
+  struct Attempt {
+    LoadJob job;
+    ModelId id;
+    std::set<int64_t> wanted;  // versions that are to be there afterwards
+    std::set<int64_t> loading;
+    // Results as they come; guarded by mutex_.
+    std::map<int64_t, std::unique_ptr<LoadedVersion>> loaded;
+    std::map<int64_t, std::string> failed;
+    base::Status status;
+    bool is_done = false;
+  };
 
-  // Several at once.
-  void LoadModels(const std::vector<const repository::ModelSource*>& sources);
-  void LoadModel(const repository::ModelSource& source);
-  // Whether it is ready.
-  bool LoadVersion(const repository::ModelSource& source, int64_t version,
-                   const std::function<base::Result<LoadedVersion>()>& load);
-  // The same for all of them; tells those who watch over the model's files how it went.
-  void LoadVersions(const repository::ModelSource& source, const std::set<int64_t>& versions,
-                    const std::function<base::Result<LoadedVersion>(int64_t)>& load);
-  void LoadEnsemble(const repository::ModelSource& source, const EnsembleEntry& entry);
-  // Whether everything that the ensemble contains is loaded.
-  base::Status CheckParts(const EnsembleEntry& entry) const;
-  base::Status CheckPart(const EnsembleEntry& entry, const std::string& model,
-                         const std::set<int64_t>& versions) const;
-  // The loaded version of that number, or the highest for -1; null when there is none.
-  std::shared_ptr<core::Model> LoadedModel(const std::string& name, int64_t version) const;
-  void SetVersion(const std::string& name, int64_t version, VersionRecord record);
-  void SetModelFailure(const std::string& name, std::string reason);
-  // Everything that is loaded, which is UNLOADING from now on.
-  std::vector<std::unique_ptr<LoadedVersion>> TakeAll();
-  void StartClosing(core::Model& model);
-  // Waits for the last request of every closing version; the number of those that still had some.
-  size_t WaitUntilClosed(base::TimePoint deadline);
+  // Versions on their way out, ensembles before what they contain.
+  struct Retirement {
+    std::vector<Versions> levels;  // the next one last
+    size_t open = 0;               // of the level in progress; guarded by mutex_
+  };
+
+  base::Status Begin(Attempt& load);
+  // Whether the version can stay as it is.
+  bool IsCurrent(const Attempt& load, int64_t version) const NEREID_REQUIRES(mutex_);
+  void LoadVersion(Attempt& load, int64_t version);
+  base::Result<LoadedVersion> MakeVersion(const LoadJob& job, int64_t version) const;
+  // All versions of the load are there or have failed.
+  void FinishLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
+  void CommitLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
+  void RollBackLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
+
+  // Takes loaded versions out of service: UNLOADING from the next table on.
+  void TakeLocked(const ModelId& id, int64_t version, Versions& retired) NEREID_REQUIRES(mutex_);
+  // Without a lock held and after the table that does not offer `versions` any more was published.
+  // Whoever watches over the files of versions that were ready hears of it.
+  void Retire(Versions versions, bool were_ready);
+  void RetireNext(const std::shared_ptr<Retirement>& retirement);
+  // The last request of the version has ended.
+  void OnDrained(const std::shared_ptr<Retirement>& retirement, LoadedVersion* version);
+  void Destroy(std::unique_ptr<LoadedVersion> version);
   void PublishLocked() NEREID_REQUIRES(mutex_);
 
+  // Requests may outlive the life cycle when a server is stopped without patience.
+  struct Gate {
+    base::Mutex mutex;
+    bool is_open NEREID_GUARDED_BY(mutex) = true;
+  };
+
   const ModelLoader& loader_;
-  const unsigned load_threads_;
+  const LifeCycleOptions options_;
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Published<ModelTable> table_;
   mutable base::Mutex mutex_;
-  base::CondVar drained_;
-  std::map<std::string, ModelRecord> records_ NEREID_GUARDED_BY(mutex_);
+  base::CondVar changed_;
+  ModelRecords records_ NEREID_GUARDED_BY(mutex_);
+  std::optional<std::set<ModelId>> named_ NEREID_GUARDED_BY(mutex_);
   std::map<Key, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
-  size_t closing_ NEREID_GUARDED_BY(mutex_) = 0;  // versions with requests in flight
-  // Ensembles that do not fit what they contain, as opposed to those that failed to load.
-  std::set<std::string> invalid_ensembles_ NEREID_GUARDED_BY(mutex_);
+  std::set<const LoadedVersion*> retiring_ NEREID_GUARDED_BY(mutex_);  // closed or to be closed
+  size_t destroying_ NEREID_GUARDED_BY(mutex_) = 0;                    // drained, still being taken apart
+  bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
+  // The last members, because their threads use the others; loading hands over to unloading.
+  TaskPool unload_pool_;
+  TaskPool load_pool_;
 };
 
 }  // namespace nereid::engine

@@ -30,6 +30,7 @@ struct LoadedVersion {
   std::shared_ptr<core::Model> model;                   // shared with model tables, which only name it
   std::chrono::nanoseconds load_duration{0};
   int ensemble_depth = 0;  // 0: no ensemble; else how deep ensembles are nested in it, itself included
+  std::shared_ptr<const repository::ModelSource> source;  // what it was made from, and its folder
 
   LoadedVersion() = default;
   LoadedVersion(LoadedVersion&&) = default;

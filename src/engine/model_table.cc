@@ -63,27 +63,62 @@ std::string_view StateName(VersionState state) {
   return "UNKNOWN";
 }
 
-ModelTable::ModelTable(std::map<std::string, ModelRecord> models) : models_(std::move(models)) {
-  for (const auto& [name, record] : models_) {
-    Entry& entry = index_[name];
+ModelTable::ModelTable(ModelRecords models,
+                       const std::optional<std::set<repository::ModelId>>& named)
+    : models_(std::move(models)) {
+  for (const auto& [id, record] : models_) {
+    Entry& entry = index_[id.Text()];
     entry.record = &record;
     if (record.versions.empty()) all_ready_ = false;
     for (const auto& [number, version] : record.versions) {
       if (version.state == VersionState::kReady) {
         entry.latest = version.model.get();
-      } else {
+      } else if (version.state != VersionState::kUnloading && version.reason != kUnloadedReason) {
         all_ready_ = false;
       }
       if (version.model != nullptr) entry.latest_loaded = version.model.get();
     }
   }
+  if (!named) return;
+  names_.emplace();
+  for (const auto& [id, record] : models_) (*names_)[id.name];
+  for (const repository::ModelId& id : *named) (*names_)[id.name].push_back(id.Text());
+}
+
+const ModelRecord* ModelTable::Record(const repository::ModelId& id) const {
+  const auto found = models_.find(id);
+  return found == models_.end() ? nullptr : &found->second;
+}
+
+base::Result<const ModelTable::Entry*> ModelTable::Resolve(std::string_view name) const {
+  std::string_view text = name;
+  if (names_) {
+    const auto ids = names_->find(name);
+    if (ids == names_->end()) {
+      return base::InvalidArgumentError(
+          fmt::format("Request for unknown model: '{}' is not found", name));
+    }
+    if (ids->second.empty()) {
+      return base::NotFoundError(
+          fmt::format("Identifier of model '{}' is not found in global map", name));
+    }
+    if (ids->second.size() > 1) {
+      return base::InvalidArgumentError(
+          fmt::format("There are {} identifiers of model '{}' in global map, model namespace must be "
+                      "provided to resolve ambiguity.",
+                      ids->second.size(), name));
+    }
+    text = ids->second.front();
+  }
+  const auto found = index_.find(text);
+  if (found == index_.end()) return UnknownModel(text);
+  return &found->second;
 }
 
 base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
                                                  std::string_view version) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) return UnknownModel(name);
-  const Entry& entry = found->second;
+  NEREID_ASSIGN_OR_RETURN(const Entry* const resolved, Resolve(name));
+  const Entry& entry = *resolved;
   if (version.empty()) {
     if (entry.latest != nullptr && entry.latest->TryPin()) return core::ModelHandle(*entry.latest);
     return NoVersions(name);
@@ -98,48 +133,31 @@ base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
   return core::ModelHandle(*candidate.model);
 }
 
-base::Result<core::ModelHandle> ModelTable::FindForStep(std::string_view name,
+base::Result<core::ModelHandle> ModelTable::FindForStep(std::string_view id_text,
                                                         int64_t version) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) return UnknownModel(name);
+  const auto found = index_.find(id_text);
+  if (found == index_.end()) return UnknownModel(id_text);
   const Entry& entry = found->second;
   if (version < 0) {
     core::Model* const latest = entry.latest != nullptr ? entry.latest : entry.latest_loaded;
     if (latest != nullptr && latest->TryPin()) return core::ModelHandle(*latest);
-    return NoVersions(name);
+    return NoVersions(id_text);
   }
   const auto record = entry.record->versions.find(version);
-  if (record == entry.record->versions.end()) return UnknownVersion(name, version);
+  if (record == entry.record->versions.end()) return UnknownVersion(id_text, version);
   core::Model* const model = record->second.model.get();
-  if (model == nullptr || !model->TryPin()) return NotReady(name, version);
+  if (model == nullptr || !model->TryPin()) return NotReady(id_text, version);
   return core::ModelHandle(*model);
 }
 
 std::vector<int64_t> ModelTable::ReadyVersions(std::string_view name) const {
   std::vector<int64_t> ready;
-  const auto found = index_.find(name);
-  if (found == index_.end()) return ready;
-  for (const auto& [number, version] : found->second.record->versions) {
+  const auto entry = Resolve(name);
+  if (!entry.ok()) return ready;
+  for (const auto& [number, version] : (*entry)->record->versions) {
     if (version.state == VersionState::kReady) ready.push_back(number);
   }
   return ready;
-}
-
-std::vector<service::IndexEntry> ModelTable::Index(bool only_ready) const {
-  std::vector<service::IndexEntry> entries;
-  for (const auto& [name, record] : models_) {
-    if (record.versions.empty() && !only_ready) {
-      const bool failed = !record.reason.empty();
-      entries.push_back({name, "", failed ? std::string(StateName(VersionState::kUnavailable)) : "",
-                         record.reason});
-    }
-    for (const auto& [number, version] : record.versions) {
-      if (only_ready && version.state != VersionState::kReady) continue;
-      entries.push_back({name, std::to_string(number), std::string(StateName(version.state)),
-                         version.reason});
-    }
-  }
-  return entries;
 }
 
 }  // namespace nereid::engine

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every known model and version with its state: what requests are resolved against and the repository
-// index is printed from. Immutable; a change publishes a new table.
+// Every model and version that was ever loaded or tried, with its state: what requests are resolved
+// against and the repository index is printed from. Immutable; a change publishes a new table.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,7 +15,7 @@
 
 #include "base/status.h"
 #include "core/model.h"
-#include "service/service.h"
+#include "repository/model_id.h"
 
 namespace nereid::engine {
 
@@ -28,10 +30,13 @@ struct VersionRecord {
   std::shared_ptr<core::Model> model;  // set while it is ready or unloading; shared with the life cycle
 };
 
+// The reason of a version that was ready once, and is not the server's trouble any more.
+inline constexpr std::string_view kUnloadedReason = "unloaded";
+
 struct ModelRecord {
-  std::string reason;  // why there is no version at all
   std::map<int64_t, VersionRecord> versions;
 };
+using ModelRecords = std::map<repository::ModelId, ModelRecord>;
 
 // The number that a version's text says. The error is that of every protocol.
 base::Result<int64_t> ParseVersion(std::string_view text);
@@ -39,20 +44,24 @@ base::Result<int64_t> ParseVersion(std::string_view text);
 class ModelTable {
  public:
   ModelTable() = default;
-  explicit ModelTable(std::map<std::string, ModelRecord> models);
+  ModelTable(const ModelTable&) = delete;
+  ModelTable& operator=(const ModelTable&) = delete;
+  // `named`: with namespaces, the models that a name alone can mean.
+  explicit ModelTable(ModelRecords models,
+                      const std::optional<std::set<repository::ModelId>>& named = std::nullopt);
 
   // Pins a ready version; "" is the highest ready one.
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
-  // The same for a step of an ensemble, -1 being the highest; a version that is unloading can be pinned
-  // as long as ensembles that contain it finish their requests.
-  base::Result<core::ModelHandle> FindForStep(std::string_view name, int64_t version) const;
+  // The same for a step of an ensemble, by ModelId::Text and with -1 for the highest; a version that is
+  // unloading can be pinned as long as ensembles that contain it finish their requests.
+  base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // The versions that are ready, ascending.
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
-  // Sorted by name, then version.
-  std::vector<service::IndexEntry> Index(bool only_ready) const;
-  // Whether every version of every model is ready.
+  // Whether everything that was asked for is there: every version that was not unloaded is ready.
   bool all_ready() const { return all_ready_; }
-  const std::map<std::string, ModelRecord>& models() const { return models_; }
+  const ModelRecords& models() const { return models_; }
+  // Null when it was never loaded or tried.
+  const ModelRecord* Record(const repository::ModelId& id) const;
 
  private:
   struct Hash {
@@ -64,10 +73,17 @@ class ModelTable {
     core::Model* latest = nullptr;  // the highest version that is ready
     core::Model* latest_loaded = nullptr;  // or unloading
   };
+  template <typename T>
+  using Index = std::unordered_map<std::string, T, Hash, std::equal_to<>>;
 
-  std::map<std::string, ModelRecord> models_;
+  // The entry that a client's `name` means.
+  base::Result<const Entry*> Resolve(std::string_view name) const;
+
+  ModelRecords models_;
   bool all_ready_ = true;
-  std::unordered_map<std::string, Entry, Hash, std::equal_to<>> index_;
+  Index<Entry> index_;  // by ModelId::Text
+  // With namespaces: the texts of the models of each name.
+  std::optional<Index<std::vector<std::string>>> names_;
 };
 
 }  // namespace nereid::engine

@@ -18,11 +18,11 @@ std::string FindError(const ModelTable& table, std::string_view name, std::strin
 TEST(ModelTable, FindsTheLatestReadyVersionAndSaysWhyOthersCannotBeHad) {
   const auto one = MakeModel();
   const auto two = MakeModel();
-  std::map<std::string, ModelRecord> records;
+  ModelRecords records;
   records["m"].versions[1] = {.state = VersionState::kReady, .model = one};
   records["m"].versions[2] = {.state = VersionState::kReady, .model = two};
   records["m"].versions[3] = {.state = VersionState::kUnavailable, .reason = "broken"};
-  records["none"].reason = "no configuration";
+  records["none"];
   const ModelTable table(std::move(records));
 
   EXPECT_EQ(&*table.Find("m", "").value(), two.get());
@@ -39,18 +39,38 @@ TEST(ModelTable, FindsTheLatestReadyVersionAndSaysWhyOthersCannotBeHad) {
             "(details: stol), version should be an integral value > 0");
 }
 
-TEST(ModelTable, PrintsAnIndexWithReasons) {
-  std::map<std::string, ModelRecord> records;
-  records["bad"].reason = "no configuration";
-  records["good"].versions[1] = {.state = VersionState::kReady, .model = MakeModel()};
-  const ModelTable table(std::move(records));
-  const auto all = table.Index(false);
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0].name, "bad");
-  EXPECT_EQ(all[0].state, "UNAVAILABLE");
-  EXPECT_EQ(all[0].reason, "no configuration");
-  EXPECT_EQ(all[1].state, "READY");
-  EXPECT_EQ(table.Index(true).size(), 1u);
+TEST(ModelTable, IsReadyWhenEverythingButWhatWasUnloadedIs) {
+  ModelRecords records;
+  records["m"].versions[1] = {.state = VersionState::kReady, .model = MakeModel()};
+  records["m"].versions[2] = {.state = VersionState::kUnloading, .model = MakeModel()};
+  records["m"].versions[3] = {.state = VersionState::kUnavailable,
+                              .reason = std::string(kUnloadedReason)};
+  EXPECT_TRUE(ModelTable(records).all_ready());
+  records["m"].versions[4] = {.state = VersionState::kLoading};
+  EXPECT_FALSE(ModelTable(records).all_ready());
+  records["m"].versions[4] = {.state = VersionState::kUnavailable, .reason = "broken"};
+  EXPECT_FALSE(ModelTable(records).all_ready());
+  records["m"].versions.erase(4);
+  records["none"];
+  EXPECT_FALSE(ModelTable(records).all_ready());
+}
+
+TEST(ModelTable, ResolvesNamesInNamespaces) {
+  const auto model = MakeModel();
+  ModelRecords records;
+  const repository::ModelId a("a", "m");
+  const repository::ModelId b("b", "m");
+  records[a].versions[1] = {.state = VersionState::kReady, .model = model};
+  records[b].versions[1] = {.state = VersionState::kReady, .model = MakeModel()};
+  EXPECT_EQ(FindError(ModelTable(records, {{a, b}}), "m", ""),
+            "Invalid argument: There are 2 identifiers of model 'm' in global map, model namespace "
+            "must be provided to resolve ambiguity.");
+  EXPECT_EQ(&*ModelTable(records, {{a}}).Find("m", "").value(), model.get());
+  EXPECT_EQ(&*ModelTable(records, {{a, b}}).FindForStep("a::m", -1).value(), model.get());
+  EXPECT_EQ(FindError(ModelTable(records, std::set<repository::ModelId>()), "m", ""),
+            "Not found: Identifier of model 'm' is not found in global map");
+  EXPECT_EQ(FindError(ModelTable(records, {{a, b}}), "x", ""),
+            "Invalid argument: Request for unknown model: 'x' is not found");
 }
 
 TEST(Model, IsNotPinnedOnceClosedAndTellsWhenTheLastUseEnds) {
@@ -65,6 +85,9 @@ TEST(Model, IsNotPinnedOnceClosedAndTellsWhenTheLastUseEnds) {
   EXPECT_FALSE(drained);
   second.Reset();
   EXPECT_TRUE(drained);
+  // Also afterwards: a thread may still look at a table that names it.
+  EXPECT_FALSE(model->TryPin());
+  EXPECT_EQ(model->pin_count(), 0u);
 }
 
 }  // namespace

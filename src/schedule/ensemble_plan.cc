@@ -34,6 +34,8 @@ void EnsemblePlan::AddSteps(const config::Ensembling& ensemble, const std::vecto
     const config::Ensembling::Step& from = ensemble.step[i];
     EnsembleStep& step = steps_.emplace_back();
     step.model_name = from.model_name;
+    step.model_id = from.model_namespace.empty() ? from.model_name
+                                                 : from.model_namespace + "::" + from.model_name;
     step.model_version = from.model_version;
     step.is_decoupled = decoupled[i];
     for (const auto& [model_input, name] : from.input_map) {
@@ -69,7 +71,7 @@ void EnsemblePlan::FindSelfFed() {
           if (is_seen[next]) continue;
           is_seen[next] = true;
           open.push_back(&steps_[next]);
-          if (steps_[next].model_name == first.model_name) first.may_wait = false;
+          if (steps_[next].model_id == first.model_id) first.may_wait = false;
         }
       }
     }

@@ -27,6 +27,7 @@ struct EnsembleBinding {
 
 struct EnsembleStep {
   std::string model_name;
+  std::string model_id;        // what Submitter::PinModel is asked for: with its namespace, if any
   int64_t model_version = -1;  // -1: the latest when the step starts
   std::vector<EnsembleBinding> inputs;
   std::vector<EnsembleBinding> outputs;

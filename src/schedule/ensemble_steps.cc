@@ -178,7 +178,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   }
   const EnsembleStep& step = shared_->plan.steps()[index];
   base::Result<core::ModelHandle> model =
-      shared_->submitter.PinModel(step.model_name, step.model_version);
+      shared_->submitter.PinModel(step.model_id, step.model_version);
   if (!model.ok()) return Fail(model.status());
   StepCall& call = *base::ObjectPool<StepCall>::Take();
   call.run_ = this;

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "base/unique_function.h"
 #include "config/model_config.h"
 #include "core/model.h"
 #include "core/request.h"
@@ -45,6 +47,16 @@ struct IndexEntry {
   std::string reason;  // why it is not ready
 };
 
+// What a load request brings along.
+struct LoadOptions {
+  struct File {
+    std::string path;  // what follows "file:", as the client wrote it
+    std::string content;
+  };
+  std::optional<std::string> config;  // JSON, in place of the configuration file
+  std::vector<File> files;            // in place of everything that lies in the repository
+};
+
 struct ModelStatistics {
   std::string name;
   std::string version;
@@ -52,7 +64,7 @@ struct ModelStatistics {
 };
 
 // Versions are text as protocols carry them: "" is "the latest that is ready".
-// Thread-safe. Nothing here blocks on a model but LoadModel and UnloadModel.
+// Thread-safe. Nothing here blocks on a model or a disk but what says so.
 class Service {
  public:
   virtual ~Service() = default;
@@ -71,7 +83,14 @@ class Service {
                                                     std::string_view version) = 0;
   virtual base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
       std::string_view name, std::string_view version) = 0;
+  // Looks into the repositories: may block.
   virtual std::vector<IndexEntry> RepositoryIndex(bool only_ready) = 0;
+  // Block until the model is loaded or has failed; until its versions take no more requests. Errors
+  // are those that every protocol prints.
+  virtual base::Status LoadModel(std::string_view name, const LoadOptions& options) = 0;
+  virtual base::Status UnloadModel(std::string_view name, bool unload_dependents) = 0;
+  // Runs `work`, soon, on a thread where it may call what blocks. Every work that was taken is run.
+  virtual void RunBlocking(base::UniqueFunction<void()> work) = 0;
   // Of one version, of all loaded versions of a model (version ""), or of everything (name "").
   virtual base::Result<std::vector<ModelStatistics>> ReadStatistics(std::string_view name,
                                                                     std::string_view version) = 0;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/task_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nereid::engine {
+
+TaskPool::TaskPool(std::string name, size_t max_threads)
+    : name_(std::move(name)),
+      threads_(std::max<size_t>(max_threads, 1)),
+      is_working_(std::max<size_t>(max_threads, 1), false) {}
+
+TaskPool::~TaskPool() {
+  // Tasks may post tasks, which may start threads again, in slots that were joined already.
+  while (true) {
+    base::Thread thread;
+    {
+      base::MutexLock lock(mutex_);
+      const auto running = std::ranges::find_if(threads_, &base::Thread::joinable);
+      if (running == threads_.end()) return;
+      thread = std::move(*running);
+    }
+    thread.Join();
+  }
+}
+
+void TaskPool::Post(base::UniqueFunction<void()> task) {
+  base::MutexLock lock(mutex_);
+  tasks_.push_back(std::move(task));
+  ++unfinished_;
+  if (starting_ >= tasks_.size()) return;
+  const auto free = std::ranges::find(is_working_, false);
+  if (free == is_working_.end()) return;
+  const auto slot = static_cast<size_t>(free - is_working_.begin());
+  is_working_[slot] = true;
+  ++starting_;
+  // A thread that ran in this slot before is past its last use of the pool: joining it is brief.
+  threads_[slot].Join();
+  threads_[slot] = base::Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
+}
+
+void TaskPool::Work(size_t slot) {
+  bool is_first = true;
+  while (true) {
+    base::UniqueFunction<void()> task;
+    {
+      base::MutexLock lock(mutex_);
+      if (std::exchange(is_first, false)) --starting_;
+      if (tasks_.empty()) {
+        is_working_[slot] = false;
+        return;
+      }
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+    task = {};
+    base::MutexLock lock(mutex_);
+    if (--unfinished_ == 0) idle_.NotifyAll();
+  }
+}
+
+void TaskPool::WaitUntilIdle() {
+  base::MutexLock lock(mutex_);
+  while (unfinished_ > 0) idle_.Wait(mutex_);
+}
+
+}  // namespace nereid::engine
