@@ -11,6 +11,7 @@
 #include "grpc/control_call.h"
 #include "grpc/infer_call.h"
 #include "grpc/reflection.h"
+#include "grpc/repository_call.h"
 #include "grpc/stream_call.h"
 
 namespace nereid::grpc {
@@ -63,6 +64,8 @@ class Frontend::Handler final : public net::GrpcHandler {
         return StreamCall::Start(context, std::move(call));
       case RpcKind::kControl:
         return ControlCall::Start(context, std::move(call), rpc->method);
+      case RpcKind::kRepository:
+        return RepositoryCall::Start(context, std::move(call), rpc->method);
       case RpcKind::kReflection:
         return ReflectionCall::Start(std::move(call));
     }
@@ -70,7 +73,7 @@ class Frontend::Handler final : public net::GrpcHandler {
   }
 
  private:
-  enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kReflection };
+  enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kRepository, kReflection };
   // There is none without a category.
   struct Rpc {
     Rpc(RpcKind kind, common::Category category, ControlMethod method = nullptr)
@@ -90,6 +93,9 @@ class Frontend::Handler final : public net::GrpcHandler {
     }
     if (const ControlRoute* const route = FindControlRoute(path)) {
       return Rpc(RpcKind::kControl, route->category, route->method);
+    }
+    if (const RepositoryMethod method = FindRepositoryMethod(path)) {
+      return Rpc(RpcKind::kRepository, Category::kModelRepository, method);
     }
     if (IsReflectionPath(path)) return Rpc(RpcKind::kReflection, Category::kMetadata);
     return std::nullopt;

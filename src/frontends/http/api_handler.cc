@@ -9,10 +9,10 @@
 #include "config/print.h"
 #include "http/header_length.h"
 #include "http/http_infer.h"
-#include "http/json_dom.h"
 #include "http/model_json.h"
 #include "http/openapi.h"
 #include "http/region_routes.h"
+#include "http/repository_control.h"
 #include "net/compression.h"
 
 namespace nereid::http {
@@ -165,8 +165,6 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
     case RouteKind::kModelStatistics:
     case RouteKind::kAllStatistics:
       return HandleStatistics(std::move(exchange), route);
-    case RouteKind::kRepositoryIndex:
-      return HandleRepositoryIndex(std::move(exchange));
     case RouteKind::kSystemRegionStatus:
     case RouteKind::kSystemRegionRegister:
     case RouteKind::kSystemRegionUnregister:
@@ -174,6 +172,10 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
     case RouteKind::kCudaRegionRegister:
     case RouteKind::kCudaRegionUnregister:
       return HandleRegions(std::move(exchange), route);
+    case RouteKind::kRepositoryIndex:
+    case RouteKind::kRepositoryLoad:
+    case RouteKind::kRepositoryUnload:
+      return HandleRepositoryRequest(std::move(exchange), route);
     default:
       return RespondError(std::move(exchange),
                           base::UnsupportedError(std::string(RouteName(route.kind)) +
@@ -209,26 +211,12 @@ void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route)
   RespondJson(std::move(exchange), 200, *json);
 }
 
-void ApiHandler::HandleRepositoryIndex(HttpExchangePtr exchange) {
+void ApiHandler::HandleRepositoryRequest(HttpExchangePtr exchange, const Route& route) {
   if (exchange->body_truncated() || exchange->body().size() > options_.max_input_bytes) {
     const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
     return RespondError(std::move(exchange), error);
   }
-  bool only_ready = false;
-  if (!exchange->body().empty()) {
-    rapidjson::Document document;
-    const base::Status status = ParseJson(exchange->body(), document);
-    if (!status.ok()) return RespondError(std::move(exchange), status);
-    if (const JsonValue* ready = FindMember(document, "ready")) {
-      if (!ready->IsBool()) {
-        return RespondError(
-            std::move(exchange),
-            base::InvalidArgumentError("Invalid value for 'ready': expected a boolean"));
-      }
-      only_ready = ready->GetBool();
-    }
-  }
-  RespondJson(std::move(exchange), 200, ToJson(service_.RepositoryIndex(only_ready)));
+  HandleRepository(std::move(exchange), route, service_);
 }
 
 void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route) {

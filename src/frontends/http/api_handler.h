@@ -64,8 +64,8 @@ class ApiHandler final : public net::HttpHandler {
   void HandleModelReady(net::HttpExchangePtr exchange, const Route& route);
   void HandleModelMetadata(net::HttpExchangePtr exchange, const Route& route);
   void HandleModelConfig(net::HttpExchangePtr exchange, const Route& route);
-  void HandleRepositoryIndex(net::HttpExchangePtr exchange);
   void HandleRegions(net::HttpExchangePtr exchange, const Route& route);
+  void HandleRepositoryRequest(net::HttpExchangePtr exchange, const Route& route);
   void HandleStatistics(net::HttpExchangePtr exchange, const Route& route);
   void HandleInfer(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleGenerate(net::HttpExchangePtr exchange, const Route& route);

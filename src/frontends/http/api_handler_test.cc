@@ -180,6 +180,41 @@ TEST_F(ApiTest, ListsTheRepository) {
   EXPECT_EQ(deep.body, R"({"error":"Invalid value for 'ready': expected a boolean"})");
 }
 
+TEST_F(ApiTest, LoadsAndUnloadsModels) {
+  const auto ask = [&](std::string_view path, std::string_view body = "") {
+    const Reply reply = client_->Ask("POST", "/v2/repository/" + std::string(path), body);
+    return std::to_string(reply.status) + " " + reply.body;
+  };
+  EXPECT_EQ(ask("models/m/load"), "200 ");
+  EXPECT_EQ(ask("models/x/load"), R"(500 {"error":"failed to load 'x'"})");
+  EXPECT_EQ(ask("models/m/load", R"({"parameters":{"config":"{}","file:1/a":"QUI=","file:b":""}})"),
+            "200 ");
+  EXPECT_EQ(ask("models/m/unload"), "200 ");
+  EXPECT_EQ(ask("models/m/unload", R"({"parameters":{"unload_dependents":true}})"), "200 ");
+  EXPECT_EQ(service_.operations,
+            (std::vector<std::string>{"load m", "load x", "load m config={} file:1/a=AB file:b=",
+                                      "unload m", "unload m dependents"}));
+  // Nothing of these reaches the service.
+  service_.operations.clear();
+  EXPECT_EQ(ask("r/models/m/load"),
+            R"(501 {"error":"'repository_name' specification is not supported"})");
+  EXPECT_EQ(ask("models/m/load", R"({"parameters":{"x":"y"}})"),
+            R"(500 {"error":"unexpected error on creating Triton parameter"})");
+  EXPECT_EQ(ask("models/m/load", R"({"parameters":{"config":{}}})"),
+            R"(500 {"error":"attempt to access JSON non-string as string"})");
+  EXPECT_EQ(ask("models/m/load", R"({"parameters":[]})"),
+            R"(500 {"error":"attempt to get members for non-object"})");
+  EXPECT_EQ(ask("models/m/unload", R"({"parameters":{"unload_dependents":"x"}})"),
+            R"(500 {"error":"Unable to parse 'unload_dependents': attempt to access JSON )"
+            R"(non-boolean as boolean"})");
+  // S17: a body beyond the limit is not even read.
+  EXPECT_TRUE(ask("models/m/load", std::string(100'001, ' '))
+                  .starts_with(R"(400 {"error":"request JSON size of 100001 bytes exceeds)"));
+  // S18
+  EXPECT_TRUE(ask("models/m/load", "{\"parameters\":" + std::string(45'000, '[')).starts_with("500 "));
+  EXPECT_TRUE(service_.operations.empty());
+}
+
 TEST_F(ApiTest, WantsExactlyOneResponse) {
   service_.on_infer = [](core::RequestPtr request) {
     core::ResponseSink& sink = request->sink();

@@ -99,7 +99,8 @@ Route MatchRepository(std::string_view rest) {
   std::string_view with_name = rest;
   std::string_view repository;
   if (ConsumeSegment(with_name, repository) && Consume(with_name, "/")) {
-    const Route route = MatchRepositoryAction(with_name);
+    Route route = MatchRepositoryAction(with_name);
+    route.names_repository = true;
     if (route.kind != RouteKind::kNone) return route;
   }
   return MatchRepositoryAction(rest);

@@ -45,6 +45,7 @@ struct Route {
   std::string_view model;
   std::string_view version;  // digits, or empty for "the latest"
   std::string_view region;   // of shared memory, or empty for "all"
+  bool names_repository = false;
 };
 
 // Accepts exactly the paths that Triton's patterns accept. `path` has no query.

@@ -131,6 +131,21 @@ class FakeService final : public service::Service {
             {.name = "bad", .version = "1", .state = "UNAVAILABLE", .reason = "broken"},
             {.name = "never"}};
   }
+  // What was asked for, as "load m config=... file:<path>=<content>" and "unload m dependents".
+  std::vector<std::string> operations;
+  base::Status LoadModel(std::string_view name, const service::LoadOptions& options) override {
+    std::string text = "load " + std::string(name);
+    if (options.config) text += " config=" + *options.config;
+    for (const auto& file : options.files) text += " file:" + file.path + "=" + file.content;
+    operations.push_back(text);
+    if (name == "m") return base::OkStatus();
+    return base::InternalError("failed to load '" + std::string(name) + "'");
+  }
+  base::Status UnloadModel(std::string_view name, bool unload_dependents) override {
+    operations.push_back("unload " + std::string(name) + (unload_dependents ? " dependents" : ""));
+    return base::OkStatus();
+  }
+  void RunBlocking(base::UniqueFunction<void()> work) override { work(); }
   void Infer(core::RequestPtr request) override { on_infer(std::move(request)); }
   void Cancel(core::Request& request) override {
     request.Cancel();

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts: server/src/grpc/grpc_server.cc of Triton.
+#include "grpc/repository_call.h"
+
+#include <array>
+#include <utility>
+
+#include "base/object_pool.h"
+#include "grpc_service.pb.h"
+
+namespace nereid::grpc {
+namespace {
+
+using Parameter = inference::ModelRepositoryParameter;
+
+constexpr std::string_view kFilePrefix = "file:";
+
+base::Status RefuseRepository(const std::string& name) {
+  if (name.empty()) return base::OkStatus();
+  return base::UnsupportedError("'repository_name' specification is not supported");
+}
+
+base::Status WrongType(const std::string& name, std::string_view expected) {
+  return base::InvalidArgumentError("invalid value type for load parameter '" + name +
+                                    "', expected " + std::string(expected) + ".");
+}
+
+template <typename Message>
+bool Parse(std::string_view bytes, Message& message) {
+  return bytes.size() <= INT32_MAX &&
+         message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+base::Status Unparsable() { return base::InternalError(std::string(kUnparsableText)); }
+
+base::Result<std::string> Index(service::Service& service, std::string_view bytes) {
+  inference::RepositoryIndexRequest request;
+  if (!Parse(bytes, request)) return Unparsable();
+  NEREID_RETURN_IF_ERROR(RefuseRepository(request.repository_name()));
+  inference::RepositoryIndexResponse reply;
+  for (service::IndexEntry& entry : service.RepositoryIndex(request.ready())) {
+    inference::RepositoryIndexResponse::ModelIndex& model = *reply.add_models();
+    model.set_name(std::move(entry.name));
+    model.set_version(std::move(entry.version));
+    model.set_state(std::move(entry.state));
+    model.set_reason(std::move(entry.reason));
+  }
+  return reply.SerializeAsString();
+}
+
+base::Result<service::LoadOptions> ReadOptions(inference::RepositoryModelLoadRequest& request) {
+  service::LoadOptions options;
+  for (auto& [name, parameter] : *request.mutable_parameters()) {
+    if (name == "config") {
+      if (!parameter.has_string_param()) return WrongType(name, "string_param");
+      options.config = std::move(*parameter.mutable_string_param());
+    } else if (name.starts_with(kFilePrefix)) {
+      if (!parameter.has_bytes_param()) return WrongType(name, "bytes_param");
+      options.files.push_back(
+          {name.substr(kFilePrefix.size()), std::move(*parameter.mutable_bytes_param())});
+    } else {
+      return base::InvalidArgumentError("unrecognized load parameter '" + name + "'.");
+    }
+  }
+  return options;
+}
+
+base::Result<std::string> Load(service::Service& service, std::string_view bytes) {
+  inference::RepositoryModelLoadRequest request;
+  if (!Parse(bytes, request)) return Unparsable();
+  NEREID_RETURN_IF_ERROR(RefuseRepository(request.repository_name()));
+  NEREID_ASSIGN_OR_RETURN(const service::LoadOptions options, ReadOptions(request));
+  NEREID_RETURN_IF_ERROR(service.LoadModel(request.model_name(), options));
+  return inference::RepositoryModelLoadResponse().SerializeAsString();
+}
+
+base::Result<std::string> Unload(service::Service& service, std::string_view bytes) {
+  inference::RepositoryModelUnloadRequest request;
+  if (!Parse(bytes, request)) return Unparsable();
+  NEREID_RETURN_IF_ERROR(RefuseRepository(request.repository_name()));
+  bool unload_dependents = false;
+  const auto parameter = request.parameters().find("unload_dependents");
+  if (parameter != request.parameters().end()) {
+    if (!parameter->second.has_bool_param()) {
+      return base::InvalidArgumentError(
+          "invalid value type for 'unload_dependents' parameter, expected bool_param.");
+    }
+    unload_dependents = parameter->second.bool_param();
+  }
+  NEREID_RETURN_IF_ERROR(service.UnloadModel(request.model_name(), unload_dependents));
+  return inference::RepositoryModelUnloadResponse().SerializeAsString();
+}
+
+constexpr std::array<std::pair<std::string_view, RepositoryMethod>, 3> kMethods{{
+    {"/inference.GRPCInferenceService/RepositoryIndex", &Index},
+    {"/inference.GRPCInferenceService/RepositoryModelLoad", &Load},
+    {"/inference.GRPCInferenceService/RepositoryModelUnload", &Unload},
+}};
+
+void Answer(net::GrpcCall& call, const base::Result<std::string>& reply) {
+  if (!reply.ok()) return FinishWith(call, reply.status());
+  net::GrpcMessagePtr message = net::GrpcMessage::Create();
+  if (!message->Append(*reply)) {
+    return call.Finish(net::GrpcStatus::kResourceExhausted, "no memory for the response");
+  }
+  call.SendAndFinish(std::move(message));
+}
+
+}  // namespace
+
+RepositoryMethod FindRepositoryMethod(std::string_view path) {
+  for (const auto& [name, method] : kMethods) {
+    if (name == path) return method;
+  }
+  return nullptr;
+}
+
+net::GrpcCallEvents* RepositoryCall::Start(CallContext& context, net::GrpcCallRef call,
+                                           RepositoryMethod method) {
+  RepositoryCall* const self = base::ObjectPool<RepositoryCall>::Take();
+  self->context_ = &context;
+  self->call_ = std::move(call);
+  self->method_ = method;
+  return self;
+}
+
+void RepositoryCall::OnMessage(base::BufferRef buffer, std::string_view message) {
+  if (std::exchange(has_message_, true)) return;
+  buffer_ = std::move(buffer);
+  bytes_ = message;
+}
+
+void RepositoryCall::OnHalfClose() {
+  if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+  service::Service& service = context_->service;
+  service.RunBlocking([call = net::GrpcCallRef(*call_), method = method_, &service,
+                       buffer = std::move(buffer_), bytes = bytes_]() mutable {
+    const base::Result<std::string> reply = method(service, bytes);
+    buffer.Reset();
+    Answer(*call, reply);
+  });
+}
+
+void RepositoryCall::OnDone() { base::ObjectPool<RepositoryCall>::Give(this); }
+
+void RepositoryCall::Recycle() {
+  context_ = nullptr;
+  call_.Reset();
+  method_ = nullptr;
+  buffer_.Reset();
+  bytes_ = {};
+  has_message_ = false;
+}
+
+}  // namespace nereid::grpc
