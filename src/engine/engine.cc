@@ -94,9 +94,16 @@ base::Status Engine::OpenCache() {
 }
 
 base::Status Engine::Start() {
-  NEREID_RETURN_IF_ERROR(scanner_.CheckRepositories());
-  NEREID_RETURN_IF_ERROR(OpenCache());
-  base::Status status = control_.Start();
+  base::Status status = scanner_.CheckRepositories();
+  if (status.ok()) status = OpenCache();
+  if (!status.ok()) {
+    if (options_.exit_on_error) return status;
+    // A server that could not start at all stays up to say so.
+    NEREID_LOG(kError, "{}", status.ToString());
+    has_failed_.store(true);
+    return base::OkStatus();
+  }
+  status = control_.Start();
   is_started_.store(true);  // requests find models from here on
   if (!status.ok()) {
     if (options_.exit_on_error) return status;
@@ -138,7 +145,10 @@ size_t Engine::Stop(base::TimePoint deadline) {
   return life_cycle_.UnloadAll(deadline);
 }
 
-bool Engine::IsLive() const { return !is_stopped_.load(std::memory_order_relaxed); }
+bool Engine::IsLive() const {
+  return !is_stopped_.load(std::memory_order_relaxed) &&
+         !has_failed_.load(std::memory_order_relaxed);
+}
 
 bool Engine::IsReady() const {
   return is_started_.load() && IsLive() && !is_draining_.load(std::memory_order_relaxed) &&

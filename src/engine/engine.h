@@ -62,7 +62,8 @@ class Engine final : public service::Service, private core::Submitter {
   ~Engine() override;
 
   // Scans the repositories and loads what the control mode says. An error when a repository is missing
-  // or, with exit_on_error, when any model failed; the models that work are loaded all the same.
+  // or any model failed; the models that work are loaded all the same. Without exit_on_error never: a
+  // server without its repositories is then not live.
   base::Status Start();
   // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
   // The number of model versions that still had requests.
@@ -113,6 +114,7 @@ class Engine final : public service::Service, private core::Submitter {
   const repository::Scanner scanner_;
   ModelControl control_;
   std::atomic<bool> is_started_{false};
+  std::atomic<bool> has_failed_{false};  // to start: nothing is served but the answer that it did
   std::atomic<bool> is_draining_{false};
   std::atomic<bool> is_stopped_{false};
   base::Mutex poll_mutex_;
