@@ -59,15 +59,6 @@ def client_of():
         client.close()
 
 
-def is_ready(client, model, version=""):
-    """Over gRPC, a model or version that is not known is an error."""
-    try:
-        return client.is_model_ready(model, version)
-    except InferenceServerException as error:
-        assert "Request for unknown model" in error.message()
-        return False
-
-
 def infer(client, model, values=(1.0, 2.0), version=""):
     tensor = np.array(values, dtype=np.float32)
     result = client.infer(model, [client.input("INPUT0", tensor, "FP32")], model_version=version)
@@ -104,10 +95,10 @@ def test_models_come_and_go_as_they_are_asked_for(empty_repository, start_server
     server = start_server(empty_repository, args=EXPLICIT)
     client = client_of(kind, server)
     assert index(server) == {("a", None): (None, ""), ("b", None): (None, "")}
-    assert not is_ready(client, "a")
+    assert not client.is_model_ready("a")
 
     client.load_model("a")
-    assert is_ready(client, "a") and client.is_server_ready()
+    assert client.is_model_ready("a") and client.is_server_ready()
     np.testing.assert_array_equal(infer(client, "a"), [0, 0])
     assert index(server)[("a", "1")] == ("READY", "")
     assert index(server)[("b", None)] == (None, "")
@@ -117,7 +108,7 @@ def test_models_come_and_go_as_they_are_asked_for(empty_repository, start_server
 
     client.unload_model("a")
     wait_for_state(server, "a", "1", "UNAVAILABLE", "unloaded")
-    assert not is_ready(client, "a") and client.is_server_ready()
+    assert not client.is_model_ready("a") and client.is_server_ready()
     assert "has no available versions" in error_of(infer, client, "a")
     assert "version 1 is not at ready state" in error_of(infer, client, "a", version="1")
     client.unload_model("a")
@@ -296,17 +287,17 @@ def test_a_configuration_instead_of_the_file(empty_repository, start_server, cli
     models.write_model(empty_repository, "m", IDENTITY, {"1": {}, "2": {}})
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"])
     client = client_of(kind, server)
-    assert is_ready(client, "m", "2") and not is_ready(client, "m", "1")
+    assert client.is_model_ready("m", "2") and not client.is_model_ready("m", "1")
     config = {"backend": "identity", "version_policy": {"specific": {"versions": [1]}},
               "input": [{"name": "INPUT0", "data_type": "TYPE_FP32", "dims": [2]}],
               "output": [{"name": "OUTPUT0", "data_type": "TYPE_FP32", "dims": [2]}],
               "metric_tags": {"k": "override"}}
     client.load_model("m", config=json.dumps(config))
-    assert is_ready(client, "m", "1") and not is_ready(client, "m", "2")
+    assert client.is_model_ready("m", "1") and not client.is_model_ready("m", "2")
     assert wire.request(server, "GET", "/v2/models/m/config").json()["metric_tags"] == {"k": "override"}
     # A load without one keeps it, as long as nothing changes in the repository ...
     client.load_model("m")
-    assert is_ready(client, "m", "1") and not is_ready(client, "m", "2")
+    assert client.is_model_ready("m", "1") and not client.is_model_ready("m", "2")
     # ... and a wrong one changes nothing.
     text = "failed to load 'm', failed to poll from model repository"
     assert error_of(client.load_model, "m", config='{"max_batch_size": "x"}') == text
@@ -314,7 +305,7 @@ def test_a_configuration_instead_of_the_file(empty_repository, start_server, cli
     np.testing.assert_array_equal(infer(client, "m"), [0, 0])
     client.unload_model("m")
     client.load_model("m")
-    assert is_ready(client, "m", "2")
+    assert client.is_model_ready("m", "2")
 
 
 def private_folders():
@@ -334,7 +325,7 @@ def test_files_instead_of_the_repository(empty_repository, start_server, client_
     for name in ("new", "m"):
         client.load_model(name, config='{"backend":"onnxruntime"}', files={"file:7/model.onnx": content})
         np.testing.assert_array_equal(infer(client, name), [50, 50])
-        assert is_ready(client, name, "7") and not is_ready(client, name, "2")
+        assert client.is_model_ready(name, "7") and not client.is_model_ready(name, "2")
     assert (empty_repository / "m" / "2" / "model.onnx").exists()
     assert not (empty_repository / "m" / "7").exists()
     assert len(private_folders() - before) == 2
@@ -430,7 +421,7 @@ def test_only_what_changed_is_loaded_again(empty_repository, start_server, clien
     (folder / "config.pbtxt").write_text(policy.replace("all { }", "specific { versions: [ 2 ] }"))
     client.load_model("m")
     assert loads() == [2, 1, 1]
-    assert [is_ready(client, "m", v) for v in "123"] == [False, True, False]
+    assert [client.is_model_ready("m", v) for v in "123"] == [False, True, False]
     wait_for_state(server, "m", "3", "UNAVAILABLE", "unloaded")
     # Another configuration is.
     (folder / "config.pbtxt").write_text(policy + 'metric_tags { key: "k" value: "v" }')
@@ -488,7 +479,7 @@ def test_ensembles_bring_their_parts_and_follow_them(empty_repository, start_ser
 
     client.unload_model("part")
     for name in ("part", "inner", "outer"):
-        assert not is_ready(client, name)
+        assert not client.is_model_ready(name)
     assert "ensemble inner contains models that are not available or ambiguous: part" in server.log
     client.load_model("part")  # and what it was missing from comes back
     np.testing.assert_array_equal(infer(client, "outer"), [5, 5])
@@ -499,7 +490,7 @@ def test_ensembles_bring_their_parts_and_follow_them(empty_repository, start_ser
         "everything is gone but what was asked for by its own name")
     client.load_model("inner")
     client.unload_model("inner")
-    assert is_ready(client, "part")
+    assert client.is_model_ready("part")
 
 
 def test_an_ensemble_without_its_parts_says_why(empty_repository, start_server, client_of, kind, onnx):
@@ -532,7 +523,7 @@ def test_requests_in_an_ensemble_end_before_its_parts_go(empty_repository, start
     with two_requests(server, "e", waiting_for="slow") as results:
         model, with_parts = unload
         client_of("http", server).unload_model(model, unload_dependents=with_parts)
-        assert not is_ready(client_of("grpc", server), "e")
+        assert not client_of("grpc", server).is_model_ready("e")
     for result in results:
         np.testing.assert_array_equal(result, [0, 0])
     wait_for_state(server, "late", "1", "UNAVAILABLE", "unloaded")
@@ -641,14 +632,14 @@ def test_a_slow_load_holds_up_nobody_else(empty_repository, start_server, client
     wait_for_state(server, "slow", "1", "LOADING")
     for _ in range(20):
         assert other.is_server_live()
-        assert not is_ready(other, "slow")
+        assert not other.is_model_ready("slow")
         np.testing.assert_array_equal(infer(other, "fast"), [0, 0])
     assert "version 1 is not at ready state" in error_of(infer, other, "slow", version="1")
     other.load_model("later")
     np.testing.assert_array_equal(infer(other, "later"), [0, 0])
     assert not done.is_set()
     loader.join()
-    assert done.is_set() and is_ready(other, "slow")
+    assert done.is_set() and other.is_model_ready("slow")
 
 
 def test_unloading_waits_for_requests_in_flight(empty_repository, start_server, client_of, kind):
@@ -661,7 +652,7 @@ def test_unloading_waits_for_requests_in_flight(empty_repository, start_server, 
             assert index(server)[("m", "1")] == ("UNLOADING", "")
         assert "not at ready state" in error_of(infer, client, "m", version="1")
         client.load_model("m")  # beside the one that still works
-        assert is_ready(client, "m")
+        assert client.is_model_ready("m")
     for result in results:
         np.testing.assert_array_equal(result, [0, 0])
     np.testing.assert_array_equal(infer(client, "m"), [0, 0])

@@ -9,7 +9,6 @@ from harness import models, wire
 from harness import server as servers
 from harness.clients import Client
 from onnx import TensorProto, helper, numpy_helper
-from tritonclient.utils import InferenceServerException
 
 POLL = ["--model-control-mode=poll", "--repository-poll-secs=1"]
 IDENTITY = models.identity_config("FP32", [-1])
@@ -36,15 +35,6 @@ def added(client, model, version=""):
     return result.as_numpy("OUTPUT0")[0]
 
 
-def is_ready(client, model):
-    """Over gRPC, a model that is not known is an error."""
-    try:
-        return client.is_model_ready(model)
-    except InferenceServerException as error:
-        assert "Request for unknown model" in error.message()
-        return False
-
-
 def wait_for_log(server, text, count=1):
     servers.wait_until(lambda: server.log.count(text) >= count, f"{text!r} is in the log")
 
@@ -69,9 +59,9 @@ def test_changes_are_noticed_and_nothing_else_is_touched(empty_repository, start
 
     # A model more, a model less.
     models.write_model(empty_repository, "new", IDENTITY)
-    servers.wait_until(lambda: is_ready(client, "new"), "the new model serves")
+    servers.wait_until(lambda: client.is_model_ready("new"), "the new model serves")
     shutil.rmtree(empty_repository / "new")
-    servers.wait_until(lambda: not is_ready(client, "new"), "the model is gone")
+    servers.wait_until(lambda: not client.is_model_ready("new"), "the model is gone")
     assert not any(name == "new" for name, _ in index(server))
     assert server.is_ready()
     assert server.log.count("loading: still:1") == 1 and server.log.count("loading: m:1") == 2
@@ -118,12 +108,12 @@ def test_a_model_in_two_repositories_is_in_none(tmp_path, start_server):
     two.mkdir()
     server = start_server(one, two, args=POLL)
     client = Client("grpc", server)
-    assert is_ready(client, "m")
+    assert client.is_model_ready("m")
     models.write_model(two, "m", IDENTITY)
-    servers.wait_until(lambda: not is_ready(client, "m"), "neither is served")
+    servers.wait_until(lambda: not client.is_model_ready("m"), "neither is served")
     assert index(server) == {("m", None): ("UNAVAILABLE", "model appears in two or more repositories")}
     shutil.rmtree(one / "m")
-    servers.wait_until(lambda: is_ready(client, "m"), "the other one is served")
+    servers.wait_until(lambda: client.is_model_ready("m"), "the other one is served")
     client.close()
 
 
@@ -135,9 +125,9 @@ def test_a_repository_that_is_away_for_a_while_keeps_its_models(tmp_path, start_
     client = Client("grpc", server)
     one.rename(tmp_path / "away")
     wait_for_log(server, "failed to poll model repository")
-    assert is_ready(client, "m") and is_ready(client, "n")
+    assert client.is_model_ready("m") and client.is_model_ready("n")
     (tmp_path / "away").rename(one)
-    assert is_ready(client, "m")
+    assert client.is_model_ready("m")
     client.close()
 
 

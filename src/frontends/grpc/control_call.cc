@@ -41,9 +41,10 @@ base::Status ServerReady(service::Service& service, const inference::ServerReady
 
 base::Status ModelReady(service::Service& service, const inference::ModelReadyRequest& request,
                         inference::ModelReadyResponse& reply) {
-  NEREID_ASSIGN_OR_RETURN(const bool ready,
-                          service.IsModelReady(request.name(), request.version()));
-  reply.set_ready(ready);
+  const base::Result<bool> ready = service.IsModelReady(request.name(), request.version());
+  // Clients ask in order to hear "no", also of a model that is not there (yet).
+  if (!ready.ok() && ready.status().code() != base::StatusCode::kNotFound) return ready.status();
+  reply.set_ready(ready.ok() && *ready);
   return base::OkStatus();
 }
 
