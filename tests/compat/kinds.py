@@ -2,6 +2,9 @@
 """The servers that cases run on. Each kind gives a model repository and arguments, from a folder of
 its own and the path of the repository that most tests share."""
 
+import atexit
+import pathlib
+
 from harness import server as servers
 
 
@@ -9,7 +12,16 @@ def shared(_folder, repository):
     return repository, []
 
 
-KINDS = {"shared": shared}
+def regions(_folder, repository):
+    """Clients may share memory, of which there is one page of zeros."""
+    shared_object = pathlib.Path("/dev/shm/nereid_compat_regions")
+    shared_object.write_bytes(bytes(4096))
+    atexit.register(shared_object.unlink, missing_ok=True)
+    # The reference has no such flag: it always allows it.
+    return repository, [] if servers.REFERENCE else ["--allow-client-shm=true"]
+
+
+KINDS = {"shared": shared, "regions": regions}
 
 
 class Pool:
