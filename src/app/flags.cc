@@ -446,6 +446,9 @@ constexpr Flag kHttp[] = {
        return options.http.restrictions.Add(value, "http-restricted-api", "api", "");
      },
      true},
+    {"http-max-connection-age", kInteger,
+     "Milliseconds, more or less, after which a connection ends with its next reply; 0: never (0).",
+     SetMilliseconds<FIELD(http.max_connection_age)>},
     {"http-use-ssl", kBool, "Serve HTTP over TLS only (false).", SetBool<FIELD(http.ssl.is_used)>},
     {"http-use-ssl-mutual", kBool, "The same, for clients with a certificate only (false).",
      SetBool<FIELD(http.ssl.is_mutual)>},

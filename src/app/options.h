@@ -42,6 +42,7 @@ struct HttpOptions {
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   http::CorsOptions cors;
   SslOptions ssl;
+  std::chrono::milliseconds max_connection_age{0};  // 0: for ever
 };
 
 enum class CompressionLevel { kNone, kLow, kMedium, kHigh };

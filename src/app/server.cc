@@ -99,6 +99,7 @@ base::Status Server::StartHttp() {
   options.listener = {options_.http.address, static_cast<uint16_t>(options_.http.port),
                       options_.http.reuse_port, options_.unix_socket_mode};
   options.tls = ToNet(options_.http.ssl);
+  options.max_connection_age = options_.http.max_connection_age;
   options.max_body_bytes = max_body_bytes;
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 
 #include "base/clock.h"
 
@@ -21,6 +22,8 @@ constexpr size_t kLeastRoom = 2 << 10;
 constexpr size_t kDiscardBytes = 256 << 10;
 constexpr size_t kFirstChunkedBody = 16 << 10;
 constexpr uint64_t kLingerMs = 2'000;
+// A client that has sent nothing for so long will hardly be sending just now.
+constexpr std::chrono::milliseconds kQuiet{2'000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 size_t RoundUp(size_t n) {
@@ -38,6 +41,11 @@ Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base:
 void Http1Connection::Start() {
   if (closed()) return Release();  // the socket could not be watched
   last_activity_ms_ = CoarseNowMs();
+  if (const auto age_ms = static_cast<uint64_t>(core_.options.max_connection_age.count()); age_ms > 0) {
+    thread_local std::minstd_rand random{std::random_device{}()};
+    const uint64_t jitter_ms = std::uniform_int_distribution<uint64_t>(0, age_ms / 5)(random);
+    retire_at_ms_ = last_activity_ms_ + age_ms - age_ms / 10 + jitter_ms;
+  }
   Process();
 }
 
@@ -103,7 +111,7 @@ bool Http1Connection::BeginBody() {
   body_truncated_ = chunk_overflow_ = false;
   body_got_ = body_wanted_ = 0;
   discard_left_ = 0;
-  close_after_ = !head_.keep_alive_;
+  close_after_ = !head_.keep_alive_ || IsTooOld();
   reply_lines_ = {};
   omit_body_ = head_.method_ == HttpMethod::kHead;
   const uint64_t length = head_.content_length_.value_or(0);
@@ -396,6 +404,7 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
       if (head_since_ms_ != 0 && passed(head_since_ms_, receiving(options.header_timeout))) return Close();
       if (head_since_ms_ != 0) return;
       if (passed(last_activity_ms_, options.idle_timeout)) return Close();
+      if (IsTooOld() && passed(last_activity_ms_, kQuiet)) return Close();
       if (in_ && read_armed() && !waiting_idle_ && !write_armed() &&
           passed(last_activity_ms_, options.buffer_timeout)) {
         CancelRead();

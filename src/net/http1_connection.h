@@ -119,6 +119,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   bool AfterHandle();
   bool Refuse(HttpRefusal refusal);
   void SendContinue();
+  bool IsTooOld() const { return retire_at_ms_ != 0 && CoarseNowMs() >= retire_at_ms_; }
   void ReadMore();
   bool EnsureRoom();
   size_t ReadPosition(size_t from) const;
@@ -167,6 +168,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   base::BufferRef discard_buffer_;
   uint64_t last_activity_ms_ = 0;
   uint64_t head_since_ms_ = 0;    // 0: no byte of a head has come
+  uint64_t retire_at_ms_ = 0;     // 0: never
 
   std::atomic<uint8_t> phase_{kReplied};
   // Whoever has the exchange, then the reactor: never both.

@@ -254,6 +254,9 @@ struct HttpServerOptions {
   std::chrono::milliseconds drain_receive_timeout{2'000};  // bounds both of them during Drain
   std::chrono::milliseconds write_timeout{120'000};   // without a byte of a reply being taken
   std::chrono::milliseconds idle_timeout{3'600'000};  // between requests
+  // After this, a tenth more or less, a connection ends with its next reply or when it is idle, so
+  // that clients spread over servers anew; 0: never.
+  std::chrono::milliseconds max_connection_age{0};
   // A connection that is idle for this long waits without a receive buffer.
   std::chrono::milliseconds buffer_timeout{10'000};
 };

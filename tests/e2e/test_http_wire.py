@@ -227,3 +227,15 @@ HEAD = b"POST " + PATH.encode() + b" HTTP/1.1\r\nHost: x\r\n"
 )
 def test_malformed_http_is_refused(server, data):
     assert is_refused(server, data)
+
+
+@pytest.mark.newer
+def test_an_old_connection_ends_with_its_next_reply(start_server, empty_repository):
+    server = start_server(empty_repository, args=["--http-max-connection-age=500"])
+    with wire.Connection(server) as busy, wire.Connection(server) as idle:
+        assert idle.request("GET", "/v2/health/live").headers.get("connection") is None
+        while (reply := busy.request("GET", "/v2/health/live")).headers.get("connection") != "close":
+            assert reply.status == 200
+        assert reply.status == 200
+        assert busy.is_closed_by_server()
+        assert idle.is_closed_by_server()
