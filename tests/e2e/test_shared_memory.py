@@ -25,6 +25,7 @@ from harness.shared_memory import (  # noqa: F401  fixtures are used by name
 
 pytestmark = pytest.mark.newer  # the reference server knows no --allow-client-shm
 
+
 @every
 @pytest.mark.parametrize("register_offset", [0, 1023 * PAGE])
 def test_tensors_in_regions(kind, clean, region, register_offset):

@@ -25,6 +25,7 @@ from tritonclient.utils import InferenceServerException
 
 pytestmark = pytest.mark.newer  # the reference server knows no --allow-client-shm
 
+
 class Pending:
     """A request on a thread of its own."""
 
