@@ -57,7 +57,7 @@ Result<std::string> Md5(const std::string& path, std::string_view name) {
   if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_md5(), nullptr) != 1) {
     return Error::Internal("MD5 is not available");
   }
-  std::array<unsigned char, 64 * 1024> piece;
+  std::array<unsigned char, 65536> piece;
   while (const size_t count = std::fread(piece.data(), 1, piece.size(), file.get())) {
     EVP_DigestUpdate(context.get(), piece.data(), count);
   }
