@@ -143,3 +143,50 @@ def test_an_agent_that_is_not_there_is_named(start_server, tmp_path):
         "unable to find 'libtritonrepoagent_missing.so' for repo agent 'missing', "
         f"searched: {TEST_AGENTS}" in log
     )
+
+
+def test_agents_hear_of_loads_and_unloads_by_request(start_server, tmp_path):
+    journal = tmp_path / "journal"
+    config = models.identity_config(
+        "INT32", [-1], extra=agents(("relocation", {"name": "a", "journal": journal}))
+    )
+    folder = models.write_model(tmp_path / "models", "m", config)
+    server = start_server(
+        tmp_path / "models",
+        args=[
+            f"--repoagent-directory={TEST_AGENTS}",
+            "--model-control-mode=explicit",
+            "--load-model=m",
+        ],
+    )
+    load = ["a INITIALIZE", "a LOAD", "a LOAD_COMPLETE"]
+    assert journal.read_text().splitlines() == load
+    journal.write_text("")
+    # Nothing has changed: nobody is asked.
+    assert wire.request(server, "POST", "/v2/repository/models/m/load", b"{}").status == 200
+    assert journal.read_text() == ""
+    (folder / "1" / "weights.bin").write_bytes(b"new")
+    assert wire.request(server, "POST", "/v2/repository/models/m/load", b"{}").status == 200
+    unload = ["a UNLOAD", "a UNLOAD_COMPLETE", "a FINALIZE"]
+    lines = servers.wait_until(
+        lambda: (told := journal.read_text().splitlines()) and len(told) == 6 and told, "both loads are through"
+    )
+    assert [line for line in lines if line in load] == load
+    assert [line for line in lines if line in unload] == unload
+    assert lines.index("a LOAD") < lines.index("a UNLOAD")
+    journal.write_text("")
+    assert wire.request(server, "POST", "/v2/repository/models/m/unload", b"{}").status == 200
+    servers.wait_until(lambda: journal.read_text().splitlines() == unload, "the unload is through")
+
+
+def test_agents_that_refuse_a_load_by_request_leave_the_model_as_it_is(start_server, tmp_path):
+    digest = hashlib.md5(b"weights").hexdigest()
+    write_checked(tmp_path / "models", "m", **{"1/weights.bin": digest})
+    server = start_server(
+        tmp_path / "models", args=["--model-control-mode=explicit", "--load-model=m"]
+    )
+    (tmp_path / "models" / "m" / "1" / "weights.bin").write_bytes(b"tampered with")
+    reply = wire.request(server, "POST", "/v2/repository/models/m/load", b"{}")
+    assert reply.status >= 400
+    servers.wait_until(lambda: "Mismatched MD5 hash" in server.log, "the reason")
+    infer(server, "m", "http")

@@ -302,6 +302,93 @@ def test_one_broken_model_does_not_stop_the_others(start_server, bucket, environ
     )
 
 
+# --- Polling ----------------------------------------------------------------------------------
+
+POLL = ["--model-control-mode=poll", "--repository-poll-secs=1"]
+
+
+def add_or_subtract(server):
+    """What the first output of the model does: +1 for the sum, -1 for the difference."""
+    client = Client("http", server)
+    one = np.ones([4], dtype=np.float32)
+    inputs = [client.input(name, one, "FP32") for name in ("INPUT0", "INPUT1")]
+    result = client.infer("calc", inputs).as_numpy("OUTPUT0")
+    client.close()
+    return 1 if result[0] == 2 else -1
+
+
+def test_polling_fetches_what_changed_and_nothing_else(
+    start_server, bucket, proxy, environment, tmp_path
+):
+    folder = tmp_path / "s3" / "bucket"
+    write_identity(folder, "same")
+    models.write_model(folder, "calc", versions={"1": {"model.onnx": models.onnx_add_sub("FP32", [4])}})
+    server = start_server(bucket.url("bucket", proxy.port), args=POLL, env=environment)
+    assert add_or_subtract(server) == 1
+    proxy.clear()
+    # A poll is one request, whatever the number of files.
+    servers.wait_until(lambda: proxy.count("prefix=") >= 2, "polls")
+    assert proxy.count("prefix=") == len(proxy.requests)
+    changed = models.onnx_add_sub("FP32", [4], swap=True).SerializeToString(deterministic=True)
+    (folder / "calc" / "1" / "model.onnx").write_bytes(changed)
+    write_identity(folder, "added")
+    servers.wait_until(lambda: add_or_subtract(server) == -1, "the changed model")
+    servers.wait_until(
+        lambda: wire.request(server, "GET", "/v2/models/added/ready").status == 200, "the new model"
+    )
+    infer_identity(server, "same")
+    assert proxy.count("/same/") == 0
+    shutil.rmtree(folder / "added")
+    servers.wait_until(
+        lambda: wire.request(server, "GET", "/v2/models/added/ready").status != 200, "its end"
+    )
+
+
+def test_polling_outlives_an_absence_of_s3(start_server, bucket, environment, tmp_path):
+    folder = tmp_path / "s3" / "bucket"
+    write_identity(folder, "m")
+    server = start_server(bucket.url("bucket"), args=POLL, env=environment)
+    bucket.stop()
+    servers.wait_until(
+        lambda: "failed to poll model repository" in server.log, "the server says so", timeout=40
+    )
+    assert server.is_live() and server.is_ready()
+    infer_identity(server, "m")
+    write_identity(folder, "later")
+    bucket.start()
+    servers.wait_until(
+        lambda: wire.request(server, "GET", "/v2/models/later/ready").status == 200,
+        "the new model",
+        timeout=40,
+    )
+    infer_identity(server, "m")
+
+
+def test_models_are_fetched_when_they_are_loaded(
+    start_server, bucket, proxy, environment, tmp_path
+):
+    folder = tmp_path / "s3" / "bucket"
+    for name in ("a", "b"):
+        write_identity(folder, name)
+    server = start_server(
+        bucket.url("bucket", proxy.port),
+        args=["--model-control-mode=explicit", "--load-model=a"],
+        env=environment,
+    )
+    infer_identity(server, "a")
+    assert proxy.count("/b/1/weights.bin") == 0
+    index = wire.request(server, "POST", "/v2/repository/index").json()
+    assert {entry["name"] for entry in index} == {"a", "b"}
+    reply = wire.request(server, "POST", "/v2/repository/models/b/load", b"{}")
+    assert reply.status == 200, reply
+    infer_identity(server, "b")
+    assert wire.request(server, "POST", "/v2/repository/models/b/unload", b"{}").status == 200
+    bucket.stop()
+    reply = wire.request(server, "POST", "/v2/repository/models/b/load", b"{}")
+    assert reply.status == 500
+    infer_identity(server, "a")
+
+
 # --- Together with other features ---------------------------------------------------------------
 
 
