@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cloud.h"
 
+#include <stdlib.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/core.h>
 
@@ -43,6 +47,8 @@ base::Result<CloudEnvironment> ReadCloudEnvironment() {
   http::SagemakerOptions& sagemaker = options.sagemaker_entry;
   sagemaker.default_model =
       Variable("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", sagemaker.default_model.c_str());
+  sagemaker.models.archives =
+      Variable("NEREID_SAGEMAKER_ARCHIVES", sagemaker.models.archives.c_str());
   if (Variable("SAGEMAKER_TRITON_PING_MODE") == "live") {
     sagemaker.ping = http::RouteKind::kServerLive;
   }
@@ -50,6 +56,18 @@ base::Result<CloudEnvironment> ReadCloudEnvironment() {
       sagemaker.inference,
       http::ParseSagemakerInference(Variable("SAGEMAKER_TRITON_INFERENCE_TYPE", "infer")));
   return environment;
+}
+
+std::unique_ptr<LinkFolder> LinkFolder::Create() {
+  std::error_code error;
+  std::string path = (std::filesystem::temp_directory_path(error) / "nereid-models-XXXXXX").string();
+  if (error || mkdtemp(path.data()) == nullptr) return nullptr;
+  return std::unique_ptr<LinkFolder>(new LinkFolder(std::move(path)));
+}
+
+LinkFolder::~LinkFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);  // does not follow links
 }
 
 base::Result<std::unique_ptr<net::HttpServer>> CloudServers::Start(
@@ -64,7 +82,7 @@ base::Result<std::unique_ptr<net::HttpServer>> CloudServers::Start(
 base::Status CloudServers::StartSagemaker() {
   if (!options_.sagemaker.is_allowed) return base::OkStatus();
   sagemaker_handler_ =
-      std::make_unique<http::SagemakerHandler>(options_.sagemaker_entry, ground_.api);
+      std::make_unique<http::SagemakerHandler>(options_.sagemaker_entry, ground_.api, ground_.service);
   NEREID_ASSIGN_OR_RETURN(sagemaker_, Start(options_.sagemaker, *sagemaker_handler_));
   NEREID_LOG(kInfo, "Started Sagemaker HTTPService at {}:{}", options_.sagemaker.address,
              sagemaker_->port());

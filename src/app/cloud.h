@@ -44,6 +44,23 @@ struct CloudEnvironment {
 };
 base::Result<CloudEnvironment> ReadCloudEnvironment();
 
+// A folder of this process alone, which is a model repository: models are linked into it. Gone with
+// the object. Confined to the main thread.
+class LinkFolder {
+ public:
+  // Null when there can be none.
+  static std::unique_ptr<LinkFolder> Create();
+  ~LinkFolder();
+  LinkFolder(const LinkFolder&) = delete;
+  LinkFolder& operator=(const LinkFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit LinkFolder(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
+
 // The servers of these entry points. Confined to the main thread.
 class CloudServers {
  public:

@@ -76,8 +76,21 @@ struct Server::Parts {
   std::unique_ptr<grpc::Frontend> grpc;
 };
 
+// Where models that SageMaker names become models of this server; null when it is not to load any.
+static std::unique_ptr<LinkFolder> MakeSagemakerLinks(Options& options) {
+  if (!options.cloud.sagemaker.is_allowed) return nullptr;
+  if (options.engine.control.mode != engine::ControlMode::kExplicit) return nullptr;
+  std::unique_ptr<LinkFolder> links = LinkFolder::Create();
+  if (links == nullptr) return nullptr;
+  options.cloud.sagemaker_entry.models.links = links->path();
+  options.engine.repository.repositories.push_back(links->path());
+  return links;
+}
+
 Server::Server(Options options)
-    : options_(std::move(options)), parts_(std::make_unique<Parts>(options_)) {}
+    : sagemaker_links_(MakeSagemakerLinks(options)),
+      options_(std::move(options)),
+      parts_(std::make_unique<Parts>(options_)) {}
 
 Server::~Server() = default;
 

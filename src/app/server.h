@@ -32,6 +32,8 @@ class Server {
   base::Status StartGrpc();
   base::Status StartMetrics();
 
+  // Before the options, which name it.
+  const std::unique_ptr<LinkFolder> sagemaker_links_;
   const Options options_;
   std::unique_ptr<Parts> parts_;
 };

@@ -2,6 +2,7 @@
 """The entry point of Amazon SageMaker: /ping and /invocations."""
 
 import json
+import threading
 
 import pytest
 import requests
@@ -181,3 +182,211 @@ def test_refusals_to_start(tmp_path, require_server, args, env, text):
     )
     assert result.returncode == 1
     assert text in result.stdout
+
+
+# Containers of several models: the platform unpacks archives and names what is in them.
+
+
+@pytest.fixture
+def archives(tmp_path):
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def platform(start, empty_repository, archives):
+    """A server that loads what the platform names."""
+    env = {"NEREID_SAGEMAKER_ARCHIVES": str(archives)}
+    return start(empty_repository, args=["--model-control-mode=explicit"], env=env)
+
+
+def echo_config(name):
+    return f'name: "{name}"\n' + models.identity_config("INT32", [-1], count=2, max_batch_size=8)
+
+
+def unpack(archives, digest, name="model_of_a_customer"):
+    """An archive of one model."""
+    folder = archives / digest / "model"
+    (folder / "1").mkdir(parents=True)
+    (folder / "config.pbtxt").write_text(echo_config(name))
+    return str(folder)
+
+
+def load(server, name, url, headers=()):
+    body = json.dumps({"model_name": name, "url": url})
+    return requests.post(f"{server.cloud}/models", data=body, headers=dict(headers), timeout=60)
+
+
+def invoke_model(server, name, body=None, headers=()):
+    url = f"{server.cloud}/models/{name}/invoke"
+    return requests.post(url, data=body or cloud.json_body(), headers=dict(headers), timeout=30)
+
+
+def names(server):
+    return [m["modelName"] for m in requests.get(f"{server.cloud}/models", timeout=30).json()["models"]]
+
+
+def test_models_come_and_go(platform, archives):
+    url = unpack(archives, "123abc")
+    assert names(platform) == []
+    assert load(platform, "hash1", url).status_code == 200
+    assert load(platform, "hash1", url).status_code == 409
+    assert names(platform) == ["hash1"]
+    reply = requests.get(f"{platform.cloud}/models/hash1", timeout=30)
+    assert reply.json() == {"modelName": "hash1", "modelUrl": str(archives / "123abc")}
+    reply = invoke_model(platform, "hash1")
+    assert reply.json()["model_name"] == "hash1"
+    assert cloud.outputs_of(reply)["OUTPUT0"] == cloud.ROW
+    body, length = cloud.binary_body()
+    reply = invoke_model(platform, "hash1", body, {"Content-Type": MIME + str(length)})
+    assert cloud.outputs_of(reply)["OUTPUT1"] == cloud.ROW
+    assert requests.delete(f"{platform.cloud}/models/hash1", timeout=60).status_code == 200
+    for reply in (
+        requests.delete(f"{platform.cloud}/models/hash1", timeout=60),
+        requests.get(f"{platform.cloud}/models/hash1", timeout=30),
+        invoke_model(platform, "hash1"),
+    ):
+        assert reply.status_code == 404
+    assert load(platform, "hash1", url).status_code == 200
+    assert invoke_model(platform, "hash1").status_code == 200
+
+
+def test_models_under_the_name_of_their_archive(platform, archives):
+    url = unpack(archives, "456")
+    header = {"X-Amzn-SageMaker-Target-Model": "customers_model"}
+    assert load(platform, "hash2", url, header).status_code == 200
+    assert invoke_model(platform, "hash2", headers=header).json()["model_name"] == "customers_model"
+    assert invoke_model(platform, "customers_model").status_code == 404
+    assert load(platform, "hash3", url, header).status_code == 409
+
+
+def test_an_ensemble_with_its_parts(platform, archives):
+    folder = archives / "789" / "model"
+    (folder / "part" / "1").mkdir(parents=True)
+    (folder / "part" / "config.pbtxt").write_text(echo_config("part"))
+    (folder / "whole" / "1").mkdir(parents=True)
+    tensors = [f"{models.tensor_config(n, 'INT32', [-1])}" for n in ("A", "B", "C")]
+    (folder / "whole" / "config.pbtxt").write_text(
+        'name: "whole"\nplatform: "ensemble"\nmax_batch_size: 8\n'
+        f"input [ {tensors[0]}, {tensors[1]} ]\noutput [ {tensors[2]} ]\n"
+        'ensemble_scheduling { step [ { model_name: "part" model_version: -1\n'
+        '  input_map { key: "INPUT0" value: "A" } input_map { key: "INPUT1" value: "B" }\n'
+        '  output_map { key: "OUTPUT1" value: "C" } } ] }\n'
+    )
+    reply = load(platform, "hash4", str(folder))
+    assert reply.status_code == 200, reply.text
+    inputs = [
+        {"name": n, "shape": [1, 2], "datatype": "INT32", "data": d} for n, d in (("A", [1, 2]), ("B", [3, 4]))
+    ]
+    reply = invoke_model(platform, "hash4", json.dumps({"inputs": inputs}))
+    assert cloud.outputs_of(reply) == {"C": [3, 4]}
+    assert requests.delete(f"{platform.cloud}/models/hash4", timeout=60).status_code == 200
+    ready = requests.post(f"http://{platform.http}/v2/repository/index", timeout=30).json()
+    assert not [m for m in ready if m.get("state") == "READY"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/etc",
+        "/proc/self/fd",
+        "../x/model",
+        "{archives}/../archives2/model",
+        "{archives}/x/../../etc/model",
+        "{archives}/abc",
+        "{archives}/abc/other",
+        "{archives}/abc/model/a/b",
+        "{archives}/a-b/model",
+        "",
+    ],
+)
+def test_security_s01_urls_outside_of_archives(platform, url, archives):
+    reply = load(platform, "hash5", url.format(archives=archives))
+    assert reply.status_code == 400
+    assert "expected a path of the form" in reply.json()["error"]
+    assert names(platform) == []
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b", "..", "/abs", "", " "])
+def test_security_s01_names_that_are_paths(platform, archives, name):
+    url = unpack(archives, "abc")
+    assert load(platform, name, url).status_code == 400
+    header = {"X-Amzn-SageMaker-Target-Model": name.strip()}
+    assert load(platform, "hash6", url, header).status_code == 400
+    assert names(platform) == []
+
+
+def test_what_cannot_be_loaded(platform, archives):
+    url = unpack(archives, "broken")
+    (archives / "broken" / "model" / "config.pbtxt").write_text('backend: "none"\n')
+    reply = load(platform, "hash7", url)
+    assert reply.status_code == 400
+    assert reply.json()["error"]
+    assert names(platform) == []
+    assert load(platform, "hash7", str(archives / "nothing" / "model")).status_code == 400
+    body = requests.post(f"{platform.cloud}/models", data="{", timeout=30)
+    assert body.status_code == 400
+    # The same name can be used once the archive is right.
+    (archives / "broken" / "model" / "config.pbtxt").write_text(echo_config("x"))
+    assert load(platform, "hash7", url).status_code == 200
+
+
+def test_security_s22_restrictions_hold_for_models_too(start, empty_repository, archives):
+    url = unpack(archives, "abc")
+    server = start(
+        empty_repository,
+        args=[
+            "--model-control-mode=explicit",
+            "--http-restricted-api=model-repository:key=secret",
+            "--http-restricted-api=inference:k2=s2",
+        ],
+        env={"NEREID_SAGEMAKER_ARCHIVES": str(archives)},
+    )
+    key = {"key": "secret"}
+    assert load(server, "hash8", url).status_code == 403
+    assert requests.get(f"{server.cloud}/models", timeout=30).status_code == 403
+    assert requests.get(f"{server.cloud}/models/hash8", timeout=30).status_code == 403
+    assert requests.delete(f"{server.cloud}/models/hash8", timeout=30).status_code == 403
+    assert load(server, "hash8", url, key).status_code == 200
+    assert invoke_model(server, "hash8").status_code == 403
+    assert invoke_model(server, "hash8", headers=key).status_code == 403
+    assert invoke_model(server, "none").status_code == 403
+    assert invoke_model(server, "hash8", headers={"k2": "s2"}).status_code == 200
+
+
+def test_a_server_whose_models_are_fixed(start, empty_repository, archives):
+    cloud.write_models(empty_repository, "one")
+    env = {"NEREID_SAGEMAKER_ARCHIVES": str(archives)}
+    server = start(empty_repository, env=env)
+    reply = load(server, "hash9", unpack(archives, "abc"))
+    assert reply.status_code == 400
+    assert reply.json()["error"]
+
+
+def test_security_s16_load_invoke_and_unload_at_once(platform, archives):
+    url = unpack(archives, "abc")
+    seen = set()
+
+    def act(action):
+        for _ in range(15):
+            seen.add((action.__name__, action().status_code))
+
+    def loads():
+        return load(platform, "hash", url)
+
+    def invokes():
+        return invoke_model(platform, "hash")
+
+    def unloads():
+        return requests.delete(f"{platform.cloud}/models/hash", timeout=60)
+
+    threads = [threading.Thread(target=act, args=(a,)) for a in (loads, loads, invokes, unloads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {s for a, s in seen if a == "loads"} <= {200, 400, 409}
+    assert {s for a, s in seen if a == "invokes"} <= {200, 400, 404}
+    assert {s for a, s in seen if a == "unloads"} <= {200, 404}
+    assert ping(platform).status_code == 200

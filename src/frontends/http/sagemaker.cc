@@ -3,12 +3,78 @@
 
 #include <utility>
 
+#include "base/log.h"
+#include "common/json_text.h"
+#include "http/http_infer.h"
+#include "http/json_dom.h"
 #include "http/plain_reply.h"
 
 namespace nereid::http {
 
+namespace {
+
+using net::HttpExchange;
 using net::HttpExchangePtr;
 using net::HttpMethod;
+
+constexpr std::string_view kTargetHeader = "X-Amzn-SageMaker-Target-Model";
+
+void RespondJson(HttpExchangePtr exchange, std::string_view json) {
+  HttpExchange::Respond(std::move(exchange),
+                        {.status = 200, .content_type = "application/json", .text = json});
+}
+
+// 409 for what is there already, else what the platform understands of errors.
+void RespondResult(HttpExchangePtr exchange, const base::Status& status) {
+  if (status.ok()) {
+    return HttpExchange::Respond(std::move(exchange),
+                                 {.status = 200, .content_type = "application/json"});
+  }
+  if (status.code() != base::StatusCode::kAlreadyExists) {
+    return RespondError(std::move(exchange), status, {}, kSagemakerModelDialect);
+  }
+  const std::string body = common::JsonError(status.message());
+  HttpExchange::Respond(std::move(exchange),
+                        {.status = 409, .content_type = "application/json", .text = body});
+}
+
+void AppendModel(const SagemakerModels::Model& model, std::string& json) {
+  json += "{\"modelName\":";
+  common::AppendJsonString(json, model.name);
+  json += ",\"modelUrl\":";
+  common::AppendJsonString(json, model.url);
+  json += '}';
+}
+
+// A text member of the body; empty when there is none.
+base::Result<std::string> TextOf(const JsonValue& document, const char* name) {
+  const JsonValue* const member = FindMember(document, name);
+  if (member == nullptr) return std::string();
+  NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(*member, ""));
+  return std::string(text);
+}
+
+// What a request to load says. `target` is the name that the server is to use.
+struct LoadRequest {
+  std::string name;
+  std::string url;
+  std::string target;
+};
+
+base::Result<LoadRequest> ReadLoadRequest(const HttpExchange& exchange) {
+  if (exchange.body_truncated()) return base::InvalidArgumentError("the request is too large");
+  rapidjson::Document document;
+  NEREID_RETURN_IF_ERROR(ParseJson(exchange.body(), document));
+  LoadRequest request;
+  NEREID_ASSIGN_OR_RETURN(request.name, TextOf(document, "model_name"));
+  NEREID_ASSIGN_OR_RETURN(request.url, TextOf(document, "url"));
+  const net::HttpHead& head = exchange.head();
+  request.target = head.HasHeader(kTargetHeader) ? std::string(head.Header(kTargetHeader))
+                                                 : request.name;
+  return request;
+}
+
+}  // namespace
 
 base::Result<RouteKind> ParseSagemakerInference(std::string_view text) {
   if (text == "infer") return RouteKind::kModelInfer;
@@ -43,7 +109,78 @@ void SagemakerHandler::Handle(HttpExchangePtr exchange) {
     const Route route{.kind = options_.inference, .model = options_.default_model};
     return api_.Serve(std::move(exchange), route, kSagemakerDialect);
   }
+  if (path == "/models" || path.starts_with("/models/")) {
+    return HandleModels(std::move(exchange), path.substr(std::string_view("/models").size()));
+  }
   RespondStatus(std::move(exchange), 400);
+}
+
+void SagemakerHandler::HandleModels(HttpExchangePtr exchange, std::string_view rest) {
+  const HttpMethod method = exchange->head().method();
+  if (rest.starts_with('/')) rest.remove_prefix(1);
+  const std::string name(rest.substr(0, rest.find('/')));
+  const std::string_view action = rest.substr(name.size());
+  if (action == "/invoke" && !name.empty() && method == HttpMethod::kPost) {
+    return InvokeModel(std::move(exchange), name);
+  }
+  if (!action.empty()) return RespondStatus(std::move(exchange), 400);
+  if (method == HttpMethod::kGet) {
+    if (!api_.Admit(exchange, {.kind = RouteKind::kRepositoryIndex})) return;
+    return name.empty() ? ListModels(std::move(exchange)) : GetModel(std::move(exchange), name);
+  }
+  if (method == HttpMethod::kPost && name.empty()) return LoadModel(std::move(exchange));
+  if (method == HttpMethod::kDelete && !name.empty()) {
+    return UnloadModel(std::move(exchange), name);
+  }
+  RespondStatus(std::move(exchange), 400);
+}
+
+void SagemakerHandler::ListModels(HttpExchangePtr exchange) {
+  std::string json = "{\"models\":[";
+  for (const SagemakerModels::Model& model : models_.List()) {
+    if (json.back() == '}') json += ',';
+    AppendModel(model, json);
+  }
+  RespondJson(std::move(exchange), json + "]}");
+}
+
+void SagemakerHandler::GetModel(HttpExchangePtr exchange, const std::string& name) {
+  const std::optional<SagemakerModels::Model> model = models_.Find(name);
+  if (!model) return RespondStatus(std::move(exchange), 404);
+  std::string json;
+  AppendModel(*model, json);
+  RespondJson(std::move(exchange), json);
+}
+
+void SagemakerHandler::LoadModel(HttpExchangePtr exchange) {
+  if (!api_.Admit(exchange, {.kind = RouteKind::kRepositoryLoad})) return;
+  base::Result<LoadRequest> request = ReadLoadRequest(*exchange);
+  if (!request.ok()) return RespondResult(std::move(exchange), request.status());
+  NEREID_LOG(kInfo, "Loading SageMaker TargetModel: {}", request->target);
+  service_.RunBlocking(
+      [this, exchange = std::move(exchange), load = *std::move(request)]() mutable {
+        RespondResult(std::move(exchange), models_.Load(load.name, load.url, load.target));
+      });
+}
+
+void SagemakerHandler::UnloadModel(HttpExchangePtr exchange, std::string name) {
+  if (!api_.Admit(exchange, {.kind = RouteKind::kRepositoryUnload})) return;
+  service_.RunBlocking([this, exchange = std::move(exchange), name = std::move(name)]() mutable {
+    const std::optional<base::Status> status = models_.Unload(name);
+    if (!status) return RespondStatus(std::move(exchange), 404);
+    NEREID_LOG(kInfo, "Unloaded the SageMaker model {}", name);
+    RespondResult(std::move(exchange), *status);
+  });
+}
+
+void SagemakerHandler::InvokeModel(HttpExchangePtr exchange, const std::string& name) {
+  const Route unnamed{.kind = RouteKind::kModelInfer};
+  if (!api_.Admit(exchange, unnamed)) return;  // whether there is such a model is not told either
+  const std::optional<SagemakerModels::Model> model = models_.Find(name);
+  if (!model) return RespondStatus(std::move(exchange), 404);
+  NEREID_VLOG(1, "Invoking SageMaker TargetModel: {}", model->target);
+  const Route route{.kind = RouteKind::kModelInfer, .model = model->target};
+  api_.Serve(std::move(exchange), route, kSagemakerModelDialect);
 }
 
 }  // namespace nereid::http

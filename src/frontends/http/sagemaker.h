@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point that Amazon SageMaker expects of a model container: GET /ping and POST /invocations.
+// The entry point that Amazon SageMaker expects of a model container: GET /ping and POST /invocations,
+// and for containers of several models /models, /models/<name> and /models/<name>/invoke.
 #pragma once
 
 #include <string>
@@ -7,7 +8,9 @@
 
 #include "base/status.h"
 #include "http/api_handler.h"
+#include "http/sagemaker_models.h"
 #include "net/http_server.h"
+#include "service/service.h"
 
 namespace nereid::http {
 
@@ -18,25 +21,39 @@ struct SagemakerOptions {
   RouteKind inference = RouteKind::kModelInfer;
   // What /ping asks for (SAGEMAKER_TRITON_PING_MODE).
   RouteKind ping = RouteKind::kServerReady;
+  SagemakerModelOptions models;
 };
 
 // "infer", "generate" or "generate_stream".
 base::Result<RouteKind> ParseSagemakerInference(std::string_view text);
 
-// Immutable. Outlives the server that it serves.
+// Thread-safe. Outlives the server that it serves, and the work that it gave to the service.
 class SagemakerHandler final : public net::HttpHandler {
  public:
-  // `api` outlives the handler.
-  SagemakerHandler(SagemakerOptions options, ApiHandler& api)
-      : options_(std::move(options)), api_(api) {}
+  // `api` and `service` outlive the handler.
+  SagemakerHandler(SagemakerOptions options, ApiHandler& api, service::Service& service)
+      : options_(std::move(options)),
+        api_(api),
+        service_(service),
+        models_(options_.models, service) {}
 
   size_t BodySplit(const net::HttpHead& head) override;
   size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
  private:
+  // `rest` is what follows "/models".
+  void HandleModels(net::HttpExchangePtr exchange, std::string_view rest);
+  void ListModels(net::HttpExchangePtr exchange);
+  void LoadModel(net::HttpExchangePtr exchange);
+  void GetModel(net::HttpExchangePtr exchange, const std::string& name);
+  void UnloadModel(net::HttpExchangePtr exchange, std::string name);
+  void InvokeModel(net::HttpExchangePtr exchange, const std::string& name);
+
   const SagemakerOptions options_;
   ApiHandler& api_;
+  service::Service& service_;
+  SagemakerModels models_;
 };
 
 }  // namespace nereid::http

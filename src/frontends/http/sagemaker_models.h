@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The models of SageMaker's multi-model mode: the platform unpacks archives below /opt/ml/models and
+// names each with a hash; here they become models of the server. Each is linked into a folder that is
+// one of the server's repositories, and loaded from there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "service/service.h"
+
+namespace nereid::http {
+
+struct SagemakerModelOptions {
+  std::string archives = "/opt/ml/models";  // where the platform unpacks
+  std::string links;                        // a repository of the server that is this object's alone
+};
+
+// Thread-safe.
+class SagemakerModels {
+ public:
+  // `service` outlives it.
+  SagemakerModels(SagemakerModelOptions options, service::Service& service)
+      : options_(std::move(options)), service_(service) {}
+
+  struct Model {
+    std::string name;    // the platform's: a hash
+    std::string target;  // the server's
+    std::string url;     // the repository that the archive is, as the platform is told
+  };
+
+  // Loads what `url` holds as `target`. AlreadyExists when there is one of either name. Blocks.
+  base::Status Load(const std::string& name, const std::string& url, const std::string& target);
+  // Nothing when there is none of that name; else how it went. Blocks.
+  std::optional<base::Status> Unload(const std::string& name);
+  // Nothing while it is not loaded.
+  std::optional<Model> Find(const std::string& name) const;
+  // Those that can serve.
+  std::vector<Model> List() const;
+
+ private:
+  struct Entry {
+    Model model;
+    std::vector<std::string> links;
+    bool is_settled = false;  // neither being loaded nor unloaded
+  };
+  struct Archive;
+
+  base::Result<Archive> Open(const std::string& url) const;
+  base::Status LoadArchive(const Archive& archive, Entry& entry);
+  base::Status Link(const std::string& folder, const std::string& name, Entry& entry) const;
+  void RemoveLinks(const Entry& entry) const;
+
+  const SagemakerModelOptions options_;
+  service::Service& service_;
+  mutable base::Mutex mutex_;
+  std::map<std::string, Entry> entries_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::http
