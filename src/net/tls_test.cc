@@ -18,6 +18,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "net/http_server.h"
 
@@ -230,6 +231,57 @@ TEST(TlsServer, DropsWhoDoesNotFinishTheHandshake) {
   ASSERT_TRUE(client.Connect());
   ASSERT_TRUE(client.Write("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
   EXPECT_EQ(client.Read(15), "HTTP/1.1 200 OK");
+}
+
+// Answers from threads of its own, while the reactor reads what the client sends next.
+class Elsewhere : public HttpHandler {
+ public:
+  explicit Elsewhere(std::string text) : text_(std::move(text)) {}
+  ~Elsewhere() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Handle(HttpExchangePtr exchange) override {
+    base::MutexLock lock(mutex_);
+    threads_.emplace_back([this, exchange = std::move(exchange)]() mutable {
+      HttpExchange::Respond(std::move(exchange), {.status = 200, .text = text_});
+    });
+  }
+
+ private:
+  const std::string text_;
+  base::Mutex mutex_;
+  std::vector<std::thread> threads_ NEREID_GUARDED_BY(mutex_);
+};
+
+TEST(TlsServer, AnswersPipelinedRequestsFromOtherThreads) {
+  constexpr int kRequests = 40;
+  const std::string text(100'000, 'x');
+  Files files;
+  ReactorPool pool(2);
+  Elsewhere handler(text);
+  HttpServerOptions options;
+  options.listener.address = "127.0.0.1";
+  options.tls = files.options();
+  auto server = HttpServer::Start(options, pool, handler);
+  ASSERT_TRUE(server.ok());
+  std::vector<std::future<bool>> clients;
+  for (int c = 0; c < 4; ++c) {
+    clients.push_back(std::async(std::launch::async, [&] {
+      const base::UniqueFd socket = ConnectTo((*server)->port());
+      TlsClient client(socket.get());
+      if (!client.Connect()) return false;
+      for (int i = 0; i < kRequests; ++i) {
+        if (!client.Write("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) return false;
+      }
+      const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+      for (int i = 0; i < kRequests; ++i) {
+        if (client.Read(head.size()) != head || client.Read(text.size()) != text) return false;
+      }
+      return true;
+    }));
+  }
+  for (std::future<bool>& client : clients) EXPECT_TRUE(client.get());
+  server->reset();  // before the handler
 }
 
 TEST(TlsServer, EndsWithHandshakesUnderWay) {
