@@ -172,10 +172,11 @@ void LifeCycle::LoadVersion(Attempt& load, int64_t version) {
     PublishLocked();
   }
   const bool is_loaded = load.failed.empty();
+  // Agents hear of the end of what is replaced before they hear that the new is there, as in Triton.
+  Retire(std::move(retired), is_loaded);
   if (const auto& files = load.job.source->files; files != nullptr) {
     is_loaded ? files->OnLoaded() : files->OnLoadFailed();
   }
-  Retire(std::move(retired), is_loaded);
   // The load itself is gone as soon as its maker sees that it is done.
   base::MutexLock lock(mutex_);
   load.is_done = true;

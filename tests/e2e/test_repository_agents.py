@@ -173,7 +173,7 @@ def test_agents_hear_of_loads_and_unloads_by_request(start_server, tmp_path):
     )
     assert [line for line in lines if line in load] == load
     assert [line for line in lines if line in unload] == unload
-    assert lines.index("a LOAD") < lines.index("a UNLOAD")
+    assert lines.index("a LOAD") < lines.index("a UNLOAD") < lines.index("a LOAD_COMPLETE")
     journal.write_text("")
     assert wire.request(server, "POST", "/v2/repository/models/m/unload", b"{}").status == 200
     servers.wait_until(lambda: journal.read_text().splitlines() == unload, "the unload is through")
