@@ -137,8 +137,7 @@ bool LifeCycle::IsCurrent(const Attempt& load, int64_t version) const {
   const repository::ModelSource& now = *load.job.source;
   return !now.repository.empty() && before.repository == now.repository &&
          !before.timestamp.VersionIsOlderThan(now.timestamp, version) &&
-         before.config_provided == now.config_provided &&
-         !NeedsReload(*before.config, *now.config);
+         before.config_provided == now.config_provided && !NeedsReload(*before.config, *now.config);
 }
 
 base::Result<LoadedVersion> LifeCycle::MakeVersion(const LoadJob& job, int64_t version) const {
@@ -300,7 +299,8 @@ void LifeCycle::RetireNext(const std::shared_ptr<Retirement>& retirement) {
     retirement->open = level.size();
   }
   for (auto& version : level) {
-    // Nobody owns it until its last request has ended, which a process that stops may not live to see.
+    // Nobody owns it until its last request has ended, which a process that stops may not live to
+    // see.
     LoadedVersion* const closing = version.release();
     closing->model->Close([this, gate = gate_, retirement, closing] {
       base::MutexLock lock(gate->mutex);
@@ -333,9 +333,8 @@ void LifeCycle::Destroy(std::unique_ptr<LoadedVersion> version) {
   auto& versions = records_[id].versions;
   const auto entry = versions.find(model->version());
   if (entry != versions.end() && entry->second.model == model) {
-    entry->second = {.state = VersionState::kUnavailable,
-                     .reason = std::string(kUnloadedReason),
-                     .model = {}};
+    entry->second = {
+        .state = VersionState::kUnavailable, .reason = std::string(kUnloadedReason), .model = {}};
     PublishLocked();
   }
   --destroying_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model versions exist, in which state, and the work of bringing them up and down. The states of
-// a version and the ways between them:
+// Which model versions exist, in which state, and the work of bringing them up and down. The states
+// of a version and the ways between them:
 //
 //   (none) -> LOADING -> READY -> UNLOADING -> UNAVAILABLE "unloaded"
 //                    \-> UNAVAILABLE "<why>"
 //
 // A version that is ready stays so while another one is loaded in its place, and is replaced in one
 // step when all versions of that load are there; if one of them fails, nothing changes. What is
-// replaced or unloaded is taken apart on a thread of the life cycle once its last request has ended.
-// Every change publishes a new ModelTable.
+// replaced or unloaded is taken apart on a thread of the life cycle once its last request has
+// ended. Every change publishes a new ModelTable.
 #pragma once
 
 #include <cstddef>
@@ -52,15 +52,15 @@ class LifeCycle {
   // Needs UnloadAll before.
   ~LifeCycle();
 
-  // Loads, several versions at once, and waits for it; a result for each job. Versions that are ready
-  // and whose files and configuration are those of the source are left alone, those that the source's
-  // version policy does not ask for go when the others are there. Blocks.
+  // Loads, several versions at once, and waits for it; a result for each job. Versions that are
+  // ready and whose files and configuration are those of the source are left alone, those that the
+  // source's version policy does not ask for go when the others are there. Blocks.
   std::vector<base::Status> Load(std::vector<LoadJob> jobs);
-  // Refuses new requests for all versions of `ids`, and takes them apart as their last requests end:
-  // ensembles before what they contain. Does not wait for that.
+  // Refuses new requests for all versions of `ids`, and takes them apart as their last requests
+  // end: ensembles before what they contain. Does not wait for that.
   void Unload(const std::set<ModelId>& ids);
-  // The same for everything, waiting until `deadline`. The number of versions that still had requests;
-  // they are left alone for ever.
+  // The same for everything, waiting until `deadline`. The number of versions that still had
+  // requests; they are left alone for ever.
   size_t UnloadAll(base::TimePoint deadline);
   // With namespaces: the models that a name alone can mean from now on.
   void SetNamed(std::set<ModelId> ids);
@@ -146,7 +146,7 @@ class LifeCycle {
   std::optional<std::set<ModelId>> named_ NEREID_GUARDED_BY(mutex_);
   std::map<Key, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
   std::set<const LoadedVersion*> retiring_ NEREID_GUARDED_BY(mutex_);  // closed or to be closed
-  size_t destroying_ NEREID_GUARDED_BY(mutex_) = 0;                    // drained, still being taken apart
+  size_t destroying_ NEREID_GUARDED_BY(mutex_) = 0;  // drained, still being taken apart
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   // The last members, because their threads use the others; loading hands over to unloading.
   TaskPool unload_pool_;

@@ -139,9 +139,8 @@ void ModelControl::Stop() {
 base::Status ModelControl::Start() {
   std::optional<Plan> plan;
   if (options_.mode == ControlMode::kExplicit && !options_.startup_models.contains(kAllModels)) {
-    plan = Begin([this](const Infos& now) {
-      return PlanLoad(options_.startup_models, {}, {nullptr}, now);
-    });
+    plan = Begin(
+        [this](const Infos& now) { return PlanLoad(options_.startup_models, {}, {nullptr}, now); });
   } else {
     if (options_.startup_models.size() > 1) {
       return base::InvalidArgumentError(
@@ -195,9 +194,8 @@ base::Status ModelControl::Load(const std::string& name, const service::LoadOpti
     files = base::InvalidArgumentError(
         "Load parameter 'config' must be specified for model file override");
   }
-  const std::optional<Plan> plan = Begin([&](const Infos& now) {
-    return PlanLoad({name}, options, files, now);
-  });
+  const std::optional<Plan> plan =
+      Begin([&](const Infos& now) { return PlanLoad({name}, options, files, now); });
   if (!plan) return base::UnavailableError("Server not ready");
   if (!plan->affected.empty()) Execute(*plan);
   End(*plan);
@@ -211,8 +209,7 @@ base::Status ModelControl::Load(const std::string& name, const service::LoadOpti
     if (id.name != name) continue;
     const ModelRecord* const record = life_cycle_.Table().Record(id);
     if (record == nullptr || record->versions.empty()) {
-      return base::InternalError(
-          fmt::format("failed to load '{}', no version is available", name));
+      return base::InternalError(fmt::format("failed to load '{}', no version is available", name));
     }
   }
   return base::OkStatus();
@@ -235,9 +232,8 @@ base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
     return base::UnavailableError(
         "explicit model load / unload is not allowed if polling is enabled");
   }
-  const std::optional<Plan> plan = Begin([&](const Infos& now) {
-    return PlanUnload(name, with_parts, now);
-  });
+  const std::optional<Plan> plan =
+      Begin([&](const Infos& now) { return PlanUnload(name, with_parts, now); });
   if (!plan) return base::UnavailableError("Server not ready");
   if (!plan->affected.empty()) Execute(*plan);
   End(*plan);
@@ -356,12 +352,11 @@ void ModelControl::PollFiles(const std::string& name, const service::LoadOptions
                              const Files& files, const Infos& now, Plan& plan) const {
   base::Status status = files.status();
   if (status.ok()) {
-    repository::ModelSource source =
-        scanner_.Examine({.id = {std::string(), name},
-                          .repository = {},
-                          .folder = (*files)->path(),
-                          .files = *files},
-                         {.config_json = options.config});
+    repository::ModelSource source = scanner_.Examine({.id = {std::string(), name},
+                                                       .repository = {},
+                                                       .folder = (*files)->path(),
+                                                       .files = *files},
+                                                      {.config_json = options.config});
     // Without a timestamp: a load without files brings back what lies in the repository.
     if (source.config.ok()) return Accept(std::move(source), {}, now, plan);
     status = source.config.status();
@@ -374,8 +369,8 @@ void ModelControl::PollFiles(const std::string& name, const service::LoadOptions
 }
 
 ModelControl::Plan ModelControl::PlanLoad(const std::set<std::string>& names,
-                                          const service::LoadOptions& options,
-                                          const Files& files, const Infos& now) const {
+                                          const service::LoadOptions& options, const Files& files,
+                                          const Infos& now) const {
   Plan plan(now);
   std::set<std::string> seen = names;
   std::vector<std::string> round(names.begin(), names.end());
@@ -466,7 +461,8 @@ void ModelControl::Execute(const Plan& plan) {
     sources = SourcesOf(infos_);
   }
   std::vector<EnsembleEntry> ensembles = OrderEnsembles(sources);
-  std::erase_if(ensembles, [&](const EnsembleEntry& entry) { return !plan.affected.contains(entry.id); });
+  std::erase_if(ensembles,
+                [&](const EnsembleEntry& entry) { return !plan.affected.contains(entry.id); });
   UnloadLost(ensembles, plan);
   LoadPlain(plan);
   LoadEnsembles(ensembles);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which models are loaded: all that there are, those that the repositories hold at this moment
-// (polling), or those that clients name (explicit control). A change is found (what was added,
-// modified, removed), what it affects is worked out (ensembles with their parts), and the life cycle
-// does it: first what goes, then models, then ensembles, inner ones first.
+// Decides which models are loaded: all that there are, those that the repositories hold at this
+// moment (polling), or those that clients name (explicit control). A change is found (what was
+// added, modified, removed), what it affects is worked out (ensembles with their parts), and the
+// life cycle does it: first what goes, then models, then ensembles, inner ones first.
 #pragma once
 
 #include <map>
@@ -30,15 +30,16 @@ struct ModelControlOptions {
   std::set<std::string> startup_models;  // in explicit mode; "*" alone: all
 };
 
-// Thread-safe. Operations on models that have nothing to do with each other run side by side, others
-// one after the other. Everything here blocks.
+// Thread-safe. Operations on models that have nothing to do with each other run side by side,
+// others one after the other. Everything here blocks.
 class ModelControl {
  public:
   // Both outlive it.
   ModelControl(const repository::Scanner& scanner, LifeCycle& life_cycle,
                ModelControlOptions options);
 
-  // Loads what is to be there at the start. An error when anything of it failed; what works is loaded.
+  // Loads what is to be there at the start. An error when anything of it failed; what works is
+  // loaded.
   base::Status Start();
   // Brings the models to what the repositories hold now. For one thread, in poll mode.
   void Poll();
@@ -53,8 +54,8 @@ class ModelControl {
  private:
   struct Info {
     std::shared_ptr<const repository::ModelSource> source;
-    // Of the files that the last load which worked was made from; older than anything where the next
-    // look is to find a change.
+    // Of the files that the last load which worked was made from; older than anything where the
+    // next look is to find a change.
     repository::ModelTimestamp timestamp;
     repository::ModelTimestamp previous;  // what `timestamp` goes back to when the load fails
     bool is_wanted = true;                // asked for by name, not only as part of an ensemble
@@ -68,7 +69,7 @@ class ModelControl {
   struct Plan {
     explicit Plan(const Infos& now) : infos(now) {}
     Infos infos;
-    std::set<ModelId> changed;   // added or modified: to be loaded
+    std::set<ModelId> changed;  // added or modified: to be loaded
     std::set<ModelId> removed;
     std::set<ModelId> touched;   // looked at, and not to be changed
     std::set<ModelId> affected;  // changed, removed, and the ensembles that contain any of those
@@ -79,7 +80,8 @@ class ModelControl {
   // The files of a load request, as they lie in a folder of their own, or why there is none.
   using Files = base::Result<std::shared_ptr<repository::PrivateFolder>>;
 
-  // Plans on the grounds of `now`. The repositories are read, files may be fetched and agents asked.
+  // Plans on the grounds of `now`. The repositories are read, files may be fetched and agents
+  // asked.
   Plan PlanPoll(const Infos& now) const;
   Plan PlanLoad(const std::set<std::string>& names, const service::LoadOptions& options,
                 const Files& files, const Infos& now) const;
@@ -91,9 +93,9 @@ class ModelControl {
   static void Accept(repository::ModelSource source, repository::ModelTimestamp timestamp,
                      const Infos& now, Plan& plan);
 
-  // Makes a plan without the lock, waits until no other operation is at its models, and makes it the
-  // state of affairs; when another one changed their state meanwhile, a new plan is made. The plan
-  // without its infos; none when the server stops.
+  // Makes a plan without the lock, waits until no other operation is at its models, and makes it
+  // the state of affairs; when another one changed their state meanwhile, a new plan is made. The
+  // plan without its infos; none when the server stops.
   template <typename MakePlan>
   std::optional<Plan> Begin(MakePlan make_plan);
   bool IsBusyLocked(const Plan& plan) const NEREID_REQUIRES(mutex_);
@@ -129,7 +131,8 @@ class ModelControl {
   mutable base::Mutex mutex_;
   base::CondVar ended_;
   Infos infos_ NEREID_GUARDED_BY(mutex_);
-  std::map<ModelId, std::string> refused_ NEREID_GUARDED_BY(mutex_);  // by the last look, for the index
+  std::map<ModelId, std::string> refused_
+      NEREID_GUARDED_BY(mutex_);                      // by the last look, for the index
   std::set<ModelId> busy_ NEREID_GUARDED_BY(mutex_);  // models of operations in progress
   size_t operations_ NEREID_GUARDED_BY(mutex_) = 0;
   uint64_t last_revision_ NEREID_GUARDED_BY(mutex_) = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few threads for work that takes its time: loading models, taking them apart, answering those who
-// ask for it. They start when there is work and leave when there is none.
+// A few threads for work that takes its time: loading models, taking them apart, answering those
+// who ask for it. They start when there is work and leave when there is none.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class TaskPool {
   base::Mutex mutex_;
   std::deque<base::UniqueFunction<void()>> tasks_ NEREID_GUARDED_BY(mutex_);
   std::vector<base::Thread> threads_ NEREID_GUARDED_BY(mutex_);  // by slot; joinable: started once
-  std::vector<bool> is_working_ NEREID_GUARDED_BY(mutex_);       // whether the slot's thread still runs
+  std::vector<bool> is_working_ NEREID_GUARDED_BY(mutex_);  // whether the slot's thread still runs
   size_t unfinished_ NEREID_GUARDED_BY(mutex_) = 0;
   base::CondVar idle_;
   size_t starting_ NEREID_GUARDED_BY(mutex_) = 0;  // threads that have not taken a task yet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells one model from another inside the server. Without namespaces that is its name alone; with
-// them (--model-namespacing) the repository belongs to it, and several models may share a name.
+// What tells one model from another inside the server. Without namespaces that is its name alone;
+// with them (--model-namespacing) the repository belongs to it, and several models may share a
+// name.
 #pragma once
 
 #include <compare>

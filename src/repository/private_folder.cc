@@ -24,8 +24,8 @@ base::Status CannotWrite(const OverrideFile& file, int error) {
       fmt::format("Invalid file parameter 'file:{}': {}", file.path, std::strerror(error)));
 }
 
-// The parts of a path, without "." and with ".." resolved. An error when it leaves the folder or names
-// no file.
+// The parts of a path, without "." and with ".." resolved. An error when it leaves the folder or
+// names no file.
 base::Result<std::vector<std::string>> SplitPath(const OverrideFile& file) {
   const auto wrong = [&] {
     return base::InvalidArgumentError(fmt::format(
@@ -69,7 +69,8 @@ base::Status WriteAll(int fd, const OverrideFile& file) {
 base::Result<std::shared_ptr<PrivateFolder>> PrivateFolder::Create(
     const std::vector<OverrideFile>& files) {
   std::error_code error;
-  std::string pattern = std::filesystem::temp_directory_path(error).string() + "/nereid-model-XXXXXX";
+  std::string pattern =
+      std::filesystem::temp_directory_path(error).string() + "/nereid-model-XXXXXX";
   if (error || ::mkdtemp(pattern.data()) == nullptr) {
     return base::InternalError("failed to create a folder for the files of a model");
   }

@@ -19,7 +19,9 @@ TEST(Base64, IsDecodedWithWhateverLiesBetween) {
   EXPECT_EQ(DecodeBase64("QQ"), "A");
   EXPECT_EQ(DecodeBase64("Q"), "");
   EXPECT_EQ(DecodeBase64("===="), "");
-  EXPECT_EQ(DecodeBase64("QUJD\xFF" "QUJD"), "ABCABC");
+  EXPECT_EQ(DecodeBase64("QUJD\xFF"
+                         "QUJD"),
+            "ABCABC");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unary calls of the model repository extension: the index, loading and unloading. They may wait
-// for disks and models, so they run where the service says that they may block.
+// The unary calls of the model repository extension: the index, loading and unloading. They may
+// wait for disks and models, so they run where the service says that they may block.
 #pragma once
 
 #include <string_view>
@@ -16,8 +16,8 @@ using RepositoryMethod = base::Result<std::string> (*)(service::Service& service
 // Null when `path` is no method of this kind. Immutable.
 RepositoryMethod FindRepositoryMethod(std::string_view path);
 
-// Pooled; confined to the events of its call. The work itself does not need it: the call may be over
-// before.
+// Pooled; confined to the events of its call. The work itself does not need it: the call may be
+// over before.
 class RepositoryCall final : public net::GrpcCallEvents {
  public:
   static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call,

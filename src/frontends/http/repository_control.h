@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model repository extension: the index, loading and unloading. All of it may wait for disks and
-// models, so it runs where the service says that it may block (Service::RunBlocking). Private to this
-// module.
+// The model repository extension: the index, loading and unloading. All of it may wait for disks
+// and models, so it runs where the service says that it may block (Service::RunBlocking). Private
+// to this module.
 #pragma once
 
 #include "http/route.h"
