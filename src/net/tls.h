@@ -8,9 +8,9 @@
 
 namespace nereid::net {
 
-// Off while `certificate_file` is empty. Files are PEM; they are read again when they change (looked
-// at when a client connects, at most once a second), and the old ones stay in use while new ones are
-// faulty or do not belong together.
+// Off while `certificate_file` is empty. Files are PEM; they are read again when they change
+// (looked at when a client connects, at most once a second), and the old ones stay in use while new
+// ones are faulty or do not belong together.
 struct TlsOptions {
   std::string certificate_file;  // with the chain behind it
   std::string key_file;

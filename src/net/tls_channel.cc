@@ -75,8 +75,8 @@ class PartReader {
   PartReader(const iovec* parts, size_t count) : parts_(parts), count_(count) { SkipEmpty(); }
 
   bool at_end() const { return part_ == count_; }
-  // The next bytes, at most `most`: where they lie if they lie together (or are the last), otherwise
-  // collected in `scratch`, which has room for `most`.
+  // The next bytes, at most `most`: where they lie if they lie together (or are the last),
+  // otherwise collected in `scratch`, which has room for `most`.
   std::string_view Peek(size_t most, char* scratch) const {
     const std::string_view here(static_cast<const char*>(parts_[part_].iov_base) + offset_,
                                 parts_[part_].iov_len - offset_);

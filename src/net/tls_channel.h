@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS over one socket, and what many sockets share: certificate, key, settings. For this module's own
-// files: OpenSSL's types appear here.
+// TLS over one socket, and what many sockets share: certificate, key, settings. For this module's
+// own files: OpenSSL's types appear here.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@
 
 namespace nereid::net {
 
-// The cipher between a connection and its socket, which outlives it. Thread-safe: OpenSSL is not, so
-// a read and a write at the same time take turns.
+// The cipher between a connection and its socket, which outlives it. Thread-safe: OpenSSL is not,
+// so a read and a write at the same time take turns.
 class TlsChannel {
  public:
   // Null when memory is exhausted.
@@ -44,8 +44,8 @@ class TlsChannel {
   // Whether a Read may find something without the socket having more.
   bool HasBuffered();
 
-  // Takes bytes of `parts` as far as it goes without waiting: how many, or kBroken. What was not taken
-  // must come first at the next call.
+  // Takes bytes of `parts` as far as it goes without waiting: how many, or kBroken. What was not
+  // taken must come first at the next call.
   ssize_t Write(const iovec* parts, size_t count);
 
   // Tells the client that nothing follows, so that it knows the end from an attack.
@@ -70,8 +70,8 @@ class TlsChannel {
 // Makes channels. Thread-safe.
 class TlsContext {
  public:
-  // `protocol` is what the server speaks inside, as ALPN names it. The error says which file is wrong
-  // and why.
+  // `protocol` is what the server speaks inside, as ALPN names it. The error says which file is
+  // wrong and why.
   static base::Result<std::unique_ptr<TlsContext>> Create(const TlsOptions& options,
                                                           std::string_view protocol);
   ~TlsContext();

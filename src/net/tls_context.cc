@@ -39,7 +39,7 @@ base::Status FileError(std::string_view what, const std::string& file) {
 }
 
 void AddToStamp(const std::string& file, uint64_t* words) {
-  struct stat info {};
+  struct stat info{};
   if (file.empty() || ::stat(file.c_str(), &info) != 0) return;
   words[0] = static_cast<uint64_t>(info.st_ino) ^ static_cast<uint64_t>(info.st_dev) << 40;
   words[1] = static_cast<uint64_t>(info.st_size);
@@ -118,9 +118,9 @@ int TlsContext::SelectProtocol(SSL*, const unsigned char** out, unsigned char* o
                                const unsigned char* in, unsigned in_size, void* self) {
   const std::string& ours = static_cast<TlsContext*>(self)->protocol_;
   unsigned char* selected = nullptr;
-  const int result = SSL_select_next_proto(
-      &selected, out_size, reinterpret_cast<const unsigned char*>(ours.data()),
-      static_cast<unsigned>(ours.size()), in, in_size);
+  const int result = SSL_select_next_proto(&selected, out_size,
+                                           reinterpret_cast<const unsigned char*>(ours.data()),
+                                           static_cast<unsigned>(ours.size()), in, in_size);
   *out = selected;
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -128,12 +128,12 @@ int TlsContext::SelectProtocol(SSL*, const unsigned char** out, unsigned char* o
 void TlsContext::ReloadIfChanged() {
   const uint64_t now_ns = base::NowNs();
   uint64_t due_ns = next_look_ns_.load(std::memory_order_relaxed);
-  if (now_ns < due_ns ||
-      !next_look_ns_.compare_exchange_strong(due_ns, now_ns + kLookEveryNs,
-                                             std::memory_order_relaxed)) {
+  if (now_ns < due_ns || !next_look_ns_.compare_exchange_strong(due_ns, now_ns + kLookEveryNs,
+                                                                std::memory_order_relaxed)) {
     return;
   }
-  // Taken before the files are read: if they change meanwhile, the next look finds them changed again.
+  // Taken before the files are read: if they change meanwhile, the next look finds them changed
+  // again.
   const Stamp stamp = ReadStamp();
   {
     base::MutexLock lock(mutex_);

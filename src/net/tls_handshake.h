@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that is not one yet: the TLS handshake on a socket just accepted. For this module's own
-// files.
+// A connection that is not one yet: the TLS handshake on a socket just accepted. For this module's
+// own files.
 #pragma once
 
 #include <functional>

@@ -42,7 +42,8 @@ class Files {
     return options;
   }
   void Write(const char* name) const {
-    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"),
+                                                                  EVP_PKEY_free);
     const std::unique_ptr<X509, decltype(&X509_free)> cert(X509_new(), X509_free);
     ASN1_INTEGER_set(X509_get_serialNumber(cert.get()), 1);
     X509_gmtime_adj(X509_getm_notBefore(cert.get()), 0);
@@ -158,7 +159,8 @@ TEST_F(Channel, ReadsWhatCameAndTellsNothingFromTheEnd) {
   std::byte buffer[100'000];
   EXPECT_EQ(channel_->Read(buffer, sizeof buffer), 0);
   EXPECT_FALSE(channel_->HasBuffered());
-  auto written = std::async(std::launch::async, [&] { return client_->Write(std::string(40'000, 'x')); });
+  auto written =
+      std::async(std::launch::async, [&] { return client_->Write(std::string(40'000, 'x')); });
   size_t got = 0;
   while (got < 40'000) {
     const ssize_t n = channel_->Read(buffer, 7'000);

@@ -32,10 +32,10 @@ bool IsListenedOn(const sockaddr_un& address) {
          errno == EAGAIN || errno == EINPROGRESS;
 }
 
-// Makes room for a new socket at `path`. The folder is locked meanwhile, so that of two servers that
-// start at once only one finds the place free.
+// Makes room for a new socket at `path`. The folder is locked meanwhile, so that of two servers
+// that start at once only one finds the place free.
 base::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) {
     return errno == ENOENT ? base::OkStatus() : Failed(path, errno);
   }
@@ -52,7 +52,7 @@ base::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
 }  // namespace
 
 UnixSocketFile::~UnixSocketFile() {
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path_.c_str(), &info) == 0 && info.st_dev == device_ && info.st_ino == inode_) {
     ::unlink(path_.c_str());
   }
@@ -81,7 +81,7 @@ base::Result<UnixSocket> ListenOnUnixSocket(const std::string& path, mode_t mode
       ::bind(made.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return Failed(path, errno);
   }
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) return Failed(path, errno);
   made.file = std::make_unique<UnixSocketFile>(path, info.st_dev, info.st_ino);
   if (::chmod(path.c_str(), mode) != 0 || ::listen(made.socket.get(), SOMAXCONN) != 0) {

@@ -32,9 +32,9 @@ struct UnixSocket {
   std::unique_ptr<UnixSocketFile> file;
 };
 
-// Listens on `path`, whose file gets the permissions `mode` before anybody can connect. What a server
-// that has ended left behind there is replaced. Unavailable when somebody listens there, something
-// else than a socket is there, or the folder does not allow it.
+// Listens on `path`, whose file gets the permissions `mode` before anybody can connect. What a
+// server that has ended left behind there is replaced. Unavailable when somebody listens there,
+// something else than a socket is there, or the folder does not allow it.
 base::Result<UnixSocket> ListenOnUnixSocket(const std::string& path, mode_t mode);
 
 }  // namespace nereid::net

@@ -9,7 +9,12 @@ ROUTES = {
         ("GET", "/v2/models/m/ready"),
         ("GET", "/v2/models/m/versions/1/ready"),
     ],
-    "metadata": [("GET", "/v2"), ("GET", "/v2/models/m"), ("GET", "/v2/models/m/versions/1")],
+    "metadata": [
+        ("GET", "/v2"),
+        ("GET", "/v2/models/m"),
+        ("GET", "/v2/models/m/versions/1"),
+        ("GET", "/openapi.json"),
+    ],
     "inference": [
         ("POST", "/v2/models/m/infer"),
         ("POST", "/v2/models/m/versions/1/infer"),

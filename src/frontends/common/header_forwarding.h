@@ -18,8 +18,8 @@ namespace nereid::common {
 // Immutable. The time of a match is linear in the header's name, whatever the pattern.
 class HeaderForwarder {
  public:
-  // `pattern` is a regular expression in RE2's syntax that is looked for anywhere in a header's name,
-  // in any case unless it begins with (?-i). An error says what is wrong with it.
+  // `pattern` is a regular expression in RE2's syntax that is looked for anywhere in a header's
+  // name, in any case unless it begins with (?-i). An error says what is wrong with it.
   static base::Result<std::unique_ptr<HeaderForwarder>> Create(std::string_view pattern);
   ~HeaderForwarder();
 

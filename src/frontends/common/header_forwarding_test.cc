@@ -43,9 +43,9 @@ TEST_F(HeaderForwarding, RefusesReservedNamesThatMatch) {
   for (const std::string_view name :
        {"sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers",
         "binary_data_output", "triton_", "triton_x"}) {
-    EXPECT_EQ(forwarder->Offer(name, "1", *request_).message(),
-              "Header '" + std::string(name) +
-                  "' is reserved for Triton usage and cannot be forwarded.");
+    EXPECT_EQ(
+        forwarder->Offer(name, "1", *request_).message(),
+        "Header '" + std::string(name) + "' is reserved for Triton usage and cannot be forwarded.");
     EXPECT_TRUE(Make("^my")->Offer(name, "1", *request_).ok());
   }
   EXPECT_TRUE(request_->parameters.empty());

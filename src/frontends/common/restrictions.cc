@@ -43,7 +43,8 @@ base::Status Restrictions::Add(std::string_view rule, std::string_view flag, std
     return base::InvalidArgumentError(
         fmt::format("--{} option format is '<config name>:<setting>=<value>'.", flag));
   }
-  const std::string key = fmt::format("{}{}", key_prefix, rule.substr(colon + 1, equals - colon - 1));
+  const std::string key =
+      fmt::format("{}{}", key_prefix, rule.substr(colon + 1, equals - colon - 1));
   std::string lower_key = key;
   for (char& c : lower_key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::string_view names = rule.substr(0, colon);

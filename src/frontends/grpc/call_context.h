@@ -42,8 +42,8 @@ inline constexpr std::string_view kStoppingText =
 // What grpc++ says of a request that is not the message it should be.
 inline constexpr std::string_view kUnparsableText = "Unable to parse request";
 
-// Makes those metadata of `call` parameters of `request` that the operator chose; an error when one is
-// reserved. What gRPC itself sends with every call is no metadata.
+// Makes those metadata of `call` parameters of `request` that the operator chose; an error when one
+// is reserved. What gRPC itself sends with every call is no metadata.
 base::Status ForwardMetadata(const CallContext& context, const net::GrpcCall& call,
                              core::Request& request);
 

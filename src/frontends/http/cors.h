@@ -26,8 +26,8 @@ class CorsPolicy {
  public:
   explicit CorsPolicy(const CorsOptions& options);
 
-  // Complete header lines for the reply to a request: empty when it has no origin or one that is not
-  // allowed. They live as long as the policy.
+  // Complete header lines for the reply to a request: empty when it has no origin or one that is
+  // not allowed. They live as long as the policy.
   std::string_view ReplyLines(const net::HttpHead& head) const;
   // Whether a browser asks for permission before the request proper.
   static bool IsPreflight(const net::HttpHead& head);
