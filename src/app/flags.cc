@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "app/flag_values.h"
+#include "app/trace_flags.h"
 
 namespace nereid::app {
 namespace {
@@ -91,15 +92,9 @@ Status SetVerbose(std::string_view value, Options& options) {
 }
 
 Status SetLogFormat(std::string_view value, Options& options) {
-  if (value == "default") {
-    options.log.format = base::LogFormat::kDefault;
-  } else if (value == "ISO8601") {
-    options.log.format = base::LogFormat::kIso8601;
-  } else if (value == "json") {
-    options.log.format = base::LogFormat::kJson;
-  } else {
-    return InvalidArgumentError("expected default, ISO8601 or json");
-  }
+  const auto format = base::ParseLogFormat(value);
+  if (!format) return InvalidArgumentError("expected default, ISO8601 or json");
+  options.log.format = *format;
   return OkStatus();
 }
 
@@ -335,6 +330,35 @@ Status SetSafePorts(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+// <setting>=<value>
+Status AddMetricsConfig(std::string_view value, Options& options) {
+  const auto setting = ReadPair(value, '=');
+  if (!setting.ok() || setting->second.empty() ||
+      setting->first.find(',') != std::string::npos) {
+    return InvalidArgumentError(
+        fmt::format("--metrics-config option format is <setting>=<value>. Got {}", value));
+  }
+  engine::MetricsConfig& metrics = options.engine.metrics;
+  if (setting->first == "counter_latencies") {
+    metrics.counter_latencies = setting->second != "false";
+  } else if (setting->first == "histogram_latencies") {
+    metrics.histogram_latencies = setting->second == "true";
+  } else if (setting->first == "summary_latencies") {
+    metrics.summary_latencies = setting->second == "true";
+  } else if (setting->first == "summary_quantiles") {
+    const observe::Quantiles quantiles = observe::ParseQuantiles(setting->second);
+    for (const std::string& entry : quantiles.invalid) {
+      options.warnings.push_back(fmt::format(
+          "Invalid option: [{}]. Expected format is <quantile>:<error>", entry));
+    }
+    if (!quantiles.list.empty()) metrics.summary_quantiles = quantiles.list;
+  } else {
+    options.warnings.push_back(
+        fmt::format("--metrics-config: there is no setting '{}'", setting->first));
+  }
+  return OkStatus();
+}
+
 Status SetInlineBudget(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(const int64_t us, ReadInteger(value, 0, 1'000'000));
   options.engine.loader.inline_budget = std::chrono::microseconds(us);
@@ -536,16 +560,36 @@ constexpr Flag kGrpc[] = {
 
 constexpr Flag kMetrics[] = {
     {"allow-metrics", kBool, "Serve metrics (true).", SetBool<FIELD(metrics.is_allowed)>},
-    {"allow-gpu-metrics", kBool, "Include GPU metrics where there is a GPU (true).", IgnoreBool},
-    {"allow-cpu-metrics", kBool, "Include CPU metrics (true).", IgnoreBool},
+    {"allow-gpu-metrics", kBool, "Include GPU metrics where there is a GPU (true).",
+     SetBool<FIELD(engine.metrics.has_gpu)>},
+    {"allow-cpu-metrics", kBool, "Include CPU metrics (true).",
+     SetBool<FIELD(engine.metrics.has_cpu)>},
     {"metrics-address", kString,
      "Address to listen on, or unix:<path> (that of HTTP; 127.0.0.1 when that is a path).",
      SetString<FIELD(metrics.address)>},
     {"metrics-port", kInteger, "Port to listen on; 0 is any free one (8002).",
      SetInteger<FIELD(metrics.port), -kIntMax, kIntMax>},
-    {"metrics-interval-ms", kInteger, "Accepted for compatibility; values are read when asked for.",
-     IgnoreInteger},
-    {"metrics-config", kString, "Which kinds of metric are collected.", NotYet},
+    {"metrics-interval-ms", kInteger,
+     "Values of CPUs and GPUs are at most half of it old when they are asked for (2000).",
+     SetMilliseconds<FIELD(engine.metrics.interval)>},
+    {"metrics-config", "<string>=<string>",
+     "Which kinds of metric are collected: counter_latencies, histogram_latencies and "
+     "summary_latencies (true or false), summary_quantiles (<quantile>:<error>,...).",
+     AddMetricsConfig},
+};
+
+constexpr Flag kTracing[] = {
+    {"trace-config", "[<mode>,]<string>=<string>",
+     "A setting of traces: level, rate, count or mode; triton,file=<path> and "
+     "triton,log-frequency=<integer>; opentelemetry,url=<url>, opentelemetry,resource=<key>=<value> "
+     "and opentelemetry,bsp_max_queue_size, bsp_schedule_delay and bsp_max_export_batch_size.",
+     AddTraceConfig},
+    {"trace-file", kString, "Deprecated: --trace-config triton,file=<path>.", SetTraceFile},
+    {"trace-level", kString, "Deprecated: --trace-config level=<level>.", SetTraceLevel},
+    {"trace-rate", kInteger, "Deprecated: --trace-config rate=<integer>.", SetTraceRate},
+    {"trace-count", kInteger, "Deprecated: --trace-config count=<integer>.", SetTraceCount},
+    {"trace-log-frequency", kInteger, "Deprecated: --trace-config triton,log-frequency=<integer>.",
+     SetTraceLogFrequency},
 };
 
 constexpr Flag kCloud[] = {
@@ -587,7 +631,7 @@ constexpr Flag kBackends[] = {
     {"min-supported-compute-capability", "<float>", "Least compute capability of a usable GPU.",
      SetComputeCapability},
     {"pinned-memory-pool-byte-size", kInteger, "Accepted; without a GPU no memory is pinned.",
-     IgnoreInteger},
+     SetInteger<FIELD(engine.metrics.pinned_pool_bytes), 0, std::numeric_limits<int64_t>::max()>},
     {"cuda-memory-pool-byte-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
     {"cuda-virtual-address-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
     {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", IgnoreInteger},
@@ -607,7 +651,6 @@ constexpr Flag kBackends[] = {
     {"rate-limit-resource", "<string>:<integer>[:<integer>]",
      "How many there are of a resource, on a device, on each device, or 'global'.",
      AddRateLimitResource},
-    {"trace-config", "<string>,<string>=<string>", "Trace settings.", NotYet},
     {"allow-client-shm", kBool, "Let clients register shared memory (false).",
      SetBool<FIELD(engine.allows_client_regions)>},
 };
@@ -617,6 +660,7 @@ constexpr Flag kBackends[] = {
 constexpr FlagGroup kGroups[] = {
     {"General", kGeneral}, {"Logging", kLogging}, {"Model repository", kRepository},
     {"HTTP", kHttp},       {"gRPC", kGrpc},       {"Metrics", kMetrics},
+    {"Tracing", kTracing},
     {"Cloud entry points", kCloud}, {"Backends and models", kBackends},
 };
 

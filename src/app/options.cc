@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "app/flags.h"
+#include "app/trace_flags.h"
 
 namespace nereid::app {
 namespace {
@@ -190,6 +191,8 @@ base::Status Finish(Options& options) {
     return base::InvalidArgumentError("--model-repository must be given at least once");
   }
   NEREID_RETURN_IF_ERROR(FinishControl(options));
+  options.engine.metrics.is_allowed = options.metrics.is_allowed;
+  NEREID_RETURN_IF_ERROR(FinishTraceFlags(options));
   options.engine.backends.auto_complete_config = !options.engine.repository.disable_auto_complete;
   // Text: server/src/command_line_parser.cc.
   if (options.has_cache_config && options.has_cache_byte_size) {

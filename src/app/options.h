@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -74,6 +76,19 @@ struct MetricsOptions {
   int32_t port = 8002;
 };
 
+// Settings of traces as they were given, until all of them are known.
+struct TraceFlags {
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  Settings server, triton, opentelemetry;
+  // The older flags of the same meaning.
+  std::optional<std::string> file;
+  std::optional<uint32_t> levels;
+  std::optional<uint32_t> rate;
+  std::optional<int32_t> count;
+  std::optional<uint32_t> log_frequency;
+  bool is_off = false;  // some level was OFF, which wins
+};
+
 struct Options {
   bool wants_help = false;
   bool wants_version = false;
@@ -86,6 +101,7 @@ struct Options {
   bool has_control_mode = false;
   bool allows_polling = false;
   bool allows_control = false;
+  TraceFlags trace;
   bool has_cache_config = false;
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};

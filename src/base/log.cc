@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -31,6 +33,11 @@ constexpr size_t kMaxMessageBytes = 16 * 1024;
 constexpr size_t kQueuedLines = 8192;
 
 struct LogState {
+  // Triton's variable: with "0", messages are written as they are. JSON lines are escaped all the same.
+  const bool escapes = [] {
+    const char* const text = std::getenv("TRITON_SERVER_ESCAPE_LOG_MESSAGES");
+    return text == nullptr || std::string_view(text) != "0";
+  }();
   Mutex mutex;
   LogOptions options NEREID_GUARDED_BY(mutex);
   std::shared_ptr<spdlog::details::thread_pool> pool NEREID_GUARDED_BY(mutex);
@@ -43,10 +50,45 @@ LogState& State() {
   return *state;
 }
 
+struct CodePoint {
+  uint32_t value = 0;
+  size_t length = 0;  // in bytes; 0: not UTF-8
+};
+
+CodePoint DecodeUtf8(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const uint32_t lead = byte(0);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3
+                        : lead < 0xF5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return {};
+  if (length == 1) return {lead, 1};
+  uint32_t value = lead & (0x7Fu >> length);
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    value = value << 6 | (byte(i) & 0x3Fu);
+  }
+  constexpr std::array<uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  if (value < kLeast[length] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return {};
+  return {value, length};
+}
+
+// What a terminal or a viewer would obey: control characters (also those of C1) and line separators.
+bool IsControl(uint32_t code_point) {
+  return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0) || code_point == 0x2028 ||
+         code_point == 0x2029;
+}
+
+// The inside of a JSON string, whatever bytes `text` holds.
 void AppendEscaped(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint next = DecodeUtf8(text.substr(at));
+    const char c = text[at];
+    const std::string_view bytes = text.substr(at, next.length);
+    at += std::max<size_t>(next.length, 1);
+    if (next.length == 0) {
+      out += "\\ufffd";
+      continue;
+    }
     switch (c) {
       case '"':
         out += "\\\"";
@@ -64,12 +106,10 @@ void AppendEscaped(std::string& out, std::string_view text) {
         out += "\\t";
         break;
       default:
-        if (byte < 0x20 || byte == 0x7f) {
-          out += "\\u00";
-          out += kHex[byte >> 4];
-          out += kHex[byte & 15];
+        if (IsControl(next.value)) {
+          out += fmt::format("\\u{:04x}", next.value);
         } else {
-          out += c;
+          out += bytes;
         }
     }
   }
@@ -78,7 +118,15 @@ void AppendEscaped(std::string& out, std::string_view text) {
 constexpr char kLetters[] = {'E', 'W', 'I', 'I'};
 constexpr const char* kNames[] = {"error", "warning", "info", "verbose"};
 
-std::string FormatLine(LogFormat format, LogLevel level, const char* file, int line,
+// An incomplete character at the end of what is left is dropped by the escaping.
+constexpr std::string_view kCut = "... (cut)";
+
+struct Line {
+  LogFormat format = LogFormat::kDefault;
+  bool escapes = true;
+};
+
+std::string FormatLine(Line how, LogLevel level, const char* file, int line,
                        std::string_view message) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -87,19 +135,21 @@ std::string FormatLine(LogFormat format, LogLevel level, const char* file, int l
   const char* slash = std::strrchr(file, '/');
   const char* base = slash != nullptr ? slash + 1 : file;
   const auto index = static_cast<size_t>(level);
-  if (message.size() > kMaxMessageBytes) message = message.substr(0, kMaxMessageBytes);
+  const bool is_cut = message.size() > kMaxMessageBytes;
+  if (is_cut) message = message.substr(0, kMaxMessageBytes);
+  const char* const quote = how.escapes ? "\"" : "";
   std::string out;
   out.reserve(message.size() + 96);
-  switch (format) {
+  switch (how.format) {
     case LogFormat::kDefault:
-      out = fmt::format("{}{:02}{:02} {:02}:{:02}:{:02}.{:06} {} {}:{}] \"", kLetters[index],
+      out = fmt::format("{}{:02}{:02} {:02}:{:02}:{:02}.{:06} {} {}:{}] {}", kLetters[index],
                         utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                        now.tv_nsec / 1000, getpid(), base, line);
+                        now.tv_nsec / 1000, getpid(), base, line, quote);
       break;
     case LogFormat::kIso8601:
-      out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z {}  {} {}:{}] \"", utc.tm_year + 1900,
+      out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z {} {} {}:{}] {}", utc.tm_year + 1900,
                         utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                        kLetters[index], getpid(), base, line);
+                        kLetters[index], getpid(), base, line, quote);
       break;
     case LogFormat::kJson:
       out = fmt::format(
@@ -109,8 +159,13 @@ std::string FormatLine(LogFormat format, LogLevel level, const char* file, int l
           now.tv_nsec / 1000, kNames[index], getpid(), base, line);
       break;
   }
-  AppendEscaped(out, message);
-  out += format == LogFormat::kJson ? "\"}" : "\"";
+  if (how.format == LogFormat::kJson || how.escapes) {
+    AppendEscaped(out, message);
+  } else {
+    out += message;
+  }
+  if (is_cut) out += kCut;
+  out += how.format == LogFormat::kJson ? "\"}" : quote;
   return out;
 }
 
@@ -132,6 +187,30 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::shared_ptr<spdlog::details::thre
 
 }  // namespace
 
+namespace {
+
+void ApplyLevels(const LogOptions& options) {
+  const bool verbose = options.verbose_level > 0;
+  log_internal::enabled_mask.store((options.error ? 1u : 0u) | (options.warning ? 2u : 0u) |
+                                   (options.info ? 4u : 0u) | (verbose ? 8u : 0u));
+  log_internal::verbose_level.store(options.verbose_level);
+}
+
+constexpr std::array<std::string_view, 3> kFormatNames = {"default", "ISO8601", "json"};
+
+}  // namespace
+
+std::string_view LogFormatName(LogFormat format) {
+  return kFormatNames[static_cast<size_t>(format)];
+}
+
+std::optional<LogFormat> ParseLogFormat(std::string_view name) {
+  for (size_t i = 0; i < kFormatNames.size(); ++i) {
+    if (kFormatNames[i] == name) return static_cast<LogFormat>(i);
+  }
+  return std::nullopt;
+}
+
 Status ConfigureLog(const LogOptions& options) {
   LogState& state = State();
   std::shared_ptr<spdlog::logger> old;  // destroyed outside the lock
@@ -148,11 +227,20 @@ Status ConfigureLog(const LogOptions& options) {
     }
   }
   state.options = options;
-  const bool verbose = options.verbose_level > 0;
-  log_internal::enabled_mask.store((options.error ? 1u : 0u) | (options.warning ? 2u : 0u) |
-                                   (options.info ? 4u : 0u) | (verbose ? 8u : 0u));
-  log_internal::verbose_level.store(options.verbose_level);
+  ApplyLevels(options);
   return OkStatus();
+}
+
+void ChangeLog(const LogChange& change) {
+  LogState& state = State();
+  MutexLock lock(state.mutex);
+  LogOptions& options = state.options;
+  options.info = change.info.value_or(options.info);
+  options.warning = change.warning.value_or(options.warning);
+  options.error = change.error.value_or(options.error);
+  options.verbose_level = change.verbose_level.value_or(options.verbose_level);
+  options.format = change.format.value_or(options.format);
+  ApplyLevels(options);
 }
 
 LogOptions CurrentLogOptions() {
@@ -189,7 +277,9 @@ void Write(LogLevel level, const char* file, int line, std::string_view message)
     MutexLock lock(state.mutex);
     logger = state.logger;
   }
-  if (logger != nullptr) logger->info(FormatLine(options.format, level, file, line, message));
+  if (logger != nullptr) {
+    logger->info(FormatLine({options.format, state.escapes}, level, file, line, message));
+  }
 }
 
 }  // namespace log_internal

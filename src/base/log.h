@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,8 +28,20 @@ struct LogOptions {
   std::string file;       // empty: standard error
 };
 
+// "default", "ISO8601" or "json".
+std::string_view LogFormatName(LogFormat format);
+std::optional<LogFormat> ParseLogFormat(std::string_view name);
+
 // Applies from the next message on. An error when the file cannot be opened; the old sink stays.
 Status ConfigureLog(const LogOptions& options);
+
+// What may change while the server runs; what is absent stays as it is.
+struct LogChange {
+  std::optional<bool> info, warning, error;
+  std::optional<int> verbose_level;
+  std::optional<LogFormat> format;
+};
+void ChangeLog(const LogChange& change);
 LogOptions CurrentLogOptions();
 // Waits until everything logged so far is written.
 void FlushLog();

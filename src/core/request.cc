@@ -2,10 +2,12 @@
 #include "core/request.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/object_pool.h"
 #include "core/model.h"
 #include "core/response.h"
+#include "core/trace_tensors.h"
 
 namespace nereid::core {
 
@@ -40,6 +42,9 @@ RequestPtr Request::Create(ResponseSink& sink) {
 }
 
 void RequestDeleter::operator()(Request* request) const {
+  if (request->trace != nullptr) [[unlikely]] {
+    request->trace->Report(observe::TraceActivity::kRequestEnd, base::NowNs());
+  }
   request->sink_->OnRequestReleased(*request);
   request->buffers_.clear();
   request->Unreference();
@@ -72,6 +77,8 @@ void Request::Recycle() {
   is_padding = false;
   is_counted = true;
   states = nullptr;
+  trace.reset();
+  has_responded_ = false;
   sink_ = nullptr;
   clears_outputs = false;
   has_c_strings = false;
@@ -112,6 +119,22 @@ bool Request::IsOutputRequested(uint32_t model_index) const {
          std::ranges::find(outputs, model_index, &RequestedOutput::model_index) != outputs.end();
 }
 
+void Request::MarkQueued(uint64_t now_ns) {
+  times.queue_start_ns = now_ns;
+  if (trace == nullptr) [[likely]] return;
+  trace->Report(observe::TraceActivity::kQueueStart, now_ns);
+  if (trace->wants_tensors()) TraceInputs(*this);
+}
+
+void Request::NoteResponse(const Response& response) {
+  const bool is_first = !std::exchange(has_responded_, true);
+  if (is_first && model && model->statistics().times_first_responses() && is_counted &&
+      !is_padding) [[unlikely]] {
+    model->statistics().RecordFirstResponse(times.request_start_ns);
+  }
+  if (trace != nullptr && trace->wants_tensors()) [[unlikely]] TraceOutputs(*trace, response);
+}
+
 std::string Request::LogPrefix() const {
   return "[request id: " + (id.empty() ? std::string("<id_unknown>") : std::string(id)) + "] ";
 }
@@ -130,6 +153,7 @@ void Respond(RequestPtr request, base::Status error) {
 void Answer(RequestPtr request, ResponsePtr response) {
   // A backend that gave the request back may still hold a response to it: that one comes too late now.
   if (!request->MarkAnswered()) return;
+  request->NoteResponse(*response);
   ResponseSink& sink = request->sink();
   // Released first, so that whoever sees the answer may reuse the inputs.
   request.reset();

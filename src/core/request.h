@@ -23,11 +23,13 @@
 #include "core/response_sink.h"
 #include "memory/arena.h"
 #include "memory/memory_type.h"
+#include "observe/trace.h"
 #include "tensor/shape.h"
 
 namespace nereid::core {
 
 class Request;
+class Response;
 class RoundExecutor;
 class SequenceStates;
 
@@ -143,6 +145,8 @@ class Request {
   bool is_padding = false;
   // False: made by the server itself (padding, warm-up) and in no statistic.
   bool is_counted = true;
+  // Null but for the few requests that are traced.
+  std::shared_ptr<observe::Trace> trace;
   // Of the sequence this request belongs to, where the model keeps states; set while it is executed.
   SequenceStates* states = nullptr;
 
@@ -180,6 +184,11 @@ class Request {
   bool MarkAnswered() { return !is_answered_.exchange(true, std::memory_order_relaxed); }
   bool is_answered() const { return is_answered_.load(std::memory_order_relaxed); }
 
+  // The request begins to wait for its turn, now.
+  void MarkQueued(uint64_t now_ns);
+  // Before `response` goes to the sink, for metrics and traces.
+  void NoteResponse(const Response& response);
+
   // For ObjectPool.
   void Recycle();
 
@@ -193,6 +202,7 @@ class Request {
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<bool> is_answered_{false};
+  bool has_responded_ = false;  // confined to the sender
   std::vector<base::BufferRef> buffers_;
   memory::Arena arena_;
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/statistics.h"
 
+#include <bit>
 #include <chrono>
+
+#include "base/clock.h"
 
 namespace nereid::core {
 namespace {
@@ -47,9 +50,9 @@ class ShardSlot {
 template <typename T>
 void Add(std::atomic<T>& counter, T by) {
   if (ShardSlot::Mine().is_exclusive()) {
-    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
   } else {
-    counter.fetch_add(by, std::memory_order_relaxed);
+    counter.fetch_add(by, std::memory_order_release);
   }
 }
 
@@ -64,8 +67,33 @@ struct AtomicDuration {
     Add<uint64_t>(ns, duration_ns);
   }
   void AddTo(Duration& sum) const {
-    sum.count += count.load(std::memory_order_relaxed);
-    sum.ns += ns.load(std::memory_order_relaxed);
+    sum.count += count.load(std::memory_order_acquire);
+    sum.ns += ns.load(std::memory_order_acquire);
+  }
+};
+
+// The first bucket that a duration of so many bits may fall into.
+constexpr std::array<uint8_t, 65> kFirstBucket = [] {
+  std::array<uint8_t, 65> table{};
+  for (size_t bits = 1; bits < table.size(); ++bits) {
+    const uint64_t least = uint64_t{1} << (bits - 1);
+    while (table[bits] < kDurationBoundsNs.size() && kDurationBoundsNs[table[bits]] < least) {
+      ++table[bits];
+    }
+  }
+  return table;
+}();
+
+struct AtomicBuckets {
+  std::array<std::atomic<uint64_t>, kDurationBoundsNs.size() + 1> counts{};
+
+  void Record(uint64_t duration_ns) {
+    size_t bucket = kFirstBucket[static_cast<size_t>(std::bit_width(duration_ns))];
+    while (bucket < kDurationBoundsNs.size() && duration_ns > kDurationBoundsNs[bucket]) ++bucket;
+    Add<uint64_t>(counts[bucket], 1);
+  }
+  void AddTo(DurationBuckets& sum) const {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i].load(std::memory_order_relaxed);
   }
 };
 
@@ -80,6 +108,7 @@ uint64_t WallClockMs() {
 struct alignas(128) ModelStatistics::Shard {
   AtomicDuration success, fail, queue, compute_input, compute_infer, compute_output;
   AtomicDuration cache_hit, cache_miss;
+  AtomicBuckets request_buckets, queue_buckets, compute_buckets;
   std::atomic<uint64_t> inference_count{0};
   std::atomic<uint64_t> execution_count{0};
   std::atomic<uint64_t> last_inference_ms{0};
@@ -104,12 +133,38 @@ void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_
                                     uint64_t queue_start_ns, const ComputeTimes& compute,
                                     uint64_t request_end_ns) {
   Shard& shard = Mine();
-  shard.success.Record(Since(request_start_ns, request_end_ns));
-  shard.queue.Record(Since(queue_start_ns, compute.compute_start_ns));
-  shard.compute_input.Record(Since(compute.compute_start_ns, compute.compute_input_end_ns));
-  shard.compute_infer.Record(Since(compute.compute_input_end_ns, compute.compute_output_start_ns));
-  shard.compute_output.Record(Since(compute.compute_output_start_ns, compute.compute_end_ns));
+  const uint64_t request_ns = Since(request_start_ns, request_end_ns);
+  const uint64_t queue_ns = Since(queue_start_ns, compute.compute_start_ns);
+  const uint64_t input_ns = Since(compute.compute_start_ns, compute.compute_input_end_ns);
+  const uint64_t infer_ns = Since(compute.compute_input_end_ns, compute.compute_output_start_ns);
+  const uint64_t output_ns = Since(compute.compute_output_start_ns, compute.compute_end_ns);
+  shard.success.Record(request_ns);
+  shard.queue.Record(queue_ns);
+  shard.compute_input.Record(input_ns);
+  shard.compute_infer.Record(infer_ns);
+  shard.compute_output.Record(output_ns);
   Add(shard.inference_count, batch_size);
+  shard.request_buckets.Record(request_ns);
+  shard.queue_buckets.Record(queue_ns);
+  shard.compute_buckets.Record(input_ns + infer_ns + output_ns);
+  if (observers_ == nullptr || observers_->queue == nullptr) [[likely]] return;
+  const auto observe = [](observe::Summary& summary, uint64_t ns) {
+    summary.Observe(static_cast<double>(ns / 1000));
+  };
+  if (observers_->request != nullptr) observe(*observers_->request, request_ns);
+  observe(*observers_->queue, queue_ns);
+  observe(*observers_->compute_input, input_ns);
+  observe(*observers_->compute_infer, infer_ns);
+  observe(*observers_->compute_output, output_ns);
+}
+
+void ModelStatistics::Observe(const ObserveOptions& options) {
+  observers_ = std::make_unique<Observers>(options);
+  times_first_responses_ = observers_->first_response != nullptr;
+}
+
+void ModelStatistics::RecordFirstResponse(uint64_t request_start_ns) {
+  observers_->first_response->Record(Since(request_start_ns, base::NowNs()) / 1'000'000);
 }
 
 void ModelStatistics::RecordFailure(FailureReason reason, uint64_t request_start_ns,
@@ -137,10 +192,20 @@ void ModelStatistics::RecordCacheHit(uint64_t request_start_ns, uint64_t request
                                      uint64_t lookup_ns) {
   Shard& shard = Mine();
   shard.success.Record(Since(request_start_ns, request_end_ns));
+  shard.queue.Record(0);
   shard.cache_hit.Record(lookup_ns);
+  shard.request_buckets.Record(Since(request_start_ns, request_end_ns));
+  shard.queue_buckets.Record(0);
+  if (observers_ == nullptr || observers_->cache_hit == nullptr) return;
+  observers_->queue->Observe(0);
+  observers_->cache_hit->Observe(static_cast<double>(lookup_ns / 1000));
 }
 
-void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) { Mine().cache_miss.Record(cache_ns); }
+void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) {
+  Mine().cache_miss.Record(cache_ns);
+  if (observers_ == nullptr || observers_->cache_miss == nullptr) return;
+  observers_->cache_miss->Observe(static_cast<double>(cache_ns / 1000));
+}
 
 void ModelStatistics::RecordBatchClosed(BatchClosed reason) {
   Add<uint64_t>(Mine().batches_closed[static_cast<size_t>(reason)], 1);
@@ -156,19 +221,28 @@ void ModelStatistics::AddPending(int64_t change) {
   Add(Mine().pending, change);
 }
 
+void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use) {
+  base::MutexLock lock(memory_mutex_);
+  memory_[owner] = std::move(use);
+}
+
 StatisticsSnapshot ModelStatistics::Read() const {
   StatisticsSnapshot sum;
   int64_t pending = 0;
   for (size_t i = 0; i < kShards; ++i) {
     const Shard& shard = shards_[i];
-    shard.success.AddTo(sum.success);
-    shard.fail.AddTo(sum.fail);
-    shard.queue.AddTo(sum.queue);
-    shard.compute_input.AddTo(sum.compute_input);
-    shard.compute_infer.AddTo(sum.compute_infer);
+    // Parts first, the whole last, as they are written the other way round.
     shard.compute_output.AddTo(sum.compute_output);
+    shard.compute_infer.AddTo(sum.compute_infer);
+    shard.compute_input.AddTo(sum.compute_input);
     shard.cache_hit.AddTo(sum.cache_hit);
     shard.cache_miss.AddTo(sum.cache_miss);
+    shard.queue.AddTo(sum.queue);
+    shard.success.AddTo(sum.success);
+    shard.fail.AddTo(sum.fail);
+    shard.request_buckets.AddTo(sum.request_buckets);
+    shard.queue_buckets.AddTo(sum.queue_buckets);
+    shard.compute_buckets.AddTo(sum.compute_buckets);
     sum.inference_count += shard.inference_count.load(std::memory_order_relaxed);
     sum.execution_count += shard.execution_count.load(std::memory_order_relaxed);
     sum.last_inference_ms =
@@ -190,6 +264,12 @@ StatisticsSnapshot ModelStatistics::Read() const {
     }
   }
   sum.pending_count = pending > 0 ? static_cast<uint64_t>(pending) : 0;
+  std::map<std::pair<memory::MemoryType, int64_t>, uint64_t> bytes;
+  base::MutexLock lock(memory_mutex_);
+  for (const auto& [owner, list] : memory_) {
+    for (const MemoryUse& use : list) bytes[{use.where.type, use.where.id}] += use.bytes;
+  }
+  for (const auto& [where, size] : bytes) sum.memory.push_back({{where.first, where.second}, size});
   return sum;
 }
 

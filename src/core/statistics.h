@@ -9,8 +9,11 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
+#include "core/observers.h"
+#include "memory/memory_type.h"
 
 namespace nereid::core {
 
@@ -29,6 +32,15 @@ inline constexpr size_t kFailureReasons = 4;
 // As metrics and statistics print them, in the order of FailureReason.
 inline constexpr std::array<std::string_view, kFailureReasons> kFailureReasonNames = {
     "REJECTED", "CANCELED", "BACKEND", "OTHER"};
+
+// Where the buckets of durations end: a scale that is the same for requests, queues and executions.
+inline constexpr std::array<uint64_t, 20> kDurationBoundsNs = {
+    10'000,      25'000,      50'000,        100'000,       250'000,
+    500'000,     1'000'000,   2'500'000,     5'000'000,     10'000'000,
+    25'000'000,  50'000'000,  100'000'000,   250'000'000,   500'000'000,
+    1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000};
+// How many durations fell into each bucket; the last one has no end.
+using DurationBuckets = std::array<uint64_t, kDurationBoundsNs.size() + 1>;
 
 // Why a batch was run as it was and not waited for a larger one.
 enum class BatchClosed : uint8_t {
@@ -60,6 +72,14 @@ struct BatchStatistics {
   Duration compute_input, compute_infer, compute_output;
 };
 
+// Memory that a model holds, as its backend says.
+struct MemoryUse {
+  memory::Placement where;
+  uint64_t bytes = 0;
+};
+
+// Consistent as far as a client can tell: what a request took in the queue and in its execution is
+// never shown before the request itself.
 struct StatisticsSnapshot {
   uint64_t inference_count = 0;
   uint64_t execution_count = 0;
@@ -71,6 +91,9 @@ struct StatisticsSnapshot {
   std::array<uint64_t, kBatchClosedReasons> batches_closed{};
   std::map<uint64_t, BatchStatistics> batches;  // by executed batch size
   std::map<uint64_t, ResponseStatistics> responses;  // by position
+  std::vector<MemoryUse> memory;  // by type and device
+  // Of successful requests; those from the cache have no compute.
+  DurationBuckets request_buckets{}, queue_buckets{}, compute_buckets{};
 };
 
 // Points in time of one executed request, as the backend reports them (monotonic nanoseconds).
@@ -86,6 +109,11 @@ class ModelStatistics {
   ModelStatistics();
   ~ModelStatistics();
 
+  // Collects more than counters from now on. Before the first request, once.
+  void Observe(const ObserveOptions& options);
+  // Null without that.
+  const Observers* observers() const { return observers_.get(); }
+
   void RecordSuccess(uint64_t batch_size, uint64_t request_start_ns, uint64_t queue_start_ns,
                      const ComputeTimes& compute, uint64_t request_end_ns);
   void RecordFailure(FailureReason reason, uint64_t request_start_ns, uint64_t request_end_ns);
@@ -96,7 +124,12 @@ class ModelStatistics {
   void RecordCacheMiss(uint64_t cache_ns);
   void RecordBatchClosed(BatchClosed reason);
   void RecordResponse(uint64_t position, const ResponseStatistics& response);
+  // The first response to a request of `request_start_ns` goes out.
+  bool times_first_responses() const { return times_first_responses_; }
+  void RecordFirstResponse(uint64_t request_start_ns);
   void AddPending(int64_t change);
+  // What `owner` (the model or one of its instances) holds from now on, in place of what it said before.
+  void SetMemoryUse(const void* owner, std::vector<MemoryUse> use);
 
   StatisticsSnapshot Read() const;
 
@@ -106,6 +139,10 @@ class ModelStatistics {
 
   static constexpr size_t kShards = 16;
   const std::unique_ptr<Shard[]> shards_;
+  std::unique_ptr<Observers> observers_;  // constant once there are requests
+  bool times_first_responses_ = false;    // the same
+  mutable base::Mutex memory_mutex_;
+  std::map<const void*, std::vector<MemoryUse>> memory_ NEREID_GUARDED_BY(memory_mutex_);
 };
 
 }  // namespace nereid::core

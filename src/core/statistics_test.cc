@@ -41,5 +41,72 @@ TEST(ModelStatistics, SumsWhatManyThreadsRecorded) {
   EXPECT_EQ(sum.pending_count, 0u);
 }
 
+TEST(ModelStatistics, AddsUpTheMemoryThatModelAndInstancesReport) {
+  ModelStatistics statistics;
+  const int model = 0;
+  const int instance = 0;
+  statistics.SetMemoryUse(&model, {{{memory::MemoryType::kGpu, 1}, 100}, {{}, 5}});
+  statistics.SetMemoryUse(&instance, {{{memory::MemoryType::kGpu, 1}, 7}});
+  statistics.SetMemoryUse(&instance, {{{memory::MemoryType::kGpu, 1}, 11}});
+  const StatisticsSnapshot sum = statistics.Read();
+  ASSERT_EQ(sum.memory.size(), 2u);
+  EXPECT_EQ(sum.memory[0].bytes, 5u);
+  EXPECT_EQ(sum.memory[1].bytes, 111u);
+  EXPECT_EQ(sum.memory[1].where.id, 1);
+}
+
+TEST(ModelStatistics, NeverShowsAPartBeforeTheWhole) {
+  ModelStatistics statistics;
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 4; ++t) {
+    writers.emplace_back([&] {
+      while (!is_over.load()) statistics.RecordSuccess(1, 0, 0, {10, 20, 30, 40}, 40);
+    });
+  }
+  for (int i = 0; i < 2000; ++i) {
+    const StatisticsSnapshot sum = statistics.Read();
+    const uint64_t parts =
+        sum.queue.ns + sum.compute_input.ns + sum.compute_infer.ns + sum.compute_output.ns;
+    EXPECT_LE(parts, sum.success.ns);
+  }
+  is_over.store(true);
+  for (std::thread& writer : writers) writer.join();
+}
+
+TEST(ModelStatistics, CountsDurationsInTheBucketThatHoldsThem) {
+  ModelStatistics statistics;
+  uint64_t expected = 0;
+  for (const uint64_t bound : kDurationBoundsNs) {
+    statistics.RecordSuccess(1, 0, 0, {bound - 1, 0, 0, 0}, bound);
+    statistics.RecordSuccess(1, 0, 0, {bound, 0, 0, 0}, bound + 1);
+    expected += 2;
+  }
+  statistics.RecordSuccess(1, 0, 0, {0, 0, 0, 0}, 0);
+  const StatisticsSnapshot sum = statistics.Read();
+  EXPECT_EQ(sum.request_buckets[0], 2u);  // zero and exactly the first bound
+  for (size_t i = 1; i < kDurationBoundsNs.size(); ++i) EXPECT_EQ(sum.request_buckets[i], 2u) << i;
+  EXPECT_EQ(sum.request_buckets.back(), 1u);
+  for (size_t i = 1; i < kDurationBoundsNs.size(); ++i) EXPECT_EQ(sum.queue_buckets[i], 2u) << i;
+  EXPECT_EQ(sum.compute_buckets[0], expected + 1);
+}
+
+TEST(ModelStatistics, CollectsSummariesAndFirstResponsesWhereAskedTo) {
+  ModelStatistics statistics;
+  EXPECT_EQ(statistics.observers(), nullptr);
+  EXPECT_FALSE(statistics.times_first_responses());
+  statistics.Observe({.quantiles = {{0.5, 0.05}},
+                      .first_response_bounds_ms = std::vector<double>{-1, 0, 1e9},
+                      .is_cached = false});
+  statistics.RecordSuccess(1, 0, 1000, {3999, 5000, 7000, 7000}, 8000);
+  statistics.RecordFirstResponse(0);
+  const Observers& seen = *statistics.observers();
+  EXPECT_EQ(seen.request->Read().sum, 8);
+  EXPECT_EQ(seen.queue->Read().sum, 2);
+  EXPECT_EQ(seen.compute_infer->Read().count, 1u);
+  EXPECT_EQ(seen.cache_hit, nullptr);
+  EXPECT_EQ(seen.first_response->Counts(), (std::vector<uint64_t>{0, 0, 1, 0}));
+}
+
 }  // namespace
 }  // namespace nereid::core

@@ -18,7 +18,7 @@ service::ServerMetadata MakeMetadata(const EngineOptions& options) {
           {"classification", "sequence", "model_repository", "model_repository(unload_dependents)",
            "schedule_policy", "model_configuration", "system_shared_memory", "cuda_shared_memory",
            "binary_tensor_data", "parameters",
-           "statistics"}};
+           "statistics", "trace", "logging"}};
 }
 
 template <typename Tensors>
@@ -43,6 +43,7 @@ ModelLoaderOptions LoaderOptions(const EngineOptions& options, core::Submitter& 
   loader.submitter = &submitter;
   loader.timers = &timers;
   loader.rate_limiter = options.limits_rate ? &rate_limiter : nullptr;
+  loader.metrics = options.metrics;
   return loader;
 }
 
@@ -59,6 +60,8 @@ Engine::Engine(EngineOptions options)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
       regions_(options_.allows_client_regions),
+      tracing_(options_.trace),
+      metrics_(options_.metrics),
       rate_limiter_(options_.rate_limits),
       libraries_(options_.backends),
       agents_(options_.agent_directory),
@@ -238,6 +241,9 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
 
 void Engine::Infer(core::RequestPtr request) {
   if (request->times.request_start_ns == 0) request->times.request_start_ns = base::NowNs();
+  if (request->trace != nullptr) [[unlikely]] {
+    request->trace->Report(observe::TraceActivity::kRequestStart, request->times.request_start_ns);
+  }
   if (base::Status status = NormalizeRequest(*request); !status.ok()) {
     request->model->statistics().RecordFailure(core::FailureReason::kOther,
                                                request->times.request_start_ns, base::NowNs());
@@ -257,7 +263,7 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return FormatMetrics(life_cycle_.LoadedModels(), life_cycle_.LoadTimes(), cache_ != nullptr);
+  return metrics_.Page(life_cycle_.LoadedModels(), life_cycle_.LoadTimes(), cache_ != nullptr);
 }
 
 }  // namespace nereid::engine

@@ -18,9 +18,11 @@
 #include "cache_host/cache_library.h"
 #include "core/submitter.h"
 #include "engine/life_cycle.h"
+#include "engine/metrics.h"
 #include "engine/model_control.h"
 #include "engine/model_loader.h"
 #include "engine/task_pool.h"
+#include "observe/trace.h"
 #include "repository/routed_store.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
@@ -52,6 +54,8 @@ struct EngineOptions {
   bool exit_on_error = true;
   bool strict_readiness = true;
   bool allows_client_regions = false;  // of shared memory
+  MetricsConfig metrics;
+  observe::TraceOptions trace;
 };
 
 // Thread-safe.
@@ -91,6 +95,7 @@ class Engine final : public service::Service, private core::Submitter {
   void Cancel(core::Request& request) override;
   memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
+  observe::Tracing* tracing() override { return &tracing_; }
 
  private:
   base::Status OpenCache();
@@ -103,6 +108,8 @@ class Engine final : public service::Service, private core::Submitter {
   const EngineOptions options_;
   const service::ServerMetadata metadata_;
   memory::RegionTable regions_;
+  observe::Tracing tracing_;
+  Metrics metrics_;
   base::Timers timers_;
   schedule::RateLimiter rate_limiter_;
   backend_host::BackendLibraries libraries_;

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and kinds: core/src/metrics.cc and metric_model_reporter.cc of Triton.
+// Names, descriptions and kinds: core/src/metrics.cc and metric_model_reporter.cc of Triton.
 #include "engine/metrics.h"
 
 #include <array>
-#include <functional>
+#include <cstdlib>
+#include <map>
 
+#include "base/log.h"
+#include "observe/custom_metrics.h"
 #include "observe/metrics_page.h"
 
 namespace nereid::engine {
 namespace {
 
 using core::StatisticsSnapshot;
-using Kind = observe::MetricsPage::Kind;
+using observe::MetricsPage;
+using Kind = MetricsPage::Kind;
+
+// One model's part of the page.
+struct Row {
+  core::Model* model = nullptr;
+  std::vector<std::pair<std::string, std::string>> names;
+  std::string labels;
+  StatisticsSnapshot statistics;
+  bool is_caching = false;
+  double load_seconds = 0;
+};
+using Rows = std::vector<Row>;
 
 struct Family {
   const char* name;
@@ -21,27 +36,38 @@ struct Family {
 };
 
 constexpr std::array<Family, 3> kCounts = {{
-    {"nv_inference_count", "Number of inferences performed, a batch of n counting n",
-     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.inference_count; }},
-    {"nv_inference_exec_count", "Number of model executions performed", Kind::kCounter,
+    {"nv_inference_request_success", "Number of successful inference requests, all batch sizes",
+     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.success.count; }},
+    {"nv_inference_count",
+     "Number of inferences performed (does not include cached requests)", Kind::kCounter,
+     [](const StatisticsSnapshot& s) { return s.inference_count; }},
+    {"nv_inference_exec_count",
+     "Number of model executions performed (does not include cached requests)", Kind::kCounter,
      [](const StatisticsSnapshot& s) { return s.execution_count; }},
-    {"nv_inference_pending_request_count", "Requests waiting for an instance, per model",
-     Kind::kGauge, [](const StatisticsSnapshot& s) { return s.pending_count; }},
 }};
 
+constexpr Family kPending = {
+    "nv_inference_pending_request_count",
+    "Instantaneous number of pending requests awaiting execution per-model.", Kind::kGauge,
+    [](const StatisticsSnapshot& s) { return s.pending_count; }};
+
 constexpr std::array<Family, 5> kDurations = {{
-    {"nv_inference_request_duration_us", "Cumulative request duration in microseconds",
-     Kind::kCounter, [](const StatisticsSnapshot& s) { return (s.success.ns + s.fail.ns) / 1000; }},
-    {"nv_inference_queue_duration_us", "Cumulative queuing duration in microseconds",
+    {"nv_inference_request_duration_us",
+     "Cumulative inference request duration in microseconds (includes cached requests)",
+     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.success.ns / 1000; }},
+    {"nv_inference_queue_duration_us",
+     "Cumulative inference queuing duration in microseconds (includes cached requests)",
      Kind::kCounter, [](const StatisticsSnapshot& s) { return s.queue.ns / 1000; }},
     {"nv_inference_compute_input_duration_us",
-     "Cumulative duration of preparing inputs in microseconds", Kind::kCounter,
-     [](const StatisticsSnapshot& s) { return s.compute_input.ns / 1000; }},
-    {"nv_inference_compute_infer_duration_us", "Cumulative duration of execution in microseconds",
+     "Cumulative compute input duration in microseconds (does not include cached requests)",
+     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.compute_input.ns / 1000; }},
+    {"nv_inference_compute_infer_duration_us",
+     "Cumulative compute inference duration in microseconds (does not include cached requests)",
      Kind::kCounter, [](const StatisticsSnapshot& s) { return s.compute_infer.ns / 1000; }},
     {"nv_inference_compute_output_duration_us",
-     "Cumulative duration of extracting outputs in microseconds", Kind::kCounter,
-     [](const StatisticsSnapshot& s) { return s.compute_output.ns / 1000; }},
+     "Cumulative inference compute output duration in microseconds (does not include cached "
+     "requests)",
+     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.compute_output.ns / 1000; }},
 }};
 
 // Of models that keep their responses.
@@ -57,73 +83,235 @@ constexpr std::array<Family, 4> kCaching = {{
      [](const StatisticsSnapshot& s) { return s.cache_miss.ns / 1000; }},
 }};
 
-struct Row {
-  observe::Labels labels;
-  StatisticsSnapshot statistics;
+struct SummaryFamily {
+  const char* name;
+  const char* help;
+  std::unique_ptr<observe::Summary> core::Observers::*summary;
 };
 
-void AddFamily(observe::MetricsPage& page, const Family& family, const std::vector<Row>& rows) {
+constexpr std::array<SummaryFamily, 7> kSummaries = {{
+    {"nv_inference_request_summary_us",
+     "Summary of inference request duration in microseconds (includes cached requests)",
+     &core::Observers::request},
+    {"nv_inference_queue_summary_us",
+     "Summary of inference queuing duration in microseconds (includes cached requests)",
+     &core::Observers::queue},
+    {"nv_inference_compute_input_summary_us",
+     "Cumulative compute input duration in microseconds (does not include cached requests)",
+     &core::Observers::compute_input},
+    {"nv_inference_compute_infer_summary_us",
+     "Cumulative compute inference duration in microseconds (does not include cached requests)",
+     &core::Observers::compute_infer},
+    {"nv_inference_compute_output_summary_us",
+     "Cumulative inference compute output duration in microseconds (does not include cached "
+     "requests)",
+     &core::Observers::compute_output},
+    {"nv_cache_hit_summary_per_model",
+     "Summary of cache hit counts/durations per model, in microseconds.",
+     &core::Observers::cache_hit},
+    {"nv_cache_miss_summary_per_model",
+     "Summary of cache miss counts/durations per model, in microseconds.",
+     &core::Observers::cache_miss},
+}};
+
+constexpr const char* kFirstResponse = "nv_inference_first_response_histogram_ms";
+
+struct OwnHistogram {
+  const char* name;
+  const char* help;
+  core::DurationBuckets StatisticsSnapshot::*buckets;
+  uint64_t (*sum_ns)(const StatisticsSnapshot&);
+};
+
+// Ours, always there, of one scale for all models: histograms of several servers can be added up.
+constexpr std::array<OwnHistogram, 3> kOwn = {{
+    {"nereid_request_duration_seconds", "Duration of successful requests, from arrival to answer",
+     &StatisticsSnapshot::request_buckets,
+     [](const StatisticsSnapshot& s) { return s.success.ns; }},
+    {"nereid_queue_duration_seconds", "Time that successful requests waited for an instance",
+     &StatisticsSnapshot::queue_buckets, [](const StatisticsSnapshot& s) { return s.queue.ns; }},
+    {"nereid_compute_duration_seconds",
+     "Time that the execution of successful requests took, input and output included",
+     &StatisticsSnapshot::compute_buckets,
+     [](const StatisticsSnapshot& s) {
+       return s.compute_input.ns + s.compute_infer.ns + s.compute_output.ns;
+     }},
+}};
+
+constexpr std::array<double, core::kDurationBoundsNs.size()> kBoundsSeconds = [] {
+  std::array<double, core::kDurationBoundsNs.size()> bounds{};
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    bounds[i] = static_cast<double>(core::kDurationBoundsNs[i]) / 1e9;
+  }
+  return bounds;
+}();
+
+constexpr std::array<double, 11> kBatchBounds = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+
+void AddFamily(MetricsPage& page, const Family& family, const Rows& rows, bool only_caching = false) {
   page.StartFamily(family.name, family.help, family.kind);
   for (const Row& row : rows) {
+    if (only_caching && !row.is_caching) continue;
     page.Add(row.labels, static_cast<double>(family.read(row.statistics)));
   }
 }
 
 template <size_t count>
-void AddReasons(observe::MetricsPage& page, const observe::Labels& labels,
+void AddReasons(MetricsPage& page, const Row& row,
                 const std::array<std::string_view, count>& reasons,
                 const std::array<uint64_t, count>& values) {
   for (size_t i = 0; i < count; ++i) {
-    observe::Labels with_reason = labels;
-    with_reason.emplace_back("reason", std::string(reasons[i]));
-    page.Add(std::move(with_reason), static_cast<double>(values[i]));
+    observe::Labels labels = row.names;
+    labels.emplace_back("reason", std::string(reasons[i]));
+    page.Add(observe::RenderLabels(std::move(labels)), static_cast<double>(values[i]));
   }
 }
 
-observe::Labels LabelsFor(const std::string& model, const std::string& version,
-                          const config::ModelConfig* config) {
-  observe::Labels labels = {{"model", model}, {"version", version}};
-  if (config != nullptr) {
-    for (const auto& [key, value] : config->metric_tags) labels.emplace_back("_" + key, value);
+void AddSummaries(MetricsPage& page, const Rows& rows) {
+  for (const SummaryFamily& family : kSummaries) {
+    page.StartFamily(family.name, family.help, Kind::kSummary);
+    for (const Row& row : rows) {
+      const core::Observers* const observers = row.model->statistics().observers();
+      if (observers == nullptr || observers->*family.summary == nullptr) continue;
+      page.AddSummary(row.labels, (observers->*family.summary)->Read());
+    }
   }
-  return labels;
+}
+
+void AddFirstResponses(MetricsPage& page, const Rows& rows) {
+  page.StartFamily(kFirstResponse, "Duration from request to first response in milliseconds",
+                   Kind::kHistogram);
+  for (const Row& row : rows) {
+    const core::Observers* const observers = row.model->statistics().observers();
+    if (observers == nullptr || observers->first_response == nullptr) continue;
+    const core::FirstResponses& seen = *observers->first_response;
+    const std::vector<uint64_t> counts = seen.Counts();
+    page.AddHistogram(row.labels, {seen.bounds_ms(), counts, static_cast<double>(seen.sum_ms())});
+  }
+}
+
+void AddOwnHistograms(MetricsPage& page, const Rows& rows) {
+  for (const OwnHistogram& family : kOwn) {
+    page.StartFamily(family.name, family.help, Kind::kHistogram);
+    for (const Row& row : rows) {
+      page.AddHistogram(row.labels,
+                        {kBoundsSeconds, row.statistics.*family.buckets,
+                         static_cast<double>(family.sum_ns(row.statistics)) / 1e9});
+    }
+  }
+  page.StartFamily("nereid_batch_size", "Requested inferences per execution", Kind::kHistogram);
+  for (const Row& row : rows) {
+    std::array<uint64_t, kBatchBounds.size() + 1> counts{};
+    uint64_t sum = 0;
+    for (const auto& [size, batch] : row.statistics.batches) {
+      size_t bucket = 0;
+      while (bucket < kBatchBounds.size() && static_cast<double>(size) > kBatchBounds[bucket]) {
+        ++bucket;
+      }
+      counts[bucket] += batch.compute_infer.count;
+      sum += size * batch.compute_infer.count;
+    }
+    page.AddHistogram(row.labels, {kBatchBounds, counts, static_cast<double>(sum)});
+  }
+}
+
+Rows MakeRows(const std::vector<std::shared_ptr<core::Model>>& models,
+              const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache) {
+  std::map<std::pair<std::string, int64_t>, double> seconds;
+  for (const LifeCycle::LoadTime& time : load_times) {
+    seconds[{time.model, time.version}] = time.seconds;
+  }
+  Rows rows;
+  for (const auto& model : models) {
+    Row& row = rows.emplace_back();
+    row.model = model.get();
+    row.names = {{"model", model->name()}, {"version", model->version_text()}};
+    for (const auto& [key, value] : model->config().metric_tags) {
+      row.names.emplace_back("_" + key, value);
+    }
+    row.labels = observe::RenderLabels(row.names);
+    row.statistics = model->statistics().Read();
+    row.is_caching = has_cache && model->config().caches_responses();
+    row.load_seconds = seconds[{model->name(), model->version()}];
+  }
+  return rows;
 }
 
 }  // namespace
 
-std::string FormatMetrics(const std::vector<std::shared_ptr<core::Model>>& models,
-                          const std::vector<LifeCycle::LoadTime>& load_times,
-                          bool has_cache) {
-  std::vector<Row> rows;
-  std::vector<Row> caching_rows;
-  for (const auto& model : models) {
-    rows.push_back({LabelsFor(model->name(), model->version_text(), &model->config()),
-                    model->statistics().Read()});
-    if (has_cache && model->config().caches_responses()) caching_rows.push_back(rows.back());
+core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model, const MetricsConfig& config,
+                                       bool has_cache) {
+  core::ObserveOptions options;
+  if (!config.is_allowed) return options;
+  options.is_cached = has_cache && model.caches_responses();
+  if (config.summary_latencies) options.quantiles = config.summary_quantiles;
+  if (config.histogram_latencies) {
+    options.first_response_bounds_ms = std::vector<double>{100, 500, 2000, 5000};
   }
-  observe::MetricsPage page;
-  page.StartFamily("nv_inference_request_success", "Number of successful inference requests",
-                   Kind::kCounter);
-  for (const Row& row : rows) {
-    page.Add(row.labels, static_cast<double>(row.statistics.success.count));
+  if (!model.model_metrics) return options;
+  for (const config::MetricControl& control : *model.model_metrics) {
+    const std::string family = control.metric_family.value_or("");
+    if (family != kFirstResponse) {
+      NEREID_LOG(kWarning,
+                 "Metric family '{}' in 'metric_identifier' is not a customizable metric in Triton "
+                 "core.",
+                 family);
+    } else if (options.first_response_bounds_ms) {
+      options.first_response_bounds_ms =
+          control.histogram_buckets.value_or(std::vector<double>());
+    }
   }
+  return options;
+}
+
+Metrics::Metrics(MetricsConfig config) : config_(std::move(config)) {
+  if (!config_.is_allowed) return;
+  if (config_.has_cpu) cpu_ = std::make_unique<observe::CpuMetrics>(config_.interval);
+  if (!config_.has_gpu || std::getenv("TRITON_SERVER_CPU_ONLY") != nullptr) return;
+  auto gpu = observe::GpuMetrics::Open(observe::kNvmlLibrary, config_.interval);
+  if (gpu.ok()) {
+    NEREID_LOG(kInfo, "Collecting metrics for {} GPUs", (*gpu)->gpu_count());
+    gpu_ = std::move(*gpu);
+  } else {
+    NEREID_VLOG(1, "no GPU metrics: {}", gpu.status().message());
+  }
+}
+
+std::string Metrics::Page(const std::vector<std::shared_ptr<core::Model>>& models,
+                          const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache) {
+  const Rows rows = MakeRows(models, load_times, has_cache);
+  MetricsPage page;
+  for (const Family& family : kCounts) AddFamily(page, family, rows);
   page.StartFamily("nv_inference_request_failure",
-                   "Number of failed inference requests, by reason", Kind::kCounter);
-  for (const Row& row : rows) AddReasons(page, row.labels, core::kFailureReasonNames, row.statistics.failures);
+                   "Number of failed inference requests, all batch sizes", Kind::kCounter);
+  for (const Row& row : rows) {
+    AddReasons(page, row, core::kFailureReasonNames, row.statistics.failures);
+  }
+  if (config_.counter_latencies) {
+    for (const Family& family : kDurations) AddFamily(page, family, rows);
+    for (const Family& family : kCaching) AddFamily(page, family, rows, true);
+  }
+  AddFamily(page, kPending, rows);
+  AddSummaries(page, rows);
+  AddFirstResponses(page, rows);
+  page.StartFamily("nv_model_load_duration_secs", "Model load time in seconds", Kind::kGauge);
+  for (const Row& row : rows) page.Add(row.labels, row.load_seconds);
+  page.StartFamily("nv_pinned_memory_pool_total_bytes",
+                   "Pinned memory pool total memory size, in bytes", Kind::kGauge);
+  page.Add("", static_cast<double>(config_.pinned_pool_bytes));
+  page.StartFamily("nv_pinned_memory_pool_used_bytes",
+                   "Pinned memory pool used memory size, in bytes", Kind::kGauge);
+  page.Add("", 0);  // nothing is pinned without a GPU
+  if (cpu_ != nullptr) cpu_->AddTo(page);
+  if (gpu_ != nullptr) gpu_->AddTo(page);
+  observe::AddCustomMetrics(page);
   page.StartFamily("nereid_batches_closed_total",
                    "Number of executed batches, by why they did not wait to grow", Kind::kCounter);
-  for (const Row& row : rows) AddReasons(page, row.labels, core::kBatchClosedNames, row.statistics.batches_closed);
-  for (const Family& family : kCounts) AddFamily(page, family, rows);
-  for (const Family& family : kDurations) AddFamily(page, family, rows);
-  if (!caching_rows.empty()) {
-    for (const Family& family : kCaching) AddFamily(page, family, caching_rows);
+  for (const Row& row : rows) {
+    AddReasons(page, row, core::kBatchClosedNames, row.statistics.batches_closed);
   }
-  page.StartFamily("nv_model_load_duration_secs", "Time the model took to load, in seconds",
-                   Kind::kGauge);
-  for (const LifeCycle::LoadTime& time : load_times) {
-    page.Add(LabelsFor(time.model, std::to_string(time.version), nullptr), time.seconds);
-  }
-  return page.Text();
+  AddOwnHistograms(page, rows);
+  return page.Take();
 }
 
 }  // namespace nereid::engine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nv_* metric families of the models, with the names, types and labels that dashboards know.
+// The metrics page: the nv_* families with the names, types and labels that dashboards know, histograms
+// of our own (nereid_*), and what plug-ins add.
 #pragma once
 
 #include <memory>
@@ -8,11 +9,31 @@
 
 #include "core/model.h"
 #include "engine/life_cycle.h"
+#include "engine/metrics_config.h"
+#include "observe/cpu_metrics.h"
+#include "observe/gpu_metrics.h"
 
 namespace nereid::engine {
 
-// The page for the loaded models. `has_cache`: the server keeps responses of those that ask for it.
-std::string FormatMetrics(const std::vector<std::shared_ptr<core::Model>>& models,
-                          const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache);
+// What the statistics of `model` are to collect. `has_cache`: the server keeps responses of the models
+// that ask for it.
+core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model, const MetricsConfig& config,
+                                       bool has_cache);
+
+// Thread-safe.
+class Metrics {
+ public:
+  explicit Metrics(MetricsConfig config);
+
+  const MetricsConfig& config() const { return config_; }
+  // The page for the loaded models.
+  std::string Page(const std::vector<std::shared_ptr<core::Model>>& models,
+                   const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache);
+
+ private:
+  const MetricsConfig config_;
+  std::unique_ptr<observe::CpuMetrics> cpu_;  // null: not shown
+  std::unique_ptr<observe::GpuMetrics> gpu_;  // null: not shown, or there is none
+};
 
 }  // namespace nereid::engine

@@ -9,6 +9,7 @@
 #include "config/initial_states.h"
 #include "config/labels.h"
 #include "config/validate.h"
+#include "engine/metrics.h"
 #include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
 #include "schedule/caching_scheduler.h"
@@ -141,6 +142,14 @@ std::unique_ptr<core::Scheduler> ModelLoader::AddCache(
       std::move(scheduler), std::move(caching), batching != nullptr && batching->preserve_ordering);
 }
 
+void ModelLoader::Observe(core::Model& model) const {
+  const core::ObserveOptions wanted =
+      ObserveOptionsFor(model.config(), options_.metrics, response_cache_ != nullptr);
+  if (!wanted.quantiles.empty() || wanted.first_response_bounds_ms) {
+    model.statistics().Observe(wanted);
+  }
+}
+
 base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
                                               int64_t version) const {
   const uint64_t start_ns = base::NowNs();
@@ -158,6 +167,7 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
                           Compile(source, version, loaded.backend->config()));
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
+  Observe(*loaded.model);
   NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
   loaded.model->SetScheduler(AddCache(*loaded.model, std::move(scheduler)));
@@ -197,6 +207,7 @@ base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
   LoadedVersion loaded;
   loaded.files = source.files;
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
+  Observe(*loaded.model);
   loaded.model->SetScheduler(
       AddCache(*loaded.model, std::make_unique<schedule::EnsembleScheduler>(
                                   *loaded.model, std::move(plan), *options_.submitter)));

@@ -14,6 +14,7 @@
 #include "core/model.h"
 #include "core/response_cache.h"
 #include "core/submitter.h"
+#include "engine/metrics_config.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
 
@@ -43,6 +44,7 @@ struct ModelLoaderOptions {
   schedule::RateLimiter* rate_limiter = nullptr;  // the same; null: rates are not limited
   core::Submitter* submitter = nullptr;  // set by the engine, for ensembles
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  MetricsConfig metrics;  // set by the engine
 };
 
 // Thread-safe.
@@ -50,7 +52,7 @@ class ModelLoader {
  public:
   // `libraries` outlives the loader and what it loads.
   ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries)
-      : options_(options), libraries_(libraries) {}
+      : options_(std::move(options)), libraries_(libraries) {}
 
   // Needs source.config.ok().
   base::Result<LoadedVersion> Load(const repository::ModelSource& source, int64_t version) const;
@@ -63,6 +65,8 @@ class ModelLoader {
   void SetResponseCache(core::ResponseCache* cache) { response_cache_ = cache; }
 
  private:
+  // Has the model collect what its metrics need beyond counters.
+  void Observe(core::Model& model) const;
   // The scheduler of `model`, with the cache in front of it where that is wanted.
   std::unique_ptr<core::Scheduler> AddCache(const core::Model& model,
                                             std::unique_ptr<core::Scheduler> scheduler) const;

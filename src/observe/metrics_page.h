@@ -3,7 +3,8 @@
 // format. Nothing is kept between scrapes; the counters live with what they count.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,24 +14,51 @@ namespace nereid::observe {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
+// `name="value",...` in the alphabetical order of the names, values escaped: what stands between the
+// braces. Made once for a model and used for each of its values.
+std::string RenderLabels(Labels labels);
+
+struct Histogram {
+  std::span<const double> bounds;    // ascending; the last bucket, to infinity, has none
+  std::span<const uint64_t> counts;  // of each bucket alone, one more than there are bounds
+  double sum = 0;
+};
+
+struct Quantile {
+  double quantile = 0;
+  double value = 0;
+};
+
+struct SummaryValue {
+  std::vector<Quantile> quantiles;
+  uint64_t count = 0;
+  double sum = 0;
+};
+
 // Thread-compatible.
 class MetricsPage {
  public:
-  enum class Kind { kCounter, kGauge };
-
-  MetricsPage();
-  ~MetricsPage();
+  enum class Kind { kCounter, kGauge, kHistogram, kSummary };
 
   // Starts a family; the values that follow belong to it. One without values is not printed.
   void StartFamily(std::string_view name, std::string_view help, Kind kind);
-  // Labels print in alphabetical order of their names.
-  void Add(Labels labels, double value);
 
-  std::string Text() const;
+  // `labels` as RenderLabels made them; empty: none.
+  void Add(std::string_view labels, double value);
+  void AddHistogram(std::string_view labels, const Histogram& value);
+  void AddSummary(std::string_view labels, const SummaryValue& value);
+
+  const std::string& text() const { return text_; }
+  std::string Take() { return std::move(text_); }
 
  private:
-  struct Families;
-  const std::unique_ptr<Families> families_;
+  void AddHeader();
+  // name<suffix>{labels,extra} value
+  void AddLine(std::string_view suffix, std::string_view labels, std::string_view extra, double value);
+
+  std::string name_;
+  std::string header_;  // until the family's first value
+  std::string text_;
 };
 
 }  // namespace nereid::observe

@@ -60,7 +60,7 @@ BatchScheduler::~BatchScheduler() {
 }
 
 void BatchScheduler::Enqueue(core::RequestPtr request) {
-  request->times.queue_start_ns = base::NowNs();
+  request->MarkQueued(base::NowNs());
   InstancePool::Arrival arrival(*request);
   bool is_stopping = false;
   {

@@ -306,6 +306,7 @@ void EnsembleRun::FinishIfIdle() {
   // A client of a model that answers once waits for the end, so that there is one answer.
   if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
   has_sent_ = true;
+  request_->NoteResponse(*pending_);
   request_->sink().Send(std::move(pending_), false);
 }
 
@@ -323,6 +324,7 @@ void EnsembleRun::Finish() {
   }
   // Before the answer where that is possible: a client that has it finds itself counted.
   if (!status_.ok() || unsettled_.load(std::memory_order_acquire) == 0) Count();
+  if (pending_ != nullptr) request_->NoteResponse(*pending_);
   request_->sink().Send(std::move(pending_), true);
   OnInputsReleased();
 }

@@ -22,7 +22,7 @@ EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
 }
 
 void EnsembleScheduler::Enqueue(core::RequestPtr request) {
-  request->times.queue_start_ns = base::NowNs();
+  request->MarkQueued(base::NowNs());
   if (is_stopping_.load(std::memory_order_relaxed)) [[unlikely]] {
     shared_.model.statistics().RecordFailure(core::FailureReason::kOther,
                                              request->times.request_start_ns, base::NowNs());

@@ -198,6 +198,10 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   call.correlation_id_ = request->correlation_id;
   call.flags_ = request->flags;
   FillInputs(*request, step, frame);
+  if (request_->trace != nullptr) [[unlikely]] {
+    request->trace = request_->trace->SpawnChild();
+    request->trace->Describe(request->model->name(), request->model->version(), request->id);
+  }
   if (step.outputs.size() < request->model->outputs().size()) {
     for (const EnsembleBinding& output : step.outputs) {
       request->outputs.push_back({.name = output.name});

@@ -204,7 +204,7 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
   if (is_start && !sequence->is_fresh()) admission.conflict = ToText(request->correlation_id);
   base::ObjectPool<Sink>::Take()->Open(*this, *sequence, *request);
   const uint64_t now_ns = base::NowNs();
-  request->times.queue_start_ns = now_ns;
+  request->MarkQueued(now_ns);
   core::Request& admitted = *request;
   table_.Admit(*sequence, std::move(request), now_ns);
   model_.statistics().AddPending(1);
@@ -244,7 +244,7 @@ bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
   {
     base::MutexLock lock(pool_.mutex());
     const uint64_t now_ns = base::NowNs();
-    request->times.queue_start_ns = now_ns;
+    request->MarkQueued(now_ns);
     Sequence& sequence = Sequence::Of(*request);
     const bool is_over = sequence.is_aborted() || request->is_cancelled();
     table_.PutBack(sequence, std::move(request), now_ns);

@@ -16,6 +16,7 @@
 #include "core/model.h"
 #include "core/request.h"
 #include "memory/region_table.h"
+#include "observe/trace.h"
 
 namespace nereid::service {
 
@@ -107,6 +108,9 @@ class Service {
 
   // The metrics page in Prometheus text format.
   virtual std::string MetricsText() = 0;
+
+  // Who is traced, and the settings of that. Null: nobody ever.
+  virtual observe::Tracing* tracing() { return nullptr; }
 };
 
 }  // namespace nereid::service

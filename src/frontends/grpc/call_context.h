@@ -32,6 +32,7 @@ struct CallContext {
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   StreamLimits stream_limits;
+  observe::Tracing* tracing = nullptr;  // null: nobody is traced
   // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
   std::chrono::milliseconds answer_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused
@@ -46,6 +47,14 @@ inline constexpr std::string_view kUnparsableText = "Unable to parse request";
 // is reserved. What gRPC itself sends with every call is no metadata.
 base::Status ForwardMetadata(const CallContext& context, const net::GrpcCall& call,
                              core::Request& request);
+
+// Null but for requests that are traced.
+inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context, const net::GrpcCall& call,
+                                                  std::string_view model) {
+  if (context.tracing == nullptr || !context.tracing->is_on()) [[likely]] return nullptr;
+  return context.tracing->Start(model, {.traceparent = call.Metadata("traceparent"),
+                                        .tracestate = call.Metadata("tracestate")});
+}
 
 inline void FinishWith(net::GrpcCall& call, const base::Status& error) {
   call.Finish(static_cast<net::GrpcStatus>(common::GrpcStatus(error.code())), error.message());

@@ -6,6 +6,7 @@
 #include "base/object_pool.h"
 #include "config/print.h"
 #include "grpc/region_methods.h"
+#include "grpc/settings_methods.h"
 #include "grpc/wire_writer.h"
 #include "grpc_service.pb.h"
 #include "health.pb.h"
@@ -122,6 +123,13 @@ base::Status ModelStatistics(service::Service& service,
       FillDuration(response.empty_response, *entry.mutable_empty_response());
       FillDuration(response.cancel, *entry.mutable_cancel());
     }
+    for (const core::MemoryUse& use : statistics.memory) {
+      inference::MemoryUsage& entry = *to.add_memory_usage();
+      const std::string_view type = memory::MemoryTypeName(use.where.type);
+      entry.set_type(type.data(), type.size());
+      entry.set_id(use.where.id);
+      entry.set_byte_size(use.bytes);
+    }
   }
   return base::OkStatus();
 }
@@ -183,6 +191,10 @@ constexpr ControlRoute kRoutes[] = {
     {"/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Category::kSharedMemory,
      &Method<inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse,
              CudaSharedMemoryUnregister>},
+    {"/inference.GRPCInferenceService/TraceSetting", Category::kTrace,
+     &Method<inference::TraceSettingRequest, inference::TraceSettingResponse, TraceSetting>},
+    {"/inference.GRPCInferenceService/LogSettings", Category::kLogging,
+     &Method<inference::LogSettingsRequest, inference::LogSettingsResponse, LogSettings>},
     {"/grpc.health.v1.Health/Check", Category::kHealth,
      &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
              HealthCheck>},

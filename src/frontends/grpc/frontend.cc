@@ -43,6 +43,7 @@ class Frontend::Handler final : public net::GrpcHandler {
                 .rounds = parts.rounds,
                 .forwarder = options.forwarder,
                 .stream_limits = {.most_unsent_responses = options.max_unsent_responses},
+                .tracing = parts.service.tracing(),
                 .answer_delay = AnswerDelay()} {}
 
   // The one way to every RPC.

@@ -65,6 +65,12 @@ base::Status InferCall::Submit() {
   NEREID_ASSIGN_OR_RETURN([[maybe_unused]] const InferOptions options,
                           FillRequest(message_, *request, &context_->service.regions()));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *request));
+  if ((trace_ = StartTrace(*context_, *call_, request->model->name())) != nullptr) [[unlikely]] {
+    trace_->ReportFrontend("GRPC_WAITREAD_START", call_->start_ns());
+    trace_->ReportFrontend("GRPC_WAITREAD_END", base::NowNs());
+    trace_->Describe(request->model->name(), request->model->version(), request->id);
+    request->trace = trace_;
+  }
   request_ = core::RequestRef(*request);
   context_->service.Infer(std::move(request));
   return base::OkStatus();
@@ -72,6 +78,9 @@ base::Status InferCall::Submit() {
 
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (is_answered_) return;
+  if (trace_ != nullptr) [[unlikely]] {
+    trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
+  }
   if (context_->answer_delay.count() > 0) [[unlikely]] HoldBack(context_->answer_delay);
   if (response == nullptr) {
     if (!is_final) return;
@@ -84,6 +93,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
     response.reset();
     return FinishWith(*call_, error);
   }
+  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
   base::Result<net::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
   if (!message.ok()) return FinishWith(*call_, message.status());
   // May end the stream, and with it this object, before it returns.
@@ -92,12 +102,16 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
 
 void InferCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelInferHandler");
+  was_cancelled_ = true;
   if (!request_) return;
   request_->Cancel();
   context_->service.Cancel(*request_);
 }
 
 void InferCall::OnDone() {
+  if (trace_ != nullptr) [[unlikely]] {
+    if (!was_cancelled_) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
+  }
   request_.Reset();
   Unreference();
 }
@@ -117,6 +131,8 @@ void InferCall::Recycle() {
   has_message_ = false;
   message_.Clear();
   is_answered_ = false;
+  was_cancelled_ = false;
+  trace_.reset();
 }
 
 }  // namespace nereid::grpc

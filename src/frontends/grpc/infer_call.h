@@ -39,8 +39,10 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
   bool has_message_ = false;
   InferMessage message_;
   core::RequestRef request_;        // to cancel it; until OnDone
+  std::shared_ptr<observe::Trace> trace_;
   std::atomic<int> references_{0};  // the stream and the request
   bool is_answered_ = false;        // confined to the sender
+  bool was_cancelled_ = false;      // confined to the events
 };
 
 }  // namespace nereid::grpc

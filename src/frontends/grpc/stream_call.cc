@@ -78,6 +78,13 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
                           FillRequest(message_, *inference, &context_->service.regions()));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *inference));
   request.wants_empty_final_ = options.wants_empty_final_response;
+  if ((request.trace_ = StartTrace(*context_, *call_, inference->model->name())) != nullptr)
+      [[unlikely]] {
+    request.trace_->ReportFrontend("GRPC_WAITREAD_START", call_->start_ns());
+    request.trace_->ReportFrontend("GRPC_WAITREAD_END", inference->times.request_start_ns);
+    request.trace_->Describe(inference->model->name(), inference->model->version(), inference->id);
+    inference->trace = request.trace_;
+  }
   {
     base::MutexLock lock(mutex_);
     request.request_ = core::RequestRef(*inference);
@@ -123,6 +130,11 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
   if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
   net::GrpcMessagePtr message;
   base::Status error;
+  if (trace_ != nullptr && response != nullptr) [[unlikely]] {
+    trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
+    trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
+  }
+  const bool is_data = response != nullptr;
   if (response != nullptr) {
     was_answered_ = true;
     error = response->error();
@@ -153,7 +165,10 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
                                   .model_version = model_version_,
                                   .is_final = is_final});
   }
+  // This may be gone once the last message has been delivered.
+  const std::shared_ptr<observe::Trace> trace = is_final ? std::move(trace_) : trace_;
   stream_->Deliver(*this, std::move(message), is_final);
+  if (trace != nullptr && is_data) [[unlikely]] trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
 }
 
 void StreamCall::Deliver(StreamRequest& request, net::GrpcMessagePtr message, bool is_final) {
@@ -322,6 +337,7 @@ void StreamRequest::Recycle() {
   next_ = nullptr;
   is_complete_ = false;
   request_.Reset();
+  trace_.reset();
   ready_.clear();
 }
 

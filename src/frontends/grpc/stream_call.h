@@ -48,6 +48,7 @@ class StreamRequest final : public core::ResponseSink {
   StreamRequest* next_ = nullptr;
   bool is_complete_ = false;
   core::RequestRef request_;                // to cancel it
+  std::shared_ptr<observe::Trace> trace_;   // confined to the sender once submitted
   std::vector<net::GrpcMessagePtr> ready_;  // messages that wait for their turn
 };
 

@@ -5,14 +5,19 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "common/json_text.h"
 #include "config/print.h"
+#include "core/model.h"
 #include "http/header_length.h"
 #include "http/http_infer.h"
+#include "http/json_dom.h"
+#include "http/log_settings.h"
 #include "http/model_json.h"
 #include "http/openapi.h"
 #include "http/region_routes.h"
 #include "http/repository_control.h"
+#include "http/trace_settings.h"
 #include "net/compression.h"
 
 namespace nereid::http {
@@ -71,6 +76,7 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool,
     : options_(options),
       cors_(options.cors.origins.empty() ? std::nullopt : std::optional<CorsPolicy>(options.cors)),
       service_(service),
+      tracing_(service.tracing()),
       rounds_(rounds) {
   for (size_t i = 0; i < pool.size(); ++i) {
     readers_.push_back(std::make_unique<InferRequestReader>(options.max_input_bytes));
@@ -125,6 +131,7 @@ void ApiHandler::Serve(HttpExchangePtr exchange, const Route& route, const Diale
 
 // The one way to every route: what holds for all of them is seen to here.
 void ApiHandler::Handle(HttpExchangePtr exchange) {
+  NEREID_VLOG(1, "HTTP request: {} {}", exchange->head().method_text(), exchange->head().path());
   if (cors_ && !ApplyCors(exchange)) return;
   const Route route = MatchRoute(exchange->head().path());
   if (route.kind == RouteKind::kNone) {
@@ -176,6 +183,11 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
     case RouteKind::kRepositoryLoad:
     case RouteKind::kRepositoryUnload:
       return HandleRepositoryRequest(std::move(exchange), route);
+    case RouteKind::kLogging:
+      return HandleLogging(std::move(exchange));
+    case RouteKind::kTrace:
+    case RouteKind::kModelTrace:
+      return HandleTrace(std::move(exchange), route);
     default:
       return RespondError(std::move(exchange),
                           base::UnsupportedError(std::string(RouteName(route.kind)) +
@@ -212,10 +224,7 @@ void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route)
 }
 
 void ApiHandler::HandleRepositoryRequest(HttpExchangePtr exchange, const Route& route) {
-  if (exchange->body_truncated() || exchange->body().size() > options_.max_input_bytes) {
-    const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
-    return RespondError(std::move(exchange), error);
-  }
+  if (RefuseOversize(exchange)) return;
   HandleRepository(std::move(exchange), route, service_);
 }
 
@@ -228,6 +237,60 @@ void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route) {
       AnswerRegionRequest(service_.regions(), route, exchange->body());
   if (!answer.ok()) return RespondError(std::move(exchange), answer.status());
   RespondJson(std::move(exchange), 200, *answer);
+}
+
+void ApiHandler::HandleLogging(HttpExchangePtr exchange) {
+  if (exchange->head().method() == net::HttpMethod::kPost) {
+    if (RefuseOversize(exchange)) return;
+    const base::Status status = UpdateLogSettings(exchange->body());
+    if (!status.ok()) return RespondError(std::move(exchange), status);
+  }
+  RespondJson(std::move(exchange), 200, LogSettingsJson());
+}
+
+std::shared_ptr<observe::Trace> ApiHandler::StartTrace(const HttpExchange& exchange,
+                                                       std::string_view model) const {
+  if (tracing_ == nullptr || !tracing_->is_on()) [[likely]] return nullptr;
+  const net::HttpHead& head = exchange.head();
+  std::shared_ptr<observe::Trace> trace = tracing_->Start(
+      model, {.traceparent = head.Header("traceparent"), .tracestate = head.Header("tracestate")});
+  if (trace != nullptr) {
+    trace->ReportFrontend("HTTP_RECV_START", exchange.start_ns());
+    trace->ReportFrontend("HTTP_RECV_END", exchange.received_ns());
+  }
+  return trace;
+}
+
+void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route) {
+  if (tracing_ == nullptr) {
+    return RespondError(std::move(exchange),
+                        base::UnavailableError("the server does not support tracing"));
+  }
+  if (!route.model.empty()) {
+    const base::Result<bool> ready = service_.IsModelReady(route.model, "");
+    if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
+    if (!*ready) {
+      return RespondError(std::move(exchange),
+                          base::InvalidArgumentError("Request for unknown model : " +
+                                                     std::string(route.model)));
+    }
+  }
+  const std::string model(route.model);
+  if (exchange->head().method() == net::HttpMethod::kPost) {
+    if (RefuseOversize(exchange)) return;
+    const base::Status status = UpdateTraceSettings(*tracing_, model, exchange->body());
+    if (!status.ok()) return RespondError(std::move(exchange), status);
+  }
+  RespondJson(std::move(exchange), 200, TraceSettingsJson(tracing_->Read(model)));
+}
+
+bool ApiHandler::RefuseOversize(HttpExchangePtr& exchange) const {
+  if (!exchange->body_truncated() && exchange->body().size() <= options_.max_input_bytes) {
+    return false;
+  }
+  const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
+  RespondError(std::move(exchange), error);
+  return true;
 }
 
 void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route) {
@@ -278,6 +341,7 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route,
   submission.dialect = &dialect;
   const net::Reactor& reactor = exchange->reactor();
   submission.round = &rounds_.ForReactor(reactor);
+  submission.trace = StartTrace(*exchange, submission.model->name());
   submission.exchange = std::move(exchange);
   HttpInfer::Submit(std::move(submission), *readers_[reactor.index()], service_);
 }
@@ -303,6 +367,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
   submission.max_input_bytes = options_.max_input_bytes;
   submission.limits = options_.stream_limits;
   submission.round = &rounds_.ForReactor(exchange->reactor());
+  submission.trace = StartTrace(*exchange, submission.model->name());
   submission.exchange = std::move(exchange);
   HttpGenerate::Submit(std::move(submission), service_);
 }

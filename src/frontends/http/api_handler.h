@@ -67,12 +67,20 @@ class ApiHandler final : public net::HttpHandler {
   void HandleRegions(net::HttpExchangePtr exchange, const Route& route);
   void HandleRepositoryRequest(net::HttpExchangePtr exchange, const Route& route);
   void HandleStatistics(net::HttpExchangePtr exchange, const Route& route);
+  void HandleLogging(net::HttpExchangePtr exchange);
+  void HandleTrace(net::HttpExchangePtr exchange, const Route& route);
+  // Null but for requests that are traced.
+  std::shared_ptr<observe::Trace> StartTrace(const net::HttpExchange& exchange,
+                                             std::string_view model) const;
+  // Answers a request whose JSON body is larger than allowed; false when it is not.
+  bool RefuseOversize(net::HttpExchangePtr& exchange) const;
   void HandleInfer(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleGenerate(net::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;
   const std::optional<CorsPolicy> cors_;
   service::Service& service_;
+  observe::Tracing* const tracing_;  // null: nobody is traced
   const common::RoundExecutors& rounds_;
   std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor
 };

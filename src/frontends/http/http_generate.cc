@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
 #include "common/json_text.h"
@@ -50,6 +51,10 @@ void HttpGenerate::Submit(GenerateSubmission submission, service::Service& servi
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
   self->exchange_ = std::move(submission.exchange);
+  if (status.ok() && submission.trace != nullptr) [[unlikely]] {
+    submission.trace->Describe(request->model->name(), request->model->version(), request->id);
+    request->trace = self->trace_ = std::move(submission.trace);
+  }
   if (!status.ok()) {
     RespondError(std::move(self->exchange_), status);
     return;  // with the request goes `self`
@@ -67,6 +72,18 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
   // With it may go the request, and with that this object: it ends after everything below.
   core::RequestRef last;
   if (response != nullptr) ++response_count_;
+  const std::shared_ptr<observe::Trace> trace = trace_;
+  if (trace != nullptr) [[unlikely]] {
+    if (response != nullptr) trace->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
+    if (is_final) trace->ReportFrontend("HTTP_SEND_START", base::NowNs());
+  }
+  Pass(std::move(response), is_final);
+  if (!is_final) return;
+  if (trace != nullptr) [[unlikely]] trace->ReportFrontend("HTTP_SEND_END", base::NowNs());
+  last = TakeRequest();
+}
+
+void HttpGenerate::Pass(core::ResponsePtr response, bool is_final) {
   if (exchange_ != nullptr) {
     if (!is_stream_) {
       if (response != nullptr) Collect(*response);
@@ -82,7 +99,6 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
       }
     }
   }
-  if (is_final) last = TakeRequest();
 }
 
 // The only response that a reply of generate may have.
@@ -224,6 +240,7 @@ void HttpGenerate::Recycle() {
   response_count_ = 0;
   error_ = base::OkStatus();
   text_.clear();
+  trace_.reset();
   if (text_.capacity() > kKeptBytes) std::string().swap(text_);
   bytes_waiting_ = 0;
   base::MutexLock lock(mutex_);

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,7 @@ struct GenerateSubmission {
   StreamLimits limits;
   core::RoundExecutor* round = nullptr;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
+  std::shared_ptr<observe::Trace> trace;  // null but for requests that are traced
 };
 
 // Pooled. The core ends its life (OnRequestGone); before that the exchange has been answered, after
@@ -62,6 +64,7 @@ class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeE
   void OnDisconnect() override;
   void OnStreamWritable() override;
 
+  void Pass(core::ResponsePtr response, bool is_final);
   void Collect(const core::Response& response);
   void Answer();
   void SendEvent(const core::Response& response, bool is_final);
@@ -81,6 +84,7 @@ class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeE
   uint64_t response_count_ = 0;
   base::Status error_;         // of the only response of generate
   std::string text_;           // its body, or the event that is being written
+  std::shared_ptr<observe::Trace> trace_;
   size_t bytes_waiting_ = 0;   // at least so much may lie in the stream's buffer
 
   base::Mutex mutex_;

@@ -4,9 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
 #include "common/json_text.h"
+#include "core/model.h"
 
 namespace nereid::http {
 namespace {
@@ -50,6 +52,10 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   request->model = std::move(submission.model);
   request->round = submission.round;
   request->times.request_start_ns = submission.exchange->received_ns();
+  if (submission.trace != nullptr) [[unlikely]] {
+    self->trace_ = std::move(submission.trace);
+    request->trace = self->trace_;
+  }
   if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
   self->options_.regions = common::RequestRegions(&service.regions());
   base::Status status = reader.Read(submission.body, *request, self->options_);
@@ -57,6 +63,7 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
   if (!status.ok()) {
+    request->trace.reset();  // it never began
     request.reset();
     self->options_.Clear();
     RespondError(std::move(submission.exchange), status, {}, *submission.dialect);
@@ -64,6 +71,9 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
     return;
   }
   self->options_.regions.Attach(*request);
+  if (self->trace_ != nullptr) [[unlikely]] {
+    self->trace_->Describe(request->model->name(), request->model->version(), request->id);
+  }
   self->request_ = core::RequestRef(*request);
   self->exchange_ = std::move(submission.exchange);
   self->cancel_state_.store(kOpen);
@@ -78,6 +88,9 @@ void HttpInfer::Send(core::ResponsePtr response, bool is_final) {
     response_ = std::move(response);
   }
   if (!is_final) return;
+  if (trace_ != nullptr) [[unlikely]] {
+    trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
+  }
   // Taken first: dropping what follows may be the end of the request, and it has its answer here.
   net::HttpExchangePtr exchange = std::move(exchange_);
   CloseCancellation();
@@ -100,6 +113,7 @@ base::Status HttpInfer::Answer() {
 }
 
 void HttpInfer::SendAnswer() {
+  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   const bool has_binary = !answer_.parts.empty();
   std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
   std::string mime;
@@ -148,12 +162,21 @@ void HttpInfer::SendAnswer() {
 }
 
 void HttpInfer::SendError(const base::Status& error) {
+  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   RespondError(std::move(exchange_), error, {}, *dialect_);
+  NoteSent();
   response_.reset();
   Release(kParts - 1);
 }
 
+void HttpInfer::NoteSent() {
+  if (trace_ == nullptr) [[likely]] return;
+  trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
+  trace_.reset();
+}
+
 void HttpInfer::ReplySent() {
+  NoteSent();
   // With the response may go the request, and with it this object's second part.
   core::ResponsePtr response = std::move(response_);
   response.reset();
@@ -201,6 +224,7 @@ void HttpInfer::Recycle() {
   response_count_ = 0;
   answer_.Clear();
   headers_.clear();
+  trace_.reset();
 }
 
 }  // namespace nereid::http

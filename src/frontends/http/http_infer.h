@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "common/header_forwarding.h"
@@ -31,6 +32,7 @@ struct InferSubmission {
   core::RoundExecutor* round = nullptr;
   const Dialect* dialect = &kTritonDialect;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
+  std::shared_ptr<observe::Trace> trace;  // null but for requests that are traced
 };
 
 // Pooled. It lives until three things have happened, in whatever order and on whatever threads: the
@@ -72,6 +74,8 @@ class HttpInfer final : public core::ResponseSink,
   base::Status Answer();
   void SendAnswer();
   void SendError(const base::Status& error);
+  // The last the trace hears of.
+  void NoteSent();
   void Release(uint32_t parts);
 
   service::Service* service_ = nullptr;
@@ -88,6 +92,7 @@ class HttpInfer final : public core::ResponseSink,
   core::ResponsePtr response_;
   InferAnswer answer_;
   std::string headers_;
+  std::shared_ptr<observe::Trace> trace_;
 };
 
 // Makes those headers parameters of `request` that `forwarder` wants; an error when one is reserved.

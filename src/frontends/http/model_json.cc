@@ -62,23 +62,6 @@ void AppendDuration(std::string& json, std::string_view name, const core::Durati
   json += '}';
 }
 
-// ,"name":{"a":1,"b":2}
-template <size_t count>
-void AppendCounts(std::string& json, std::string_view name,
-                  const std::array<std::string_view, count>& names,
-                  const std::array<uint64_t, count>& values) {
-  json += ",\"";
-  json += name;
-  json += "\":";
-  for (size_t i = 0; i < count; ++i) {
-    json += i == 0 ? "{\"" : ",\"";
-    json += names[i];
-    json += "\":";
-    json += std::to_string(values[i]);
-  }
-  json += '}';
-}
-
 void AppendStatistics(std::string& json, const service::ModelStatistics& model) {
   const core::StatisticsSnapshot& statistics = model.statistics;
   json += "{\"name\":";
@@ -119,10 +102,15 @@ void AppendStatistics(std::string& json, const service::ModelStatistics& model) 
     AppendDuration(json, "compute_output", batch.second.compute_output);
     json += '}';
   });
-  json += ",\"memory_usage\":[]";
-  // Not part of the statistics extension: why batches did not wait, and why requests failed.
-  AppendCounts(json, "batches_closed", core::kBatchClosedNames, statistics.batches_closed);
-  AppendCounts(json, "failure_reasons", core::kFailureReasonNames, statistics.failures);
+  json += ",\"memory_usage\":";
+  AppendList(json, statistics.memory, [&](const core::MemoryUse& use) {
+    json += "{\"type\":";
+    AppendJsonString(json, memory::MemoryTypeName(use.where.type));
+    json += ",\"id\":";
+    AppendJsonInteger(json, use.where.id);
+    AppendNumber(json, "byte_size", use.bytes);
+    json += '}';
+  });
   json += '}';
 }
 

@@ -16,6 +16,7 @@ base::Status SendResponse(core::ResponsePtr response, bool is_final) {
   if (is_final ? !request.MarkAnswered() : request.is_answered()) [[unlikely]] {
     return AnsweredError(request);
   }
+  request.NoteResponse(*response);
   request.sink().Send(std::move(response), is_final);
   return base::OkStatus();
 }

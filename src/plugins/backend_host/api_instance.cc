@@ -3,6 +3,7 @@
 #include "abi_objects/error.h"
 #include "backend_host/backend_model.h"
 #include "backend_host/handles.h"
+#include "backend_host/memory_use.h"
 #include "backend_host/plugin_instance.h"
 
 using nereid::abi_objects::Answer;
@@ -153,11 +154,14 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInsta
   return nullptr;
 }
 
-// As TRITONBACKEND_ModelReportMemoryUsage.
-TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(TRITONBACKEND_ModelInstance*,
-                                                                 TRITONSERVER_BufferAttributes**,
-                                                                 uint32_t) {
-  return nullptr;
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(
+    TRITONBACKEND_ModelInstance* instance, TRITONSERVER_BufferAttributes** usage,
+    uint32_t usage_size) {
+  return Answer([&]() -> Status {
+    NEREID_ASSIGN_OR_RETURN(auto use, nereid::backend_host::ToMemoryUse({usage, usage_size}));
+    FromHandle(instance)->model().statistics().SetMemoryUse(instance, std::move(use));
+    return {};
+  });
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
@@ -167,6 +171,13 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
   nereid::core::ModelStatistics& statistics = FromHandle(instance)->model().statistics();
   const nereid::core::Request& r = *FromHandle(request);
   if (!r.is_counted || r.is_padding) return nullptr;
+  if (r.trace != nullptr) [[unlikely]] {
+    using nereid::observe::TraceActivity;
+    r.trace->Report(TraceActivity::kComputeStart, exec_start_ns);
+    r.trace->Report(TraceActivity::kComputeInputEnd, compute_start_ns);
+    r.trace->Report(TraceActivity::kComputeOutputStart, compute_end_ns);
+    r.trace->Report(TraceActivity::kComputeEnd, exec_end_ns);
+  }
   if (success) {
     // The execution's end stands for the request's: it was read a moment ago.
     const nereid::core::ComputeTimes times{exec_start_ns, compute_start_ns, compute_end_ns,

@@ -4,6 +4,7 @@
 #include "abi_objects/message.h"
 #include "backend_host/backend_model.h"
 #include "backend_host/handles.h"
+#include "backend_host/memory_use.h"
 #include "config/print.h"
 
 using nereid::abi_objects::Answer;
@@ -79,12 +80,14 @@ TRITONSERVER_Error* TRITONBACKEND_ModelSetState(TRITONBACKEND_Model* model, void
   return nullptr;
 }
 
-// Accepted and not yet shown anywhere: it would decide about load limits of devices that we do not
-// have.
-TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model*,
-                                                         TRITONSERVER_BufferAttributes**,
-                                                         uint32_t) {
-  return nullptr;
+TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model* model,
+                                                         TRITONSERVER_BufferAttributes** usage,
+                                                         uint32_t usage_size) {
+  return nereid::abi_objects::Answer([&]() -> nereid::base::Status {
+    NEREID_ASSIGN_OR_RETURN(auto use, nereid::backend_host::ToMemoryUse({usage, usage_size}));
+    FromHandle(model)->SetMemoryUse(std::move(use));
+    return {};
+  });
 }
 
 }  // extern "C"

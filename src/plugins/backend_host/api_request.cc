@@ -4,6 +4,7 @@
 #include <new>
 
 #include "abi_objects/error.h"
+#include "abi_objects/trace.h"
 #include "backend_host/handles.h"
 #include "core/model.h"
 
@@ -243,10 +244,9 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
   });
 }
 
-// Requests are not traced so far.
-TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request*,
+TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request* request,
                                                TRITONSERVER_InferenceTrace** trace) {
-  *trace = nullptr;
+  *trace = nereid::abi_objects::ToHandle(FromHandle(request)->trace.get());
   return nullptr;
 }
 

@@ -122,7 +122,17 @@ base::Status BackendModel::SetConfig(std::string_view json, uint32_t config_vers
   return base::OkStatus();
 }
 
+void BackendModel::SetMemoryUse(std::vector<core::MemoryUse> use) {
+  if (model_ == nullptr) {
+    memory_use_ = std::move(use);
+  } else {
+    model_->statistics().SetMemoryUse(this, std::move(use));
+  }
+}
+
 base::Status BackendModel::CreateInstances(core::Model& model) {
+  model_ = &model;
+  SetMemoryUse(std::move(memory_use_));
   for (const config::InstanceGroup& group : config().instance_group) {
     NEREID_RETURN_IF_ERROR(CreateGroup(group, model));
   }

@@ -76,6 +76,8 @@ class BackendModel {
   base::Status SetConfig(std::string_view json, uint32_t config_version);
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
+  // What the model holds, its instances apart. Shown in its statistics once there are some.
+  void SetMemoryUse(std::vector<core::MemoryUse> use);
 
  private:
   BackendModel(BackendModelOptions options, BackendLibraries& libraries, BackendLibrary& library);
@@ -90,6 +92,8 @@ class BackendModel {
   bool is_initialized_ = false;
   bool is_config_set_ = false;
   void* state_ = nullptr;
+  core::Model* model_ = nullptr;             // once CreateInstances was called
+  std::vector<core::MemoryUse> memory_use_;  // until then
   std::vector<std::unique_ptr<core::Instance>> instances_;  // until they are taken
   std::vector<InstanceNeeds> instance_needs_;
   std::vector<std::unique_ptr<PluginInstance>> passive_instances_;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which metrics a server collects (--metrics-config and its like).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "observe/summary.h"
+
+namespace nereid::engine {
+
+struct MetricsConfig {
+  bool is_allowed = true;
+  bool has_gpu = true;
+  bool has_cpu = true;
+  std::chrono::milliseconds interval{2000};  // half of it is how old GPU and CPU values may be
+  bool counter_latencies = true;
+  bool histogram_latencies = false;
+  bool summary_latencies = false;
+  std::vector<observe::QuantileError> summary_quantiles = {
+      {0.5, 0.05}, {0.9, 0.01}, {0.95, 0.001}, {0.99, 0.001}, {0.999, 0.001}};
+  uint64_t pinned_pool_bytes = uint64_t{256} << 20;
+};
+
+}  // namespace nereid::engine

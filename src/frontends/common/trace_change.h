@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client wants changed of the trace settings, in the texts of the protocols.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "observe/trace.h"
+
+namespace nereid::common {
+
+// Reads one setting into `change`; `name` is one of trace_level, trace_rate, trace_count and
+// log_frequency. Levels that are not known are passed over. InvalidArgument for what makes no sense.
+base::Status ReadTraceLevels(std::span<const std::string_view> levels, observe::TraceChange& change);
+base::Status ReadTraceNumber(std::string_view name, const std::string& text,
+                             observe::TraceChange& change);
+// Back to what holds for the server, or held at its start.
+void ClearTraceSetting(std::string_view name, observe::TraceChange& change);
+
+inline constexpr std::string_view kTraceNumbers[] = {"trace_rate", "trace_count", "log_frequency"};
+
+// "OFF", or what is on.
+std::vector<std::string_view> TraceLevelNames(uint32_t levels);
+// The further settings as protocols show them: names and texts, in order.
+std::vector<std::pair<std::string, std::string>> TraceSettingTexts(const observe::TraceView& view);
+
+}  // namespace nereid::common

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantiles of what was observed in the last minute, with a permitted error for each.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "observe/metrics_page.h"
+
+namespace nereid::observe {
+
+struct QuantileError {
+  double quantile = 0;
+  double error = 0;
+};
+
+struct Quantiles {
+  std::vector<QuantileError> list;
+  std::vector<std::string> invalid;  // entries that were left out
+};
+// "<quantile>:<error>,..."
+Quantiles ParseQuantiles(std::string_view text);
+
+// Thread-safe. Observing takes a lock: summaries are collected only where somebody asked for them.
+class Summary {
+ public:
+  explicit Summary(const std::vector<QuantileError>& quantiles);
+  ~Summary();
+
+  void Observe(double value);
+  SummaryValue Read() const;
+
+ private:
+  struct Body;
+  const std::unique_ptr<Body> body_;
+};
+
+}  // namespace nereid::observe

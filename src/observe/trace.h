@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of single requests: when what happened to a sampled request and, if wanted, the tensors that
+// went through it. They go to a file in Triton's JSON or, as spans, to an OpenTelemetry collector.
+//
+//   if (tracing.is_on()) [[unlikely]] trace = tracing.Start("model", {});   // null: not sampled
+//   if (trace) trace->Report(TraceActivity::kRequestStart, ns);
+//
+// What was recorded goes on its way when the last reference to a request's traces is dropped; files are
+// written and collectors called by threads of their own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "observe/otlp.h"
+
+namespace nereid::observe {
+
+// The values are those of TRITONSERVER_InferenceTraceLevel.
+enum TraceLevel : uint32_t { kTraceOff = 0, kTraceTimestamps = 4, kTraceTensors = 8 };
+
+// In the order of TRITONSERVER_InferenceTraceActivity.
+enum class TraceActivity : uint8_t {
+  kRequestStart = 0,
+  kQueueStart = 1,
+  kComputeStart = 2,
+  kComputeInputEnd = 3,
+  kComputeOutputStart = 4,
+  kComputeEnd = 5,
+  kRequestEnd = 6,
+  kTensorQueueInput = 7,
+  kTensorBackendInput = 8,
+  kTensorBackendOutput = 9,
+  kCustom = 10,
+};
+// "REQUEST_START", ...
+const char* TraceActivityName(TraceActivity activity);
+
+enum class TraceMode : uint8_t { kTriton, kOpenTelemetry };
+
+struct TraceSettings {
+  uint32_t levels = kTraceOff;
+  uint32_t rate = 1000;        // every so many requests one is traced
+  int32_t count = -1;          // so many are left to be traced; -1: any number
+  uint32_t log_frequency = 0;  // traces in one file; 0: one file for all
+};
+
+struct TraceOptions {
+  TraceSettings settings;
+  TraceMode mode = TraceMode::kTriton;
+  std::string file;
+  OtlpOptions otlp;
+  // Of the mode's options those that TraceView shows, as they were given.
+  std::vector<std::pair<std::string, std::string>> shown;
+};
+
+// A change of settings; what is neither set nor cleared stays. Cleared, it is what it is for the server
+// or, for the server's own settings, what it was at start.
+template <typename T>
+struct TraceField {
+  std::optional<T> value;
+  bool is_cleared = false;
+};
+struct TraceChange {
+  TraceField<uint32_t> levels;
+  TraceField<uint32_t> rate;
+  TraceField<int32_t> count;
+  TraceField<uint32_t> log_frequency;
+};
+
+struct TraceView {
+  TraceSettings settings;
+  TraceMode mode = TraceMode::kTriton;
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> shown;
+};
+
+// W3C trace context as a client sent it; empty: none.
+struct TraceContext {
+  std::string_view traceparent;
+  std::string_view tracestate;
+};
+
+struct TensorText {
+  std::string_view name;
+  std::string data;   // values, separated by commas
+  std::string shape;  // the same
+  std::string_view type;
+};
+
+class TraceGroup;
+
+// What happens to one request in one model. Children are the steps of an ensemble. Thread-safe.
+class Trace {
+ public:
+  Trace(std::shared_ptr<TraceGroup> group, uint64_t id, uint64_t parent_id);
+
+  uint64_t id() const { return id_; }
+  uint64_t parent_id() const { return parent_id_; }
+  bool wants_timestamps() const { return (levels_ & kTraceTimestamps) != 0; }
+  bool wants_tensors() const { return (levels_ & kTraceTensors) != 0; }
+
+  // Before the first report.
+  void Describe(std::string_view model, int64_t version, std::string_view request_id);
+  const std::string& model() const { return model_; }
+  int64_t version() const { return version_; }
+  const std::string& request_id() const { return request_id_; }
+
+  void Report(TraceActivity activity, uint64_t ns);
+  // An activity of the backend's own, and one of the protocol that the request came by.
+  void ReportCustom(std::string_view name, uint64_t ns);
+  void ReportFrontend(std::string_view name, uint64_t ns);
+  void ReportTensor(TraceActivity activity, const TensorText& tensor);
+
+  std::shared_ptr<Trace> SpawnChild() const;
+
+  // For backends that trace on their own: {"traceparent": ...}. Empty where there is none. Valid as
+  // long as the trace, also when another one is set.
+  const char* context() const;
+  void SetContext(std::string context);
+
+ private:
+  const std::shared_ptr<TraceGroup> group_;
+  const uint32_t levels_;
+  const uint64_t id_;
+  const uint64_t parent_id_;
+  std::string model_;
+  int64_t version_ = 0;
+  std::string request_id_;
+  mutable base::Mutex mutex_;
+  std::deque<std::string> contexts_ NEREID_GUARDED_BY(mutex_);  // the last one holds
+};
+
+class TraceSampler;
+class TraceOutput;
+
+// The settings and who is sampled. Thread-safe.
+class Tracing {
+ public:
+  explicit Tracing(TraceOptions options);
+  // Writes what is left; traces that are under way are lost.
+  ~Tracing();
+
+  // Whether any request may be traced.
+  bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
+
+  // Null when this request is not one to be traced.
+  std::shared_ptr<Trace> Start(std::string_view model, const TraceContext& context);
+
+  // `model` empty: of the server, and of every model as far as it has no settings of its own.
+  // InvalidArgument when the result makes no sense; nothing is changed then.
+  base::Status Change(const std::string& model, const TraceChange& change);
+  TraceView Read(const std::string& model) const;
+
+ private:
+  struct Entry;
+
+  base::Status ChangeOne(const std::string& model, const TraceChange& change)
+      NEREID_REQUIRES(mutex_);
+  void UpdateSwitch() NEREID_REQUIRES(mutex_);
+
+  const TraceOptions options_;
+  const std::shared_ptr<TraceOutput> output_;
+  std::atomic<bool> is_on_{false};
+  mutable base::Mutex mutex_;
+  std::unique_ptr<Entry> server_ NEREID_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<Entry>, std::less<>> models_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::observe

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// All traces of one sampled request while they are recorded. Private to this module.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "observe/trace.h"
+#include "observe/trace_output.h"
+#include "observe/trace_sampler.h"
+
+namespace nereid::observe {
+
+// Thread-safe. Hands on what it holds when it goes.
+class TraceGroup {
+ public:
+  TraceGroup(std::shared_ptr<TraceSampler> sampler, std::optional<SpanContext> remote);
+  ~TraceGroup();
+
+  uint32_t levels() const { return sampler_->settings().levels; }
+  uint64_t NextId() { return sampler_->output().NextId(); }
+  void SetRoot(uint64_t id);
+
+  void Report(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns);
+  void ReportFrontend(std::string_view name, uint64_t ns);
+  void ReportTensor(const Trace& trace, TraceActivity activity, const TensorText& tensor);
+
+ private:
+  using Spans = std::vector<Span>;  // those that are not over, the innermost last
+
+  bool is_telemetry() const { return sampler_->mode() == TraceMode::kOpenTelemetry; }
+  // The records of a trace, with a comma behind what is there.
+  std::string& Records(uint64_t id) NEREID_REQUIRES(mutex_);
+  void AddTimestamp(uint64_t id, std::string_view name, uint64_t ns) NEREID_REQUIRES(mutex_);
+  void AddSpanEvent(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns)
+      NEREID_REQUIRES(mutex_);
+  Span NewSpan(std::string_view name, uint64_t ns, const SpanContext* parent) const;
+  void EndSpan(Spans& spans, uint64_t ns) NEREID_REQUIRES(mutex_);
+  uint64_t ToUnix(uint64_t ns) const { return ns + unix_offset_ns_; }
+
+  const std::shared_ptr<TraceSampler> sampler_;
+  const uint64_t unix_offset_ns_;
+  SpanContext identity_;  // what all spans share: trace id, flags, state
+  uint64_t root_id_ = 0;  // constant once set
+  base::Mutex mutex_;
+  std::map<uint64_t, std::string> records_ NEREID_GUARDED_BY(mutex_);
+  std::map<uint64_t, Spans> spans_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::observe

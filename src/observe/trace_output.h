@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where finished traces go. Private to this module.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "observe/otlp.h"
+
+namespace nereid::observe {
+
+// One trace file: a JSON array that grows, and beside it files <path>.0, <path>.1, ... that are
+// complete at once. Written by a thread of its own. Thread-safe.
+class TraceFile {
+ public:
+  explicit TraceFile(std::string path) : path_(std::move(path)) {}
+  // Writes what is left and ends the array.
+  ~TraceFile();
+
+  const std::string& path() const { return path_; }
+  // `records`: JSON values separated by commas.
+  void Append(std::string records) { Add({std::move(records), false}); }
+  void WriteIndexed(std::string records) { Add({std::move(records), true}); }
+
+ private:
+  struct Piece {
+    std::string records;
+    bool is_indexed = false;
+  };
+
+  void Add(Piece piece);
+  void Run();
+  void Write(const Piece& piece);
+
+  const std::string path_;
+  uint64_t index_ = 0;       // confined to the thread, as are the next two
+  bool is_open_ = false;
+  bool has_failed_ = false;
+  base::Mutex mutex_;
+  base::CondVar wake_;
+  std::deque<Piece> queue_ NEREID_GUARDED_BY(mutex_);
+  bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_started_ NEREID_GUARDED_BY(mutex_) = false;
+  base::Thread thread_;  // started with the first piece
+};
+
+// What all traces of a server share.
+class TraceOutput {
+ public:
+  explicit TraceOutput(std::string path) : file(std::move(path)) {}
+
+  uint64_t NextId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+
+  TraceFile file;
+  std::unique_ptr<OtlpExporter> exporter;  // null but in OpenTelemetry mode
+
+ private:
+  std::atomic<uint64_t> next_id_{1};  // 0 says "no parent"
+};
+
+}  // namespace nereid::observe
