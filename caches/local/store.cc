@@ -69,6 +69,8 @@ bool Store::EvictOne() {
     oldest->by_key.erase(evicted.front().key);
     NoteOldest(*oldest);
     used_.fetch_sub(Cost(evicted.front().key, evicted.front().blob->byte_size()));
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    evictions_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
 }
@@ -97,16 +99,8 @@ Store::InsertResult Store::Insert(std::string_view key, std::shared_ptr<const Bl
   shard.by_key.emplace(added.front().key, added.begin());
   shard.entries.splice(shard.entries.begin(), added);
   NoteOldest(shard);
+  count_.fetch_add(1, std::memory_order_relaxed);
   return InsertResult::kInserted;
-}
-
-size_t Store::entry_count() const {
-  size_t count = 0;
-  for (const Shard& shard : shards_) {
-    const std::lock_guard lock(shard.mutex);
-    count += shard.entries.size();
-  }
-  return count;
 }
 
 }  // namespace nereid::local_cache

@@ -62,7 +62,9 @@ class Store {
   size_t capacity() const { return capacity_; }
   // Never above the capacity while nobody inserts.
   size_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
-  size_t entry_count() const;
+  size_t entry_count() const { return count_.load(std::memory_order_relaxed); }
+  // How many entries had to make room.
+  size_t eviction_count() const { return evictions_.load(std::memory_order_relaxed); }
 
  private:
   struct Entry {
@@ -98,6 +100,8 @@ class Store {
 
   const size_t capacity_;
   std::atomic<size_t> used_{0};
+  std::atomic<size_t> count_{0};
+  std::atomic<size_t> evictions_{0};
   std::array<Shard, kShards> shards_;
 };
 

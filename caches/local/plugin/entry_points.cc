@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // libtritoncache_local.so: responses in the memory of the server. Setting: `size`, in bytes. Error texts
 // follow Triton's local cache.
+#include <chrono>
+#include <cmath>
+
 #include "cache_kit/entry.h"
 #include "cache_kit/settings.h"
+#include "gauges.h"
 #include "local_cache/store.h"
 
 namespace {
@@ -14,7 +18,38 @@ using nereid::cache::Error;
 using nereid::local_cache::Blob;
 using nereid::local_cache::Store;
 
-Store* FromHandle(TRITONCACHE_Cache* cache) { return reinterpret_cast<Store*>(cache); }
+using nereid::local_cache::Gauge;
+
+struct LocalCache {
+  explicit LocalCache(size_t size) : store(size) {}
+  Store store;
+  nereid::local_cache::Gauges gauges;
+};
+
+LocalCache* FromHandle(TRITONCACHE_Cache* cache) { return reinterpret_cast<LocalCache*>(cache); }
+
+// Adds how long it lived to one of the cache's gauges.
+class Stopwatch {
+ public:
+  Stopwatch(LocalCache& cache, Gauge gauge) : cache_(cache), gauge_(gauge) {}
+  ~Stopwatch() {
+    const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - start_;
+    cache_.gauges.Add(gauge_, std::floor(us.count()));
+  }
+
+ private:
+  LocalCache& cache_;
+  const Gauge gauge_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void ShowFill(LocalCache& cache) {
+  const Store& store = cache.store;
+  cache.gauges.Set(Gauge::kUtilization, static_cast<double>(store.used_bytes()) /
+                                            static_cast<double>(store.capacity()));
+  cache.gauges.Set(Gauge::kEntries, static_cast<double>(store.entry_count()));
+  cache.gauges.Set(Gauge::kEvictions, static_cast<double>(store.eviction_count()));
+}
 
 Result<uint64_t> ReadSize(const char* config) {
   const nereid::cache::Settings settings(config);
@@ -53,7 +88,7 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInitialize(TRITONCACHE_Ca
     if (config == nullptr) return Error::InvalidArgument("cache config was nullptr");
     NEREID_KIT_TRY(nereid::cache::CheckApiVersion());
     NEREID_KIT_ASSIGN(const uint64_t size, ReadSize(config));
-    *cache = reinterpret_cast<TRITONCACHE_Cache*>(new Store(size));
+    *cache = reinterpret_cast<TRITONCACHE_Cache*>(new LocalCache(size));
     nereid::cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
                        StrCat("Response Cache is created with size ", size));
     return {};
@@ -74,7 +109,11 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheLookup(TRITONCACHE_Cache*
                                                               TRITONCACHE_Allocator* allocator) {
   return EntryPoint([&]() -> Error {
     NEREID_KIT_TRY(nereid::cache::CheckArguments(cache, key, entry, allocator));
-    const std::shared_ptr<const Blob> blob = FromHandle(cache)->Find(key);
+    LocalCache& local = *FromHandle(cache);
+    const Stopwatch stopwatch(local, Gauge::kLookupUs);
+    const std::shared_ptr<const Blob> blob = local.store.Find(key);
+    local.gauges.Add(Gauge::kLookups, 1);
+    local.gauges.Add(blob == nullptr ? Gauge::kMisses : Gauge::kHits, 1);
     if (blob == nullptr) {
       return {TRITONSERVER_ERROR_NOT_FOUND, StrCat("key [", key, "] does not exist")};
     }
@@ -88,7 +127,9 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache*
                                                               TRITONCACHE_Allocator* allocator) {
   return EntryPoint([&]() -> Error {
     NEREID_KIT_TRY(nereid::cache::CheckArguments(cache, key, entry, allocator));
-    Store& store = *FromHandle(cache);
+    LocalCache& local = *FromHandle(cache);
+    Store& store = local.store;
+    const Stopwatch stopwatch(local, Gauge::kInsertionUs);
     if (store.Has(key)) return Exists(key);
     NEREID_KIT_ASSIGN(std::vector<size_t> sizes, nereid::cache::BufferSizes(entry));
     size_t total = 0;
@@ -102,6 +143,7 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache*
         nereid::cache::CopyFromServer(entry, allocator, blob->sizes(), blob->data()));
     switch (store.Insert(key, blob)) {
       case Store::InsertResult::kInserted:
+        ShowFill(local);
         return {};
       case Store::InsertResult::kExists:
         return Exists(key);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cache does, on the server's metrics page, under the names of Triton's local cache.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "triton/core/tritonserver.h"
+
+namespace nereid::local_cache {
+
+enum class Gauge : size_t {
+  kUtilization,
+  kEntries,
+  kHits,
+  kMisses,
+  kLookups,
+  kEvictions,
+  kLookupUs,
+  kInsertionUs,
+};
+inline constexpr size_t kGauges = 8;
+
+// Thread-safe. A server that serves no metrics gets none.
+class Gauges {
+ public:
+  Gauges();
+  ~Gauges();
+  Gauges(const Gauges&) = delete;
+  Gauges& operator=(const Gauges&) = delete;
+
+  void Add(Gauge gauge, double by);
+  void Set(Gauge gauge, double value);
+
+ private:
+  struct Entry {
+    TRITONSERVER_MetricFamily* family = nullptr;
+    TRITONSERVER_Metric* metric = nullptr;  // null: not shown
+  };
+  std::array<Entry, kGauges> entries_;
+};
+
+}  // namespace nereid::local_cache
