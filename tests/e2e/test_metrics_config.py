@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every family of the metrics page: name, type and labels, and the flags that decide which there are."""
+
+import re
+import urllib.request
+
+import numpy as np
+import pytest
+from harness import models
+from harness import server as servers
+from harness.clients import Client
+
+MODEL = ("model", "version")
+# The families that dashboards made for Triton know, as its core/src/metrics.cc names them.
+ALWAYS = {
+    "nv_inference_request_success": ("counter", MODEL),
+    "nv_inference_request_failure": ("counter", ("model", "reason", "version")),
+    "nv_inference_count": ("counter", MODEL),
+    "nv_inference_exec_count": ("counter", MODEL),
+    "nv_inference_pending_request_count": ("gauge", MODEL),
+    "nv_model_load_duration_secs": ("gauge", MODEL),
+    "nv_pinned_memory_pool_total_bytes": ("gauge", ()),
+    "nv_pinned_memory_pool_used_bytes": ("gauge", ()),
+    # Of the identity backend, which makes it through the C API.
+    "input_byte_size_counter": ("counter", MODEL),
+}
+COUNTERS = {f"nv_inference_{part}_duration_us": ("counter", MODEL)
+            for part in ("request", "queue", "compute_input", "compute_infer", "compute_output")}
+CPU = {name: ("gauge", ()) for name in
+       ("nv_cpu_utilization", "nv_cpu_memory_total_bytes", "nv_cpu_memory_used_bytes")}
+QUANTILE = ("model", "version", "quantile")
+SUMMARIES = {f"nv_inference_{part}_summary_us": ("summary", QUANTILE)
+             for part in ("request", "queue", "compute_input", "compute_infer", "compute_output")}
+BUCKET = ("model", "version", "le")
+HISTOGRAMS = {"nv_inference_first_response_histogram_ms": ("histogram", BUCKET)}
+CACHE = {name: ("counter", MODEL) for name in
+         ("nv_cache_num_hits_per_model", "nv_cache_num_misses_per_model",
+          "nv_cache_hit_duration_per_model", "nv_cache_miss_duration_per_model")}
+CACHE_SUMMARIES = {name: ("summary", QUANTILE) for name in
+                   ("nv_cache_hit_summary_per_model", "nv_cache_miss_summary_per_model")}
+# Of the local cache, which makes them through the C API.
+LOCAL_CACHE = {name: ("gauge", ()) for name in
+               ("nv_cache_util", "nv_cache_num_entries", "nv_cache_num_hits", "nv_cache_num_misses",
+                "nv_cache_num_lookups", "nv_cache_num_evictions", "nv_cache_lookup_duration",
+                "nv_cache_insertion_duration")}
+OURS = {
+    "nereid_batches_closed_total": ("counter", ("model", "reason", "version")),
+    "nereid_request_duration_seconds": ("histogram", BUCKET),
+    "nereid_queue_duration_seconds": ("histogram", BUCKET),
+    "nereid_compute_duration_seconds": ("histogram", BUCKET),
+    "nereid_batch_size": ("histogram", BUCKET),
+}
+# Of the dashboard that Triton's repository carries for Kubernetes. Those of GPUs need one.
+DASHBOARD = {
+    "nv_inference_count", "nv_inference_request_failure", "nv_inference_request_success",
+    "nv_inference_queue_duration_us", "nv_cpu_memory_used_bytes", "nv_cpu_utilization",
+    "nv_inference_compute_infer_duration_us",
+}
+
+
+@pytest.fixture
+def page(start_server, tmp_path):
+    repository = tmp_path / "m"
+
+    def extra(text):
+        return models.identity_config("FP32", [-1], max_batch_size=8, extra=text)
+
+    models.write_model(repository, "id", extra(""))
+    models.write_model(repository, "tagged", extra('metric_tags { key: "team" value: "a\\"b" }\n'))
+
+    def start(*args, cached=False):
+        if cached:
+            models.write_model(repository, "cached", extra("response_cache { enable: true }\n"))
+            args += (f"--cache-directory={servers.backends().parent / 'caches'}",
+                     "--cache-config=local,size=1048576")
+        return start_server(repository, args=args)
+
+    start.repository = repository
+    return start
+
+
+def text_of(server):
+    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=10) as reply:
+        return reply.read().decode()
+
+
+def families(server, model="id"):
+    """{name: (type, labels)}, the labels of one model; every line must belong to a described family."""
+    found = {}
+    name = None
+    for line in text_of(server).splitlines():
+        if line.startswith("# HELP "):
+            name = line.split()[2]
+            assert len(line.split(maxsplit=3)) == 4, line
+        elif line.startswith("# TYPE "):
+            assert line.split()[2] == name and name not in found
+            found[name] = [line.split()[3], None]
+        else:
+            series, labels = re.match(r"^([a-z_]\w*)(?:\{(.*)\})? \S+$", line).groups()
+            assert series in (name, *(name + end for end in ("_count", "_sum", "_bucket"))), line
+            names = tuple(re.findall(r'(\w+)="', labels or ""))
+            if f'model="{model}"' in (labels or f'model="{model}"'):
+                found[name][1] = max(found[name][1] or (), names, key=len)
+    return {name: tuple(entry) for name, entry in found.items()}
+
+
+def values(server, family):
+    return {labels: float(value) for labels, value in
+            re.findall(rf"^{family}(?:\{{(.*)\}})? (\S+)$", text_of(server), re.M)}
+
+
+def infer(server, model="id", count=1, batch=1, kind="http"):
+    client = Client(kind, server)
+    for _ in range(count):
+        client.infer(model, [client.input("INPUT0", np.zeros((batch, 2), np.float32), "FP32")])
+    client.close()
+
+
+def without_gpus(found):
+    return {name: entry for name, entry in found.items() if "gpu" not in name and name != "nv_energy_consumption"}
+
+
+def test_every_family(page):
+    server = page()
+    assert without_gpus(families(server)) == {**ALWAYS, **COUNTERS, **CPU, **OURS}
+    assert DASHBOARD <= set(families(server))
+
+
+def test_every_family_with_all_kinds_and_a_cache(page):
+    server = page("--metrics-config=summary_latencies=true", "--metrics-config", "histogram_latencies=true",
+                  cached=True)
+    everything = {**ALWAYS, **COUNTERS, **CPU, **OURS, **SUMMARIES, **HISTOGRAMS, **LOCAL_CACHE}
+    known = without_gpus(families(server))
+    for name in list(known):
+        if name in CACHE or name in CACHE_SUMMARIES:
+            del known[name]
+    assert known == everything
+    # With a cache the time of a request means two things, so there is no summary of it.
+    del everything["nv_inference_request_summary_us"]
+    known = without_gpus(families(server, "cached"))
+    assert known.pop("nv_inference_request_summary_us")[1] is None
+    assert known == {**everything, **CACHE, **CACHE_SUMMARIES}
+
+
+def test_what_the_local_cache_tells(page):
+    server = page(cached=True)
+    infer(server, "cached", 3)
+    shown = {name: values(server, name)[""] for name in LOCAL_CACHE}
+    assert {name: shown[f"nv_cache_num_{name}"] for name in ("entries", "hits", "misses", "lookups", "evictions")} == {
+        "entries": 1, "hits": 2, "misses": 1, "lookups": 3, "evictions": 0}
+    assert 0 < shown["nv_cache_util"] < 0.01
+
+
+def test_counters_of_durations_can_be_left_out(page):
+    server = page("--metrics-config=counter_latencies=false", "--metrics-config=summary_latencies=true")
+    assert without_gpus(families(server)) == {**ALWAYS, **CPU, **OURS, **SUMMARIES}
+    infer(server)
+    assert values(server, "nv_inference_request_success")['model="id",version="1"'] == 1
+
+
+def test_cpu_values_can_be_left_out(page):
+    assert without_gpus(families(page("--allow-cpu-metrics=false"))) == {**ALWAYS, **COUNTERS, **OURS}
+
+
+def test_cpu_values(page):
+    server = page("--metrics-interval-ms=1")
+    total = values(server, "nv_cpu_memory_total_bytes")[""]
+    assert 0 < values(server, "nv_cpu_memory_used_bytes")[""] < total
+    assert 0 <= values(server, "nv_cpu_utilization")[""] <= 1
+
+
+def test_the_pinned_pool_is_as_large_as_it_was_told(page):
+    server = page("--pinned-memory-pool-byte-size=1024")
+    assert values(server, "nv_pinned_memory_pool_total_bytes") == {"": 1024}
+    assert values(server, "nv_pinned_memory_pool_used_bytes") == {"": 0}
+
+
+def test_metrics_can_be_left_out(page):
+    server = page("--allow-metrics=false")
+    with pytest.raises(OSError):
+        text_of(server)
+
+
+def test_tags_are_labels(page):
+    assert r'_team="a\"b",model="tagged",version="1"' in values(page(), "nv_inference_count")
+
+
+def test_quantiles_are_those_that_were_asked_for(page):
+    server = page("--metrics-config=summary_latencies=true",
+                  "--metrics-config=summary_quantiles=0.1:0.0.1,0.7:0.01,x,0.75:0.01")
+    infer(server, count=20)
+    text = text_of(server)
+    assert {q for q in re.findall(r'quantile="([^"]*)"', text)} == {"0.1", "0.7", "0.75"}
+    assert values(server, "nv_inference_queue_summary_us_count")['model="id",version="1"'] == 20
+    assert "Invalid option: [x]" in server.log
+    request = values(server, "nv_inference_request_summary_us_sum")['model="id",version="1"']
+    parts = sum(values(server, f"nv_inference_{part}_summary_us_sum")['model="id",version="1"']
+                for part in ("queue", "compute_input", "compute_infer", "compute_output"))
+    assert 0 < request and parts <= request
+
+
+def test_first_responses(page):
+    models.write_model(page.repository, "own", models.identity_config(
+        "FP32", [-1], max_batch_size=8,
+        extra="model_metrics { metric_control: [ { metric_identifier: { family: "
+              '"nv_inference_first_response_histogram_ms" } histogram_options: { '
+              "buckets: [ -1, 0.0, 1, 2.5 ] } } ] }\n"
+              'parameters { key: "execute_delay_ms" value { string_value: "20" } }\n'))
+    server = page("--metrics-config=histogram_latencies=true")
+    infer(server, "own", 3, kind="grpc")
+    family = "nv_inference_first_response_histogram_ms"
+    buckets = values(server, family + "_bucket")
+    own = {labels: count for labels, count in buckets.items() if 'model="own"' in labels}
+    assert own == {f'model="own",version="1",le="{le}"': 3 * (le == "+Inf") for le in ("-1", "0", "1", "2.5", "+Inf")}
+    assert values(server, family + "_sum")['model="own",version="1"'] >= 60
+    bounds = {re.search('le="(.*)"', labels).group(1) for labels in buckets if 'model="id"' in labels}
+    assert bounds == {"100", "500", "2000", "5000", "+Inf"}
+
+
+@pytest.mark.newer
+def test_histograms_of_ours(page):
+    server = page()
+    for batch in (1, 3, 3, 8):
+        infer(server, batch=batch)
+    labels = 'model="id",version="1"'
+    for part in ("request", "queue", "compute"):
+        buckets = list(values(server, f"nereid_{part}_duration_seconds_bucket").items())
+        own = [count for name, count in buckets if name.startswith(labels)]
+        assert own == sorted(own) and own[-1] == 4
+        assert values(server, f"nereid_{part}_duration_seconds_count")[labels] == 4
+    total = values(server, "nereid_request_duration_seconds_sum")[labels] * 1e6
+    assert abs(total - values(server, "nv_inference_request_duration_us")[labels]) <= 1
+    sizes = values(server, "nereid_batch_size_bucket")
+    assert [sizes[f'{labels},le="{le}"'] for le in ("1", "2", "4", "8", "+Inf")] == [1, 1, 3, 4, 4]
+    assert values(server, "nereid_batch_size_sum")[labels] == 15
+
+
+@pytest.mark.parametrize("flag", ["counter_latencies", "counter_latencies=", "=x", "a,b=c"])
+def test_settings_that_are_refused(page, flag):
+    with pytest.raises(AssertionError, match="option format is <setting>=<value>"):
+        page(f"--metrics-config={flag}")
