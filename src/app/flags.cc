@@ -409,7 +409,7 @@ constexpr Flag kLogging[] = {
     {"log-warning", kBool, "Log warnings (true).", SetBool<FIELD(log.warning)>},
     {"log-error", kBool, "Log errors (true).", SetBool<FIELD(log.error)>},
     {"log-format", kString, "default, ISO8601 or json (default).", SetLogFormat},
-    {"log-file", kString, "File to log to; empty is standard error.", SetString<FIELD(log.file)>},
+    {"log-file", kString, "File to log to; empty: standard output and, for warnings and errors, standard error.", SetString<FIELD(log.file)>},
 };
 
 constexpr Flag kRepository[] = {

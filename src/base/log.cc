@@ -41,7 +41,9 @@ struct LogState {
   Mutex mutex;
   LogOptions options NEREID_GUARDED_BY(mutex);
   std::shared_ptr<spdlog::details::thread_pool> pool NEREID_GUARDED_BY(mutex);
+  // Of information, and of warnings and errors: the same where there is a file.
   std::shared_ptr<spdlog::logger> logger NEREID_GUARDED_BY(mutex);
+  std::shared_ptr<spdlog::logger> error_logger NEREID_GUARDED_BY(mutex);
 };
 
 // Leaked on purpose: threads may log until the very end of the process.
@@ -170,10 +172,12 @@ std::string FormatLine(Line how, LogLevel level, const char* file, int line,
 }
 
 std::shared_ptr<spdlog::logger> MakeLogger(std::shared_ptr<spdlog::details::thread_pool> pool,
-                                           const std::string& file) {
+                                           const std::string& file, bool is_for_errors) {
   spdlog::sink_ptr sink;
-  if (file.empty()) {
+  if (file.empty() && is_for_errors) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  } else if (file.empty()) {
+    sink = std::make_shared<spdlog::sinks::stdout_sink_mt>();
   } else {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
   }
@@ -220,7 +224,9 @@ Status ConfigureLog(const LogOptions& options) {
   }
   if (state.logger == nullptr || options.file != state.options.file) {
     try {
-      old = std::exchange(state.logger, MakeLogger(state.pool, options.file));
+      old = std::exchange(state.logger, MakeLogger(state.pool, options.file, false));
+      state.error_logger =
+          options.file.empty() ? MakeLogger(state.pool, options.file, true) : state.logger;
     } catch (const spdlog::spdlog_ex& error) {
       return InvalidArgumentError(
           fmt::format("unable to open log file '{}': {}", options.file, error.what()));
@@ -256,6 +262,7 @@ void FlushLog() {
     MutexLock lock(state.mutex);
     // Dropping the pool joins its thread after the queue is empty; the next message makes another.
     state.logger.reset();
+    state.error_logger.reset();
     pool = std::move(state.pool);
     state.pool = nullptr;
   }
@@ -270,12 +277,12 @@ void Write(LogLevel level, const char* file, int line, std::string_view message)
   {
     MutexLock lock(state.mutex);
     options = state.options;
-    logger = state.logger;
+    logger = level <= LogLevel::kWarning ? state.error_logger : state.logger;
   }
   if (logger == nullptr) {
     if (!ConfigureLog(options).ok()) return;
     MutexLock lock(state.mutex);
-    logger = state.logger;
+    logger = level <= LogLevel::kWarning ? state.error_logger : state.logger;
   }
   if (logger != nullptr) {
     logger->info(FormatLine({options.format, state.escapes}, level, file, line, message));

@@ -25,7 +25,7 @@ struct LogOptions {
   bool error = true;
   int verbose_level = 0;  // 0 is off; a message of verbosity v is written when v <= verbose_level
   LogFormat format = LogFormat::kDefault;
-  std::string file;       // empty: standard error
+  std::string file;       // empty: standard output; from warnings on, standard error
 };
 
 // "default", "ISO8601" or "json".

@@ -3,6 +3,7 @@
 
 import json
 import re
+import subprocess
 import urllib.error
 import urllib.request
 
@@ -174,3 +175,15 @@ def test_s06_json_lines_stay_json(logging_server):
 def test_escaping_can_be_switched_off(logging_server):
     server = logging_server(env={"TRITON_SERVER_ESCAPE_LOG_MESSAGES": "0"})
     assert re.search(r"\] successfully loaded 'id_one'", server.log)
+
+
+@pytest.mark.newer
+def test_information_goes_to_standard_output_and_trouble_to_standard_error(require_server, tmp_path):
+    models.write_model(tmp_path / "m", "id_one", models.identity_config("FP32", [-1]))
+    models.write_model(tmp_path / "m", "broken", 'backend: "identity" max_batch_size: -1')
+    run = subprocess.run(servers.command([tmp_path / "m"], servers.free_ports(3), []), capture_output=True,
+                         text=True, timeout=60)
+    assert run.returncode == 1
+    assert run.stdout and {line[0] for line in run.stdout.splitlines()} == {"I"}
+    lines = [line for line in run.stderr.splitlines() if DEFAULT_LINE.match(line)]
+    assert lines and {line[0] for line in lines} <= {"W", "E"}

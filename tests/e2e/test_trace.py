@@ -155,8 +155,12 @@ def test_what_is_refused(server, body, error):
 
 
 def test_models_that_are_not_there(server):
+    error = "Request for unknown model : none"
     for body in (None, {"log_frequency": "1"}):
-        assert settings(server, body, "none")[0] == 404
+        assert settings(server, body, "none") == (400, {"error": error})
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        with pytest.raises(InferenceServerException, match=error):
+            client.get_trace_settings("none")
 
 
 def test_s05_the_file_cannot_be_changed_by_clients(server, tmp_path):

@@ -100,8 +100,8 @@ base::Status TraceSetting(service::Service& service, const inference::TraceSetti
   observe::Tracing* const tracing = service.tracing();
   if (tracing == nullptr) return base::UnavailableError("the server does not support trace");
   if (!request.model_name().empty()) {
-    NEREID_ASSIGN_OR_RETURN(const bool ready, service.IsModelReady(request.model_name(), ""));
-    if (!ready) {
+    const base::Result<bool> ready = service.IsModelReady(request.model_name(), "");
+    if (!ready.ok() || !*ready) {
       return base::InvalidArgumentError("Request for unknown model : " + request.model_name());
     }
   }

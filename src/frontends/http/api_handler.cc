@@ -268,8 +268,7 @@ void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route) {
   }
   if (!route.model.empty()) {
     const base::Result<bool> ready = service_.IsModelReady(route.model, "");
-    if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
-    if (!*ready) {
+    if (!ready.ok() || !*ready) {
       return RespondError(std::move(exchange),
                           base::InvalidArgumentError("Request for unknown model : " +
                                                      std::string(route.model)));
