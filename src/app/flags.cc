@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, defaults and meanings follow server/src/command_line_parser.cc of Triton. A flag that Triton
-// has and this server does not serve yet is an error that says so, unless leaving it out changes
-// nothing a user could see.
+// Names, defaults and meanings follow server/src/command_line_parser.cc of Triton.
 #include "app/flags.h"
 
 #include <strings.h>
@@ -69,10 +67,6 @@ Status IgnoreBool(std::string_view value, Options&) { return ReadBool(value).sta
 
 Status IgnoreInteger(std::string_view value, Options&) {
   return ReadInteger(value, std::numeric_limits<int64_t>::min()).status();
-}
-
-Status NotYet(std::string_view, Options&) {
-  return base::UnsupportedError("this server does not support it yet");
 }
 
 Status AddRepository(std::string_view value, Options& options) {
