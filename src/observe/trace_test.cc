@@ -71,7 +71,7 @@ TEST_F(TraceTest, WritesTheRecordsOfARequestTogether) {
   tracing.reset();
   EXPECT_EQ(Read(file_),
             R"([{"id":1,"timestamps":[{"name":"HTTP_RECV_START","ns":1}]},)"
-            R"({"id":1,"model_name":"m\"","model_version":3,"request_id":"r\u000a"})"
+            R"({"id":1,"model_name":"m\"","model_version":3,"request_id":"r\u000a"},)"
             R"({"id":1,"timestamps":[{"name":"REQUEST_START","ns":2}]},)"
             R"({"id":1,"activity":"TENSOR_QUEUE_INPUT","tensor":{"name":"i","data":"1,2",)"
             R"("shape":"2","dtype":"INT8"}},{"id":1,"timestamps":[{"name":"MINE","ns":4}]},)"
