@@ -5,6 +5,7 @@ its own and the path of the repository that most tests share."""
 import atexit
 import pathlib
 
+from harness import models
 from harness import server as servers
 
 
@@ -21,7 +22,35 @@ def regions(_folder, repository):
     return repository, [] if servers.REFERENCE else ["--allow-client-shm=true"]
 
 
-KINDS = {"shared": shared, "regions": regions}
+def explicit(folder, _repository):
+    """Model control on request; `loaded` is there from the start, `spare` is not, `broken` cannot be."""
+    for name in ("loaded", "spare"):
+        models.write_model(folder / "models", name, models.identity_config("FP32", [-1]), {"1": {}, "3": {}})
+    broken = models.identity_config("FP32", [-1]).replace('"identity"', '"no_such_backend"')
+    models.write_model(folder / "models", "broken", broken)
+    return folder / "models", ["--model-control-mode=explicit", "--load-model=loaded"]
+
+
+def poll(folder, _repository):
+    models.write_model(folder / "models", "m", models.identity_config("FP32", [-1]))
+    return folder / "models", ["--model-control-mode=poll", "--repository-poll-secs=600"]
+
+
+def restricted(_folder, repository):
+    """Every API needs a key of its own, but for health over HTTP, by which tests see that it is up."""
+    apis = ["metadata", "inference", "shared-memory", "model-config", "model-repository", "statistics",
+            "trace", "logging"]
+    args = [f"--http-restricted-api={api}:key-{api}=secret-{api}" for api in apis]
+    apis.append("health")
+    return repository, args + [f"--grpc-restricted-protocol={api}:key-{api}=secret-{api}" for api in apis]
+
+
+def settings(folder, repository):
+    """For cases that change settings of the whole server."""
+    return repository, [f"--trace-config=triton,file={folder}/trace", f"--log-file={folder}/log"]
+
+
+KINDS = {kind.__name__: kind for kind in (shared, regions, explicit, poll, restricted, settings)}
 
 
 class Pool:
