@@ -32,13 +32,6 @@ ARGS = [
 if not servers.REFERENCE:
     ARGS.append("--allow-client-shm=true")
 
-# What the server does not serve yet.
-NOT_YET = (
-    set()
-    if servers.REFERENCE
-    else {"get_trace_settings", "update_trace_settings", "get_log_settings", "update_log_settings"}
-)
-
 REPEAT = (
     'backend: "repeat"\nmax_batch_size: 0\n'
     'input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },\n'
@@ -60,8 +53,8 @@ def surface_server(require_server, tmp_path_factory):
         path, "sequence", models.identity_config("FP32", [-1], max_batch_size=4, extra="sequence_batching { }")
     )
     log_dir = tmp_path_factory.mktemp("server")
-    trace = [] if NOT_YET else [f"--trace-config=triton,file={log_dir / 'trace.json'}"]
-    with servers.running(path, log_dir=log_dir, args=[*ARGS, *trace]) as running:
+    trace = f"--trace-config=triton,file={log_dir / 'trace.json'}"
+    with servers.running(path, log_dir=log_dir, args=[*ARGS, trace]) as running:
         yield running
 
 
@@ -505,8 +498,7 @@ def test_every_test_has_a_method():
 
 def parameters():
     for kind, name in CASES:
-        marks = [pytest.mark.xfail(reason="not served yet")] if name in NOT_YET else []
-        yield pytest.param(kind, name, id=f"{kind}-{name}", marks=marks)
+        yield pytest.param(kind, name, id=f"{kind}-{name}")
 
 
 @pytest.mark.parametrize("kind, name", parameters())
