@@ -26,7 +26,7 @@ base::Status ReadTraceLevels(std::span<const std::string_view> levels,
 }
 
 base::Status ReadTraceNumber(std::string_view name, const std::string& text,
-                             observe::TraceChange& change) {
+                             observe::TraceChange& change, std::string_view after_got) {
   const bool is_count = name == "trace_count";
   const std::string start = "Unable to parse '" + std::string(name) + "'";
   errno = 0;
@@ -44,7 +44,7 @@ base::Status ReadTraceNumber(std::string_view name, const std::string& text,
   }
   if (number < (is_count ? -1 : 0)) {
     return base::InvalidArgumentError(start + ". Expecting value >= " + (is_count ? "-1" : "0") +
-                                      ", got:" + text);
+                                      ", got:" + std::string(is_count ? after_got : "") + text);
   }
   if (is_count) {
     change.count.value = static_cast<int32_t>(number);

@@ -87,7 +87,7 @@ base::Result<observe::TraceChange> ReadTraceChange(const TraceValues& values) {
     } else if (texts.size() > 1) {
       return base::InvalidArgumentError("expect only 1 value for '" + std::string(name) + "'");
     } else {
-      NEREID_RETURN_IF_ERROR(common::ReadTraceNumber(name, texts[0], change));
+      NEREID_RETURN_IF_ERROR(common::ReadTraceNumber(name, texts[0], change, " "));
     }
   }
   return change;
