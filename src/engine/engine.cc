@@ -221,7 +221,7 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
   if (!version.empty()) NEREID_RETURN_IF_ERROR(ParseVersion(version).status());
   std::vector<service::ModelStatistics> list;
   bool found_name = name.empty();
-  for (const auto& model : life_cycle_.LoadedModels()) {
+  for (const auto& [id, model, load_seconds] : life_cycle_.LoadedModels()) {
     if (!name.empty() && model->name() != name) continue;
     found_name = true;
     if (!version.empty() && model->version_text() != version) continue;
@@ -263,7 +263,7 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return metrics_.Page(life_cycle_.LoadedModels(), life_cycle_.LoadTimes(), cache_ != nullptr);
+  return metrics_.Page(life_cycle_.LoadedModels(), cache_ != nullptr);
 }
 
 }  // namespace nereid::engine

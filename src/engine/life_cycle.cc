@@ -364,21 +364,14 @@ size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
   return left;
 }
 
-std::vector<LifeCycle::LoadTime> LifeCycle::LoadTimes() const {
-  std::vector<LoadTime> times;
+std::vector<LifeCycle::Loaded> LifeCycle::LoadedModels() const {
+  std::vector<Loaded> models;
   base::MutexLock lock(mutex_);
   for (const auto& [key, loaded] : loaded_) {
-    if (loaded->backend == nullptr) continue;  // loading an ensemble takes no time worth telling
-    times.push_back(
-        {key.id.name, key.version, std::chrono::duration<double>(loaded->load_duration).count()});
+    const bool has_time = loaded->backend != nullptr;
+    models.push_back({key.id, loaded->model,
+                      has_time ? std::chrono::duration<double>(loaded->load_duration).count() : 0});
   }
-  return times;
-}
-
-std::vector<std::shared_ptr<core::Model>> LifeCycle::LoadedModels() const {
-  std::vector<std::shared_ptr<core::Model>> models;
-  base::MutexLock lock(mutex_);
-  for (const auto& [key, loaded] : loaded_) models.push_back(loaded->model);
   return models;
 }
 

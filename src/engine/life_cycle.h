@@ -73,14 +73,13 @@ class LifeCycle {
   // The loaded version of that number, or the highest for -1; null when there is none.
   std::shared_ptr<core::Model> LoadedModel(const ModelId& id, int64_t version) const;
 
-  struct LoadTime {
-    std::string model;
-    int64_t version;
-    double seconds;
+  struct Loaded {
+    ModelId id;
+    std::shared_ptr<core::Model> model;  // never null
+    double load_seconds;                 // 0 for ensembles: theirs takes no time worth telling
   };
-  std::vector<LoadTime> LoadTimes() const;
   // Every loaded version, for reading statistics.
-  std::vector<std::shared_ptr<core::Model>> LoadedModels() const;
+  std::vector<Loaded> LoadedModels() const;
 
  private:
   struct Key {

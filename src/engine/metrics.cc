@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <map>
 
 #include "base/log.h"
 #include "observe/custom_metrics.h"
@@ -215,24 +214,20 @@ void AddOwnHistograms(MetricsPage& page, const Rows& rows) {
   }
 }
 
-Rows MakeRows(const std::vector<std::shared_ptr<core::Model>>& models,
-              const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache) {
-  std::map<std::pair<std::string, int64_t>, double> seconds;
-  for (const LifeCycle::LoadTime& time : load_times) {
-    seconds[{time.model, time.version}] = time.seconds;
-  }
+Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
   Rows rows;
-  for (const auto& model : models) {
+  for (const auto& [id, model, load_seconds] : models) {
     Row& row = rows.emplace_back();
     row.model = model.get();
     row.names = {{"model", model->name()}, {"version", model->version_text()}};
+    if (!id.name_space.empty()) row.names.emplace_back("namespace", id.name_space);
     for (const auto& [key, value] : model->config().metric_tags) {
       row.names.emplace_back("_" + key, value);
     }
     row.labels = observe::RenderLabels(row.names);
     row.statistics = model->statistics().Read();
     row.is_caching = has_cache && model->config().caches_responses();
-    row.load_seconds = seconds[{model->name(), model->version()}];
+    row.load_seconds = load_seconds;
   }
   return rows;
 }
@@ -277,9 +272,8 @@ Metrics::Metrics(MetricsConfig config) : config_(std::move(config)) {
   }
 }
 
-std::string Metrics::Page(const std::vector<std::shared_ptr<core::Model>>& models,
-                          const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache) {
-  const Rows rows = MakeRows(models, load_times, has_cache);
+std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
+  const Rows rows = MakeRows(models, has_cache);
   MetricsPage page;
   for (const Family& family : kCounts) AddFamily(page, family, rows);
   page.StartFamily("nv_inference_request_failure",

@@ -27,8 +27,7 @@ class Metrics {
 
   const MetricsConfig& config() const { return config_; }
   // The page for the loaded models.
-  std::string Page(const std::vector<std::shared_ptr<core::Model>>& models,
-                   const std::vector<LifeCycle::LoadTime>& load_times, bool has_cache);
+  std::string Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache);
 
  private:
   const MetricsConfig config_;

@@ -239,3 +239,22 @@ def test_histograms_of_ours(page):
 def test_settings_that_are_refused(page, flag):
     with pytest.raises(AssertionError, match="option format is <setting>=<value>"):
         page(f"--metrics-config={flag}")
+
+
+def test_models_of_one_name_are_told_apart_by_their_namespaces(start_server, tmp_path):
+    config = models.identity_config("FP32", [-1], max_batch_size=8)
+    for repository in ("one", "two"):
+        models.write_model(tmp_path / repository, "shared", config)
+    models.write_model(tmp_path / "two", "only", config)
+    server = start_server(tmp_path / "one", tmp_path / "two", args=["--model-namespacing=true"])
+    infer(server, "only", count=3)
+
+    def labels(repository, model):
+        return f'model="{model}",namespace="{tmp_path / repository}",version="1"'
+
+    everyone = {labels("one", "shared"), labels("two", "shared"), labels("two", "only")}
+    assert values(server, "nv_inference_count") == dict.fromkeys(everyone, 0) | {labels("two", "only"): 3}
+    seconds = values(server, "nv_model_load_duration_secs")
+    assert set(seconds) == everyone
+    assert all(value > 0 for value in seconds.values())
+    assert len(set(seconds.values())) == 3  # each its own
