@@ -102,12 +102,14 @@ class Instance {
     const std::vector<int64_t> shape(rank, 1);
     for (int32_t i = 0; i < count; ++i) {
       const uint64_t start_ns = NowNs();
-      if (backend::WaitUnlessCancelled(sender, model_.infer_delay)) {
+      // Between responses only, as there: what is begun is finished, and counted as such.
+      if (sender.IsCancelled()) {
         std::this_thread::sleep_for(model_.cancel_delay);
         const Error cancelled(TRITONSERVER_ERROR_CANCELLED, "cancelled");
         sender.Report(handle_, start_ns, 0, NowNs(), cancelled.get());
         break;
       }
+      std::this_thread::sleep_for(model_.infer_delay);
       const bool is_empty = i + model_.empty_count >= count;
       const bool fails = !is_empty && i + model_.empty_count + model_.fail_count >= count;
       const Error failure = fails ? Error(TRITONSERVER_ERROR_UNKNOWN, "simulated failure") : Error();
