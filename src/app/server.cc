@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "app/option_table.h"
 #include "base/log.h"
 #include "common/reactor_rounds.h"
 #include "engine/engine.h"
@@ -173,7 +174,9 @@ base::Status Server::Start() {
   if (const base::Status status = parts_->cloud->StartSagemaker(); !status.ok()) {
     return StartError("Sagemaker", status);
   }
-  if (const base::Status status = parts_->engine.Start(); !status.ok()) {
+  const base::Status started = parts_->engine.Start();
+  NEREID_LOG_LINES(kInfo, OptionTable(options_, parts_->engine.metadata()).Lines());
+  if (const base::Status& status = started; !status.ok()) {
     return {status.code(), fmt::format("creating server: {} - {}",
                                        base::StatusCodeName(status.code()), status.message())};
   }

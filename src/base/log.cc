@@ -44,6 +44,10 @@ struct LogState {
   // Of information, and of warnings and errors: the same where there is a file.
   std::shared_ptr<spdlog::logger> logger NEREID_GUARDED_BY(mutex);
   std::shared_ptr<spdlog::logger> error_logger NEREID_GUARDED_BY(mutex);
+
+  std::shared_ptr<spdlog::logger> LoggerFor(LogLevel level) const NEREID_REQUIRES(mutex) {
+    return level <= LogLevel::kWarning ? error_logger : logger;
+  }
 };
 
 // Leaked on purpose: threads may log until the very end of the process.
@@ -114,6 +118,21 @@ void AppendEscaped(std::string& out, std::string_view text) {
           out += bytes;
         }
     }
+  }
+}
+
+// Adds `text` without what a terminal would obey; unlike above, quotes stay as they are.
+void AppendVisible(std::string& out, std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint next = DecodeUtf8(text.substr(at));
+    if (next.length == 0) {
+      out += "\\ufffd";
+    } else if (IsControl(next.value)) {
+      out += fmt::format("\\u{:04x}", next.value);
+    } else {
+      out += text.substr(at, next.length);
+    }
+    at += std::max<size_t>(next.length, 1);
   }
 }
 
@@ -268,25 +287,55 @@ void FlushLog() {
   }
 }
 
-namespace log_internal {
+namespace {
 
-void Write(LogLevel level, const char* file, int line, std::string_view message) {
+struct Sink {
+  std::shared_ptr<spdlog::logger> logger;  // null: the log could not be opened
+  LogFormat format;
+  bool escapes;
+};
+
+Sink FindSink(LogLevel level) {
   LogState& state = State();
-  std::shared_ptr<spdlog::logger> logger;
   LogOptions options;
   {
     MutexLock lock(state.mutex);
     options = state.options;
-    logger = level <= LogLevel::kWarning ? state.error_logger : state.logger;
+    if (state.LoggerFor(level) != nullptr) {
+      return {state.LoggerFor(level), options.format, state.escapes};
+    }
   }
-  if (logger == nullptr) {
-    if (!ConfigureLog(options).ok()) return;
-    MutexLock lock(state.mutex);
-    logger = level <= LogLevel::kWarning ? state.error_logger : state.logger;
+  if (!ConfigureLog(options).ok()) return {nullptr, options.format, true};
+  MutexLock lock(state.mutex);
+  return {state.LoggerFor(level), options.format, state.escapes};
+}
+
+}  // namespace
+
+namespace log_internal {
+
+void Write(LogLevel level, const char* file, int line, std::string_view message) {
+  const Sink sink = FindSink(level);
+  if (sink.logger == nullptr) return;
+  sink.logger->info(FormatLine({sink.format, sink.escapes}, level, file, line, message));
+}
+
+void WriteLines(LogLevel level, const char* file, int line, std::span<const std::string> lines) {
+  const Sink sink = FindSink(level);
+  if (sink.logger == nullptr) return;
+  std::string text;
+  if (sink.format == LogFormat::kJson) {
+    for (const std::string& entry : lines) text += entry + '\n';
+    sink.logger->info(FormatLine({sink.format, true}, level, file, line, text));
+    return;
   }
-  if (logger != nullptr) {
-    logger->info(FormatLine({options.format, state.escapes}, level, file, line, message));
+  text = FormatLine({sink.format, false}, level, file, line, "");
+  for (const std::string& entry : lines) {
+    text += '\n';
+    AppendVisible(text, entry);
   }
+  text += '\n';  // an empty line below
+  sink.logger->info(text);
 }
 
 }  // namespace log_internal

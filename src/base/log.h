@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,7 @@ namespace log_internal {
 extern std::atomic<uint32_t> enabled_mask;      // bit per LogLevel
 extern std::atomic<int> verbose_level;
 void Write(LogLevel level, const char* file, int line, std::string_view message);
+void WriteLines(LogLevel level, const char* file, int line, std::span<const std::string> lines);
 }  // namespace log_internal
 
 inline bool LogEnabled(LogLevel level) {
@@ -69,6 +71,16 @@ inline bool VerboseEnabled(int verbosity) {
       ::nereid::base::log_internal::Write(::nereid::base::LogLevel::level, __FILE__, __LINE__, \
                                           ::fmt::format(__VA_ARGS__));                      \
     }                                                                                       \
+  } while (false)
+
+// One message of several lines, for tables: NEREID_LOG_LINES(kInfo, table.Lines()). They stand below
+// the usual start of a line, and what they hold can end none of them.
+#define NEREID_LOG_LINES(level, ...)                                                          \
+  do {                                                                                        \
+    if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                        \
+      ::nereid::base::log_internal::WriteLines(::nereid::base::LogLevel::level, __FILE__,     \
+                                               __LINE__, __VA_ARGS__);                        \
+    }                                                                                         \
   } while (false)
 
 // NEREID_VLOG(2, "...") is written from --log-verbose=2 on.

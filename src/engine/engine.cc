@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/metrics.h"
 #include "engine/normalize.h"
+#include "engine/start_tables.h"
 #include "s3/s3_store.h"
 
 namespace nereid::engine {
@@ -107,6 +108,8 @@ base::Status Engine::Start() {
     return base::OkStatus();
   }
   status = control_.Start();
+  LogBackends(libraries_.Loaded());
+  LogModels(control_.Index(false));
   is_started_.store(true);  // requests find models from here on
   if (!status.ok()) {
     if (options_.exit_on_error) return status;

@@ -130,6 +130,11 @@ def test_levels_take_effect_at_once(logging_server):
     assert "Waiting for in-flight requests to complete." in server.log
 
 
+def without_tables(lines):
+    """Those that hold a message: not the tables of the start, which no message can be taken for."""
+    return [line for line in lines if not re.search(r"^$|^[+|].*[+|]$|:\d+\] $", line)]
+
+
 def send_hostile_strings(server):
     """Requests that fail, and say why in the log, with texts that would forge lines there."""
     forged = '\nI0101 00:00:00.000000 1 forged.cc:1] "forged"\r\x1b[31m\u2028\u2029\x85\x9b'
@@ -152,7 +157,7 @@ def test_s06_each_line_is_one_message(logging_server, log_format, line):
     server.stop()
     lines = server.log_path.read_bytes().decode().split("\n")
     assert lines.pop() == ""
-    for text in lines:
+    for text in without_tables(lines):
         match = line.match(text)
         assert match, text
         json.loads(f'"{match["message"]}"')
@@ -184,6 +189,18 @@ def test_information_goes_to_standard_output_and_trouble_to_standard_error(requi
     run = subprocess.run(servers.command([tmp_path / "m"], servers.free_ports(3), []), capture_output=True,
                          text=True, timeout=60)
     assert run.returncode == 1
-    assert run.stdout and {line[0] for line in run.stdout.splitlines()} == {"I"}
+    assert run.stdout and {line[0] for line in without_tables(run.stdout.splitlines())} == {"I"}
+    assert re.search(r"^\| broken +\| - +\| .*max_batch_size", run.stdout, re.M)
     lines = [line for line in run.stderr.splitlines() if DEFAULT_LINE.match(line)]
     assert lines and {line[0] for line in lines} <= {"W", "E"}
+
+
+def test_the_start_is_summed_up_in_tables(logging_server, tmp_path):
+    server = logging_server("--exit-timeout-secs=7", "--backend-config=identity,key=a\u2028b")
+    path = servers.backends() / "identity" / "libtriton_identity.so"
+    servers.wait_until(lambda: "| exit_timeout " in server.log, "the last table")
+    assert re.search(rf'^\| identity +\| {path} +\| {{"cmdline":{{.*"key":"a.*b".*}}}} +\|$', server.log, re.M)
+    assert re.search(r"^\| id_one +\| 1 +\| READY +\|$", server.log, re.M)
+    for option, value in (("server_id", "triton"), ("model_control_mode", "MODE_NONE"), ("exit_timeout", "7")):
+        assert re.search(rf"^\| {option} +\| {value} +\|$", server.log, re.M)
+    assert "\u2028" not in server.log

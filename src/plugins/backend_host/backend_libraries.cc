@@ -123,4 +123,13 @@ base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& quer
   return entry->library;
 }
 
+std::vector<LoadedBackend> BackendLibraries::Loaded() const {
+  std::vector<LoadedBackend> loaded;
+  base::MutexLock lock(mutex_);
+  for (const auto& library : libraries_) {
+    loaded.push_back({library->name(), library->path(), library->config_json()});
+  }
+  return loaded;
+}
+
 }  // namespace nereid::backend_host

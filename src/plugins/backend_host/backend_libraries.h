@@ -36,6 +36,13 @@ struct BackendQuery {
   std::string runtime;  // file name of the library; may be empty
 };
 
+// What there is to tell of a loaded one.
+struct LoadedBackend {
+  std::string name;
+  std::string path;
+  std::string config_json;
+};
+
 // Thread-safe. Loading different backends goes on in parallel; whoever needs one that is being loaded
 // waits for it.
 class BackendLibraries {
@@ -46,6 +53,9 @@ class BackendLibraries {
   // The library for a model: from its version folder, its folder, or the backend directory. A failure
   // is not remembered; the next model tries again.
   base::Result<BackendLibrary*> Acquire(const BackendQuery& query);
+
+  // In the order of loading.
+  std::vector<LoadedBackend> Loaded() const;
 
   const BackendLibrariesOptions& options() const { return options_; }
 
@@ -64,7 +74,7 @@ class BackendLibraries {
   std::string ConfigJson(const std::string& backend) const;
 
   const BackendLibrariesOptions options_;
-  base::Mutex mutex_;
+  mutable base::Mutex mutex_;
   base::CondVar loaded_;
   std::map<std::string, std::shared_ptr<Entry>> entries_ NEREID_GUARDED_BY(mutex_);  // by path
   std::vector<std::unique_ptr<BackendLibrary>> libraries_ NEREID_GUARDED_BY(mutex_);

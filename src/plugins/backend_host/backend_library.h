@@ -65,6 +65,8 @@ class BackendLibrary {
 
   const std::string& name() const { return options_.name; }
   const std::string& directory() const { return options_.directory; }
+  const std::string& path() const { return options_.path; }
+  const std::string& config_json() const { return options_.config_json; }
   const BackendEntryPoints& entry_points() const { return entry_points_; }
   const BackendAttributes& attributes() const { return attributes_; }
   // Execute may be called from any thread and does not block.

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table for people to read in a log: columns as wide as their widest cell, in a frame of lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nereid::base {
+
+// Thread-compatible.
+class TextTable {
+ public:
+  using Row = std::vector<std::string>;
+
+  explicit TextTable(Row headers) : rows_{std::move(headers)} {}
+
+  // As many cells as there are headers.
+  void Add(Row row) { rows_.push_back(std::move(row)); }
+  // From top to bottom, without ends of lines.
+  std::vector<std::string> Lines() const;
+
+ private:
+  std::vector<Row> rows_;  // the headers are the first
+};
+
+}  // namespace nereid::base
