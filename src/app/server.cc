@@ -192,6 +192,7 @@ bool Server::Stop() {
   StartDraining();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + options_.exit_timeout;
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
+  parts_->engine.FinishSequences(deadline);
   bool all_finished = true;
   if (parts_->http != nullptr) parts_->http->StopAccepting();
   if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();

@@ -22,6 +22,11 @@ class Scheduler {
   // A backend gives `request` back to be executed once more (an iterative sequence). False, and the
   // request untouched, where the model's configuration does not provide for that.
   virtual bool Reschedule(RequestPtr& /*request*/) { return false; }
+  // Refuses to start sequences from now on; those in progress may go on.
+  virtual void RefuseStarts() {}
+  // Waits until no sequence is in progress. False: `deadline` has passed and some are. After
+  // RefuseStarts.
+  virtual bool WaitForSequences(base::TimePoint /*deadline*/) { return true; }
   // Requests from now on are refused; returns when everything accepted has been answered or
   // `deadline` has passed. False: the deadline passed.
   virtual bool Stop(base::TimePoint deadline) = 0;

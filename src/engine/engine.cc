@@ -136,6 +136,16 @@ void Engine::PollRepositories() {
   }
 }
 
+void Engine::FinishSequences(base::TimePoint deadline) {
+  const std::vector<LifeCycle::Loaded> models = life_cycle_.LoadedModels();
+  for (const auto& loaded : models) loaded.model->scheduler().RefuseStarts();
+  for (const auto& [id, model, seconds] : models) {
+    if (model->scheduler().WaitForSequences(deadline)) continue;
+    NEREID_LOG(kWarning, "sequences of model '{}' (version {}) have not ended in time", model->name(),
+               model->version());
+  }
+}
+
 size_t Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);

@@ -72,6 +72,9 @@ class Engine final : public service::Service, private core::Submitter {
   // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
   // The number of model versions that still had requests.
   size_t Stop(base::TimePoint deadline);
+  // Starts no more sequences and waits until those in progress are over, or `deadline`; everything else
+  // goes on. A client that is told to end its sequences elsewhere would lose what the model knows.
+  void FinishSequences(base::TimePoint deadline);
   // Readiness goes off, everything else goes on: the first step of a shutdown.
   void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
 

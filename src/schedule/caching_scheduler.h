@@ -23,6 +23,10 @@ class CachingScheduler final : public core::Scheduler {
   void Enqueue(core::RequestPtr request) override;
   void OnCancelled(core::Request& request) override { scheduler_->OnCancelled(request); }
   bool Reschedule(core::RequestPtr& request) override { return scheduler_->Reschedule(request); }
+  void RefuseStarts() override { scheduler_->RefuseStarts(); }
+  bool WaitForSequences(base::TimePoint deadline) override {
+    return scheduler_->WaitForSequences(deadline);
+  }
   bool Stop(base::TimePoint deadline) override;
 
  private:

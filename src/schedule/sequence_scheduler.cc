@@ -191,7 +191,7 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
     request->flags = core::kSequenceStart;
   }
   const bool is_start = (request->flags & core::kSequenceStart) != 0;
-  if (is_start && (pool_.is_stopping() || is_ending_)) {
+  if (is_start && (refuses_starts_ || pool_.is_stopping() || is_ending_)) {
     admission.error = StoppingError();
     return;
   }
@@ -269,6 +269,7 @@ void SequenceScheduler::OnReleased(Sequence& sequence, core::Request& request) {
   // An iterative sequence ends when its backend does not ask for another round.
   if (plan_.is_iterative() && sequence.empty()) table_.Close(sequence, now_ns);
   SetTimer();
+  NoteSequences();
   if (sequence.is_ready()) pool_.WakeForWork();
 }
 
@@ -276,6 +277,7 @@ void SequenceScheduler::OnGone(Sequence& sequence) {
   base::MutexLock lock(pool_.mutex());
   const size_t ready = table_.ready_count();
   table_.OnGone(sequence, base::NowNs());
+  NoteSequences();
   if (table_.ready_count() != ready) pool_.WakeForWork();
 }
 
@@ -286,6 +288,7 @@ void SequenceScheduler::OnTimer() {
     timer_at_ns_ = 0;
     table_.Expire(base::NowNs(), expired);
     NoteRefused(expired);
+    NoteSequences();
     SetTimer();
     pool_.WakeForWork();
   }
@@ -307,6 +310,23 @@ void SequenceScheduler::NoteRefused(const SequenceTable::Refused& refused) {
   if (refused.empty()) return;
   model_.statistics().AddPending(-static_cast<int64_t>(refused.size()));
   pool_.NoteRemoval();
+}
+
+void SequenceScheduler::NoteSequences() {
+  if (refuses_starts_ && table_.sequence_count() == 0) sequences_over_.NotifyAll();
+}
+
+void SequenceScheduler::RefuseStarts() {
+  base::MutexLock lock(pool_.mutex());
+  refuses_starts_ = true;
+}
+
+bool SequenceScheduler::WaitForSequences(base::TimePoint deadline) {
+  base::MutexLock lock(pool_.mutex());
+  while (table_.sequence_count() > 0) {
+    if (!sequences_over_.WaitUntil(pool_.mutex(), deadline)) return table_.sequence_count() == 0;
+  }
+  return true;
 }
 
 bool SequenceScheduler::Stop(base::TimePoint deadline) {

@@ -50,7 +50,9 @@ class SequenceScheduler final : public core::Scheduler {
   void OnCancelled(core::Request& request) override;
   // For iterative sequences.
   bool Reschedule(core::RequestPtr& request) override;
-  // Refuses new sequences; those in progress may go on.
+  void RefuseStarts() override;
+  bool WaitForSequences(base::TimePoint deadline) override;
+  // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;
 
   // Waits until nothing waits or runs and threads sleep; false when `deadline` passes first.
@@ -79,6 +81,8 @@ class SequenceScheduler final : public core::Scheduler {
   void OnTimer();
   // Rings when a sequence has been idle, or a request in the backlog has waited, for too long.
   void SetTimer() NEREID_REQUIRES(pool_.mutex());
+  // Whoever waits for the last sequence hears of its end.
+  void NoteSequences() NEREID_REQUIRES(pool_.mutex());
   // Requests in `refused` no longer wait.
   void NoteRefused(const SequenceTable::Refused& refused) NEREID_REQUIRES(pool_.mutex());
 
@@ -90,6 +94,8 @@ class SequenceScheduler final : public core::Scheduler {
   InstancePool pool_;
   uint64_t timer_at_ns_ NEREID_GUARDED_BY(pool_.mutex()) = 0;  // 0: not set
   bool is_ending_ NEREID_GUARDED_BY(pool_.mutex()) = false;
+  bool refuses_starts_ NEREID_GUARDED_BY(pool_.mutex()) = false;
+  base::CondVar sequences_over_;
   std::atomic<uint64_t> next_generated_id_{1};
   std::unique_ptr<base::Timer> timer_;  // null while the scheduler ends
 };

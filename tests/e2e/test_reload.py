@@ -42,16 +42,21 @@ class Load:
     def __init__(self, server, model):
         self.server = server
         self.model = model
-        self.permitted = set()  # numbers that may be answered at this moment
+        # What may be answered, one set for each moment: a request may live through several.
+        self.moments = []
         self.failures = []
         self.count = 0
         self.is_over = threading.Event()
+
+    def permit(self, *answers):
+        """From now on these are right: pairs of number and version."""
+        self.moments.append(set(answers))
 
     def work(self, kind):
         client = Client(kind, self.server)
         tensor = np.zeros(2, dtype=np.float32)
         while not self.is_over.is_set():
-            before = set(self.permitted)
+            sent = len(self.moments) - 1
             try:
                 result = client.infer(self.model, [client.input("INPUT0", tensor, "FP32")])
                 number = float(result.as_numpy("OUTPUT0")[0])
@@ -61,7 +66,7 @@ class Load:
                 self.failures.append(str(error))
                 continue
             self.count += 1
-            allowed = before | set(self.permitted)
+            allowed = set().union(*self.moments[sent:])
             if (number, version) not in allowed:
                 self.failures.append(f"{number} of version {version}, allowed {allowed}")
         client.close()
@@ -70,7 +75,7 @@ class Load:
 @contextlib.contextmanager
 def under_load(server, model, permitted):
     load = Load(server, model)
-    load.permitted = permitted
+    load.permit(permitted)
     threads = [threading.Thread(target=load.work, args=(kind,)) for kind in ("http", "grpc", "http", "grpc")]
     for thread in threads:
         thread.start()
@@ -96,14 +101,14 @@ def test_50_reloads_under_load(empty_repository, start_server, onnx):
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"])
     control = {kind: Client(kind, server) for kind in ("http", "grpc")}
     sizes = []
-    with under_load(server, "m", {(0.0, "1")}) as load:
+    with under_load(server, "m", (0.0, "1")) as load:
         for i in range(1, ROUNDS + 1):
-            load.permitted = {(i - 1.0, "1"), (float(i), "1")}
+            load.permit((i - 1.0, "1"), (float(i), "1"))
             new = path.with_suffix(".new")
             new.write_bytes(adder(i).SerializeToString())
             new.rename(path)
             control["http" if i % 2 else "grpc"].load_model("m")
-            load.permitted = {(float(i), "1")}
+            load.permit((float(i), "1"))
             sizes.append(server.resident_bytes())
     servers.wait_until(
         lambda: server.log.count("successfully unloaded 'm' version 1") == ROUNDS, "the old ones are gone")
@@ -118,12 +123,12 @@ def test_50_version_changes_under_load(empty_repository, start_server, onnx):
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"])
     control = {kind: Client(kind, server) for kind in ("http", "grpc")}
     sizes = []
-    with under_load(server, "m", {(1.0, "1")}) as load:
+    with under_load(server, "m", (1.0, "1")) as load:
         for i in range(2, ROUNDS + 2):
-            load.permitted = {(i - 1.0, str(i - 1)), (float(i), str(i))}
+            load.permit((i - 1.0, str(i - 1)), (float(i), str(i)))
             models.write_model(empty_repository, "m", None, {str(i): {"model.onnx": adder(i)}})
             control["http" if i % 2 else "grpc"].load_model("m")
-            load.permitted = {(float(i), str(i))}
+            load.permit((float(i), str(i)))
             shutil.rmtree(empty_repository / "m" / str(i - 1))
             sizes.append(server.resident_bytes())
     for i in range(1, ROUNDS + 2):
@@ -166,12 +171,12 @@ ensemble_scheduling { step [ {
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=e"])
     control = Client("http", server)
     path = empty_repository / "part" / "1" / "model.onnx"
-    with under_load(server, "e", {(0.0, "1")}) as load:
+    with under_load(server, "e", (0.0, "1")) as load:
         for i in range(1, 16):
-            load.permitted = {(i - 1.0, "1"), (float(i), "1")}
+            load.permit((i - 1.0, "1"), (float(i), "1"))
             new = path.with_suffix(".new")
             new.write_bytes(adder(i).SerializeToString())
             new.rename(path)
             control.load_model("part")
-            load.permitted = {(float(i), "1")}
+            load.permit((float(i), "1"))
     control.close()

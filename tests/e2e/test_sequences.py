@@ -24,11 +24,13 @@ OLDEST = "oldest { max_candidate_sequences: 4 }"
 def start(start_server, empty_repository):
     """start(waiting, backlog) starts a server that runs nothing before so many wait."""
 
-    def make(waiting=0, backlog=0):
+    def make(waiting=0, backlog=0, exit_timeout_s=1):
+        # At its end a server waits for sequences that are in progress; most tests leave some.
+        args = [f"--exit-timeout-secs={exit_timeout_s}"]
         env = {"TRITONSERVER_DELAY_SCHEDULER": str(waiting)} if waiting else {}
         if backlog:
             env["TRITONSERVER_BACKLOG_DELAY_SCHEDULER"] = str(backlog)
-        return start_server(empty_repository, env=env)
+        return start_server(empty_repository, args=args, env=env)
 
     return make
 
@@ -362,6 +364,33 @@ def test_who_leaves_takes_nothing_from_who_starts_the_same_id(start, empty_repos
     staying.send("m", 3, START | END)
     answers = [staying.receive() for _ in range(4)]
     assert [answer for answer in answers if isinstance(answer, str)] == []
+
+
+@pytest.mark.parametrize("strategy", ["direct { }", OLDEST])
+def test_a_server_that_stops_lets_sequences_end(start, empty_repository, open_stream, strategy):
+    """S-16"""
+    sequences.write_keep(empty_repository, "m", strategy, idle_us=60_000_000)
+    server = start(exit_timeout_s=30)
+    stream = open_stream(server)
+    stream.send("m", 1, START, values=(1,), datatype="INT64")
+    assert not isinstance(stream.receive(), str)
+    server.signal()
+    servers.wait_until(lambda: not server.is_ready(), "the shutdown to begin")
+
+    def starts():
+        stream.send("m", 2, START | END, values=(2,), datatype="INT64")
+        answer = stream.receive()
+        return answer if isinstance(answer, str) else None
+
+    # Readiness goes first; a sequence may still start until schedulers hear of it.
+    refusal = servers.wait_until(starts, "starts to be refused")
+    assert refusal == "Server is stopping, scheduler for model has stopped accepting new inference requests"
+    stream.send("m", 1, values=(5,), datatype="INT64")
+    assert int(stream.receive().as_numpy("OUTPUT")[0][0]) == 1
+    stream.send("m", 1, END, values=(5,), datatype="INT64")
+    assert int(stream.receive().as_numpy("OUTPUT")[0][0]) == 1
+    stream.close()
+    assert server.wait(timeout=20) == 0
 
 
 @pytest.mark.newer

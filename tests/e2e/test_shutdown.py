@@ -11,18 +11,21 @@ from harness import models, wire
 from harness import server as servers
 from harness.clients import Client
 
-SLOW = 'parameters { key: "execute_delay_ms" value: { string_value: "1500" } }\n'
+# What arrives waits for company, and is then busy for a while.
+SLOW = """dynamic_batching { max_queue_delay_microseconds: 1000000 }
+parameters { key: "execute_delay_ms" value: { string_value: "500" } }
+"""
 
 
 @pytest.fixture
 def repository(empty_repository):
-    models.write_model(empty_repository, "slow", models.identity_config("FP32", [-1], extra=SLOW))
+    models.write_model(empty_repository, "slow", models.identity_config("FP32", [-1], 1, 8, SLOW))
     return empty_repository
 
 
 def ask(kind, server):
     client = Client(kind, server)
-    tensor = np.arange(4, dtype=np.float32)
+    tensor = np.arange(4, dtype=np.float32).reshape(1, 4)
     result = client.infer("slow", [client.input("INPUT0", tensor, "FP32")])
     np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), tensor)
     return True
@@ -40,9 +43,8 @@ def test_requests_in_flight_are_answered(repository, start_server, kind, number)
     server = start_server(repository)
     ask(kind, server)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        # One runs and one waits behind it, which the gauge shows.
         requests = [pool.submit(ask, kind, server) for _ in range(2)]
-        servers.wait_until(lambda: pending(server) == 1, "one request waits")
+        servers.wait_until(lambda: pending(server) == 2, "both requests to wait")
         server.signal(number)
         assert all(request.result(timeout=60) for request in requests)
     assert server.wait() == 0
