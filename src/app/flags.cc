@@ -134,10 +134,11 @@ Status DisableAutoComplete(std::string_view, Options& options) {
 }
 
 Status SetStrictConfig(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(const bool strict, ReadBool(value));
+  NEREID_ASSIGN_OR_RETURN(options.strict_model_config, ReadBool(value));
+  // Text: server/src/command_line_parser.cc, as scripts look for it.
   options.warnings.emplace_back(
-      "'--strict-model-config' has been deprecated, use '--disable-auto-complete-config' instead");
-  if (strict) options.engine.repository.disable_auto_complete = true;
+      "Warning: '--strict-model-config' has been deprecated! Please use "
+      "'--disable-auto-complete-config' instead.");
   return OkStatus();
 }
 

@@ -193,8 +193,15 @@ base::Status Finish(Options& options) {
   NEREID_RETURN_IF_ERROR(FinishControl(options));
   options.engine.metrics.is_allowed = options.metrics.is_allowed;
   NEREID_RETURN_IF_ERROR(FinishTraceFlags(options));
+  // Texts here and below: server/src/command_line_parser.cc.
+  bool& disable_auto_complete = options.engine.repository.disable_auto_complete;
+  if (disable_auto_complete && options.strict_model_config == false) {
+    options.warnings.emplace_back(
+        "Warning: Overriding deprecated '--strict-model-config' from False to True in favor of "
+        "'--disable-auto-complete-config'!");
+  }
+  disable_auto_complete |= options.strict_model_config.value_or(false);
   options.engine.backends.auto_complete_config = !options.engine.repository.disable_auto_complete;
-  // Text: server/src/command_line_parser.cc.
   if (options.has_cache_config && options.has_cache_byte_size) {
     return base::InvalidArgumentError(
         "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. "

@@ -102,6 +102,7 @@ struct Options {
   bool allows_polling = false;
   bool allows_control = false;
   TraceFlags trace;
+  std::optional<bool> strict_model_config;  // the older flag for disable_auto_complete
   bool has_cache_config = false;
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};

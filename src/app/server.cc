@@ -188,15 +188,33 @@ base::Status Server::Start() {
 
 void Server::StartDraining() { parts_->engine.StartDraining(); }
 
+// For how long Stop still waits, as it is told in the log.
+static int64_t SecondsLeft(base::TimePoint deadline) {
+  const auto left = deadline - std::chrono::steady_clock::now();
+  return std::max<int64_t>(0, std::chrono::ceil<std::chrono::seconds>(left).count());
+}
+
+// `what` as in server/src/{http,grpc}_server.cc of Triton.
+static void LogConnections(base::TimePoint deadline, size_t count, const char* what) {
+  if (count == 0) return;
+  NEREID_LOG(kInfo, "Timeout {}: Found {} {}", SecondsLeft(deadline), count, what);
+}
+
 bool Server::Stop() {
   StartDraining();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + options_.exit_timeout;
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
+  parts_->engine.LogInFlight(SecondsLeft(deadline));
   parts_->engine.FinishSequences(deadline);
   bool all_finished = true;
   if (parts_->http != nullptr) parts_->http->StopAccepting();
   if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();
+  if (parts_->http != nullptr) {
+    LogConnections(deadline, parts_->http->connections(), "HTTP service connections");
+  }
   if (parts_->grpc != nullptr) {
+    LogConnections(deadline, parts_->grpc->connections(),
+                   "gRPC service connections and inference handlers");
     parts_->grpc->RefuseRequests();
     all_finished &= parts_->grpc->Drain(deadline);
   }
@@ -204,7 +222,7 @@ bool Server::Stop() {
   if (parts_->cloud != nullptr) all_finished &= parts_->cloud->Drain(deadline);
   const size_t left = parts_->engine.Stop(deadline);
   NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",
-             options_.exit_timeout.count(), left);
+             SecondsLeft(deadline), left);
   if (parts_->metrics != nullptr) parts_->metrics->Drain(std::chrono::steady_clock::now());
   return all_finished && left == 0;
 }

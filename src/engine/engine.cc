@@ -146,6 +146,22 @@ void Engine::FinishSequences(base::TimePoint deadline) {
   }
 }
 
+// Texts: core/src/server.cc, InferenceServer::Stop.
+void Engine::LogInFlight(int64_t seconds_left) const {
+  std::vector<std::pair<std::shared_ptr<core::Model>, uint64_t>> busy;
+  for (const auto& [id, model, load_seconds] : life_cycle_.LoadedModels()) {
+    const uint64_t count = model->pin_count();
+    if (count > 0) busy.emplace_back(model, count);
+  }
+  if (busy.empty()) return;
+  NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",
+             seconds_left, busy.size());
+  for (const auto& [model, count] : busy) {
+    NEREID_LOG(kInfo, "Model '{}' (version {}) has {} in-flight inferences", model->name(),
+               model->version(), count);
+  }
+}
+
 size_t Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);

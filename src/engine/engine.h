@@ -75,6 +75,9 @@ class Engine final : public service::Service, private core::Submitter {
   // Starts no more sequences and waits until those in progress are over, or `deadline`; everything else
   // goes on. A client that is told to end its sequences elsewhere would lose what the model knows.
   void FinishSequences(base::TimePoint deadline);
+  // Says in the log which models still have requests, and that this may take `seconds_left`; nothing
+  // when there are none.
+  void LogInFlight(int64_t seconds_left) const;
   // Readiness goes off, everything else goes on: the first step of a shutdown.
   void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
 

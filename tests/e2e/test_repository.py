@@ -226,6 +226,22 @@ def test_completion_can_be_switched_off(empty_repository, start_server, onnx, fl
     assert states[("simple", "1")][0] == "READY"
     assert wire.request(server, "GET", "/v2/models/incomplete/ready").status in (400, 404)
     assert "incomplete" in server.log
+    warning = "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead."
+    assert (warning in server.log) == ("strict" in flag)
+
+
+@pytest.mark.parametrize("flags, completes", [
+    (["--strict-model-config=false"], True),
+    (["--strict-model-config=true", "--strict-model-config=false"], True),
+    (["--disable-auto-complete-config", "--strict-model-config=false"], False),
+])
+def test_the_older_flag_for_completion_gives_way(empty_repository, start_server, onnx, flags, completes):
+    models.write_model(empty_repository, "incomplete", None, onnx_file())
+    server = start_tolerant(start_server, empty_repository, args=flags)
+    assert (index(server)[("incomplete", "1")][0] == "READY") if completes else ("READY" not in server.log)
+    warning = ("Warning: Overriding deprecated '--strict-model-config' from False to True in favor of "
+               "'--disable-auto-complete-config'!")
+    assert (warning in server.log) != completes
 
 
 def test_default_model_filename(empty_repository, start_server, onnx):
