@@ -20,7 +20,9 @@ void LogModels(const std::vector<service::IndexEntry>& index) {
   for (const service::IndexEntry& entry : index) {
     if (entry.state.empty()) continue;
     std::string status = entry.state;
-    if (!entry.reason.empty()) status += ": " + entry.reason;
+    // Of a reason of several lines the first says what is wrong; all of them have been logged.
+    const std::string reason = entry.reason.substr(0, entry.reason.find('\n'));
+    if (!reason.empty()) status += ": " + reason;
     table.Add({entry.name, entry.version.empty() ? "-" : entry.version, std::move(status)});
   }
   NEREID_LOG_LINES(kInfo, table.Lines());
