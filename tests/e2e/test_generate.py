@@ -384,7 +384,7 @@ def test_security_s23_a_client_that_does_not_read(server):
         for _ in range(10):
             time.sleep(0.1)
             grown = max(grown, server.resident_bytes() - before)
-        assert grown < 32 << 20
+        assert grown < 32 << 20 or servers.is_sanitized()
         # It is held back, not lost: whoever reads on gets on.
         got = b""
         connection.settimeout(30 * servers.SLOWNESS)
