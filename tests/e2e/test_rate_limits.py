@@ -57,10 +57,13 @@ def test_r1_instances_that_share_a_resource_take_turns(start_server, tmp_path):
 def test_r3_executions_are_shared_by_priority(start_server, tmp_path):
     write(tmp_path / "m", "often", [("a", True, 1)], priority=1, delay_ms=2)
     write(tmp_path / "m", "seldom", [("a", True, 1)], priority=3, delay_ms=2)
+    # Has the resource while the requests arrive: whoever came first would have executions to make up for.
+    write(tmp_path / "m", "plug", [("a", True, 1)], delay_ms=2000)
     server = start_server(tmp_path / "m", args=[LIMITED])
-    order = infer_all(server, ["often", "seldom"], [300, 300])
+    order = infer_all(server, ["plug", "often", "seldom"], [1, 300, 300])
+    assert order[0] == "plug"
     # While both have work, three executions to one.
-    first = order[40:240]
+    first = order[1:201]
     assert 2.5 < first.count("often") / first.count("seldom") < 3.5
 
 
