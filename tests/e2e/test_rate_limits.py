@@ -7,6 +7,7 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import models
+from harness import server as servers
 
 LIMITED = "--rate-limit=execution_count"
 
@@ -60,10 +61,17 @@ def test_r3_executions_are_shared_by_priority(start_server, tmp_path):
     # Has the resource while the requests arrive: whoever came first would have executions to make up for.
     write(tmp_path / "m", "plug", [("a", True, 1)], delay_ms=2000)
     server = start_server(tmp_path / "m", args=[LIMITED])
-    order = infer_all(server, ["plug", "often", "seldom"], [1, 300, 300])
-    assert order[0] == "plug"
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
+        tensor.set_data_from_numpy(np.zeros(2, np.float32))
+        client.async_infer("plug", [tensor], lambda result, error: None)
+        # On the same connection: once this is answered, the request has arrived.
+        client.is_server_live()
+        pending = ("nv_inference_pending_request_count", "plug")
+        servers.wait_until(lambda: server.scrape()[pending] == 0, "the plug to run")
+        order = infer_all(server, ["often", "seldom"], [300, 300])
     # While both have work, three executions to one.
-    first = order[1:201]
+    first = order[:200]
     assert 2.5 < first.count("often") / first.count("seldom") < 3.5
 
 
