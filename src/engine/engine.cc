@@ -137,12 +137,19 @@ void Engine::PollRepositories() {
 }
 
 void Engine::FinishSequences(base::TimePoint deadline) {
-  const std::vector<LifeCycle::Loaded> models = life_cycle_.LoadedModels();
-  for (const auto& loaded : models) loaded.model->scheduler().RefuseStarts();
-  for (const auto& [id, model, seconds] : models) {
-    if (model->scheduler().WaitForSequences(deadline)) continue;
-    NEREID_LOG(kWarning, "sequences of model '{}' (version {}) have not ended in time", model->name(),
-               model->version());
+  // Pinned, because polling may still replace and unload models.
+  std::vector<core::ModelHandle> models;
+  for (const LifeCycle::Loaded& loaded : life_cycle_.LoadedModels()) {
+    if (!loaded.model->TryPin()) continue;
+    models.emplace_back(*loaded.model);
+    loaded.model->scheduler().RefuseStarts();
+  }
+  for (core::ModelHandle& model : models) {
+    if (!model->scheduler().WaitForSequences(deadline)) {
+      NEREID_LOG(kWarning, "sequences of model '{}' (version {}) have not ended in time",
+                 model->name(), model->version());
+    }
+    model.Reset();
   }
 }
 
