@@ -6,6 +6,7 @@
 #include "base/object_pool.h"
 #include "config/print.h"
 #include "grpc/region_methods.h"
+#include "grpc/repository_methods.h"
 #include "grpc/settings_methods.h"
 #include "grpc/wire_writer.h"
 #include "grpc_service.pb.h"
@@ -173,6 +174,12 @@ constexpr ControlRoute kRoutes[] = {
     {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics,
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
              ModelStatistics>},
+    {"/inference.GRPCInferenceService/RepositoryIndex", Category::kModelRepository, &RepositoryIndex,
+     true},
+    {"/inference.GRPCInferenceService/RepositoryModelLoad", Category::kModelRepository,
+     &RepositoryModelLoad, true},
+    {"/inference.GRPCInferenceService/RepositoryModelUnload", Category::kModelRepository,
+     &RepositoryModelUnload, true},
     {"/inference.GRPCInferenceService/SystemSharedMemoryStatus", Category::kSharedMemory,
      &Method<inference::SystemSharedMemoryStatusRequest, inference::SystemSharedMemoryStatusResponse,
              SystemSharedMemoryStatus>},
@@ -200,6 +207,15 @@ constexpr ControlRoute kRoutes[] = {
              HealthCheck>},
 };
 
+void Answer(net::GrpcCall& call, const base::Result<std::string>& reply) {
+  if (!reply.ok()) return FinishWith(call, reply.status());
+  net::GrpcMessagePtr message = net::GrpcMessage::Create();
+  if (!message->Append(*reply)) {
+    return call.Finish(net::GrpcStatus::kResourceExhausted, "no memory for the response");
+  }
+  call.SendAndFinish(std::move(message));
+}
+
 }  // namespace
 
 const ControlRoute* FindControlRoute(std::string_view path) {
@@ -210,11 +226,11 @@ const ControlRoute* FindControlRoute(std::string_view path) {
 }
 
 net::GrpcCallEvents* ControlCall::Start(CallContext& context, net::GrpcCallRef call,
-                                        ControlMethod method) {
+                                        const ControlRoute& route) {
   ControlCall* const self = base::ObjectPool<ControlCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
-  self->method_ = method;
+  self->route_ = &route;
   return self;
 }
 
@@ -226,13 +242,14 @@ void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 
 void ControlCall::OnHalfClose() {
   if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
-  const base::Result<std::string> reply = method_(context_->service, bytes_);
-  if (!reply.ok()) return FinishWith(*call_, reply.status());
-  net::GrpcMessagePtr message = net::GrpcMessage::Create();
-  if (!message->Append(*reply)) {
-    return call_->Finish(net::GrpcStatus::kResourceExhausted, "no memory for the response");
-  }
-  call_->SendAndFinish(std::move(message));
+  service::Service& service = context_->service;
+  if (!route_->may_block) return Answer(*call_, route_->method(service, bytes_));
+  service.RunBlocking([call = net::GrpcCallRef(*call_), method = route_->method, &service,
+                       buffer = std::move(buffer_), bytes = bytes_]() mutable {
+    const base::Result<std::string> reply = method(service, bytes);
+    buffer.Reset();
+    Answer(*call, reply);
+  });
 }
 
 void ControlCall::OnDone() { base::ObjectPool<ControlCall>::Give(this); }
@@ -240,7 +257,7 @@ void ControlCall::OnDone() { base::ObjectPool<ControlCall>::Give(this); }
 void ControlCall::Recycle() {
   context_ = nullptr;
   call_.Reset();
-  method_ = nullptr;
+  route_ = nullptr;
   buffer_.Reset();
   bytes_ = {};
   has_message_ = false;

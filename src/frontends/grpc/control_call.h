@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unary calls that carry no tensors: health, metadata, configuration. Their messages are few
-// and small, so generated protobuf code reads and writes them.
+// The unary calls that carry no tensors: health, metadata, configuration, model control. Generated
+// protobuf code reads and writes their messages.
 #pragma once
 
 #include <string>
@@ -17,22 +17,25 @@ using ControlMethod = base::Result<std::string> (*)(service::Service& service,
 
 // A method and what --grpc-restricted-protocol calls it; there is none without a category.
 struct ControlRoute {
-  constexpr ControlRoute(std::string_view path, common::Category category, ControlMethod method)
-      : path(path), category(category), method(method) {}
+  constexpr ControlRoute(std::string_view path, common::Category category, ControlMethod method,
+                         bool may_block = false)
+      : path(path), category(category), method(method), may_block(may_block) {}
 
   std::string_view path;
   common::Category category;
   ControlMethod method;
+  bool may_block;  // runs where the service says that it may
 };
 
 // Null when `path` is no method of this kind. Immutable.
 const ControlRoute* FindControlRoute(std::string_view path);
 
-// Pooled; confined to the events of its call.
+// Pooled; confined to the events of its call. A method that may block does not need it: the call
+// may be over before.
 class ControlCall final : public net::GrpcCallEvents {
  public:
   static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call,
-                                    ControlMethod method);
+                                    const ControlRoute& route);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   void OnHalfClose() override;
@@ -45,7 +48,7 @@ class ControlCall final : public net::GrpcCallEvents {
  private:
   CallContext* context_ = nullptr;
   net::GrpcCallRef call_;
-  ControlMethod method_ = nullptr;
+  const ControlRoute* route_ = nullptr;
   base::BufferRef buffer_;
   std::string_view bytes_;
   bool has_message_ = false;

@@ -11,7 +11,6 @@
 #include "grpc/control_call.h"
 #include "grpc/infer_call.h"
 #include "grpc/reflection.h"
-#include "grpc/repository_call.h"
 #include "grpc/stream_call.h"
 
 namespace nereid::grpc {
@@ -64,9 +63,7 @@ class Frontend::Handler final : public net::GrpcHandler {
       case RpcKind::kStreamInfer:
         return StreamCall::Start(context, std::move(call));
       case RpcKind::kControl:
-        return ControlCall::Start(context, std::move(call), rpc->method);
-      case RpcKind::kRepository:
-        return RepositoryCall::Start(context, std::move(call), rpc->method);
+        return ControlCall::Start(context, std::move(call), *rpc->route);
       case RpcKind::kReflection:
         return ReflectionCall::Start(std::move(call));
     }
@@ -74,14 +71,14 @@ class Frontend::Handler final : public net::GrpcHandler {
   }
 
  private:
-  enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kRepository, kReflection };
+  enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kReflection };
   // There is none without a category.
   struct Rpc {
-    Rpc(RpcKind kind, common::Category category, ControlMethod method = nullptr)
-        : kind(kind), category(category), method(method) {}
+    Rpc(RpcKind kind, common::Category category, const ControlRoute* route = nullptr)
+        : kind(kind), category(category), route(route) {}
     RpcKind kind;
     common::Category category;
-    ControlMethod method;
+    const ControlRoute* route;  // of kControl
   };
 
   static std::optional<Rpc> FindRpc(std::string_view path) {
@@ -93,10 +90,7 @@ class Frontend::Handler final : public net::GrpcHandler {
       return Rpc(RpcKind::kStreamInfer, Category::kInference);
     }
     if (const ControlRoute* const route = FindControlRoute(path)) {
-      return Rpc(RpcKind::kControl, route->category, route->method);
-    }
-    if (const RepositoryMethod method = FindRepositoryMethod(path)) {
-      return Rpc(RpcKind::kRepository, Category::kModelRepository, method);
+      return Rpc(RpcKind::kControl, route->category, route);
     }
     if (IsReflectionPath(path)) return Rpc(RpcKind::kReflection, Category::kMetadata);
     return std::nullopt;
