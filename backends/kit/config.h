@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,7 @@ inline const rapidjson::Value* Find(const rapidjson::Value& object, std::string_
   if (!object.IsObject()) {
     return nullptr;
   }
-  const auto it = object.FindMember(
-      rapidjson::Value(rapidjson::StringRef(key.data(), key.size())));
+  const auto it = object.FindMember(rapidjson::Value(rapidjson::StringRef(key.data(), key.size())));
   return it == object.MemberEnd() || it->value.IsNull() ? nullptr : &it->value;
 }
 
@@ -92,8 +92,9 @@ inline Result<int> ParseInt(const std::string& text) {
 
 inline Result<bool> ParseBool(const std::string& text) {
   std::string lower = text;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   if (lower == "true" || lower == "on" || lower == "1") {
     return true;
   }
@@ -135,6 +136,8 @@ class ModelConfig {
   rapidjson::Document& mutable_json() { return document_; }
 
   int64_t max_batch_size() const { return IntMember(document_, "max_batch_size", 0); }
+  // The entries of "input" or "output".
+  rapidjson::Value::ConstArray tensors(const char* key) const { return ArrayOf(document_, key); }
   // The text of parameters[key].string_value, if there is such a parameter.
   std::optional<std::string> Parameter(std::string_view key) const {
     const rapidjson::Value* all = Find(document_, "parameters");
@@ -152,6 +155,36 @@ class ModelConfig {
   Result<bool> BoolParameter(std::string_view key, bool otherwise) const {
     const auto text = Parameter(key);
     return text ? ParseBool(*text) : Result<bool>(otherwise);
+  }
+
+  // For completing a configuration: adds a tensor to "input" or "output". `dims` are without the
+  // batch dimension.
+  void AddTensor(const char* key, std::string_view name, std::string_view type,
+                 std::span<const int64_t> dims) {
+    auto& allocator = document_.GetAllocator();
+    const auto text = [&](std::string_view from) {
+      return rapidjson::Value(from.data(), static_cast<rapidjson::SizeType>(from.size()),
+                              allocator);
+    };
+    rapidjson::Value tensor(rapidjson::kObjectType);
+    tensor.AddMember("name", text(name), allocator);
+    tensor.AddMember("data_type", text(type), allocator);
+    rapidjson::Value sizes(rapidjson::kArrayType);
+    for (const int64_t dim : dims) {
+      sizes.PushBack(dim, allocator);
+    }
+    tensor.AddMember("dims", sizes, allocator);
+    if (Find(document_, key) == nullptr) {
+      SetMember(key, rapidjson::Value(rapidjson::kArrayType));
+    }
+    document_[key].PushBack(tensor, allocator);
+  }
+  void SetMaxBatchSize(int64_t size) { SetMember("max_batch_size", rapidjson::Value(size)); }
+  // Puts a value in the place of what stands at `key`, or adds it.
+  void SetMember(const char* key, rapidjson::Value value) {
+    document_.RemoveMember(key);
+    document_.AddMember(rapidjson::Value(key, document_.GetAllocator()), value,
+                        document_.GetAllocator());
   }
 
   // Gives the (completed) configuration to the server, which normalises it: Load it again.

@@ -27,23 +27,14 @@ bool CanBatch(const Signature& signature) {
          std::all_of(signature.outputs.begin(), signature.outputs.end(), HasBatchDimension);
 }
 
-void SetMember(rapidjson::Document* json, const char* key, rapidjson::Value value) {
-  const auto it = json->FindMember(key);
-  if (it != json->MemberEnd()) {
-    it->value = std::move(value);
-  } else {
-    json->AddMember(rapidjson::StringRef(key), value, json->GetAllocator());
-  }
-}
-
 rapidjson::Value TensorToJson(const TensorInfo& tensor, bool batching, Allocator& allocator) {
   rapidjson::Value io(rapidjson::kObjectType);
   io.AddMember("name", rapidjson::Value(tensor.name.c_str(), allocator), allocator);
   const std::string_view type = ConfigName(tensor.type);
-  io.AddMember("data_type",
-               rapidjson::Value(type.data(), static_cast<rapidjson::SizeType>(type.size()),
-                                allocator),
-               allocator);
+  io.AddMember(
+      "data_type",
+      rapidjson::Value(type.data(), static_cast<rapidjson::SizeType>(type.size()), allocator),
+      allocator);
   rapidjson::Value dims(rapidjson::kArrayType);
   for (size_t i = batching ? 1 : 0; i < tensor.dims.size(); ++i) {
     dims.PushBack(rapidjson::Value(tensor.dims[i]), allocator);
@@ -78,8 +69,7 @@ std::set<std::string> NamedElsewhere(const ModelConfig& config) {
   return names;
 }
 
-void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors,
-                     ModelConfig* config) {
+void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors, ModelConfig* config) {
   rapidjson::Document& json = config->mutable_json();
   if (ArrayOf(json, key).Size() > 0) {
     return;
@@ -93,21 +83,20 @@ void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors,
     ios.PushBack(TensorToJson(tensor, config->max_batch_size() > 0, json.GetAllocator()),
                  json.GetAllocator());
   }
-  SetMember(&json, key, std::move(ios));
+  config->SetMember(key, std::move(ios));
 }
 
 void CompleteBatching(const std::string& model_name, int default_max_batch_size,
                       ModelConfig* config) {
-  rapidjson::Document& json = config->mutable_json();
   if (config->max_batch_size() == 0) {
     const int size = std::max(default_max_batch_size, 0);
-    SetMember(&json, "max_batch_size", rapidjson::Value(size));
+    config->SetMaxBatchSize(size);
     backend::LogInfo(StrCat("model '", model_name, "' takes batches and its configuration has no ",
                             "max_batch_size: set to ", size));
   }
-  if (config->max_batch_size() > 1 && Find(json, "sequence_batching") == nullptr &&
-      Find(json, "dynamic_batching") == nullptr) {
-    SetMember(&json, "dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
+  if (config->max_batch_size() > 1 && Find(config->json(), "sequence_batching") == nullptr &&
+      Find(config->json(), "dynamic_batching") == nullptr) {
+    config->SetMember("dynamic_batching", rapidjson::Value(rapidjson::kObjectType));
   }
 }
 
@@ -124,9 +113,9 @@ Error Complete(const std::string& model_name, const Signature& signature,
   if (CanBatch(signature)) {
     CompleteBatching(model_name, default_max_batch_size, config);
   } else if (config->max_batch_size() != 0) {
-    return Error::InvalidArgument(StrCat(
-        "autofill failed for model '", model_name,
-        "': model does not support batching while non-zero max_batch_size is specified"));
+    return Error::InvalidArgument(
+        StrCat("autofill failed for model '", model_name,
+               "': model does not support batching while non-zero max_batch_size is specified"));
   }
   if (ArrayOf(config->json(), "batch_input").Size() == 0) {
     CompleteTensors("input", signature.inputs, config);

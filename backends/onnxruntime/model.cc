@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "backend_kit/location.h"
 #include "onnxruntime_backend/auto_complete.h"
 #include "onnxruntime_backend/validate.h"
 
@@ -15,22 +16,12 @@ using backend::StrCat;
 
 Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
                                              const Environment& environment) {
-  const char* name = nullptr;
-  uint64_t version = 0;
-  TRITONBACKEND_ArtifactType artifact = TRITONBACKEND_ARTIFACT_FILESYSTEM;
-  const char* location = nullptr;
-  NEREID_KIT_TRY(TRITONBACKEND_ModelName(handle, &name));
-  NEREID_KIT_TRY(TRITONBACKEND_ModelVersion(handle, &version));
-  NEREID_KIT_TRY(TRITONBACKEND_ModelRepository(handle, &artifact, &location));
-  if (artifact != TRITONBACKEND_ARTIFACT_FILESYSTEM) {
-    return Error::Unsupported(
-        StrCat("unsupported repository artifact type for model '", name, "'"));
-  }
+  NEREID_KIT_ASSIGN(backend::ModelLocation location, backend::Locate(handle));
   NEREID_KIT_ASSIGN(ModelConfig config, ModelConfig::Load(handle));
   NEREID_KIT_ASSIGN(Settings settings, Settings::FromConfig(config));
-  std::unique_ptr<Model> model(new Model(environment, name,
-                                         StrCat(location, "/", std::to_string(version)),
-                                         std::move(config), std::move(settings)));
+  std::unique_ptr<Model> model(new Model(environment, std::move(location.name),
+                                         std::move(location.version_folder), std::move(config),
+                                         std::move(settings)));
   bool auto_complete = false;
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &auto_complete));
   if (auto_complete && NeedsCompletion(model->config_)) {
@@ -78,8 +69,8 @@ Result<std::string> Model::ModelPath() const {
     path /= "model.onnx";
   }
   if (!std::filesystem::exists(path, ignored)) {
-    return Error::Unavailable(StrCat("unable to find '", path.string(), "' for model instance '",
-                                     name_, "'"));
+    return Error::Unavailable(
+        StrCat("unable to find '", path.string(), "' for model instance '", name_, "'"));
   }
   return path.string();
 }

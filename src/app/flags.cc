@@ -614,7 +614,8 @@ constexpr Flag kCloud[] = {
 };
 
 constexpr Flag kBackends[] = {
-    {"backend-directory", kString, "Folder of the backends (/opt/tritonserver/backends).",
+    {"backend-directory", kString,
+     "Folder of the backends (that of this installation, else /opt/tritonserver/backends).",
      SetString<FIELD(engine.backends.backend_directory)>},
     {"backend-config", "<string>,<string>=<string>",
      "A setting of one backend, or <setting>=<value> for all.", AddBackendConfig},

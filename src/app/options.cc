@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "app/flags.h"
 #include "app/trace_flags.h"
+#include "engine/directories.h"
 
 namespace nereid::app {
 namespace {
@@ -156,15 +156,6 @@ base::Status CheckSsl(std::string_view protocol, const SslOptions& ssl) {
   return base::OkStatus();
 }
 
-// Caches and repository agents lie beside the backends, as Triton's do by default.
-std::string DefaultDirectory(const std::string& backend_directory, const std::string& name) {
-  std::error_code error;
-  const std::filesystem::path beside =
-      (std::filesystem::path(backend_directory) / "").parent_path().parent_path() / name;
-  return std::filesystem::is_directory(beside, error) ? beside.string()
-                                                      : "/opt/tritonserver/" + name;
-}
-
 // What Triton's flags of several generations say together. Texts: server/src/command_line_parser.cc.
 base::Status FinishControl(Options& options) {
   engine::ModelControlOptions& control = options.engine.control;
@@ -209,11 +200,11 @@ base::Status Finish(Options& options) {
   }
   if (options.engine.cache.directory.empty()) {
     options.engine.cache.directory =
-        DefaultDirectory(options.engine.backends.backend_directory, "caches");
+        engine::DefaultDirectoryBeside(options.engine.backends.backend_directory, "caches");
   }
   if (options.engine.agent_directory.empty()) {
     options.engine.agent_directory =
-        DefaultDirectory(options.engine.backends.backend_directory, "repoagents");
+        engine::DefaultDirectoryBeside(options.engine.backends.backend_directory, "repoagents");
   }
   NEREID_RETURN_IF_ERROR(CheckSsl("http", options.http.ssl));
   NEREID_RETURN_IF_ERROR(CheckSsl("grpc", options.grpc.ssl));
@@ -245,7 +236,7 @@ base::Result<Options> ParseCommandLine(int argc, char** argv) {
   NEREID_ASSIGN_OR_RETURN(CloudEnvironment cloud, ReadCloudEnvironment());
   options.cloud = std::move(cloud.options);
   if (cloud.is_vertex_ai) options.http.is_allowed = options.grpc.is_allowed = false;
-  options.engine.backends.backend_directory = "/opt/tritonserver/backends";
+  options.engine.backends.backend_directory = engine::DefaultBackendDirectory();
   opterr = 0;
   optind = 0;
   while (true) {

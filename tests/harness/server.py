@@ -162,11 +162,12 @@ class Server:
         return "\n".join(errors[:20] + log[-lines:])
 
 
-def command(repositories, ports, args):
-    """The command line of a server on these repositories and ports."""
-    line = [str(binary())]
+def command(repositories, ports, args, executable=None):
+    """The command line of a server on these repositories and ports. One that is not the server under
+    test looks for its backends itself."""
+    line = [str(executable or binary())]
     line += [f"--model-repository={repository}" for repository in repositories]
-    if not any(a.startswith("--backend-directory") for a in args):
+    if executable is None and not any(a.startswith("--backend-directory") for a in args):
         line.append(f"--backend-directory={backends()}")
     line += [f"--http-port={ports[0]}", f"--grpc-port={ports[1]}", f"--metrics-port={ports[2]}"]
     for service in ("http", "grpc", "metrics"):
@@ -175,13 +176,13 @@ def command(repositories, ports, args):
     return line + [str(a) for a in args]
 
 
-def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60):
+def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60, executable=None):
     """Starts a server; with `wait`, returns once it is ready, or fails with the end of its log."""
     log_path = pathlib.Path(tempfile.mkdtemp(dir=log_dir)) / "server.log"
     ports = free_ports(3)
     with open(log_path, "wb") as log:
         process = subprocess.Popen(
-            command(repositories, ports, list(args)),
+            command(repositories, ports, list(args), executable),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
