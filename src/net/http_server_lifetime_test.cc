@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that go away, servers that stop, replies that take long.
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/http_server_fixture.h"
+
+namespace nereid::net {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Listening final : HttpExchangeEvents {
+  void OnDisconnect() override {
+    base::MutexLock lock(mutex);
+    gone = true;
+    changed.NotifyAll();
+  }
+  void Wait() {
+    base::MutexLock lock(mutex);
+    while (!gone) changed.Wait(mutex);
+  }
+  base::Mutex mutex;
+  base::CondVar changed;
+  bool gone = false;
+};
+
+TEST(HttpServer, TellsWhenTheClientGoesAwayBeforeTheReply) {
+  for (const bool reset : {false, true}) {
+    Listening events;
+    base::Mutex mutex;
+    base::CondVar arrived;
+    HttpExchangePtr held;
+    Fixture f([&](HttpExchangePtr e) {
+      e->SetEvents(&events);
+      base::MutexLock lock(mutex);
+      held = std::move(e);
+      arrived.NotifyAll();
+    });
+    Client client(f.port());
+    client.Send(Post("x"));
+    {
+      base::MutexLock lock(mutex);
+      while (!held) arrived.Wait(mutex);
+    }
+    if (reset) {
+      client.Reset();
+    } else {
+      client.Close();
+    }
+    events.Wait();
+    EXPECT_TRUE(held->disconnected());
+    RespondText(std::move(held), "nobody reads this");
+    EXPECT_TRUE(f.server->Drain(base::TimePoint::max()));
+  }
+}
+
+TEST(HttpServer, LetsTheDisconnectCallAnswer) {
+  struct Answering final : HttpExchangeEvents {
+    HttpExchangePtr held;
+    std::atomic<bool> called{false};
+    void OnDisconnect() override {
+      RespondText(std::move(held), "late");
+      called = true;
+    }
+  };
+  Answering events;
+  std::atomic<bool> handled{false};
+  Fixture f([&](HttpExchangePtr e) {
+    HttpExchange& exchange = *e;
+    events.held = std::move(e);
+    exchange.SetEvents(&events);
+    handled = true;
+  });
+  {
+    Client client(f.port());
+    client.Send(Post("x") + Post("y"));
+    while (!handled) std::this_thread::yield();
+  }
+  // The second request's bytes stand in the way of seeing the end until the server is told to stop.
+  f.server.reset();
+  EXPECT_TRUE(events.called.load());
+}
+
+TEST(HttpServer, NeverCallsAListenerAfterTheReply) {
+  // The listener dies right after Respond: the address sanitizer sees a call that comes too late.
+  Worker worker([](HttpExchangePtr e) {
+    auto events = std::make_unique<Listening>();
+    e->SetEvents(events.get());
+    Echo(std::move(e));
+  });
+  Fixture f([&](HttpExchangePtr e) { worker.Add(std::move(e)); });
+  for (int i = 0; i < 300; ++i) {
+    Client client(f.port());
+    client.Send(Post("x"));
+    if (i % 3 == 0) client.Reset();
+  }
+  EXPECT_TRUE(f.server->Drain(base::TimePoint::max()));
+}
+
+TEST(HttpServer, AnswersExchangesThatAreDropped) {
+  Fixture f([](HttpExchangePtr e) { e.reset(); });
+  Client client(f.port());
+  EXPECT_EQ(500, client.Exchange(Post("x")).status);
+  EXPECT_TRUE(client.Closed());
+}
+
+TEST(HttpServer, KeepsUserStateWithTheConnection) {
+  struct Counter final : HttpUserState {
+    int count = 0;
+  };
+  Fixture f([](HttpExchangePtr e) {
+    if (e->user_state() == nullptr) e->set_user_state(std::make_unique<Counter>());
+    const int count = ++static_cast<Counter*>(e->user_state())->count;
+    RespondText(std::move(e), std::to_string(count));
+  });
+  Client client(f.port());
+  EXPECT_EQ("1", client.Exchange(Post("x")).body);
+  EXPECT_EQ("2", client.Exchange(Post("x")).body);
+  Client other(f.port());
+  EXPECT_EQ("1", other.Exchange(Post("x")).body);
+}
+
+TEST(HttpServer, DrainFinishesBusyRequestsAndClosesIdleConnections) {
+  base::Mutex mutex;
+  base::CondVar arrived;
+  HttpExchangePtr held;
+  Fixture f([&](HttpExchangePtr e) {
+    if (e->head().path() == "/quick") return Echo(std::move(e));
+    base::MutexLock lock(mutex);
+    held = std::move(e);
+    arrived.NotifyAll();
+  });
+  Client idle(f.port());
+  EXPECT_EQ(200, idle.Exchange("GET /quick HTTP/1.1\r\n\r\n").status);
+  Client busy(f.port());
+  busy.Send(Post("x"));
+  {
+    base::MutexLock lock(mutex);
+    while (!held) arrived.Wait(mutex);
+  }
+  bool clean = false;
+  std::thread drain([&] { clean = f.server->Drain(base::TimePoint::max()); });
+  EXPECT_TRUE(idle.Closed());
+  Echo(std::move(held));
+  const auto reply = busy.Receive();
+  EXPECT_EQ("POST /p x", reply.body);
+  EXPECT_THAT(reply.head, HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(busy.Closed());
+  busy.Close();
+  drain.join();
+  EXPECT_TRUE(clean);
+  EXPECT_EQ(0u, f.server->connections());
+}
+
+TEST(HttpServer, DrainClosesWhatIsLeftAtTheDeadline) {
+  base::Mutex mutex;
+  base::CondVar arrived;
+  HttpExchangePtr held;
+  Fixture f([&](HttpExchangePtr e) {
+    base::MutexLock lock(mutex);
+    held = std::move(e);
+    arrived.NotifyAll();
+  });
+  Client busy(f.port());
+  busy.Send(Post("x"));
+  {
+    base::MutexLock lock(mutex);
+    while (!held) arrived.Wait(mutex);
+  }
+  EXPECT_FALSE(f.server->Drain(base::TimePoint::min()));
+  EXPECT_TRUE(busy.Closed());
+  RespondText(std::move(held), "too late");
+}
+
+TEST(HttpServer, StreamsChunks) {
+  Worker worker([](HttpExchangePtr e) {
+    e->StartStream({.content_type = "text/event-stream"});
+    for (int i = 0; i < 5; ++i) e->WriteChunk("event " + std::to_string(i) + "\n");
+    HttpExchange::EndStream(std::move(e));
+  });
+  Fixture f([&](HttpExchangePtr e) {
+    if (e->head().path() == "/inline") {
+      e->StartStream({});
+      e->WriteChunk("abc");
+      return HttpExchange::EndStream(std::move(e));
+    }
+    worker.Add(std::move(e));
+  });
+  Client client(f.port());
+  for (int round = 0; round < 100; ++round) {
+    const char* path = round % 2 == 0 ? "/" : "/inline";
+    client.Send("GET " + std::string(path) + " HTTP/1.1\r\n\r\n");
+    EXPECT_THAT(client.Receive(false).head, HasSubstr("Transfer-Encoding: chunked\r\n"));
+    const std::string expected =
+        round % 2 != 0 ? "3\r\nabc\r\n0\r\n\r\n"
+                       : "8\r\nevent 0\n\r\n8\r\nevent 1\n\r\n8\r\nevent 2\n\r\n8\r\nevent 3\n\r\n"
+                         "8\r\nevent 4\n\r\n0\r\n\r\n";
+    ASSERT_EQ(expected, client.ReceiveBytes(expected.size()));
+  }
+  Client old(f.port());
+  old.Send("GET / HTTP/1.0\r\n\r\n");
+  const std::string all = old.ReceiveAll();
+  EXPECT_THAT(all, HasSubstr("\r\n\r\nevent 0\nevent 1\nevent 2\nevent 3\nevent 4\n"));
+}
+
+TEST(HttpServer, PausesAStreamWhoseClientDoesNotRead) {
+  struct Producer final : HttpExchangeEvents {
+    HttpExchangePtr exchange;
+    int left = 400;
+    int pauses = 0;
+    base::Mutex mutex;
+    base::CondVar changed;
+    bool writable = false;
+    bool gone = false;
+    void OnStreamWritable() override {
+      base::MutexLock lock(mutex);
+      writable = true;
+      changed.NotifyAll();
+    }
+    void OnDisconnect() override {
+      base::MutexLock lock(mutex);
+      gone = true;
+      changed.NotifyAll();
+    }
+    void Run() {
+      exchange->SetEvents(this);
+      exchange->StartStream({});
+      while (left-- > 0) {
+        {
+          base::MutexLock lock(mutex);
+          writable = false;
+        }
+        if (exchange->WriteChunk(std::string(100'000, 'x'))) continue;
+        ++pauses;
+        base::MutexLock lock(mutex);
+        while (!writable && !gone) changed.Wait(mutex);
+      }
+      HttpExchange::EndStream(std::move(exchange));
+    }
+  };
+  Producer producer;
+  base::Thread thread;
+  Fixture f([&](HttpExchangePtr e) {
+    producer.exchange = std::move(e);
+    thread = base::Thread("producer", [&] { producer.Run(); });
+  });
+  Client client(f.port());
+  client.Send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string all = client.ReceiveAll();
+  EXPECT_THAT(all.substr(all.size() - 5), "0\r\n\r\n");
+  EXPECT_GT(all.size(), 40'000'000u);
+  thread.Join();
+}
+
+TEST(HttpServer, ManyConnectionsComeAndGo) {
+  Fixture f(Echo);
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 200; ++i) clients.push_back(std::make_unique<Client>(f.port()));
+    for (auto& client : clients) client->Send(Post("x"));
+    for (auto& client : clients) ASSERT_EQ(200, client->Receive().status);
+  }
+}
+
+}  // namespace
+}  // namespace nereid::net
