@@ -17,6 +17,7 @@ constexpr unsigned char Lower(char c) {
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
+  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return true;  // nearly always
   for (size_t i = 0; i < a.size(); ++i) {
     if (Lower(a[i]) != Lower(b[i])) return false;
   }
@@ -46,19 +47,12 @@ std::string_view HttpHead::query() const {
   return mark == std::string_view::npos ? std::string_view() : target_.substr(mark + 1);
 }
 
-const HttpHeader* HttpHead::Find(std::string_view name) const {
+std::optional<std::string_view> HttpHead::FindHeader(std::string_view name) const {
   for (size_t i = 0; i < header_count_; ++i) {
-    if (EqualsIgnoringCase(headers_[i].name, name)) return &headers_[i];
+    if (EqualsIgnoringCase(headers_[i].name, name)) return headers_[i].value;
   }
-  return nullptr;
+  return std::nullopt;
 }
-
-std::string_view HttpHead::Header(std::string_view name) const {
-  const HttpHeader* header = Find(name);
-  return header == nullptr ? std::string_view() : header->value;
-}
-
-bool HttpHead::HasHeader(std::string_view name) const { return Find(name) != nullptr; }
 
 HttpHeadScanner::State HttpHeadScanner::Scan(std::string_view data) {
   while (line_ < data.size()) {

@@ -37,7 +37,7 @@ TEST(HttpServer, ShowsTheHeadToItsHandler) {
     const HttpHead& head = e->head();
     seen = std::string(head.path()) + "|" + std::string(head.query()) + "|" +
            std::string(head.Header("x-ONE")) + "|" + std::string(head.Header("X-Two")) + "|" +
-           (head.HasHeader("X-Two") ? "yes" : "no") + (head.HasHeader("X-Three") ? "yes" : "no") +
+           (head.FindHeader("X-Two") ? "yes" : "no") + (head.FindHeader("X-Three") ? "yes" : "no") +
            "|" + std::to_string(head.headers().size());
     RespondText(std::move(e), "");
   });

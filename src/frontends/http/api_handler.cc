@@ -332,8 +332,9 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route,
       HeaderLength(head, dialect, submission.body.bytes.size());
   if (!header_length.ok()) return refuse(header_length.status());
   submission.body.header_length = *header_length;
-  if (dialect.compresses_replies && head.HasHeader("Accept-Encoding")) {
-    submission.reply_compression = net::NegotiateCompression(head.Header("Accept-Encoding"));
+  const auto accepted = head.FindHeader("Accept-Encoding");
+  if (accepted && dialect.compresses_replies) {
+    submission.reply_compression = net::NegotiateCompression(*accepted);
   }
   submission.model = std::move(*model);
   submission.forwarder = options_.forwarder.get();

@@ -28,8 +28,8 @@ std::string_view CorsPolicy::ReplyLines(const net::HttpHead& head) const {
 }
 
 bool CorsPolicy::IsPreflight(const net::HttpHead& head) {
-  return head.method() == net::HttpMethod::kOptions && head.HasHeader("Origin") &&
-         head.HasHeader("Access-Control-Request-Method");
+  return head.method() == net::HttpMethod::kOptions && head.FindHeader("Origin").has_value() &&
+         head.FindHeader("Access-Control-Request-Method").has_value();
 }
 
 }  // namespace nereid::http

@@ -38,10 +38,7 @@ constexpr std::array<std::string_view, 17> kMemoryWords = {
 
 std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head,
                                                   const Dialect& dialect) {
-  if (dialect.binary_mime.empty()) {
-    if (!head.HasHeader(kInferenceHeaderLength)) return std::nullopt;
-    return head.Header(kInferenceHeaderLength);
-  }
+  if (dialect.binary_mime.empty()) return head.FindHeader(kInferenceHeaderLength);
   const std::string_view type = head.Header(kContentType);
   if (!type.starts_with(dialect.binary_mime)) return std::nullopt;
   return type.substr(dialect.binary_mime.size());

@@ -50,6 +50,10 @@ class ReadGenerateTest : public testing::Test {
     request_->model = Pin(*model_);
     return ReadGenerateRequest(json, 10'000, *request_);
   }
+  void Serve(std::unique_ptr<core::Model> model) {
+    request_.reset();
+    model_ = std::move(model);
+  }
   // "IN [1,2] 8", the bytes being those of its only chunk.
   std::string Input(size_t i) const {
     const core::RequestInput& input = request_->inputs.at(i);
@@ -79,7 +83,7 @@ TEST_F(ReadGenerateTest, PoursScalarsAndListsIntoTheShapesOfInputs) {
   EXPECT_EQ(Input(1), "IDS [1,2,3] 24");
   ASSERT_TRUE(Read(R"({"IDS":[]})").ok());
   EXPECT_EQ(Input(0), "IDS [1,2,0] 0");
-  model_ = ModelOf({Tensor("X", DataType::kFp32, {3})}, 8);
+  Serve(ModelOf({Tensor("X", DataType::kFp32, {3})}, 8));
   ASSERT_TRUE(Read(R"({"X":[1,2,3,4,5,6]})").ok());
   EXPECT_EQ(Input(0), "X [2,3] 24");
 }
@@ -123,7 +127,7 @@ TEST_F(ReadGenerateTest, RefusesInTritonsWords) {
               "as object");
   ExpectError(R"({"TEXT":"a","TEXT":"b"})", kInvalid,
               "[request id: <id_unknown>] input 'TEXT' already exists in request");
-  model_ = ModelOf({Tensor("parameters", DataType::kInt32, {1})});
+  Serve(ModelOf({Tensor("parameters", DataType::kInt32, {1})}));
   ExpectError(R"({"parameters":1})", kInvalid,
               "Keyword 'parameters' for nested schema also given as input tensor name");
 }

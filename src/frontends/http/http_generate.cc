@@ -69,34 +69,32 @@ void HttpGenerate::Submit(GenerateSubmission submission, service::Service& servi
 }
 
 void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
-  // With it may go the request, and with that this object: it ends after everything below.
-  core::RequestRef last;
   if (response != nullptr) ++response_count_;
-  const std::shared_ptr<observe::Trace> trace = trace_;
-  if (trace != nullptr) [[unlikely]] {
-    if (response != nullptr) trace->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
-    if (is_final) trace->ReportFrontend("HTTP_SEND_START", base::NowNs());
+  if (trace_ != nullptr) [[unlikely]] {
+    if (response != nullptr) trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
+    if (is_final) trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   }
-  Pass(std::move(response), is_final);
+  Pass(response.get(), is_final);
   if (!is_final) return;
-  if (trace != nullptr) [[unlikely]] trace->ReportFrontend("HTTP_SEND_END", base::NowNs());
-  last = TakeRequest();
+  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
+  // With this or with `response` may go the request, and with that this object: both end after
+  // everything above.
+  const core::RequestRef last = TakeRequest();
 }
 
-void HttpGenerate::Pass(core::ResponsePtr response, bool is_final) {
-  if (exchange_ != nullptr) {
-    if (!is_stream_) {
-      if (response != nullptr) Collect(*response);
-      if (is_final) Answer();
-    } else if (response != nullptr && response_count_ == 1 && is_final &&
-               WasRefused(*response, *exchange_)) {
-      RespondError(std::move(exchange_), response->error());
-    } else {
-      if (response != nullptr) SendEvent(*response, is_final);
-      if (is_final && exchange_ != nullptr) {
-        if (!has_started_) StartStream(200, {});
-        net::HttpExchange::EndStream(std::move(exchange_));
-      }
+void HttpGenerate::Pass(const core::Response* response, bool is_final) {
+  if (exchange_ == nullptr) return;
+  if (!is_stream_) {
+    if (response != nullptr) Collect(*response);
+    if (is_final) Answer();
+  } else if (response != nullptr && response_count_ == 1 && is_final &&
+             WasRefused(*response, *exchange_)) {
+    RespondError(std::move(exchange_), response->error());
+  } else {
+    if (response != nullptr) SendEvent(*response, is_final);
+    if (is_final && exchange_ != nullptr) {
+      if (!has_started_) StartStream(200, {});
+      net::HttpExchange::EndStream(std::move(exchange_));
     }
   }
 }

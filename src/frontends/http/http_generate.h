@@ -64,7 +64,7 @@ class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeE
   void OnDisconnect() override;
   void OnStreamWritable() override;
 
-  void Pass(core::ResponsePtr response, bool is_final);
+  void Pass(const core::Response* response, bool is_final);
   void Collect(const core::Response& response);
   void Answer();
   void SendEvent(const core::Response& response, bool is_final);

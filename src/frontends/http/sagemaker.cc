@@ -69,8 +69,7 @@ base::Result<LoadRequest> ReadLoadRequest(const HttpExchange& exchange) {
   NEREID_ASSIGN_OR_RETURN(request.name, TextOf(document, "model_name"));
   NEREID_ASSIGN_OR_RETURN(request.url, TextOf(document, "url"));
   const net::HttpHead& head = exchange.head();
-  request.target = head.HasHeader(kTargetHeader) ? std::string(head.Header(kTargetHeader))
-                                                 : request.name;
+  request.target = std::string(head.FindHeader(kTargetHeader).value_or(request.name));
   return request;
 }
 

@@ -99,8 +99,8 @@ void VertexAiHandler::Handle(HttpExchangePtr exchange) {
   if (head.method() != HttpMethod::kPost) {
     return RespondStatus(std::move(exchange), 405, "Allow: POST\r\n");
   }
-  if (head.HasHeader(kRedirectHeader)) {
-    const std::string target = "/" + std::string(head.Header(kRedirectHeader));
+  if (const auto redirect = head.FindHeader(kRedirectHeader)) {
+    const std::string target = "/" + std::string(*redirect);
     return Redirect(std::move(exchange), target);
   }
   const Route route{.kind = RouteKind::kModelInfer, .model = options_.default_model};
