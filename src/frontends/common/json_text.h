@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends values to a text in the JSON spelling that Triton's clients know: 1.0 and 1e-7 for doubles
-// (a float is widened first), NaN and Infinity as bare words, only the escapes that JSON demands.
+// What protocols print as JSON: base/json_text.h by the names of this module.
 #pragma once
 
-#include <charconv>
-#include <concepts>
-#include <string>
-#include <string_view>
+#include "base/json_text.h"
 
 namespace nereid::common {
 
-// The shortest digits that read back as the same double, always with a fraction or an exponent.
-void AppendJsonDouble(std::string& out, double value);
-
-// With quotes. Bytes that are not valid UTF-8 pass as they are.
-void AppendJsonString(std::string& out, std::string_view text);
-
-inline void AppendJsonBool(std::string& out, bool value) { out += value ? "true" : "false"; }
-
-template <std::integral T>
-void AppendJsonInteger(std::string& out, T value) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
-  out.append(digits, static_cast<size_t>(end - digits));
-}
-
-// {"error":"<message>"}
-std::string JsonError(std::string_view message);
+using base::AppendJsonBool;
+using base::AppendJsonDouble;
+using base::AppendJsonInteger;
+using base::AppendJsonString;
+using base::JsonError;
 
 }  // namespace nereid::common

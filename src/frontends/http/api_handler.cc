@@ -13,7 +13,7 @@
 #include "http/http_infer.h"
 #include "http/json_dom.h"
 #include "http/log_settings.h"
-#include "http/model_json.h"
+#include "service/model_json.h"
 #include "http/openapi.h"
 #include "http/region_routes.h"
 #include "http/repository_control.h"

@@ -9,7 +9,7 @@
 #include "common/base64.h"
 #include "http/http_infer.h"
 #include "http/json_dom.h"
-#include "http/model_json.h"
+#include "service/model_json.h"
 
 namespace nereid::http {
 namespace {

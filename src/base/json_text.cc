@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/json_text.h"
+#include "base/json_text.h"
 
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 
-namespace nereid::common {
+namespace nereid::base {
 namespace {
 
 // Decimal points stay within this many digits; beyond it the exponent form is shorter to read.
@@ -132,4 +132,4 @@ std::string JsonError(std::string_view message) {
   return out;
 }
 
-}  // namespace nereid::common
+}  // namespace nereid::base

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/model_json.h"
+#include "service/model_json.h"
 
-#include "common/json_text.h"
+#include "base/json_text.h"
 
-namespace nereid::http {
+namespace nereid::service {
 namespace {
 
-using common::AppendJsonInteger;
-using common::AppendJsonString;
+using base::AppendJsonInteger;
+using base::AppendJsonString;
 
 template <typename Range, typename Print>
 void AppendList(std::string& json, const Range& range, const Print& print) {
@@ -25,8 +25,8 @@ void AppendTexts(std::string& json, const std::vector<std::string>& texts) {
   AppendList(json, texts, [&](const std::string& text) { AppendJsonString(json, text); });
 }
 
-void AppendTensors(std::string& json, const std::vector<service::TensorMetadata>& tensors) {
-  AppendList(json, tensors, [&](const service::TensorMetadata& tensor) {
+void AppendTensors(std::string& json, const std::vector<TensorMetadata>& tensors) {
+  AppendList(json, tensors, [&](const TensorMetadata& tensor) {
     json += "{\"name\":";
     AppendJsonString(json, tensor.name);
     json += ",\"datatype\":";
@@ -62,7 +62,7 @@ void AppendDuration(std::string& json, std::string_view name, const core::Durati
   json += '}';
 }
 
-void AppendStatistics(std::string& json, const service::ModelStatistics& model) {
+void AppendStatistics(std::string& json, const ModelStatistics& model) {
   const core::StatisticsSnapshot& statistics = model.statistics;
   json += "{\"name\":";
   AppendJsonString(json, model.name);
@@ -116,15 +116,15 @@ void AppendStatistics(std::string& json, const service::ModelStatistics& model) 
 
 }  // namespace
 
-std::string ToJson(std::span<const service::ModelStatistics> list) {
+std::string ToJson(std::span<const ModelStatistics> list) {
   std::string json = "{\"model_stats\":";
-  AppendList(json, list, [&](const service::ModelStatistics& model) {
+  AppendList(json, list, [&](const ModelStatistics& model) {
     AppendStatistics(json, model);
   });
   return json + "}";
 }
 
-std::string ToJson(const service::ServerMetadata& metadata) {
+std::string ToJson(const ServerMetadata& metadata) {
   std::string json = "{\"name\":";
   AppendJsonString(json, metadata.name);
   AppendMember(json, "version", metadata.version);
@@ -134,7 +134,7 @@ std::string ToJson(const service::ServerMetadata& metadata) {
   return json;
 }
 
-std::string ToJson(const service::ModelMetadata& metadata) {
+std::string ToJson(const ModelMetadata& metadata) {
   std::string json = "{\"name\":";
   AppendJsonString(json, metadata.name);
   json += ",\"versions\":";
@@ -148,9 +148,9 @@ std::string ToJson(const service::ModelMetadata& metadata) {
   return json;
 }
 
-std::string ToJson(std::span<const service::IndexEntry> index) {
+std::string ToJson(std::span<const IndexEntry> index) {
   std::string json;
-  AppendList(json, index, [&](const service::IndexEntry& entry) {
+  AppendList(json, index, [&](const IndexEntry& entry) {
     json += "{\"name\":";
     AppendJsonString(json, entry.name);
     if (!entry.version.empty()) AppendMember(json, "version", entry.version);
@@ -161,4 +161,4 @@ std::string ToJson(std::span<const service::IndexEntry> index) {
   return json;
 }
 
-}  // namespace nereid::http
+}  // namespace nereid::service

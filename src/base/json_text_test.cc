@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/json_text.h"
+#include "base/json_text.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nereid::common {
+namespace nereid::base {
 namespace {
 
 std::string Print(double value) {
@@ -76,4 +76,4 @@ TEST(JsonText, EscapesOnlyWhatJsonDemands) {
 }
 
 }  // namespace
-}  // namespace nereid::common
+}  // namespace nereid::base

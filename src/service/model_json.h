@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server says of itself and its models, as the JSON that HTTP and the C API share.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "service/service.h"
+
+namespace nereid::service {
+
+std::string ToJson(const ServerMetadata& metadata);
+std::string ToJson(const ModelMetadata& metadata);
+std::string ToJson(std::span<const ModelStatistics> list);
+std::string ToJson(std::span<const IndexEntry> index);
+
+}  // namespace nereid::service
