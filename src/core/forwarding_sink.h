@@ -18,6 +18,12 @@ class ForwardingSink : public ResponseSink {
   // sent. Until Recycle this belongs to the request.
   void PutBefore(Request& request) { next_ = &request.ReplaceSink(*this); }
 
+  void OnResponseCreated(const Request& request) override { next_->OnResponseCreated(request); }
+  base::Result<std::optional<memory::Placement>> PredictPlacement(
+      const Request& request, const char* name, size_t* byte_size,
+      memory::Placement preferred) override {
+    return next_->PredictPlacement(request, name, byte_size, preferred);
+  }
   base::Result<std::optional<OutputPlacement>> PlaceOutput(const Request& request,
                                                            const ResponseOutput& output,
                                                            size_t byte_size,

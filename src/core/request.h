@@ -47,6 +47,12 @@ struct DataChunk {
   bool may_change = false;
 };
 
+// Data of an input for the instances of one host policy, in place of what the others see.
+struct HostPolicyData {
+  std::string policy;
+  std::vector<DataChunk> chunks;
+};
+
 struct RequestInput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
@@ -59,6 +65,7 @@ struct RequestInput {
   // Exactly the batch of elements has not been checked for BYTES until this is set by the engine.
   DataChunk first;
   std::vector<DataChunk> more;  // in order after `first`
+  std::vector<HostPolicyData> host_policies;  // only requests of the C API have any
   Request* owner = nullptr;     // set by AddInput
 
   // Adds a chunk at the end.
@@ -108,6 +115,13 @@ class RequestRef {
   Request& operator*() const { return *request_; }
   Request* operator->() const { return request_; }
   void Reset();
+  // Hands the reference out as a bare pointer, for Adopt.
+  Request* Release() { return std::exchange(request_, nullptr); }
+  static RequestRef Adopt(Request* released) {
+    RequestRef ref;
+    ref.request_ = released;
+    return ref;
+  }
 
  private:
   Request* request_ = nullptr;

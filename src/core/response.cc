@@ -19,6 +19,7 @@ constexpr size_t kArenaOutputBytes = 512;
 ResponsePtr Response::Create(Request& request) {
   Response* response = ResponsePool::Take();
   response->request_ = RequestRef(request);
+  request.sink().OnResponseCreated(request);
   return ResponsePtr(response);
 }
 
@@ -58,7 +59,7 @@ ResponseOutput* Response::AddOutput(std::string_view name, tensor::DataType type
     output.name = request_->model->outputs()[static_cast<size_t>(index)].name;
     output.model_index = static_cast<uint32_t>(index);
   } else {
-    output.name = arena_.Copy(name);
+    output.name = arena_.CopyTerminated(name);
     output.model_index = UINT32_MAX;
   }
   output.owner = this;
@@ -70,6 +71,7 @@ ResponseOutput* Response::AddOutput(std::string_view name, tensor::DataType type
   output.has_buffer = false;
   output.is_placed = false;
   output.placement_owner = nullptr;
+  output.cuda_ipc_handle = nullptr;
   ++output_count_;
   return &output;
 }
@@ -87,6 +89,7 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
     output.where = placed->where;
     output.is_placed = true;
     output.placement_owner = placed->owner;
+    output.cuda_ipc_handle = placed->cuda_ipc_handle;
   } else if (byte_size <= kArenaOutputBytes) {
     output.data = arena_.Allocate(byte_size, base::kBufferAlignment);
   } else if ((output.buffer = base::AcquireBuffer(byte_size))) {
@@ -121,6 +124,7 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
     output.where = placed->where;
     output.is_placed = true;
     output.placement_owner = placed->owner;
+    output.cuda_ipc_handle = placed->cuda_ipc_handle;
   } else {
     NEREID_RETURN_IF_ERROR(AllocateBuffer(output, source.byte_size, source.where, false));
   }
@@ -130,9 +134,9 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
 
 void Response::AddParameter(const Parameter& parameter) {
   Parameter copy = parameter;
-  copy.name = arena_.Copy(parameter.name);
+  copy.name = arena_.CopyTerminated(parameter.name);
   if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
-    copy.value = arena_.Copy(*text);
+    copy.value = arena_.CopyTerminated(*text);
   }
   parameters_.push_back(copy);
 }

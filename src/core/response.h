@@ -26,6 +26,7 @@ struct ResponseOutput {
   base::BufferRef buffer;     // owns `data` unless it lies in the arena or was placed by the sink
   bool is_placed = false;     // by the sink
   void* placement_owner = nullptr;
+  void* cuda_ipc_handle = nullptr;
   Response* owner = nullptr;
 };
 
@@ -39,7 +40,7 @@ class Response {
   static ResponsePtr Create(Request& request);
 
   // Null when memory is exhausted or there are too many outputs. `name` is copied unless it is one of
-  // the model's.
+  // the model's; in both cases a zero byte follows.
   ResponseOutput* AddOutput(std::string_view name, tensor::DataType type,
                             std::span<const int64_t> shape);
   // Gives `output` a buffer of `byte_size` bytes: where the sink wants it, else from the pool
@@ -49,7 +50,7 @@ class Response {
   // Gives `output` the data of `source`, an output of another response: by reference where it lies in
   // the pool and the sink does not want it elsewhere, else copied.
   base::Status ShareBuffer(ResponseOutput& output, const ResponseOutput& source);
-  // Names and text values are copied.
+  // Names and text values are copied; a zero byte follows each.
   void AddParameter(const Parameter& parameter);
 
   Request& request() const { return *request_; }

@@ -26,6 +26,7 @@ struct OutputPlacement {
   std::byte* data;
   memory::Placement where;
   void* owner = nullptr;  // handed back in ReleasePlacement
+  void* cuda_ipc_handle = nullptr;  // of GPU memory, where it is known
   bool may_change = false;  // another process can write it meanwhile; see DataChunk
 };
 
@@ -34,6 +35,17 @@ struct OutputPlacement {
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
+
+  // A response has been made, and its outputs follow.
+  virtual void OnResponseCreated(const Request& /*request*/) {}
+
+  // Where PlaceOutput would put an output, without placing it. `name` and `byte_size` are null where
+  // they are not known yet; the sink may change the size. Nothing: it cannot say.
+  virtual base::Result<std::optional<memory::Placement>> PredictPlacement(
+      const Request& /*request*/, const char* /*name*/, size_t* /*byte_size*/,
+      memory::Placement /*preferred*/) {
+    return std::optional<memory::Placement>();
+  }
 
   // Asked before an output's buffer is taken from the pool. Nothing means: use the pool.
   virtual base::Result<std::optional<OutputPlacement>> PlaceOutput(const Request& /*request*/,

@@ -41,6 +41,15 @@ std::string_view Arena::Copy(std::string_view text) {
   return {reinterpret_cast<const char*>(place), text.size()};
 }
 
+std::string_view Arena::CopyTerminated(std::string_view text) {
+  if (text.empty()) return std::string_view("", 0);
+  std::byte* const place = Allocate(text.size() + 1, 1);
+  if (place == nullptr) return {};
+  std::memcpy(place, text.data(), text.size());
+  place[text.size()] = std::byte{0};
+  return {reinterpret_cast<const char*>(place), text.size()};
+}
+
 void Arena::Reset() {
   blocks_.clear();
   next_ = inline_.data();

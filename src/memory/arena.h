@@ -27,6 +27,9 @@ class Arena {
   std::byte* Allocate(size_t size, size_t alignment = alignof(std::max_align_t));
   // A copy of `text` that lives as long as the arena; empty when memory is exhausted.
   std::string_view Copy(std::string_view text);
+  // The same, followed by a zero byte, which is not counted. Never has null data but when memory is
+  // exhausted.
+  std::string_view CopyTerminated(std::string_view text);
   // Forgets everything allocated.
   void Reset();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_Input*: an input of a request. Buffers are the same under every host policy: no
-// protocol can supply others.
+// TRITONBACKEND_Input*: an input of a request. Only requests of the C API bring other buffers for some
+// host policies.
+#include <algorithm>
 #include <new>
 
 #include "abi_objects/buffer_attributes.h"
@@ -34,6 +35,14 @@ nereid::base::Result<DataChunk> ChunkAt(const RequestInput& input, uint32_t inde
       std::string(input.name) + "' has " + std::to_string(input.chunk_count()) + " buffers");
 }
 
+// What there is for instances of that policy in particular; null: nothing, they see what all see.
+const nereid::core::HostPolicyData* DataFor(const RequestInput& input, const char* policy) {
+  if (input.host_policies.empty() || policy == nullptr) [[likely]] return nullptr;
+  const auto found =
+      std::ranges::find(input.host_policies, policy, &nereid::core::HostPolicyData::policy);
+  return found == input.host_policies.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -54,11 +63,19 @@ TRITONSERVER_Error* TRITONBACKEND_InputProperties(TRITONBACKEND_Input* input, co
 }
 
 TRITONSERVER_Error* TRITONBACKEND_InputPropertiesForHostPolicy(
-    TRITONBACKEND_Input* input, const char* /*host_policy_name*/, const char** name,
+    TRITONBACKEND_Input* input, const char* host_policy_name, const char** name,
     TRITONSERVER_DataType* datatype, const int64_t** shape, uint32_t* dims_count,
     uint64_t* byte_size, uint32_t* buffer_count) {
-  return TRITONBACKEND_InputProperties(input, name, datatype, shape, dims_count, byte_size,
-                                       buffer_count);
+  TRITONSERVER_Error* const error = TRITONBACKEND_InputProperties(
+      input, name, datatype, shape, dims_count, byte_size, buffer_count);
+  const auto* const data = DataFor(*FromHandle(input), host_policy_name);
+  if (error != nullptr || data == nullptr) [[likely]] return error;
+  if (buffer_count != nullptr) *buffer_count = static_cast<uint32_t>(data->chunks.size());
+  if (byte_size != nullptr) {
+    *byte_size = 0;
+    for (const DataChunk& chunk : data->chunks) *byte_size += chunk.size;
+  }
+  return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const uint32_t index,
@@ -78,9 +95,18 @@ TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const 
 }
 
 TRITONSERVER_Error* TRITONBACKEND_InputBufferForHostPolicy(
-    TRITONBACKEND_Input* input, const char* /*host_policy_name*/, const uint32_t index,
+    TRITONBACKEND_Input* input, const char* host_policy_name, const uint32_t index,
     const void** buffer, uint64_t* buffer_byte_size, TRITONSERVER_MemoryType* memory_type,
     int64_t* memory_type_id) {
+  const auto* const data = DataFor(*FromHandle(input), host_policy_name);
+  if (data != nullptr && index < data->chunks.size()) [[unlikely]] {
+    const DataChunk& chunk = data->chunks[index];
+    *buffer = chunk.data;
+    *buffer_byte_size = chunk.size;
+    *memory_type = ToMemoryType(chunk.where.type);
+    *memory_type_id = chunk.where.id;
+    return nullptr;
+  }
   return TRITONBACKEND_InputBuffer(input, index, buffer, buffer_byte_size, memory_type,
                                    memory_type_id);
 }

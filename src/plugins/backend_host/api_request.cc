@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRITONBACKEND_Request*: what a backend asks of a request that it owns.
-#include <cstring>
 #include <new>
 
+#include "abi_objects/buffer_attributes.h"
 #include "abi_objects/error.h"
 #include "abi_objects/trace.h"
 #include "backend_host/handles.h"
@@ -19,11 +19,9 @@ namespace {
 
 // `text` followed by a zero byte, alive as long as the arena.
 std::string_view Terminate(nereid::memory::Arena& arena, std::string_view text) {
-  std::byte* const copy = arena.Allocate(text.size() + 1, 1);
-  if (copy == nullptr) throw std::bad_alloc();
-  if (!text.empty()) std::memcpy(copy, text.data(), text.size());
-  copy[text.size()] = std::byte{0};
-  return {reinterpret_cast<const char*>(copy), text.size()};
+  const std::string_view copy = arena.CopyTerminated(text);
+  if (copy.data() == nullptr) throw std::bad_alloc();
+  return copy;
 }
 
 // Texts of a request are views into what the client sent. The C API promises a zero byte after them,
@@ -220,11 +218,21 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
-    TRITONBACKEND_Request* request, const char* /*name*/, size_t* /*byte_size*/,
-    TRITONSERVER_MemoryType* /*memory_type*/, int64_t* /*memory_type_id*/) {
+    TRITONBACKEND_Request* request, const char* name, size_t* byte_size,
+    TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id) {
   return Answer([&]() -> Status {
-    return nereid::base::UnavailableError(FromHandle(request)->LogPrefix() +
-                                          "Output properties are not available");
+    const Request& r = *FromHandle(request);
+    const auto wish = nereid::abi_objects::FromMemoryType(*memory_type);
+    if (!wish) return InvalidArgumentError("unknown memory type");
+    NEREID_ASSIGN_OR_RETURN(
+        const auto where,
+        r.sink().PredictPlacement(r, name, byte_size, {.type = *wish, .id = *memory_type_id}));
+    if (!where) {
+      return nereid::base::UnavailableError(r.LogPrefix() + "Output properties are not available");
+    }
+    *memory_type = nereid::abi_objects::ToMemoryType(where->type);
+    *memory_type_id = where->id;
+    return {};
   });
 }
 

@@ -196,7 +196,8 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(
     *buffer_attributes = new (place)
         TRITONSERVER_BufferAttributes{.memory_type = ToMemoryType(o.where.type),
                                       .memory_type_id = o.where.id,
-                                      .byte_size = o.byte_size};
+                                      .byte_size = o.byte_size,
+                                      .cuda_ipc_handle = o.cuda_ipc_handle};
     return {};
   });
 }

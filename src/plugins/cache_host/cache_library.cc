@@ -45,7 +45,8 @@ base::Result<std::unique_ptr<CacheLibrary>> CacheLibrary::Load(CacheLibraryOptio
   std::unique_ptr<CacheLibrary> library(new CacheLibrary(options.name, std::move(file)));
   NEREID_RETURN_IF_ERROR(library->FindEntryPoints());
   TRITONCACHE_Cache* cache = nullptr;
-  const std::string config = abi_objects::ObjectJson(options.settings);
+  const std::string config =
+      options.json.empty() ? abi_objects::ObjectJson(options.settings) : options.json;
   NEREID_RETURN_IF_ERROR(CallPlugin(library->entry_points_.initialize, &cache, config.c_str()));
   if (cache == nullptr) return base::InternalError("Failed to initialize cache implementation");
   library->cache_ = cache;

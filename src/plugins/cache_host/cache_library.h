@@ -16,7 +16,8 @@ namespace nereid::cache_host {
 struct CacheLibraryOptions {
   std::string directory;  // holds a folder for each cache
   std::string name;
-  std::map<std::string, std::string> settings;  // go to the library as a JSON object
+  std::map<std::string, std::string> settings = {};  // go to the library as a JSON object
+  std::string json = {};  // that object, in place of `settings`; empty: none
 };
 
 // Thread-safe, as its library is by contract.
