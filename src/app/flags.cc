@@ -333,24 +333,9 @@ Status AddMetricsConfig(std::string_view value, Options& options) {
     return InvalidArgumentError(
         fmt::format("--metrics-config option format is <setting>=<value>. Got {}", value));
   }
-  engine::MetricsConfig& metrics = options.engine.metrics;
-  if (setting->first == "counter_latencies") {
-    metrics.counter_latencies = setting->second != "false";
-  } else if (setting->first == "histogram_latencies") {
-    metrics.histogram_latencies = setting->second == "true";
-  } else if (setting->first == "summary_latencies") {
-    metrics.summary_latencies = setting->second == "true";
-  } else if (setting->first == "summary_quantiles") {
-    const observe::Quantiles quantiles = observe::ParseQuantiles(setting->second);
-    for (const std::string& entry : quantiles.invalid) {
-      options.warnings.push_back(fmt::format(
-          "Invalid option: [{}]. Expected format is <quantile>:<error>", entry));
-    }
-    if (!quantiles.list.empty()) metrics.summary_quantiles = quantiles.list;
-  } else {
-    options.warnings.push_back(
-        fmt::format("--metrics-config: there is no setting '{}'", setting->first));
-  }
+  const auto warning =
+      engine::ApplyMetricsSetting(setting->first, setting->second, options.engine.metrics);
+  if (warning) options.warnings.push_back(*warning);
   return OkStatus();
 }
 

@@ -55,7 +55,7 @@ base::TextTable OptionTable(const Options& options, const service::ServerMetadat
   table.Add({"pinned_memory_pool_byte_size", fmt::format("{}", engine.metrics.pinned_pool_bytes)});
   table.Add({"strict_readiness", Digit(engine.strict_readiness)});
   table.Add({"exit_timeout", fmt::format("{}", options.exit_timeout.count())});
-  table.Add({"cache_enabled", Digit(!engine.cache.settings.empty())});
+  table.Add({"cache_enabled", Digit(engine.cache.is_used())});
   return table;
 }
 

@@ -19,8 +19,6 @@ namespace {
 // Idle memory of the buffer pool goes back to the system at this pace.
 constexpr time_t kTrimSeconds = 5;
 
-constexpr const char* kVersion = "2.73.0";
-
 int Fail(const std::string& line) {
   base::FlushLog();
   fmt::print(stderr, "error: {}\n", line);
@@ -73,9 +71,8 @@ int RunServer(int argc, char** argv) {
     fmt::print("{}", Usage(argv[0]));
     return 0;
   }
-  options->engine.version = kVersion;
   if (options->wants_version) {
-    fmt::print("{}\n", kVersion);
+    fmt::print("{}\n", options->engine.version);
     return 0;
   }
   // Before any thread exists, so that all inherit it: only this thread takes the signals.

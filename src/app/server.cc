@@ -8,6 +8,7 @@
 
 #include "app/option_table.h"
 #include "base/log.h"
+#include "capi/server.h"
 #include "common/reactor_rounds.h"
 #include "engine/engine.h"
 #include "grpc/frontend.h"
@@ -59,14 +60,15 @@ base::Status StartError(const char* service, const base::Status& status) {
 // In the order of construction; destroyed from the bottom up.
 struct Server::Parts {
   explicit Parts(const Options& options)
-      : engine(options.engine),
+      : core(options.engine, options.exit_timeout),
         reactors(static_cast<unsigned>(
             std::max({options.http.thread_count, options.grpc.thread_count,
                       options.cloud.sagemaker.thread_count,
                       options.cloud.vertex_ai.thread_count}))),
         rounds(reactors) {}
 
-  engine::Engine engine;
+  TRITONSERVER_Server core;  // as its backends see it
+  engine::Engine& engine = core.engine;
   net::ReactorPool reactors;
   common::RoundExecutors rounds;
   std::unique_ptr<http::ApiHandler> http_handler;
@@ -202,7 +204,7 @@ static void LogConnections(base::TimePoint deadline, size_t count, const char* w
 
 bool Server::Stop() {
   StartDraining();
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + options_.exit_timeout;
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + parts_->core.exit_timeout();
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
   parts_->engine.LogInFlight(SecondsLeft(deadline));
   parts_->engine.FinishSequences(deadline);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <tuple>
+
 #include <fmt/core.h>
 
 #include "base/log.h"
@@ -82,17 +84,19 @@ Engine::~Engine() {
 
 // Texts: core/src/server.cc, InferenceServer::Init.
 base::Status Engine::OpenCache() {
-  const auto& settings = options_.cache.settings;
-  if (settings.empty()) return base::OkStatus();
-  if (settings.size() > 1) {
+  const CacheOptions& options = options_.cache;
+  if (!options.is_used()) return base::OkStatus();
+  if (options.settings.size() + options.json.size() > 1) {
     return base::InvalidArgumentError(
         "found multiple cache configurations, but only a single cache is currently supported");
   }
-  const auto& [name, values] = *settings.begin();
-  NEREID_ASSIGN_OR_RETURN(cache_, cache_host::CacheLibrary::Load(
-                                      {.directory = options_.cache.directory,
-                                       .name = name,
-                                       .settings = values}));
+  cache_host::CacheLibraryOptions library{.directory = options.directory};
+  if (options.json.empty()) {
+    std::tie(library.name, library.settings) = *options.settings.begin();
+  } else {
+    std::tie(library.name, library.json) = *options.json.begin();
+  }
+  NEREID_ASSIGN_OR_RETURN(cache_, cache_host::CacheLibrary::Load(std::move(library)));
   loader_.SetResponseCache(cache_.get());
   return base::OkStatus();
 }
@@ -131,9 +135,18 @@ void Engine::PollRepositories() {
     }
     if (!polls_) return;
     poll_mutex_.Unlock();
-    control_.Poll();
+    static_cast<void>(PollNow());
     poll_mutex_.Lock();
   }
+}
+
+base::Status Engine::PollNow() {
+  if (options_.control.mode != ControlMode::kPoll) {
+    return base::UnavailableError("polling is disabled");
+  }
+  base::MutexLock lock(polling_);
+  if (is_started_.load() && !is_draining_.load()) control_.Poll();
+  return base::OkStatus();
 }
 
 void Engine::FinishSequences(base::TimePoint deadline) {
@@ -280,11 +293,23 @@ void Engine::Infer(core::RequestPtr request) {
   if (request->trace != nullptr) [[unlikely]] {
     request->trace->Report(observe::TraceActivity::kRequestStart, request->times.request_start_ns);
   }
-  if (base::Status status = NormalizeRequest(*request); !status.ok()) {
-    request->model->statistics().RecordFailure(core::FailureReason::kOther,
-                                               request->times.request_start_ns, base::NowNs());
+  if (base::Status status = Prepare(*request); !status.ok()) {
     return core::Respond(std::move(request), std::move(status));
   }
+  Schedule(std::move(request));
+}
+
+base::Status Engine::Prepare(core::Request& request) {
+  if (request.times.request_start_ns == 0) request.times.request_start_ns = base::NowNs();
+  base::Status status = NormalizeRequest(request);
+  if (!status.ok()) {
+    request.model->statistics().RecordFailure(core::FailureReason::kOther,
+                                              request.times.request_start_ns, base::NowNs());
+  }
+  return status;
+}
+
+void Engine::Schedule(core::RequestPtr request) {
   core::Scheduler& scheduler = request->model->scheduler();
   scheduler.Enqueue(std::move(request));
 }

@@ -35,11 +35,18 @@ struct CacheOptions {
   std::string directory;
   // By name of the cache, then of the setting; none: no cache.
   std::map<std::string, std::map<std::string, std::string>> settings;
+  // The same as a JSON object for each cache, where they were given so.
+  std::map<std::string, std::string> json;
+
+  bool is_used() const { return !settings.empty() || !json.empty(); }
 };
+
+// The version of Triton whose behaviour this is.
+inline constexpr const char* kServerVersion = "2.73.0";
 
 struct EngineOptions {
   std::string server_id = "triton";
-  std::string version;  // shown in the server's metadata
+  std::string version = kServerVersion;  // shown in the server's metadata
   repository::ScanOptions repository;
   backend_host::BackendLibrariesOptions backends;
   ModelLoaderOptions loader;
@@ -80,6 +87,7 @@ class Engine final : public service::Service, private core::Submitter {
   void LogInFlight(int64_t seconds_left) const;
   // Readiness goes off, everything else goes on: the first step of a shutdown.
   void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
+  bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
 
   bool IsLive() const override;
   bool IsReady() const override;
@@ -98,6 +106,13 @@ class Engine final : public service::Service, private core::Submitter {
   base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
       std::string_view name, std::string_view version) override;
   void Infer(core::RequestPtr request) override;
+  // The two halves of Infer, for who wants to know at once when a request does not fit its model: the
+  // first one checks and normalizes, once, and does not answer; the second one schedules.
+  base::Status Prepare(core::Request& request);
+  static void Schedule(core::RequestPtr request);
+  // Brings the models to what the repositories hold now. Unavailable where the mode is not polling.
+  // Blocks.
+  base::Status PollNow();
   void Cancel(core::Request& request) override;
   memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
@@ -130,6 +145,7 @@ class Engine final : public service::Service, private core::Submitter {
   std::atomic<bool> has_failed_{false};  // to start: nothing is served but the answer that it did
   std::atomic<bool> is_draining_{false};
   std::atomic<bool> is_stopped_{false};
+  base::Mutex polling_;  // held by the one that polls
   base::Mutex poll_mutex_;
   base::CondVar poll_ends_;
   bool polls_ NEREID_GUARDED_BY(poll_mutex_) = false;

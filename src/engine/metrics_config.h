@@ -4,6 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "observe/summary.h"
@@ -22,5 +25,9 @@ struct MetricsConfig {
       {0.5, 0.05}, {0.9, 0.01}, {0.95, 0.001}, {0.99, 0.001}, {0.999, 0.001}};
   uint64_t pinned_pool_bytes = uint64_t{256} << 20;
 };
+
+// Applies one setting of --metrics-config. A warning where it makes no sense; nothing is changed then.
+std::optional<std::string> ApplyMetricsSetting(std::string_view name, std::string_view value,
+                                               MetricsConfig& config);
 
 }  // namespace nereid::engine

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server that lives in somebody else's process, from TRITONSERVER_ServerNew to ServerDelete.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/timers.h"
+#include "capi/server.h"
+#include "capi/server_options.h"
+
+namespace nereid::capi {
+
+// Thread-safe. It has no thread of its own but a timer's, which gives pooled memory back.
+class EmbeddedServer final : public TRITONSERVER_Server {
+ public:
+  explicit EmbeddedServer(const TRITONSERVER_ServerOptions& options);
+  ~EmbeddedServer() override;
+
+  // Loads what the options say.
+  base::Status Start();
+  // A second call does nothing.
+  base::Status Stop() override;
+
+ private:
+  void TrimSoon();
+
+  base::Mutex stop_mutex_;
+  bool is_stopped_ NEREID_GUARDED_BY(stop_mutex_) = false;
+  base::Timers timers_;
+  base::Timer trim_;
+};
+
+}  // namespace nereid::capi

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The object behind TRITONSERVER_InferenceRequest*: what an embedder, or a backend that calls back, asks
+// for. It may be submitted many times, one after the other; each time it becomes a core::Request whose
+// tensors are views into the caller's buffers. Texts of errors: core/src/infer_request.cc of Triton.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "capi/inference_call.h"
+#include "capi/server.h"
+#include "core/model_handle.h"
+#include "core/request.h"
+#include "observe/trace.h"
+#include "tensor/shape.h"
+#include "triton/core/tritonserver.h"
+
+// Thread-compatible, but for Cancel and is_cancelled while it is submitted.
+struct TRITONSERVER_InferenceRequest {
+  // A request for a version that is ready, which stays loaded until the request is deleted.
+  static nereid::base::Result<TRITONSERVER_InferenceRequest*> Create(TRITONSERVER_Server& server,
+                                                                     const char* model_name,
+                                                                     int64_t model_version);
+  // INVALID_ARG while it is submitted and not released.
+  static nereid::base::Status Delete(TRITONSERVER_InferenceRequest* request);
+
+  std::string id;
+  uint32_t flags = 0;
+  std::variant<uint64_t, std::string> correlation_id = uint64_t{0};
+  uint64_t timeout_us = 0;
+  nereid::capi::Callbacks callbacks;
+
+  uint64_t priority() const { return priority_; }
+  // A level that the model does not have becomes its default one.
+  void SetPriority(uint64_t priority);
+
+  nereid::base::Status AddInput(std::string_view name, nereid::tensor::DataType type,
+                                std::span<const int64_t> shape);
+  // An input whose type and shape follow from the model's configuration; the only one then.
+  nereid::base::Status AddRawInput(std::string_view name);
+  nereid::base::Status RemoveInput(std::string_view name);
+  void RemoveAllInputs();
+  // `policy` empty: for instances of all policies that have no data of their own.
+  nereid::base::Status AppendData(std::string_view name, nereid::core::DataChunk chunk,
+                                  std::string_view policy);
+  nereid::base::Status RemoveAllData(std::string_view name);
+  nereid::base::Status AddOutput(std::string_view name);
+  void RemoveOutput(std::string_view name);
+  void RemoveAllOutputs() { outputs_.clear(); }
+  void AddParameter(const char* name,
+                    std::variant<std::string, int64_t, bool, double> value);
+
+  // Hands the request to the server, with `trace` or null. On success the request is the server's until
+  // the release callback; on an error it stays the caller's, and no callback is called.
+  nereid::base::Status Submit(TRITONSERVER_InferenceTrace* trace);
+  nereid::base::Status Cancel();
+  nereid::base::Result<bool> IsCancelled() const;
+
+  // The release callback is about to be called.
+  void MarkReleased() { is_submitted_.store(false, std::memory_order_release); }
+
+  // For ObjectPool.
+  void Recycle();
+
+ private:
+  struct Input {
+    std::string_view name() const { return own_name.empty() ? model_name : own_name; }
+
+    std::string_view model_name;  // the model's own spelling
+    std::string own_name;         // of an input that the model does not have
+    nereid::tensor::DataType type = nereid::tensor::DataType::kInvalid;
+    nereid::tensor::Shape shape;
+    nereid::core::DataChunk first;
+    std::vector<nereid::core::DataChunk> more;
+    std::vector<nereid::core::HostPolicyData> host_policies;
+    size_t byte_size = 0;
+  };
+  struct Parameter {
+    std::string name;
+    std::variant<std::string, int64_t, bool, double> value;
+  };
+
+  std::string LogPrefix() const;
+  size_t FindInput(std::string_view name) const;  // inputs_.size() when there is none
+  nereid::base::Status MissingInput(std::string_view name) const;
+  Input& NewInput(std::string_view name);
+  // The request that goes to the engine.
+  void Fill(nereid::core::Request& request) const;
+  nereid::base::Status FillRawInput(nereid::core::Request& request) const;
+  void DropCall();
+
+  TRITONSERVER_Server* server_ = nullptr;
+  nereid::core::ModelHandle model_;
+  uint64_t priority_ = 0;
+  std::vector<Input> inputs_;
+  bool has_raw_input_ = false;
+  std::vector<std::string> outputs_;
+  std::vector<Parameter> parameters_;
+  nereid::capi::InferenceCall* call_ = nullptr;  // of the last submission
+  std::atomic<bool> is_submitted_{false};
+};

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// TRITONSERVER_Server*: a server's life, its health and what it says of itself. Texts:
+// core/src/tritonserver.cc and server.cc of Triton.
+#include "capi/server.h"
+
+#include <memory>
+
+#include "abi_objects/error.h"
+#include "abi_objects/message.h"
+#include "base/buffer.h"
+#include "base/log.h"
+#include "capi/embedded_server.h"
+#include "service/model_json.h"
+
+using nereid::abi_objects::Answer;
+using nereid::base::Status;
+
+namespace {
+
+nereid::engine::EngineOptions WithServer(nereid::engine::EngineOptions options,
+                                         TRITONSERVER_Server* server) {
+  options.backends.server = server;
+  return options;
+}
+
+}  // namespace
+
+TRITONSERVER_Server::TRITONSERVER_Server(nereid::engine::EngineOptions options,
+                                         std::chrono::seconds exit_timeout)
+    : engine(WithServer(std::move(options), this)), exit_timeout_(exit_timeout) {}
+
+Status TRITONSERVER_Server::Stop() {
+  return nereid::base::UnsupportedError("the server belongs to the process that runs it");
+}
+
+namespace nereid::capi {
+namespace {
+
+// Idle memory of the buffer pool goes back to the system at this pace.
+constexpr uint64_t kTrimNs = 5'000'000'000;
+
+}  // namespace
+
+EmbeddedServer::EmbeddedServer(const TRITONSERVER_ServerOptions& options)
+    : TRITONSERVER_Server(options.ToEngineOptions(), options.exit_timeout),
+      trim_(timers_, [this] {
+        base::TrimBuffers();
+        TrimSoon();
+      }) {}
+
+EmbeddedServer::~EmbeddedServer() = default;
+
+void EmbeddedServer::TrimSoon() { trim_.ArmAt(base::NowNs() + kTrimNs); }
+
+base::Status EmbeddedServer::Start() {
+  NEREID_RETURN_IF_ERROR(engine.Start());
+  TrimSoon();
+  return base::OkStatus();
+}
+
+base::Status EmbeddedServer::Stop() {
+  base::MutexLock lock(stop_mutex_);
+  if (std::exchange(is_stopped_, true)) return base::OkStatus();
+  NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
+  engine.StartDraining();
+  engine.LogInFlight(exit_timeout().count());
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + exit_timeout();
+  engine.FinishSequences(deadline);
+  const size_t left = engine.Stop(deadline);
+  base::TrimBuffers();
+  base::FlushLog();
+  if (left == 0) return base::OkStatus();
+  return base::InternalError("Exit timeout expired. Exiting immediately.");
+}
+
+}  // namespace nereid::capi
+
+using nereid::capi::EmbeddedServer;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+TRITONSERVER_Error* TRITONSERVER_ServerNew(TRITONSERVER_Server** server,
+                                           TRITONSERVER_ServerOptions* options) {
+  return Answer([&]() -> Status {
+    *server = nullptr;
+    auto made = std::make_unique<EmbeddedServer>(*options);
+    const Status started = made->Start();
+    if (!started.ok()) {
+      made->SetExitTimeout(std::chrono::seconds(0));
+      static_cast<void>(made->Stop());
+      return started;
+    }
+    *server = made.release();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerDelete(TRITONSERVER_Server* server) {
+  return Answer([&]() -> Status {
+    if (server == nullptr) return {};
+    NEREID_RETURN_IF_ERROR(server->Stop());
+    delete server;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerStop(TRITONSERVER_Server* server) {
+  return Answer([&]() -> Status { return server == nullptr ? Status() : server->Stop(); });
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerSetExitTimeout(TRITONSERVER_Server* server,
+                                                      unsigned int timeout) {
+  if (server != nullptr) server->SetExitTimeout(std::chrono::seconds(timeout));
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerIsLive(TRITONSERVER_Server* server, bool* live) {
+  return Answer([&]() -> Status {
+    *live = false;
+    if (server->engine.is_draining()) return nereid::base::UnavailableError("Server exiting");
+    *live = server->engine.IsLive();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerIsReady(TRITONSERVER_Server* server, bool* ready) {
+  return Answer([&]() -> Status {
+    *ready = false;
+    if (server->engine.is_draining()) return nereid::base::UnavailableError("Server exiting");
+    *ready = server->engine.IsReady();
+    return {};
+  });
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerMetadata(TRITONSERVER_Server* server,
+                                                TRITONSERVER_Message** server_metadata) {
+  return Answer([&]() -> Status {
+    *server_metadata = nullptr;
+    *server_metadata =
+        new TRITONSERVER_Message{nereid::service::ToJson(server->engine.metadata())};
+    return {};
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
