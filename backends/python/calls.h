@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers what the worker of an instance asks of the server: responses through senders, logs, metrics,
+// model control, inference requests of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "python_backend/infer.h"
+#include "python_backend/metrics.h"
+#include "python_backend/pending.h"
+#include "python_backend/worker.h"
+
+namespace nereid::python {
+
+// What the calls of an instance's workers concern. Outlives them.
+struct CallContext {
+  std::string name;  // of the instance
+  TRITONSERVER_Server* server = nullptr;
+  bool is_decoupled = false;
+  PendingTable pending;
+  backend::BackgroundWork slow_calls;
+};
+
+// Of one worker. Confined to the thread of its calls.
+class Calls {
+ public:
+  explicit Calls(CallContext& context) : context_(context), inferences_(context.server) {}
+
+  void Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call);
+
+ private:
+  void Log(Reader& reader);
+  void Send(const std::shared_ptr<Worker>& worker, const CallBlock& call);
+  void IsCancelled(Worker& worker, const CallBlock& call, Reader& reader);
+  backend::Result<std::string> Metrics(Call kind, Reader& reader);
+  backend::Error ChangeMetric(Call kind, TRITONSERVER_Metric* metric, double value);
+  void ControlModel(const std::shared_ptr<Worker>& worker, const CallBlock& call);
+
+  CallContext& context_;
+  MetricTable metrics_;
+  Inferences inferences_;
+};
+
+}  // namespace nereid::python

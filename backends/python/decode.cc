@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/decode.h"
+
+#include <rapidjson/document.h>
+
+#include "backend_kit/shape.h"
+#include "backend_kit/tensors.h"
+
+namespace nereid::python {
+namespace {
+
+using backend::Error;
+using backend::StrCat;
+
+constexpr uint32_t kMostDims = 64;
+constexpr uint32_t kMostTensors = 1 << 16;
+
+TRITONSERVER_Error_Code CodeOf(uint32_t code) {
+  return code <= TRITONSERVER_ERROR_CANCELLED ? static_cast<TRITONSERVER_Error_Code>(code)
+                                              : TRITONSERVER_ERROR_INTERNAL;
+}
+
+Error SetParameters(TRITONBACKEND_Response* response, const std::string& json) {
+  if (json.empty() || json == "{}") return {};
+  rapidjson::Document document;
+  document.Parse(json.data(), json.size());
+  if (document.HasParseError() || !document.IsObject()) {
+    return Error::Internal("the parameters of a response are not a JSON object");
+  }
+  for (const auto& [key, value] : document.GetObject()) {
+    const char* const name = key.GetString();
+    if (value.IsString()) {
+      NEREID_KIT_TRY(TRITONBACKEND_ResponseSetStringParameter(response, name, value.GetString()));
+    } else if (value.IsInt64()) {
+      NEREID_KIT_TRY(TRITONBACKEND_ResponseSetIntParameter(response, name, value.GetInt64()));
+    } else if (value.IsBool()) {
+      NEREID_KIT_TRY(TRITONBACKEND_ResponseSetBoolParameter(response, name, value.GetBool()));
+    } else {
+      return Error::Internal("Unsupported value type on parameters");
+    }
+  }
+  return {};
+}
+
+// A model may make a tensor of any size; what is sent must be what its shape says.
+Error CheckSize(const Tensor& tensor) {
+  const uint32_t element = backend::ElementByteSize(tensor.datatype);
+  if (element == 0) return {};
+  NEREID_KIT_ASSIGN(const int64_t count, backend::ElementCount(tensor.shape));
+  uint64_t size = 0;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(count), element, &size) ||
+      size != tensor.data.size()) {
+    return Error::Internal(StrCat("output '", tensor.name, "' has ", tensor.data.size(),
+                                  " bytes, which its shape does not"));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Tensor> ReadTensor(Reader& reader, const Region& region) {
+  const auto record = reader.Read<TensorRecord>();
+  if (!reader.ok() || record.dims > kMostDims || record.datatype > TRITONSERVER_TYPE_BF16) {
+    return std::nullopt;
+  }
+  Tensor tensor;
+  tensor.datatype = static_cast<TRITONSERVER_DataType>(record.datatype);
+  for (uint32_t i = 0; i < record.dims; ++i) tensor.shape.push_back(reader.Read<int64_t>());
+  tensor.name = reader.Text(record.name_size);
+  if (!reader.ok()) return std::nullopt;
+  if (record.byte_size != 0) {
+    if (!region.Holds(record.data, record.byte_size)) return std::nullopt;
+    tensor.data = {region.At(record.data), static_cast<size_t>(record.byte_size)};
+  }
+  return tensor;
+}
+
+std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region) {
+  const auto record = reader.Read<ResponseRecord>();
+  if (!reader.ok()) return std::nullopt;
+  ModelResponse response;
+  response.release_flags = record.release_flags;
+  switch (static_cast<ResponseKind>(record.kind)) {
+    case ResponseKind::kNone:
+      return response;
+    case ResponseKind::kTensors:
+      if (record.tensors > kMostTensors) return std::nullopt;
+      for (uint32_t i = 0; i < record.tensors; ++i) {
+        std::optional<Tensor> tensor = ReadTensor(reader, region);
+        if (!tensor) return std::nullopt;
+        response.tensors.push_back(*std::move(tensor));
+      }
+      break;
+    case ResponseKind::kError:
+      response.code = CodeOf(record.tensors);
+      break;
+    default:
+      return std::nullopt;
+  }
+  response.kind = static_cast<ResponseKind>(record.kind);
+  response.text = reader.Text(record.text_size);
+  if (!reader.ok()) return std::nullopt;
+  return response;
+}
+
+Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from) {
+  for (const Tensor& tensor : from.tensors) {
+    NEREID_KIT_TRY(CheckSize(tensor).Release());
+    NEREID_KIT_ASSIGN(char* const to,
+                      backend::AddOutput(response, tensor.name.c_str(), tensor.datatype,
+                                         tensor.shape, tensor.data.size()));
+    if (!tensor.data.empty()) std::memcpy(to, tensor.data.data(), tensor.data.size());
+  }
+  return SetParameters(response, from.text);
+}
+
+}  // namespace nereid::python

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what a worker has written, which is checked before it is used.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backend_kit/error.h"
+#include "python_backend/region.h"
+
+namespace nereid::python {
+
+// Takes values from the front of bytes; once there are too few, everything is zero and ok() false.
+// Thread-compatible.
+class Reader {
+ public:
+  explicit Reader(std::span<const char> bytes) : rest_(bytes) {}
+
+  bool ok() const { return is_ok_; }
+  template <typename Value>
+  Value Read() {
+    Value value{};
+    const std::span<const char> bytes = Take(sizeof(value));
+    if (bytes.size() == sizeof(value)) std::memcpy(&value, bytes.data(), sizeof(value));
+    return value;
+  }
+  // A text of this length, and the padding behind it.
+  std::string_view Text(uint64_t size) {
+    const std::span<const char> bytes = Take(size);
+    Take(std::min<uint64_t>(Padded(size) - size, rest_.size()));
+    return {bytes.data(), bytes.size()};
+  }
+  // A text after its length, 8 bytes.
+  std::string_view SizedText() { return Text(Read<uint64_t>()); }
+
+ private:
+  std::span<const char> Take(uint64_t size) {
+    if (size > rest_.size()) {
+      is_ok_ = false;
+      rest_ = {};
+      return {};
+    }
+    const std::span<const char> taken = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return taken;
+  }
+
+  std::span<const char> rest_;
+  bool is_ok_ = true;
+};
+
+// A tensor in the region.
+struct Tensor {
+  std::string name;
+  TRITONSERVER_DataType datatype;
+  std::vector<int64_t> shape;
+  std::span<const char> data;
+};
+
+// A response of the model to one request.
+struct ModelResponse {
+  ResponseKind kind = ResponseKind::kNone;
+  uint32_t release_flags = TRITONSERVER_REQUEST_RELEASE_ALL;
+  std::vector<Tensor> tensors;
+  TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_INTERNAL;
+  std::string text;  // of the error; or parameters as JSON
+};
+
+// Nothing when it is not what protocol.h says.
+std::optional<Tensor> ReadTensor(Reader& reader, const Region& region);
+std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region);
+
+// Copies outputs and parameters into a response of the server's.
+backend::Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from);
+
+}  // namespace nereid::python

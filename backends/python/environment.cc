@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/environment.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "backend_kit/handles.h"
+
+namespace nereid::python {
+namespace {
+
+namespace fs = std::filesystem;
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
+constexpr std::string_view kModelDirectory = "$$TRITON_MODEL_DIRECTORY";
+
+bool IsExecutable(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+}
+
+// Whether `path`, which exists, is `folder` or below it, links followed.
+bool IsWithin(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  const fs::path parent = fs::canonical(folder, error);
+  const fs::path relative = real.lexically_relative(parent);
+  return !error && !relative.empty() && *relative.begin() != "..";
+}
+
+Result<std::string> ResolvePath(const std::string& path, const std::string& model_dir) {
+  std::string resolved = path;
+  const size_t at = path.find(kModelDirectory);
+  if (at != std::string::npos) resolved.replace(at, kModelDirectory.size(), model_dir);
+  std::error_code error;
+  if (!fs::exists(resolved, error)) {
+    return Error::Internal(StrCat("Failed to get the canonical path for ", resolved, "."));
+  }
+  if (at != std::string::npos && !IsWithin(resolved, model_dir)) {
+    return Error::InvalidArgument(
+        StrCat("EXECUTION_ENV_PATH '", path, "' leads outside the model directory"));
+  }
+  return resolved;
+}
+
+std::string FindProgram(const std::string& name) {
+  const char* const variable = std::getenv("PATH");
+  std::string_view rest = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  while (!rest.empty()) {
+    const size_t end = rest.find(':');
+    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
+    if (candidate.is_absolute() && IsExecutable(candidate)) return candidate.string();
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return {};
+}
+
+// What `bin/activate` of a virtual environment or of a packed conda environment would set; the script
+// itself is never run.
+Result<Environment> FromFolder(const std::string& folder) {
+  Environment environment;
+  for (const char* name : {"python3", "python"}) {
+    const fs::path candidate = fs::path(folder) / "bin" / name;
+    if (environment.interpreter.empty() && IsExecutable(candidate)) {
+      environment.interpreter = candidate.string();
+    }
+  }
+  if (environment.interpreter.empty()) {
+    return Error::Internal(StrCat("Path ", folder,
+                                  "/bin/python3 does not exist. The Python environment should "
+                                  "contain an interpreter."));
+  }
+  environment.variables = CurrentEnvironment();
+  SetVariable(environment.variables, "PATH",
+              StrCat(folder, "/bin:", Variable(environment.variables, "PATH")));
+  const bool is_virtual = fs::exists(fs::path(folder) / "pyvenv.cfg");
+  SetVariable(environment.variables, is_virtual ? "VIRTUAL_ENV" : "CONDA_PREFIX", folder);
+  // Meant for the server's interpreter, not for this one.
+  std::erase_if(environment.variables,
+                [](const std::string& v) { return v.compare(0, 11, "PYTHONHOME=") == 0; });
+  return environment;
+}
+
+// What a process writes to its channel before it ends, at most `limit` bytes.
+std::string ReadAll(int channel, size_t limit) {
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = recv(channel, buffer, sizeof(buffer), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    if (text.size() < limit) text.append(buffer, static_cast<size_t>(got));
+  }
+}
+
+}  // namespace
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  fs::remove_all(path_, error);
+  if (error) backend::LogWarning(StrCat("failed to delete '", path_, "': ", error.message()));
+}
+
+Environments::Environments(Supervisor& supervisor, std::string scripts, std::string interpreter)
+    : supervisor_(supervisor),
+      scripts_(std::move(scripts)),
+      interpreter_(std::move(interpreter)) {}
+
+Result<std::string> Environments::DefaultInterpreter() const {
+  if (!interpreter_.empty()) {
+    if (IsExecutable(interpreter_)) return interpreter_;
+    return Error::InvalidArgument(StrCat("python-runtime '", interpreter_, "' is not a program"));
+  }
+  for (const char* name : {"python3", "python"}) {
+    std::string found = FindProgram(name);
+    if (!found.empty()) return found;
+  }
+  return Error::Unavailable("no Python interpreter found: there is no python3 in PATH");
+}
+
+Result<Environment> Environments::Get(const std::string& path, const std::string& model_dir) {
+  if (path.empty()) {
+    NEREID_KIT_ASSIGN(std::string interpreter, DefaultInterpreter());
+    return Environment{std::move(interpreter), CurrentEnvironment(), nullptr};
+  }
+  NEREID_KIT_ASSIGN(const std::string resolved, ResolvePath(path, model_dir));
+  std::error_code error;
+  const fs::path real = fs::canonical(resolved, error);
+  if (error) {
+    return Error::Internal(StrCat("Failed to get the canonical path for ", resolved, "."));
+  }
+  if (fs::is_directory(real, error)) return FromFolder(real.string());
+  NEREID_KIT_ASSIGN(const auto folder, Unpacked(real.string()));
+  NEREID_KIT_ASSIGN(Environment environment, FromFolder(folder->path()));
+  environment.folder = folder;
+  return environment;
+}
+
+Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpacked(const std::string& archive) {
+  struct stat info{};
+  if (stat(archive.c_str(), &info) != 0) {
+    return Error::Internal(StrCat("failed to read '", archive, "': ", std::strerror(errno)));
+  }
+  const std::string key = StrCat(archive, ":", info.st_size, ":", info.st_mtim.tv_sec, ".",
+                                 info.st_mtim.tv_nsec, ":", info.st_ino);
+  // Held while unpacking: the next model waits for what it needs anyway.
+  const std::lock_guard lock(mutex_);
+  if (auto known = unpacked_[key].lock()) return known;
+  NEREID_KIT_ASSIGN(auto folder, Unpack(archive));
+  unpacked_[key] = folder;
+  return folder;
+}
+
+Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::string& archive) {
+  NEREID_KIT_ASSIGN(const std::string interpreter, DefaultInterpreter());
+  std::error_code error;
+  std::string pattern = (fs::temp_directory_path(error) / "python_env_XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) {
+    return Error::Internal("Failed to create temporary directory for Python environments.");
+  }
+  auto folder = std::make_shared<const TemporaryFolder>(pattern);
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error::Internal(StrCat("failed to create a socket pair: ", std::strerror(errno)));
+  }
+  struct Ending {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<std::string> how;
+  };
+  const auto ending = std::make_shared<Ending>();
+  Command command{{interpreter, "-I", scripts_ + "/unpack.py", archive, folder->path()},
+                  CurrentEnvironment(),
+                  ends[1]};
+  auto process = supervisor_.Start(std::move(command), [ending](std::string how) {
+    const std::lock_guard lock(ending->mutex);
+    ending->how = std::move(how);
+    ending->changed.notify_all();
+  });
+  close(ends[1]);
+  const std::string output = process.ok() ? ReadAll(ends[0], 2000) : std::string();
+  close(ends[0]);
+  if (!process.ok()) return process.TakeError();
+  std::unique_lock lock(ending->mutex);
+  ending->changed.wait(lock, [&] { return ending->how.has_value(); });
+  if (*ending->how == "it exited with status 0") return folder;
+  return Error::Internal(StrCat("failed to unpack the Python environment '", archive, "': ",
+                                output.empty() ? *ending->how : output));
+}
+
+}  // namespace nereid::python

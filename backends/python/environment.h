@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which Python interpreter runs a model, and with which variables: the server's own, or the one of an
+// execution environment, a folder or a tar archive of one (EXECUTION_ENV_PATH). Archives are unpacked
+// once for all models that name them, by a process of its own that writes only below its folder.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backend_kit/error.h"
+#include "python_backend/process.h"
+
+namespace nereid::python {
+
+// A folder that goes with its last user.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+struct Environment {
+  std::string interpreter;             // with its path
+  std::vector<std::string> variables;  // KEY=value
+  std::shared_ptr<const TemporaryFolder> folder;  // that it lies in, if it was unpacked
+};
+
+// Thread-safe.
+class Environments {
+ public:
+  // `scripts` is the folder with the worker's scripts; `interpreter` the default one, empty for that in
+  // PATH. `supervisor` outlives this.
+  Environments(Supervisor& supervisor, std::string scripts, std::string interpreter);
+
+  // `path` is what the model's configuration says, empty for none; $$TRITON_MODEL_DIRECTORY in it is
+  // `model_dir`, which it must not leave.
+  backend::Result<Environment> Get(const std::string& path, const std::string& model_dir);
+
+ private:
+  backend::Result<std::string> DefaultInterpreter() const;
+  backend::Result<std::shared_ptr<const TemporaryFolder>> Unpacked(const std::string& archive);
+  backend::Result<std::shared_ptr<const TemporaryFolder>> Unpack(const std::string& archive);
+
+  Supervisor& supervisor_;
+  const std::string scripts_;
+  const std::string interpreter_;
+  std::mutex mutex_;
+  // By path, size and time of change.
+  std::map<std::string, std::weak_ptr<const TemporaryFolder>> unpacked_;
+};
+
+}  // namespace nereid::python

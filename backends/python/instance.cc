@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/instance.h"
+
+#include <pthread.h>
+
+#include "backend_kit/batch.h"
+
+namespace nereid::python {
+namespace {
+
+using backend::Error;
+using backend::LogIfError;
+using backend::NowNs;
+using backend::Result;
+using backend::StrCat;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A request that comes while a worker starts waits for it, but not longer than this.
+constexpr seconds kPatience{5};
+constexpr seconds kReadyTimeout{5};
+// Before the first start in the place of a dead worker, none; then from the shortest, doubling.
+constexpr milliseconds kShortestPause{100};
+constexpr seconds kLongestPause{30};
+// A worker that lived this long was no failed attempt.
+constexpr seconds kLongLife{60};
+
+std::string ArgumentsJson(const Model& model, const std::string& name, const std::string& kind,
+                          int32_t device) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  const auto add = [&writer](const char* key, const std::string& value) {
+    writer.Key(key);
+    writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  writer.StartObject();
+  add("model_config", model.config_text());
+  add("model_instance_kind", kind);
+  add("model_instance_name", name);
+  add("model_instance_device_id", std::to_string(device));
+  add("model_repository", model.repository());
+  add("model_version", std::to_string(model.version()));
+  add("model_name", model.name());
+  writer.EndObject();
+  return {text.GetString(), text.GetSize()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
+                                                   Model& model) {
+  std::unique_ptr<Instance> instance(new Instance(handle, model));
+  NEREID_KIT_TRY(instance->Initialize().Release());
+  return instance;
+}
+
+Error Instance::Initialize() {
+  const char* name = nullptr;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
+  int32_t device = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle_, &name));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle_, &kind));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle_, &device));
+  context_.name = name;
+  context_.server = model_.server();
+  context_.is_decoupled = model_.is_decoupled();
+  arguments_ =
+      ArgumentsJson(model_, name, TRITONSERVER_InstanceGroupKindString(kind), device);
+  NEREID_KIT_TRY(StartWorker().Release());
+  keeper_ = std::thread([this] { Keep(); });
+  return {};
+}
+
+Error Instance::StartWorker() {
+  // Calls of one worker only: what they hold goes with it.
+  const auto calls = std::make_shared<Calls>(context_);
+  const auto on_death = [this] {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  };
+  NEREID_KIT_ASSIGN(const std::shared_ptr<Worker> worker,
+                    model_.GetWorker(
+                        context_.name,
+                        [calls](const std::shared_ptr<Worker>& from, const CallBlock& call) {
+                          calls->Handle(from, call);
+                        },
+                        on_death));
+  auto initialized = worker->RunText(Work::kInitialize, arguments_);
+  if (!initialized.ok()) {
+    worker->Stop(Clock::now());
+    return initialized.TakeError();
+  }
+  const std::lock_guard lock(mutex_);
+  worker_ = worker;
+  asks_ready_ = initialized.value() == "is_ready";
+  state_ = State::kReady;
+  changed_.notify_all();
+  return {};
+}
+
+Instance::~Instance() {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::kStopping;
+    changed_.notify_all();
+  }
+  if (keeper_.joinable()) keeper_.join();
+  if (worker_ != nullptr) {
+    auto deadline = Clock::now() + kLongestPause;
+    if (!worker_->RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
+    worker_->Stop(deadline);
+  }
+  context_.pending.FailAll(Error::Unavailable(StrCat("model '", model_.name(), "' is unloaded")));
+}
+
+void Instance::Keep() {
+  pthread_setname_np(pthread_self(), "python-keeper");
+  milliseconds pause{0};
+  auto started = Clock::now();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] {
+      return state_ == State::kStopping || worker_ == nullptr || !worker_->is_alive();
+    });
+    if (state_ == State::kStopping) return;
+    if (worker_ != nullptr) {
+      const std::shared_ptr<Worker> dead = std::move(worker_);
+      worker_ = nullptr;
+      failure_ = dead->DeathMessage();
+      state_ = State::kStarting;
+      lock.unlock();
+      backend::LogWarning(StrCat(failure_, "; starting another"));
+      dead->Stop(Clock::now());
+      context_.pending.FailAll(Error::Internal(StrCat(
+          "Failed to process the request(s) for model instance '", context_.name, "', message: ",
+          dead->DeathMessage())));
+      lock.lock();
+      if (Clock::now() - started > kLongLife) pause = milliseconds(0);
+    }
+    if (changed_.wait_for(lock, pause, [this] { return state_ == State::kStopping; })) return;
+    pause = std::clamp<milliseconds>(pause * 2, kShortestPause, kLongestPause);
+    started = Clock::now();
+    lock.unlock();
+    Error error = StartWorker();
+    lock.lock();
+    if (!error.ok() && state_ != State::kStopping) {
+      state_ = State::kFailed;
+      failure_ = error.message();
+      changed_.notify_all();
+      backend::Log(TRITONSERVER_LOG_ERROR,
+                   StrCat("failed to restart model instance '", context_.name, "': ", failure_));
+    }
+  }
+}
+
+Result<std::shared_ptr<Worker>> Instance::AcquireWorker() {
+  std::unique_lock lock(mutex_);
+  const auto is_settled = [this] {
+    return state_ != State::kStarting &&
+           (state_ != State::kReady || (worker_ != nullptr && worker_->is_alive()));
+  };
+  changed_.wait_for(lock, kPatience, is_settled);
+  if (state_ == State::kReady && worker_ != nullptr) return worker_;
+  return Error::Internal(failure_.empty()
+                             ? StrCat("Stub process '", context_.name, "' is not healthy.")
+                             : failure_);
+}
+
+Error Instance::CheckReady() {
+  std::shared_ptr<Worker> worker;
+  bool asks = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ != State::kReady || worker_ == nullptr || !worker_->is_alive()) {
+      return Error::Internal(StrCat("Stub process '", context_.name, "' is not healthy."));
+    }
+    worker = worker_;
+    asks = asks_ready_;
+  }
+  if (!asks) return {};
+  auto answer = worker->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
+  if (!answer.ok()) {
+    Error error = answer.TakeError();
+    if (error.code() != TRITONSERVER_ERROR_UNAVAILABLE) return error;
+    return Error::Unavailable("Timed out waiting for user-defined is_ready() response");
+  }
+  if (answer.value() == "yes") return {};
+  return Error::Unavailable(
+      StrCat("Model '", context_.name, "' is not ready (user-defined check failed)."));
+}
+
+void Instance::AddPending(TRITONBACKEND_Request** requests, uint32_t count) {
+  batch_.clear();
+  numbered_.clear();
+  for (uint32_t r = 0; r < count; ++r) {
+    auto pending = std::make_shared<Pending>(requests[r]);
+    const uint64_t handle = context_.pending.Add(pending);
+    numbered_.push_back({requests[r], handle});
+    batch_.push_back({requests[r], std::move(pending), {}});
+  }
+}
+
+uint64_t Instance::BatchSize() const {
+  if (model_.max_batch_size() == 0) return batch_.size();
+  uint64_t sum = 0;
+  for (const Item& item : batch_) {
+    auto input = backend::ReadInput(item.request, 0);
+    const bool has_batch = input.ok() && !input.value().shape.empty();
+    sum += has_batch ? static_cast<uint64_t>(input.value().shape[0]) : 1;
+    if (!input.ok()) input.TakeError().Ignore();
+  }
+  return sum;
+}
+
+Error Instance::Run(Times& times) {
+  NEREID_KIT_ASSIGN(const std::shared_ptr<Worker> worker, AcquireWorker());
+  NEREID_KIT_ASSIGN(const BatchEncoder::Encoded encoded,
+                    encoder_.Encode(numbered_, worker->blocks()));
+  times.compute_start = NowNs();
+  encoded.block.Share();
+  auto answer = worker->Run(Work::kExecute, encoded.block, encoded.size);
+  times.compute_end = NowNs();
+  if (!answer.ok()) {
+    return Error::Internal(StrCat("Failed to process the request(s) for model instance '",
+                                  context_.name, "', message: ", answer.TakeError().message()));
+  }
+  // What was sent before the end of the execution comes before what follows from it.
+  worker->WaitForCalls();
+  Error error;
+  if (answer.value().outcome == Outcome::kOk) {
+    error = ReadAnswer(*worker, answer.value().payload);
+    if (!error.ok()) worker->Condemn("it sent a response that cannot be read");
+  } else {
+    const std::span<const char> text = answer.value().payload;
+    error = Error::Internal(std::string(text.begin(), text.end()));
+  }
+  if (error.ok()) {
+    // Before anything is answered: who has the answer finds it counted.
+    Finish({}, times);
+  }
+  worker->ReleaseAnswer();
+  return error;
+}
+
+Error Instance::ReadAnswer(const Worker& worker, std::span<const char> payload) {
+  Reader reader(payload);
+  for (Item& item : batch_) {
+    std::optional<ModelResponse> response = ReadResponse(reader, worker.region());
+    if (!response) {
+      return Error::Internal(StrCat("Stub process '", context_.name,
+                                    "' is not healthy: it sent a response that cannot be read"));
+    }
+    item.response = *std::move(response);
+  }
+  return {};
+}
+
+void Instance::Finish(const Error& error, const Times& times) {
+  const uint64_t end = NowNs();
+  const uint64_t compute_start = times.compute_start == 0 ? end : times.compute_start;
+  const uint64_t compute_end = times.compute_end == 0 ? end : times.compute_end;
+  for (const Item& item : batch_) {
+    const bool is_success = error.ok() && item.response.kind != ResponseKind::kError;
+    LogIfError(Error(TRITONBACKEND_ModelInstanceReportStatistics(
+                   handle_, item.request, is_success, times.exec_start, compute_start, compute_end,
+                   end)),
+               "failed reporting request statistics");
+  }
+  if (times.compute_end != 0) {
+    LogIfError(Error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+                   handle_, BatchSize(), times.exec_start, compute_start, compute_end, end)),
+               "failed reporting batch request statistics");
+  }
+  for (size_t r = 0; r < batch_.size(); ++r) {
+    Item& item = batch_[r];
+    uint32_t flags = TRITONSERVER_REQUEST_RELEASE_ALL;
+    if (!error.ok()) {
+      item.pending->Fail(error);
+    } else if (item.response.kind != ResponseKind::kNone) {
+      LogIfError(item.pending->Send(item.response, true), "failed to send a response");
+    } else if (item.response.release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) {
+      flags = TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
+    }
+    // A request that comes again gets another number then.
+    const bool comes_again = flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
+    if (comes_again || item.pending->is_closed()) context_.pending.Remove(numbered_[r].handle);
+    if (!comes_again) item.pending->Detach();
+    Error released(TRITONBACKEND_RequestRelease(item.request, flags));
+    if (!released.ok() && comes_again) {
+      LogIfError(std::move(released), "failed to reschedule a request");
+      released = Error(TRITONBACKEND_RequestRelease(item.request, TRITONSERVER_REQUEST_RELEASE_ALL));
+    }
+    LogIfError(std::move(released), "failed to release a request");
+  }
+  batch_.clear();
+}
+
+void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
+  Times times{.exec_start = NowNs()};
+  AddPending(requests, count);
+  const Error error = Run(times);
+  if (!error.ok()) Finish(error, times);
+}
+
+}  // namespace nereid::python

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/metrics.h"
+
+#include <rapidjson/document.h>
+
+namespace nereid::python {
+
+using backend::Error;
+using backend::Result;
+
+Result<uint64_t> MetricTable::NewFamily(TRITONSERVER_MetricKind kind, const std::string& name,
+                                        const std::string& description) {
+  TRITONSERVER_MetricFamily* family = nullptr;
+  NEREID_KIT_TRY(TRITONSERVER_MetricFamilyNew(&family, kind, name.c_str(), description.c_str()));
+  families_.emplace(++last_, family);
+  return last_;
+}
+
+void MetricTable::DeleteFamily(uint64_t family) {
+  std::erase_if(metrics_, [&](const auto& metric) { return metric.second.family == family; });
+  families_.erase(family);
+}
+
+Result<uint64_t> MetricTable::NewMetric(uint64_t family, std::string_view labels,
+                                        const std::vector<double>& buckets) {
+  const auto found = families_.find(family);
+  if (found == families_.end()) return Error::Internal("the metric family is gone");
+  rapidjson::Document document;
+  document.Parse(labels.data(), labels.size());
+  if (document.HasParseError() || !(document.IsObject() || document.IsNull())) {
+    return Error::InvalidArgument("Labels must be a dictionary.");
+  }
+  std::vector<backend::Parameter> owned;
+  std::vector<const TRITONSERVER_Parameter*> parameters;
+  if (document.IsObject()) {
+    for (const auto& [key, value] : document.GetObject()) {
+      if (!value.IsString()) return Error::InvalidArgument("Values of labels must be strings.");
+      owned.emplace_back(TRITONSERVER_ParameterNew(key.GetString(), TRITONSERVER_PARAMETER_STRING,
+                                                   value.GetString()));
+      parameters.push_back(owned.back().get());
+    }
+  }
+  TRITONSERVER_Metric* metric = nullptr;
+  if (buckets.empty()) {
+    NEREID_KIT_TRY(TRITONSERVER_MetricNew(&metric, found->second.get(), parameters.data(),
+                                          parameters.size()));
+  } else {
+    TRITONSERVER_MetricArgs* arguments = nullptr;
+    NEREID_KIT_TRY(TRITONSERVER_MetricArgsNew(&arguments));
+    Error error(TRITONSERVER_MetricArgsSetHistogram(arguments, buckets.data(), buckets.size()));
+    if (error.ok()) {
+      error = Error(TRITONSERVER_MetricNewWithArgs(&metric, found->second.get(), parameters.data(),
+                                                   parameters.size(), arguments));
+    }
+    Error(TRITONSERVER_MetricArgsDelete(arguments)).Ignore();
+    if (!error.ok()) return error;
+  }
+  metrics_.emplace(++last_, Child{family, backend::Metric(metric)});
+  return last_;
+}
+
+void MetricTable::DeleteMetric(uint64_t metric) { metrics_.erase(metric); }
+
+TRITONSERVER_Metric* MetricTable::Find(uint64_t metric) const {
+  const auto found = metrics_.find(metric);
+  return found == metrics_.end() ? nullptr : found->second.metric.get();
+}
+
+}  // namespace nereid::python

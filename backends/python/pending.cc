@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/pending.h"
+
+namespace nereid::python {
+
+using backend::Error;
+using backend::LogIfError;
+using backend::Result;
+
+Pending::~Pending() {
+  if (factory_ != nullptr) Error(TRITONBACKEND_ResponseFactoryDelete(factory_)).Ignore();
+}
+
+Error Pending::EnsureFactory() {
+  if (factory_ != nullptr) return {};
+  if (request_ == nullptr) return Error::Internal("the request is gone");
+  return Error(TRITONBACKEND_ResponseFactoryNew(&factory_, request_));
+}
+
+Result<TRITONBACKEND_Response*> Pending::NewResponse() {
+  TRITONBACKEND_Response* response = nullptr;
+  if (factory_ != nullptr) {
+    NEREID_KIT_TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory_));
+  } else if (request_ != nullptr) {
+    NEREID_KIT_TRY(TRITONBACKEND_ResponseNew(&response, request_));
+  } else {
+    return Error::Internal("the request is gone");
+  }
+  return response;
+}
+
+Error Pending::Send(const ModelResponse& from, bool is_final) {
+  TRITONBACKEND_Response* response = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_.load()) {
+      return Error::Internal("Unable to send response. Response sender has been closed.");
+    }
+    NEREID_KIT_ASSIGN(response, NewResponse());
+    ++sent_;
+    if (is_final) is_closed_.store(true);
+  }
+  Error error = from.kind == ResponseKind::kError ? Error(from.code, from.text)
+                                                  : FillResponse(response, from);
+  LogIfError(Error(TRITONBACKEND_ResponseSend(
+                 response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error.get())),
+             "failed to send the response");
+  // An error that the model made is an answer like others.
+  if (from.kind == ResponseKind::kError) return {};
+  return error;
+}
+
+Error Pending::End() {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_.load()) {
+    return Error::Internal("Unable to send response. Response sender has been closed.");
+  }
+  NEREID_KIT_TRY(EnsureFactory().Release());
+  is_closed_.store(true);
+  return Error(
+      TRITONBACKEND_ResponseFactorySendFlags(factory_, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+}
+
+void Pending::Fail(const Error& error) {
+  TRITONBACKEND_Response* response = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_.exchange(true)) return;
+    auto made = NewResponse();
+    if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
+    response = made.value();
+  }
+  LogIfError(
+      Error(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error.get())),
+      "failed to send the error response");
+}
+
+void Pending::Abandon(bool is_decoupled) {
+  bool owes_response = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_.load()) return;
+    owes_response = !is_decoupled && sent_ == 0;
+  }
+  if (owes_response) {
+    Fail(Error::Internal("the model dropped the request without a response"));
+  } else {
+    LogIfError(End(), "failed to end a request");
+  }
+}
+
+Result<bool> Pending::IsCancelled() {
+  const std::lock_guard lock(mutex_);
+  bool is_cancelled = false;
+  if (factory_ != nullptr) {
+    NEREID_KIT_TRY(TRITONBACKEND_ResponseFactoryIsCancelled(factory_, &is_cancelled));
+  } else if (request_ != nullptr) {
+    NEREID_KIT_TRY(TRITONBACKEND_RequestIsCancelled(request_, &is_cancelled));
+  }
+  return is_cancelled;
+}
+
+void Pending::Detach() {
+  const std::lock_guard lock(mutex_);
+  if (!is_closed_.load()) LogIfError(EnsureFactory(), "failed to create a response factory");
+  request_ = nullptr;
+}
+
+uint64_t PendingTable::Add(std::shared_ptr<Pending> pending) {
+  const std::lock_guard lock(mutex_);
+  table_.emplace(++last_, std::move(pending));
+  return last_;
+}
+
+std::shared_ptr<Pending> PendingTable::Find(uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = table_.find(handle);
+  return found == table_.end() ? nullptr : found->second;
+}
+
+void PendingTable::Remove(uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  table_.erase(handle);
+}
+
+void PendingTable::FailAll(const Error& error) {
+  std::unordered_map<uint64_t, std::shared_ptr<Pending>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(table_);
+  }
+  for (const auto& [handle, pending] : all) pending->Fail(error);
+}
+
+}  // namespace nereid::python

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that a model has and that are not answered completely, by the numbers under which its worker
+// knows them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "backend_kit/responses.h"
+#include "python_backend/decode.h"
+
+namespace nereid::python {
+
+// One request. Thread-safe.
+class Pending {
+ public:
+  explicit Pending(TRITONBACKEND_Request* request) : request_(request) {}
+  ~Pending();
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  // Sends a response; with `is_final`, nothing follows it. Fails when something final was sent.
+  backend::Error Send(const ModelResponse& response, bool is_final);
+  // Says that nothing follows.
+  backend::Error End();
+  // Answers with an error as the last thing, unless something final was sent.
+  void Fail(const backend::Error& error);
+  // The model has dropped the request: nothing follows, and a client that waits for one is told.
+  void Abandon(bool is_decoupled);
+  bool is_closed() const { return is_closed_.load(); }
+  backend::Result<bool> IsCancelled();
+  // Calls use(trace) with the request's trace, null if there is none or the request was released.
+  template <typename Use>
+  auto WithTrace(Use&& use) {
+    const std::lock_guard lock(mutex_);
+    TRITONSERVER_InferenceTrace* trace = nullptr;
+    if (request_ != nullptr) {
+      if (!backend::Error(TRITONBACKEND_RequestTrace(request_, &trace)).ok()) trace = nullptr;
+    }
+    return use(trace);
+  }
+  // The request is about to be released; what comes later is answered without it.
+  void Detach();
+
+ private:
+  backend::Result<TRITONBACKEND_Response*> NewResponse();
+  backend::Error EnsureFactory();
+
+  std::mutex mutex_;
+  TRITONBACKEND_Request* request_;  // null once detached
+  TRITONBACKEND_ResponseFactory* factory_ = nullptr;
+  uint32_t sent_ = 0;
+  std::atomic<bool> is_closed_{false};
+};
+
+// Thread-safe.
+class PendingTable {
+ public:
+  uint64_t Add(std::shared_ptr<Pending> pending);
+  std::shared_ptr<Pending> Find(uint64_t handle);
+  void Remove(uint64_t handle);
+  // Answers all with an error, and forgets them.
+  void FailAll(const backend::Error& error);
+
+ private:
+  std::mutex mutex_;
+  uint64_t last_ = 0;
+  std::unordered_map<uint64_t, std::shared_ptr<Pending>> table_;
+};
+
+}  // namespace nereid::python

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/worker.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "backend_kit/handles.h"
+#include "python_backend/wait.h"
+
+namespace nereid::python {
+namespace {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+using Clock = std::chrono::steady_clock;
+
+// About what an execution of a small model takes: while it runs, waking up would cost more.
+const std::chrono::nanoseconds kSpin =
+    sysconf(_SC_NPROCESSORS_ONLN) > 2 ? std::chrono::microseconds(20) : std::chrono::microseconds(0);
+
+// Hands the greeting and the memory to the other end.
+Error SendGreeting(int channel, const std::string& greeting, int memory) {
+  iovec data{const_cast<char*>(greeting.data()), greeting.size()};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof(ancillary);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &memory, sizeof(memory));
+  if (sendmsg(channel, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(greeting.size())) {
+    return Error::Internal(StrCat("failed to reach a process: ", std::strerror(errno)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options, std::unique_ptr<Region> region, CallHandler on_call,
+               DeathHandler on_death)
+    : options_(std::move(options)),
+      region_(std::move(region)),
+      blocks_(*region_),
+      name_(options_.name),
+      owner_(std::make_shared<const Owner>(Owner{std::move(on_call), std::move(on_death)})) {}
+
+std::string Worker::name() const {
+  const std::lock_guard lock(owner_mutex_);
+  return name_;
+}
+
+std::shared_ptr<const Worker::Owner> Worker::owner() const {
+  const std::lock_guard lock(owner_mutex_);
+  return owner_;
+}
+
+void Worker::Adopt(std::string name, CallHandler on_call, DeathHandler on_death) {
+  auto owner = std::make_shared<const Owner>(Owner{std::move(on_call), std::move(on_death)});
+  const std::lock_guard lock(owner_mutex_);
+  name_ = std::move(name);
+  owner_.swap(owner);
+}
+
+Worker::~Worker() {
+  if (process_ != nullptr) Stop(Clock::now());
+  if (channel_ >= 0) close(channel_);
+}
+
+Result<std::shared_ptr<Worker>> Worker::Start(Supervisor& supervisor, WorkerOptions options,
+                                              CallHandler on_call, DeathHandler on_death) {
+  NEREID_KIT_ASSIGN(std::unique_ptr<Region> region, Region::Create());
+  std::shared_ptr<Worker> worker(
+      new Worker(std::move(options), std::move(region), std::move(on_call), std::move(on_death)));
+  NEREID_KIT_TRY(worker->Launch(supervisor).Release());
+  if (Error error = worker->WaitForHello(); !error.ok()) {
+    worker->Stop(Clock::now());
+    return error;
+  }
+  return worker;
+}
+
+Error Worker::Launch(Supervisor& supervisor) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error::Internal(StrCat("failed to create a socket pair: ", std::strerror(errno)));
+  }
+  channel_ = ends[0];
+  NEREID_KIT_TRY(SendGreeting(channel_, options_.greeting, region_->fd()).Release());
+  Command command = options_.command;
+  command.channel = ends[1];
+  // The process keeps this object: it ends before.
+  auto process = supervisor.Start(
+      std::move(command), [self = shared_from_this()](std::string how) { self->OnExit(how); });
+  close(ends[1]);
+  if (!process.ok()) return process.TakeError();
+  process_ = std::move(process).value();
+  listener_ = std::thread([this] { Listen(); });
+  return {};
+}
+
+Error Worker::WaitForHello() {
+  Mailbox& done = region_->control().done;
+  const auto deadline = Clock::now() + options_.start_timeout;
+  while (done.word.load(std::memory_order_acquire) == 0 && is_alive()) {
+    if (Clock::now() >= deadline) {
+      return Error::Internal(StrCat("Stub process '", name(), "' is not healthy: it did not start in ",
+                                    options_.start_timeout.count(), " seconds"));
+    }
+    WaitWhile(done.word, done.sleeping, 0, kSpin, deadline);
+  }
+  if (!is_alive()) return Error::Internal(DeathMessage());
+  return {};
+}
+
+void Worker::OnExit(std::string how) {
+  Control& control = region_->control();
+  {
+    const std::lock_guard lock(death_mutex_);
+    has_exited_ = true;
+    if (why_.empty()) why_ = std::move(how);
+    is_dead_.store(true, std::memory_order_release);
+  }
+  Signal(control.done.word, control.done.sleeping);
+  Signal(control.reply.word, control.reply.sleeping);
+  Signal(control.ring_bell, control.ring_sleeping);
+  // The word above may have been slept on with a flag that the worker has overwritten.
+  std::atomic<uint32_t> always{1};
+  Signal(control.ring_bell, always);
+  Signal(control.done.word, always);
+  const std::lock_guard lock(death_mutex_);
+  died_.notify_all();
+}
+
+std::string Worker::DeathMessage() const {
+  const std::string name = this->name();
+  const std::lock_guard lock(death_mutex_);
+  return StrCat("Stub process '", name, "' is not healthy: ", why_);
+}
+
+void Worker::Condemn(const std::string& why) {
+  {
+    const std::lock_guard lock(death_mutex_);
+    if (has_exited_ || !why_.empty()) return;
+    why_ = why;
+  }
+  process_->Kill();
+}
+
+void Worker::Stop(Clock::time_point deadline) {
+  {
+    std::unique_lock lock(death_mutex_);
+    if (!died_.wait_until(lock, deadline, [this] { return has_exited_; })) {
+      lock.unlock();
+      process_->Kill();
+      lock.lock();
+      died_.wait(lock, [this] { return has_exited_; });
+    }
+  }
+  if (listener_.joinable()) {
+    if (listener_.get_id() == std::this_thread::get_id()) {
+      listener_.detach();
+    } else {
+      listener_.join();
+    }
+  }
+}
+
+bool Worker::TakeCall() {
+  Control& control = region_->control();
+  const uint32_t tail = control.ring_tail.load(std::memory_order_relaxed);
+  const uint32_t head = control.ring_head.load(std::memory_order_acquire);
+  if (head == tail) return false;
+  if (head - tail > kRingCapacity) {
+    Condemn("it corrupted the memory shared with the server");
+    return false;
+  }
+  const uint64_t offset = std::atomic_ref(control.ring[tail % kRingCapacity]).load();
+  control.ring_tail.store(tail + 1, std::memory_order_release);
+  if (control.ring_waiting.load() != 0) Publish(control.ring_tail, control.ring_waiting, tail + 1);
+  if (offset % alignof(BlockHeader) != 0 || !region_->Holds(offset, sizeof(BlockHeader))) {
+    Condemn("it corrupted the memory shared with the server");
+    return false;
+  }
+  auto* const header = reinterpret_cast<BlockHeader*>(region_->At(offset));
+  const auto kind = static_cast<Call>(std::atomic_ref(header->kind).load());
+  const uint64_t size = std::atomic_ref(header->size).load();
+  if (!region_->Holds(offset + sizeof(BlockHeader), size)) {
+    Condemn("it corrupted the memory shared with the server");
+    return false;
+  }
+  owner()->on_call(
+      shared_from_this(),
+      {header, kind, {reinterpret_cast<const char*>(header + 1), static_cast<size_t>(size)}});
+  handled_calls_.store(tail + 1, std::memory_order_release);
+  handled_calls_.notify_all();
+  return true;
+}
+
+void Worker::WaitForCalls() {
+  const uint32_t made = region_->control().ring_head.load(std::memory_order_acquire);
+  for (;;) {
+    const uint32_t handled = handled_calls_.load(std::memory_order_acquire);
+    if (static_cast<int32_t>(made - handled) <= 0 || !is_listening_.load()) return;
+    handled_calls_.wait(handled);
+  }
+}
+
+void Worker::Listen() {
+  pthread_setname_np(pthread_self(), "python-calls");
+  Control& control = region_->control();
+  for (;;) {
+    const uint32_t seen = control.ring_bell.load(std::memory_order_acquire);
+    if (TakeCall()) continue;
+    if (!is_alive()) break;
+    WaitWhile(control.ring_bell, control.ring_sleeping, seen, std::chrono::nanoseconds(0));
+  }
+  is_listening_.store(false);
+  handled_calls_.fetch_add(1u << 31);
+  handled_calls_.notify_all();
+  owner()->on_death();
+}
+
+Result<Worker::Answer> Worker::Exchange(Mailbox& to, Mailbox& from, Work work, uint64_t offset,
+                                        uint64_t size, std::chrono::nanoseconds spin,
+                                        Clock::time_point deadline, BlockHeader** answer_block) {
+  uint32_t seen = from.word.load(std::memory_order_acquire);
+  to.kind = static_cast<uint32_t>(work);
+  to.offset = offset;
+  to.size = size;
+  const uint32_t ticket = to.word.load(std::memory_order_relaxed) + 1;
+  Signal(to.word, to.sleeping);
+  // What was asked before and never waited for may still be answered; the ticket tells.
+  for (;;) {
+    if (!is_alive()) return Error::Internal(DeathMessage());
+    const uint32_t word = WaitWhile(from.word, from.sleeping, seen, spin, deadline);
+    if (word == seen) {
+      if (Clock::now() < deadline) continue;
+      return Error::Unavailable(StrCat("Stub process '", name(), "' did not answer in time"));
+    }
+    seen = word;
+    if (from.answers == ticket) break;
+  }
+  const auto outcome = static_cast<Outcome>(from.kind);
+  const uint64_t at = std::atomic_ref(from.offset).load();
+  const uint64_t length = std::atomic_ref(from.size).load();
+  *answer_block = nullptr;
+  if (at == 0) return Answer{outcome, {}};
+  if (at % alignof(BlockHeader) != 0 || !region_->Holds(at, sizeof(BlockHeader)) ||
+      !region_->Holds(at + sizeof(BlockHeader), length)) {
+    Condemn("it corrupted the memory shared with the server");
+    return Error::Internal(StrCat("Stub process '", name(), "' is not healthy: ",
+                                  "it corrupted the memory shared with the server"));
+  }
+  *answer_block = reinterpret_cast<BlockHeader*>(region_->At(at));
+  return Answer{outcome,
+                {region_->At(at + sizeof(BlockHeader)), static_cast<size_t>(length)}};
+}
+
+Result<Worker::Answer> Worker::Run(Work work, const BlockPool::Block& block, uint64_t size,
+                                   Clock::time_point deadline) {
+  Control& control = region_->control();
+  return Exchange(control.work, control.done, work, block.exists() ? block.payload_offset() : 0,
+                  size, kSpin, deadline, &answer_);
+}
+
+void Worker::ReleaseAnswer() {
+  if (answer_ != nullptr) Release(std::exchange(answer_, nullptr));
+}
+
+Result<std::string> Worker::RunText(Work work, std::string_view text, Clock::time_point deadline) {
+  NEREID_KIT_ASSIGN(const BlockPool::Block block, blocks_.Allocate(text.size()));
+  std::memcpy(block.payload(), text.data(), text.size());
+  block.Share();
+  NEREID_KIT_ASSIGN(const Answer answer, Run(work, block, text.size(), deadline));
+  std::string payload(answer.payload.begin(), answer.payload.end());
+  ReleaseAnswer();
+  if (answer.outcome != Outcome::kOk) return Error::Internal(payload);
+  return payload;
+}
+
+Result<std::string> Worker::Ask(Work question, Clock::time_point deadline) {
+  const std::lock_guard lock(question_mutex_);
+  Control& control = region_->control();
+  BlockHeader* block = nullptr;
+  NEREID_KIT_ASSIGN(const Answer answer,
+                    Exchange(control.question, control.reply, question, 0, 0,
+                             std::chrono::nanoseconds(0), deadline, &block));
+  std::string payload(answer.payload.begin(), answer.payload.end());
+  if (block != nullptr) Release(block);
+  if (answer.outcome != Outcome::kOk) return Error::Internal(payload);
+  return payload;
+}
+
+void Worker::Reply(BlockHeader* header, Outcome outcome) {
+  header->outcome = static_cast<uint32_t>(outcome);
+  header->reply_offset = 0;
+  header->reply_size = 0;
+  Publish(header->state, header->sleeping, 2);
+}
+
+void Worker::Reply(BlockHeader* header, Outcome outcome, const BlockPool::Block& block,
+                   uint64_t size) {
+  block.Share();
+  header->outcome = static_cast<uint32_t>(outcome);
+  header->reply_offset = block.offset();
+  header->reply_size = size;
+  Publish(header->state, header->sleeping, 2);
+}
+
+void Worker::Reply(BlockHeader* header, Outcome outcome, std::string_view text) {
+  auto block = blocks_.Allocate(text.size());
+  if (!block.ok()) {
+    block.TakeError().Ignore();
+    return Reply(header, Outcome::kError);
+  }
+  std::memcpy(block.value().payload(), text.data(), text.size());
+  Reply(header, outcome, block.value(), text.size());
+}
+
+void Worker::Release(BlockHeader* header) { header->state.store(0, std::memory_order_release); }
+
+}  // namespace nereid::python

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker: the process that runs a Python model for one instance, and the memory shared with it. A
+// worker that has ended stays ended; whoever wants another starts another. Whoever has one stops it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "python_backend/process.h"
+#include "python_backend/region.h"
+
+namespace nereid::python {
+
+// What a worker asks for: the block with the call, which stays as long as its answer is owed.
+struct CallBlock {
+  BlockHeader* header;
+  Call kind;
+  std::span<const char> payload;
+};
+
+struct WorkerOptions {
+  Command command;      // the channel apart
+  std::string greeting;  // JSON, told to the worker first
+  std::string name;     // of the instance, in errors
+  std::chrono::seconds start_timeout{30};
+};
+
+// Thread-safe, but for Run, of which there is one at a time.
+class Worker : public std::enable_shared_from_this<Worker> {
+ public:
+  using CallHandler = std::function<void(const std::shared_ptr<Worker>&, const CallBlock&)>;
+  using DeathHandler = std::function<void()>;
+
+  // Starts the process and waits until it is there. `on_call` runs on the worker's own thread here, for
+  // one call after the other; `on_death` on the same thread, once, after the last call.
+  static backend::Result<std::shared_ptr<Worker>> Start(Supervisor& supervisor,
+                                                        WorkerOptions options, CallHandler on_call,
+                                                        DeathHandler on_death);
+  ~Worker();
+
+  // Gives a worker that has not been told to initialize to somebody else, under another name.
+  void Adopt(std::string name, CallHandler on_call, DeathHandler on_death);
+
+  pid_t pid() const { return process_->pid(); }
+  const Region& region() const { return *region_; }
+  BlockPool& blocks() { return blocks_; }
+  bool is_alive() const { return !is_dead_.load(std::memory_order_acquire); }
+  // Why the worker is not there, in the words that Triton's users know, and what happened. Needs
+  // !is_alive().
+  std::string DeathMessage() const;
+
+  struct Answer {
+    Outcome outcome;
+    std::span<const char> payload;
+  };
+  // Has a piece of work done; `payload` is what belongs to it, and may be empty. The answer is valid until
+  // ReleaseAnswer, which must be called, or the next Run.
+  backend::Result<Answer> Run(Work work, const BlockPool::Block& block, uint64_t size,
+                              std::chrono::steady_clock::time_point deadline =
+                                  std::chrono::steady_clock::time_point::max());
+  void ReleaseAnswer();
+  // The same with text both ways.
+  backend::Result<std::string> RunText(Work work, std::string_view text,
+                                       std::chrono::steady_clock::time_point deadline =
+                                           std::chrono::steady_clock::time_point::max());
+  // Asks something that is answered beside the work. One at a time, whoever asks.
+  backend::Result<std::string> Ask(Work question,
+                                   std::chrono::steady_clock::time_point deadline);
+
+  // Ends the process for what it did, which is told to whoever waits for it.
+  void Condemn(const std::string& why);
+  // Waits for the process to end by itself, then kills it. The thread for calls ends, too; not for
+  // that thread.
+  void Stop(std::chrono::steady_clock::time_point deadline);
+
+  // Waits until every call that the worker had made when this began was handled. Not for the thread of
+  // calls.
+  void WaitForCalls();
+
+  // Answers a call. Any thread.
+  void Reply(BlockHeader* header, Outcome outcome);
+  void Reply(BlockHeader* header, Outcome outcome, std::string_view text);
+  void Reply(BlockHeader* header, Outcome outcome, const BlockPool::Block& block, uint64_t size);
+  // Ends a call that wants no answer.
+  static void Release(BlockHeader* header);
+
+ private:
+  Worker(WorkerOptions options, std::unique_ptr<Region> region, CallHandler on_call,
+         DeathHandler on_death);
+
+  backend::Error Launch(Supervisor& supervisor);
+  backend::Error WaitForHello();
+  void OnExit(std::string how);
+  void Listen();
+  bool TakeCall();
+  backend::Result<Answer> Exchange(Mailbox& to, Mailbox& from, Work work, uint64_t offset,
+                                   uint64_t size, std::chrono::nanoseconds spin,
+                                   std::chrono::steady_clock::time_point deadline,
+                                   BlockHeader** answer_block);
+
+  std::string name() const;
+  // Who hears of calls and of the end.
+  struct Owner {
+    CallHandler on_call;
+    DeathHandler on_death;
+  };
+  std::shared_ptr<const Owner> owner() const;
+
+  const WorkerOptions options_;
+  const std::unique_ptr<Region> region_;
+  BlockPool blocks_;
+  mutable std::mutex owner_mutex_;
+  std::string name_;
+  std::shared_ptr<const Owner> owner_;
+  std::shared_ptr<Process> process_;
+  int channel_ = -1;
+  std::thread listener_;
+  BlockHeader* answer_ = nullptr;  // of the last Run
+  std::mutex question_mutex_;
+  std::atomic<uint32_t> handled_calls_{0};
+  std::atomic<bool> is_listening_{true};
+  std::atomic<bool> is_dead_{false};
+  mutable std::mutex death_mutex_;
+  std::condition_variable died_;
+  bool has_exited_ = false;
+  std::string why_;
+};
+
+}  // namespace nereid::python

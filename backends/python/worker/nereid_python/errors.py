@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of models, and how their texts reach clients."""
+
+import enum
+import os
+
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class TritonModelException(Exception):
+    """pb_utils.TritonModelException."""
+
+
+class ErrorCode(enum.IntEnum):
+    UNKNOWN = 0
+    INTERNAL = 1
+    NOT_FOUND = 2
+    INVALID_ARG = 3
+    UNAVAILABLE = 4
+    UNSUPPORTED = 5
+    ALREADY_EXISTS = 6
+    CANCELLED = 7
+
+
+class TritonError:
+    """pb_utils.TritonError: a message and a code."""
+
+    UNKNOWN = ErrorCode.UNKNOWN
+    INTERNAL = ErrorCode.INTERNAL
+    NOT_FOUND = ErrorCode.NOT_FOUND
+    INVALID_ARG = ErrorCode.INVALID_ARG
+    UNAVAILABLE = ErrorCode.UNAVAILABLE
+    UNSUPPORTED = ErrorCode.UNSUPPORTED
+    ALREADY_EXISTS = ErrorCode.ALREADY_EXISTS
+    CANCELLED = ErrorCode.CANCELLED
+
+    __slots__ = ("_message", "_code")
+
+    def __init__(self, message, code=ErrorCode.INTERNAL):
+        if not isinstance(message, str) or not isinstance(code, ErrorCode):
+            raise TypeError(
+                "TritonError(): incompatible arguments; expected a str and one of its codes, got "
+                "%s and %s" % (type(message).__name__, type(code).__name__)
+            )
+        self._message = message
+        self._code = code
+
+    def message(self):
+        return self._message
+
+    def code(self):
+        return self._code
+
+    def __str__(self):
+        return self._message
+
+
+def describe(error):
+    """What clients see of an exception: its type, its text, and where it came from, the innermost
+    place first."""
+    if isinstance(error, TritonModelException) and error.__traceback__ is None:
+        return str(error)
+    text = "%s: %s" % (type(error).__name__, error)
+    trace = error.__traceback__
+    if trace is None:
+        return text
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame, line = trace.tb_frame, trace.tb_lineno
+    places = []
+    while frame is not None:
+        code = frame.f_code
+        if os.path.dirname(code.co_filename) != _OWN_FOLDER:
+            places.append("  %s(%d): %s\n" % (code.co_filename, line, code.co_name))
+        frame = frame.f_back
+        line = frame.f_lineno if frame is not None else 0
+    return text + ("\n\nAt:\n" + "".join(places) if places else "")

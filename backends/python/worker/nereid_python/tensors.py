@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors: numpy arrays with a name, which may lie in the memory shared with the server."""
+
+import struct
+
+import numpy as np
+
+from . import dlpack
+from . import protocol as p
+from .errors import TritonModelException
+
+BYTES, BF16 = 13, 14
+
+_NUMPY_TYPES = {
+    1: np.bool_,
+    2: np.uint8,
+    3: np.uint16,
+    4: np.uint32,
+    5: np.uint64,
+    6: np.int8,
+    7: np.int16,
+    8: np.int32,
+    9: np.int64,
+    10: np.float16,
+    11: np.float32,
+    12: np.float64,
+}
+_DTYPES = {number: np.dtype(kind) for number, kind in _NUMPY_TYPES.items()}
+_DTYPES[BF16] = np.dtype(np.uint16)
+_TRITON_TYPES = {np.dtype(kind): number for number, kind in _NUMPY_TYPES.items()}
+_TRITON_TYPES[np.dtype(np.object_)] = BYTES
+
+_LENGTH = struct.Struct("<I")
+
+
+def triton_type(dtype):
+    """The number of the data type, for a numpy dtype."""
+    number = _TRITON_TYPES.get(dtype)
+    if number is None:
+        if dtype.type is np.bytes_:
+            return BYTES
+        number = _TRITON_TYPES.get(dtype.newbyteorder("="))
+        if number is None:
+            raise TritonModelException("NumPy dtype is not supported.")
+    return number
+
+
+def serialize(array):
+    """The elements of an array of bytes, or of what has a text, each after its length."""
+    parts = []
+    for element in array.ravel().tolist():
+        if type(element) is not bytes:
+            element = str(element).encode("utf-8")
+        parts.append(_LENGTH.pack(len(element)))
+        parts.append(element)
+    return b"".join(parts)
+
+
+def deserialize(data):
+    """The elements that serialize() wrote, as a flat array of objects."""
+    data = bytes(data)
+    elements = []
+    at, end = 0, len(data)
+    while at < end:
+        if at + 4 > end:
+            raise TritonModelException("Invalid bytes tensor data: incomplete length field")
+        length = _LENGTH.unpack_from(data, at)[0]
+        at += 4
+        if at + length > end:
+            raise TritonModelException("Invalid bytes tensor data: string extends beyond buffer")
+        elements.append(data[at : at + length])
+        at += length
+    array = np.empty(len(elements), np.object_)
+    array[:] = elements
+    return array
+
+
+class Tensor:
+    """pb_utils.Tensor."""
+
+    __slots__ = ("_name", "_type", "_shape", "_array", "_block", "_at", "_byte_size", "__weakref__")
+
+    def __init__(self, name, numpy_array):
+        if not isinstance(name, str) or not isinstance(numpy_array, np.ndarray):
+            raise TypeError(
+                "Tensor(): incompatible arguments; expected a str and a numpy.ndarray, got "
+                "%s and %s" % (type(name).__name__, type(numpy_array).__name__)
+            )
+        if not name:
+            raise TritonModelException("Tensor name cannot be an empty string.")
+        self._name = name
+        self._type = triton_type(numpy_array.dtype)
+        if not numpy_array.dtype.isnative:
+            numpy_array = numpy_array.astype(numpy_array.dtype.newbyteorder("="))
+        self._array = numpy_array
+        self._shape = numpy_array.shape
+        self._block = None
+
+    @classmethod
+    def _in_block(cls, name, number, shape, block, at, byte_size):
+        """The tensor in an array of bytes, from `at` on."""
+        self = cls.__new__(cls)
+        self._name = name
+        self._type = number
+        self._shape = shape
+        self._array = None
+        self._block = block
+        self._at = at
+        self._byte_size = byte_size
+        return self
+
+    @classmethod
+    def _of_array(cls, name, number, array):
+        """A tensor whose data is that of the array, which may be of another type."""
+        self = cls.__new__(cls)
+        self._name = name
+        self._type = number
+        self._shape = array.shape
+        self._array = array
+        self._block = None
+        return self
+
+    def _values(self):
+        """The array; of a BF16 tensor, its bits."""
+        array = self._array
+        if array is None:
+            if self._type == BYTES:
+                data = self._block[self._at : self._at + self._byte_size] if self._byte_size else b""
+                array = deserialize(data).reshape(self._shape)
+            elif self._byte_size:
+                array = np.ndarray(self._shape, _DTYPES[self._type], self._block, self._at)
+            else:
+                array = np.empty(self._shape, _DTYPES[self._type])
+            self._array = array
+        return array
+
+    def name(self):
+        return self._name
+
+    def as_numpy(self):
+        if self._type == BF16:
+            raise TritonModelException(
+                "A tensor of type BF16 has no numpy array; use to_dlpack() and from_dlpack()"
+            )
+        return self._values()
+
+    def triton_dtype(self):
+        return self._type
+
+    def shape(self):
+        return list(self._shape)
+
+    def is_cpu(self):
+        return True
+
+    def to_dlpack(self):
+        if self._type == BYTES:
+            raise TritonModelException("DLPack does not have support for string tensors.")
+        return dlpack.export(self._values(), self._type)
+
+    @staticmethod
+    def from_dlpack(name, tensor):
+        if not isinstance(name, str):
+            raise TypeError("from_dlpack(): the name must be a str, not %s" % type(name).__name__)
+        if not name:
+            raise TritonModelException("Tensor name cannot be an empty string.")
+        return Tensor._of_array(name, *dlpack.take(tensor))
+
+    def __dlpack__(self, stream=None, **_):
+        return self.to_dlpack()
+
+    def __dlpack_device__(self):
+        return (dlpack.CPU, 0)
+
+
+def copy_to(memory, at, array):
+    """Copies the array's elements in C order to a place of an array of bytes."""
+    np.ndarray(array.shape, array.dtype, memory, at)[...] = array
+
+
+# --- As the server describes and reads them ---
+
+_heads = {}
+
+
+def head(name, number, shape):
+    """What does not change between tensors of the same form: before the data's place, and after."""
+    key = (name, number, shape)
+    known = _heads.get(key)
+    if known is None:
+        if len(_heads) > 4096:
+            _heads.clear()
+        text = name.encode("utf-8")
+        before = p.TENSOR_HEAD.pack(number, len(shape), len(text), 0)
+        after = struct.pack("<%dq" % len(shape), *shape) + p.padded(text)
+        known = _heads[key] = (before, after, len(before) + p.TENSOR_DATA.size + len(after))
+    return known
+
+
+def read(memory_bytes, at):
+    """Reads the description of a tensor: name, type, shape, data, byte size, and where it ends."""
+    number, dims, name_size, _, data, byte_size = p.TENSOR.unpack_from(memory_bytes, at)
+    at += p.TENSOR.size
+    shape = struct.unpack_from("<%dq" % dims, memory_bytes, at)
+    at += 8 * dims
+    name = bytes(memory_bytes[at : at + name_size]).decode("utf-8", "surrogateescape")
+    return name, number, shape, data, byte_size, at + name_size + (-name_size % 8)

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker process: started by the server with a socket as descriptor 3."""
+
+import array
+import ctypes
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import types
+
+
+def _receive_greeting(channel):
+    """The server's first message, and the descriptor of the shared memory."""
+    data, ancillary, _, _ = channel.recvmsg(1 << 20, socket.CMSG_LEN(array.array("i").itemsize))
+    descriptors = array.array("i")
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(content[: len(content) - len(content) % descriptors.itemsize])
+    return json.loads(data.decode("utf-8", "surrogateescape")), descriptors[0]
+
+
+def _end_with_server(channel, server_pid):
+    """Whatever becomes of the server, this process does not stay."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    except (OSError, AttributeError):
+        pass
+    if os.getppid() != server_pid:
+        os._exit(1)
+
+    def watch():
+        try:
+            while channel.recv(1):
+                pass
+        except OSError:
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, name="server-watch", daemon=True).start()
+
+
+def _ignore(number, frame):
+    """The server says when it is time to end."""
+
+
+class Runner:
+    """Does what the server wants done. Confined to the main thread, but for questions."""
+
+    def __init__(self, greeting, memory):
+        # Imported once the folder of the backend can be: after the greeting.
+        from nereid_python import protocol, requests, tensors
+        from nereid_python.errors import TritonModelException, describe
+        from nereid_python.session import session
+        import triton_python_backend_utils as pb_utils
+
+        self.p = protocol
+        self.requests = requests
+        self.describe = describe
+        self.failure = TritonModelException
+        self.pb_utils = pb_utils
+        self.session = session
+        self.decode_name = tensors.read
+        self.memory = memory
+        self.greeting = greeting
+        self.forms = {}
+        self.model = None
+        self.run = None
+        self.loop = None
+        self.background = set()
+        session.memory = memory
+        session.name = greeting["name"]
+        session.model_dir = greeting["model_dir"]
+        session.is_decoupled = greeting["is_decoupled"]
+
+    def serve(self):
+        p = self.p
+        kind, ticket, at, size = self.memory.first_work()
+        while True:
+            if kind == p.EXECUTE:
+                outcome, offset, length = self.execute(at, size)
+            else:
+                outcome, offset, length = self.do(kind, at, size)
+                if kind == p.FINALIZE:
+                    self.memory.end(outcome, ticket, offset, length)
+                    return
+            kind, ticket, at, size = self.memory.finish(outcome, ticket, offset, length)
+
+    def do(self, kind, at, size):
+        p = self.p
+        text = bytes(self.memory.bytes[at : at + size]).decode("utf-8", "surrogateescape")
+        self.memory.let_go(at)
+        try:
+            if kind == p.COMPLETE:
+                answer = self.complete(text)
+            elif kind == p.INITIALIZE:
+                answer = self.initialize(text)
+            elif kind == p.FINALIZE:
+                answer = self.finalize()
+            else:
+                raise self.failure("the server asked for something unknown")
+        except Exception as error:
+            answer = self.text_of(error)
+            what = "auto-complete: " if kind == p.COMPLETE else ""
+            sys.stderr.write("Failed to initialize Python stub%s: %s\n" % (
+                " for " + what[:-2] if what else "", answer))
+            return self.put(p.ERROR, answer)
+        return self.put(p.OK, answer)
+
+    def put(self, outcome, text):
+        text = text.encode("utf-8", "surrogateescape")
+        return outcome, self.memory.put(text), len(text)
+
+    def text_of(self, error):
+        if type(error) is self.failure and self.is_own(error):
+            return str(error)
+        return self.describe(error)
+
+    @staticmethod
+    def is_own(error):
+        """Whether it was raised by this module, and not by the model."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        return trace is not None and trace.tb_frame.f_code.co_filename == __file__
+
+    # --- The model ---
+
+    def import_model(self):
+        greeting = self.greeting
+        folder, name = os.path.split(greeting["model_file"])
+        stem, extension = os.path.splitext(name)
+        if extension != ".py":
+            raise self.failure("Model name must end with '.py'. Model name is \"%s\"." % name)
+        if greeting["shares_model_file"]:
+            self.add_path(folder)
+            return importlib.import_module(stem)
+        self.add_path(folder)
+        self.add_path(os.path.dirname(folder))
+        return importlib.import_module(os.path.basename(folder) + "." + stem)
+
+    @staticmethod
+    def add_path(folder):
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+    def complete(self, config):
+        model_class = self.import_model().TritonPythonModel
+        if not hasattr(model_class, "auto_complete_config"):
+            return ""  # nothing of the model has run that an instance must not find
+        completed = model_class.auto_complete_config(self.pb_utils.ModelConfig(config))
+        if not isinstance(completed, self.pb_utils.ModelConfig):
+            raise self.failure(
+                "auto_complete_config function in model '%s' must return a valid pb.ModelConfig "
+                "object." % self.session.name
+            )
+        return json.dumps(completed._model_config)
+
+    def initialize(self, arguments):
+        arguments = json.loads(arguments)
+        self.session.name = arguments["model_instance_name"]
+        module = self.import_model()
+        self.session.has_calls = True
+        self.model = module.TritonPythonModel()
+        if hasattr(self.model, "initialize"):
+            self.model.initialize(arguments)
+        self.session.may_infer = True
+        if not hasattr(self.model, "is_ready"):
+            return ""
+        threading.Thread(target=self.answer_questions, name="questions", daemon=True).start()
+        return "is_ready"
+
+    def finalize(self):
+        self.session.may_infer = False
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        if self.model is not None and hasattr(self.model, "finalize"):
+            try:
+                self.model.finalize()
+            except Exception as error:
+                sys.stderr.write(self.describe(error) + "\n")
+        # Objects of the model may ask for things when they go.
+        self.model = None
+        self.run = None
+        return ""
+
+    def answer_questions(self):
+        p = self.p
+        ticket = 0
+        while True:
+            kind, ticket = self.memory.next_question(ticket)
+            try:
+                if kind != p.ASK_READY:
+                    raise self.failure("the server asked for something unknown")
+                result = self.model.is_ready()
+                if isinstance(result, types.CoroutineType):
+                    result = self.run_coroutine(result)
+                if not isinstance(result, bool):
+                    raise self.failure("is_ready() must return a boolean value")
+                outcome, text = p.OK, "yes" if result else "no"
+            except Exception as error:
+                outcome, text = p.ERROR, self.text_of(error)
+            self.memory.answer(*self.question_answer(outcome, ticket, text))
+
+    def question_answer(self, outcome, ticket, text):
+        _, offset, size = self.put(outcome, text)
+        return outcome, ticket, offset, size
+
+    # --- Execution ---
+
+    def read_form(self, form):
+        """Inputs as (name, type, shape, place, size), and the names of the outputs asked for."""
+        known = self.forms.get(form)
+        if known is not None:
+            return known
+        if len(self.forms) > 4096:
+            self.forms.clear()
+        p = self.p
+        inputs, outputs = p.FORM.unpack_from(form, 0)
+        at = p.FORM.size
+        tensors = []
+        for _ in range(inputs):
+            name, number, shape, place, size, at = self.decode_name(form, at)
+            tensors.append((name, number, shape, place, size))
+        names = []
+        for _ in range(outputs):
+            size = p.U64.unpack_from(form, at)[0]
+            at += 8
+            names.append(form[at : at + size].decode("utf-8", "surrogateescape"))
+            at += size + (-size % 8)
+        known = self.forms[form] = (tensors, frozenset(names))
+        return known
+
+    def read_batch(self, at, size):
+        p = self.p
+        memory = self.memory.bytes
+        count = p.BATCH.unpack_from(memory, at)[0]
+        block = self.memory.hold(at, size)
+        begin = at + p.BATCH.size
+        make = self.requests.InferenceRequest._from_server
+        batch = []
+        for record in p.REQUEST.iter_unpack(memory[begin : begin + count * p.REQUEST.size]):
+            start = at + record[4]
+            form = bytes(memory[start : start + record[5]])
+            known = self.forms.get(form)
+            batch.append(make(record, at, block, known or self.read_form(form)))
+        return batch
+
+    def execute(self, at, size):
+        batch = self.read_batch(at, size)
+        try:
+            run = self.run
+            if run is None:
+                if not hasattr(self.model, "execute"):
+                    raise self.failure(
+                        "Python model %s does not implement `execute` method."
+                        % self.greeting["model_file"]
+                    )
+                run = self.run = self.model.execute
+            result = run(batch)
+            if isinstance(result, types.CoroutineType):
+                result = self.run_coroutine(result, self.session.is_decoupled)
+            return self.answer(batch, result)
+        except Exception as error:
+            for request in batch:
+                # What the server answers with the error is closed for the model.
+                request.get_response_sender()._close()
+            text = "Failed to process the request(s) for model '%s', message: %s" % (
+                self.session.name, self.text_of(error))
+            self.log_error(text)
+            return self.put(self.p.ERROR, text)
+
+    def log_error(self, text):
+        p = self.p
+        self.session.tell(
+            p.LOG, p.BATCH.pack(2, 0) + p.sized("model.py") + p.sized(text))
+
+    def answer(self, batch, responses):
+        """Writes what the model returned: outcome, block, size."""
+        requests = self.requests
+        writer = requests.Writer(shares=True)
+        if responses is None:
+            for request in batch:
+                self.leave_to_sender(writer, request)
+            offset, size = writer.write()
+            return self.p.OK, offset, size
+        if self.session.is_decoupled:
+            raise self.failure(
+                "Python model '%s' is using the decoupled mode and the execute function must return "
+                "None." % self.session.name
+            )
+        if not isinstance(responses, list):
+            raise self.failure(
+                "Expected a list in the execute return, found type '%s'." % type(responses))
+        if len(responses) != len(batch):
+            raise self.failure(
+                "Number of InferenceResponse objects do not match the number of InferenceRequest "
+                "objects. InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n"
+                % (len(batch), len(responses))
+            )
+        for request, response in zip(batch, responses):
+            if response is None:
+                continue
+            if request._release_flags == requests.RELEASE_RESCHEDULE:
+                raise self.failure(
+                    "Expected a None object in the execute function return list for reschduled "
+                    "request, found type '%s'." % type(response)
+                )
+            if not isinstance(response, requests.InferenceResponse):
+                raise self.failure(
+                    "Expected an 'InferenceResponse' object in the execute function return list, "
+                    "found type '%s'." % type(response)
+                )
+            if request._sender is not None:
+                request._sender._count(response, requests.COMPLETE_FINAL)
+        for request, response in zip(batch, responses):
+            if response is None:
+                self.leave_to_sender(writer, request)
+            else:
+                writer.add_response(response, request._outputs, request._release_flags)
+        offset, size = writer.write()
+        return self.p.OK, offset, size
+
+    def leave_to_sender(self, writer, request):
+        """The request is answered later, by its sender, or comes again."""
+        writer.add(self.requests.no_response(request._release_flags))
+        sender = request.get_response_sender()
+        if request._release_flags == self.requests.RELEASE_RESCHEDULE:
+            sender._close()
+
+    # --- Coroutines ---
+
+    def run_coroutine(self, coroutine, in_background=False):
+        import asyncio  # most models do without
+
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            threading.Thread(target=self.loop.run_forever, name="asyncio", daemon=True).start()
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        if not in_background:
+            return future.result()
+        self.background.add(future)
+        future.add_done_callback(self.on_background_done)
+        return None
+
+    def on_background_done(self, future):
+        self.background.discard(future)
+        error = None if future.cancelled() else future.exception()
+        if error is not None:
+            import traceback
+
+            self.log_error("".join(
+                traceback.format_exception(type(error), error, error.__traceback__)))
+
+
+def main():
+    channel = socket.socket(fileno=3)
+    channel.set_inheritable(False)
+    greeting, descriptor = _receive_greeting(channel)
+    _end_with_server(channel, greeting["server_pid"])
+    signal.signal(signal.SIGINT, _ignore)
+    signal.signal(signal.SIGTERM, _ignore)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)
+    # A model's own modules come first, ours last.
+    sys.path[0:1] = []
+    sys.path.append(greeting["backend_dir"])
+    sys.path.append("")
+    try:
+        from nereid_python.memory import Memory
+    except ImportError as error:
+        sys.stderr.write(
+            "The Python interpreter %s cannot run models: %s\n" % (sys.executable, error)
+        )
+        sys.exit(1)
+    memory = Memory(descriptor)
+    os.close(descriptor)
+    Runner(greeting, memory).serve()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads that the model left running, and what interpreters do at their end, keep nobody waiting.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
