@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sequence batcher; each test names its sentences in docs/scheduling.md."""
 
+import json
 import re
 import threading
 import time
@@ -534,31 +535,44 @@ def test_a_request_that_fails_in_the_model(start, empty_repository, open_stream,
     assert "must specify the START flag" in ask_for(2)
 
 
-def test_oldest_keeps_the_order_of_answers(start, empty_repository):
-    """S-26"""
+def test_oldest_keeps_the_order_of_answers(start_server, empty_repository, tmp_path):
+    """S-26. Each answer is on a stream of HTTP/2 of its own, between which a connection promises no
+    order: when they left is asked of the server's trace."""
     sequences.write_show(empty_repository, "m", "oldest { max_candidate_sequences: 4 preserve_ordering: true }")
-    client = grpc.InferenceServerClient(start().grpc)
-    order, done = [], threading.Semaphore(0)
+    file = tmp_path / "trace.json"
+    trace = [f"triton,file={file}", "level=TIMESTAMPS", "rate=1"]
+    server = start_server(empty_repository, args=[f"--trace-config={option}" for option in trace])
+    client = grpc.InferenceServerClient(server.grpc)
+    sent, failures, done = [], [], threading.Semaphore(0)
 
-    def infer(sequence, flags):
+    def infer(turn, sequence):
         given = grpc.InferInput("INPUT", [1, 1], "INT32")
         given.set_data_from_numpy(np.ones((1, 1), np.int32))
 
         def answered(result, error):
-            order.append(sequence if error is None else error.message())
+            failures.extend([error] if error else [])
             done.release()
 
-        client.async_infer("m", [given], answered, sequence_id=sequence,
-                           sequence_start=bool(flags & START), sequence_end=bool(flags & END))
+        sent.append(f"{turn}: {sequence}")
+        client.async_infer("m", [given], answered, sequence_id=sequence, request_id=sent[-1],
+                           sequence_start=turn == 0, sequence_end=turn == 19)
         client.is_server_live()  # on the same connection: the request has arrived
 
     for turn in range(20):
         for sequence in (3, 1, 2):
-            infer(sequence, START if turn == 0 else END if turn == 19 else 0)
+            infer(turn, sequence)
         for _ in range(3):
             assert done.acquire(timeout=30)
-    assert order == [3, 1, 2] * 20
     client.close()
+    server.stop()
+    assert not failures
+    left = {}
+    for record in json.loads(file.read_text()):
+        trace = left.setdefault(record["id"], {})
+        trace.update({stamp["name"]: stamp["ns"] for stamp in record.get("timestamps", [])})
+        trace.update({"request": record["request_id"]} if "request_id" in record else {})
+    left = sorted(left.values(), key=lambda trace: trace["GRPC_SEND_START"])
+    assert [trace["request"] for trace in left] == sent
 
 
 # What the client of a storm may be told.
