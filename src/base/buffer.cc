@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/mutex.h"
+#include "base/per_thread.h"
 
 namespace nereid::base {
 namespace {
@@ -114,10 +115,7 @@ struct ThreadCache {
   }
 };
 
-ThreadCache& Cache() {
-  thread_local ThreadCache cache;
-  return cache;
-}
+ThreadCache& Cache() { return PerThread<ThreadCache>::Get(); }
 
 Header* TakeFromDepot(uint32_t size_class) {
   Depot& depot = TheDepot();

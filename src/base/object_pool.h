@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/per_thread.h"
 #include "base/platform.h"
 
 namespace nereid::base {
@@ -59,10 +60,7 @@ class ObjectPool {
     static Depot* const depot = new Depot;
     return *depot;
   }
-  static LocalCache& Cache() {
-    thread_local LocalCache cache;
-    return cache;
-  }
+  static LocalCache& Cache() { return PerThread<LocalCache>::Get(); }
   static void Refill(std::vector<T*>& cache) {
     Depot& depot = TheDepot();
     MutexLock lock(depot.mutex);

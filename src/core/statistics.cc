@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <chrono>
+#include <type_traits>
 
 #include "base/clock.h"
+#include "base/per_thread.h"
 
 namespace nereid::core {
 namespace {
@@ -28,10 +30,7 @@ class ShardSlot {
   size_t index() const { return index_; }
   bool is_exclusive() const { return index_ < kExclusive; }
 
-  static const ShardSlot& Mine() {
-    thread_local const ShardSlot slot;
-    return slot;
-  }
+  static const ShardSlot& Mine() { return base::PerThread<ShardSlot>::Get(); }
 
  private:
   struct Table {
@@ -47,14 +46,23 @@ class ShardSlot {
   size_t index_ = 0;
 };
 
-template <typename T>
-void Add(std::atomic<T>& counter, T by) {
-  if (ShardSlot::Mine().is_exclusive()) {
-    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
-  } else {
-    counter.fetch_add(by, std::memory_order_release);
+// Adds to counters of one shard.
+class Adder {
+ public:
+  explicit Adder(bool is_exclusive) : is_exclusive_(is_exclusive) {}
+
+  template <typename T>
+  void operator()(std::atomic<T>& counter, std::type_identity_t<T> by) const {
+    if (is_exclusive_) [[likely]] {
+      counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
+    } else {
+      counter.fetch_add(by, std::memory_order_release);
+    }
   }
-}
+
+ private:
+  const bool is_exclusive_;
+};
 
 uint64_t Since(uint64_t start, uint64_t end) { return end > start ? end - start : 0; }
 
@@ -62,9 +70,9 @@ struct AtomicDuration {
   std::atomic<uint64_t> count{0};
   std::atomic<uint64_t> ns{0};
 
-  void Record(uint64_t duration_ns) {
-    Add<uint64_t>(count, 1);
-    Add<uint64_t>(ns, duration_ns);
+  void Record(Adder add, uint64_t duration_ns) {
+    add(count, 1);
+    add(ns, duration_ns);
   }
   void AddTo(Duration& sum) const {
     sum.count += count.load(std::memory_order_acquire);
@@ -87,10 +95,10 @@ constexpr std::array<uint8_t, 65> kFirstBucket = [] {
 struct AtomicBuckets {
   std::array<std::atomic<uint64_t>, kDurationBoundsNs.size() + 1> counts{};
 
-  void Record(uint64_t duration_ns) {
+  void Record(Adder add, uint64_t duration_ns) {
     size_t bucket = kFirstBucket[static_cast<size_t>(std::bit_width(duration_ns))];
     while (bucket < kDurationBoundsNs.size() && duration_ns > kDurationBoundsNs[bucket]) ++bucket;
-    Add<uint64_t>(counts[bucket], 1);
+    add(counts[bucket], 1);
   }
   void AddTo(DurationBuckets& sum) const {
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i].load(std::memory_order_relaxed);
@@ -125,28 +133,35 @@ ModelStatistics::ModelStatistics() : shards_(new Shard[kShards]) {
 }
 ModelStatistics::~ModelStatistics() = default;
 
-ModelStatistics::Shard& ModelStatistics::Mine() const {
-  return shards_[ShardSlot::Mine().index()];
+// The shard that this thread writes, and how.
+struct ModelStatistics::Writer {
+  Shard& shard;
+  Adder add;
+};
+
+ModelStatistics::Writer ModelStatistics::Mine() const {
+  const ShardSlot& slot = ShardSlot::Mine();
+  return {shards_[slot.index()], Adder(slot.is_exclusive())};
 }
 
 void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_ns,
                                     uint64_t queue_start_ns, const ComputeTimes& compute,
                                     uint64_t request_end_ns) {
-  Shard& shard = Mine();
+  const auto [shard, add] = Mine();
   const uint64_t request_ns = Since(request_start_ns, request_end_ns);
   const uint64_t queue_ns = Since(queue_start_ns, compute.compute_start_ns);
   const uint64_t input_ns = Since(compute.compute_start_ns, compute.compute_input_end_ns);
   const uint64_t infer_ns = Since(compute.compute_input_end_ns, compute.compute_output_start_ns);
   const uint64_t output_ns = Since(compute.compute_output_start_ns, compute.compute_end_ns);
-  shard.success.Record(request_ns);
-  shard.queue.Record(queue_ns);
-  shard.compute_input.Record(input_ns);
-  shard.compute_infer.Record(infer_ns);
-  shard.compute_output.Record(output_ns);
-  Add(shard.inference_count, batch_size);
-  shard.request_buckets.Record(request_ns);
-  shard.queue_buckets.Record(queue_ns);
-  shard.compute_buckets.Record(input_ns + infer_ns + output_ns);
+  shard.success.Record(add, request_ns);
+  shard.queue.Record(add, queue_ns);
+  shard.compute_input.Record(add, input_ns);
+  shard.compute_infer.Record(add, infer_ns);
+  shard.compute_output.Record(add, output_ns);
+  add(shard.inference_count, batch_size);
+  shard.request_buckets.Record(add, request_ns);
+  shard.queue_buckets.Record(add, queue_ns);
+  shard.compute_buckets.Record(add, input_ns + infer_ns + output_ns);
   if (observers_ == nullptr || observers_->queue == nullptr) [[likely]] return;
   const auto observe = [](observe::Summary& summary, uint64_t ns) {
     summary.Observe(static_cast<double>(ns / 1000));
@@ -169,56 +184,59 @@ void ModelStatistics::RecordFirstResponse(uint64_t request_start_ns) {
 
 void ModelStatistics::RecordFailure(FailureReason reason, uint64_t request_start_ns,
                                     uint64_t request_end_ns) {
-  Shard& shard = Mine();
-  shard.fail.Record(Since(request_start_ns, request_end_ns));
-  Add<uint64_t>(shard.failures[static_cast<size_t>(reason)], 1);
+  const auto [shard, add] = Mine();
+  shard.fail.Record(add, Since(request_start_ns, request_end_ns));
+  add(shard.failures[static_cast<size_t>(reason)], 1);
 }
 
 void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& compute) {
-  Shard& shard = Mine();
-  Add<uint64_t>(shard.execution_count, 1);
+  const auto [shard, add] = Mine();
+  add(shard.execution_count, 1);
   shard.last_inference_ms.store(WallClockMs(), std::memory_order_relaxed);
-  const auto add = [](Duration& sum, uint64_t start, uint64_t end) {
+  const auto sum_up = [](Duration& sum, uint64_t start, uint64_t end) {
     sum += {1, Since(start, end)};
   };
   base::MutexLock lock(shard.mutex);
   BatchStatistics& batch = shard.batches[batch_size];
-  add(batch.compute_input, compute.compute_start_ns, compute.compute_input_end_ns);
-  add(batch.compute_infer, compute.compute_input_end_ns, compute.compute_output_start_ns);
-  add(batch.compute_output, compute.compute_output_start_ns, compute.compute_end_ns);
+  sum_up(batch.compute_input, compute.compute_start_ns, compute.compute_input_end_ns);
+  sum_up(batch.compute_infer, compute.compute_input_end_ns, compute.compute_output_start_ns);
+  sum_up(batch.compute_output, compute.compute_output_start_ns, compute.compute_end_ns);
 }
 
 void ModelStatistics::RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns,
                                      uint64_t lookup_ns) {
-  Shard& shard = Mine();
-  shard.success.Record(Since(request_start_ns, request_end_ns));
-  shard.queue.Record(0);
-  shard.cache_hit.Record(lookup_ns);
-  shard.request_buckets.Record(Since(request_start_ns, request_end_ns));
-  shard.queue_buckets.Record(0);
+  const auto [shard, add] = Mine();
+  shard.success.Record(add, Since(request_start_ns, request_end_ns));
+  shard.queue.Record(add, 0);
+  shard.cache_hit.Record(add, lookup_ns);
+  shard.request_buckets.Record(add, Since(request_start_ns, request_end_ns));
+  shard.queue_buckets.Record(add, 0);
   if (observers_ == nullptr || observers_->cache_hit == nullptr) return;
   observers_->queue->Observe(0);
   observers_->cache_hit->Observe(static_cast<double>(lookup_ns / 1000));
 }
 
 void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) {
-  Mine().cache_miss.Record(cache_ns);
+  const auto [shard, add] = Mine();
+  shard.cache_miss.Record(add, cache_ns);
   if (observers_ == nullptr || observers_->cache_miss == nullptr) return;
   observers_->cache_miss->Observe(static_cast<double>(cache_ns / 1000));
 }
 
 void ModelStatistics::RecordBatchClosed(BatchClosed reason) {
-  Add<uint64_t>(Mine().batches_closed[static_cast<size_t>(reason)], 1);
+  const auto [shard, add] = Mine();
+  add(shard.batches_closed[static_cast<size_t>(reason)], 1);
 }
 
 void ModelStatistics::RecordResponse(uint64_t position, const ResponseStatistics& response) {
-  Shard& shard = Mine();
+  const auto [shard, add] = Mine();
   base::MutexLock lock(shard.mutex);
   shard.responses[position] += response;
 }
 
 void ModelStatistics::AddPending(int64_t change) {
-  Add(Mine().pending, change);
+  const auto [shard, add] = Mine();
+  add(shard.pending, change);
 }
 
 void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use) {

@@ -135,7 +135,8 @@ class ModelStatistics {
 
  private:
   struct Shard;
-  Shard& Mine() const;
+  struct Writer;
+  Writer Mine() const;
 
   static constexpr size_t kShards = 16;
   const std::unique_ptr<Shard[]> shards_;

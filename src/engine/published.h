@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/mutex.h"
+#include "base/per_thread.h"
 
 namespace nereid::engine {
 
@@ -27,7 +28,7 @@ class Published {
 
   // Valid until this thread reads again.
   const T& Read() const {
-    thread_local Cached cached;
+    Cached& cached = base::PerThread<Cached>::Get();
     const uint64_t generation = generation_.load(std::memory_order_acquire);
     if (cached.generation != generation) [[unlikely]] {
       base::MutexLock lock(mutex_);
