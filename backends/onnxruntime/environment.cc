@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/environment.h"
 
+#include <charconv>
+
 #include "backend_kit/config.h"
 
 namespace nereid::onnxruntime {
@@ -11,6 +13,22 @@ using backend::StrCat;
 
 namespace {
 
+struct Place {
+  std::string file;
+  int line = 0;
+};
+
+// ONNX Runtime names a place as "graph.cc:12 Resolve"; the log has a field for the line.
+Place PlaceOf(std::string_view location) {
+  const size_t colon = location.find(':');
+  Place place{.file = std::string(location.substr(0, colon))};
+  if (colon != std::string_view::npos) {
+    const std::string_view rest = location.substr(colon + 1);
+    std::from_chars(rest.data(), rest.data() + rest.size(), place.line);
+  }
+  return place;
+}
+
 // ONNX Runtime's lines go to the server's log.
 void ORT_API_CALL LogLine(void*, OrtLoggingLevel severity, const char* category, const char*,
                           const char* location, const char* message) {
@@ -20,7 +38,9 @@ void ORT_API_CALL LogLine(void*, OrtLoggingLevel severity, const char* category,
   } else if (severity == ORT_LOGGING_LEVEL_WARNING) {
     level = TRITONSERVER_LOG_WARN;
   }
-  backend::Log(level, StrCat("onnxruntime ", category, ": ", message), location, 0);
+  const Place place = PlaceOf(location);
+  backend::Log(level, StrCat("onnxruntime ", category, ": ", message), place.file.c_str(),
+               place.line);
 }
 
 OrtLoggingLevel Level() {

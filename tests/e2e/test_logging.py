@@ -2,6 +2,7 @@
 """The logging extension, the formats of log lines, and client strings in them (S04, S06)."""
 
 import json
+import queue
 import re
 import subprocess
 import urllib.error
@@ -163,6 +164,41 @@ def test_s06_each_line_is_one_message(logging_server, log_format, line):
         json.loads(f'"{match["message"]}"')
         assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", text)
         assert len(text) < 20_000
+
+
+def test_failed_requests_are_named_with_their_reasons(logging_server):
+    server = logging_server("--log-verbose=1")
+    reason = r"unexpected inference input 'NOBODY' for model 'id_one'.*"
+    failed = re.compile(rf'\] "\[request id: (.*)\] Infer failed: .*{reason}"$', re.M)
+    over_http = httpclient.InferInput("NOBODY", [1, 1], "FP32")
+    over_grpc = grpcclient.InferInput("NOBODY", [1, 1], "FP32")
+    for value in (over_http, over_grpc):
+        value.set_data_from_numpy(np.zeros((1, 1), np.float32))
+    with httpclient.InferenceServerClient(server.http) as client:
+        for request_id in ("http", ""):
+            with pytest.raises(InferenceServerException):
+                client.infer("id_one", [over_http], request_id=request_id)
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        with pytest.raises(InferenceServerException):
+            client.infer("id_one", [over_grpc], request_id="grpc")
+        answers = queue.Queue()
+        client.start_stream(lambda result, error: answers.put(error))
+        client.async_stream_infer("id_one", [over_grpc], request_id="stream")
+        assert "NOBODY" in str(answers.get(timeout=30))
+        client.stop_stream()
+    server.stop()
+    assert failed.findall(server.log) == ["http", "<id_unknown>", "grpc", "stream"]
+
+
+@pytest.mark.newer
+@pytest.mark.usefixtures("onnx")
+def test_lines_of_onnx_runtime_look_like_all_others(start_server, tmp_path):
+    models.copy_example(tmp_path / "m", "digits")
+    server = start_server(tmp_path / "m", args=["--log-verbose=1"])
+    lines = [line for line in server.log.splitlines() if "onnxruntime onnxruntime: " in line]
+    assert lines
+    assert all(DEFAULT_LINE.match(line) for line in lines)
+    assert not any(":0]" in line for line in lines)
 
 
 @pytest.mark.newer

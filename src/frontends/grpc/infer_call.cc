@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/object_pool.h"
+#include "common/failed_inference.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
@@ -50,21 +51,26 @@ void InferCall::OnHalfClose() {
 }
 
 base::Status InferCall::Submit() {
-  NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
-                          context_->service.FindModel(message_.model_name, message_.model_version));
-  if (model->is_decoupled()) {
-    return base::UnsupportedError(
+  base::Result<core::ModelHandle> model =
+      context_->service.FindModel(message_.model_name, message_.model_version);
+  if (model.ok() && (*model)->is_decoupled()) {
+    model = base::UnsupportedError(
         "ModelInfer RPC doesn't support models with decoupled transaction policy");
+  }
+  if (!model.ok()) {
+    common::LogFailedInference(message_.id, model.status());
+    return model.status();
   }
   references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
   core::RequestPtr request = core::Request::Create(*this);
-  request->model = std::move(model);
+  request->model = std::move(*model);
   request->Hold(std::move(buffer_));
   request->round = &context_->rounds.ForReactor(call_->reactor());
   request->times.request_start_ns = call_->start_ns();
-  NEREID_ASSIGN_OR_RETURN([[maybe_unused]] const InferOptions options,
-                          FillRequest(message_, *request, &context_->service.regions()));
-  NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *request));
+  if (base::Status error = Fill(*request); !error.ok()) {
+    common::LogFailedInference(message_.id, error);
+    return error;
+  }
   if ((trace_ = StartTrace(*context_, *call_, request->model->name())) != nullptr) [[unlikely]] {
     trace_->ReportFrontend("GRPC_WAITREAD_START", call_->start_ns());
     trace_->ReportFrontend("GRPC_WAITREAD_END", base::NowNs());
@@ -74,6 +80,12 @@ base::Status InferCall::Submit() {
   request_ = core::RequestRef(*request);
   context_->service.Infer(std::move(request));
   return base::OkStatus();
+}
+
+base::Status InferCall::Fill(core::Request& request) {
+  const base::Result<InferOptions> options =
+      FillRequest(message_, request, &context_->service.regions());
+  return options.ok() ? ForwardMetadata(*context_, *call_, request) : options.status();
 }
 
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
@@ -90,6 +102,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   is_answered_ = true;
   if (!response->error().ok()) {
     const base::Status error = response->error();
+    common::LogFailedInference(response->request().id, error);
     response.reset();
     return FinishWith(*call_, error);
   }

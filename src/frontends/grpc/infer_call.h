@@ -30,6 +30,8 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
 
  private:
   base::Status Submit();
+  // What the message says, into `request`, which then holds its bytes.
+  base::Status Fill(core::Request& request);
   void Unreference();
 
   CallContext* context_ = nullptr;

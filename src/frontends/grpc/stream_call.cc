@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "common/failed_inference.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
@@ -50,6 +51,7 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
     last_ = request;
   }
   if (const base::Status error = Submit(std::move(buffer), *request); !error.ok()) {
+    common::LogFailedInference(request->id_, error);
     if (errors_end_stream_) EndWith(error);
     // Only the id is known to belong to the request, and it says which one failed.
     Deliver(*request, EncodeStreamNotice({.error = error.message(), .id = request->id_}), true);
@@ -158,6 +160,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     error = base::InternalError("expected a single response, got 0");
   }
   if (!error.ok()) {
+    common::LogFailedInference(id_, error);
     if (stream_->errors_end_stream_) stream_->EndWith(error);
     message = EncodeStreamNotice({.error = error.message(),
                                   .id = id_,

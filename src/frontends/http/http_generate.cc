@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "common/status_codes.h"
 #include "core/model.h"
@@ -56,6 +57,7 @@ void HttpGenerate::Submit(GenerateSubmission submission, service::Service& servi
     request->trace = self->trace_ = std::move(submission.trace);
   }
   if (!status.ok()) {
+    common::LogFailedInference(request->id, status);
     RespondError(std::move(self->exchange_), status);
     return;  // with the request goes `self`
   }
@@ -83,6 +85,9 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
 }
 
 void HttpGenerate::Pass(const core::Response* response, bool is_final) {
+  if (response != nullptr && !response->error().ok()) {
+    common::LogFailedInference(response->request().id, response->error());
+  }
   if (exchange_ == nullptr) return;
   if (!is_stream_) {
     if (response != nullptr) Collect(*response);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "core/model.h"
 
@@ -63,6 +64,7 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
   if (!status.ok()) {
+    common::LogFailedInference(request->id, status);
     request->trace.reset();  // it never began
     request.reset();
     self->options_.Clear();
@@ -163,6 +165,7 @@ void HttpInfer::SendAnswer() {
 
 void HttpInfer::SendError(const base::Status& error) {
   if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
+  common::LogFailedInference(response_ ? response_->request().id : std::string_view(), error);
   RespondError(std::move(exchange_), error, {}, *dialect_);
   NoteSent();
   response_.reset();
