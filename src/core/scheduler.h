@@ -2,6 +2,7 @@
 // The two sides of scheduling: Scheduler takes requests, Instance runs batches.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -27,6 +28,8 @@ class Scheduler {
   // Waits until no sequence is in progress. False: `deadline` has passed and some are. After
   // RefuseStarts.
   virtual bool WaitForSequences(base::TimePoint /*deadline*/) { return true; }
+  // Sequences in progress.
+  virtual size_t SequenceCount() { return 0; }
   // Requests from now on are refused; returns when everything accepted has been answered or
   // `deadline` has passed. False: the deadline passed.
   virtual bool Stop(base::TimePoint deadline) = 0;

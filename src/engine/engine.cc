@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include <fmt/core.h>
@@ -170,7 +171,8 @@ void Engine::FinishSequences(base::TimePoint deadline) {
 void Engine::LogInFlight(int64_t seconds_left) const {
   std::vector<std::pair<std::shared_ptr<core::Model>, uint64_t>> busy;
   for (const auto& [id, model, load_seconds] : life_cycle_.LoadedModels()) {
-    const uint64_t count = model->pin_count();
+    // A sequence between two of its requests is waited for too.
+    const uint64_t count = std::max(model->pin_count(), model->scheduler().SequenceCount());
     if (count > 0) busy.emplace_back(model, count);
   }
   if (busy.empty()) return;

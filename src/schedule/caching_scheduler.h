@@ -27,6 +27,7 @@ class CachingScheduler final : public core::Scheduler {
   bool WaitForSequences(base::TimePoint deadline) override {
     return scheduler_->WaitForSequences(deadline);
   }
+  size_t SequenceCount() override { return scheduler_->SequenceCount(); }
   bool Stop(base::TimePoint deadline) override;
 
  private:

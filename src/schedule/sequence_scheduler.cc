@@ -337,7 +337,7 @@ bool SequenceScheduler::Stop(base::TimePoint deadline) {
   return pool_.Stop(deadline);
 }
 
-size_t SequenceScheduler::SequenceCountForTest() {
+size_t SequenceScheduler::SequenceCount() {
   base::MutexLock lock(pool_.mutex());
   return table_.sequence_count();
 }

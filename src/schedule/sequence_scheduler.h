@@ -52,12 +52,12 @@ class SequenceScheduler final : public core::Scheduler {
   bool Reschedule(core::RequestPtr& request) override;
   void RefuseStarts() override;
   bool WaitForSequences(base::TimePoint deadline) override;
+  size_t SequenceCount() override;
   // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;
 
   // Waits until nothing waits or runs and threads sleep; false when `deadline` passes first.
   bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilAsleepForTest(deadline); }
-  size_t SequenceCountForTest();
   size_t FreeSlotCountForTest();
 
  private:

@@ -106,7 +106,7 @@ TEST_F(SequenceSchedulerTest, SaysWhatIsWrongWithARequestInTheWordsOfTriton) {
             "inference request to model 'model' must specify batch-size 1 due to requirements of "
             "sequence batcher");
   EXPECT_EQ(Failures(core::FailureReason::kOther), 3u);
-  EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+  EXPECT_EQ(scheduler_->SequenceCount(), 0u);
 }
 
 TEST_F(SequenceSchedulerTest, RunsASequenceFromStartToEnd) {
@@ -116,7 +116,7 @@ TEST_F(SequenceSchedulerTest, RunsASequenceFromStartToEnd) {
   EXPECT_EQ(Ask(uint64_t{5}, kEnd), "");
   WaitUntilIdle();
   EXPECT_EQ(batches_, (std::vector<std::string>{"5s", "5", "5e"}));
-  EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+  EXPECT_EQ(scheduler_->SequenceCount(), 0u);
   EXPECT_NE(Ask(uint64_t{5}), "");
 }
 
@@ -185,7 +185,7 @@ TEST_F(SequenceSchedulerTest, ARequestThatRunsIsNotStoppedByItsCancellation) {
   gate.Leave();
   EXPECT_TRUE(sink_.WaitForGone(1));
   EXPECT_EQ(sink_.results(), std::vector<std::string>{""});
-  EXPECT_EQ(scheduler_->SequenceCountForTest(), 1u);
+  EXPECT_EQ(scheduler_->SequenceCount(), 1u);
 }
 
 TEST_F(SequenceSchedulerTest, GivesTheSlotOfAnIdleSequenceAway) {
@@ -234,7 +234,7 @@ TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
     EXPECT_TRUE(sink_.WaitForGone(before + 1));
     WaitUntilIdle();
     EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1", "1"}));
-    EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+    EXPECT_EQ(scheduler_->SequenceCount(), 0u);
   }
 }
 
@@ -249,7 +249,7 @@ TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackIsNotRunAgain) {
   EXPECT_EQ(Ask(uint64_t{0}), "[request id: <id_unknown>] Request cancelled");
   WaitUntilIdle();
   EXPECT_EQ(batches_, std::vector<std::string>{"1s"});
-  EXPECT_EQ(scheduler_->SequenceCountForTest(), 0u);
+  EXPECT_EQ(scheduler_->SequenceCount(), 0u);
 }
 
 // S-13

@@ -256,7 +256,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
   // What was left without an end is idle by then; its slots come back by themselves.
   static void ExpectAtRest(Generation& generation) {
     const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (generation.scheduler->SequenceCountForTest() > 0 &&
+    while (generation.scheduler->SequenceCount() > 0 &&
            std::chrono::steady_clock::now() < deadline) {
       std::this_thread::yield();
     }
