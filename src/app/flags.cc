@@ -254,6 +254,29 @@ Status SetRateLimit(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+// <device>:<fraction of its memory>. Without effect here, but a mistake is told.
+Status CheckGpuLimit(std::string_view value, Options&) {
+  NEREID_ASSIGN_OR_RETURN(const auto pair, ReadPair(value, ':'));
+  NEREID_ASSIGN_OR_RETURN(const int64_t device,
+                          ReadInteger(pair.first, std::numeric_limits<int32_t>::min(), kIntMax));
+  double fraction = 0;
+  const char* const end = pair.second.data() + pair.second.size();
+  const auto read = std::from_chars(pair.second.data(), end, fraction);
+  if (read.ec != std::errc() || read.ptr != end) {
+    return InvalidArgumentError("expected <device>:<fraction>, got " + std::string(value));
+  }
+  if (device < 0) {
+    return InvalidArgumentError("setting model load GPU limit: expects device ID >= 0, got " +
+                                pair.first);
+  }
+  if (!(fraction >= 0 && fraction <= 1)) {
+    return InvalidArgumentError(
+        "setting model load GPU limit: expects limit fraction to be in range [0.0, 1.0], got " +
+        std::to_string(fraction));
+  }
+  return OkStatus();
+}
+
 // <name>:<count>, <name>:<count>:<device> or <name>:<count>:global
 Status AddRateLimitResource(std::string_view value, Options& options) {
   std::string text(value);
@@ -616,7 +639,7 @@ constexpr Flag kBackends[] = {
     {"cuda-memory-pool-byte-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
     {"cuda-virtual-address-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
     {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", IgnoreInteger},
-    {"model-load-gpu-limit", "<device>:<fraction>", "Accepted; used with GPUs.", Ignore},
+    {"model-load-gpu-limit", "<device>:<fraction>", "Checked; used with GPUs.", CheckGpuLimit},
     {"repoagent-directory", kString,
      "Folder of the repository agents (repoagents beside the backends, else "
      "/opt/tritonserver/repoagents).",
