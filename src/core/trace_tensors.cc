@@ -1,87 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of the texts: server/src/tracer.cc of Triton, TraceTensorActivity.
 #include "core/trace_tensors.h"
 
-#include <cstring>
-#include <iterator>
-#include <span>
-
-#include <fmt/format.h>
+#include <string>
 
 namespace nereid::core {
 namespace {
 
-template <typename T>
-std::string Values(std::string_view bytes) {
-  std::string text;
-  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof(T));
-    if (at > 0) text += ',';
-    if constexpr (std::is_floating_point_v<T>) {
-      fmt::format_to(std::back_inserter(text), "{:g}", value);
-    } else {
-      fmt::format_to(std::back_inserter(text), "{}", +value);
-    }
-  }
-  return text;
+std::string_view ToView(const std::byte* data, size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
 }
 
-// Each element in quotes. Stops where a length points past the end.
-std::string Texts(std::string_view bytes) {
-  std::string text;
-  while (bytes.size() >= sizeof(uint32_t)) {
-    uint32_t length = 0;
-    std::memcpy(&length, bytes.data(), sizeof(length));
-    bytes.remove_prefix(sizeof(length));
-    if (length > bytes.size()) break;
-    if (!text.empty()) text += ',';
-    text += '"';
-    text += bytes.substr(0, length);
-    text += '"';
-    bytes.remove_prefix(length);
-  }
-  return text;
-}
-
-std::string DataText(tensor::DataType type, std::string_view bytes) {
-  using tensor::DataType;
-  switch (type) {
-    case DataType::kBool:
-    case DataType::kUint8:
-      return Values<uint8_t>(bytes);
-    case DataType::kUint16:
-      return Values<uint16_t>(bytes);
-    case DataType::kUint32:
-      return Values<uint32_t>(bytes);
-    case DataType::kUint64:
-      return Values<uint64_t>(bytes);
-    case DataType::kInt8:
-      return Values<int8_t>(bytes);
-    case DataType::kInt16:
-      return Values<int16_t>(bytes);
-    case DataType::kInt32:
-      return Values<int32_t>(bytes);
-    case DataType::kInt64:
-      return Values<int64_t>(bytes);
-    case DataType::kFp32:
-      return Values<float>(bytes);
-    case DataType::kFp64:
-      return Values<double>(bytes);
-    case DataType::kBytes:
-      return Texts(bytes);
-    default:
-      return {};  // 16-bit floats have no text
-  }
-}
-
-std::string ShapeText(const tensor::Shape& shape) {
-  std::string text;
-  for (const int64_t dim : shape.dims()) {
-    if (!text.empty()) text += ',';
-    fmt::format_to(std::back_inserter(text), "{}", dim);
-  }
-  return text;
+void Report(observe::Trace& trace, observe::TraceActivity activity, observe::TensorView tensor,
+            memory::Placement where) {
+  tensor.memory_type = static_cast<int>(where.type);
+  tensor.memory_type_id = where.id;
+  trace.ReportTensor(activity, tensor);
 }
 
 }  // namespace
@@ -89,35 +22,35 @@ std::string ShapeText(const tensor::Shape& shape) {
 void TraceInputs(const Request& request) {
   for (const RequestInput& input : request.inputs) {
     if (input.model_index == kServerInput) continue;
+    observe::TensorView tensor{
+        .name = input.name, .type = input.type, .shape = input.shape.dims(), .bytes = {}};
     std::string joined;
-    bool is_readable = true;
-    for (size_t i = 0; i < input.chunk_count(); ++i) {
-      const DataChunk& chunk = input.chunk(i);
-      is_readable = is_readable && chunk.where.type != memory::MemoryType::kGpu;
-      if (is_readable && chunk.size > 0) {
-        joined.append(reinterpret_cast<const char*>(chunk.data), chunk.size);
+    if (input.more.empty()) {
+      tensor.bytes = ToView(input.first.data, input.first.size);
+    } else {
+      bool is_readable = true;
+      for (size_t i = 0; i < input.chunk_count(); ++i) {
+        const DataChunk& chunk = input.chunk(i);
+        is_readable = is_readable && chunk.where.type != memory::MemoryType::kGpu;
+        if (is_readable) joined += ToView(chunk.data, chunk.size);
       }
+      if (!is_readable) continue;
+      tensor.bytes = joined;
     }
-    if (!is_readable) continue;
-    request.trace->ReportTensor(observe::TraceActivity::kTensorQueueInput,
-                                {.name = input.name,
-                                 .data = DataText(input.type, joined),
-                                 .shape = ShapeText(input.shape),
-                                 .type = tensor::ProtocolName(input.type)});
+    Report(*request.trace, observe::TraceActivity::kTensorQueueInput, tensor, input.first.where);
   }
 }
 
 void TraceOutputs(observe::Trace& trace, const Response& response) {
   for (size_t i = 0; i < response.output_count(); ++i) {
     const ResponseOutput& output = response.output(i);
-    if (!output.has_buffer || output.where.type == memory::MemoryType::kGpu) continue;
-    trace.ReportTensor(
-        observe::TraceActivity::kTensorBackendOutput,
-        {.name = output.name,
-         .data = DataText(output.type,
-                          {reinterpret_cast<const char*>(output.data), output.byte_size}),
-         .shape = ShapeText(output.shape),
-         .type = tensor::ProtocolName(output.type)});
+    if (!output.has_buffer) continue;
+    Report(trace, observe::TraceActivity::kTensorBackendOutput,
+           {.name = output.name,
+            .type = output.type,
+            .shape = output.shape.dims(),
+            .bytes = ToView(output.data, output.byte_size)},
+           output.where);
   }
 }
 

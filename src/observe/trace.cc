@@ -20,8 +20,18 @@ const char* TraceActivityName(TraceActivity activity) {
   return index < kNames.size() ? kNames[index] : "<unknown>";
 }
 
-Trace::Trace(std::shared_ptr<TraceGroup> group, uint64_t id, uint64_t parent_id)
-    : group_(std::move(group)), levels_(group_->levels()), id_(id), parent_id_(parent_id) {}
+Trace::Trace(std::shared_ptr<TraceRecorder> recorder, uint64_t id, uint64_t parent_id)
+    : recorder_(std::move(recorder)),
+      levels_(recorder_->levels()),
+      id_(id),
+      parent_id_(parent_id) {}
+
+std::shared_ptr<Trace> Trace::Share(std::unique_ptr<Trace> trace) {
+  return {trace.release(), [](Trace* last) {
+            const std::shared_ptr<TraceRecorder> recorder = last->recorder_;
+            recorder->Release(std::unique_ptr<Trace>(last));
+          }};
+}
 
 void Trace::Describe(std::string_view model, int64_t version, std::string_view request_id) {
   model_ = model;
@@ -30,23 +40,23 @@ void Trace::Describe(std::string_view model, int64_t version, std::string_view r
 }
 
 void Trace::Report(TraceActivity activity, uint64_t ns) {
-  if (wants_timestamps()) group_->Report(*this, activity, TraceActivityName(activity), ns);
+  if (wants_timestamps()) recorder_->Report(*this, activity, TraceActivityName(activity), ns);
 }
 
 void Trace::ReportCustom(std::string_view name, uint64_t ns) {
-  if (wants_timestamps()) group_->Report(*this, TraceActivity::kCustom, name, ns);
+  if (wants_timestamps()) recorder_->Report(*this, TraceActivity::kCustom, name, ns);
 }
 
 void Trace::ReportFrontend(std::string_view name, uint64_t ns) {
-  if (wants_timestamps()) group_->ReportFrontend(name, ns);
+  if (wants_timestamps()) recorder_->ReportFrontend(name, ns);
 }
 
-void Trace::ReportTensor(TraceActivity activity, const TensorText& tensor) {
-  if (wants_tensors()) group_->ReportTensor(*this, activity, tensor);
+void Trace::ReportTensor(TraceActivity activity, const TensorView& tensor) {
+  if (wants_tensors()) recorder_->ReportTensor(*this, activity, tensor);
 }
 
-std::shared_ptr<Trace> Trace::SpawnChild() const {
-  return std::make_shared<Trace>(group_, group_->NextId(), id_);
+std::unique_ptr<Trace> Trace::SpawnChild() const {
+  return std::make_unique<Trace>(recorder_, recorder_->NextId(), id_);
 }
 
 const char* Trace::context() const {
@@ -113,7 +123,7 @@ std::shared_ptr<Trace> Tracing::Start(std::string_view model, const TraceContext
   auto group = std::make_shared<TraceGroup>(std::move(sampler), std::move(remote));
   const uint64_t id = group->NextId();
   group->SetRoot(id);
-  return std::make_shared<Trace>(std::move(group), id, 0);
+  return Trace::Share(std::make_unique<Trace>(std::move(group), id, 0));
 }
 
 namespace {

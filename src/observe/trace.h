@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "observe/otlp.h"
+#include "tensor/data_type.h"
 
 namespace nereid::observe {
 
@@ -91,19 +93,46 @@ struct TraceContext {
   std::string_view tracestate;
 };
 
-struct TensorText {
+// A tensor on its way, lent for the report.
+struct TensorView {
   std::string_view name;
-  std::string data;   // values, separated by commas
-  std::string shape;  // the same
-  std::string_view type;
+  tensor::DataType type = tensor::DataType::kInvalid;
+  std::span<const int64_t> shape;
+  std::string_view bytes;
+  // Where `bytes` lie, as TRITONSERVER_MemoryType numbers it. They can be read here unless that is kGpu.
+  int memory_type = 0;
+  int64_t memory_type_id = 0;
+
+  static constexpr int kGpu = 2;
 };
 
-class TraceGroup;
+class Trace;
 
-// What happens to one request in one model. Children are the steps of an ensemble. Thread-safe.
+// Where the reports of a request's traces go: to the server's own files and collectors, or to functions
+// of an embedder. Thread-safe.
+class TraceRecorder {
+ public:
+  virtual ~TraceRecorder() = default;
+
+  virtual uint32_t levels() const = 0;  // constant
+  virtual uint64_t NextId() = 0;
+  virtual void Report(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns) = 0;
+  // Of the protocol that the request came by; the C API is none.
+  virtual void ReportFrontend(std::string_view /*name*/, uint64_t /*ns*/) {}
+  virtual void ReportTensor(const Trace& trace, TraceActivity activity,
+                            const TensorView& tensor) = 0;
+  // Nothing more will be reported of `trace`.
+  virtual void Release(std::unique_ptr<Trace> /*trace*/) {}
+};
+
+// What happens to one request in one model. Children are the steps of an ensemble and what a backend
+// asks other models. Thread-safe.
 class Trace {
  public:
-  Trace(std::shared_ptr<TraceGroup> group, uint64_t id, uint64_t parent_id);
+  Trace(std::shared_ptr<TraceRecorder> recorder, uint64_t id, uint64_t parent_id);
+
+  // For requests: with the last copy the recorder gets the trace back.
+  static std::shared_ptr<Trace> Share(std::unique_ptr<Trace> trace);
 
   uint64_t id() const { return id_; }
   uint64_t parent_id() const { return parent_id_; }
@@ -120,9 +149,9 @@ class Trace {
   // An activity of the backend's own, and one of the protocol that the request came by.
   void ReportCustom(std::string_view name, uint64_t ns);
   void ReportFrontend(std::string_view name, uint64_t ns);
-  void ReportTensor(TraceActivity activity, const TensorText& tensor);
+  void ReportTensor(TraceActivity activity, const TensorView& tensor);
 
-  std::shared_ptr<Trace> SpawnChild() const;
+  std::unique_ptr<Trace> SpawnChild() const;
 
   // For backends that trace on their own: {"traceparent": ...}. Empty where there is none. Valid as
   // long as the trace, also when another one is set.
@@ -130,7 +159,7 @@ class Trace {
   void SetContext(std::string context);
 
  private:
-  const std::shared_ptr<TraceGroup> group_;
+  const std::shared_ptr<TraceRecorder> recorder_;
   const uint32_t levels_;
   const uint64_t id_;
   const uint64_t parent_id_;

@@ -6,8 +6,10 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/clock.h"
+#include "observe/tensor_text.h"
 
 namespace nereid::observe {
 namespace {
@@ -117,17 +119,19 @@ void TraceGroup::ReportFrontend(std::string_view name, uint64_t ns) {
 }
 
 void TraceGroup::ReportTensor(const Trace& trace, TraceActivity activity,
-                              const TensorText& tensor) {
+                              const TensorView& tensor) {
   if (is_telemetry()) return;  // spans carry no tensors
+  if (tensor.memory_type == TensorView::kGpu) return;
+  const std::string data = DataText(tensor.type, tensor.bytes);
   base::MutexLock lock(mutex_);
   std::string& records = Records(trace.id());
   fmt::format_to(std::back_inserter(records), "{{\"id\":{},\"activity\":\"{}\",\"tensor\":{{\"name\":",
                  trace.id(), TraceActivityName(activity));
   AppendString(records, tensor.name);
   records += ",\"data\":";
-  AppendString(records, tensor.data);
+  AppendString(records, data);
   fmt::format_to(std::back_inserter(records), ",\"shape\":\"{}\",\"dtype\":\"{}\"}}}}",
-                 tensor.shape, tensor.type);
+                 fmt::join(tensor.shape, ","), tensor::ProtocolName(tensor.type));
 }
 
 Span TraceGroup::NewSpan(std::string_view name, uint64_t ns, const SpanContext* parent) const {

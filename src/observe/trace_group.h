@@ -15,18 +15,18 @@
 namespace nereid::observe {
 
 // Thread-safe. Hands on what it holds when it goes.
-class TraceGroup {
+class TraceGroup final : public TraceRecorder {
  public:
   TraceGroup(std::shared_ptr<TraceSampler> sampler, std::optional<SpanContext> remote);
-  ~TraceGroup();
+  ~TraceGroup() override;
 
-  uint32_t levels() const { return sampler_->settings().levels; }
-  uint64_t NextId() { return sampler_->output().NextId(); }
+  uint32_t levels() const override { return sampler_->settings().levels; }
+  uint64_t NextId() override { return sampler_->output().NextId(); }
   void SetRoot(uint64_t id);
 
-  void Report(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns);
-  void ReportFrontend(std::string_view name, uint64_t ns);
-  void ReportTensor(const Trace& trace, TraceActivity activity, const TensorText& tensor);
+  void Report(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns) override;
+  void ReportFrontend(std::string_view name, uint64_t ns) override;
+  void ReportTensor(const Trace& trace, TraceActivity activity, const TensorView& tensor) override;
 
  private:
   using Spans = std::vector<Span>;  // those that are not over, the innermost last

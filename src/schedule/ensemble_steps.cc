@@ -199,7 +199,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   call.flags_ = request->flags;
   FillInputs(*request, step, frame);
   if (request_->trace != nullptr) [[unlikely]] {
-    request->trace = request_->trace->SpawnChild();
+    request->trace = observe::Trace::Share(request_->trace->SpawnChild());
     request->trace->Describe(request->model->name(), request->model->version(), request->id);
   }
   if (step.outputs.size() < request->model->outputs().size()) {

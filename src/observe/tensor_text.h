@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contents of tensors as the files of traces show them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tensor/data_type.h"
+
+namespace nereid::observe {
+
+// The values in `bytes`, separated by commas. Empty for types that have no text.
+std::string DataText(tensor::DataType type, std::string_view bytes);
+
+}  // namespace nereid::observe
