@@ -150,6 +150,27 @@ base::Status Engine::PollNow() {
   return base::OkStatus();
 }
 
+base::Status Engine::RegisterRepository(const std::string& path,
+                                        const repository::NameMapping& names) {
+  if (options_.control.mode != ControlMode::kExplicit) {
+    return base::UnsupportedError(
+        "repository registration is not allowed if model control mode is not EXPLICIT");
+  }
+  NEREID_RETURN_IF_ERROR(scanner_.Register(path, names));
+  NEREID_LOG(kInfo, "Model repository registered: {}", path);
+  return base::OkStatus();
+}
+
+base::Status Engine::UnregisterRepository(const std::string& path) {
+  if (options_.control.mode != ControlMode::kExplicit) {
+    return base::UnsupportedError(
+        "repository unregistration is not allowed if model control mode is not EXPLICIT");
+  }
+  NEREID_RETURN_IF_ERROR(scanner_.Unregister(path));
+  NEREID_LOG(kInfo, "Model repository unregistered: {}", path);
+  return base::OkStatus();
+}
+
 void Engine::FinishSequences(base::TimePoint deadline) {
   // Pinned, because polling may still replace and unload models.
   std::vector<core::ModelHandle> models;

@@ -113,6 +113,10 @@ class Engine final : public service::Service, private core::Submitter {
   // Brings the models to what the repositories hold now. Unavailable where the mode is not polling.
   // Blocks.
   base::Status PollNow();
+  // Explicit control only: adds a repository to those in which models are looked for, with the names of
+  // models whose folders are called otherwise, and takes one away. Models stay as they are.
+  base::Status RegisterRepository(const std::string& path, const repository::NameMapping& names);
+  base::Status UnregisterRepository(const std::string& path);
   void Cancel(core::Request& request) override;
   memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
@@ -139,7 +143,7 @@ class Engine final : public service::Service, private core::Submitter {
   ModelLoader loader_;
   LifeCycle life_cycle_;
   repository::RoutedStore store_;
-  const repository::Scanner scanner_;
+  repository::Scanner scanner_;
   ModelControl control_;
   std::atomic<bool> is_started_{false};
   std::atomic<bool> has_failed_{false};  // to start: nothing is served but the answer that it did

@@ -79,10 +79,18 @@ std::shared_ptr<ModelFiles> KeepBoth(std::shared_ptr<ModelFiles> told,
 }  // namespace
 
 Scanner::Scanner(const Store& store, ScanOptions options)
-    : store_(store), options_(std::move(options)) {}
+    : store_(store), options_(std::move(options)), layout_(options_.repositories) {}
+
+base::Status Scanner::Register(const std::string& repository, const NameMapping& names) {
+  if (!store_.CheckRepository(repository).ok()) {
+    return base::InvalidArgumentError(
+        fmt::format("failed to register '{}', repository not found", repository));
+  }
+  return layout_.Register(repository, names);
+}
 
 base::Status Scanner::CheckRepositories() const {
-  for (const std::string& repository : options_.repositories) {
+  for (const std::string& repository : layout_.Get()->repositories) {
     NEREID_RETURN_IF_ERROR(store_.CheckRepository(repository));
   }
   return base::OkStatus();
@@ -90,10 +98,8 @@ base::Status Scanner::CheckRepositories() const {
 
 Listing Scanner::List() const {
   Listing listing;
-  std::set<std::string> distinct;
-  for (const std::string& repository : options_.repositories) {
-    // The same path given twice is one repository, not two with all models in common.
-    if (!distinct.insert(repository).second) continue;
+  const std::shared_ptr<const Layout> layout = layout_.Get();
+  for (const std::string& repository : layout->repositories) {
     const auto entries = store_.List(repository);
     if (!entries.ok()) {
       listing.unreadable_repositories.emplace(repository, entries.status());
@@ -101,7 +107,11 @@ Listing Scanner::List() const {
     }
     for (const Entry& entry : *entries) {
       if (!entry.is_folder) continue;
-      const ModelPlace place = PlaceIn(repository, entry.name);
+      ModelPlace place = PlaceIn(repository, entry.name);
+      if (std::string name = layout->NameOf(place.folder); !name.empty()) {
+        place.id.name = std::move(name);
+        place.is_mapped = true;
+      }
       if (!listing.places.try_emplace(place.id, place).second) listing.duplicates.insert(place.id);
     }
   }
@@ -117,7 +127,7 @@ ModelPlace Scanner::PlaceIn(const std::string& repository, const std::string& na
 }
 
 ScanResult Scanner::ScanAll(const KnownModels& known) const {
-  for (const std::string& repository : options_.repositories) store_.Refresh(repository);
+  for (const std::string& repository : layout_.Get()->repositories) store_.Refresh(repository);
   Listing listing = List();
   ScanResult result;
   for (const auto& [repository, status] : listing.unreadable_repositories) {
@@ -146,10 +156,17 @@ ScanResult Scanner::ScanAll(const KnownModels& known) const {
 
 std::vector<ModelPlace> Scanner::Find(const std::string& name) const {
   std::map<ModelId, ModelPlace> found;
-  std::set<std::string> distinct;
-  for (const std::string& repository : options_.repositories) {
-    if (!distinct.insert(repository).second) continue;
+  const std::shared_ptr<const Layout> layout = layout_.Get();
+  const auto mapped = layout->mapped.find(name);
+  for (const std::string& repository : layout->repositories) {
     ModelPlace place = PlaceIn(repository, name);
+    if (mapped != layout->mapped.end()) {
+      if (mapped->second.repository != repository) continue;
+      place.folder = mapped->second.folder;
+      place.is_mapped = true;
+    } else if (layout->IsMapped(place.folder)) {
+      continue;  // another model's, whatever the folder is called
+    }
     store_.Refresh(place.folder);
     if (!store_.IsFolder(place.folder)) continue;
     const ModelId id = place.id;
@@ -184,6 +201,7 @@ ModelSource Scanner::Examine(const ModelPlace& place, const Overrides& overrides
     source.versions = FindVersions(*entries);
     source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
     source.config = ReadConfig(source, overrides);
+    if (place.is_mapped && source.config.ok()) source.config->name = source.name;
     base::Status prepared =
         source.config.ok() ? Prepare(source, place, *source.config) : base::OkStatus();
     if (!prepared.ok()) source.config = std::move(prepared);

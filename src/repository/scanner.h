@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "config/model_config.h"
+#include "repository/layout.h"
 #include "repository/model_agents.h"
 #include "repository/model_files.h"
 #include "repository/model_id.h"
@@ -50,6 +51,7 @@ struct ModelPlace {
   std::string repository;
   std::string folder;
   std::shared_ptr<ModelFiles> files;  // what keeps a folder that is in no repository
+  bool is_mapped = false;             // goes by another name than its folder's and configuration's
 };
 
 // What a load request brings along in place of what lies in the repository.
@@ -65,7 +67,7 @@ struct KnownModel {
 using KnownModels = std::map<ModelId, KnownModel>;
 
 struct ScanOptions {
-  std::vector<std::string> repositories;
+  std::vector<std::string> repositories;  // at the start
   bool has_namespaces = false;    // models of one name in several repositories are different models
   std::string model_config_name;  // use configs/<name>.pbtxt where it exists; empty: never
   // No configuration is made up: a model without a file is an error, and its tensors must be complete.
@@ -91,13 +93,18 @@ struct Listing {
   std::map<std::string, base::Status> unreadable_repositories;
 };
 
-// Immutable and thread-safe if the store is. The store must outlive the scanner.
+// Thread-safe if the store is. The store must outlive the scanner.
 class Scanner {
  public:
   Scanner(const Store& store, ScanOptions options);
 
   // An error when a repository is not a folder; to be asked once at the start.
   base::Status CheckRepositories() const;
+
+  // Adds a repository, which may have models under other names than their folders', and takes one
+  // away. Nothing is loaded or unloaded.
+  base::Status Register(const std::string& repository, const NameMapping& names);
+  base::Status Unregister(const std::string& repository) { return layout_.Unregister(repository); }
 
   Listing List() const;
   // All models of all repositories but those of `known` that did not change since: nothing is read, no
@@ -127,6 +134,7 @@ class Scanner {
 
   const Store& store_;
   const ScanOptions options_;
+  LayoutHolder layout_;
 };
 
 // The versions of `source` that its policy asks for; logs those that `specific` names in vain. An
