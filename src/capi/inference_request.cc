@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
 
+#include "abi_objects/trace.h"
 #include "base/object_pool.h"
 #include "capi/version_text.h"
 #include "core/model.h"
@@ -311,7 +313,14 @@ Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace)
   Fill(*request);
   if (has_raw_input_) NEREID_RETURN_IF_ERROR(FillRawInput(*request));
   NEREID_RETURN_IF_ERROR(server_->engine.Prepare(*request));
-  static_cast<void>(trace);
+  if (trace != nullptr) [[unlikely]] {
+    // The trace is the server's from here on, whatever comes of the request.
+    request->trace = nereid::observe::Trace::Share(
+        std::unique_ptr<nereid::observe::Trace>(nereid::abi_objects::FromHandle(trace)));
+    request->trace->Describe(model_->name(), model_->version(), id);
+    request->trace->Report(nereid::observe::TraceActivity::kRequestStart,
+                           request->times.request_start_ns);
+  }
   is_submitted_.store(true, std::memory_order_release);
   // From here on this may be released, hence deleted, but for an error.
   const Status status = call->Submit(std::move(request), this);

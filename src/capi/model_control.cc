@@ -47,10 +47,47 @@ nereid::base::Result<LoadOptions> ToLoadOptions(
   return options;
 }
 
+// Parameters are named after folders; their values are the names of the models in them.
+nereid::base::Result<nereid::repository::NameMapping> ToNameMapping(
+    std::span<const TRITONSERVER_Parameter* const> parameters, const std::string& repository) {
+  nereid::repository::NameMapping names;
+  for (const TRITONSERVER_Parameter* const parameter : parameters) {
+    const auto* const name = std::get_if<std::string>(&parameter->value);
+    if (name == nullptr) {
+      return InvalidArgumentError("Mapped model name must be a string, found another type for " +
+                                  parameter->name);
+    }
+    if (!names.try_emplace(*name, parameter->name).second) {
+      return InvalidArgumentError("failed to register '" + repository +
+                                  "', there is a conflicting mapping for '" + *name + "'");
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
+
+TRITONSERVER_Error* TRITONSERVER_ServerRegisterModelRepository(
+    TRITONSERVER_Server* server, const char* repository_path,
+    const TRITONSERVER_Parameter** name_mapping, const uint32_t mapping_count) {
+  return Answer([&]() -> Status {
+    if (name_mapping == nullptr && mapping_count != 0) {
+      return InvalidArgumentError(
+          "model mappings are not provided while mapping count is non-zero");
+    }
+    NEREID_ASSIGN_OR_RETURN(const auto names,
+                            ToNameMapping({name_mapping, mapping_count}, repository_path));
+    return server->engine.RegisterRepository(repository_path, names);
+  });
+}
+
+TRITONSERVER_Error* TRITONSERVER_ServerUnregisterModelRepository(TRITONSERVER_Server* server,
+                                                                 const char* repository_path) {
+  return Answer([&] { return server->engine.UnregisterRepository(repository_path); });
+}
 
 TRITONSERVER_Error* TRITONSERVER_ServerPollModelRepository(TRITONSERVER_Server* server) {
   return Answer([&] { return server->engine.PollNow(); });

@@ -119,6 +119,36 @@ TEST(Server, ALoadMayBringItsConfiguration) {
   TRITONSERVER_ParameterDelete(parameter);
 }
 
+TEST(Server, RepositoriesComeAndGoAndMayNameTheirModelsOtherwise) {
+  Repository first, second;
+  first.AddIdentity("model");
+  second.AddIdentity("model").AddIdentity("plain");
+  Server server(first.path(), UseExplicitControl);
+  TRITONSERVER_Parameter* const name =
+      TRITONSERVER_ParameterNew("model", TRITONSERVER_PARAMETER_STRING, "renamed");
+  const TRITONSERVER_Parameter* names[] = {name};
+  OK(TRITONSERVER_ServerRegisterModelRepository(server.get(), second.path().c_str(), names, 1));
+  EXPECT_EQ(Take(TRITONSERVER_ServerRegisterModelRepository(server.get(), second.path().c_str(),
+                                                            nullptr, 0)),
+            "Already exists: model repository '" + second.path() +
+                "' has already been registered");
+  EXPECT_EQ(Index(server), R"([{"name":"model"},{"name":"plain"},{"name":"renamed"}])");
+  OK(TRITONSERVER_ServerLoadModel(server.get(), "model"));
+  OK(TRITONSERVER_ServerLoadModel(server.get(), "renamed"));
+  EXPECT_TRUE(IsReady(server, "renamed"));
+  TRITONSERVER_Message* message = nullptr;
+  OK(TRITONSERVER_ServerModelConfig(server.get(), "renamed", -1, 1, &message));
+  EXPECT_NE(Text(message).find(R"("name":"renamed")"), std::string::npos);
+  OK(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str()));
+  EXPECT_EQ(
+      Take(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str())),
+      "Invalid argument: failed to unregister '" + second.path() + "', repository not found");
+  EXPECT_TRUE(IsReady(server, "renamed"));  // until somebody unloads it
+  EXPECT_EQ(Take(TRITONSERVER_ServerRegisterModelRepository(server.get(), "/nowhere", nullptr, 0)),
+            "Invalid argument: failed to register '/nowhere', repository not found");
+  TRITONSERVER_ParameterDelete(name);
+}
+
 TEST(Server, PollingFollowsTheRepository) {
   Repository repository;
   Server server(repository.AddIdentity("first").path(), [](TRITONSERVER_ServerOptions* options) {
