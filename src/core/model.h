@@ -23,7 +23,7 @@ namespace nereid::core {
 struct ModelTensor {
   std::string name;
   tensor::DataType type = tensor::DataType::kInvalid;
-  tensor::Shape dims;  // of one batch element, as the client sees it; may hold wildcards
+  tensor::Shape dims;        // of one batch element, as the client sees it; may hold wildcards
   tensor::Shape model_dims;  // as the model sees it: `reshape` applied, else equal to dims
   bool has_reshape = false;
   bool is_optional = false;
@@ -76,13 +76,21 @@ class Model {
   // Before the model is published, once.
   void SetScheduler(std::unique_ptr<Scheduler> scheduler);
 
+  // Whether what executes the model can say that it is not ready, although the model is loaded.
+  bool has_ready_check() const { return static_cast<bool>(ready_check_); }
+  // Asks it: the reason why not. May block; the caller holds a pin. OK where there is nothing to
+  // ask.
+  base::Status CheckReady() const { return ready_check_ ? ready_check_() : base::OkStatus(); }
+  // Before the model is published, once. Any thread may call `check`, many at the same time.
+  void SetReadyCheck(std::function<base::Status()> check) { ready_check_ = std::move(check); }
+
   // Pins the version for use: false once it is closing.
   bool TryPin();
   // Adds a pin to one that the caller holds.
   void PinAgain() { pins_.fetch_add(1, std::memory_order_relaxed); }
   void Unpin();
-  // Refuses further pins; `drained` runs once, as soon as there is none (perhaps now, perhaps later on
-  // the thread that drops the last one).
+  // Refuses further pins; `drained` runs once, as soon as there is none (perhaps now, perhaps later
+  // on the thread that drops the last one).
   void Close(std::function<void()> drained);
   uint64_t pin_count() const {
     return pins_.load(std::memory_order_relaxed) & ~(kClosed | kDrained);
@@ -97,9 +105,10 @@ class Model {
   const size_t required_input_count_;
   const std::vector<uint32_t> outputs_by_name_;
   ModelStatistics statistics_;
-  std::unique_ptr<Scheduler> scheduler_;  // constant once published
-  std::atomic<uint64_t> pins_{0};         // kClosed, kDrained and a count
-  std::function<void()> drained_;         // written before kClosed is set
+  std::unique_ptr<Scheduler> scheduler_;       // constant once published
+  std::function<base::Status()> ready_check_;  // constant once published
+  std::atomic<uint64_t> pins_{0};              // kClosed, kDrained and a count
+  std::function<void()> drained_;              // written before kClosed is set
 };
 
 }  // namespace nereid::core

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <tuple>
-
-#include <fmt/core.h>
 
 #include "base/log.h"
 #include "engine/metrics.h"
@@ -15,14 +15,22 @@
 namespace nereid::engine {
 namespace {
 
+bool SaysReady(const core::Model& model) {
+  const base::Status status = model.CheckReady();
+  if (!status.ok()) {
+    NEREID_VLOG(1, "Model '{}' version {} is not ready: {}", model.name(), model.version_text(),
+                status.message());
+  }
+  return status.ok();
+}
+
 // Only what is really served, in Triton's order.
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
   return {options.server_id,
           options.version,
           {"classification", "sequence", "model_repository", "model_repository(unload_dependents)",
            "schedule_policy", "model_configuration", "system_shared_memory", "cuda_shared_memory",
-           "binary_tensor_data", "parameters",
-           "statistics", "trace", "logging"}};
+           "binary_tensor_data", "parameters", "statistics", "trace", "logging"}};
 }
 
 template <typename Tensors>
@@ -227,8 +235,20 @@ bool Engine::IsLive() const {
 
 bool Engine::IsReady() const {
   return is_started_.load() && IsLive() && !is_draining_.load(std::memory_order_relaxed) &&
-         (!options_.strict_readiness || life_cycle_.Table().all_ready());
+         (!options_.strict_readiness || (life_cycle_.Table().all_ready() && AreBackendsReady()));
 }
+
+bool Engine::AreBackendsReady() const {
+  // Pinned first: what is asked may unload models.
+  std::vector<core::ModelHandle> models;
+  for (core::Model* const model : life_cycle_.Table().to_be_asked()) {
+    if (model->TryPin()) models.push_back(core::ModelHandle(*model));
+  }
+  return std::ranges::all_of(models,
+                             [](const core::ModelHandle& model) { return SaysReady(*model); });
+}
+
+bool Engine::ReadinessMayBlock() const { return !life_cycle_.Table().to_be_asked().empty(); }
 
 base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::string_view version) {
   if (!is_started_.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -239,7 +259,7 @@ base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::st
 
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
   const base::Result<core::ModelHandle> model = FindModel(name, version);
-  if (model.ok()) return true;
+  if (model.ok()) return SaysReady(**model);
   // Known but not ready is an answer; everything else is an error of the question.
   if (model.status().code() == base::StatusCode::kUnavailable) return false;
   return model.status();
@@ -301,8 +321,7 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
   }
   // Texts: core/src/tritonserver.cc, ServerModelStatistics.
   if (!found_name) {
-    return base::InvalidArgumentError(
-        fmt::format("requested model '{}' is not available", name));
+    return base::InvalidArgumentError(fmt::format("requested model '{}' is not available", name));
   }
   if (list.empty() && !version.empty()) {
     return base::InvalidArgumentError(

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "repoagent_host/agents.h"
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -23,6 +22,7 @@
 #include "engine/model_loader.h"
 #include "engine/task_pool.h"
 #include "observe/trace.h"
+#include "repoagent_host/agents.h"
 #include "repository/routed_store.h"
 #include "repository/scanner.h"
 #include "schedule/rate_limiter.h"
@@ -51,9 +51,9 @@ struct EngineOptions {
   backend_host::BackendLibrariesOptions backends;
   ModelLoaderOptions loader;
   CacheOptions cache;
-  std::string agent_directory;  // holds a folder for each repository agent
-  bool limits_rate = false;             // whether instances share resources
-  schedule::ResourceMap rate_limits;    // with that: the counts that are not derived
+  std::string agent_directory;        // holds a folder for each repository agent
+  bool limits_rate = false;           // whether instances share resources
+  schedule::ResourceMap rate_limits;  // with that: the counts that are not derived
   ModelControlOptions control;
   std::chrono::seconds poll_interval{15};  // in poll mode; 0: never again after the start
   unsigned model_load_threads = 4;
@@ -72,18 +72,19 @@ class Engine final : public service::Service, private core::Submitter {
   // Stops with no patience if Stop was not called.
   ~Engine() override;
 
-  // Scans the repositories and loads what the control mode says. An error when a repository is missing
-  // or any model failed; the models that work are loaded all the same. Without exit_on_error never: a
-  // server without its repositories is then not live.
+  // Scans the repositories and loads what the control mode says. An error when a repository is
+  // missing or any model failed; the models that work are loaded all the same. Without
+  // exit_on_error never: a server without its repositories is then not live.
   base::Status Start();
   // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
   // The number of model versions that still had requests.
   size_t Stop(base::TimePoint deadline);
-  // Starts no more sequences and waits until those in progress are over, or `deadline`; everything else
-  // goes on. A client that is told to end its sequences elsewhere would lose what the model knows.
+  // Starts no more sequences and waits until those in progress are over, or `deadline`; everything
+  // else goes on. A client that is told to end its sequences elsewhere would lose what the model
+  // knows.
   void FinishSequences(base::TimePoint deadline);
-  // Says in the log which models still have requests, and that this may take `seconds_left`; nothing
-  // when there are none.
+  // Says in the log which models still have requests, and that this may take `seconds_left`;
+  // nothing when there are none.
   void LogInFlight(int64_t seconds_left) const;
   // Readiness goes off, everything else goes on: the first step of a shutdown.
   void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
@@ -91,6 +92,7 @@ class Engine final : public service::Service, private core::Submitter {
 
   bool IsLive() const override;
   bool IsReady() const override;
+  bool ReadinessMayBlock() const override;
   const service::ServerMetadata& metadata() const override { return metadata_; }
   base::Result<core::ModelHandle> FindModel(std::string_view name,
                                             std::string_view version) override;
@@ -125,6 +127,7 @@ class Engine final : public service::Service, private core::Submitter {
  private:
   base::Status OpenCache();
   void PollRepositories();
+  bool AreBackendsReady() const;
 
   base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
   void Submit(core::RequestPtr request) override { Infer(std::move(request)); }

@@ -60,7 +60,8 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   return options;
 }
 
-// A number from the environment; 0 when it is not there. Tests of schedulers line up requests with it.
+// A number from the environment; 0 when it is not there. Tests of schedulers line up requests with
+// it.
 size_t HoldCount(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return 0;
@@ -98,15 +99,15 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
     options.policy.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
   }
   options.inline_budget = options_.inline_budget;
+  options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
   options.rate_limiter = options_.rate_limiter;
   options.claims = Claims(*loaded.backend);
   NEREID_ASSIGN_OR_RETURN(options.strategy,
                           backend_host::PluginBatchStrategy::Find(*loaded.backend));
-  NEREID_ASSIGN_OR_RETURN(auto scheduler,
-                          schedule::BatchScheduler::Create(*loaded.model, *options_.timers,
-                                                           std::move(options),
-                                                           loaded.backend->TakeInstances()));
+  NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::BatchScheduler::Create(
+                                              *loaded.model, *options_.timers, std::move(options),
+                                              loaded.backend->TakeInstances()));
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
@@ -117,19 +118,18 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceSchedule
   NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
                           config::ReadInitialStates(config, source.model_folder));
   schedule::SequenceSchedulerOptions options;
-  NEREID_ASSIGN_OR_RETURN(options.states,
-                          core::StatePlan::Compile(*config.sequence_batching(),
-                                                   config.max_batch_size, files));
+  NEREID_ASSIGN_OR_RETURN(options.states, core::StatePlan::Compile(*config.sequence_batching(),
+                                                                   config.max_batch_size, files));
   options.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
   options.hold_until_backlog = HoldCount("TRITONSERVER_BACKLOG_DELAY_SCHEDULER");
   options.inline_budget = options_.inline_budget;
+  options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
   options.rate_limiter = options_.rate_limiter;
   options.claims = Claims(*loaded.backend);
-  NEREID_ASSIGN_OR_RETURN(auto scheduler,
-                          schedule::SequenceScheduler::Create(*loaded.model, *options_.timers,
-                                                              std::move(options),
-                                                              loaded.backend->TakeInstances()));
+  NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::SequenceScheduler::Create(
+                                              *loaded.model, *options_.timers, std::move(options),
+                                              loaded.backend->TakeInstances()));
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
@@ -171,6 +171,9 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
   loaded.model->SetScheduler(AddCache(*loaded.model, std::move(scheduler)));
+  if (loaded.backend->can_check_ready()) {
+    loaded.model->SetReadyCheck([backend = loaded.backend.get()] { return backend->CheckReady(); });
+  }
   loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
   return loaded;
 }

@@ -40,9 +40,8 @@ base::Result<int64_t> ParseVersion(std::string_view text) {
                     text));
   }
   if (version < 0) {
-    return base::InvalidArgumentError(
-        fmt::format("invalid model version specified '{}' , version should be an integral value > 0",
-                    text));
+    return base::InvalidArgumentError(fmt::format(
+        "invalid model version specified '{}' , version should be an integral value > 0", text));
   }
   return version;
 }
@@ -73,6 +72,7 @@ ModelTable::ModelTable(ModelRecords models,
     for (const auto& [number, version] : record.versions) {
       if (version.state == VersionState::kReady) {
         entry.latest = version.model.get();
+        if (version.model->has_ready_check()) to_be_asked_.push_back(version.model.get());
       } else if (version.state != VersionState::kUnloading && version.reason != kUnloadedReason) {
         all_ready_ = false;
       }
@@ -103,10 +103,10 @@ base::Result<const ModelTable::Entry*> ModelTable::Resolve(std::string_view name
           fmt::format("Identifier of model '{}' is not found in global map", name));
     }
     if (ids->second.size() > 1) {
-      return base::InvalidArgumentError(
-          fmt::format("There are {} identifiers of model '{}' in global map, model namespace must be "
-                      "provided to resolve ambiguity.",
-                      ids->second.size(), name));
+      return base::InvalidArgumentError(fmt::format(
+          "There are {} identifiers of model '{}' in global map, model namespace must be "
+          "provided to resolve ambiguity.",
+          ids->second.size(), name));
     }
     text = ids->second.front();
   }

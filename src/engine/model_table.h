@@ -26,8 +26,9 @@ std::string_view StateName(VersionState state);
 
 struct VersionRecord {
   VersionState state = VersionState::kUnknown;
-  std::string reason;                  // why it is not ready
-  std::shared_ptr<core::Model> model;  // set while it is ready or unloading; shared with the life cycle
+  std::string reason;  // why it is not ready
+  std::shared_ptr<core::Model>
+      model;  // set while it is ready or unloading; shared with the life cycle
 };
 
 // The reason of a version that was ready once, and is not the server's trouble any more.
@@ -52,13 +53,15 @@ class ModelTable {
 
   // Pins a ready version; "" is the highest ready one.
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
-  // The same for a step of an ensemble, by ModelId::Text and with -1 for the highest; a version that is
-  // unloading can be pinned as long as ensembles that contain it finish their requests.
+  // The same for a step of an ensemble, by ModelId::Text and with -1 for the highest; a version
+  // that is unloading can be pinned as long as ensembles that contain it finish their requests.
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
   // The versions that are ready, ascending.
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
   // Whether everything that was asked for is there: every version that was not unloaded is ready.
   bool all_ready() const { return all_ready_; }
+  // The ready versions whose backends are to be asked whether they really are.
+  const std::vector<core::Model*>& to_be_asked() const { return to_be_asked_; }
   const ModelRecords& models() const { return models_; }
   // Null when it was never loaded or tried.
   const ModelRecord* Record(const repository::ModelId& id) const;
@@ -70,7 +73,7 @@ class ModelTable {
   };
   struct Entry {
     const ModelRecord* record = nullptr;
-    core::Model* latest = nullptr;  // the highest version that is ready
+    core::Model* latest = nullptr;         // the highest version that is ready
     core::Model* latest_loaded = nullptr;  // or unloading
   };
   template <typename T>
@@ -81,6 +84,7 @@ class ModelTable {
 
   ModelRecords models_;
   bool all_ready_ = true;
+  std::vector<core::Model*> to_be_asked_;
   Index<Entry> index_;  // by ModelId::Text
   // With namespaces: the texts of the models of each name.
   std::optional<Index<std::vector<std::string>>> names_;

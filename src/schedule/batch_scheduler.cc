@@ -17,9 +17,12 @@ void BatchScheduler::Source::Take(size_t instance, const BatchDecision& decision
 InstancePoolOptions BatchScheduler::PoolOptions(const BatchSchedulerOptions& options) {
   InstancePoolOptions pool;
   // With a delay configured, somebody must be able to sleep.
-  if (options.policy.max_queue_delay.count() == 0) pool.inline_budget = options.inline_budget;
-  else pool.inline_budget = std::chrono::nanoseconds(0);
+  if (options.policy.max_queue_delay.count() == 0)
+    pool.inline_budget = options.inline_budget;
+  else
+    pool.inline_budget = std::chrono::nanoseconds(0);
   pool.collects_rounds = options.policy.is_dynamic;
+  pool.starts_in_parallel = options.starts_in_parallel;
   pool.warm_up = options.warm_up;
   pool.rate_limiter = options.rate_limiter;
   return pool;
@@ -37,10 +40,8 @@ BatchScheduler::BatchScheduler(core::Model& model, base::Timers& timers,
 base::Result<std::unique_ptr<BatchScheduler>> BatchScheduler::Create(
     core::Model& model, base::Timers& timers, BatchSchedulerOptions options,
     std::vector<std::unique_ptr<core::Instance>> instances) {
-  std::unique_ptr<BatchScheduler> scheduler(
-      new BatchScheduler(model, timers, std::move(options)));
-  NEREID_RETURN_IF_ERROR(
-      scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
+  std::unique_ptr<BatchScheduler> scheduler(new BatchScheduler(model, timers, std::move(options)));
+  NEREID_RETURN_IF_ERROR(scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
   return scheduler;
 }
 

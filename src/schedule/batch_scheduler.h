@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default scheduler and the dynamic batcher: a queue with its policies in front of the instances
-// of one model. Requests whose time is over are answered at that moment, whatever the instances do.
+// The default scheduler and the dynamic batcher: a queue with its policies in front of the
+// instances of one model. Requests whose time is over are answered at that moment, whatever the
+// instances do.
 #pragma once
 
 #include <memory>
@@ -21,6 +22,7 @@ struct BatchSchedulerOptions {
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   // The model's own batching rule; null: none.
   std::unique_ptr<core::BatchStrategy> strategy;
+  bool starts_in_parallel = false;  // see InstancePoolOptions
   std::function<base::Status(core::Instance&)> warm_up;
   RateLimiter* rate_limiter = nullptr;
   std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
@@ -42,7 +44,9 @@ class BatchScheduler final : public core::Scheduler {
   bool Stop(base::TimePoint deadline) override;
 
   // Waits until nothing is queued or running and threads sleep; false when `deadline` passes first.
-  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilAsleepForTest(deadline); }
+  bool WaitUntilIdleForTest(base::TimePoint deadline) {
+    return pool_.WaitUntilAsleepForTest(deadline);
+  }
 
  private:
   // The queue as the pool sees it: requests that leave it join the line of answers.

@@ -24,8 +24,8 @@ class BatchSchedulerTest : public testing::Test {
         options.policy.is_dynamic ? static_cast<int64_t>(options.policy.max_batch_size) : 0, {16});
     std::vector<std::unique_ptr<core::Instance>> list;
     for (size_t i = 0; i < instances; ++i) {
-      list.push_back(std::make_unique<core::FakeInstance>("instance_" + std::to_string(i),
-                                                          any_thread, hook));
+      list.push_back(
+          std::make_unique<core::FakeInstance>("instance_" + std::to_string(i), any_thread, hook));
     }
     auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(list));
     ASSERT_TRUE(made.ok());
@@ -121,7 +121,8 @@ TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
   std::vector<size_t> sizes;
   auto options = Dynamic(8);
   options.inline_budget = std::chrono::hours(1);
-  Make(std::move(options), 1, true, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
+  Make(std::move(options), 1, true,
+       [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
   size_t sent = 0;
   for (int round = 0; round < 40; ++round) {
     for (int i = 0; i < 3; ++i, ++sent) {
@@ -140,7 +141,8 @@ TEST_F(BatchSchedulerTest, SendsAPartialBatchWhenItsDelayIsOver) {
   auto options = Dynamic(8);
   options.policy.max_queue_delay = microseconds(2000);
   std::vector<size_t> sizes;
-  Make(std::move(options), 1, false, [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
+  Make(std::move(options), 1, false,
+       [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
   for (int i = 0; i < 3; ++i) scheduler_->Enqueue(Request());
   EXPECT_TRUE(sink_.WaitForGone(3));
   EXPECT_EQ(sizes, std::vector<size_t>{3});
@@ -162,7 +164,8 @@ TEST_F(BatchSchedulerTest, AnswersACancelledRequestWhileItWaits) {
   scheduler_->Enqueue(std::move(request));
   keep->Cancel();
   scheduler_->OnCancelled(*keep);
-  EXPECT_EQ(sink_.results(), std::vector<std::string>{"[request id: <id_unknown>] Request cancelled"});
+  EXPECT_EQ(sink_.results(),
+            std::vector<std::string>{"[request id: <id_unknown>] Request cancelled"});
   EXPECT_EQ(model_->statistics().Read().pending_count, 0u);
   leave.set_value();
   keep.Reset();
@@ -198,9 +201,42 @@ TEST_F(BatchSchedulerTest, RefusesRequestsAfterStopAndFinishesThoseBefore) {
   EXPECT_EQ(runs, 20);
   scheduler_->Enqueue(Request());
   EXPECT_TRUE(sink_.WaitForGone(21));
-  EXPECT_EQ(sink_.results().back(),
-            "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting "
-            "new inference requests");
+  EXPECT_EQ(
+      sink_.results().back(),
+      "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting "
+      "new inference requests");
+}
+
+// Each instance warms up only while the other does, too.
+std::function<base::Status(core::Instance&)> MeetEachOther(base::Mutex& mutex,
+                                                           base::CondVar& changed, int& here) {
+  return [&](core::Instance& instance) -> base::Status {
+    base::MutexLock lock(mutex);
+    ++here;
+    changed.NotifyAll();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (here < 2) {
+      if (!changed.WaitUntil(mutex, deadline)) return base::InternalError("alone");
+    }
+    return instance.name() == "instance_0" ? base::UnavailableError("not today") : base::OkStatus();
+  };
+}
+
+TEST_F(BatchSchedulerTest, StartsInstancesAtTheSameTimeWhereThatIsAllowed) {
+  base::Mutex mutex;
+  base::CondVar changed;
+  int here = 0;
+  model_ = core::MakeFakeModel(0, {16});
+  std::vector<std::unique_ptr<core::Instance>> list;
+  for (const char* name : {"instance_0", "instance_1"}) {
+    list.push_back(std::make_unique<core::FakeInstance>(name, false, nullptr));
+  }
+  BatchSchedulerOptions options;
+  options.starts_in_parallel = true;
+  options.warm_up = MeetEachOther(mutex, changed, here);
+  const auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(list));
+  EXPECT_EQ(made.status().ToString(), "Unavailable: not today");
+  EXPECT_EQ(here, 2);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is decided happens under one short lock; executions happen outside it. An instance
-// is either idle or busy; it becomes busy together with its batch, under the lock, by the thread that
-// is about to run it, so no request is ever between two owners.
+// Everything that is decided happens under one short lock; executions happen outside it. An
+// instance is either idle or busy; it becomes busy together with its batch, under the lock, by the
+// thread that is about to run it, so no request is ever between two owners.
 #include "schedule/instance_pool.h"
 
 #include <algorithm>
-#include <future>
 #include <optional>
 
 #include "core/response.h"
@@ -73,27 +72,40 @@ base::Status InstancePool::Start(std::vector<std::unique_ptr<core::Instance>> in
     }
     slots_.push_back(std::move(slot));
   }
-  for (auto& slot : slots_) NEREID_RETURN_IF_ERROR(StartInstance(*slot));
-  return base::OkStatus();
+  std::vector<std::future<base::Status>> starting;
+  for (auto& slot : slots_) {
+    if (slot->instance->runs_on_any_thread()) {
+      if (options_.warm_up) NEREID_RETURN_IF_ERROR(options_.warm_up(*slot->instance));
+      continue;
+    }
+    starting.push_back(StartThread(*slot));
+    if (!options_.starts_in_parallel) NEREID_RETURN_IF_ERROR(starting.back().get());
+  }
+  if (!options_.starts_in_parallel) return base::OkStatus();
+  // All are waited for: what has started is in use until then.
+  base::Status first_failure;
+  for (auto& started : starting) {
+    base::Status status = started.get();
+    if (first_failure.ok()) first_failure = std::move(status);
+  }
+  return first_failure;
 }
 
-base::Status InstancePool::StartInstance(Slot& slot) {
-  if (slot.instance->runs_on_any_thread()) {
-    return options_.warm_up ? options_.warm_up(*slot.instance) : base::OkStatus();
-  }
-  std::promise<base::Status> started;
-  std::future<base::Status> result = started.get_future();
+std::future<base::Status> InstancePool::StartThread(Slot& slot) {
+  // Shared because the body of a thread can be copied.
+  auto started = std::make_shared<std::promise<base::Status>>();
+  std::future<base::Status> result = started->get_future();
   slot.has_thread = true;
-  slot.thread = base::Thread(slot.instance->name(), [this, &slot, &started] {
+  slot.thread = base::Thread(slot.instance->name(), [this, &slot, started = std::move(started)] {
     base::Status status = slot.instance->InitializeOnThread();
     const bool is_initialized = status.ok();
     if (status.ok() && options_.warm_up) status = options_.warm_up(*slot.instance);
     const bool is_ready = status.ok();
     if (is_initialized && !is_ready) slot.instance->FinalizeOnThread();
-    started.set_value(std::move(status));
+    started->set_value(std::move(status));
     if (is_ready) ThreadMain(slot);
   });
-  return result.get();
+  return result;
 }
 
 bool InstancePool::MayRunInline(const Slot& slot) const {
@@ -179,8 +191,9 @@ void InstancePool::Execute(Slot& slot) {
   }
   base::MutexLock lock(mutex_);
   ++slot.execution_count;
-  slot.average_ns = slot.execution_count == 1 ? duration_ns
-                                              : slot.average_ns - slot.average_ns / 8 + duration_ns / 8;
+  slot.average_ns = slot.execution_count == 1
+                        ? duration_ns
+                        : slot.average_ns - slot.average_ns / 8 + duration_ns / 8;
   slot.is_busy = false;
   --busy_count_;
   source_.OnExecuted(slot.index);
@@ -219,7 +232,8 @@ void InstancePool::Notify(Slot& slot) {
 void InstancePool::WakeForWork() {
   if (is_ending_ || !source_.HasWaiting()) return;
   if (source_.is_instance_bound()) return WakeEachForWork();
-  // One decision for all: one thread that is on its way, or sleeps until the right moment, is enough.
+  // One decision for all: one thread that is on its way, or sleeps until the right moment, is
+  // enough.
   std::optional<BatchDecision> decision;
   Slot* candidate = nullptr;
   for (auto& slot : slots_) {
@@ -272,8 +286,7 @@ void InstancePool::WaitForWork(Slot& slot) {
 
 bool InstancePool::HoldsInVain(const Slot& slot) {
   return slot.claim != nullptr && !slot.claim->is_idle() &&
-         (!source_.HasWaiting() ||
-          source_.Decide(slot.index, base::NowNs()).request_count == 0);
+         (!source_.HasWaiting() || source_.Decide(slot.index, base::NowNs()).request_count == 0);
 }
 
 void InstancePool::ThreadMain(Slot& slot) {

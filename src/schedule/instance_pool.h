@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what a WorkSource gives on the instances of one model. There is no batching thread: whoever is
-// free asks the source. That is either an instance's own thread (started when it is first needed) or,
-// for a backend that allows it and is quick, the reactor that received the request, after it has taken
-// in everything that arrived in the same round.
+// Runs what a WorkSource gives on the instances of one model. There is no batching thread: whoever
+// is free asks the source. That is either an instance's own thread (started when it is first
+// needed) or, for a backend that allows it and is quick, the reactor that received the request,
+// after it has taken in everything that arrived in the same round.
 //
 // A scheduler pushes a request into its source under the pool's lock and tells the pool:
 //
@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct InstancePoolOptions {
   bool collects_rounds = false;
   // Cancelled requests are answered instead of executed. Not where their place in a batch matters.
   bool drops_cancelled = true;
+  // Instances with threads of their own initialise and warm up at the same time.
+  bool starts_in_parallel = false;
   // Called for each instance on the thread that executes it, before it takes any work.
   std::function<base::Status(core::Instance&)> warm_up;
   // Null: instances run whenever there is work.
@@ -71,8 +74,8 @@ class InstancePool {
   void WakeForWork() NEREID_REQUIRES(mutex_);
 
   bool is_stopping() const NEREID_REQUIRES(mutex_) { return is_stopping_; }
-  // No new work is expected: delays are over. Waits until nothing waits or runs; false when `deadline`
-  // passes first.
+  // No new work is expected: delays are over. Waits until nothing waits or runs; false when
+  // `deadline` passes first.
   bool Stop(base::TimePoint deadline);
   // Ends the threads. What still waits stays in the source. Not from one of them; idempotent.
   void End();
@@ -94,15 +97,16 @@ class InstancePool {
     bool is_notified = false;    // and has been told
     uint64_t wait_until_ns = 0;  // 0: no deadline
     uint64_t execution_count = 0;
-    uint64_t average_ns = 0;  // of an execution, exponentially weighted
-    std::vector<core::RequestPtr> batch;  // of whoever made it busy
+    uint64_t average_ns = 0;                    // of an execution, exponentially weighted
+    std::vector<core::RequestPtr> batch;        // of whoever made it busy
     std::unique_ptr<RateLimiter::Claim> claim;  // constant; null where nothing is limited
   };
 
   // The pool's work on one reactor after a round of arrivals.
   class Round;
 
-  base::Status StartInstance(Slot& slot);
+  // Starts the thread of `slot`, which initialises its instance; how that went.
+  std::future<base::Status> StartThread(Slot& slot);
   bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
   Slot* IdleSlot() NEREID_REQUIRES(mutex_);
   // Moves the next batch into `slot` and marks it busy. False when nothing is to be run now.
@@ -112,7 +116,8 @@ class InstancePool {
   void WakeEachForWork() NEREID_REQUIRES(mutex_);
   // Runs the batch that TakeBatch put into `slot`, and accounts for it.
   void Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
-  // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to threads.
+  // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to
+  // threads.
   void RunRound() NEREID_EXCLUDES(mutex_);
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
   bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }

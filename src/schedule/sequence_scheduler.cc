@@ -33,8 +33,8 @@ bool IsNone(const core::CorrelationId& id) {
 
 }  // namespace
 
-// Hears when a request leaves its backend and when its last answer is gone. Keeps the model, and with
-// it the scheduler: the request's own pin goes earlier.
+// Hears when a request leaves its backend and when its last answer is gone. Keeps the model, and
+// with it the scheduler: the request's own pin goes earlier.
 class SequenceScheduler::Sink final : public core::ForwardingSink {
  public:
   void Open(SequenceScheduler& scheduler, Sequence& sequence, core::Request& request) {
@@ -63,8 +63,8 @@ class SequenceScheduler::Sink final : public core::ForwardingSink {
 };
 
 struct SequenceScheduler::Admission {
-  base::Status error;     // why the request was refused
-  std::string conflict;   // the id of a sequence that did not end before it was started again
+  base::Status error;    // why the request was refused
+  std::string conflict;  // the id of a sequence that did not end before it was started again
   SequenceTable::Refused cancelled;
 };
 
@@ -99,6 +99,7 @@ InstancePoolOptions SequenceScheduler::PoolOptions() const {
   pool.collects_rounds = plan_.max_batch_size() > 1;
   // A cancelled request ends its sequence; one that runs already keeps its place.
   pool.drops_cancelled = false;
+  pool.starts_in_parallel = options_.starts_in_parallel;
   pool.warm_up = options_.warm_up;
   pool.rate_limiter = options_.rate_limiter;
   return pool;
@@ -109,8 +110,7 @@ base::Result<std::unique_ptr<SequenceScheduler>> SequenceScheduler::Create(
     std::vector<std::unique_ptr<core::Instance>> instances) {
   std::unique_ptr<SequenceScheduler> scheduler(
       new SequenceScheduler(model, timers, std::move(options), instances.size()));
-  NEREID_RETURN_IF_ERROR(
-      scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
+  NEREID_RETURN_IF_ERROR(scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
   return scheduler;
 }
 
@@ -168,10 +168,11 @@ void SequenceScheduler::Enqueue(core::RequestPtr request) {
     Admit(request, arrival, admission);
   }
   if (!admission.conflict.empty()) [[unlikely]] {
-    NEREID_LOG(kWarning,
-               "sequence {} for model '{}' has a conflict. The previous sequence did not end before "
-               "this sequence start. Previous sequence will be terminated early.",
-               admission.conflict, model_.name());
+    NEREID_LOG(
+        kWarning,
+        "sequence {} for model '{}' has a conflict. The previous sequence did not end before "
+        "this sequence start. Previous sequence will be terminated early.",
+        admission.conflict, model_.name());
   }
   if (request != nullptr) [[unlikely]] {
     return RefusePlainly(std::move(request), FailureReason::kOther, std::move(admission.error));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequence batcher: requests of one sequence run one after another, in one slot of one instance,
-// which is theirs until the sequence has ended and its last answer is gone. docs/scheduling.md states
-// the rules for users.
+// The sequence batcher: requests of one sequence run one after another, in one slot of one
+// instance, which is theirs until the sequence has ended and its last answer is gone.
+// docs/scheduling.md states the rules for users.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,7 @@ struct SequenceSchedulerOptions {
   // Nothing runs before so many requests wait in slots, and so many in the backlog, once.
   size_t hold_until_waiting = 0;
   size_t hold_until_backlog = 0;
+  bool starts_in_parallel = false;  // see InstancePoolOptions
   std::function<base::Status(core::Instance&)> warm_up;
   RateLimiter* rate_limiter = nullptr;
   std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
@@ -41,8 +42,8 @@ class SequenceScheduler final : public core::Scheduler {
   static base::Result<std::unique_ptr<SequenceScheduler>> Create(
       core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
       std::vector<std::unique_ptr<core::Instance>> instances);
-  // Answers what still waits and joins the threads. Not from one of them. By then no request that was
-  // executed may be left: each pins the model.
+  // Answers what still waits and joins the threads. Not from one of them. By then no request that
+  // was executed may be left: each pins the model.
   ~SequenceScheduler() override;
 
   void Enqueue(core::RequestPtr request) override;
@@ -57,7 +58,9 @@ class SequenceScheduler final : public core::Scheduler {
   bool Stop(base::TimePoint deadline) override;
 
   // Waits until nothing waits or runs and threads sleep; false when `deadline` passes first.
-  bool WaitUntilIdleForTest(base::TimePoint deadline) { return pool_.WaitUntilAsleepForTest(deadline); }
+  bool WaitUntilIdleForTest(base::TimePoint deadline) {
+    return pool_.WaitUntilAsleepForTest(deadline);
+  }
   size_t FreeSlotCountForTest();
 
  private:
@@ -89,7 +92,7 @@ class SequenceScheduler final : public core::Scheduler {
   core::Model& model_;
   const SequenceSchedulerOptions options_;
   const SequencePlan plan_;
-  SequenceTable table_;  // guarded by the pool's lock
+  SequenceTable table_;                           // guarded by the pool's lock
   const std::unique_ptr<SequenceSource> source_;  // the same
   InstancePool pool_;
   uint64_t timer_at_ns_ NEREID_GUARDED_BY(pool_.mutex()) = 0;  // 0: not set

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server as its faces see it: HTTP, gRPC and the C API call nothing else. Implemented by `engine`;
-// tests of a frontend implement it in a few lines.
+// The server as its faces see it: HTTP, gRPC and the C API call nothing else. Implemented by
+// `engine`; tests of a frontend implement it in a few lines.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +72,9 @@ class Service {
 
   virtual bool IsLive() const = 0;
   virtual bool IsReady() const = 0;
+  // Whether IsReady and IsModelReady ask backends, which may take a moment. They belong on
+  // RunBlocking then.
+  virtual bool ReadinessMayBlock() const { return false; }
   virtual const ServerMetadata& metadata() const = 0;
 
   // Pins a version that is ready; the errors are those every protocol prints for an unknown or
@@ -96,11 +99,11 @@ class Service {
   virtual base::Result<std::vector<ModelStatistics>> ReadStatistics(std::string_view name,
                                                                     std::string_view version) = 0;
 
-  // Takes a request whose model is pinned (FindModel) and answers it through its sink, perhaps before
-  // this returns. Checks it against the model first.
+  // Takes a request whose model is pinned (FindModel) and answers it through its sink, perhaps
+  // before this returns. Checks it against the model first.
   virtual void Infer(core::RequestPtr request) = 0;
-  // The client of `request` is gone: it leaves the queue if it still waits there. Call it only while
-  // something else keeps the request (a RequestRef).
+  // The client of `request` is gone: it leaves the queue if it still waits there. Call it only
+  // while something else keeps the request (a RequestRef).
   virtual void Cancel(core::Request& request) = 0;
 
   // Memory that clients share with the server; outlives every request.

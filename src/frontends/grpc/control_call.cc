@@ -163,9 +163,11 @@ constexpr ControlRoute kRoutes[] = {
     {"/inference.GRPCInferenceService/ServerLive", Category::kHealth,
      &Method<inference::ServerLiveRequest, inference::ServerLiveResponse, ServerLive>},
     {"/inference.GRPCInferenceService/ServerReady", Category::kHealth,
-     &Method<inference::ServerReadyRequest, inference::ServerReadyResponse, ServerReady>},
+     &Method<inference::ServerReadyRequest, inference::ServerReadyResponse, ServerReady>,
+     MayBlock::kAsReadiness},
     {"/inference.GRPCInferenceService/ModelReady", Category::kHealth,
-     &Method<inference::ModelReadyRequest, inference::ModelReadyResponse, ModelReady>},
+     &Method<inference::ModelReadyRequest, inference::ModelReadyResponse, ModelReady>,
+     MayBlock::kAsReadiness},
     {"/inference.GRPCInferenceService/ServerMetadata", Category::kMetadata,
      &Method<inference::ServerMetadataRequest, inference::ServerMetadataResponse, ServerMetadata>},
     {"/inference.GRPCInferenceService/ModelMetadata", Category::kMetadata,
@@ -174,37 +176,38 @@ constexpr ControlRoute kRoutes[] = {
     {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics,
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
              ModelStatistics>},
-    {"/inference.GRPCInferenceService/RepositoryIndex", Category::kModelRepository, &RepositoryIndex,
-     true},
+    {"/inference.GRPCInferenceService/RepositoryIndex", Category::kModelRepository,
+     &RepositoryIndex, MayBlock::kYes},
     {"/inference.GRPCInferenceService/RepositoryModelLoad", Category::kModelRepository,
-     &RepositoryModelLoad, true},
+     &RepositoryModelLoad, MayBlock::kYes},
     {"/inference.GRPCInferenceService/RepositoryModelUnload", Category::kModelRepository,
-     &RepositoryModelUnload, true},
+     &RepositoryModelUnload, MayBlock::kYes},
     {"/inference.GRPCInferenceService/SystemSharedMemoryStatus", Category::kSharedMemory,
-     &Method<inference::SystemSharedMemoryStatusRequest, inference::SystemSharedMemoryStatusResponse,
-             SystemSharedMemoryStatus>},
+     &Method<inference::SystemSharedMemoryStatusRequest,
+             inference::SystemSharedMemoryStatusResponse, SystemSharedMemoryStatus>},
     {"/inference.GRPCInferenceService/SystemSharedMemoryRegister", Category::kSharedMemory,
-     &Method<inference::SystemSharedMemoryRegisterRequest, inference::SystemSharedMemoryRegisterResponse,
-             SystemSharedMemoryRegister>},
+     &Method<inference::SystemSharedMemoryRegisterRequest,
+             inference::SystemSharedMemoryRegisterResponse, SystemSharedMemoryRegister>},
     {"/inference.GRPCInferenceService/SystemSharedMemoryUnregister", Category::kSharedMemory,
-     &Method<inference::SystemSharedMemoryUnregisterRequest, inference::SystemSharedMemoryUnregisterResponse,
-             SystemSharedMemoryUnregister>},
+     &Method<inference::SystemSharedMemoryUnregisterRequest,
+             inference::SystemSharedMemoryUnregisterResponse, SystemSharedMemoryUnregister>},
     {"/inference.GRPCInferenceService/CudaSharedMemoryStatus", Category::kSharedMemory,
      &Method<inference::CudaSharedMemoryStatusRequest, inference::CudaSharedMemoryStatusResponse,
              CudaSharedMemoryStatus>},
     {"/inference.GRPCInferenceService/CudaSharedMemoryRegister", Category::kSharedMemory,
-     &Method<inference::CudaSharedMemoryRegisterRequest, inference::CudaSharedMemoryRegisterResponse,
-             CudaSharedMemoryRegister>},
+     &Method<inference::CudaSharedMemoryRegisterRequest,
+             inference::CudaSharedMemoryRegisterResponse, CudaSharedMemoryRegister>},
     {"/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Category::kSharedMemory,
-     &Method<inference::CudaSharedMemoryUnregisterRequest, inference::CudaSharedMemoryUnregisterResponse,
-             CudaSharedMemoryUnregister>},
+     &Method<inference::CudaSharedMemoryUnregisterRequest,
+             inference::CudaSharedMemoryUnregisterResponse, CudaSharedMemoryUnregister>},
     {"/inference.GRPCInferenceService/TraceSetting", Category::kTrace,
      &Method<inference::TraceSettingRequest, inference::TraceSettingResponse, TraceSetting>},
     {"/inference.GRPCInferenceService/LogSettings", Category::kLogging,
      &Method<inference::LogSettingsRequest, inference::LogSettingsResponse, LogSettings>},
     {"/grpc.health.v1.Health/Check", Category::kHealth,
      &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
-             HealthCheck>},
+             HealthCheck>,
+     MayBlock::kAsReadiness},
 };
 
 void Answer(net::GrpcCall& call, const base::Result<std::string>& reply) {
@@ -243,7 +246,10 @@ void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 void ControlCall::OnHalfClose() {
   if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
   service::Service& service = context_->service;
-  if (!route_->may_block) return Answer(*call_, route_->method(service, bytes_));
+  const bool may_block =
+      route_->may_block == MayBlock::kYes ||
+      (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock());
+  if (!may_block) return Answer(*call_, route_->method(service, bytes_));
   service.RunBlocking([call = net::GrpcCallRef(*call_), method = route_->method, &service,
                        buffer = std::move(buffer_), bytes = bytes_]() mutable {
     const base::Result<std::string> reply = method(service, bytes);

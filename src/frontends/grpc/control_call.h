@@ -15,16 +15,20 @@ namespace nereid::grpc {
 using ControlMethod = base::Result<std::string> (*)(service::Service& service,
                                                     std::string_view request);
 
+// Whether a method runs where the service says that it may block; kAsReadiness: where
+// Service::ReadinessMayBlock says so.
+enum class MayBlock { kNo, kAsReadiness, kYes };
+
 // A method and what --grpc-restricted-protocol calls it; there is none without a category.
 struct ControlRoute {
   constexpr ControlRoute(std::string_view path, common::Category category, ControlMethod method,
-                         bool may_block = false)
+                         MayBlock may_block = MayBlock::kNo)
       : path(path), category(category), method(method), may_block(may_block) {}
 
   std::string_view path;
   common::Category category;
   ControlMethod method;
-  bool may_block;  // runs where the service says that it may
+  MayBlock may_block;
 };
 
 // Null when `path` is no method of this kind. Immutable.

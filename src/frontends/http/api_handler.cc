@@ -28,10 +28,9 @@ using net::HttpExchangePtr;
 
 void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
                  std::string_view headers = {}) {
-  HttpExchange::Respond(std::move(exchange), {.status = status,
-                                              .content_type = "application/json",
-                                              .headers = headers,
-                                              .text = json});
+  HttpExchange::Respond(
+      std::move(exchange),
+      {.status = status, .content_type = "application/json", .headers = headers, .text = json});
 }
 
 void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed) {
@@ -49,8 +48,7 @@ bool IsAllowed(net::HttpMethod method, std::string_view allowed) {
 }
 
 // Why a body that was too large to keep is refused: which limit it broke depends on what it was.
-base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
-                           size_t limit) {
+base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect, size_t limit) {
   const std::string size = std::to_string(exchange.body_size());
   const std::string end =
       std::to_string(limit) + " bytes. Use --http-max-input-size to increase the limit.";
@@ -71,8 +69,8 @@ base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
 
 }  // namespace
 
-ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool,
-                       service::Service& service, const common::RoundExecutors& rounds)
+ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, service::Service& service,
+                       const common::RoundExecutors& rounds)
     : options_(options),
       cors_(options.cors.origins.empty() ? std::nullopt : std::optional<CorsPolicy>(options.cors)),
       service_(service),
@@ -162,9 +160,8 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
     case RouteKind::kServerLive:
       return HandleHealth(std::move(exchange), service_.IsLive());
     case RouteKind::kServerReady:
-      return HandleHealth(std::move(exchange), service_.IsReady());
     case RouteKind::kModelReady:
-      return HandleModelReady(std::move(exchange), route);
+      return HandleReadiness(std::move(exchange), route);
     case RouteKind::kModelMetadata:
       return HandleModelMetadata(std::move(exchange), route);
     case RouteKind::kModelConfig:
@@ -200,8 +197,21 @@ void ApiHandler::HandleHealth(HttpExchangePtr exchange, bool is_good) {
                         {.status = is_good ? 200 : 400, .content_type = "text/plain"});
 }
 
-void ApiHandler::HandleModelReady(HttpExchangePtr exchange, const Route& route) {
-  const base::Result<bool> ready = service_.IsModelReady(route.model, route.version);
+void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route) {
+  if (!service_.ReadinessMayBlock()) [[likely]] {
+    return AnswerReadiness(std::move(exchange), route.kind, route.model, route.version);
+  }
+  service_.RunBlocking([this, exchange = std::move(exchange), kind = route.kind,
+                        model = std::string(route.model),
+                        version = std::string(route.version)]() mutable {
+    AnswerReadiness(std::move(exchange), kind, model, version);
+  });
+}
+
+void ApiHandler::AnswerReadiness(HttpExchangePtr exchange, RouteKind kind, std::string_view model,
+                                 std::string_view version) {
+  if (kind == RouteKind::kServerReady) return HandleHealth(std::move(exchange), service_.IsReady());
+  const base::Result<bool> ready = service_.IsModelReady(model, version);
   if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
   if (!*ready) {
     return RespondError(std::move(exchange), base::InvalidArgumentError("Model version not ready"));
@@ -250,7 +260,8 @@ void ApiHandler::HandleLogging(HttpExchangePtr exchange) {
 
 std::shared_ptr<observe::Trace> ApiHandler::StartTrace(const HttpExchange& exchange,
                                                        std::string_view model) const {
-  if (tracing_ == nullptr || !tracing_->is_on()) [[likely]] return nullptr;
+  if (tracing_ == nullptr || !tracing_->is_on()) [[likely]]
+    return nullptr;
   const net::HttpHead& head = exchange.head();
   std::shared_ptr<observe::Trace> trace = tracing_->Start(
       model, {.traceparent = head.Header("traceparent"), .tracestate = head.Header("tracestate")});
@@ -269,9 +280,9 @@ void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route) {
   if (!route.model.empty()) {
     const base::Result<bool> ready = service_.IsModelReady(route.model, "");
     if (!ready.ok() || !*ready) {
-      return RespondError(std::move(exchange),
-                          base::InvalidArgumentError("Request for unknown model : " +
-                                                     std::string(route.model)));
+      return RespondError(
+          std::move(exchange),
+          base::InvalidArgumentError("Request for unknown model : " + std::string(route.model)));
     }
   }
   const std::string model(route.model);
@@ -298,8 +309,7 @@ void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route) 
   RespondJson(std::move(exchange), 200, ToJson(*list));
 }
 
-void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route,
-                             const Dialect& dialect) {
+void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const Dialect& dialect) {
   const auto refuse = [&](const base::Status& error, std::string_view headers = {}) {
     RespondError(std::move(exchange), error, headers, dialect);
   };
@@ -321,9 +331,9 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route,
   submission.body_buffer = exchange->body_buffer();
   if (*encoding != net::Compression::kIdentity) {
     const size_t split = HeaderSplit(head, dialect);
-    base::Result<net::BufferView> body =
-        net::Decompress(exchange->body(), {.max_bytes = options_.max_input_bytes,
-                                           .aligned_byte = split == kNoSplit ? 0 : split});
+    base::Result<net::BufferView> body = net::Decompress(
+        exchange->body(),
+        {.max_bytes = options_.max_input_bytes, .aligned_byte = split == kNoSplit ? 0 : split});
     if (!body.ok()) return refuse(body.status());
     submission.body.bytes = body->data;
     submission.body_buffer = std::move(body->buffer);
@@ -380,9 +390,8 @@ void MetricsHandler::Handle(HttpExchangePtr exchange) {
   // Paths other than the page's own answer, with nothing.
   const std::string text =
       exchange->head().path() == "/metrics" ? service_.MetricsText() : std::string();
-  HttpExchange::Respond(std::move(exchange), {.status = 200,
-                                              .content_type = "text/plain; charset=utf-8",
-                                              .text = text});
+  HttpExchange::Respond(std::move(exchange),
+                        {.status = 200, .content_type = "text/plain; charset=utf-8", .text = text});
 }
 
 }  // namespace nereid::http

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The v2 REST API on net::HttpServer: health, metadata, configuration, infer and the repository index.
-// And the metrics page, for a listener of its own.
+// The v2 REST API on net::HttpServer: health, metadata, configuration, infer and the repository
+// index. And the metrics page, for a listener of its own.
 #pragma once
 
 #include <memory>
@@ -48,20 +48,23 @@ class ApiHandler final : public net::HttpHandler {
   size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
-  // For entry points with paths of their own: what Handle does once it knows the route. Restrictions
-  // hold here as they do there; methods are the caller's business. The texts of `route` are needed
-  // until this returns.
+  // For entry points with paths of their own: what Handle does once it knows the route.
+  // Restrictions hold here as they do there; methods are the caller's business. The texts of
+  // `route` are needed until this returns.
   void Serve(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // Whether a request to that route may go on; else it has been answered.
   bool Admit(net::HttpExchangePtr& exchange, const Route& route) const;
 
  private:
-  // Answers a preflight, and sees to the lines that a browser wants on every reply. False: answered.
+  // Answers a preflight, and sees to the lines that a browser wants on every reply. False:
+  // answered.
   bool ApplyCors(net::HttpExchangePtr& exchange) const;
   bool IsRefused(const net::HttpHead& head, common::Category category) const;
   void Dispatch(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleHealth(net::HttpExchangePtr exchange, bool is_good);
-  void HandleModelReady(net::HttpExchangePtr exchange, const Route& route);
+  void HandleReadiness(net::HttpExchangePtr exchange, const Route& route);
+  void AnswerReadiness(net::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
+                       std::string_view version);
   void HandleModelMetadata(net::HttpExchangePtr exchange, const Route& route);
   void HandleModelConfig(net::HttpExchangePtr exchange, const Route& route);
   void HandleRegions(net::HttpExchangePtr exchange, const Route& route);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_host/backend_model.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include "abi_objects/error.h"
 #include "backend_host/handles.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "config/complete.h"
 #include "config/parse.h"
 #include "config/validate.h"
@@ -60,21 +64,19 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
   if (config.backend.empty()) {
     return base::InvalidArgumentError("must specify 'backend' for '" + options.name + "'");
   }
-  NEREID_ASSIGN_OR_RETURN(
-      BackendLibrary* const library,
-      libraries.Acquire({.model_name = options.name,
-                         .model_dir = options.model_dir,
-                         .version = options.version,
-                         .backend = config.backend,
-                         .runtime = config.runtime}));
+  NEREID_ASSIGN_OR_RETURN(BackendLibrary* const library,
+                          libraries.Acquire({.model_name = options.name,
+                                             .model_dir = options.model_dir,
+                                             .version = options.version,
+                                             .backend = config.backend,
+                                             .runtime = config.runtime}));
   // Devices are none until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
   // refused with a clear error.
-  const config::GpuSupport gpus{
-      .min_compute_capability = libraries.options().min_compute_capability};
+  const config::GpuSupport gpus{.min_compute_capability =
+                                    libraries.options().min_compute_capability};
   options.config = config::NormalizeInstanceGroups(
       std::move(options.config), library->attributes().preferred_groups, gpus.gpus);
-  NEREID_RETURN_IF_ERROR(
-      config::ValidateInstanceGroups(options.config, gpus, options.config_file));
+  NEREID_RETURN_IF_ERROR(config::ValidateInstanceGroups(options.config, gpus, options.config_file));
   // Backends are promised an absolute path; messages keep the one that the user knows.
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(options.model_dir, error);
@@ -116,8 +118,7 @@ base::Status BackendModel::SetConfig(std::string_view json, uint32_t config_vers
   }
   NEREID_ASSIGN_OR_RETURN(const config::ModelConfig completed,
                           config::ParseModelConfigJson(json, config_version));
-  NEREID_ASSIGN_OR_RETURN(options_.config,
-                          config::MergeBackendConfig(options_.config, completed));
+  NEREID_ASSIGN_OR_RETURN(options_.config, config::MergeBackendConfig(options_.config, completed));
   is_config_set_ = true;
   return base::OkStatus();
 }
@@ -136,7 +137,36 @@ base::Status BackendModel::CreateInstances(core::Model& model) {
   for (const config::InstanceGroup& group : config().instance_group) {
     NEREID_RETURN_IF_ERROR(CreateGroup(group, model));
   }
-  return base::OkStatus();
+  std::vector<PluginInstance*> here;
+  std::ranges::copy_if(all_instances_, std::back_inserter(here),
+                       [](const PluginInstance* instance) {
+                         return instance->options().is_passive || instance->runs_on_any_thread();
+                       });
+  return InitializeInstances(here);
+}
+
+bool BackendModel::loads_instances_in_parallel() const {
+  const char* const text = std::getenv("TRITON_PARALLEL_INSTANCE_LOADING");
+  if (text != nullptr && *text != '\0') return std::string_view(text) == "1";
+  return library_.attributes().loads_instances_in_parallel;
+}
+
+base::Status BackendModel::InitializeInstances(std::span<PluginInstance* const> instances) {
+  if (instances.size() < 2 || !loads_instances_in_parallel()) {
+    for (PluginInstance* instance : instances) NEREID_RETURN_IF_ERROR(instance->Initialize());
+    return base::OkStatus();
+  }
+  std::vector<base::Status> results(instances.size());
+  {
+    std::vector<base::Thread> threads;  // joined at the end of this block
+    for (size_t i = 0; i < instances.size(); ++i) {
+      threads.emplace_back(instances[i]->name(), [&result = results[i], instance = instances[i]] {
+        result = instance->Initialize();
+      });
+    }
+  }
+  const auto failure = std::ranges::find_if_not(results, &base::Status::ok);
+  return failure == results.end() ? base::OkStatus() : *failure;
 }
 
 base::Status BackendModel::CreateGroup(const config::InstanceGroup& group, core::Model& model) {
@@ -152,9 +182,6 @@ base::Status BackendModel::CreateGroup(const config::InstanceGroup& group, core:
                                     .secondary_devices = group.secondary_devices};
       auto instance = std::make_unique<PluginInstance>(*this, model, std::move(options));
       // A passive instance has no thread; it is initialised here like those that need none.
-      if (group.passive || instance->runs_on_any_thread()) {
-        NEREID_RETURN_IF_ERROR(instance->Initialize());
-      }
       all_instances_.push_back(instance.get());
       if (group.passive) {
         passive_instances_.push_back(std::move(instance));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ namespace nereid::backend_host {
 struct BackendModelOptions {
   std::string name;
   int64_t version = 0;
-  std::string model_dir;  // holds the version folders
+  std::string model_dir;       // holds the version folders
   config::ModelConfig config;  // complete from files, normalized and validated, tensors apart
   // Whether the model has a configuration of its own; without one its backend must complete it.
   bool is_config_provided = true;
@@ -36,8 +37,8 @@ struct BackendModelOptions {
 // Thread-compatible; CheckReady may be called by any thread once the instances are made.
 class BackendModel {
  public:
-  // Finds and opens the backend, completes and checks the instance groups, and initialises the model,
-  // within which the backend may complete the configuration; then checks the tensors.
+  // Finds and opens the backend, completes and checks the instance groups, and initialises the
+  // model, within which the backend may complete the configuration; then checks the tensors.
   // `libraries` outlives the model.
   static base::Result<std::unique_ptr<BackendModel>> Load(BackendModelOptions options,
                                                           BackendLibraries& libraries);
@@ -66,6 +67,11 @@ class BackendModel {
   const std::vector<InstanceNeeds>& instance_needs() const { return instance_needs_; }
   // The instances that take requests. Passive ones stay here. Once, after CreateInstances.
   std::vector<std::unique_ptr<core::Instance>> TakeInstances();
+  // The backend lets instances of a model be initialised at the same time. The environment variable
+  // TRITON_PARALLEL_INSTANCE_LOADING ("1" or not) decides where it is set.
+  bool loads_instances_in_parallel() const;
+  // Whether the backend has an answer to CheckReady.
+  bool can_check_ready() const { return library_.entry_points().instance_ready != nullptr; }
   // Asks every instance whether it can execute; the first refusal.
   base::Status CheckReady() const;
 
@@ -84,6 +90,8 @@ class BackendModel {
 
   base::Status Initialize();
   base::Status CreateGroup(const config::InstanceGroup& group, core::Model& model);
+  // Initialises the instances that need no thread of their own for that.
+  base::Status InitializeInstances(std::span<PluginInstance* const> instances);
 
   BackendModelOptions options_;
   BackendLibraries& libraries_;
@@ -92,12 +100,12 @@ class BackendModel {
   bool is_initialized_ = false;
   bool is_config_set_ = false;
   void* state_ = nullptr;
-  core::Model* model_ = nullptr;             // once CreateInstances was called
-  std::vector<core::MemoryUse> memory_use_;  // until then
+  core::Model* model_ = nullptr;                            // once CreateInstances was called
+  std::vector<core::MemoryUse> memory_use_;                 // until then
   std::vector<std::unique_ptr<core::Instance>> instances_;  // until they are taken
   std::vector<InstanceNeeds> instance_needs_;
   std::vector<std::unique_ptr<PluginInstance>> passive_instances_;
-  std::vector<const PluginInstance*> all_instances_;
+  std::vector<PluginInstance*> all_instances_;
 };
 
 }  // namespace nereid::backend_host

@@ -87,10 +87,8 @@ config::ModelConfig MakeConfig(const std::string& backend) {
   config.name = "model";
   config.backend = backend;
   config.max_batch_size = 4;
-  config.input.push_back(
-      {.name = "INPUT0", .data_type = tensor::DataType::kFp32, .dims = {2}});
-  config.output.push_back(
-      {.name = "OUTPUT0", .data_type = tensor::DataType::kFp32, .dims = {2}});
+  config.input.push_back({.name = "INPUT0", .data_type = tensor::DataType::kFp32, .dims = {2}});
+  config.output.push_back({.name = "OUTPUT0", .data_type = tensor::DataType::kFp32, .dims = {2}});
   return config::Normalize(std::move(config));
 }
 
@@ -238,6 +236,19 @@ TEST_F(BackendModelTest, SendsTheErrorToEveryRequestOfARefusedBatch) {
   }
   EXPECT_EQ(client_.gone, 2);
   EXPECT_EQ(core_model_->statistics().Read().failures[2], 2u);
+}
+
+TEST_F(BackendModelTest, CountsNoFailureOfTheServersOwnRequests) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  std::vector<core::RequestPtr> batch;
+  batch.push_back(MakeRequest("refuse"));
+  batch[0]->is_counted = false;  // a warm-up
+  batch.push_back(MakeRequest("refuse"));
+  batch[1]->is_padding = true;
+  batch.push_back(MakeRequest("refuse"));
+  instances_[0]->Execute(batch);
+  EXPECT_EQ(client_.answers.size(), 3u);
+  EXPECT_EQ(core_model_->statistics().Read().failures[2], 1u);
 }
 
 TEST_F(BackendModelTest, TurnsAnExceptionIntoAnError) {
@@ -423,6 +434,27 @@ TEST_F(BackendModelTest, MakesInstancesAsTheGroupsSay) {
             "InstanceInitialize a_1 CPU 0\nInstanceInitialize b_0 MODEL 0 passive\n");
 }
 
+TEST_F(BackendModelTest, InitializesInstancesAtTheSameTimeWhereTheBackendAllowsIt) {
+  config::ModelConfig config = MakeConfig("promising");
+  config.parameters["meet"] = "meet_two";  // fails but where two are initialised at once
+  config.instance_group.push_back(
+      {.name = "a", .kind = config::InstanceGroup::Kind::kCpu, .count = 2});
+  EXPECT_TRUE(Start(config).ok());
+  EXPECT_TRUE(model_->loads_instances_in_parallel());
+}
+
+TEST_F(BackendModelTest, TheEnvironmentDecidesAboutInitializingAtTheSameTime) {
+  ASSERT_TRUE(Load(MakeConfig("promising")).ok());
+  setenv("TRITON_PARALLEL_INSTANCE_LOADING", "0", 1);
+  EXPECT_FALSE(model_->loads_instances_in_parallel());
+  setenv("TRITON_PARALLEL_INSTANCE_LOADING", "1", 1);
+  ASSERT_TRUE(Load(MakeConfig("plain")).ok());
+  EXPECT_TRUE(model_->loads_instances_in_parallel());
+  setenv("TRITON_PARALLEL_INSTANCE_LOADING", "", 1);
+  EXPECT_FALSE(model_->loads_instances_in_parallel());
+  unsetenv("TRITON_PARALLEL_INSTANCE_LOADING");
+}
+
 TEST_F(BackendModelTest, RefusesInstancesOnGpus) {
   config::ModelConfig config = MakeConfig("plain");
   config.instance_group.push_back(
@@ -503,7 +535,8 @@ TEST_F(BackendModelTest, RefusesARuntimeOutsideItsFolder) {
   config.runtime = "../empty/libtriton_empty.so";
   EXPECT_EQ(Load(std::move(config)).message(),
             "backend library name '../empty/libtriton_empty.so' escapes backend directory "
-            "'" TEST_BACKEND_DIRECTORY "/plain', for model 'model', check model config runtime "
+            "'" TEST_BACKEND_DIRECTORY
+            "/plain', for model 'model', check model config runtime "
             "field");
 }
 
@@ -537,9 +570,8 @@ TEST_F(BackendModelTest, InitializesABackendOnceForManyThreads) {
   std::array<BackendLibrary*, 8> found{};
   for (size_t i = 0; i < threads.size(); ++i) {
     threads[i] = std::thread([this, &found, i] {
-      auto library =
-          libraries_->Acquire({.model_name = "m", .model_dir = directory_, .version = 1,
-                               .backend = "plain"});
+      auto library = libraries_->Acquire(
+          {.model_name = "m", .model_dir = directory_, .version = 1, .backend = "plain"});
       found[i] = library.ok() ? *library : nullptr;
     });
   }

@@ -75,15 +75,18 @@ void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
   const base::Status status =
       CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this), handles_.data(),
                  static_cast<uint32_t>(handles_.size()));
-  if (!status.ok()) [[unlikely]] FailBatch(status);
+  if (!status.ok()) [[unlikely]]
+    FailBatch(status);
 }
 
 void PluginInstance::FailBatch(const base::Status& error) {
   const uint64_t now = base::NowNs();
   for (TRITONBACKEND_Request* handle : handles_) {
     core::RequestPtr request(FromHandle(handle));
-    model_.statistics().RecordFailure(core::FailureReason::kBackend,
-                                      request->times.request_start_ns, now);
+    if (request->is_counted && !request->is_padding) {
+      model_.statistics().RecordFailure(core::FailureReason::kBackend,
+                                        request->times.request_start_ns, now);
+    }
     core::Respond(std::move(request), error);
   }
 }

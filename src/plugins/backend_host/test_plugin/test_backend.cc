@@ -13,13 +13,16 @@
 //   partial           writes only the first byte of an output of 64
 //   two_buffers       asks twice for the buffer of an output; answers with that error
 //   bad_index         asks for what is out of bounds; answers with the error
-//   count             adds one to the state STATE, read as input STATE, and answers with the new value
-//   count_in_vain     the same without updating the state
-//   describe          answers with a parameter that lists all that the request says of itself
-//   throw             throws out of execute
+//   count             adds one to the state STATE, read as input STATE, and answers with the new
+//   value count_in_vain     the same without updating the state describe          answers with a
+//   parameter that lists all that the request says of itself throw             throws out of
+//   execute
 //
 // Events of its life are listed by TestEvents(). Models with the parameter "fail" fail at the step
-// that its value names; "complete" makes the backend set a configuration.
+// that its value names; "complete" makes the backend set a configuration, "meet_two" makes an
+// instance wait for another one that is initialised at the same time.
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
@@ -44,9 +47,9 @@ TRITONSERVER_Error* Fail(const std::string& text) {
   return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, text.c_str());
 }
 
-#define TRY(call)                                                     \
-  do {                                                                \
-    if (TRITONSERVER_Error* try_error = (call)) return try_error;     \
+#define TRY(call)                                                 \
+  do {                                                            \
+    if (TRITONSERVER_Error* try_error = (call)) return try_error; \
   } while (false)
 
 // Where the instance was initialised.
@@ -83,6 +86,17 @@ TRITONSERVER_Error* SetConfig(TRITONBACKEND_Model* model) {
   TRITONSERVER_Error* error = TRITONBACKEND_ModelSetConfig(model, 1, message);
   TRITONSERVER_MessageDelete(message);
   return error;
+}
+
+// Waits until two threads are here at the same time.
+TRITONSERVER_Error* MeetAnother() {
+  static std::condition_variable changed;
+  static int here = 0;
+  std::unique_lock<std::mutex> lock(mutex);
+  ++here;
+  changed.notify_all();
+  const bool met = changed.wait_for(lock, std::chrono::seconds(10), [] { return here >= 2; });
+  return met ? nullptr : Fail("nobody else is initialized");
 }
 
 // Adds OUTPUT0 with the bytes of INPUT0.
@@ -235,8 +249,7 @@ TRITONSERVER_Error* CountInState(TRITONBACKEND_Request* request, TRITONBACKEND_R
   }
   std::memcpy(to, &value, sizeof(value));
   if (updates) TRY(TRITONBACKEND_StateUpdate(state));
-  return TRITONBACKEND_ResponseSetStringParameter(response, "says",
-                                                  std::to_string(value).c_str());
+  return TRITONBACKEND_ResponseSetStringParameter(response, "says", std::to_string(value).c_str());
 }
 
 TRITONSERVER_Error* ReportResponse(TRITONBACKEND_ModelInstance* instance,
@@ -254,7 +267,8 @@ TRITONSERVER_Error* ReportResponse(TRITONBACKEND_ModelInstance* instance,
   return TRITONBACKEND_ModelInstanceResponseStatisticsDelete(report);
 }
 
-TRITONSERVER_Error* SendMany(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request) {
+TRITONSERVER_Error* SendMany(TRITONBACKEND_ModelInstance* instance,
+                             TRITONBACKEND_Request* request) {
   TRITONBACKEND_ResponseFactory* factory = nullptr;
   TRY(TRITONBACKEND_ResponseFactoryNew(&factory, request));
   TRY(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
@@ -313,8 +327,8 @@ void Serve(const std::string& wish, TRITONBACKEND_ModelInstance* instance,
   if (wish == "twice") {
     TRITONBACKEND_Response* response = nullptr;
     TRITONBACKEND_ResponseNew(&response, request);
-    if (TRITONSERVER_Error* error = TRITONBACKEND_ResponseSend(
-            response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, nullptr)) {
+    if (TRITONSERVER_Error* error =
+            TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, nullptr)) {
       Note(TRITONSERVER_ErrorMessage(error));
       TRITONSERVER_ErrorDelete(error);
     }
@@ -356,6 +370,9 @@ TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Backend*) {
 
 TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend*,
                                                       TRITONBACKEND_BackendAttribute* attributes) {
+  if (TEST_TRAITS != 0) {
+    TRY(TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true));
+  }
   return TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
       attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 2, nullptr, 0);
 }
@@ -393,6 +410,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
        TRITONSERVER_InstanceGroupKindString(kind) + " " + std::to_string(device) +
        (is_passive ? " passive" : ""));
   if (Says(model, "fail_instance")) return Fail("no such instance");
+  if (Says(model, "meet_two")) TRY(MeetAnother());
   if (Says(model, "set_late")) {
     if (TRITONSERVER_Error* error = SetConfig(model)) {
       Note(TRITONSERVER_ErrorMessage(error));

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend of a model with one input SIZE (INT32, [1]) and one output BYTES (UINT8, [-1]): it asks
+// for a buffer of SIZE bytes and writes the first of them only. It is not ready while there is a
+// file "not_ready" in the model's folder.
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "triton/core/tritonbackend.h"
+
+namespace {
+
+#define TRY(X)                                         \
+  do {                                                 \
+    if (TRITONSERVER_Error* error = (X)) return error; \
+  } while (false)
+
+TRITONSERVER_Error* ReadSize(TRITONBACKEND_Request* request, int32_t* size) {
+  TRITONBACKEND_Input* input = nullptr;
+  TRY(TRITONBACKEND_RequestInput(request, "SIZE", &input));
+  const void* buffer = nullptr;
+  uint64_t bytes = 0;
+  TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
+  int64_t id = 0;
+  TRY(TRITONBACKEND_InputBuffer(input, 0, &buffer, &bytes, &type, &id));
+  if (bytes != sizeof(*size)) {
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INVALID_ARG, "SIZE is one number");
+  }
+  std::memcpy(size, buffer, sizeof(*size));
+  return nullptr;
+}
+
+TRITONSERVER_Error* Fill(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response) {
+  int32_t size = 0;
+  TRY(ReadSize(request, &size));
+  const int64_t shape[] = {size};
+  TRITONBACKEND_Output* output = nullptr;
+  TRY(TRITONBACKEND_ResponseOutput(response, &output, "BYTES", TRITONSERVER_TYPE_UINT8, shape, 1));
+  void* buffer = nullptr;
+  TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
+  int64_t id = 0;
+  TRY(TRITONBACKEND_OutputBuffer(output, &buffer, static_cast<uint64_t>(size), &type, &id));
+  if (size > 0) *static_cast<unsigned char*>(buffer) = 1;
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReady(TRITONBACKEND_ModelInstance* instance) {
+  TRITONBACKEND_Model* model = nullptr;
+  TRY(TRITONBACKEND_ModelInstanceModel(instance, &model));
+  TRITONBACKEND_ArtifactType type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+  const char* folder = nullptr;
+  TRY(TRITONBACKEND_ModelRepository(model, &type, &folder));
+  if (access((std::string(folder) + "/not_ready").c_str(), F_OK) == 0) {
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "there is a file not_ready");
+  }
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance*,
+                                                       TRITONBACKEND_Request** requests,
+                                                       const uint32_t request_count) {
+  for (uint32_t r = 0; r < request_count; ++r) {
+    TRITONBACKEND_Response* response = nullptr;
+    TRITONSERVER_Error* error = TRITONBACKEND_ResponseNew(&response, requests[r]);
+    if (error == nullptr) {
+      error = Fill(requests[r], response);
+      TRITONSERVER_ErrorDelete(
+          TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error));
+    }
+    TRITONSERVER_ErrorDelete(error);
+    TRITONSERVER_ErrorDelete(
+        TRITONBACKEND_RequestRelease(requests[r], TRITONSERVER_REQUEST_RELEASE_ALL));
+  }
+  return nullptr;
+}
+
+}  // extern "C"
