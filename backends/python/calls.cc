@@ -28,8 +28,9 @@ Result<int64_t> VersionOf(const std::string& text) {
   char* end = nullptr;
   const long long version = std::strtoll(text.c_str(), &end, 10);
   if (end == text.c_str() || errno != 0 || version < 0) {
-    return Error::InvalidArgument(StrCat("failed to get model version from specified version string '",
-                                         text, "', version should be an integral value > 0"));
+    return Error::InvalidArgument(
+        StrCat("failed to get model version from specified version string '", text,
+               "', version should be an integral value > 0"));
   }
   return static_cast<int64_t>(version);
 }
@@ -91,8 +92,8 @@ struct ControlRequest {
     }
     std::vector<const TRITONSERVER_Parameter*> parameters;
     for (const backend::Parameter& parameter : owned) parameters.push_back(parameter.get());
-    NEREID_KIT_TRY(TRITONSERVER_ServerLoadModelWithParameters(server, name.c_str(),
-                                                              parameters.data(), parameters.size()));
+    NEREID_KIT_TRY(TRITONSERVER_ServerLoadModelWithParameters(
+        server, name.c_str(), parameters.data(), parameters.size()));
     return std::string();
   }
 };
@@ -109,9 +110,9 @@ void Calls::Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call)
       return Send(worker, call);
     case Call::kClose: {
       const auto handle = reader.Read<uint64_t>();
-      if (const auto pending = context_.pending.Find(handle); pending != nullptr) {
+      if (const auto pending = pending_->Find(handle); pending != nullptr) {
         pending->Abandon(context_.is_decoupled);
-        context_.pending.Remove(handle);
+        pending_->Remove(handle);
       }
       return Worker::Release(call.header);
     }
@@ -131,7 +132,7 @@ void Calls::Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call)
     case Call::kIsModelReady:
       return ControlModel(worker, call);
     case Call::kInfer: {
-      const auto parent = context_.pending.Find(reader.Read<uint64_t>());
+      const auto parent = pending_->Find(reader.Read<uint64_t>());
       return inferences_.Infer(worker, call, reader, parent.get());
     }
     case Call::kStreamNext:
@@ -157,8 +158,8 @@ void Calls::Log(Reader& reader) {
       .Ignore();
 }
 
-// handle, flags, whether there is a response, the response. The worker waits for the outcome only of
-// what ends a request.
+// handle, flags, whether there is a response, the response. The worker waits for the outcome only
+// of what ends a request.
 void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   Reader reader(call.payload);
   const auto handle = reader.Read<uint64_t>();
@@ -169,7 +170,7 @@ void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   if (!reader.ok() || (has_response && !response)) {
     return worker->Condemn("it sent a response that cannot be read");
   }
-  const auto pending = context_.pending.Find(handle);
+  const auto pending = pending_->Find(handle);
   Error error;
   if (pending == nullptr) {
     error = Error::Internal("Unable to send response. Response sender has been closed.");
@@ -178,13 +179,13 @@ void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   } else if (is_final) {
     error = pending->End();
   }
-  if (is_final) context_.pending.Remove(handle);
+  if (is_final) pending_->Remove(handle);
   LogIfError(std::move(error), "failed to send a response of a Python model");
   Worker::Release(call.header);
 }
 
 void Calls::IsCancelled(Worker& worker, const CallBlock& call, Reader& reader) {
-  const auto pending = context_.pending.Find(reader.Read<uint64_t>());
+  const auto pending = pending_->Find(reader.Read<uint64_t>());
   if (pending == nullptr) return Answer(worker, call, Bytes(uint64_t{0}));
   auto is_cancelled = pending->IsCancelled();
   if (!is_cancelled.ok()) return Answer(worker, call, is_cancelled.TakeError());
@@ -197,10 +198,11 @@ Result<std::string> Calls::Metrics(Call kind, Reader& reader) {
     case Call::kMetricFamilyNew: {
       const std::string name(reader.SizedText());
       const std::string description(reader.SizedText());
-      if (object > TRITONSERVER_METRIC_KIND_HISTOGRAM) return Error::Internal("Unknown metric kind");
-      NEREID_KIT_ASSIGN(const uint64_t family,
-                        metrics_.NewFamily(static_cast<TRITONSERVER_MetricKind>(object), name,
-                                           description));
+      if (object > TRITONSERVER_METRIC_KIND_HISTOGRAM)
+        return Error::Internal("Unknown metric kind");
+      NEREID_KIT_ASSIGN(
+          const uint64_t family,
+          metrics_.NewFamily(static_cast<TRITONSERVER_MetricKind>(object), name, description));
       return Bytes(family);
     }
     case Call::kMetricNew: {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers what the worker of an instance asks of the server: responses through senders, logs, metrics,
-// model control, inference requests of its own.
+// Answers what the worker of an instance asks of the server: responses through senders, logs,
+// metrics, model control, inference requests of its own.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,15 @@ struct CallContext {
   std::string name;  // of the instance
   TRITONSERVER_Server* server = nullptr;
   bool is_decoupled = false;
-  PendingTable pending;
   backend::BackgroundWork slow_calls;
 };
 
 // Of one worker. Confined to the thread of its calls.
 class Calls {
  public:
-  explicit Calls(CallContext& context) : context_(context), inferences_(context.server) {}
+  // `pending` are the requests that the worker has.
+  Calls(CallContext& context, std::shared_ptr<PendingTable> pending)
+      : context_(context), pending_(std::move(pending)), inferences_(context.server) {}
 
   void Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call);
 
@@ -38,6 +39,7 @@ class Calls {
   void ControlModel(const std::shared_ptr<Worker>& worker, const CallBlock& call);
 
   CallContext& context_;
+  const std::shared_ptr<PendingTable> pending_;
   MetricTable metrics_;
   Inferences inferences_;
 };

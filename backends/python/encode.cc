@@ -56,7 +56,8 @@ Result<std::string> ParametersJson(TRITONBACKEND_Request* request) {
         writer.Double(*static_cast<const double*>(value));
         break;
       default:
-        return Error::InvalidArgument(StrCat("Unsupported parameter type for parameter '", key, "'."));
+        return Error::InvalidArgument(
+            StrCat("Unsupported parameter type for parameter '", key, "'."));
     }
   }
   writer.EndObject();
@@ -160,8 +161,8 @@ Result<BatchEncoder::Encoded> BatchEncoder::Encode(const std::vector<Numbered>& 
   NEREID_KIT_ASSIGN(BlockPool::Block block, blocks.Allocate(data + data_size_));
   char* const payload = block.payload();
   for (RequestRecord& record : records_) {
-    for (uint32_t* offset : {&record.form, &record.id, &record.correlation_text, &record.parameters,
-                             &record.trace}) {
+    for (uint32_t* offset :
+         {&record.form, &record.id, &record.correlation_text, &record.parameters, &record.trace}) {
       *offset += static_cast<uint32_t>(meta);
     }
     record.data += block.payload_offset() + data;

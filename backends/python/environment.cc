@@ -67,8 +67,8 @@ std::string FindProgram(const std::string& name) {
   return {};
 }
 
-// What `bin/activate` of a virtual environment or of a packed conda environment would set; the script
-// itself is never run.
+// What `bin/activate` of a virtual environment or of a packed conda environment would set; the
+// script itself is never run.
 Result<Environment> FromFolder(const std::string& folder) {
   Environment environment;
   for (const char* name : {"python3", "python"}) {
@@ -114,9 +114,7 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 Environments::Environments(Supervisor& supervisor, std::string scripts, std::string interpreter)
-    : supervisor_(supervisor),
-      scripts_(std::move(scripts)),
-      interpreter_(std::move(interpreter)) {}
+    : supervisor_(supervisor), scripts_(std::move(scripts)), interpreter_(std::move(interpreter)) {}
 
 Result<std::string> Environments::DefaultInterpreter() const {
   if (!interpreter_.empty()) {
@@ -196,8 +194,8 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::s
   std::unique_lock lock(ending->mutex);
   ending->changed.wait(lock, [&] { return ending->how.has_value(); });
   if (*ending->how == "it exited with status 0") return folder;
-  return Error::Internal(StrCat("failed to unpack the Python environment '", archive, "': ",
-                                output.empty() ? *ending->how : output));
+  return Error::Internal(StrCat("failed to unpack the Python environment '", archive,
+                                "': ", output.empty() ? *ending->how : output));
 }
 
 }  // namespace nereid::python

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Python interpreter runs a model, and with which variables: the server's own, or the one of an
-// execution environment, a folder or a tar archive of one (EXECUTION_ENV_PATH). Archives are unpacked
-// once for all models that name them, by a process of its own that writes only below its folder.
+// Which Python interpreter runs a model, and with which variables: the server's own, or the one of
+// an execution environment, a folder or a tar archive of one (EXECUTION_ENV_PATH). Archives are
+// unpacked once for all models that name them, by a process of its own that writes only below its
+// folder.
 #pragma once
 
 #include <map>
@@ -29,20 +30,20 @@ class TemporaryFolder {
 };
 
 struct Environment {
-  std::string interpreter;             // with its path
-  std::vector<std::string> variables;  // KEY=value
+  std::string interpreter;                        // with its path
+  std::vector<std::string> variables;             // KEY=value
   std::shared_ptr<const TemporaryFolder> folder;  // that it lies in, if it was unpacked
 };
 
 // Thread-safe.
 class Environments {
  public:
-  // `scripts` is the folder with the worker's scripts; `interpreter` the default one, empty for that in
-  // PATH. `supervisor` outlives this.
+  // `scripts` is the folder with the worker's scripts; `interpreter` the default one, empty for
+  // that in PATH. `supervisor` outlives this.
   Environments(Supervisor& supervisor, std::string scripts, std::string interpreter);
 
-  // `path` is what the model's configuration says, empty for none; $$TRITON_MODEL_DIRECTORY in it is
-  // `model_dir`, which it must not leave.
+  // `path` is what the model's configuration says, empty for none; $$TRITON_MODEL_DIRECTORY in it
+  // is `model_dir`, which it must not leave.
   backend::Result<Environment> Get(const std::string& path, const std::string& model_dir);
 
  private:

@@ -323,17 +323,14 @@ Error Fill(TRITONSERVER_InferenceRequest* request, const Wanted& wanted) {
     NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetCorrelationIdString(
         request, wanted.correlation_text.c_str()));
   } else {
-    NEREID_KIT_TRY(
-        TRITONSERVER_InferenceRequestSetCorrelationId(request, wanted.correlation_id));
+    NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetCorrelationId(request, wanted.correlation_id));
   }
   NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetFlags(request, wanted.flags));
-  NEREID_KIT_TRY(
-      TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request, wanted.timeout_us));
+  NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request, wanted.timeout_us));
   NEREID_KIT_TRY(SetParameters(request, wanted.parameters).Release());
   for (const Tensor& input : wanted.inputs) {
-    NEREID_KIT_TRY(TRITONSERVER_InferenceRequestAddInput(request, input.name.c_str(),
-                                                         input.datatype, input.shape.data(),
-                                                         input.shape.size()));
+    NEREID_KIT_TRY(TRITONSERVER_InferenceRequestAddInput(
+        request, input.name.c_str(), input.datatype, input.shape.data(), input.shape.size()));
     NEREID_KIT_TRY(TRITONSERVER_InferenceRequestAppendInputData(
         request, input.name.c_str(), input.data.data(), input.data.size(), TRITONSERVER_MEMORY_CPU,
         0));
@@ -356,11 +353,11 @@ Error CheckModel(TRITONSERVER_Server* server, const Wanted& wanted) {
   NEREID_KIT_TRY(TRITONSERVER_ServerModelTransactionProperties(server, model, wanted.version,
                                                                &properties, nullptr));
   if (!wanted.is_stream && (properties & TRITONSERVER_TXN_DECOUPLED) != 0) {
-    return Error::Internal(
-        StrCat("Model ", model,
-               " is using the decoupled. The current BLS request call doesn't support models using "
-               "the decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' "
-               "or 'async_exec' calls for decoupled models.'"));
+    return Error::Internal(StrCat(
+        "Model ", model,
+        " is using the decoupled. The current BLS request call doesn't support models using "
+        "the decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' "
+        "or 'async_exec' calls for decoupled models.'"));
   }
   return {};
 }
@@ -396,8 +393,8 @@ Error Start(TRITONSERVER_Server* server, const Wanted& wanted,
   if (server == nullptr) return Error::Unsupported("the server does not let backends call it");
   NEREID_KIT_TRY(CheckModel(server, wanted).Release());
   TRITONSERVER_InferenceRequest* request = nullptr;
-  NEREID_KIT_TRY(TRITONSERVER_InferenceRequestNew(&request, server, wanted.model.c_str(),
-                                                  wanted.version));
+  NEREID_KIT_TRY(
+      TRITONSERVER_InferenceRequestNew(&request, server, wanted.model.c_str(), wanted.version));
   Error error = Fill(request, wanted);
   if (error.ok()) error = Submit(server, request, call, parent);
   if (!error.ok()) Error(TRITONSERVER_InferenceRequestDelete(request)).Ignore();
@@ -416,8 +413,8 @@ void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& b
   if (!wanted->is_stream) call->waiting = block.header;
   const Error error = Start(server_, *wanted, call, parent);
   if (!error.ok()) {
-    const std::string text = StrCat("Model ", wanted->model, " - Error when running inference: ",
-                                    error.message());
+    const std::string text =
+        StrCat("Model ", wanted->model, " - Error when running inference: ", error.message());
     return worker->Reply(block.header, Outcome::kError, text);
   }
   if (!wanted->is_stream) return;

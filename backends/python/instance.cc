@@ -65,8 +65,7 @@ Error Instance::Initialize() {
   context_.name = name;
   context_.server = model_.server();
   context_.is_decoupled = model_.is_decoupled();
-  arguments_ =
-      ArgumentsJson(model_, name, TRITONSERVER_InstanceGroupKindString(kind), device);
+  arguments_ = ArgumentsJson(model_, name, TRITONSERVER_InstanceGroupKindString(kind), device);
   NEREID_KIT_TRY(StartWorker().Release());
   keeper_ = std::thread([this] { Keep(); });
   return {};
@@ -74,7 +73,8 @@ Error Instance::Initialize() {
 
 Error Instance::StartWorker() {
   // Calls of one worker only: what they hold goes with it.
-  const auto calls = std::make_shared<Calls>(context_);
+  const auto pending = std::make_shared<PendingTable>();
+  const auto calls = std::make_shared<Calls>(context_, pending);
   const auto on_death = [this] {
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
@@ -92,7 +92,7 @@ Error Instance::StartWorker() {
     return initialized.TakeError();
   }
   const std::lock_guard lock(mutex_);
-  worker_ = worker;
+  active_ = {worker, pending};
   asks_ready_ = initialized.value() == "is_ready";
   state_ = State::kReady;
   changed_.notify_all();
@@ -106,12 +106,11 @@ Instance::~Instance() {
     changed_.notify_all();
   }
   if (keeper_.joinable()) keeper_.join();
-  if (worker_ != nullptr) {
-    auto deadline = Clock::now() + kLongestPause;
-    if (!worker_->RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
-    worker_->Stop(deadline);
-  }
-  context_.pending.FailAll(Error::Unavailable(StrCat("model '", model_.name(), "' is unloaded")));
+  if (active_.worker == nullptr) return;
+  auto deadline = Clock::now() + kLongestPause;
+  if (!active_.worker->RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
+  active_.worker->Stop(deadline);
+  active_.pending->FailAll(Error::Unavailable(StrCat("model '", model_.name(), "' is unloaded")));
 }
 
 void Instance::Keep() {
@@ -121,20 +120,19 @@ void Instance::Keep() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] {
-      return state_ == State::kStopping || worker_ == nullptr || !worker_->is_alive();
+      return state_ == State::kStopping || active_.worker == nullptr || !active_.worker->is_alive();
     });
     if (state_ == State::kStopping) return;
-    if (worker_ != nullptr) {
-      const std::shared_ptr<Worker> dead = std::move(worker_);
-      worker_ = nullptr;
-      failure_ = dead->DeathMessage();
+    if (active_.worker != nullptr) {
+      const Active dead = std::exchange(active_, {});
+      failure_ = dead.worker->DeathMessage();
       state_ = State::kStarting;
       lock.unlock();
       backend::LogWarning(StrCat(failure_, "; starting another"));
-      dead->Stop(Clock::now());
-      context_.pending.FailAll(Error::Internal(StrCat(
-          "Failed to process the request(s) for model instance '", context_.name, "', message: ",
-          dead->DeathMessage())));
+      dead.worker->Stop(Clock::now());
+      dead.pending->FailAll(
+          Error::Internal(StrCat("Failed to process the request(s) for model instance '",
+                                 context_.name, "', message: ", dead.worker->DeathMessage())));
       lock.lock();
       if (Clock::now() - started > kLongLife) pause = milliseconds(0);
     }
@@ -154,17 +152,16 @@ void Instance::Keep() {
   }
 }
 
-Result<std::shared_ptr<Worker>> Instance::AcquireWorker() {
+Result<Instance::Active> Instance::AcquireWorker() {
   std::unique_lock lock(mutex_);
   const auto is_settled = [this] {
     return state_ != State::kStarting &&
-           (state_ != State::kReady || (worker_ != nullptr && worker_->is_alive()));
+           (state_ != State::kReady || (active_.worker != nullptr && active_.worker->is_alive()));
   };
   changed_.wait_for(lock, kPatience, is_settled);
-  if (state_ == State::kReady && worker_ != nullptr) return worker_;
-  return Error::Internal(failure_.empty()
-                             ? StrCat("Stub process '", context_.name, "' is not healthy.")
-                             : failure_);
+  if (state_ == State::kReady && active_.worker != nullptr) return active_;
+  return Error::Internal(
+      failure_.empty() ? StrCat("Stub process '", context_.name, "' is not healthy.") : failure_);
 }
 
 Error Instance::CheckReady() {
@@ -172,10 +169,10 @@ Error Instance::CheckReady() {
   bool asks = false;
   {
     const std::lock_guard lock(mutex_);
-    if (state_ != State::kReady || worker_ == nullptr || !worker_->is_alive()) {
+    if (state_ != State::kReady || active_.worker == nullptr || !active_.worker->is_alive()) {
       return Error::Internal(StrCat("Stub process '", context_.name, "' is not healthy."));
     }
-    worker = worker_;
+    worker = active_.worker;
     asks = asks_ready_;
   }
   if (!asks) return {};
@@ -188,17 +185,6 @@ Error Instance::CheckReady() {
   if (answer.value() == "yes") return {};
   return Error::Unavailable(
       StrCat("Model '", context_.name, "' is not ready (user-defined check failed)."));
-}
-
-void Instance::AddPending(TRITONBACKEND_Request** requests, uint32_t count) {
-  batch_.clear();
-  numbered_.clear();
-  for (uint32_t r = 0; r < count; ++r) {
-    auto pending = std::make_shared<Pending>(requests[r]);
-    const uint64_t handle = context_.pending.Add(pending);
-    numbered_.push_back({requests[r], handle});
-    batch_.push_back({requests[r], std::move(pending), {}});
-  }
 }
 
 uint64_t Instance::BatchSize() const {
@@ -214,7 +200,14 @@ uint64_t Instance::BatchSize() const {
 }
 
 Error Instance::Run(Times& times) {
-  NEREID_KIT_ASSIGN(const std::shared_ptr<Worker> worker, AcquireWorker());
+  NEREID_KIT_ASSIGN(const Active active, AcquireWorker());
+  const std::shared_ptr<Worker>& worker = active.worker;
+  table_ = active.pending;
+  numbered_.clear();
+  for (Item& item : batch_) {
+    item.handle = table_->Add(item.pending);
+    numbered_.push_back({item.request, item.handle});
+  }
   NEREID_KIT_ASSIGN(const BatchEncoder::Encoded encoded,
                     encoder_.Encode(numbered_, worker->blocks()));
   times.compute_start = NowNs();
@@ -262,18 +255,17 @@ void Instance::Finish(const Error& error, const Times& times) {
   const uint64_t compute_end = times.compute_end == 0 ? end : times.compute_end;
   for (const Item& item : batch_) {
     const bool is_success = error.ok() && item.response.kind != ResponseKind::kError;
-    LogIfError(Error(TRITONBACKEND_ModelInstanceReportStatistics(
-                   handle_, item.request, is_success, times.exec_start, compute_start, compute_end,
-                   end)),
-               "failed reporting request statistics");
+    LogIfError(
+        Error(TRITONBACKEND_ModelInstanceReportStatistics(
+            handle_, item.request, is_success, times.exec_start, compute_start, compute_end, end)),
+        "failed reporting request statistics");
   }
   if (times.compute_end != 0) {
     LogIfError(Error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
                    handle_, BatchSize(), times.exec_start, compute_start, compute_end, end)),
                "failed reporting batch request statistics");
   }
-  for (size_t r = 0; r < batch_.size(); ++r) {
-    Item& item = batch_[r];
+  for (Item& item : batch_) {
     uint32_t flags = TRITONSERVER_REQUEST_RELEASE_ALL;
     if (!error.ok()) {
       item.pending->Fail(error);
@@ -284,21 +276,27 @@ void Instance::Finish(const Error& error, const Times& times) {
     }
     // A request that comes again gets another number then.
     const bool comes_again = flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
-    if (comes_again || item.pending->is_closed()) context_.pending.Remove(numbered_[r].handle);
+    if (table_ != nullptr && (comes_again || item.pending->is_closed())) {
+      table_->Remove(item.handle);
+    }
     if (!comes_again) item.pending->Detach();
     Error released(TRITONBACKEND_RequestRelease(item.request, flags));
     if (!released.ok() && comes_again) {
       LogIfError(std::move(released), "failed to reschedule a request");
-      released = Error(TRITONBACKEND_RequestRelease(item.request, TRITONSERVER_REQUEST_RELEASE_ALL));
+      released =
+          Error(TRITONBACKEND_RequestRelease(item.request, TRITONSERVER_REQUEST_RELEASE_ALL));
     }
     LogIfError(std::move(released), "failed to release a request");
   }
   batch_.clear();
+  table_ = nullptr;
 }
 
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
   Times times{.exec_start = NowNs()};
-  AddPending(requests, count);
+  for (uint32_t r = 0; r < count; ++r) {
+    batch_.push_back({.request = requests[r], .pending = std::make_shared<Pending>(requests[r])});
+  }
   const Error error = Run(times);
   if (!error.ok()) Finish(error, times);
 }

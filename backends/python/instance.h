@@ -41,10 +41,14 @@ class Instance {
   backend::Error StartWorker();
   // Starts workers in the place of dead ones, until the end.
   void Keep();
-  // The worker, perhaps after waiting for a new one to be ready.
-  backend::Result<std::shared_ptr<Worker>> AcquireWorker();
+  // A worker, and the requests that it has.
+  struct Active {
+    std::shared_ptr<Worker> worker;
+    std::shared_ptr<PendingTable> pending;
+  };
+  // Perhaps after waiting for a new one to be ready.
+  backend::Result<Active> AcquireWorker();
 
-  void AddPending(TRITONBACKEND_Request** requests, uint32_t count);
   backend::Error Run(Times& times);
   backend::Error ReadAnswer(const Worker& worker, std::span<const char> payload);
   void Finish(const backend::Error& error, const Times& times);
@@ -59,16 +63,18 @@ class Instance {
   struct Item {
     TRITONBACKEND_Request* request;
     std::shared_ptr<Pending> pending;
+    uint64_t handle = 0;  // in the table
     ModelResponse response;
   };
   std::vector<Item> batch_;
+  std::shared_ptr<PendingTable> table_;  // null until there is a worker for it
   std::vector<Numbered> numbered_;
   BatchEncoder encoder_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::kStarting;
-  std::shared_ptr<Worker> worker_;
+  Active active_;
   bool asks_ready_ = false;  // the model has is_ready
   std::string failure_;      // why there is no worker
   std::thread keeper_;

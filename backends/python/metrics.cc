@@ -42,8 +42,8 @@ Result<uint64_t> MetricTable::NewMetric(uint64_t family, std::string_view labels
   }
   TRITONSERVER_Metric* metric = nullptr;
   if (buckets.empty()) {
-    NEREID_KIT_TRY(TRITONSERVER_MetricNew(&metric, found->second.get(), parameters.data(),
-                                          parameters.size()));
+    NEREID_KIT_TRY(
+        TRITONSERVER_MetricNew(&metric, found->second.get(), parameters.data(), parameters.size()));
   } else {
     TRITONSERVER_MetricArgs* arguments = nullptr;
     NEREID_KIT_TRY(TRITONSERVER_MetricArgsNew(&arguments));

@@ -13,8 +13,8 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-// How long a model may take to complete its configuration is its own business; a worker that hangs at
-// its end is not waited for.
+// How long a model may take to complete its configuration is its own business; a worker that hangs
+// at its end is not waited for.
 constexpr std::chrono::seconds kEndTimeout{5};
 
 // The folder of this library, where the worker's scripts are, too.
@@ -42,9 +42,8 @@ Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) 
   // Parameters of responses are the newest thing in use.
   constexpr uint32_t kLeastMinor = 17;
   if (major != TRITONBACKEND_API_VERSION_MAJOR || minor < kLeastMinor) {
-    return Error::Unsupported(
-        StrCat("the Python backend needs the backend API 1.", kLeastMinor, " or newer, the server has ",
-               major, ".", minor));
+    return Error::Unsupported(StrCat("the Python backend needs the backend API 1.", kLeastMinor,
+                                     " or newer, the server has ", major, ".", minor));
   }
   auto backend = std::make_unique<Backend>();
   TRITONSERVER_Message* message = nullptr;  // the server's
@@ -103,8 +102,8 @@ Error Model::Locate(TRITONBACKEND_Model* handle) {
   file_ = StrCat(repository_, "/", version_, "/", file);
   std::error_code error;
   if (!fs::exists(file_, error)) {
-    return Error::Internal(StrCat("Failed to preinitialize Python stub: Python model file not found in '",
-                                  file_, "'"));
+    return Error::Internal(StrCat(
+        "Failed to preinitialize Python stub: Python model file not found in '", file_, "'"));
   }
   const fs::path plain = fs::path(file).lexically_normal();
   if (plain.is_absolute() || *plain.begin() == "..") {
@@ -127,7 +126,8 @@ Error Model::ReadParameters() {
   }
   std::error_code error;
   if (fs::exists(repository_ + "/triton_python_backend_stub", error)) {
-    backend::LogWarning(StrCat("model '", name_, "' brings a triton_python_backend_stub, which is not "
+    backend::LogWarning(StrCat("model '", name_,
+                               "' brings a triton_python_backend_stub, which is not "
                                "needed here: any Python interpreter can run a model"));
   }
   return {};
@@ -136,7 +136,8 @@ Error Model::ReadParameters() {
 Error Model::Complete(TRITONBACKEND_Model* handle) {
   NEREID_KIT_ASSIGN(const std::shared_ptr<Worker> worker,
                     StartWorker(
-                        name_, [](const std::shared_ptr<Worker>& from, const CallBlock& call) {
+                        name_,
+                        [](const std::shared_ptr<Worker>& from, const CallBlock& call) {
                           if (call.kind == Call::kLog) return Worker::Release(call.header);
                           from->Reply(call.header, Outcome::kError,
                                       "this is not possible in auto_complete_config");
@@ -204,12 +205,12 @@ Result<std::shared_ptr<Worker>> Model::StartWorker(const std::string& name,
   writer.Key("server_pid");
   writer.Int(getpid());
   writer.EndObject();
-  WorkerOptions options{
-      .command = {.arguments = {environment_.interpreter, backend_.folder + "/nereid_python/worker.py"},
-                  .environment = environment_.variables},
-      .greeting = greeting.GetString(),
-      .name = name,
-      .start_timeout = backend_.settings.start_timeout};
+  WorkerOptions options{.command = {.arguments = {environment_.interpreter,
+                                                  backend_.folder + "/nereid_python/worker.py"},
+                                    .environment = environment_.variables},
+                        .greeting = greeting.GetString(),
+                        .name = name,
+                        .start_timeout = backend_.settings.start_timeout};
   return Worker::Start(*backend_.supervisor, std::move(options), std::move(on_call),
                        std::move(on_death));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Python backend knows of itself, and of one model: where its files are, how its workers are
-// started, and its configuration, which the model may complete.
+// What the Python backend knows of itself, and of one model: where its files are, how its workers
+// are started, and its configuration, which the model may complete.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct Backend {
   static backend::Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend* handle);
 
   Settings settings;
-  std::string folder;         // with the worker's scripts
-  std::string model_folder;   // whose model.py all models run; empty when each has its own
+  std::string folder;        // with the worker's scripts
+  std::string model_folder;  // whose model.py all models run; empty when each has its own
   std::unique_ptr<Supervisor> supervisor;
   std::unique_ptr<Environments> environments;
 };

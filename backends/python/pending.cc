@@ -70,9 +70,9 @@ void Pending::Fail(const Error& error) {
     if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
     response = made.value();
   }
-  LogIfError(
-      Error(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error.get())),
-      "failed to send the error response");
+  LogIfError(Error(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL,
+                                              error.get())),
+             "failed to send the error response");
 }
 
 void Pending::Abandon(bool is_decoupled) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a model has and that are not answered completely, by the numbers under which its worker
-// knows them.
+// Requests that a model has and that are not answered completely, by the numbers under which its
+// worker knows them.
 #pragma once
 
 #include <atomic>

@@ -27,7 +27,8 @@ constexpr int kChannel = 3;
 std::string HowItEnded(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return StrCat("it exited with status ", info.si_status);
   const char* name = sigdescr_np(info.si_status);
-  return StrCat("it was killed by signal ", info.si_status, " (", name == nullptr ? "?" : name, ")");
+  return StrCat("it was killed by signal ", info.si_status, " (", name == nullptr ? "?" : name,
+                ")");
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
@@ -56,8 +57,8 @@ Result<pid_t> Spawn(Command command) {
   std::vector<char*> arguments = Pointers(command.arguments);
   std::vector<char*> environment = Pointers(command.environment);
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, arguments[0], &actions, &attributes, arguments.data(),
-                                environment.data());
+  const int error =
+      posix_spawn(&pid, arguments[0], &actions, &attributes, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
@@ -140,8 +141,8 @@ void Supervisor::Launch(Job& job) {
 void Supervisor::Reap() {
   for (auto child = children_.begin(); child != children_.end();) {
     siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(child->second.process->pid()), &info,
-               WEXITED | WNOHANG) == 0 &&
+    if (waitid(P_PID, static_cast<id_t>(child->second.process->pid()), &info, WEXITED | WNOHANG) ==
+            0 &&
         info.si_pid == 0) {
       ++child;
       continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts processes and hears of their end. All are started by one thread, which lives as long as this
-// object: the kernel kills a worker when the thread that started it ends, so that no worker outlives
-// its server. Nothing here goes through a shell.
+// Starts processes and hears of their end. All are started by one thread, which lives as long as
+// this object: the kernel kills a worker when the thread that started it ends, so that no worker
+// outlives its server. Nothing here goes through a shell.
 #pragma once
 
 #include <sys/types.h>

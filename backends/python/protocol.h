@@ -6,8 +6,8 @@
 //   blocks    from kBlocksBegin: the server's, up to half of the region, then the worker's
 //
 // All offsets are from the start of the region. A block belongs to who made it, and starts with a
-// BlockHeader that says whether the other side still uses it. Nothing that a worker writes is trusted:
-// every offset, size and count is checked, and read once.
+// BlockHeader that says whether the other side still uses it. Nothing that a worker writes is
+// trusted: every offset, size and count is checked, and read once.
 //
 // worker/nereid_python/protocol.py is the same in Python.
 #pragma once
@@ -26,7 +26,7 @@ enum class Work : uint32_t {
   kInitialize = 2,  // payload: keys and values of the arguments
   kExecute = 3,     // payload: BatchHeader …
   kFinalize = 4,
-  kAskReady = 5,    // through the second mailbox, while others are in progress
+  kAskReady = 5,  // through the second mailbox, while others are in progress
 };
 
 // How a piece of work, or a call, ended.
@@ -71,9 +71,9 @@ struct Control {
   alignas(64) uint32_t version;
   uint32_t reserved;
   uint64_t region_size;
-  Mailbox work;         // server to worker
-  Mailbox done;         // worker to server
-  Mailbox question;     // the same again for questions that do not wait for work
+  Mailbox work;      // server to worker
+  Mailbox done;      // worker to server
+  Mailbox question;  // the same again for questions that do not wait for work
   Mailbox reply;
   alignas(64) std::atomic<uint32_t> ring_head;  // worker's
   std::atomic<uint32_t> ring_bell;
@@ -91,19 +91,20 @@ inline constexpr uint64_t kBlocksBegin = 16384;
 static_assert(sizeof(Control) <= kBlocksBegin);
 
 struct alignas(64) BlockHeader {
-  // Of the server's: whether the worker still uses it. Of the worker's: 1 until the server has read it,
-  // then 0; or 2 once it holds a reply, which the worker waits for.
+  // Of the server's: whether the worker still uses it. Of the worker's: 1 until the server has read
+  // it, then 0; or 2 once it holds a reply, which the worker waits for.
   std::atomic<uint32_t> state;
   std::atomic<uint32_t> sleeping;
-  uint32_t kind;     // Call
-  uint32_t outcome;  // of the reply
-  uint64_t size;     // of the payload that follows
+  uint32_t kind;          // Call
+  uint32_t outcome;       // of the reply
+  uint64_t size;          // of the payload that follows
   uint64_t reply_offset;  // a block of the server's; 0 for an empty reply
   uint64_t reply_size;
 };
 static_assert(sizeof(BlockHeader) == 64);
 
-// A batch: a count, then that many RequestRecords, then what they point to, relative to the payload.
+// A batch: a count, then that many RequestRecords, then what they point to, relative to the
+// payload.
 struct BatchHeader {
   uint32_t count;
   uint32_t reserved;
@@ -114,8 +115,8 @@ struct RequestRecord {
   uint64_t correlation_id;
   uint64_t timeout_us;
   uint64_t data;  // where offsets of tensors start, in the region
-  // What describes tensors: the same bytes for requests of the same form, so that the worker need not
-  // read them again.
+  // What describes tensors: the same bytes for requests of the same form, so that the worker need
+  // not read them again.
   uint32_t form, form_size;
   uint32_t flags;
   uint32_t has_correlation_text;
@@ -127,7 +128,8 @@ struct RequestRecord {
 static_assert(sizeof(RequestRecord) == 80);
 
 // A form: counts of inputs and of requested outputs, then for each input a TensorRecord with its
-// dimensions and its name, then for each output its length and its name. Names are padded to 8 bytes.
+// dimensions and its name, then for each output its length and its name. Names are padded to 8
+// bytes.
 struct FormHeader {
   uint32_t inputs;
   uint32_t outputs;
@@ -151,8 +153,8 @@ enum class ResponseKind : uint32_t { kNone = 0, kTensors = 1, kError = 2 };
 struct ResponseRecord {
   uint32_t kind;
   uint32_t release_flags;
-  uint32_t tensors;     // or the error's code
-  uint32_t text_size;   // of the parameters, or of the error's text; padded to 8
+  uint32_t tensors;    // or the error's code
+  uint32_t text_size;  // of the parameters, or of the error's text; padded to 8
 };
 
 inline constexpr uint64_t Padded(uint64_t size) { return (size + 7) & ~uint64_t{7}; }

@@ -77,7 +77,8 @@ BlockPool::BlockPool(const Region& region) : region_(region), next_(kBlocksBegin
 
 Result<BlockPool::Block> BlockPool::Allocate(uint64_t size) {
   if (size > region_.worker_begin()) {
-    return Error::Unavailable(StrCat("a tensor of ", size, " bytes is too large for a Python model"));
+    return Error::Unavailable(
+        StrCat("a tensor of ", size, " bytes is too large for a Python model"));
   }
   const uint64_t wanted = RoundUp(size + sizeof(BlockHeader));
   const std::lock_guard lock(mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that the server shares with one worker: without a name, sealed against being shrunk or
-// grown, and far larger than what is used of it, which is all that takes memory. And the blocks in the
-// server's half of it.
+// grown, and far larger than what is used of it, which is all that takes memory. And the blocks in
+// the server's half of it.
 #pragma once
 
 #include <deque>
@@ -103,7 +103,7 @@ class BlockPool {
   const Region& region_;
   std::mutex mutex_;
   uint64_t next_;
-  uint64_t free_bytes_ = 0;                       // resident ones
+  uint64_t free_bytes_ = 0;  // resident ones
   std::deque<Place> places_;
   std::map<uint64_t, std::vector<Place*>> free_;  // by size
   std::vector<Place*> busy_;

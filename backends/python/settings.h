@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --backend-config=python,KEY=VALUE says. The keys are Triton's; those about its shared memory are
-// checked and have no other effect, since ours needs no sizes.
+// What --backend-config=python,KEY=VALUE says. The keys are Triton's; those about its shared memory
+// are checked and have no other effect, since ours needs no sizes.
 #pragma once
 
 #include <chrono>

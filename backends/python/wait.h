@@ -10,10 +10,10 @@ namespace nereid::python {
 
 // Waits until `word` is not `seen` any more, looking for `spin` before sleeping, at most until
 // `deadline`, and returns its value. May return `seen` early.
-uint32_t WaitWhile(std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleeping, uint32_t seen,
-                   std::chrono::nanoseconds spin,
-                   std::chrono::steady_clock::time_point deadline =
-                       std::chrono::steady_clock::time_point::max());
+uint32_t WaitWhile(
+    std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleeping, uint32_t seen,
+    std::chrono::nanoseconds spin,
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
 
 // Adds one to `word`, after everything written before, and wakes who sleeps on it.
 void Signal(std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleeping);

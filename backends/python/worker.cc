@@ -20,8 +20,9 @@ using backend::StrCat;
 using Clock = std::chrono::steady_clock;
 
 // About what an execution of a small model takes: while it runs, waking up would cost more.
-const std::chrono::nanoseconds kSpin =
-    sysconf(_SC_NPROCESSORS_ONLN) > 2 ? std::chrono::microseconds(20) : std::chrono::microseconds(0);
+const std::chrono::nanoseconds kSpin = sysconf(_SC_NPROCESSORS_ONLN) > 2
+                                           ? std::chrono::microseconds(20)
+                                           : std::chrono::microseconds(0);
 
 // Hands the greeting and the memory to the other end.
 Error SendGreeting(int channel, const std::string& greeting, int memory) {
@@ -112,7 +113,8 @@ Error Worker::WaitForHello() {
   const auto deadline = Clock::now() + options_.start_timeout;
   while (done.word.load(std::memory_order_acquire) == 0 && is_alive()) {
     if (Clock::now() >= deadline) {
-      return Error::Internal(StrCat("Stub process '", name(), "' is not healthy: it did not start in ",
+      return Error::Internal(StrCat("Stub process '", name(),
+                                    "' is not healthy: it did not start in ",
                                     options_.start_timeout.count(), " seconds"));
     }
     WaitWhile(done.word, done.sleeping, 0, kSpin, deadline);
@@ -122,22 +124,25 @@ Error Worker::WaitForHello() {
 }
 
 void Worker::OnExit(std::string how) {
-  Control& control = region_->control();
   {
     const std::lock_guard lock(death_mutex_);
     has_exited_ = true;
     if (why_.empty()) why_ = std::move(how);
     is_dead_.store(true, std::memory_order_release);
   }
-  Signal(control.done.word, control.done.sleeping);
-  Signal(control.reply.word, control.reply.sleeping);
-  Signal(control.ring_bell, control.ring_sleeping);
-  // The word above may have been slept on with a flag that the worker has overwritten.
-  std::atomic<uint32_t> always{1};
-  Signal(control.ring_bell, always);
-  Signal(control.done.word, always);
+  WakeAll();
   const std::lock_guard lock(death_mutex_);
   died_.notify_all();
+}
+
+void Worker::WakeAll() {
+  // Whatever the flags say of who sleeps: the worker may have overwritten them.
+  std::atomic<uint32_t> somebody{1};
+  Control& control = region_->control();
+  for (std::atomic<uint32_t>* word :
+       {&control.done.word, &control.reply.word, &control.ring_bell}) {
+    Signal(*word, somebody);
+  }
 }
 
 std::string Worker::DeathMessage() const {
@@ -151,8 +156,10 @@ void Worker::Condemn(const std::string& why) {
     const std::lock_guard lock(death_mutex_);
     if (has_exited_ || !why_.empty()) return;
     why_ = why;
+    is_dead_.store(true, std::memory_order_release);
   }
   process_->Kill();
+  WakeAll();
 }
 
 void Worker::Stop(Clock::time_point deadline) {
@@ -261,8 +268,7 @@ Result<Worker::Answer> Worker::Exchange(Mailbox& to, Mailbox& from, Work work, u
                                   "it corrupted the memory shared with the server"));
   }
   *answer_block = reinterpret_cast<BlockHeader*>(region_->At(at));
-  return Answer{outcome,
-                {region_->At(at + sizeof(BlockHeader)), static_cast<size_t>(length)}};
+  return Answer{outcome, {region_->At(at + sizeof(BlockHeader)), static_cast<size_t>(length)}};
 }
 
 Result<Worker::Answer> Worker::Run(Work work, const BlockPool::Block& block, uint64_t size,
@@ -291,9 +297,8 @@ Result<std::string> Worker::Ask(Work question, Clock::time_point deadline) {
   const std::lock_guard lock(question_mutex_);
   Control& control = region_->control();
   BlockHeader* block = nullptr;
-  NEREID_KIT_ASSIGN(const Answer answer,
-                    Exchange(control.question, control.reply, question, 0, 0,
-                             std::chrono::nanoseconds(0), deadline, &block));
+  NEREID_KIT_ASSIGN(const Answer answer, Exchange(control.question, control.reply, question, 0, 0,
+                                                  std::chrono::nanoseconds(0), deadline, &block));
   std::string payload(answer.payload.begin(), answer.payload.end());
   if (block != nullptr) Release(block);
   if (answer.outcome != Outcome::kOk) return Error::Internal(payload);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: the process that runs a Python model for one instance, and the memory shared with it. A
-// worker that has ended stays ended; whoever wants another starts another. Whoever has one stops it.
+// One worker: the process that runs a Python model for one instance, and the memory shared with it.
+// A worker that has ended stays ended; whoever wants another starts another. Whoever has one stops
+// it.
 #pragma once
 
 #include <atomic>
@@ -25,9 +26,9 @@ struct CallBlock {
 };
 
 struct WorkerOptions {
-  Command command;      // the channel apart
+  Command command;       // the channel apart
   std::string greeting;  // JSON, told to the worker first
-  std::string name;     // of the instance, in errors
+  std::string name;      // of the instance, in errors
   std::chrono::seconds start_timeout{30};
 };
 
@@ -37,8 +38,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   using CallHandler = std::function<void(const std::shared_ptr<Worker>&, const CallBlock&)>;
   using DeathHandler = std::function<void()>;
 
-  // Starts the process and waits until it is there. `on_call` runs on the worker's own thread here, for
-  // one call after the other; `on_death` on the same thread, once, after the last call.
+  // Starts the process and waits until it is there. `on_call` runs on the worker's own thread here,
+  // for one call after the other; `on_death` on the same thread, once, after the last call.
   static backend::Result<std::shared_ptr<Worker>> Start(Supervisor& supervisor,
                                                         WorkerOptions options, CallHandler on_call,
                                                         DeathHandler on_death);
@@ -59,8 +60,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
     Outcome outcome;
     std::span<const char> payload;
   };
-  // Has a piece of work done; `payload` is what belongs to it, and may be empty. The answer is valid until
-  // ReleaseAnswer, which must be called, or the next Run.
+  // Has a piece of work done; `payload` is what belongs to it, and may be empty. The answer is
+  // valid until ReleaseAnswer, which must be called, or the next Run.
   backend::Result<Answer> Run(Work work, const BlockPool::Block& block, uint64_t size,
                               std::chrono::steady_clock::time_point deadline =
                                   std::chrono::steady_clock::time_point::max());
@@ -70,8 +71,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
                                        std::chrono::steady_clock::time_point deadline =
                                            std::chrono::steady_clock::time_point::max());
   // Asks something that is answered beside the work. One at a time, whoever asks.
-  backend::Result<std::string> Ask(Work question,
-                                   std::chrono::steady_clock::time_point deadline);
+  backend::Result<std::string> Ask(Work question, std::chrono::steady_clock::time_point deadline);
 
   // Ends the process for what it did, which is told to whoever waits for it.
   void Condemn(const std::string& why);
@@ -79,8 +79,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   // that thread.
   void Stop(std::chrono::steady_clock::time_point deadline);
 
-  // Waits until every call that the worker had made when this began was handled. Not for the thread of
-  // calls.
+  // Waits until every call that the worker had made when this began was handled. Not for the thread
+  // of calls.
   void WaitForCalls();
 
   // Answers a call. Any thread.
@@ -97,6 +97,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   backend::Error Launch(Supervisor& supervisor);
   backend::Error WaitForHello();
   void OnExit(std::string how);
+  void WakeAll();
   void Listen();
   bool TakeCall();
   backend::Result<Answer> Exchange(Mailbox& to, Mailbox& from, Work work, uint64_t offset,
