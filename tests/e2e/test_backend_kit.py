@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
+from harness import python_models
 from harness import server as servers
 
 pytestmark = pytest.mark.skipif(servers.REFERENCE, reason="about this server's installation")
@@ -51,8 +52,11 @@ def server(installation, tmp_path_factory):
         repositories.append(copy / "models")
         for built in (copy / "build" / "backends").iterdir():
             (installation / "backends" / built.name).symlink_to(built)
+    python_models.write(repositories[0], "same", python_models.IDENTITY)
     # The backends' own folder is found from where the server lies, not named.
-    with servers.running(*repositories, executable=installation / "bin" / "tritonserver") as running:
+    with servers.running(
+        *repositories, executable=installation / "bin" / "tritonserver", env=python_models.ENVIRONMENT
+    ) as running:
         yield running
 
 
@@ -77,6 +81,11 @@ def pgm(image, scale):
     large = np.kron(image.reshape(8, 8), np.ones((scale, scale))) * (255 / 16)
     height, width = large.shape
     return b"P5\n# a digit\n%d %d\n255\n" % (width, height) + large.round().astype(np.uint8).tobytes()
+
+
+def test_an_installation_has_all_of_the_python_backend(client):
+    given = np.array([1, 2], np.float32)
+    assert np.array_equal(infer(client, "same", tensor("INPUT0", given)).as_numpy("OUTPUT0"), given)
 
 
 def test_the_template_serves_its_model(client):
