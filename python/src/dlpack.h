@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// DLPack, the protocol by which tensor libraries lend each other memory: its structures, as its
+// specification lays them out, in both forms that are in use.
+#pragma once
+
+#include <cstdint>
+
+#include <pybind11/pybind11.h>
+
+namespace nereid::python {
+
+struct DlDevice {
+  int32_t type;
+  int32_t id;
+};
+
+struct DlDataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+
+struct DlTensor {
+  void* data;
+  DlDevice device;
+  int32_t ndim;
+  DlDataType dtype;
+  int64_t* shape;
+  int64_t* strides;  // in elements; null when compact and row-major
+  uint64_t byte_offset;
+};
+
+struct DlManaged {
+  DlTensor tensor;
+  void* context;
+  void (*deleter)(DlManaged* self);
+};
+
+struct DlManagedVersioned {
+  uint32_t major;
+  uint32_t minor;
+  void* context;
+  void (*deleter)(DlManagedVersioned* self);
+  uint64_t flags;
+  DlTensor tensor;
+};
+
+// Adds _core.DlpackView, which takes a capsule over, and _core.export_dlpack, which makes one.
+void RegisterDlpack(pybind11::module_& module);
+
+}  // namespace nereid::python

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server in this process; the Python class _core.Server.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+
+#include "triton/core/tritonserver.h"
+
+namespace nereid::python {
+
+// Named values for the C API, from a Python dictionary. The dictionary must outlive this, because bytes
+// are not copied. Confined to the thread that made it.
+class Parameters {
+ public:
+  // InvalidArgumentError, with `what`, for a value that is no str, bool, int, float or bytes.
+  Parameters(const pybind11::dict& values, const char* what);
+  Parameters(const Parameters&) = delete;
+  Parameters& operator=(const Parameters&) = delete;
+  ~Parameters();
+
+  const TRITONSERVER_Parameter** data() { return pointers_.data(); }
+  size_t size() const { return pointers_.size(); }
+
+ private:
+  std::vector<const TRITONSERVER_Parameter*> pointers_;
+};
+
+// A Python int as the C API has it; InvalidArgumentError when it does not fit.
+int64_t ToInt64(pybind11::handle value, const char* what);
+
+// Every method lets go of the GIL. Thread-safe, as the server is.
+class Server {
+ public:
+  // Copies what it needs of `options`.
+  explicit Server(TRITONSERVER_ServerOptions* options);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  // Stops the server. Must not run on a thread of the server's own.
+  ~Server();
+
+  TRITONSERVER_Server* handle() const { return server_; }
+
+ private:
+  TRITONSERVER_Server* server_ = nullptr;
+};
+
+void RegisterServer(pybind11::module_& module);
+void RegisterOptions(pybind11::module_& module);
+void RegisterMetrics(pybind11::module_& module);
+
+}  // namespace nereid::python

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package `nereid`: runs python/tests, where servers live in the process of the tests, in
+processes of their own, so that what goes wrong there ends no other test."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness import server as servers
+
+pytestmark = pytest.mark.skipif(servers.REFERENCE, reason="about this server's package")
+
+FOLDER = servers.ROOT / "python" / "tests"
+
+
+def environment():
+    """A sanitizer's library has to be there before the interpreter's own code."""
+    variables = {**os.environ, "NEREID_BUILD": str(servers.build_folder())}
+    if servers.is_sanitized():
+        cache = (servers.build_folder() / "CMakeCache.txt").read_text()
+        if "NEREID_SANITIZE:STRING=thread" in cache:
+            pytest.skip("ThreadSanitizer does not know the interpreter's locks")
+        library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+        variables["LD_PRELOAD"] = library.stdout.strip()
+        # The interpreter leaves much behind on purpose.
+        variables["ASAN_OPTIONS"] = "detect_leaks=0"
+    return variables
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("test_*.py")))
+def test_of_the_package(require_server, file):
+    command = [sys.executable, "-m", "pytest", FOLDER / file, "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    done = subprocess.run(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=servers.ROOT, timeout=500
+    )
+    assert done.returncode == 0, done.stdout
