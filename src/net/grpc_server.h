@@ -64,6 +64,9 @@ class GrpcCallEvents {
   virtual void OnHalfClose() = 0;
   // A message of Send has left the queue (GrpcCall::WantSent).
   virtual void OnSent() {}
+  // The connection is to end once its calls are over: the server stops, or the connection has
+  // reached its age.
+  virtual void OnDrain() {}
   // The client went away or the deadline passed. At most once, possibly after the call was
   // finished; what is sent from then on is dropped.
   virtual void OnCancelled() = 0;

@@ -241,6 +241,7 @@ void GrpcSession::StartCall(GrpcCall& call) {
   if (call.deadline_.has_value()) AddDeadline(call);
   call.events_ = handler_.OnCall(GrpcCallRef(call));
   call.is_rejected_ = call.events_ == nullptr;
+  if (is_draining_ && call.events_ != nullptr) call.events_->OnDrain();
 }
 
 void GrpcSession::RefuseHttp(GrpcCall& call, int status) {

@@ -133,6 +133,9 @@ void GrpcSession::StartDrain() {
   nghttp2_submit_shutdown_notice(session_);
   nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
   next_due_ns_ = std::min(next_due_ns_, now_ns_ + kDrainPingNs);
+  for (GrpcCall* call = calls_; call != nullptr; call = call->next_) {
+    if (call->events_ != nullptr && !call->finished_) call->events_->OnDrain();
+  }
 }
 
 }  // namespace nereid::net

@@ -2,15 +2,18 @@
 """SIGTERM: what is in flight is finished, and the process ends with status 0."""
 
 import concurrent.futures
+import queue
 import re
 import signal
 import socket
 
+import grpc
 import numpy as np
 import pytest
 from harness import models, wire
 from harness import server as servers
 from harness.clients import Client
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 # What arrives waits for company, and is then busy for a while.
 SLOW = """dynamic_batching { max_queue_delay_microseconds: 1000000 }
@@ -87,3 +90,29 @@ def test_a_second_start_on_the_same_ports_works_at_once(repository, start_server
     second = start_server(repository, args=args, wait=False)
     second.http_port, second.http = first.http_port, first.http
     servers.wait_until(second.is_ready, "the second server is ready on the same port")
+
+
+@pytest.mark.newer
+def test_an_open_stream_is_ended_once_its_requests_are(repository, start_server):
+    server = start_server(repository, args=["--exit-timeout-secs=120"])
+    tensor = np.arange(4, dtype=np.float32).reshape(1, 4)
+    requests = queue.Queue()
+    with grpc.insecure_channel(server.grpc) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        idle = stub.ModelStreamInfer(iter(queue.Queue().get, None))
+        busy = stub.ModelStreamInfer(iter(requests.get, None))
+        request = service_pb2.ModelInferRequest(model_name="slow")
+        request.inputs.add(name="INPUT0", datatype="FP32", shape=tensor.shape)
+        request.raw_input_contents.append(tensor.tobytes())
+        requests.put(request)
+        servers.wait_until(lambda: pending(server) == 1, "the request to wait")
+        server.signal()
+        answer = next(busy)
+        assert answer.infer_response.raw_output_contents[0] == tensor.tobytes()
+        for stream in (idle, busy):
+            with pytest.raises(grpc.RpcError) as caught:
+                next(stream)
+            assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+            assert "shutting down" in caught.value.details()
+        requests.put(None)
+        assert server.wait(timeout=60) == 0

@@ -226,14 +226,17 @@ void StreamCall::Drain() {
   for (;;) {
     size_t credit = 0;
     bool finish = false;
+    bool is_complete = false;
     {
       base::MutexLock lock(mutex_);
       const bool has_some = TakeSendable(sendable);
       if (credit_ >= kCreditStep) credit = std::exchange(credit_, 0);
       if (!has_some && credit == 0) {
         is_draining_ = false;
-        finish = is_half_closed_ && first_ == nullptr && !std::exchange(is_finished_, true);
+        finish = (is_half_closed_ || ends_when_idle_) && first_ == nullptr &&
+                 !std::exchange(is_finished_, true);
         if (!finish) return;
+        is_complete = is_half_closed_;
       }
     }
     for (net::GrpcMessagePtr& message : sendable) {
@@ -242,10 +245,22 @@ void StreamCall::Drain() {
     sendable.clear();
     if (credit > 0) call_->Credit(credit);
     if (finish) {
-      if (!is_ended_.exchange(true)) call_->Finish(net::GrpcStatus::kOk, {});
-      return;
+      if (is_ended_.exchange(true)) return;
+      if (is_complete) return call_->Finish(net::GrpcStatus::kOk, {});
+      return call_->Finish(net::GrpcStatus::kUnavailable, kStoppingText);
     }
   }
+}
+
+void StreamCall::OnDrain() {
+  if (!context_->is_stopping.load(std::memory_order_relaxed)) return;
+  references_.fetch_add(1, std::memory_order_relaxed);
+  {
+    base::MutexLock lock(mutex_);
+    ends_when_idle_ = true;
+  }
+  Drain();
+  Unreference();
 }
 
 void StreamCall::OnHalfClose() {
@@ -314,6 +329,7 @@ void StreamCall::Recycle() {
   last_ = nullptr;
   out_of_order_.clear();
   is_half_closed_ = false;
+  ends_when_idle_ = false;
   is_draining_ = false;
   is_finished_ = false;
   credit_ = 0;

@@ -60,6 +60,8 @@ class StreamCall final : public net::GrpcCallEvents {
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   void OnHalfClose() override;
   void OnSent() override;
+  // While the server stops, a stream ends as soon as nothing of it is in progress.
+  void OnDrain() override;
   void OnCancelled() override;
   void OnDone() override;
 
@@ -98,6 +100,7 @@ class StreamCall final : public net::GrpcCallEvents {
   StreamRequest* last_ NEREID_GUARDED_BY(mutex_) = nullptr;
   std::vector<net::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
   bool is_half_closed_ NEREID_GUARDED_BY(mutex_) = false;
+  bool ends_when_idle_ NEREID_GUARDED_BY(mutex_) = false;  // the server stops
   bool is_draining_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_finished_ NEREID_GUARDED_BY(mutex_) = false;
   size_t credit_ NEREID_GUARDED_BY(mutex_) = 0;
