@@ -17,7 +17,7 @@ import uuid
 import numpy as np
 import pytest
 import tritonclient.utils.shared_memory as shm
-from harness import models
+from harness import decoupled, models
 from harness import server as servers
 from harness.clients import KINDS, MODULES, Client
 from tritonclient.utils import InferenceServerException
@@ -32,23 +32,13 @@ ARGS = [
 if not servers.REFERENCE:
     ARGS.append("--allow-client-shm=true")
 
-REPEAT = (
-    'backend: "repeat"\nmax_batch_size: 0\n'
-    'input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },\n'
-    '{ name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] },\n'
-    '{ name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]\n'
-    'output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] },\n'
-    '{ name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]\n'
-    "model_transaction_policy { decoupled: true }\n"
-)
-
 
 @pytest.fixture(scope="module")
 def surface_server(require_server, tmp_path_factory):
     path = tmp_path_factory.mktemp("models")
     models.write_model(path, "id", models.identity_config("FP32", [-1]))
     models.write_model(path, "other", models.identity_config("FP32", [-1]))
-    models.write_model(path, "repeat", REPEAT)
+    decoupled.write_repeat(path)
     models.write_model(
         path, "sequence", models.identity_config("FP32", [-1], max_batch_size=4, extra="sequence_batching { }")
     )

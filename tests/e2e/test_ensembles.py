@@ -12,7 +12,7 @@ import tritonclient.grpc as grpc
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from harness import models
+from harness import decoupled, models
 from harness import server as servers
 from harness.clients import Client
 
@@ -98,7 +98,7 @@ def write_good(repository):
     if servers.has_backend("onnxruntime"):
         write_onnx(repository)
     if servers.has_backend("repeat"):
-        write_repeat(repository)
+        write_repeated(repository)
 
 
 def chain_of(names):
@@ -140,18 +140,8 @@ def write_onnx(repository):
     )
 
 
-def write_repeat(repository):
-    models.write_model(
-        repository,
-        "repeat",
-        'backend: "repeat"\nmax_batch_size: 0\nmodel_transaction_policy { decoupled: true }\n'
-        'input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },\n'
-        '  { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] },\n'
-        '  { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]\n'
-        'output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] },\n'
-        '  { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]\n'
-        "instance_group [ { kind: KIND_CPU count: 1 } ]\n",
-    )
+def write_repeated(repository):
+    decoupled.write_repeat(repository)
     write_identity(repository, "id_int", kind="INT32")
     write_identity(repository, "slow_int", kind="INT32", extra=delay(20))
     inputs = {"VALUES": ("INT32", [-1]), "DELAY": ("UINT32", [-1]), "WAIT": ("UINT32", [1])}
@@ -540,7 +530,7 @@ def test_steps_must_not_join_different_decoupled_models(start_server, empty_repo
     """E-12"""
     if not servers.has_backend("repeat"):
         pytest.skip("the build has no repeat backend")
-    write_repeat(empty_repository)
+    decoupled.write_repeat(empty_repository)
     inputs = {"VALUES": ("INT32", [-1]), "DELAY": ("UINT32", [-1]), "WAIT": ("UINT32", [1])}
     sources = {"IN": "VALUES", "DELAY": "DELAY", "WAIT": "WAIT"}
     write_ensemble(

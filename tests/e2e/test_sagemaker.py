@@ -8,7 +8,7 @@ import pytest
 import requests
 import sseclient
 
-from harness import cloud, models
+from harness import cloud, decoupled, models
 from harness import server as servers
 
 pytestmark = pytest.mark.newer  # the reference of the tests has no such entry point
@@ -100,18 +100,8 @@ def test_a_model_that_nobody_named(start, empty_repository):
     assert reply.json() == {"error": f"Request for unknown model: '{name}' is not found"}
 
 
-def write_square(repository):
-    config = (
-        'backend: "square"\nmax_batch_size: 0\n'
-        f"input [ {models.tensor_config('IN', 'INT32', [1])} ]\n"
-        f"output [ {models.tensor_config('OUT', 'INT32', [1])} ]\n"
-        "model_transaction_policy { decoupled: true }\n"
-    )
-    models.write_model(repository, "square", config)
-
-
 def test_generate(start, empty_repository):
-    write_square(empty_repository)
+    decoupled.write_square(empty_repository)
     env = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "square"}
     server = start(empty_repository, env={**env, "SAGEMAKER_TRITON_INFERENCE_TYPE": "generate"})
     assert invoke(server, '{"IN":1}').json()["OUT"] == 1

@@ -11,7 +11,7 @@ import uuid
 import numpy as np
 import pytest
 import tritonclient.utils.shared_memory as shm
-from harness import models, wire
+from harness import decoupled, models, wire
 from harness import server as servers
 from harness.clients import KINDS, Client
 from tritonclient.utils import InferenceServerException, serialize_byte_tensor
@@ -19,13 +19,6 @@ from tritonclient.utils import InferenceServerException, serialize_byte_tensor
 ALLOW = ["--allow-client-shm=true"]
 PAGE = mmap.PAGESIZE
 CACHE = "response_cache { enable: true }\n"
-REPEAT = (
-    'backend: "repeat"\nmax_batch_size: 0\n'
-    f"input [ {models.tensor_config('IN', 'INT32', [-1])}, {models.tensor_config('DELAY', 'UINT32', [-1])},\n"
-    f"{models.tensor_config('WAIT', 'UINT32', [1])} ]\n"
-    f"output [ {models.tensor_config('OUT', 'INT32', [1])}, {models.tensor_config('IDX', 'UINT32', [1])} ]\n"
-    "model_transaction_policy { decoupled: true }\n"
-)
 ENSEMBLE = (
     'platform: "ensemble"\nmax_batch_size: 0\n'
     f"input [ {models.tensor_config('INPUT0', 'FP32', [-1])} ]\n"
@@ -50,7 +43,7 @@ def shm_server(require_server, tmp_path_factory):
     models.write_model(path, "text", models.identity_config("BYTES", [-1]))
     models.write_model(path, "cached", models.identity_config("FP32", [-1], extra=CACHE))
     models.write_model(path, "slow", models.identity_config("FP32", [-1], extra=delay(400)))
-    models.write_model(path, "repeat", REPEAT)
+    decoupled.write_repeat(path)
     for name, step in (("through", "id"), ("through_cache", "cached")):
         models.write_model(path, name, ENSEMBLE.replace("STEP", step))
     with servers.running(
