@@ -74,6 +74,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   if (Error error(TRITONBACKEND_ModelServer(handle, &model->server_)); !error.ok()) {
     model->server_ = nullptr;
   }
+  model->is_decoupled_ = DecoupledIn(model->config_.json());
   bool completes = false;
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &completes));
   if (completes) NEREID_KIT_TRY(model->Complete(handle).Release());
