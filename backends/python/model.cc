@@ -147,7 +147,8 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
   auto completed = worker->RunText(Work::kComplete, config_text());
   if (completed.ok() && completed.value().empty()) {
     spare_ = worker;
-    return {};
+    // Says that a model without any configuration of its own is meant to be that way.
+    return config_.Store(handle);
   }
   if (completed.ok()) worker->RunText(Work::kFinalize, "").ok();
   worker->Stop(std::chrono::steady_clock::now() +

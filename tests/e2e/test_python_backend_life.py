@@ -307,3 +307,13 @@ def _ignore_errors(server, what):
     with httpclient.InferenceServerClient(server.http, network_timeout=120) as client:
         with pytest.raises(InferenceServerException):
             infer(client, "hostile", [what])
+
+
+def test_a_model_needs_no_configuration_at_all(start_server, folder):
+    model = python_models.write(folder, "bare", python_models.IDENTITY)
+    (model / "config.pbtxt").unlink()
+    server = start(start_server, folder)
+    with httpclient.InferenceServerClient(server.http) as client:
+        config = client.get_model_config("bare")
+        assert config["backend"] == "python"
+        assert config["input"] == config["output"] == []
