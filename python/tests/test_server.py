@@ -230,3 +230,35 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.strip()) == (0, "interrupted"), done.stderr
+
+
+PYTHON_MODEL = b"""
+import sys
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        prefix = sys.prefix.encode()
+        return [
+            pb_utils.InferenceResponse(
+                [pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() * 2),
+                 pb_utils.Tensor("PREFIX", np.array([prefix], dtype=object))]
+            )
+            for request in requests
+        ]
+"""
+PYTHON_CONFIG = """
+backend: "python"
+input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] } ]
+output [ { name: "OUT" data_type: TYPE_INT32 dims: [ -1 ] }, { name: "PREFIX" data_type: TYPE_STRING dims: [ 1 ] } ]
+"""
+
+
+def test_models_in_python_run_under_this_programs_interpreter(start, tmp_path):
+    models.write_model(tmp_path, "twice", PYTHON_CONFIG, {"1": {"model.py": PYTHON_MODEL}})
+    server = start(model_repository=str(tmp_path))
+    (response,) = server.model("twice").infer(inputs={"IN": np.array([1, 2], dtype=np.int32)})
+    assert response.outputs["OUT"].to_list() == [2, 4]
+    assert response.outputs["PREFIX"].to_string_array().tolist() == [sys.prefix]

@@ -36,3 +36,10 @@ def test_of_the_package(require_server, file):
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=servers.ROOT, timeout=500
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_example_recognises_a_digit(require_server, onnx):
+    variables = {**environment(), "PYTHONPATH": str(servers.build_folder() / "python")}
+    example = servers.ROOT / "examples" / "embed" / "embed.py"
+    done = subprocess.run([sys.executable, example], env=variables, capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("a 3, recognised as 3"), done.stdout + done.stderr

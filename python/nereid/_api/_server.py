@@ -7,6 +7,7 @@ import atexit
 import dataclasses
 import json
 import pathlib
+import sys
 import time
 import weakref
 from dataclasses import dataclass, field
@@ -119,7 +120,8 @@ class Options:
         How often devices are asked, in milliseconds.
     model_load_device_limits : list[ModelLoadDeviceLimit]
     backend_configuration : dict[str, dict[str, str]]
-        By backend: its settings. "" is for all of them.
+        By backend: its settings. "" is for all of them. Models in Python run under this program's
+        interpreter unless "python-runtime" of "python" names another.
     host_policies : dict[str, dict[str, str]]
         By policy: its settings.
     metrics_configuration : dict[str, dict[str, str]]
@@ -187,8 +189,12 @@ class Options:
             ("model_load_device_limit", (limit.kind, limit.device, limit.fraction))
             for limit in self.model_load_device_limits
         ]
+        backends = dict(self.backend_configuration)
+        if sys.executable:
+            # Models in Python find what this program finds.
+            backends["python"] = {"python-runtime": sys.executable, **backends.get("python", {})}
         for method, groups in (
-            ("backend_setting", self.backend_configuration),
+            ("backend_setting", backends),
             ("host_policy", self.host_policies),
             ("metrics_setting", self.metrics_configuration),
         ):
