@@ -297,11 +297,6 @@ Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& reques
 }
 
 Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace) {
-  if (callbacks.release == nullptr || callbacks.respond == nullptr ||
-      callbacks.allocator == nullptr) {
-    return InvalidArgumentError(LogPrefix() +
-                                "the request needs a release callback and a response callback");
-  }
   if (is_submitted_.load(std::memory_order_acquire)) {
     return InternalError(LogPrefix() +
                          "Invalid request state transition from PENDING to INITIALIZED");
@@ -313,6 +308,11 @@ Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace)
   Fill(*request);
   if (has_raw_input_) NEREID_RETURN_IF_ERROR(FillRawInput(*request));
   NEREID_RETURN_IF_ERROR(server_->engine.Prepare(*request));
+  if (callbacks.release == nullptr || callbacks.respond == nullptr ||
+      callbacks.allocator == nullptr) {
+    return InvalidArgumentError(LogPrefix() +
+                                "the request needs a release callback and a response callback");
+  }
   if (trace != nullptr) [[unlikely]] {
     // The trace is the server's from here on, whatever comes of the request.
     request->trace = nereid::observe::Trace::Share(

@@ -95,7 +95,9 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
   } else if ((output.buffer = base::AcquireBuffer(byte_size))) {
     output.data = output.buffer.data();
   }
-  if (output.data == nullptr && byte_size > 0) {
+  if (output.is_placed && output.data == nullptr) {
+    byte_size = 0;  // nowhere: whoever asked for the output does not want its data
+  } else if (output.data == nullptr && byte_size > 0) {
     return base::UnavailableError("unable to allocate " + std::to_string(byte_size) +
                                   " bytes for output '" + std::string(output.name) + "'");
   }
@@ -128,7 +130,8 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
   } else {
     NEREID_RETURN_IF_ERROR(AllocateBuffer(output, source.byte_size, source.where, false));
   }
-  if (source.byte_size > 0) std::memcpy(output.data, source.data, source.byte_size);
+  if (output.is_placed && output.data == nullptr) output.byte_size = 0;
+  if (output.byte_size > 0) std::memcpy(output.data, source.data, output.byte_size);
   return base::OkStatus();
 }
 

@@ -21,7 +21,8 @@ struct ResponseDeleter {
 };
 using ResponsePtr = std::unique_ptr<Response, ResponseDeleter>;
 
-// A buffer that the client named for an output (shared memory, the C API's allocator).
+// A buffer that the client named for an output (shared memory, the C API's allocator). Null data means
+// that the client does not want the output's, whatever their size.
 struct OutputPlacement {
   std::byte* data;
   memory::Placement where;
