@@ -22,7 +22,7 @@ class EmbeddedServer final : public TRITONSERVER_Server {
 
   // Loads what the options say.
   base::Status Start();
-  // A second call does nothing.
+  // A second call does nothing but to answer as the first.
   base::Status Stop() override;
 
  private:
@@ -30,6 +30,7 @@ class EmbeddedServer final : public TRITONSERVER_Server {
 
   base::Mutex stop_mutex_;
   bool is_stopped_ NEREID_GUARDED_BY(stop_mutex_) = false;
+  base::Status stop_status_ NEREID_GUARDED_BY(stop_mutex_);
   base::Timers timers_;
   base::Timer trim_;
 };

@@ -60,7 +60,8 @@ base::Status EmbeddedServer::Start() {
 
 base::Status EmbeddedServer::Stop() {
   base::MutexLock lock(stop_mutex_);
-  if (std::exchange(is_stopped_, true)) return base::OkStatus();
+  // With something left a server must not be deleted, however often that is asked for.
+  if (std::exchange(is_stopped_, true)) return stop_status_;
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
   engine.StartDraining();
   engine.LogInFlight(exit_timeout().count());
@@ -69,8 +70,8 @@ base::Status EmbeddedServer::Stop() {
   const size_t left = engine.Stop(deadline);
   base::TrimBuffers();
   base::FlushLog();
-  if (left == 0) return base::OkStatus();
-  return base::InternalError("Exit timeout expired. Exiting immediately.");
+  if (left > 0) stop_status_ = base::InternalError("Exit timeout expired. Exiting immediately.");
+  return stop_status_;
 }
 
 }  // namespace nereid::capi

@@ -10,6 +10,7 @@
 
 #include "abi_objects/error.h"
 #include "base/log.h"
+#include "engine/directories.h"
 
 using nereid::abi_objects::Answer;
 using nereid::base::InvalidArgumentError;
@@ -21,15 +22,20 @@ TRITONSERVER_ServerOptions::TRITONSERVER_ServerOptions() {
   // Embedders poll by TRITONSERVER_ServerPollModelRepository.
   engine.poll_interval = std::chrono::seconds(0);
   engine.repository.disable_auto_complete = true;
-  engine.backends.backend_directory = "/opt/tritonserver/backends";
-  engine.agent_directory = "/opt/tritonserver/repoagents";
-  engine.cache.directory = "/opt/tritonserver/caches";
+  engine.backends.backend_directory = nereid::engine::DefaultBackendDirectory();
 }
 
 nereid::engine::EngineOptions TRITONSERVER_ServerOptions::ToEngineOptions() const {
   nereid::engine::EngineOptions options = engine;
   options.repository.repositories.assign(repositories.begin(), repositories.end());
   options.backends.auto_complete_config = !options.repository.disable_auto_complete;
+  const std::string& backends = options.backends.backend_directory;
+  if (options.agent_directory.empty()) {
+    options.agent_directory = nereid::engine::DefaultDirectoryBeside(backends, "repoagents");
+  }
+  if (options.cache.directory.empty()) {
+    options.cache.directory = nereid::engine::DefaultDirectoryBeside(backends, "caches");
+  }
   return options;
 }
 
