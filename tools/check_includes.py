@@ -24,7 +24,7 @@ MODULES = {
     "json": ["base"],
     "tensor": ["base"],
     "net": ["base"],
-    "observe": ["base", "json"],
+    "observe": ["base", "json", "tensor"],
     "memory": ["tensor"],
     "config": ["tensor", "json", "proto"],
     "core": ["memory", "config", "observe"],
