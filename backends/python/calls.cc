@@ -207,9 +207,10 @@ Result<std::string> Calls::Metrics(Call kind, Reader& reader) {
     }
     case Call::kMetricNew: {
       const std::string_view labels = reader.SizedText();
-      std::vector<double> buckets;
-      for (auto left = reader.Read<uint64_t>(); left > 0 && reader.ok(); --left) {
-        buckets.push_back(reader.Read<double>());
+      std::optional<std::vector<double>> buckets;
+      if (reader.Read<uint64_t>() != 0) buckets.emplace();
+      for (auto left = reader.Read<uint64_t>(); left > 0 && reader.ok() && buckets; --left) {
+        buckets->push_back(reader.Read<double>());
       }
       if (!reader.ok()) return Error::Internal("a call was cut short");
       NEREID_KIT_ASSIGN(const uint64_t metric, metrics_.NewMetric(object, labels, buckets));

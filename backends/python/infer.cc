@@ -81,12 +81,16 @@ struct InferCall : std::enable_shared_from_this<InferCall> {
   bool is_stream = false;
   std::shared_ptr<InferCall> self;        // until the last response
   std::shared_ptr<InferCall> while_held;  // until the request is released
+  // A released request may still be answered, and cancelled until it is.
+  ~InferCall() {
+    if (request != nullptr) Error(TRITONSERVER_InferenceRequestDelete(request)).Ignore();
+  }
 
   std::mutex mutex;
   BlockHeader* waiting = nullptr;  // the call that is owed a response
   std::deque<Encoded> responses;
   bool is_abandoned = false;
-  TRITONSERVER_InferenceRequest* request = nullptr;  // until it is released
+  TRITONSERVER_InferenceRequest* request = nullptr;  // once it is sent
 
   void Deliver(Encoded encoded) {
     const std::lock_guard lock(mutex);
@@ -254,16 +258,12 @@ void Deliver(InferCall& call, const std::string& text) {
   call.Deliver({std::move(block).value(), text.size()});
 }
 
-void OnReleased(TRITONSERVER_InferenceRequest* request, const uint32_t flags, void* user) {
+void OnReleased(TRITONSERVER_InferenceRequest*, const uint32_t flags, void* user) {
   if ((flags & TRITONSERVER_REQUEST_RELEASE_ALL) == 0) return;
   auto* const call = static_cast<InferCall*>(user);
   std::shared_ptr<InferCall> held;
-  {
-    const std::lock_guard lock(call->mutex);
-    call->request = nullptr;
-    held.swap(call->while_held);
-  }
-  LogIfError(Error(TRITONSERVER_InferenceRequestDelete(request)), "failed to delete a request");
+  const std::lock_guard lock(call->mutex);
+  held.swap(call->while_held);
 }
 
 void OnResponse(TRITONSERVER_InferenceResponse* response, const uint32_t flags, void* user) {
@@ -444,8 +444,7 @@ void Inferences::Next(const std::shared_ptr<Worker>& worker, const CallBlock& bl
 void Inferences::Cancel(uint64_t stream) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
-  const std::lock_guard lock(found->second->mutex);
-  if (found->second->request == nullptr) return;
+  // Without the lock: it may be answered at once, on this thread.
   LogIfError(Error(TRITONSERVER_InferenceRequestCancel(found->second->request)),
              "failed to cancel a request");
 }

@@ -22,7 +22,7 @@ void MetricTable::DeleteFamily(uint64_t family) {
 }
 
 Result<uint64_t> MetricTable::NewMetric(uint64_t family, std::string_view labels,
-                                        const std::vector<double>& buckets) {
+                                        const std::optional<std::vector<double>>& buckets) {
   const auto found = families_.find(family);
   if (found == families_.end()) return Error::Internal("the metric family is gone");
   rapidjson::Document document;
@@ -41,13 +41,13 @@ Result<uint64_t> MetricTable::NewMetric(uint64_t family, std::string_view labels
     }
   }
   TRITONSERVER_Metric* metric = nullptr;
-  if (buckets.empty()) {
+  if (!buckets) {
     NEREID_KIT_TRY(
         TRITONSERVER_MetricNew(&metric, found->second.get(), parameters.data(), parameters.size()));
   } else {
     TRITONSERVER_MetricArgs* arguments = nullptr;
     NEREID_KIT_TRY(TRITONSERVER_MetricArgsNew(&arguments));
-    Error error(TRITONSERVER_MetricArgsSetHistogram(arguments, buckets.data(), buckets.size()));
+    Error error(TRITONSERVER_MetricArgsSetHistogram(arguments, buckets->data(), buckets->size()));
     if (error.ok()) {
       error = Error(TRITONSERVER_MetricNewWithArgs(&metric, found->second.get(), parameters.data(),
                                                    parameters.size(), arguments));

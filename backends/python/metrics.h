@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,7 @@ class MetricTable {
   void DeleteFamily(uint64_t family);
   // `labels` is a JSON object of texts, or null.
   backend::Result<uint64_t> NewMetric(uint64_t family, std::string_view labels,
-                                      const std::vector<double>& buckets);
+                                      const std::optional<std::vector<double>>& buckets);
   void DeleteMetric(uint64_t metric);
   // Null when there is none.
   TRITONSERVER_Metric* Find(uint64_t metric) const;

@@ -28,6 +28,9 @@ Result<std::string> OwnFolder() {
   return path.parent_path().string();
 }
 
+// Names with these are refused, as Triton's users know it; nothing here would give them a meaning.
+constexpr std::string_view kRefusedCharacters = ";|&$`<>()[]{}\\\"'*?~#!";
+
 bool DecoupledIn(const rapidjson::Value& config) {
   const rapidjson::Value* const policy = backend::Find(config, "model_transaction_policy");
   return policy != nullptr && backend::BoolMember(*policy, "decoupled");
@@ -86,6 +89,9 @@ Error Model::Locate(TRITONBACKEND_Model* handle) {
   const char* name = nullptr;
   NEREID_KIT_TRY(TRITONBACKEND_ModelName(handle, &name));
   name_ = name;
+  if (name_.find_first_of(kRefusedCharacters) != std::string::npos) {
+    return Error::InvalidArgument("Invalid stub name: contains invalid characters");
+  }
   NEREID_KIT_TRY(TRITONBACKEND_ModelVersion(handle, &version_));
   TRITONBACKEND_ArtifactType type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
   const char* location = nullptr;

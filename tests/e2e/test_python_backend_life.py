@@ -217,20 +217,24 @@ def test_instances_are_processes_of_their_own_and_start_side_by_side(start_serve
     assert len(python_models.workers(server)) == 3
 
 
-# S09, S14: no part of a name reaches a shell, and nothing that has a name is shared.
-def test_odd_names_are_names_and_no_commands(start_server, folder, tmp_path):
+# S14: no part of a name reaches a shell. S09: nothing that has a name is shared.
+def test_names_that_a_shell_would_read_are_refused_and_odd_ones_are_names(start_server, folder, tmp_path):
     victim = tmp_path / "victim"
-    names = [f"$(touch {victim.name})", "a;touch victim", "b|touch victim", "c`touch victim`",
-             "d & touch victim", "e'f\"g", "h>victim", "i\\j"]
+    refused = [f"$(touch {victim.name})", "a;touch victim", "b|touch victim", "c`touch victim`",
+               "d & touch victim", "e'f\"g", "h>victim", "i\\j"]
+    odd = ["with space", "-m", "--help", "é", "a=b", "%s%n", "new\nline"]
     before = shared_memory_names()
-    for name in names:
+    for name in refused + odd:
         python_models.write(folder, name, python_models.IDENTITY)
-    server = start_server(folder, env=python_models.ENVIRONMENT, args=["--exit-on-error=false"])
+    server = start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
     with grpcclient.InferenceServerClient(server.grpc) as client:
-        for name in names:
+        index = {m.name: m.reason for m in client.get_model_repository_index().models}
+        for name in refused:
+            assert "Invalid stub name: contains invalid characters" in index[name]
+        for name in odd:
             tensor = grpcclient.InferInput("INPUT0", [1], "FP32")
             tensor.set_data_from_numpy(np.ones(1, np.float32))
-            assert client.infer(name, [tensor]).as_numpy("OUTPUT0")[0] == 1
+            assert client.infer(name, [tensor]).as_numpy("OUTPUT0")[0] == 1, name
     assert not victim.exists() and not os.path.exists("victim")
     assert shared_memory_names() == before
 

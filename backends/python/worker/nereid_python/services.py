@@ -162,13 +162,13 @@ class MetricFamily:
                 raise TritonModelException("Failed to create metric. Unexpected buckets found.")
         elif self._kind == MetricKind.HISTOGRAM:
             raise TritonModelException("Failed to create metric. Missing required buckets.")
-        buckets = [] if buckets is None else [float(bucket) for bucket in buckets]
+        values = [float(bucket) for bucket in buckets or ()]
         try:
             answer = _ask(
                 p.METRIC_NEW,
                 p.U64.pack(self._number)
                 + p.sized(json.dumps(labels))
-                + struct.pack("<Q%dd" % len(buckets), len(buckets), *buckets),
+                + struct.pack("<QQ%dd" % len(values), buckets is not None, len(values), *values),
             )
         except TritonModelException as error:
             raise TritonModelException("Error when creating Metric: %s" % error) from None
