@@ -131,7 +131,8 @@ class TritonPythonModel:
         elif what == 4:
             response = self.ask(request, model="repeat").exec()
         else:
-            response = self.ask(request, request_id="inner", correlation_id=3, timeout=9000000,
+            # Names often come out of BYTES tensors.
+            response = self.ask(request, model=b"id", request_id="inner", correlation_id=3, timeout=9000000,
                                 model_version=1, trace=request.trace(),
                                 preferred_memory=pb_utils.PreferredMemory(pb_utils.TRITONSERVER_MEMORY_CPU, 0)).exec()
         if response.has_error():

@@ -43,6 +43,11 @@ def _require(condition, what, value):
         )
 
 
+def _text(value):
+    # Models pass on what they found in a BYTES tensor.
+    return bytes(value).decode() if isinstance(value, (bytes, bytearray)) else value
+
+
 def _is_int(value):
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -115,6 +120,8 @@ class InferenceRequest:
         trace=None,
         parameters=None,
     ):
+        request_id = _text(request_id)
+        model_name = _text(model_name)
         _require(isinstance(request_id, str), "request_id", request_id)
         _require(correlation_id is not None, "correlation_id", correlation_id)
         _require(isinstance(inputs, (list, tuple)), "inputs", inputs)
@@ -134,6 +141,7 @@ class InferenceRequest:
                     % (request_id, model_name)
                 )
             _require(isinstance(tensor, Tensor), "an element of inputs", tensor)
+        requested_output_names = [_text(name) for name in requested_output_names]
         for name in requested_output_names:
             _require(isinstance(name, str), "an element of requested_output_names", name)
             if not name:
