@@ -139,6 +139,7 @@ def test_without_labels_there_are_none(client):
 @pytest.mark.newer  # the reference ends with a signal
 @pytest.mark.parametrize("datatype", ["BYTES", "FP16", "BOOL"])
 def test_types_without_an_order_are_refused(client, datatype):
+    """S13"""
     values = {"BYTES": [b"a", b"b"], "FP16": [1, 2], "BOOL": [True, False]}[datatype]
     tensor = np.array(values, dtype=models.TYPES[datatype][1])
     with pytest.raises(InferenceServerException) as error:
@@ -150,6 +151,7 @@ def test_types_without_an_order_are_refused(client, datatype):
 
 @pytest.mark.newer  # the limit is of 2.69
 def test_a_million_elements_are_sorted_and_no_more(client):
+    """S13"""
     tensor = np.arange(1_000_000, dtype=np.float32)
     assert classify(client, "plain", tensor, "FP32", 1) == ["999999.000000:999999"]
     with pytest.raises(InferenceServerException) as error:
@@ -167,6 +169,7 @@ def ask(server, parameters):
 
 
 def test_the_parameter_over_http(class_server):
+    """S13"""
     status, answer = ask(class_server, {"classification": 2})
     assert status == 200
     assert answer["outputs"] == [
@@ -184,6 +187,7 @@ def test_the_parameter_over_http(class_server):
 
 
 def test_the_parameter_over_grpc(class_server):
+    """S13"""
     client = Client("grpc", class_server)
     tensor = client.input("INPUT0", np.array([3, 1, 2], dtype=np.int32), "INT32")
     output = client.output("OUTPUT0", class_count=2)
@@ -198,3 +202,22 @@ def test_the_parameter_over_grpc(class_server):
             client.infer("id_INT32", [tensor], outputs=[output])
         assert error.value.message() == why
     client.close()
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**32, 2**32 + 1, 2**63 - 1])
+def test_s13_counts_beyond_all_sizes(client, count):
+    assert classify(client, "plain", np.array([3, 1, 2], np.float32), "FP32", count) == [
+        "3.000000:0", "2.000000:2", "1.000000:1"
+    ]
+    empty = np.zeros(0, np.float32)
+    assert classify(client, "plain", empty, "FP32", count) == []
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("count", [2**64 - 1, 2**64, 10**30])
+def test_s13_counts_that_no_protocol_has(class_server, count):
+    status, answer = ask(class_server, {"classification": count})
+    assert (status, sorted(answer)) in [(200, ["model_name", "model_version", "outputs"]), (500, ["error"])]
+    if status == 200:
+        assert answer["outputs"][0]["data"] == ["3:0:zero", "2:2", "1:1:one"]

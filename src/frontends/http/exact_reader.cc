@@ -339,7 +339,7 @@ base::Status ExactReader::ReadOutput(const JsonValue& object) {
     if (const JsonValue* classes = FindMember(*parameters, "classification")) {
       NEREID_ASSIGN_OR_RETURN(const uint64_t count,
                               JsonUnsigned(*classes, "Unable to set 'classification'"));
-      options.class_count = static_cast<uint32_t>(count);
+      options.class_count = ClassCount(count);
     }
     NEREID_ASSIGN_OR_RETURN(const auto region, ReadRegion(*parameters));
     if (region) {

@@ -9,6 +9,7 @@
 // Triton's words. So only the exact reader produces errors, and a head that both take means the same.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,11 @@ struct OutputOptions {
   uint32_t class_count = 0;  // 0: the tensor itself
   bool is_in_region = false;  // shared memory: the answer has only its type and shape
 };
+
+// As many classes as a client asks for, where no tensor has more elements than fit.
+inline uint32_t ClassCount(uint64_t asked) {
+  return static_cast<uint32_t>(std::min<uint64_t>(asked, UINT32_MAX));
+}
 
 // How the client wants the answer. Outputs are found by core::RequestedOutput::tag.
 struct AnswerOptions {

@@ -466,7 +466,7 @@ bool QuickReader::ReadOutputParameters(Object parameters, OutputOptions& options
     } else if (*key == "classification") {
       uint64_t classes = 0;
       if (!SeeOnce(seen, kClasses) || field.value().get(classes)) return false;
-      options.class_count = static_cast<uint32_t>(classes);
+      options.class_count = ClassCount(classes);
     } else if (!Skip(field.value(), 0)) {
       return false;
     }
