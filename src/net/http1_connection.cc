@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -81,13 +82,17 @@ bool Http1Connection::StepHead() {
     ReadMore();
     return false;
   }
-  if (head_since_ms_ == 0) head_since_ms_ = CoarseNowMs();
+  if (head_since_ms_ == 0) {
+    head_since_ms_ = CoarseNowMs();
+    start_ns_ = base::NowNs();
+  }
   const auto found = scanner_.Scan(unparsed());
   const size_t seen = found == HttpHeadScanner::State::kComplete ? scanner_.size()
                                                                  : in_end_ - in_begin_;
   if (found == HttpHeadScanner::State::kBad) return Refuse({400, "malformed HTTP request"});
   if (seen > core_.options.max_header_bytes) return Refuse({431, "request head is too large"});
   if (found == HttpHeadScanner::State::kIncomplete) {
+    is_head_split_ = true;
     if (eof_) {
       Close();
     } else {
@@ -104,8 +109,9 @@ bool Http1Connection::StepHead() {
 }
 
 bool Http1Connection::BeginBody() {
-  start_ns_ = base::NowNs();
   head_since_ms_ = 0;
+  // What comes at once begins and ends at the same time.
+  received_ns_ = std::exchange(is_head_split_, false) ? base::NowNs() : start_ns_;
   body_ = {};
   body_size_ = 0;
   body_truncated_ = chunk_overflow_ = false;
@@ -115,10 +121,7 @@ bool Http1Connection::BeginBody() {
   reply_lines_ = {};
   omit_body_ = head_.method_ == HttpMethod::kHead;
   const uint64_t length = head_.content_length_.value_or(0);
-  if (length == 0 && !head_.chunked_) {
-    received_ns_ = start_ns_;
-    return Dispatch();
-  }
+  if (length == 0 && !head_.chunked_) return Dispatch();
   split_ = core_.handler.BodySplit(head_);
   max_body_bytes_ = core_.handler.MaxBodyBytes(head_, core_.options.max_body_bytes);
   body_offset_ = SplitOffset();
@@ -181,7 +184,6 @@ bool Http1Connection::PlaceWholeBody(size_t length) {
     body_ = {to, length};
   }
   in_begin_ += length;
-  received_ns_ = start_ns_;
   return Dispatch();
 }
 

@@ -168,6 +168,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   base::BufferRef discard_buffer_;
   uint64_t last_activity_ms_ = 0;
   uint64_t head_since_ms_ = 0;    // 0: no byte of a head has come
+  bool is_head_split_ = false;    // it did not come at once
   uint64_t retire_at_ms_ = 0;     // 0: never
 
   std::atomic<uint8_t> phase_{kReplied};

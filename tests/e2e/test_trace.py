@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models
+from harness import models, wire
 from harness import server as servers
 from harness.clients import Client
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -195,6 +195,24 @@ def test_a_request_leaves_its_timestamps(traced, kind):
     first, last = ("HTTP_RECV_START", "HTTP_SEND_END") if kind == "http" else (
         "GRPC_WAITREAD_START", "GRPC_SEND_END")
     assert stamps[first] <= stamps["REQUEST_START"] and stamps["COMPUTE_END"] <= stamps[last]
+
+
+def test_receiving_ends_with_the_last_byte(traced):
+    server = traced(f"triton,file={traced.file}", "level=TIMESTAMPS", "rate=1")
+    value = {"name": "INPUT0", "datatype": "INT32", "shape": [1, 1], "data": [1]}
+    body = json.dumps({"inputs": [value]}).encode()
+    with wire.Connection(server) as connection:
+        connection.send(
+            b"POST /v2/models/id/infer HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+            b"Content-Length: %d\r\n\r\n" % len(body)
+        )
+        assert connection.receive().status == 100
+        connection.send(body)
+        assert connection.receive().status == 200
+    server.stop()
+    (trace,) = records(traced.file).values()
+    stamps = trace["timestamps"]
+    assert stamps["HTTP_RECV_START"] < stamps["HTTP_RECV_END"] <= stamps["REQUEST_START"]
 
 
 def test_streams_are_traced(traced):
