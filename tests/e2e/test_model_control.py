@@ -480,7 +480,7 @@ def test_ensembles_bring_their_parts_and_follow_them(empty_repository, start_ser
     client.unload_model("part")
     for name in ("part", "inner", "outer"):
         assert not client.is_model_ready(name)
-    assert "ensemble inner contains models that are not available or ambiguous: part" in server.log
+    server.wait_for_log("ensemble inner contains models that are not available or ambiguous: part")
     client.load_model("part")  # and what it was missing from comes back
     np.testing.assert_array_equal(infer(client, "outer"), [5, 5])
 

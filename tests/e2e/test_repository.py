@@ -225,7 +225,7 @@ def test_completion_can_be_switched_off(empty_repository, start_server, onnx, fl
     states = index(server)
     assert states[("simple", "1")][0] == "READY"
     assert wire.request(server, "GET", "/v2/models/incomplete/ready").status in (400, 404)
-    assert "incomplete" in server.log
+    server.wait_for_log("incomplete")
     warning = "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead."
     assert (warning in server.log) == ("strict" in flag)
 

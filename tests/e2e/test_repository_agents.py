@@ -79,7 +79,7 @@ def test_a_wrong_checksum_does_not_stop_the_other_models(start_server, tmp_path)
     )
     infer(server, "plain", "http")
     assert wire.request(server, "GET", "/v2/models/bad/ready").status == 404
-    assert "failed to open text file for read 1/missing.bin: No such file" in server.log
+    server.wait_for_log("failed to open text file for read 1/missing.bin: No such file")
 
 
 def test_s02_a_checksum_reveals_nothing_about_files_beside_the_model(start_server, tmp_path):

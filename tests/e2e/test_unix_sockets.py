@@ -82,8 +82,8 @@ def test_both_protocols_on_unix_sockets(start_server, repository, sockets):
                           "-w", "%{http_code}"], capture_output=True, timeout=60)  # fmt: skip
     assert run.stdout == b"200", run.stderr
     # No port is open but that of the metrics, on this machine only.
-    assert f"Started HTTPService at unix:{sockets}/http" in server.log
-    assert f"Started GRPCInferenceService at unix:{sockets}/grpc" in server.log
+    server.wait_for_log(f"Started HTTPService at unix:{sockets}/http")
+    server.wait_for_log(f"Started GRPCInferenceService at unix:{sockets}/grpc")
     for port in (server.http_port, server.grpc_port):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), 5)

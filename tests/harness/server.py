@@ -106,6 +106,10 @@ class Server:
     def log(self):
         return self.log_path.read_text(errors="replace")
 
+    def wait_for_log(self, text):
+        """Waits until the log has this: a thread of its own writes it, a moment later."""
+        wait_until(lambda: text in self.log, f"a log with {text!r}")
+
     def is_ready(self):
         return self._status("/v2/health/ready") == 200
 
