@@ -50,7 +50,8 @@ std::string_view BytesOf(py::handle item, std::vector<py::object>& made) {
     return {PyBytes_AS_STRING(item.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(item.ptr()))};
   }
   if (PyByteArray_Check(item.ptr())) {
-    return {PyByteArray_AS_STRING(item.ptr()), static_cast<size_t>(PyByteArray_GET_SIZE(item.ptr()))};
+    return {PyByteArray_AS_STRING(item.ptr()),
+            static_cast<size_t>(PyByteArray_GET_SIZE(item.ptr()))};
   }
   py::handle text = item;
   if (!PyUnicode_Check(item.ptr())) {
@@ -115,8 +116,8 @@ void RegisterBuffer(py::module_& module) {
         return py::buffer_info(reinterpret_cast<uint8_t*>(self.data()),
                                static_cast<py::ssize_t>(self.size()));
       })
-      .def_property_readonly("address",
-                             [](const Buffer& self) { return reinterpret_cast<uintptr_t>(self.data()); })
+      .def_property_readonly(
+          "address", [](const Buffer& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def("__len__", &Buffer::size);
   module.def("serialize_texts", &SerializeTexts);
   module.def("deserialize_texts", &DeserializeTexts);
@@ -129,7 +130,8 @@ void RegisterBuffer(py::module_& module) {
   });
   // The caller sees to it that the memory outlives the view.
   module.def("view_memory", [](uintptr_t data, size_t size) {
-    return py::memoryview::from_memory(reinterpret_cast<void*>(data), static_cast<py::ssize_t>(size));
+    return py::memoryview::from_memory(reinterpret_cast<void*>(data),
+                                       static_cast<py::ssize_t>(size));
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of output tensors: allocated for the server, then owned by whoever looks at it, be that the
-// response, a Tensor, a numpy array or another library's tensor.
+// Memory of output tensors: allocated for the server, then owned by whoever looks at it, be that
+// the response, a Tensor, a numpy array or another library's tensor.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace nereid::python {
 // A block of memory and the number of its owners. Thread-safe.
 class Block {
  public:
-  // With one owner; null when there is no memory. Aligned for vector instructions, as tensor libraries
-  // like it.
+  // With one owner; null when there is no memory. Aligned for vector instructions, as tensor
+  // libraries like it.
   static Block* Create(size_t size);
   void Reference() { owners_.fetch_add(1, std::memory_order_relaxed); }
   void Unreference();

@@ -52,8 +52,8 @@ void SetParameter(TRITONSERVER_InferenceRequest* request, py::handle key, py::ha
   } else if (PyIndex_Check(value.ptr())) {
     Check(TRITONSERVER_InferenceRequestSetIntParameter(request, name, ToInt64(value, kWhat)));
   } else {
-    ThrowInvalidArgument("request parameter '" + key_text + "' must be str, bool, int or float, not " +
-                         Py_TYPE(value.ptr())->tp_name);
+    ThrowInvalidArgument("request parameter '" + key_text +
+                         "' must be str, bool, int or float, not " + Py_TYPE(value.ptr())->tp_name);
   }
 }
 
@@ -79,7 +79,8 @@ Call::Call(const py::object& server, const Arguments& arguments)
 
 void Call::Prepare(const Arguments& arguments) {
   if (arguments.request_id) {
-    Check(TRITONSERVER_InferenceRequestSetId(request_, AsCText(*arguments.request_id, "a request id")));
+    Check(TRITONSERVER_InferenceRequestSetId(request_,
+                                             AsCText(*arguments.request_id, "a request id")));
   }
   if (arguments.flags != 0) Check(TRITONSERVER_InferenceRequestSetFlags(request_, arguments.flags));
   SetCorrelationId(request_, arguments.correlation_id);
@@ -92,15 +93,16 @@ void Call::Prepare(const Arguments& arguments) {
   AddInputs(request_, arguments.inputs, owners_);
   for (const auto& [key, value] : arguments.parameters) SetParameter(request_, key, value);
   for (const std::string& name : arguments.requested_outputs) {
-    Check(TRITONSERVER_InferenceRequestAddRequestedOutput(request_, AsCText(name, "an output's name")));
+    Check(TRITONSERVER_InferenceRequestAddRequestedOutput(request_,
+                                                          AsCText(name, "an output's name")));
   }
   Check(TRITONSERVER_InferenceRequestSetReleaseCallback(request_, &Call::OnReleased, this));
   Check(TRITONSERVER_InferenceRequestSetResponseCallback(request_, OutputAllocator(), nullptr,
                                                          &Call::OnResponse, this));
 }
 
-// On any thread, perhaps without the GIL; what holds Python objects has let go of them before or does it
-// later.
+// On any thread, perhaps without the GIL; what holds Python objects has let go of them before or
+// does it later.
 Call::~Call() {
   if (request_ != nullptr) Ignore(TRITONSERVER_InferenceRequestDelete(request_));
   Owned rest = std::move(owners_);
@@ -112,7 +114,8 @@ Call::~Call() {
 void Call::Start() {
   {
     const std::lock_guard lock(mutex_);
-    if (self_ || is_complete_ || request_ == nullptr) ThrowInvalidArgument("the request was sent before");
+    if (self_ || is_complete_ || request_ == nullptr)
+      ThrowInvalidArgument("the request was sent before");
     is_released_ = false;
     self_ = shared_from_this();
   }
@@ -120,7 +123,8 @@ void Call::Start() {
   TRITONSERVER_InferenceRequest* const request = request_;
   TRITONSERVER_Error* error = nullptr;
   WithoutGil([&] { error = TRITONSERVER_ServerInferAsync(server_, request, nullptr); });
-  if (error == nullptr) [[likely]] return;
+  if (error == nullptr) [[likely]]
+    return;
   // Refused: no callback was or will be called.
   const std::shared_ptr<Call> self = std::move(self_);
   is_released_ = true;
@@ -130,7 +134,8 @@ void Call::Start() {
 }
 
 void Call::OnReleased(TRITONSERVER_InferenceRequest* /*request*/, uint32_t flags, void* userp) {
-  if ((flags & TRITONSERVER_REQUEST_RELEASE_ALL) == 0) return;  // rescheduled: the server has it still
+  if ((flags & TRITONSERVER_REQUEST_RELEASE_ALL) == 0)
+    return;  // rescheduled: the server has it still
   auto* const call = static_cast<Call*>(userp);
   bool is_over = false;
   Owned owners;

@@ -18,9 +18,9 @@
 
 namespace nereid::python {
 
-// Thread-safe. Shared by Python, until it has no more interest in the responses, and the server, until it
-// has handed the request back and delivered the last response. Methods say whether they need the GIL;
-// what the server's threads call never takes it.
+// Thread-safe. Shared by Python, until it has no more interest in the responses, and the server,
+// until it has handed the request back and delivered the last response. Methods say whether they
+// need the GIL; what the server's threads call never takes it.
 class Call : public std::enable_shared_from_this<Call> {
  public:
   // What the arguments of a request are in Python.
@@ -52,8 +52,8 @@ class Call : public std::enable_shared_from_this<Call> {
   pybind11::object Next();
   // With the GIL. As Next, but None when there is nothing yet.
   pybind11::object TryNext();
-  // With the GIL. Has `token` pushed to `waker` with the next response and returns true; false when there
-  // is a response already. Replaces an earlier token.
+  // With the GIL. Has `token` pushed to `waker` with the next response and returns true; false when
+  // there is a response already. Replaces an earlier token.
   bool Arm(const std::shared_ptr<Waker>& waker, const pybind11::object& token);
 
   // With the GIL, which it lets go of. Does nothing when the request is answered.

@@ -54,17 +54,28 @@ constexpr ElementType kElement = {sizeof(T), &Largest<T>, &ValueAt<T>};
 
 const ElementType* FindElementType(int type) {
   switch (type) {
-    case TRITONSERVER_TYPE_UINT8: return &kElement<uint8_t>;
-    case TRITONSERVER_TYPE_UINT16: return &kElement<uint16_t>;
-    case TRITONSERVER_TYPE_UINT32: return &kElement<uint32_t>;
-    case TRITONSERVER_TYPE_UINT64: return &kElement<uint64_t>;
-    case TRITONSERVER_TYPE_INT8: return &kElement<int8_t>;
-    case TRITONSERVER_TYPE_INT16: return &kElement<int16_t>;
-    case TRITONSERVER_TYPE_INT32: return &kElement<int32_t>;
-    case TRITONSERVER_TYPE_INT64: return &kElement<int64_t>;
-    case TRITONSERVER_TYPE_FP32: return &kElement<float>;
-    case TRITONSERVER_TYPE_FP64: return &kElement<double>;
-    default: return nullptr;
+    case TRITONSERVER_TYPE_UINT8:
+      return &kElement<uint8_t>;
+    case TRITONSERVER_TYPE_UINT16:
+      return &kElement<uint16_t>;
+    case TRITONSERVER_TYPE_UINT32:
+      return &kElement<uint32_t>;
+    case TRITONSERVER_TYPE_UINT64:
+      return &kElement<uint64_t>;
+    case TRITONSERVER_TYPE_INT8:
+      return &kElement<int8_t>;
+    case TRITONSERVER_TYPE_INT16:
+      return &kElement<int16_t>;
+    case TRITONSERVER_TYPE_INT32:
+      return &kElement<int32_t>;
+    case TRITONSERVER_TYPE_INT64:
+      return &kElement<int64_t>;
+    case TRITONSERVER_TYPE_FP32:
+      return &kElement<float>;
+    case TRITONSERVER_TYPE_FP64:
+      return &kElement<double>;
+    default:
+      return nullptr;
   }
 }
 
@@ -98,7 +109,8 @@ py::list Response::BestClasses(uint32_t index, uint32_t count) const {
     py::list classes;
     for (const uint32_t best : type->largest(at, elements, std::min<size_t>(count, elements))) {
       const char* label = nullptr;
-      Check(TRITONSERVER_InferenceResponseOutputClassificationLabel(kept_.get(), index, best, &label));
+      Check(TRITONSERVER_InferenceResponseOutputClassificationLabel(kept_.get(), index, best,
+                                                                    &label));
       classes.append(py::make_tuple(type->value_at(at, best), best,
                                     ToText(label == nullptr ? std::string() : std::string(label))));
     }

@@ -8,7 +8,8 @@
 namespace nereid::python {
 namespace {
 
-// One for the process, as Python's main thread is; never destroyed, because server threads may come late.
+// One for the process, as Python's main thread is; never destroyed, because server threads may come
+// late.
 struct Deferred {
   std::mutex mutex;
   Owned references;
@@ -47,7 +48,8 @@ void LetGoLater(Owned&& references) {
 }
 
 void LetGoOfDeferred() {
-  if (deferred().is_empty.load(std::memory_order_relaxed)) [[likely]] return;
+  if (deferred().is_empty.load(std::memory_order_relaxed)) [[likely]]
+    return;
   Owned references;
   {
     const std::lock_guard lock(deferred().mutex);

@@ -13,8 +13,8 @@ using Owned = std::vector<PyObject*>;
 // Gives references back at once. Needs the GIL.
 void LetGo(Owned& references);
 
-// Gives references back soon, on Python's main thread or on the next thread that makes a request. Any
-// thread, with or without the GIL.
+// Gives references back soon: when Python's main thread next takes the GIL, or any thread makes a
+// request. Any thread, with or without the GIL.
 void LetGoLater(Owned&& references);
 
 // Gives back what LetGoLater has collected. Needs the GIL.

@@ -46,10 +46,15 @@ class DlpackView {
   DlpackView& operator=(const DlpackView&) = delete;
   ~DlpackView() { Delete(); }
 
-  const DlTensor& tensor() const { return versioned_ == nullptr ? managed_->tensor : versioned_->tensor; }
-  bool is_read_only() const { return versioned_ != nullptr && (versioned_->flags & kReadOnly) != 0; }
+  const DlTensor& tensor() const {
+    return versioned_ == nullptr ? managed_->tensor : versioned_->tensor;
+  }
+  bool is_read_only() const {
+    return versioned_ != nullptr && (versioned_->flags & kReadOnly) != 0;
+  }
   uintptr_t address() const {
-    return reinterpret_cast<uintptr_t>(tensor().data) + static_cast<uintptr_t>(tensor().byte_offset);
+    return reinterpret_cast<uintptr_t>(tensor().data) +
+           static_cast<uintptr_t>(tensor().byte_offset);
   }
   uint64_t byte_size() const { return byte_size_; }
 
@@ -57,7 +62,8 @@ class DlpackView {
   // Throws unless the tensor is one that a pointer and a shape describe in full.
   void Judge() {
     if (versioned_ != nullptr && versioned_->major != 1) {
-      ThrowInvalidArgument("version " + std::to_string(versioned_->major) + " of DLPack is not known");
+      ThrowInvalidArgument("version " + std::to_string(versioned_->major) +
+                           " of DLPack is not known");
     }
     const DlTensor& tensor = this->tensor();
     if (tensor.ndim < 0 || tensor.ndim > kMaxDimensions) {
@@ -122,8 +128,8 @@ void DeleteCapsule(PyObject* capsule, const char* unused_name) {
 }
 
 template <typename Managed>
-py::object Lend(std::unique_ptr<Lent<Managed>> lent, const DlTensor& tensor, const py::object& owner,
-                const char* name, PyCapsule_Destructor destructor) {
+py::object Lend(std::unique_ptr<Lent<Managed>> lent, const DlTensor& tensor,
+                const py::object& owner, const char* name, PyCapsule_Destructor destructor) {
   lent->managed.tensor = tensor;
   lent->managed.tensor.ndim = static_cast<int32_t>(lent->shape.size());
   lent->managed.tensor.shape = lent->shape.data();
@@ -166,15 +172,15 @@ void RegisterDlpack(py::module_& module) {
       .def_property_readonly("address", &DlpackView::address)
       .def_property_readonly("byte_size", &DlpackView::byte_size)
       .def_property_readonly("is_read_only", &DlpackView::is_read_only)
-      .def_property_readonly(
-          "type",
-          [](const DlpackView& self) {
-            return py::make_tuple(static_cast<int>(self.tensor().dtype.code),
-                                  static_cast<int>(self.tensor().dtype.bits));
-          })
+      .def_property_readonly("type",
+                             [](const DlpackView& self) {
+                               return py::make_tuple(static_cast<int>(self.tensor().dtype.code),
+                                                     static_cast<int>(self.tensor().dtype.bits));
+                             })
       .def_property_readonly("device",
                              [](const DlpackView& self) {
-                               return py::make_tuple(self.tensor().device.type, self.tensor().device.id);
+                               return py::make_tuple(self.tensor().device.type,
+                                                     self.tensor().device.id);
                              })
       .def_property_readonly("shape", [](const DlpackView& self) {
         py::tuple shape(self.tensor().ndim);

@@ -10,7 +10,8 @@ void ThrowInvalidArgument(std::string message) {
 }
 
 void Check(TRITONSERVER_Error* error) {
-  if (error == nullptr) [[likely]] return;
+  if (error == nullptr) [[likely]]
+    return;
   ApiError thrown(TRITONSERVER_ErrorCode(error), TRITONSERVER_ErrorMessage(error));
   TRITONSERVER_ErrorDelete(error);
   throw thrown;

@@ -36,7 +36,8 @@ void Ignore(TRITONSERVER_Error* error);
 pybind11::str ToText(const char* text, size_t size);
 pybind11::str ToText(const std::string& text);
 
-// The C API ends texts with a null character, so none may be inside: InvalidArgumentError names `what`.
+// The C API ends texts with a null character, so none may be inside: InvalidArgumentError names
+// `what`.
 const char* AsCText(const std::string& text, const char* what);
 
 // An exception object of the class for `code`. Needs the GIL.

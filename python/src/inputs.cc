@@ -14,28 +14,50 @@ namespace {
 
 TRITONSERVER_DataType IntegerType(bool is_signed, Py_ssize_t size) {
   switch (size) {
-    case 1: return is_signed ? TRITONSERVER_TYPE_INT8 : TRITONSERVER_TYPE_UINT8;
-    case 2: return is_signed ? TRITONSERVER_TYPE_INT16 : TRITONSERVER_TYPE_UINT16;
-    case 4: return is_signed ? TRITONSERVER_TYPE_INT32 : TRITONSERVER_TYPE_UINT32;
-    case 8: return is_signed ? TRITONSERVER_TYPE_INT64 : TRITONSERVER_TYPE_UINT64;
-    default: return TRITONSERVER_TYPE_INVALID;
+    case 1:
+      return is_signed ? TRITONSERVER_TYPE_INT8 : TRITONSERVER_TYPE_UINT8;
+    case 2:
+      return is_signed ? TRITONSERVER_TYPE_INT16 : TRITONSERVER_TYPE_UINT16;
+    case 4:
+      return is_signed ? TRITONSERVER_TYPE_INT32 : TRITONSERVER_TYPE_UINT32;
+    case 8:
+      return is_signed ? TRITONSERVER_TYPE_INT64 : TRITONSERVER_TYPE_UINT64;
+    default:
+      return TRITONSERVER_TYPE_INVALID;
   }
 }
 
-// The type that a format of the struct module stands for; INVALID for all that is not one number of this
-// machine's byte order.
+// The type that a format of the struct module stands for; INVALID for all that is not one number of
+// this machine's byte order.
 TRITONSERVER_DataType TypeOf(const char* format, Py_ssize_t item_size) {
   if (format == nullptr) return TRITONSERVER_TYPE_UINT8;
   if (*format == '@' || *format == '=' || *format == '<') ++format;
   if (format[0] == '\0' || format[1] != '\0') return TRITONSERVER_TYPE_INVALID;
   switch (*format) {
-    case '?': return item_size == 1 ? TRITONSERVER_TYPE_BOOL : TRITONSERVER_TYPE_INVALID;
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': return IntegerType(true, item_size);
-    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': return IntegerType(false, item_size);
-    case 'e': return item_size == 2 ? TRITONSERVER_TYPE_FP16 : TRITONSERVER_TYPE_INVALID;
-    case 'f': return item_size == 4 ? TRITONSERVER_TYPE_FP32 : TRITONSERVER_TYPE_INVALID;
-    case 'd': return item_size == 8 ? TRITONSERVER_TYPE_FP64 : TRITONSERVER_TYPE_INVALID;
-    default: return TRITONSERVER_TYPE_INVALID;
+    case '?':
+      return item_size == 1 ? TRITONSERVER_TYPE_BOOL : TRITONSERVER_TYPE_INVALID;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+      return IntegerType(true, item_size);
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+      return IntegerType(false, item_size);
+    case 'e':
+      return item_size == 2 ? TRITONSERVER_TYPE_FP16 : TRITONSERVER_TYPE_INVALID;
+    case 'f':
+      return item_size == 4 ? TRITONSERVER_TYPE_FP32 : TRITONSERVER_TYPE_INVALID;
+    case 'd':
+      return item_size == 8 ? TRITONSERVER_TYPE_FP64 : TRITONSERVER_TYPE_INVALID;
+    default:
+      return TRITONSERVER_TYPE_INVALID;
   }
 }
 
@@ -50,7 +72,8 @@ struct InputData {
 };
 
 void Add(TRITONSERVER_InferenceRequest* request, const char* name, const InputData& input) {
-  Check(TRITONSERVER_InferenceRequestAddInput(request, name, input.type, input.shape, input.dimensions));
+  Check(TRITONSERVER_InferenceRequestAddInput(request, name, input.type, input.shape,
+                                              input.dimensions));
   Check(TRITONSERVER_InferenceRequestAppendInputData(request, name, input.data, input.size,
                                                      input.memory_type, input.memory_type_id));
 }
@@ -73,7 +96,8 @@ bool AddBuffer(TRITONSERVER_InferenceRequest* request, const char* name, py::han
   static constexpr int64_t kScalar = 0;
   InputData input;
   input.type = TypeOf(buffer->format, buffer->itemsize);
-  if (input.type == TRITONSERVER_TYPE_INVALID || PyBuffer_IsContiguous(buffer, 'C') == 0) return false;
+  if (input.type == TRITONSERVER_TYPE_INVALID || PyBuffer_IsContiguous(buffer, 'C') == 0)
+    return false;
   input.shape = buffer->ndim == 0 ? &kScalar : reinterpret_cast<const int64_t*>(buffer->shape);
   input.dimensions = static_cast<size_t>(buffer->ndim);
   input.data = buffer->buf;
@@ -98,14 +122,16 @@ void AddTensor(TRITONSERVER_InferenceRequest* request, const char* name, const p
   const py::object memory = tensor.attr("memory_buffer");
   std::vector<int64_t> shape;
   shape.reserve(1);  // so that its data is not null
-  for (const py::handle dimension : tensor.attr("shape")) shape.push_back(py::cast<int64_t>(dimension));
+  for (const py::handle dimension : tensor.attr("shape"))
+    shape.push_back(py::cast<int64_t>(dimension));
   InputData input;
   input.type = static_cast<TRITONSERVER_DataType>(py::cast<int>(tensor.attr("data_type")));
   input.shape = shape.data();
   input.dimensions = shape.size();
   input.data = reinterpret_cast<const void*>(py::cast<uintptr_t>(memory.attr("data_ptr")));
   input.size = py::cast<size_t>(memory.attr("size"));
-  input.memory_type = static_cast<TRITONSERVER_MemoryType>(py::cast<int>(memory.attr("memory_type")));
+  input.memory_type =
+      static_cast<TRITONSERVER_MemoryType>(py::cast<int>(memory.attr("memory_type")));
   input.memory_type_id = py::cast<int64_t>(memory.attr("memory_type_id"));
   // Not the MemoryBuffer, which may be changed to describe other memory.
   owners.push_back(py::object(memory.attr("owner")).release().ptr());

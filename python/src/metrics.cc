@@ -42,7 +42,8 @@ class Metric {
       : family_(std::move(family)) {
     Parameters parameters(labels, "label");
     if (!buckets) {
-      Check(TRITONSERVER_MetricNew(&metric_, family_->handle(), parameters.data(), parameters.size()));
+      Check(TRITONSERVER_MetricNew(&metric_, family_->handle(), parameters.data(),
+                                   parameters.size()));
       return;
     }
     TRITONSERVER_MetricArgs* args = nullptr;
@@ -84,8 +85,8 @@ class Metric {
 
 void RegisterMetrics(py::module_& module) {
   py::class_<MetricFamily, std::shared_ptr<MetricFamily>>(module, "MetricFamily")
-      .def(py::init<int, const std::string&, const std::string&>(), py::arg("kind"), py::arg("name"),
-           py::arg("description"));
+      .def(py::init<int, const std::string&, const std::string&>(), py::arg("kind"),
+           py::arg("name"), py::arg("description"));
   py::class_<Metric>(module, "Metric")
       .def(py::init<std::shared_ptr<MetricFamily>, const py::dict&,
                     const std::optional<std::vector<double>>&>())

@@ -39,8 +39,9 @@ std::string LibraryPath() {
 }
 
 void LogMessage(int level, const std::string& file, int line, const std::string& message) {
-  Check(TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(level), AsCText(file, "a file's name"),
-                                line, AsCText(message, "a message")));
+  Check(TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(level),
+                                AsCText(file, "a file's name"), line,
+                                AsCText(message, "a message")));
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace {
 
 TRITONSERVER_Error* AllocateOutput(TRITONSERVER_ResponseAllocator* /*allocator*/,
                                    const char* /*tensor_name*/, size_t byte_size,
-                                   TRITONSERVER_MemoryType /*memory_type*/, int64_t /*memory_type_id*/,
-                                   void* /*userp*/, void** buffer, void** buffer_userp,
-                                   TRITONSERVER_MemoryType* actual_memory_type,
+                                   TRITONSERVER_MemoryType /*memory_type*/,
+                                   int64_t /*memory_type_id*/, void* /*userp*/, void** buffer,
+                                   void** buffer_userp, TRITONSERVER_MemoryType* actual_memory_type,
                                    int64_t* actual_memory_type_id) {
   Block* const block = Block::Create(byte_size);
   if (block == nullptr) {
@@ -27,7 +27,8 @@ TRITONSERVER_Error* AllocateOutput(TRITONSERVER_ResponseAllocator* /*allocator*/
 
 TRITONSERVER_Error* ReleaseOutput(TRITONSERVER_ResponseAllocator* /*allocator*/, void* /*buffer*/,
                                   void* buffer_userp, size_t /*byte_size*/,
-                                  TRITONSERVER_MemoryType /*memory_type*/, int64_t /*memory_type_id*/) {
+                                  TRITONSERVER_MemoryType /*memory_type*/,
+                                  int64_t /*memory_type_id*/) {
   if (buffer_userp != nullptr) static_cast<Block*>(buffer_userp)->Unreference();
   return nullptr;
 }
@@ -44,7 +45,8 @@ TRITONSERVER_Error* DescribeOutput(TRITONSERVER_ResponseAllocator* /*allocator*/
                                    const char* /*tensor_name*/,
                                    TRITONSERVER_BufferAttributes* attributes, void* /*userp*/,
                                    void* buffer_userp) {
-  if (auto* const error = TRITONSERVER_BufferAttributesSetMemoryType(attributes, TRITONSERVER_MEMORY_CPU)) {
+  if (auto* const error =
+          TRITONSERVER_BufferAttributesSetMemoryType(attributes, TRITONSERVER_MEMORY_CPU)) {
     return error;
   }
   if (auto* const error = TRITONSERVER_BufferAttributesSetMemoryTypeId(attributes, 0)) return error;
@@ -168,13 +170,16 @@ py::tuple Response::ToPython() {
     return py::make_tuple(none, none, none, none, none, none, none, is_final_);
   }
   py::object error = py::none();
-  if (error_code_ >= 0) error = MakeException(static_cast<TRITONSERVER_Error_Code>(error_code_), error_);
+  if (error_code_ >= 0)
+    error = MakeException(static_cast<TRITONSERVER_Error_Code>(error_code_), error_);
   py::dict parameters;
   for (const auto& [name, value] : parameters_) {
     parameters[ToText(name)] = std::visit(
         [](const auto& one) -> py::object {
-          if constexpr (std::is_same_v<std::decay_t<decltype(one)>, std::string>) return ToText(one);
-          else return py::cast(one);
+          if constexpr (std::is_same_v<std::decay_t<decltype(one)>, std::string>)
+            return ToText(one);
+          else
+            return py::cast(one);
         },
         value);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A response, taken out of the server's object on the server's thread, so that nothing of the server's
-// waits for Python to look at it: a model can be unloaded while its outputs are still in use.
+// A response, taken out of the server's object on the server's thread, so that nothing of the
+// server's waits for Python to look at it: a model can be unloaded while its outputs are still in
+// use.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,9 @@ class Response {
 
   bool is_final() const { return is_final_; }
 
-  // (error, model name, model version, request id, parameters, outputs, classes, is final), where an
-  // output is (name, data type, shape, address, size, memory type, memory type id, owner). All but the
-  // last are None when there was no response.
+  // (error, model name, model version, request id, parameters, outputs, classes, is final), where
+  // an output is (name, data type, shape, address, size, memory type, memory type id, owner). All
+  // but the last are None when there was no response.
   pybind11::tuple ToPython();
 
  private:

@@ -162,9 +162,10 @@ void Load(Server& server, const std::string& model, const py::dict& values) {
   const char* const name = AsCText(model, "a model's name");
   Parameters parameters(values, "parameter");
   WithoutGil([&] {
-    Check(parameters.size() == 0 ? TRITONSERVER_ServerLoadModel(server.handle(), name)
-                                 : TRITONSERVER_ServerLoadModelWithParameters(
-                                       server.handle(), name, parameters.data(), parameters.size()));
+    Check(parameters.size() == 0
+              ? TRITONSERVER_ServerLoadModel(server.handle(), name)
+              : TRITONSERVER_ServerLoadModelWithParameters(server.handle(), name, parameters.data(),
+                                                           parameters.size()));
   });
 }
 

@@ -12,8 +12,8 @@
 
 namespace nereid::python {
 
-// Named values for the C API, from a Python dictionary. The dictionary must outlive this, because bytes
-// are not copied. Confined to the thread that made it.
+// Named values for the C API, from a Python dictionary. The dictionary must outlive this, because
+// bytes are not copied. Confined to the thread that made it.
 class Parameters {
  public:
   // InvalidArgumentError, with `what`, for a value that is no str, bool, int, float or bytes.

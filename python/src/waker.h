@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server thread tells Python that something has arrived, without the GIL: it leaves the object that
-// waits in a list and makes a file descriptor readable. An asyncio loop watches the descriptor; a thread
-// waits for it.
+// How a server thread tells Python that something has arrived, without the GIL: it leaves the
+// object that waits in a list and makes a file descriptor readable. An asyncio loop watches the
+// descriptor; a thread waits for it.
 #pragma once
 
 #include <mutex>

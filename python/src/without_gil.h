@@ -8,9 +8,9 @@
 
 namespace nereid::python {
 
-// Runs `work` without the GIL and passes on what it throws. Unlike pybind11's gil_scoped_release this does
-// not take the GIL back in a destructor: where the interpreter is ending, that ends the thread by
-// unwinding its stack, and a destructor must not be unwound through.
+// Runs `work` without the GIL and passes on what it throws. Unlike pybind11's gil_scoped_release
+// this does not take the GIL back in a destructor: where the interpreter is ending, that ends the
+// thread by unwinding its stack, and a destructor must not be unwound through.
 template <typename Work>
 void WithoutGil(Work work) {
   std::exception_ptr thrown;

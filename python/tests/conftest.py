@@ -26,7 +26,9 @@ def repository(tmp_path_factory):
     decoupled.write_square(path)
     for datatype in models.TYPES:
         models.write_model(path, f"identity_{datatype.lower()}", models.identity_config(datatype, [-1]))
-    slow = models.identity_config("INT32", [-1], extra='parameters { key: "execute_delay_ms" value: { string_value: "300" } }')
+    slow = models.identity_config(
+        "INT32", [-1], extra='parameters { key: "execute_delay_ms" value: { string_value: "300" } }'
+    )
     models.write_model(path, "slow", slow)
     sequences.write_keep(path, "sequence")
     return path

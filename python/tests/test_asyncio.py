@@ -60,7 +60,9 @@ def test_decoupled_responses_one_by_one(server):
 def test_the_loop_runs_while_a_request_does(server):
     async def together():
         ticks = 0
-        request = asyncio.ensure_future(anext(server.model("slow").async_infer(inputs={"INPUT0": np.array([1], dtype=np.int32)})))
+        request = asyncio.ensure_future(
+            anext(server.model("slow").async_infer(inputs={"INPUT0": np.array([1], dtype=np.int32)}))
+        )
         while not request.done():
             ticks += 1
             await asyncio.sleep(0.01)

@@ -2,8 +2,10 @@
 """What is held for how long."""
 
 import gc
+import os
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -32,7 +34,7 @@ def test_inputs_are_let_go_with_the_last_response(server):
     del value
     list(responses)
     while gone() is not None:  # the request may be released a moment after its response
-        continue
+        time.sleep(0)
 
 
 def test_inputs_are_held_while_the_model_runs_though_nobody_waits(server):
@@ -77,8 +79,11 @@ def test_outputs_outlive_everything(repository):
 def test_a_server_that_nobody_knows_any_more_ends(repository):
     threads = threading.active_count()
     for _ in range(3):
-        responses = nereid.Server(model_repository=str(repository)).start().model("slow").infer(
-            inputs={"INPUT0": np.array([1], dtype=np.int32)}
+        responses = (
+            nereid.Server(model_repository=str(repository))
+            .start()
+            .model("slow")
+            .infer(inputs={"INPUT0": np.array([1], dtype=np.int32)})
         )
         assert len(list(responses)) == 1
         del responses
@@ -100,5 +105,6 @@ def test_a_hundred_thousand_requests_leave_nothing(server):
     objects, memory = len(gc.get_objects()), resident_mib()
     send(100_000)
     assert len(gc.get_objects()) - objects < 100
-    assert resident_mib() - memory < 8
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which keeps freed memory for a while
+        assert resident_mib() - memory < 8
     assert sys.getrefcount(value) == count

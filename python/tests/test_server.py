@@ -57,7 +57,14 @@ def test_the_index_is_a_dictionary(server):
 
 def test_a_server_that_does_not_run_can_do_nothing():
     server = nereid.Server()
-    for ask in (server.ready, server.models, server.metrics, server.stop, lambda: server.model("a"), lambda: server.load("a")):
+    for ask in (
+        server.ready,
+        server.models,
+        server.metrics,
+        server.stop,
+        lambda: server.model("a"),
+        lambda: server.load("a"),
+    ):
         with pytest.raises(nereid.InvalidArgumentError, match="Server not started"):
             ask()
 

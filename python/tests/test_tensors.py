@@ -110,7 +110,9 @@ def test_as_many_texts_as_the_shape_says_are_needed():
         tensor.to_string_array()
 
 
-@pytest.mark.parametrize("device", ["cpu", "CPU:0", nereid.MemoryType.CPU, (nereid.MemoryType.CPU, 0), (nereid.DLDeviceType.kDLCPU, 0)])
+@pytest.mark.parametrize(
+    "device", ["cpu", "CPU:0", nereid.MemoryType.CPU, (nereid.MemoryType.CPU, 0), (nereid.DLDeviceType.kDLCPU, 0)]
+)
 def test_a_tensor_on_the_host_is_there(device):
     tensor = nereid.Tensor.from_dlpack(np.ones(3))
     assert tensor.to_device(device) is tensor and tensor.to_host() is tensor

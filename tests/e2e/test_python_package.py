@@ -33,7 +33,13 @@ def environment():
 def test_of_the_package(require_server, file):
     command = [sys.executable, "-m", "pytest", FOLDER / file, "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     done = subprocess.run(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=servers.ROOT, timeout=500
+        command,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=servers.ROOT,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout
 

@@ -441,9 +441,7 @@ class Server:
             time.sleep(polling_interval)
 
     def _is_loaded(self, name: str) -> bool:
-        return any(
-            model.name == name and model.state not in (None, "UNAVAILABLE") for model in self.models().values()
-        )
+        return any(model.name == name and model.state not in (None, "UNAVAILABLE") for model in self.models().values())
 
     def register_model_repository(self, repository_path: str, name_mapping: Optional[dict[str, str]] = None) -> None:
         """Adds a repository. Only with ModelControlMode.EXPLICIT.

@@ -146,9 +146,7 @@ class Tensor:
                 elements = [value for (value,) in struct.iter_unpack("e", data)]
             elif self.data_type == DataType.BF16:
                 # The upper half of an FP32.
-                elements = [
-                    struct.unpack("<f", b"\0\0" + bytes(data[i : i + 2]))[0] for i in range(0, host.size, 2)
-                ]
+                elements = [struct.unpack("<f", b"\0\0" + bytes(data[i : i + 2]))[0] for i in range(0, host.size, 2)]
             else:
                 elements = data.cast(_FORMAT_OF_DATA_TYPE[self.data_type]).tolist()
         return _nest(elements, list(self.shape))
@@ -331,16 +329,22 @@ class Tensor:
         elif kinds <= {bool, int, float}:
             data_type = DataType.FP64
         else:
-            raise InvalidArgumentError(f"a list of {', '.join(sorted(k.__name__ for k in kinds))} cannot become a tensor")
+            raise InvalidArgumentError(
+                f"a list of {', '.join(sorted(k.__name__ for k in kinds))} cannot become a tensor"
+            )
         try:
-            return Tensor._owning(data_type, shape, struct.pack(f"{len(elements)}{_FORMAT_OF_DATA_TYPE[data_type]}", *elements))
+            return Tensor._owning(
+                data_type, shape, struct.pack(f"{len(elements)}{_FORMAT_OF_DATA_TYPE[data_type]}", *elements)
+            )
         except struct.error as error:
             raise InvalidArgumentError(f"the list cannot become a tensor: {error}") from error
 
     @staticmethod
     def _of_texts(elements: list, shape: Sequence[int]) -> Tensor:
         buffer = _core.serialize_texts(elements)
-        return Tensor(DataType.BYTES, tuple(shape), MemoryBuffer(buffer.address, MemoryType.CPU, 0, len(buffer), buffer))
+        return Tensor(
+            DataType.BYTES, tuple(shape), MemoryBuffer(buffer.address, MemoryType.CPU, 0, len(buffer), buffer)
+        )
 
     @staticmethod
     def _owning(data_type: DataType, shape: Sequence[int], data: bytes) -> Tensor:
@@ -368,9 +372,7 @@ class Tensor:
         if not self.memory_buffer._is_on_host():
             raise BufferError("only memory of the host can be copied here")
         buffer = _core.copy_memory(self.data_ptr, self.size)
-        return Tensor(
-            self.data_type, self.shape, MemoryBuffer(buffer.address, MemoryType.CPU, 0, self.size, buffer)
-        )
+        return Tensor(self.data_type, self.shape, MemoryBuffer(buffer.address, MemoryType.CPU, 0, self.size, buffer))
 
     def _is_read_only(self) -> bool:
         owner = self.memory_buffer.owner
