@@ -111,7 +111,7 @@ void Calls::Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call)
     case Call::kClose: {
       const auto handle = reader.Read<uint64_t>();
       if (const auto pending = pending_->Find(handle); pending != nullptr) {
-        pending->Abandon(context_.is_decoupled);
+        pending->Abandon();
         pending_->Remove(handle);
       }
       return Worker::Release(call.header);

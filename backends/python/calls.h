@@ -17,7 +17,6 @@ namespace nereid::python {
 struct CallContext {
   std::string name;  // of the instance
   TRITONSERVER_Server* server = nullptr;
-  bool is_decoupled = false;
   backend::BackgroundWork slow_calls;
 };
 

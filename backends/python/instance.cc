@@ -64,7 +64,6 @@ Error Instance::Initialize() {
   NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle_, &device));
   context_.name = name;
   context_.server = model_.server();
-  context_.is_decoupled = model_.is_decoupled();
   arguments_ = ArgumentsJson(model_, name, TRITONSERVER_InstanceGroupKindString(kind), device);
   NEREID_KIT_TRY(StartWorker().Release());
   keeper_ = std::thread([this] { Keep(); });
@@ -295,7 +294,8 @@ void Instance::Finish(const Error& error, const Times& times) {
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
   Times times{.exec_start = NowNs()};
   for (uint32_t r = 0; r < count; ++r) {
-    batch_.push_back({.request = requests[r], .pending = std::make_shared<Pending>(requests[r])});
+    batch_.push_back({.request = requests[r],
+                      .pending = std::make_shared<Pending>(requests[r], model_.is_decoupled())});
   }
   const Error error = Run(times);
   if (!error.ok()) Finish(error, times);

@@ -64,7 +64,11 @@ Error Pending::End() {
 void Pending::Fail(const Error& error) {
   TRITONBACKEND_Response* response = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (!is_decoupled_ && sent_ > 0 && !is_closed_.load()) {
+      lock.unlock();
+      return LogIfError(End(), "failed to end a request");
+    }
     if (is_closed_.exchange(true)) return;
     auto made = NewResponse();
     if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
@@ -75,17 +79,17 @@ void Pending::Fail(const Error& error) {
              "failed to send the error response");
 }
 
-void Pending::Abandon(bool is_decoupled) {
-  bool owes_response = false;
+void Pending::Abandon() {
+  bool is_complete = false;
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_.load()) return;
-    owes_response = !is_decoupled && sent_ == 0;
+    is_complete = is_decoupled_ || sent_ > 0;
   }
-  if (owes_response) {
-    Fail(Error::Internal("the model dropped the request without a response"));
-  } else {
+  if (is_complete) {
     LogIfError(End(), "failed to end a request");
+  } else {
+    Fail(Error::Internal("the model dropped the request without a response"));
   }
 }
 

@@ -17,7 +17,8 @@ namespace nereid::python {
 // One request. Thread-safe.
 class Pending {
  public:
-  explicit Pending(TRITONBACKEND_Request* request) : request_(request) {}
+  Pending(TRITONBACKEND_Request* request, bool is_decoupled)
+      : is_decoupled_(is_decoupled), request_(request) {}
   ~Pending();
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
@@ -27,9 +28,10 @@ class Pending {
   // Says that nothing follows.
   backend::Error End();
   // Answers with an error as the last thing, unless something final was sent.
+  // Or a model that answers once did so: then that was all.
   void Fail(const backend::Error& error);
   // The model has dropped the request: nothing follows, and a client that waits for one is told.
-  void Abandon(bool is_decoupled);
+  void Abandon();
   bool is_closed() const { return is_closed_.load(); }
   backend::Result<bool> IsCancelled();
   // Calls use(trace) with the request's trace, null if there is none or the request was released.
@@ -49,6 +51,7 @@ class Pending {
   backend::Result<TRITONBACKEND_Response*> NewResponse();
   backend::Error EnsureFactory();
 
+  const bool is_decoupled_;
   std::mutex mutex_;
   TRITONBACKEND_Request* request_;  // null once detached
   TRITONBACKEND_ResponseFactory* factory_ = nullptr;

@@ -271,8 +271,14 @@ class InferenceRequest:
         _require(isinstance(decoupled, bool), "decoupled", decoupled)
         import asyncio  # whoever calls this has it
 
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(None, self.exec, decoupled)
+        return asyncio.get_running_loop().run_in_executor(None, self._exec_ahead, decoupled)
+
+    def _exec_ahead(self, decoupled):
+        """The same as exec(), so far that looking at the first response does not block the loop."""
+        result = self.exec(decoupled)
+        if decoupled:
+            result._look_ahead()
+        return result
 
 
 class _Lazy:
@@ -617,22 +623,30 @@ class ResponseIterator:
                 return self._responses[self._at - 1]
             if self._stream is None:
                 raise StopIteration
-            memory = session.memory
-            offset = memory.put(p.U64.pack(self._stream))
-            memory.post(p.STREAM_NEXT, offset, 8)
-            outcome, at, size = memory.wait_for_reply(offset)
-            if outcome != p.OK:
-                response, is_last = _failed(at, size), True
-            else:
-                response, is_last = _read_response(at, size)
-            if response is None:
-                # As Triton does: an end by itself is a response without outputs.
-                response = InferenceResponse([])
-            self._responses.append(response)
+            self._fetch()
             self._at += 1
-            if is_last:
-                self._end()
-            return response
+            return self._responses[self._at - 1]
+
+    def _look_ahead(self):
+        with self._lock:
+            if self._stream is not None and not self._responses:
+                self._fetch()
+
+    def _fetch(self):
+        memory = session.memory
+        offset = memory.put(p.U64.pack(self._stream))
+        memory.post(p.STREAM_NEXT, offset, 8)
+        outcome, at, size = memory.wait_for_reply(offset)
+        if outcome != p.OK:
+            response, is_last = _failed(at, size), True
+        else:
+            response, is_last = _read_response(at, size)
+        if response is None:
+            # As Triton does: an end by itself is a response without outputs.
+            response = InferenceResponse([])
+        self._responses.append(response)
+        if is_last:
+            self._end()
 
     def _end(self):
         session.tell(p.STREAM_CLOSE, p.U64.pack(self._stream))
