@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EXECUTION_ENV_PATH: models that bring their own interpreter, as a folder or as an archive."""
+
+import io
+import os
+import pathlib
+import sys
+import tarfile
+
+import numpy as np
+import pytest
+import tritonclient.http as httpclient
+from harness import python_models
+
+# Tells whether it runs where its packages are.
+TELLS = """
+import marker
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", np.array(
+            [marker.VALUE, sys.prefix != sys.base_prefix], np.float32))]) for r in requests]
+"""
+
+
+def environment(folder, value):
+    """A virtual environment as `python -m venv` would make it, with numpy by reference."""
+    site = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    site.mkdir(parents=True)
+    (folder / "bin").mkdir()
+    base = pathlib.Path(sys.base_prefix) / "bin" / "python3"
+    (folder / "bin" / "python3").symlink_to(base)
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
+    (site / "marker.py").write_text(f"VALUE = {value}\n")
+    (site / "numpy.pth").write_text(f"{pathlib.Path(np.__file__).parents[1]}\n")
+    # Would be run if somebody did.
+    (folder / "bin" / "activate").write_text("touch /tmp/nereid-activate-was-run; exit 1\n")
+    return folder
+
+
+def archive(path, folder):
+    with tarfile.open(path, "w:gz") as tar:
+        for item in sorted(folder.iterdir()):
+            tar.add(item, item.name)
+    return path
+
+
+def parameter(path):
+    return f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{path}" }} }}\n'
+
+
+def index(server):
+    with httpclient.InferenceServerClient(server.http) as client:
+        return {entry["name"]: entry for entry in client.get_model_repository_index()}
+
+
+def infer(server, model):
+    with httpclient.InferenceServerClient(server.http) as client:
+        tensor = httpclient.InferInput("INPUT0", [1], "FP32")
+        tensor.set_data_from_numpy(np.ones(1, np.float32))
+        return list(client.infer(model, [tensor]).as_numpy("OUTPUT0"))
+
+
+def test_environments_are_used_as_folders_and_as_archives(start_server, tmp_path):
+    repository = tmp_path / "m"
+    folder = environment(tmp_path / "env", 5)
+    packed = archive(tmp_path / "env.tar.gz", environment(tmp_path / "other", 6))
+    python_models.write(repository, "folder", TELLS, extra=parameter(folder))
+    python_models.write(repository, "packed", TELLS, extra=parameter(packed))
+    python_models.write(repository, "again", TELLS, extra=parameter(packed))
+    model = python_models.write(repository, "inside", TELLS,
+                                extra=parameter("$$TRITON_MODEL_DIRECTORY/env.tar.gz"))
+    archive(model / "env.tar.gz", environment(tmp_path / "third", 7))
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    server = start_server(repository, env={**python_models.ENVIRONMENT, "TMPDIR": str(temporary)})
+    assert infer(server, "folder") == [5, 1]
+    assert infer(server, "packed") == [6, 1]
+    assert infer(server, "again") == [6, 1]
+    assert infer(server, "inside") == [7, 1]
+    assert len(list(temporary.iterdir())) == 2  # one for both that name the same archive
+    server.stop()
+    assert list(temporary.iterdir()) == []
+    assert not os.path.exists("/tmp/nereid-activate-was-run")
+
+
+def member(name, kind=tarfile.REGTYPE, content=b"x", **more):
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.size = len(content) if kind == tarfile.REGTYPE else 0
+    for key, value in more.items():
+        setattr(info, key, value)
+    return info, content
+
+
+# S03: whatever an archive says, nothing is written outside the folder it is unpacked to.
+@pytest.mark.parametrize("name, members", [
+    ("parent", [member("../escaped")]),
+    ("inner", [member("a/../../escaped")]),
+    ("absolute", [member("/tmp/nereid-escaped")]),
+    ("through_link", [member("link", tarfile.SYMTYPE, linkname="{outside}"), member("link/escaped")]),
+    ("over_link", [member("link", tarfile.SYMTYPE, linkname="{outside}/escaped"),
+                   member("link"), member("x/../y")]),
+    ("hard_link", [member("link", tarfile.LNKTYPE, linkname="../../outside/kept")]),
+    ("device", [member("device", tarfile.CHRTYPE, devmajor=1, devminor=3)]),
+    ("fifo", [member("fifo", tarfile.FIFOTYPE)]),
+])
+def test_archives_that_reach_outside_are_refused(start_server, tmp_path, name, members):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("as it was")
+    path = tmp_path / "bad.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        for info, content in members:
+            info.linkname = info.linkname.replace("{outside}", str(outside))
+            tar.addfile(info, io.BytesIO(content) if info.isreg() else None)
+    check_refused(start_server, tmp_path, path)
+    assert sorted(outside.iterdir()) == [outside / "kept"]
+    assert (outside / "kept").read_text() == "as it was"
+    assert not os.path.exists("/tmp/nereid-escaped")
+
+
+def check_refused(start_server, tmp_path, path):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    python_models.write(tmp_path / "m", "bad", TELLS, extra=parameter(path))
+    server = start_server(tmp_path / "m", args=["--exit-on-error=false", "--strict-readiness=false"],
+                          env={**python_models.ENVIRONMENT, "TMPDIR": str(temporary)})
+    entry = index(server)["bad"]
+    assert entry["state"] == "UNAVAILABLE"
+    assert "failed to unpack the Python environment" in entry["reason"]
+    assert list(temporary.iterdir()) == []
+
+
+class Zeros(io.RawIOBase):
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        buffer[:] = bytes(len(buffer))
+        return len(buffer)
+
+
+def test_archives_that_grow_without_measure_are_refused(start_server, tmp_path):
+    path = tmp_path / "bad.tar.gz"
+    with tarfile.open(path, "w:gz", compresslevel=1) as tar:
+        info = tarfile.TarInfo("zeros")
+        info.size = 300 << 20
+        tar.addfile(info, io.BufferedReader(Zeros(), 1 << 20))
+    check_refused(start_server, tmp_path, path)
+
+
+# S02: what is to lie in the model's folder lies there.
+def test_environments_do_not_leave_the_models_folder(start_server, tmp_path):
+    environment(tmp_path / "m_env", 5)
+    for name, path in (("up", "$$TRITON_MODEL_DIRECTORY/../../m_env"),
+                       ("missing", "$$TRITON_MODEL_DIRECTORY/nothing")):
+        python_models.write(tmp_path / "m", name, TELLS, extra=parameter(path))
+    server = start_server(tmp_path / "m", args=["--exit-on-error=false", "--strict-readiness=false"],
+                          env=python_models.ENVIRONMENT)
+    entries = index(server)
+    assert "leads outside the model directory" in entries["up"]["reason"]
+    assert "Failed to get the canonical path for" in entries["missing"]["reason"]
+
+
+@pytest.mark.parametrize("setting, expected", [
+    ("stub-timeout-seconds=0", "stub-timeout-seconds can't be smaller than or equal to zero."),
+    ("shm-default-byte-size=5", "shm-default-byte-size can't be smaller than 4 MiBs"),
+    ("shm-growth-byte-size=many", "shm-growth-byte-size must be a number"),
+    ("python-runtime=/no/such/python", "python-runtime '/no/such/python' is not a program"),
+])
+def test_settings_are_checked(start_server, tmp_path, setting, expected):
+    python_models.write(tmp_path / "m", "id", python_models.IDENTITY)
+    server = start_server(tmp_path / "m", env=python_models.ENVIRONMENT,
+                          args=["--exit-on-error=false", "--strict-readiness=false",
+                                f"--backend-config=python,{setting}"])
+    assert expected in index(server)["id"]["reason"]
+
+
+def test_settings_of_shared_memory_are_accepted(start_server, tmp_path):
+    python_models.write(tmp_path / "m", "id", python_models.IDENTITY)
+    settings = ("shm-default-byte-size=16777216", "shm-growth-byte-size=1048576",
+                "shm-region-prefix-name=mine", f"python-runtime={sys.executable}")
+    server = start_server(tmp_path / "m", args=[f"--backend-config=python,{s}" for s in settings])
+    assert infer(server, "id") == [1]
+    assert "no effect of shm-growth-byte-size, shm-default-byte-size, shm-region-prefix-name" in server.log
