@@ -40,12 +40,13 @@ class ResponseSink {
   // A response has been made, and its outputs follow.
   virtual void OnResponseCreated(const Request& /*request*/) {}
 
-  // Where PlaceOutput would put an output, without placing it. `name` and `byte_size` are null where
-  // they are not known yet; the sink may change the size. Nothing: it cannot say.
+  // Where PlaceOutput would put an output, without placing it. `name` and `byte_size` are null
+  // where they are not known yet; the sink may change the size. Nothing: it cannot say. Unless a
+  // sink knows better, outputs lie in CPU memory.
   virtual base::Result<std::optional<memory::Placement>> PredictPlacement(
       const Request& /*request*/, const char* /*name*/, size_t* /*byte_size*/,
       memory::Placement /*preferred*/) {
-    return std::optional<memory::Placement>();
+    return std::optional(memory::Placement());
   }
 
   // Asked before an output's buffer is taken from the pool. Nothing means: use the pool.

@@ -26,13 +26,10 @@ const char* NameOf(const RequestInput& input) {
                                            : input.name.data();
 }
 
-// The chunk at `index`. The first of an input without any data is an empty one.
-nereid::base::Result<DataChunk> ChunkAt(const RequestInput& input, uint32_t index) {
-  if (index < input.chunk_count()) return input.chunk(index);
-  if (index == 0) return DataChunk{};
-  return nereid::base::InvalidArgumentError(
-      input.owner->LogPrefix() + "out of bounds index " + std::to_string(index) + ": input '" +
-      std::string(input.name) + "' has " + std::to_string(input.chunk_count()) + " buffers");
+// The chunk at `index`. Beyond the last one there is nothing in null, which is no error: backends
+// of Triton may find the end this way.
+DataChunk ChunkAt(const RequestInput& input, uint32_t index) {
+  return index < input.chunk_count() ? input.chunk(index) : DataChunk{};
 }
 
 // What there is for instances of that policy in particular; null: nothing, they see what all see.
@@ -82,16 +79,12 @@ TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const 
                                               const void** buffer, uint64_t* buffer_byte_size,
                                               TRITONSERVER_MemoryType* memory_type,
                                               int64_t* memory_type_id) {
-  return Answer([&]() -> Status {
-    *buffer = nullptr;
-    *buffer_byte_size = 0;
-    NEREID_ASSIGN_OR_RETURN(const DataChunk chunk, ChunkAt(*FromHandle(input), index));
-    *buffer = chunk.data;
-    *buffer_byte_size = chunk.size;
-    *memory_type = ToMemoryType(chunk.where.type);
-    *memory_type_id = chunk.where.id;
-    return {};
-  });
+  const DataChunk chunk = ChunkAt(*FromHandle(input), index);
+  *buffer = chunk.data;
+  *buffer_byte_size = chunk.size;
+  *memory_type = ToMemoryType(chunk.where.type);
+  *memory_type_id = chunk.where.id;
+  return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_InputBufferForHostPolicy(
@@ -118,7 +111,7 @@ TRITONSERVER_Error* TRITONBACKEND_InputBufferAttributes(
     *buffer = nullptr;
     *buffer_attributes = nullptr;
     const RequestInput& i = *FromHandle(input);
-    NEREID_ASSIGN_OR_RETURN(const DataChunk chunk, ChunkAt(i, index));
+    const DataChunk chunk = ChunkAt(i, index);
     std::byte* const place = i.owner->arena().Allocate(sizeof(TRITONSERVER_BufferAttributes),
                                                        alignof(TRITONSERVER_BufferAttributes));
     if (place == nullptr) throw std::bad_alloc();

@@ -10,6 +10,8 @@ namespace nereid::backend_host {
 namespace {
 
 constexpr const char* kDefaultMaxBatchSize = "4";
+constexpr const char* kPython = "python";
+constexpr const char* kPythonFile = "model.py";
 
 std::string Absolute(const std::string& path) {
   std::error_code error;
@@ -27,6 +29,16 @@ bool IsPlainName(const std::string& name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
+std::string LibraryName(const std::string& backend) { return "libtriton_" + backend + ".so"; }
+
+base::Status NotFoundError(const std::string& file, const BackendQuery& query,
+                           const std::vector<std::string>& directories) {
+  std::string searched;
+  for (const std::string& directory : directories) searched += "'" + directory + "' ";
+  return base::InvalidArgumentError("unable to find backend library '" + file + "' for model '" +
+                                    query.model_name + "', searched: " + searched);
+}
+
 }  // namespace
 
 BackendLibraries::BackendLibraries(BackendLibrariesOptions options)
@@ -41,22 +53,15 @@ BackendLibraries::~BackendLibraries() {
   while (!libraries.empty()) libraries.pop_back();
 }
 
-base::Result<BackendLibraries::Location> BackendLibraries::Find(const BackendQuery& query) const {
-  const bool has_runtime = !query.runtime.empty();
-  const std::string file = has_runtime ? query.runtime : "libtriton_" + query.backend + ".so";
-  std::vector<std::string> directories = {
-      config::JoinPath(query.model_dir, std::to_string(query.version)), query.model_dir};
-  if (IsPlainName(query.backend)) {
-    directories.push_back(config::JoinPath(options_.backend_directory, query.backend));
-  }
-  std::string searched;
+base::Result<std::optional<BackendLibraries::Location>> BackendLibraries::FindFile(
+    const std::string& file, const std::vector<std::string>& directories,
+    const BackendQuery& query) const {
   for (const std::string& directory : directories) {
     const std::string path = config::JoinPath(directory, file);
-    searched += "'" + directory + "' ";
     if (!FileExists(path)) continue;
     // Only a name from the configuration could leave the folder; a link that an administrator put
     // there under the usual name may point anywhere.
-    if (has_runtime || !IsPlainName(query.backend)) {
+    if (!query.runtime.empty() || !IsPlainName(query.backend)) {
       NEREID_ASSIGN_OR_RETURN(const bool escapes, config::PathEscapes(path, directory));
       if (escapes) {
         return base::InvalidArgumentError("backend library name '" + file +
@@ -65,16 +70,46 @@ base::Result<BackendLibraries::Location> BackendLibraries::Find(const BackendQue
                                           "', check model config runtime field");
       }
     }
-    return Location{Absolute(directory), Absolute(path)};
+    return std::optional(Location{.directory = Absolute(directory), .path = Absolute(path)});
   }
-  if (has_runtime) {
-    return base::InvalidArgumentError("unable to find backend library '" + file +
-                                      "' for model '" + query.model_name +
-                                      "', searched: " + searched);
+  return std::optional<Location>();
+}
+
+base::Result<BackendLibraries::Location> BackendLibraries::Find(const BackendQuery& query) const {
+  std::vector<std::string> directories = {
+      config::JoinPath(query.model_dir, std::to_string(query.version)), query.model_dir};
+  if (IsPlainName(query.backend)) {
+    directories.push_back(config::JoinPath(options_.backend_directory, query.backend));
+  }
+  if (query.runtime == kPythonFile) return FindPythonBased(query, std::move(directories));
+  const bool has_runtime = !query.runtime.empty();
+  const std::string file = has_runtime ? query.runtime : LibraryName(query.backend);
+  NEREID_ASSIGN_OR_RETURN(std::optional<Location> found, FindFile(file, directories, query));
+  if (found) return *std::move(found);
+  if (has_runtime) return NotFoundError(file, query, directories);
+  if (IsPlainName(query.backend) && FileExists(config::JoinPath(directories.back(), kPythonFile))) {
+    return FindPythonBased(query, std::move(directories));
   }
   return base::InvalidArgumentError("unable to find backend library for backend '" +
                                     query.backend +
                                     "', try specifying runtime on the model configuration.");
+}
+
+base::Result<BackendLibraries::Location> BackendLibraries::FindPythonBased(
+    const BackendQuery& query, std::vector<std::string> directories) const {
+  directories.push_back(config::JoinPath(options_.backend_directory, kPython));
+  const std::string library = LibraryName(kPython);
+  NEREID_ASSIGN_OR_RETURN(std::optional<Location> found, FindFile(library, directories, query));
+  if (!found) return NotFoundError(library, query, directories);
+  const std::string folder = config::JoinPath(options_.backend_directory, query.backend);
+  const std::string script = config::JoinPath(folder, kPythonFile);
+  if (!IsPlainName(query.backend) || !FileExists(script)) {
+    return base::InvalidArgumentError("unable to find Python backend based backend library '" +
+                                      std::string(kPythonFile) + "' for model '" +
+                                      query.model_name + "', searched: '" + script + "'");
+  }
+  return Location{
+      .directory = Absolute(folder), .path = std::move(found->path), .is_python_based = true};
 }
 
 std::string BackendLibraries::ConfigJson(const std::string& backend) const {
@@ -93,10 +128,12 @@ std::string BackendLibraries::ConfigJson(const std::string& backend) const {
 
 base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& query) {
   NEREID_ASSIGN_OR_RETURN(const Location location, Find(query));
+  // Each folder with a script is a backend of its own, although all share a library.
+  const std::string key = location.is_python_based ? location.directory : location.path;
   std::shared_ptr<Entry> entry;
   {
     base::MutexLock lock(mutex_);
-    std::shared_ptr<Entry>& known = entries_[location.path];
+    std::shared_ptr<Entry>& known = entries_[key];
     if (known != nullptr) {
       // Kept by a copy: a failed load takes it out of the map.
       const std::shared_ptr<Entry> other = known;
@@ -108,7 +145,11 @@ base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& quer
     entry = known;
   }
   base::Result<std::unique_ptr<BackendLibrary>> result = BackendLibrary::Load(
-      {query.backend, location.directory, location.path, ConfigJson(query.backend)});
+      {.name = query.backend,
+       .directory = location.directory,
+       .path = location.path,
+       .config_json = ConfigJson(location.is_python_based ? kPython : query.backend),
+       .is_python_based = location.is_python_based});
   base::MutexLock lock(mutex_);
   entry->is_loading = false;
   if (result.ok()) {
@@ -116,7 +157,7 @@ base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& quer
     libraries_.push_back(*std::move(result));
   } else {
     entry->failure = result.status();
-    entries_.erase(location.path);
+    entries_.erase(key);
   }
   loaded_.NotifyAll();
   if (!entry->failure.ok()) return entry->failure;

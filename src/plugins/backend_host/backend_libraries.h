@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,9 @@ class BackendLibraries {
   explicit BackendLibraries(BackendLibrariesOptions options);
   ~BackendLibraries();
 
-  // The library for a model: from its version folder, its folder, or the backend directory. A failure
-  // is not remembered; the next model tries again.
+  // The library for a model: from its version folder, its folder, or the backend directory. A
+  // backend may also be a folder with a model.py, which the Python backend runs. A failure is not
+  // remembered; the next model tries again.
   base::Result<BackendLibrary*> Acquire(const BackendQuery& query);
 
   // In the order of loading.
@@ -68,9 +70,18 @@ class BackendLibraries {
   struct Location {
     std::string directory;
     std::string path;
+    // `directory` holds a model.py that the Python backend's library at `path` runs for every
+    // model.
+    bool is_python_based = false;
   };
 
   base::Result<Location> Find(const BackendQuery& query) const;
+  // Where `file` is for the model: null where it is in none of the `directories`.
+  base::Result<std::optional<Location>> FindFile(const std::string& file,
+                                                 const std::vector<std::string>& directories,
+                                                 const BackendQuery& query) const;
+  base::Result<Location> FindPythonBased(const BackendQuery& query,
+                                         std::vector<std::string> directories) const;
   std::string ConfigJson(const std::string& backend) const;
 
   const BackendLibrariesOptions options_;

@@ -51,6 +51,7 @@ struct BackendLibraryOptions {
   std::string directory;    // that the library lies in; absolute
   std::string path;         // of the library
   std::string config_json;  // {"cmdline":{...}}
+  bool is_python_based = false;  // the Python backend's library for the model.py in `directory`
 };
 
 // Immutable once loaded but for the backend's own pointer, which only the backend touches.
@@ -67,6 +68,7 @@ class BackendLibrary {
   const std::string& directory() const { return options_.directory; }
   const std::string& path() const { return options_.path; }
   const std::string& config_json() const { return options_.config_json; }
+  bool is_python_based() const { return options_.is_python_based; }
   const BackendEntryPoints& entry_points() const { return entry_points_; }
   const BackendAttributes& attributes() const { return attributes_; }
   // Execute may be called from any thread and does not block.

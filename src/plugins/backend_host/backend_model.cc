@@ -52,6 +52,18 @@ base::Result<std::vector<Placement>> Placements(const config::InstanceGroup& gro
                                     std::string(config::KindName(group.kind)) + " not supported");
 }
 
+// What the configuration of a model says whose backend is a script: the script, and the environment
+// that lies beside it, unless the model has one of its own.
+void CompleteForScript(const BackendLibrary& library, config::ModelConfig& config) {
+  constexpr const char* kScript = "model.py";
+  config.runtime = kScript;
+  const std::string environment = library.directory() + "/pb_exec_env_" + kScript + ".tar.gz";
+  std::error_code error;
+  if (std::filesystem::exists(environment, error)) {
+    config.parameters.try_emplace("EXECUTION_ENV_PATH", environment);
+  }
+}
+
 }  // namespace
 
 BackendModel::BackendModel(BackendModelOptions options, BackendLibraries& libraries,
@@ -70,6 +82,7 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
                                              .version = options.version,
                                              .backend = config.backend,
                                              .runtime = config.runtime}));
+  if (library->is_python_based()) CompleteForScript(*library, options.config);
   // Devices are none until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
   // refused with a clear error.
   const config::GpuSupport gpus{.min_compute_capability =

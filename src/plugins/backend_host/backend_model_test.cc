@@ -381,6 +381,13 @@ TEST_F(BackendModelTest, RefusesIndicesOutOfBounds) {
             "[request id: bad_index] out of bounds index 99: request has 1 inputs");
 }
 
+TEST_F(BackendModelTest, SaysWhereAnOutputWillLie) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Execute({"properties"});
+  EXPECT_EQ(OnlyAnswer().error, "");
+  EXPECT_EQ(OnlyAnswer().says, "CPU 0, 8 bytes");
+}
+
 TEST_F(BackendModelTest, DescribesARequestInCStrings) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   core::RequestPtr request = MakeRequest("describe");
@@ -528,6 +535,51 @@ TEST_F(BackendModelTest, SaysWhereItSearchedForARuntime) {
   EXPECT_EQ(Load(std::move(config)).message(),
             "unable to find backend library 'libother.so' for model 'model', searched: '" +
                 directory_ + "/1' '" + directory_ + "' '" TEST_BACKEND_DIRECTORY "/plain' ");
+}
+
+// A folder of backends that holds the plain one under the name of the Python backend, and a script.
+class ScriptBackendTest : public BackendModelTest {
+ protected:
+  ScriptBackendTest() {
+    namespace fs = std::filesystem;
+    fs::create_directories(backends_ + "/python");
+    fs::create_directories(backends_ + "/scripted");
+    fs::copy_file(PluginPath("plain"), backends_ + "/python/libtriton_python.so");
+    std::ofstream(backends_ + "/scripted/model.py") << "pass";
+    Restart({.backend_directory = backends_});
+  }
+
+  const std::string backends_ = directory_ + "/backends";
+};
+
+TEST_F(ScriptBackendTest, RunsABackendThatIsAScript) {
+  std::ofstream(backends_ + "/scripted/pb_exec_env_model.py.tar.gz") << "";
+  ASSERT_TRUE(Load(MakeConfig("scripted")).ok());
+  EXPECT_EQ(model_->library().name(), "scripted");
+  EXPECT_EQ(model_->library().directory(), backends_ + "/scripted");
+  EXPECT_EQ(model_->library().path(), backends_ + "/python/libtriton_python.so");
+  EXPECT_EQ(model_->config().runtime, "model.py");
+  EXPECT_EQ(model_->config().parameters.at("EXECUTION_ENV_PATH"),
+            backends_ + "/scripted/pb_exec_env_model.py.tar.gz");
+  // The Python backend is another one, from the same library.
+  const BackendLibrary* const scripted = &model_->library();
+  ASSERT_TRUE(Load(MakeConfig("python")).ok());
+  EXPECT_NE(&model_->library(), scripted);
+  EXPECT_EQ(model_->config().runtime, "");
+}
+
+TEST_F(ScriptBackendTest, SaysWhichScriptIsMissing) {
+  config::ModelConfig config = MakeConfig("nonesuch");
+  config.runtime = "model.py";
+  EXPECT_EQ(Load(std::move(config)).message(),
+            "unable to find Python backend based backend library 'model.py' for model 'model', "
+            "searched: '" +
+                backends_ + "/nonesuch/model.py'");
+  std::filesystem::remove_all(backends_ + "/python");
+  EXPECT_EQ(Load(MakeConfig("scripted")).message(),
+            "unable to find backend library 'libtriton_python.so' for model 'model', searched: '" +
+                directory_ + "/1' '" + directory_ + "' '" + backends_ + "/scripted' '" + backends_ +
+                "/python' ");
 }
 
 TEST_F(BackendModelTest, RefusesARuntimeOutsideItsFolder) {

@@ -12,6 +12,7 @@
 //   no_bytes          an output of no bytes
 //   partial           writes only the first byte of an output of 64
 //   two_buffers       asks twice for the buffer of an output; answers with that error
+//   properties        asks where OUTPUT0 will lie, and answers with that
 //   bad_index         asks for what is out of bounds; answers with the error
 //   count             adds one to the state STATE, read as input STATE, and answers with the new
 //   value count_in_vain     the same without updating the state describe          answers with a
@@ -167,12 +168,8 @@ TRITONSERVER_Error* BadIndex(TRITONBACKEND_Request* request) {
   uint64_t size = 0;
   TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
   int64_t id = 0;
-  if (TRITONSERVER_Error* error =
-          TRITONBACKEND_InputBuffer(input, 99, &buffer, &size, &memory_type, &id)) {
-    TRITONSERVER_ErrorDelete(error);
-  } else {
-    return Fail("buffer 99 was given");
-  }
+  TRY(TRITONBACKEND_InputBuffer(input, 99, &buffer, &size, &memory_type, &id));
+  if (buffer != nullptr || size != 0) return Fail("buffer 99 was given");
   return TRITONBACKEND_RequestInputByIndex(request, 99, &input);
 }
 
@@ -218,6 +215,18 @@ TRITONSERVER_Error* Describe(TRITONBACKEND_Request* request, TRITONBACKEND_Respo
   size_t size = 0;
   TRY(TRITONSERVER_BufferAttributesByteSize(attributes, &size));
   text += " bytes=" + std::to_string(size);
+  return TRITONBACKEND_ResponseSetStringParameter(response, "says", text.c_str());
+}
+
+TRITONSERVER_Error* OutputProperties(TRITONBACKEND_Request* request,
+                                     TRITONBACKEND_Response* response) {
+  size_t size = 8;
+  TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_GPU;
+  int64_t id = 3;
+  TRY(TRITONBACKEND_RequestOutputBufferProperties(request, "OUTPUT0", &size, &memory_type, &id));
+  const std::string text = std::string(TRITONSERVER_MemoryTypeString(memory_type)) + " " +
+                           std::to_string(id) + ", " + std::to_string(size) + " bytes";
+  TRY(TRITONBACKEND_RequestOutputBufferProperties(request, nullptr, nullptr, &memory_type, &id));
   return TRITONBACKEND_ResponseSetStringParameter(response, "says", text.c_str());
 }
 
@@ -297,6 +306,7 @@ TRITONSERVER_Error* Fill(const std::string& wish, TRITONBACKEND_Request* request
   if (wish == "partial") return Partial(response);
   if (wish == "two_buffers") return TwoBuffers(response);
   if (wish == "bad_index") return BadIndex(request);
+  if (wish == "properties") return OutputProperties(request, response);
   if (wish == "count") return CountInState(request, response, true);
   if (wish == "count_in_vain") return CountInState(request, response, false);
   if (wish == "describe") return Describe(request, response);
