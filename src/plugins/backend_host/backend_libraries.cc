@@ -4,11 +4,13 @@
 #include <filesystem>
 
 #include "abi_objects/message.h"
+#include "base/log.h"
 #include "config/paths.h"
 
 namespace nereid::backend_host {
 namespace {
 
+constexpr const char* kMaxBatchSizeKey = "default-max-batch-size";
 constexpr const char* kDefaultMaxBatchSize = "4";
 constexpr const char* kPython = "python";
 constexpr const char* kPythonFile = "model.py";
@@ -116,13 +118,17 @@ std::string BackendLibraries::ConfigJson(const std::string& backend) const {
   Settings settings = {
       {"auto-complete-config", options_.auto_complete_config ? "true" : "false"},
       {"backend-directory", options_.backend_directory},
-      {"min-compute-capability", std::to_string(options_.min_compute_capability)},
-      {"default-max-batch-size", kDefaultMaxBatchSize}};
+      {"min-compute-capability", std::to_string(options_.min_compute_capability)}};
   for (const std::string& name : {std::string(), backend}) {
     const auto found = options_.backend_settings.find(name);
     if (found == options_.backend_settings.end()) continue;
     for (const auto& [key, value] : found->second) settings[key] = value;
   }
+  const auto [size, is_default] = settings.emplace(kMaxBatchSizeKey, kDefaultMaxBatchSize);
+  NEREID_VLOG(1, "{}: {},{}",
+              is_default ? "Adding default backend config setting"
+                         : "Found overwritten default setting",
+              size->first, size->second);
   return abi_objects::SettingsJson("cmdline", settings);
 }
 
