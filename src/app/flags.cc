@@ -154,7 +154,8 @@ Status AddBackendConfig(std::string_view value, Options& options) {
   const std::string backend(comma == std::string_view::npos ? "" : value.substr(0, comma));
   const auto setting =
       ReadPair(comma == std::string_view::npos ? value : value.substr(comma + 1), '=');
-  if (!setting.ok() || (comma != std::string_view::npos && backend.empty())) {
+  if (!setting.ok() || setting->second.empty() ||
+      (comma != std::string_view::npos && backend.empty())) {
     return InvalidArgumentError(
         "--backend-config option format is '<backend name>,<setting>=<value>' or "
         "'<setting>=<value>'");
