@@ -6,9 +6,12 @@ The table has one line for each thing that a program compiled against the header
 
     header triton/core/tritonserver.h
     constant NAME VALUE                   enum constants and version numbers
+    enum NAME SIZE ALIGNMENT SIGN         types of enum constants, as they are compiled
     export NAME RESULT (PARAMETERS)       functions that the server exports
     import NAME RESULT (PARAMETERS)       functions that a plug-in may export
     callback NAME RESULT (PARAMETERS)     function pointer types
+
+All structs of the headers are opaque; one with members would not be understood here, which fails.
 
 Names and signatures are read from the headers' text, values from a C program that is made here and
 run, so that they are what a compiler sees.
@@ -67,13 +70,15 @@ def signature(result, parameters):
 
 
 def read_header(path):
-    """Returns (constants, functions): names, and table lines in the order of the header."""
+    """Returns (constants, enums, functions): names, names of types, and lines in the header's order."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
     constants = re.findall(r"^#define (\w+_API_VERSION_\w+) ", text, flags=re.M)
+    enums = []
     functions = []
     for statement in statements(text):
-        if match := re.match(r"typedef enum \w+ \{(.*)\} \w+$", statement):
+        if match := re.match(r"typedef enum \w+ \{(.*)\} (\w+)$", statement):
+            enums.append(match.group(2))
             constants += re.findall(r"(\w+)\s*(?:=[^,]*)?(?:,|$)", match.group(1))
         elif match := re.match(r"typedef (.+?) ?\(\s*\*\s*(\w+)\)\s*\((.*)\)$", statement):
             functions.append(f"callback {match.group(2)} {signature(match.group(1), match.group(3))}")
@@ -83,13 +88,22 @@ def read_header(path):
             functions.append(f"{'export' if exported else 'import'} {name} {signature(result, parameters)}")
         elif not re.match(r"struct \w+$", statement):
             raise ValueError(f"{path}: cannot read: {statement}")
-    return constants, functions
+    return constants, enums, functions
 
 
-def values_of(constants, include, cc):
-    """Asks the compiler for the values: {name: value}."""
-    lines = [f'#include "{header}"' for header in HEADERS] + ["#include <stdio.h>", "int main(void) {"]
+def values_of(constants, enums, include, cc):
+    """Asks the compiler for the values of constants and the layout of enums: {name: text}."""
+    lines = [f'#include "{header}"' for header in HEADERS]
+    lines += ["#include <stddef.h>", "#include <stdio.h>"]
+    lines += [f"struct Behind_{name} {{ char c; {name} e; }};" for name in enums]
+    lines += ["int main(void) {"]
     lines += [f'  printf("{name} %lld\\n", (long long)({name}));' for name in constants]
+    lines += [
+        f'  printf("{name} %u %u %s\\n", (unsigned)sizeof({name}),'
+        f" (unsigned)offsetof(struct Behind_{name}, e),"
+        f' ({name})-1 < 0 ? "signed" : "unsigned");'
+        for name in enums
+    ]
     lines += ["  return 0;", "}", ""]
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "values.c"), os.path.join(folder, "values")
@@ -97,16 +111,19 @@ def values_of(constants, include, cc):
             f.write("\n".join(lines))
         subprocess.run([cc, "-std=c99", f"-I{include}", source, "-o", program], check=True)
         output = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    return dict(line.split() for line in output.splitlines())
+    return dict(line.split(maxsplit=1) for line in output.splitlines())
 
 
 def make_table(include, cc):
     headers = {header: read_header(os.path.join(include, header)) for header in HEADERS}
-    values = values_of([name for constants, _ in headers.values() for name in constants], include, cc)
+    constants = [name for header in headers.values() for name in header[0]]
+    enums = [name for header in headers.values() for name in header[1]]
+    values = values_of(constants, enums, include, cc)
     lines = []
-    for header, (constants, functions) in headers.items():
+    for header, (constants, enums, functions) in headers.items():
         lines.append(f"header {header}")
         lines += [f"constant {name} {values[name]}" for name in constants]
+        lines += [f"enum {name} {values[name]}" for name in enums]
         lines += functions
     return "\n".join(lines) + "\n"
 
