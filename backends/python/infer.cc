@@ -214,13 +214,7 @@ Result<std::string> ResponseParameters(TRITONSERVER_InferenceResponse* response)
 // The tensors and parameters of a response, as the worker gets them.
 Result<std::string> EncodeTensors(const Region& region, TRITONSERVER_InferenceResponse* response,
                                   bool is_last, std::vector<BlockPool::Block*>& blocks) {
-  NEREID_KIT_TRY([&]() -> TRITONSERVER_Error* {
-    TRITONSERVER_Error* const error = TRITONSERVER_InferenceResponseError(response);
-    // It belongs to the response.
-    return error == nullptr ? nullptr
-                            : TRITONSERVER_ErrorNew(TRITONSERVER_ErrorCode(error),
-                                                    TRITONSERVER_ErrorMessage(error));
-  }());
+  NEREID_KIT_TRY(TRITONSERVER_InferenceResponseError(response));
   uint32_t count = 0;
   NEREID_KIT_TRY(TRITONSERVER_InferenceResponseOutputCount(response, &count));
   NEREID_KIT_ASSIGN(const std::string parameters, ResponseParameters(response));

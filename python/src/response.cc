@@ -91,10 +91,10 @@ Response::Response(TRITONSERVER_InferenceResponse* response, bool is_final,
 }
 
 void Response::Read(TRITONSERVER_InferenceResponse* response) {
-  // Of the response; not to be deleted.
   if (TRITONSERVER_Error* const error = TRITONSERVER_InferenceResponseError(response)) {
     error_code_ = TRITONSERVER_ErrorCode(error);
     error_ = TRITONSERVER_ErrorMessage(error);
+    TRITONSERVER_ErrorDelete(error);
   }
   const char* text = nullptr;
   Check(TRITONSERVER_InferenceResponseModel(response, &text, &model_version_));

@@ -638,15 +638,15 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceRequestSe
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetDoubleParameter(
     struct TRITONSERVER_InferenceRequest* request, const char* key, const double value);
 
-// Responses. The response callback owns what it is given; everything returned here belongs to the
-// response.
+// Responses. The response callback owns what it is given; everything returned here but its error
+// belongs to the response.
 
 // Frees a response; its output buffers go to the allocator's release function.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceResponseDelete(
     struct TRITONSERVER_InferenceResponse* inference_response);
 
-// The error that the response stands for, or null when the inference succeeded. Belongs to the
-// response and must not be deleted.
+// The error that the response stands for, or null when the inference succeeded. Made anew with each
+// call, and the caller's to delete; so are Triton's, whatever its header says.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceResponseError(
     struct TRITONSERVER_InferenceResponse* inference_response);
 
@@ -769,7 +769,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetSe
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelRepositoryPath(
     struct TRITONSERVER_ServerOptions* options, const char* model_repository_path);
 
-// Sets who decides which models are loaded. Default TRITONSERVER_MODEL_CONTROL_NONE.
+// Sets who decides which models are loaded. Default TRITONSERVER_MODEL_CONTROL_POLL.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
     struct TRITONSERVER_ServerOptions* options, TRITONSERVER_ModelControlMode mode);
 
