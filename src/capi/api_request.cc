@@ -58,9 +58,8 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestNew(
     const char* model_name, const int64_t model_version) {
   return Answer([&]() -> Status {
     *inference_request = nullptr;
-    NEREID_ASSIGN_OR_RETURN(
-        *inference_request,
-        TRITONSERVER_InferenceRequest::Create(*server, model_name, model_version));
+    NEREID_ASSIGN_OR_RETURN(*inference_request, TRITONSERVER_InferenceRequest::Create(
+                                                    *server, model_name, model_version));
     return {};
   });
 }

@@ -27,8 +27,8 @@ struct InferenceCall::Submission {
 
 namespace {
 
-// Of this thread, the innermost first. The only way for a sink to know that it is called from inside
-// Submit.
+// Of this thread, the innermost first. The only way for a sink to know that it is called from
+// inside Submit.
 thread_local void* current_submission = nullptr;
 
 // The sink of requests that only carry an error.
@@ -39,7 +39,8 @@ class NoSink final : public core::ResponseSink {
 
 // What the receiver of a request gets that was dropped without an answer.
 core::ResponsePtr LostResponse() {
-  static NoSink* const sink = new NoSink;  // leaked, because responses may come back at the very end
+  static NoSink* const sink =
+      new NoSink;  // leaked, because responses may come back at the very end
   const core::RequestPtr request = core::Request::Create(*sink);
   request->id = std::string_view("", 0);
   core::ResponsePtr response = core::Response::Create(*request);
@@ -113,7 +114,8 @@ void InferenceCall::Cancel(engine::Engine& engine) {
 }
 
 void InferenceCall::OnResponseCreated(const core::Request& /*request*/) {
-  if (callbacks_.allocator->start == nullptr) [[likely]] return;
+  if (callbacks_.allocator->start == nullptr) [[likely]]
+    return;
   const base::Status status =
       CallPlugin(callbacks_.allocator->start, callbacks_.allocator, callbacks_.allocator_userp);
   if (!status.ok()) {
@@ -146,7 +148,8 @@ base::Result<std::optional<core::OutputPlacement>> InferenceCall::PlaceOutput(
   NEREID_RETURN_IF_ERROR(CallPlugin(allocator->allocate, allocator, name, byte_size, wish,
                                     preferred.id, callbacks_.allocator_userp, &buffer, &owner,
                                     &attributes.memory_type, &attributes.memory_type_id));
-  core::OutputPlacement placement{.data = static_cast<std::byte*>(buffer), .where = {}, .owner = owner};
+  core::OutputPlacement placement{
+      .data = static_cast<std::byte*>(buffer), .where = {}, .owner = owner};
   const auto type = abi_objects::FromMemoryType(attributes.memory_type);
   placement.where.id = attributes.memory_type_id;
   base::Status status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One inference that was asked for through the C API, from TRITONSERVER_ServerInferAsync until the last of
-// its responses is deleted: the sink of its responses, and what cancels it. The request object that it
-// was asked for with may be used again or deleted before.
+// One inference that was asked for through the C API, from TRITONSERVER_ServerInferAsync until the
+// last of its responses is deleted: the sink of its responses, and what cancels it. The request
+// object that it was asked for with may be used again or deleted before.
 #pragma once
 
 #include <atomic>
@@ -26,12 +26,12 @@ struct Callbacks {
   void* allocator_userp = nullptr;
 };
 
-// Pooled. It lives as long as the core's request does, and as long as the request object that started
-// it holds on to it, to cancel it.
+// Pooled. It lives as long as the core's request does, and as long as the request object that
+// started it holds on to it, to cancel it.
 //
-// A scheduler may refuse a request, which the C API tells as the error of ServerInferAsync: the caller
-// then keeps the request and no callback is called. So while a thread is inside Submit, a release
-// without an execution is held back until it is known whether an error follows.
+// A scheduler may refuse a request, which the C API tells as the error of ServerInferAsync: the
+// caller then keeps the request and no callback is called. So while a thread is inside Submit, a
+// release without an execution is held back until it is known whether an error follows.
 class InferenceCall final : public core::ResponseSink {
  public:
   // A call that has one owner, the caller, until Drop.
@@ -40,8 +40,8 @@ class InferenceCall final : public core::ResponseSink {
 
   // A request that answers to this call; one at most.
   core::RequestPtr MakeRequest();
-  // Hands `request` to the engine. An error means that it was refused and that no callback was or will
-  // be called. `handle`: what the release callback gets.
+  // Hands `request` to the engine. An error means that it was refused and that no callback was or
+  // will be called. `handle`: what the release callback gets.
   base::Status Submit(core::RequestPtr request, TRITONSERVER_InferenceRequest* handle);
 
   // Any thread, while the caller owns this.
@@ -82,7 +82,8 @@ class InferenceCall final : public core::ResponseSink {
   bool is_answered_ = false;  // confined to who sends
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
-  // A reference to the request, as long as there is something to cancel. Whoever takes it out drops it.
+  // A reference to the request, as long as there is something to cancel. Whoever takes it out drops
+  // it.
   std::atomic<core::Request*> cancellable_{nullptr};
 };
 

@@ -152,7 +152,8 @@ Status TRITONSERVER_InferenceRequest::AppendData(std::string_view name, DataChun
   if (chunk.size == 0) return {};
   Input& input = inputs_[index];
   if (!policy.empty()) {
-    auto data = std::ranges::find(input.host_policies, policy, &nereid::core::HostPolicyData::policy);
+    auto data =
+        std::ranges::find(input.host_policies, policy, &nereid::core::HostPolicyData::policy);
     if (data == input.host_policies.end()) {
       data = input.host_policies.insert(data, {.policy = std::string(policy), .chunks = {}});
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object behind TRITONSERVER_InferenceRequest*: what an embedder, or a backend that calls back, asks
-// for. It may be submitted many times, one after the other; each time it becomes a core::Request whose
-// tensors are views into the caller's buffers. Texts of errors: core/src/infer_request.cc of Triton.
+// The object behind TRITONSERVER_InferenceRequest*: what an embedder, or a backend that calls back,
+// asks for. It may be submitted many times, one after the other; each time it becomes a
+// core::Request whose tensors are views into the caller's buffers. Texts of errors:
+// core/src/infer_request.cc of Triton.
 #pragma once
 
 #include <atomic>
@@ -53,11 +54,10 @@ struct TRITONSERVER_InferenceRequest {
   nereid::base::Status AddOutput(std::string_view name);
   void RemoveOutput(std::string_view name);
   void RemoveAllOutputs() { outputs_.clear(); }
-  void AddParameter(const char* name,
-                    std::variant<std::string, int64_t, bool, double> value);
+  void AddParameter(const char* name, std::variant<std::string, int64_t, bool, double> value);
 
-  // Hands the request to the server, with `trace` or null. On success the request is the server's until
-  // the release callback; on an error it stays the caller's, and no callback is called.
+  // Hands the request to the server, with `trace` or null. On success the request is the server's
+  // until the release callback; on an error it stays the caller's, and no callback is called.
   nereid::base::Status Submit(TRITONSERVER_InferenceTrace* trace);
   nereid::base::Status Cancel();
   nereid::base::Result<bool> IsCancelled() const;

@@ -18,13 +18,11 @@ namespace {
 
 Status OutOfBounds(uint32_t index, size_t count, const char* what) {
   return nereid::base::InvalidArgumentError("out of bounds index " + std::to_string(index) +
-                                            ": response has " + std::to_string(count) + " " +
-                                            what);
+                                            ": response has " + std::to_string(count) + " " + what);
 }
 
 // Texts end with a zero byte.
-TRITONSERVER_ParameterType Describe(const nereid::core::Parameter& parameter,
-                                    const void** value) {
+TRITONSERVER_ParameterType Describe(const nereid::core::Parameter& parameter, const void** value) {
   if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
     *value = text->data();
     return TRITONSERVER_PARAMETER_STRING;

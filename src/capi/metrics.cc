@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_Metrics*: the metrics page. Metrics that plug-ins and embedders add are in abi_objects.
+// TRITONSERVER_Metrics*: the metrics page. Metrics that plug-ins and embedders add are in
+// abi_objects.
 #include <string>
 
 #include "abi_objects/error.h"

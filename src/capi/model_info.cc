@@ -36,7 +36,8 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server*
     if (voidp != nullptr) *voidp = nullptr;
     NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle model,
                             server->engine.FindModel(model_name, VersionText(model_version)));
-    *flags = model->max_batch_size() > 0 ? TRITONSERVER_BATCH_FIRST_DIM : TRITONSERVER_BATCH_UNKNOWN;
+    *flags =
+        model->max_batch_size() > 0 ? TRITONSERVER_BATCH_FIRST_DIM : TRITONSERVER_BATCH_UNKNOWN;
     return {};
   });
 }

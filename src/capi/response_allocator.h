@@ -8,7 +8,7 @@
 struct TRITONSERVER_ResponseAllocator {
   TRITONSERVER_ResponseAllocatorAllocFn_t allocate = nullptr;
   TRITONSERVER_ResponseAllocatorReleaseFn_t release = nullptr;
-  TRITONSERVER_ResponseAllocatorStartFn_t start = nullptr;                      // may be null
-  TRITONSERVER_ResponseAllocatorQueryFn_t query = nullptr;                      // the same
+  TRITONSERVER_ResponseAllocatorStartFn_t start = nullptr;                       // may be null
+  TRITONSERVER_ResponseAllocatorQueryFn_t query = nullptr;                       // the same
   TRITONSERVER_ResponseAllocatorBufferAttributesFn_t describe_buffer = nullptr;  // the same
 };

@@ -42,8 +42,7 @@ constexpr uint64_t kTrimNs = 5'000'000'000;
 }  // namespace
 
 EmbeddedServer::EmbeddedServer(const TRITONSERVER_ServerOptions& options)
-    : TRITONSERVER_Server(options.ToEngineOptions(), options.exit_timeout),
-      trim_(timers_, [this] {
+    : TRITONSERVER_Server(options.ToEngineOptions(), options.exit_timeout), trim_(timers_, [this] {
         base::TrimBuffers();
         TrimSoon();
       }) {}
@@ -138,8 +137,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerMetadata(TRITONSERVER_Server* server,
                                                 TRITONSERVER_Message** server_metadata) {
   return Answer([&]() -> Status {
     *server_metadata = nullptr;
-    *server_metadata =
-        new TRITONSERVER_Message{nereid::service::ToJson(server->engine.metadata())};
+    *server_metadata = new TRITONSERVER_Message{nereid::service::ToJson(server->engine.metadata())};
     return {};
   });
 }

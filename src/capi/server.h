@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object behind TRITONSERVER_Server*: the one that an embedder made with TRITONSERVER_ServerNew, and
-// the one that a running server hands to its backends (TRITONBACKEND_ModelServer) are the same.
+// The object behind TRITONSERVER_Server*: the one that an embedder made with
+// TRITONSERVER_ServerNew, and the one that a running server hands to its backends
+// (TRITONBACKEND_ModelServer) are the same.
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,9 @@ struct TRITONSERVER_Server {
   TRITONSERVER_Server& operator=(const TRITONSERVER_Server&) = delete;
   virtual ~TRITONSERVER_Server() = default;
 
-  // Waits for requests in flight, for as long as the exit timeout says, and unloads the models; Internal
-  // when something was left. Unsupported where the caller is a backend: the server is not its own.
+  // Waits for requests in flight, for as long as the exit timeout says, and unloads the models;
+  // Internal when something was left. Unsupported where the caller is a backend: the server is not
+  // its own.
   virtual nereid::base::Status Stop();
 
   // For how long a stop waits for what is in flight.

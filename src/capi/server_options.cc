@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_ServerOptions*. Texts and defaults: core/src/tritonserver.cc of Triton. The options about
-// the log, which is the process's, are in server_options_log.cc.
+// TRITONSERVER_ServerOptions*. Texts and defaults: core/src/tritonserver.cc of Triton. The options
+// about the log, which is the process's, are in server_options_log.cc.
 #include "capi/server_options.h"
 
 #include <algorithm>
@@ -132,8 +132,9 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsAddRateLimiterResource(
     const int device) {
   return Answer([&]() -> Status {
     // Of several counts the least one holds.
-    size_t& count =
-        options->engine.rate_limits[device].try_emplace(resource_name, resource_count).first->second;
+    size_t& count = options->engine.rate_limits[device]
+                        .try_emplace(resource_name, resource_count)
+                        .first->second;
     count = std::min(count, resource_count);
     return {};
   });
@@ -295,8 +296,8 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelLoadDeviceLimit(
       return InvalidArgumentError(fmt::format("expects device ID >= 0, got {}", device_id));
     }
     if (!(fraction >= 0.0 && fraction <= 1.0)) {
-      return InvalidArgumentError(fmt::format(
-          "expects limit fraction to be in range [0.0, 1.0], got {:f}", fraction));
+      return InvalidArgumentError(
+          fmt::format("expects limit fraction to be in range [0.0, 1.0], got {:f}", fraction));
     }
     if (kind != TRITONSERVER_INSTANCEGROUPKIND_GPU) {
       return InvalidArgumentError(std::string("given device kind is not supported, got: ") +

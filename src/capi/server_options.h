@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object behind TRITONSERVER_ServerOptions*. The defaults are those of Triton's C API, which differ
-// from those of its command line: configurations must be complete, and models may be polled for.
+// The object behind TRITONSERVER_ServerOptions*. The defaults are those of Triton's C API, which
+// differ from those of its command line: configurations must be complete, and models may be polled
+// for.
 #pragma once
 
 #include <chrono>

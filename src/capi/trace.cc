@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_InferenceTraceNew and its like: traces that report to functions of the embedder. What all
-// traces share is in abi_objects.
+// TRITONSERVER_InferenceTraceNew and its like: traces that report to functions of the embedder.
+// What all traces share is in abi_objects.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -68,8 +68,8 @@ class FunctionRecorder final : public nereid::observe::TraceRecorder {
   }
 
  private:
-  // The name of a backend's own activity has no place in the function's arguments: its receiver looks
-  // it up in the context, under the time.
+  // The name of a backend's own activity has no place in the function's arguments: its receiver
+  // looks it up in the context, under the time.
   static void NoteName(Trace& trace, std::string_view name, uint64_t ns) {
     std::string context = trace.context();
     if (context.size() > 2 && context.back() == '}') {
@@ -99,8 +99,8 @@ uint32_t ToLevels(TRITONSERVER_InferenceTraceLevel level) {
 extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceTensorNew(
-    TRITONSERVER_InferenceTrace** trace, TRITONSERVER_InferenceTraceLevel level,
-    uint64_t parent_id, TRITONSERVER_InferenceTraceActivityFn_t activity_fn,
+    TRITONSERVER_InferenceTrace** trace, TRITONSERVER_InferenceTraceLevel level, uint64_t parent_id,
+    TRITONSERVER_InferenceTraceActivityFn_t activity_fn,
     TRITONSERVER_InferenceTraceTensorActivityFn_t tensor_activity_fn,
     TRITONSERVER_InferenceTraceReleaseFn_t release_fn, void* trace_userp) {
   return Answer([&]() -> Status {
@@ -114,8 +114,8 @@ TRITONSERVER_Error* TRITONSERVER_InferenceTraceTensorNew(
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceNew(
-    TRITONSERVER_InferenceTrace** trace, TRITONSERVER_InferenceTraceLevel level,
-    uint64_t parent_id, TRITONSERVER_InferenceTraceActivityFn_t activity_fn,
+    TRITONSERVER_InferenceTrace** trace, TRITONSERVER_InferenceTraceLevel level, uint64_t parent_id,
+    TRITONSERVER_InferenceTraceActivityFn_t activity_fn,
     TRITONSERVER_InferenceTraceReleaseFn_t release_fn, void* trace_userp) {
   return TRITONSERVER_InferenceTraceTensorNew(trace, level, parent_id, activity_fn, nullptr,
                                               release_fn, trace_userp);

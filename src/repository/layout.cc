@@ -45,8 +45,8 @@ base::Status LayoutHolder::Register(const std::string& repository, const NameMap
     Layout::Mapped place{.repository = repository,
                          .folder = config::JoinPath(repository, subfolder)};
     if (!next->mapped.try_emplace(name, std::move(place)).second) {
-      return base::AlreadyExistsError(fmt::format(
-          "failed to register '{0}', there is a conflicting mapping for '{0}'", name));
+      return base::AlreadyExistsError(
+          fmt::format("failed to register '{0}', there is a conflicting mapping for '{0}'", name));
     }
   }
   layout_ = std::move(next);

@@ -118,9 +118,7 @@ void AppendStatistics(std::string& json, const ModelStatistics& model) {
 
 std::string ToJson(std::span<const ModelStatistics> list) {
   std::string json = "{\"model_stats\":";
-  AppendList(json, list, [&](const ModelStatistics& model) {
-    AppendStatistics(json, model);
-  });
+  AppendList(json, list, [&](const ModelStatistics& model) { AppendStatistics(json, model); });
   return json + "}";
 }
 

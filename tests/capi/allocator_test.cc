@@ -63,8 +63,8 @@ std::vector<Reply> Ask(Notebook& notebook) {
     request.Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 2}, values);
     EXPECT_OK(TRITONSERVER_InferenceRequestSetReleaseCallback(request.get(), Outcome::OnRelease,
                                                               &outcome));
-    EXPECT_OK(TRITONSERVER_InferenceRequestSetResponseCallback(
-        request.get(), allocator, &notebook, Outcome::OnResponse, &outcome));
+    EXPECT_OK(TRITONSERVER_InferenceRequestSetResponseCallback(request.get(), allocator, &notebook,
+                                                               Outcome::OnResponse, &outcome));
     EXPECT_EQ(request.Submit(), "");
     replies = outcome.Wait();
   }
@@ -77,8 +77,8 @@ TEST(Allocator, IsAskedForEachOutputOfAResponseAndGetsItBack) {
   const std::vector<Reply> replies = Ask(notebook);
   ASSERT_EQ(replies.size(), 1u);
   EXPECT_EQ(replies[0].outputs.at(0).base, notebook.memory.data());
-  EXPECT_EQ(notebook.lines, (std::vector<std::string>{"start", "allocate OUTPUT0 8", "describe",
-                                                      "release 8"}));
+  EXPECT_EQ(notebook.lines,
+            (std::vector<std::string>{"start", "allocate OUTPUT0 8", "describe", "release 8"}));
 }
 
 TEST(Allocator, ItsErrorIsTheResponses) {

@@ -75,8 +75,8 @@ class Server {
     EXPECT_OK(TRITONSERVER_ServerOptionsSetBackendDirectory(options, TEST_BACKENDS));
     EXPECT_OK(TRITONSERVER_ServerOptionsSetLogInfo(options, false));
     EXPECT_OK(TRITONSERVER_ServerOptionsSetExitTimeout(options, 30));
-    EXPECT_OK(TRITONSERVER_ServerOptionsSetModelControlMode(options,
-                                                            TRITONSERVER_MODEL_CONTROL_NONE));
+    EXPECT_OK(
+        TRITONSERVER_ServerOptionsSetModelControlMode(options, TRITONSERVER_MODEL_CONTROL_NONE));
     if (adjust) adjust(options);
     error_ = Take(TRITONSERVER_ServerNew(&server_, options));
     EXPECT_OK(TRITONSERVER_ServerOptionsDelete(options));
@@ -143,8 +143,8 @@ inline Output ReadOutput(TRITONSERVER_InferenceResponse* response, uint32_t inde
   EXPECT_OK(TRITONSERVER_InferenceResponseOutput(response, index, &name, &type, &shape, &rank,
                                                  &base, &size, &memory, &memory_id, &userp));
   EXPECT_NE(memory, TRITONSERVER_MEMORY_GPU);
-  return {name, type, {shape, shape + rank}, std::string(static_cast<const char*>(base), size),
-          base};
+  return {
+      name, type, {shape, shape + rank}, std::string(static_cast<const char*>(base), size), base};
 }
 
 inline Reply ReadReply(TRITONSERVER_InferenceResponse* response, uint32_t flags) {
@@ -254,18 +254,17 @@ class Request {
   Request& Answer(Outcome& outcome, const Allocator& allocator) {
     EXPECT_OK(
         TRITONSERVER_InferenceRequestSetReleaseCallback(request_, Outcome::OnRelease, &outcome));
-    EXPECT_OK(TRITONSERVER_InferenceRequestSetResponseCallback(
-        request_, allocator.get(), nullptr, Outcome::OnResponse, &outcome));
+    EXPECT_OK(TRITONSERVER_InferenceRequestSetResponseCallback(request_, allocator.get(), nullptr,
+                                                               Outcome::OnResponse, &outcome));
     return *this;
   }
   template <typename T>
   Request& Input(const char* name, TRITONSERVER_DataType type, std::vector<int64_t> shape,
                  const std::vector<T>& values) {
-    EXPECT_OK(TRITONSERVER_InferenceRequestAddInput(request_, name, type, shape.data(),
-                                                    shape.size()));
-    EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(request_, name, values.data(),
-                                                           values.size() * sizeof(T),
-                                                           TRITONSERVER_MEMORY_CPU, 0));
+    EXPECT_OK(
+        TRITONSERVER_InferenceRequestAddInput(request_, name, type, shape.data(), shape.size()));
+    EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(
+        request_, name, values.data(), values.size() * sizeof(T), TRITONSERVER_MEMORY_CPU, 0));
     return *this;
   }
   std::string Submit() {

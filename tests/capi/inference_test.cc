@@ -41,11 +41,10 @@ TEST(Inference, SeveralPiecesOfDataAreOneInput) {
   Outcome outcome;
   Request request(server, "model");
   request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 8}, kValues);
-  EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(
-      request.get(), "INPUT0", kValues.data(), 16, TRITONSERVER_MEMORY_CPU, 0));
+  EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(request.get(), "INPUT0", kValues.data(),
+                                                         16, TRITONSERVER_MEMORY_CPU, 0));
   ASSERT_EQ(request.Submit(), "");
-  EXPECT_EQ(outcome.Wait()[0].outputs[0].As<float>(),
-            (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(outcome.Wait()[0].outputs[0].As<float>(), (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
 }
 
 TEST(Inference, ARequestCanBeUsedAgainAfterItsRelease) {
@@ -102,8 +101,7 @@ TEST(Inference, AFullQueueRefusesAtOnceAndCallsNobody) {
     const std::string error = requests.back()->Submit();
     accepted.push_back(error.empty());
     if (!error.empty()) {
-      EXPECT_EQ(error,
-                "Unavailable: [request id: <id_unknown>] Exceeds maximum queue size");
+      EXPECT_EQ(error, "Unavailable: [request id: <id_unknown>] Exceeds maximum queue size");
     }
   }
   EXPECT_FALSE(accepted.back());
@@ -140,8 +138,7 @@ TEST(Inference, ACancelledRequestLeavesTheQueue) {
   EXPECT_OK(TRITONSERVER_InferenceRequestCancel(second.get()));
   EXPECT_OK(TRITONSERVER_InferenceRequestIsCancelled(second.get(), &is_cancelled));
   EXPECT_TRUE(is_cancelled);
-  EXPECT_EQ(waiting.Wait()[0].error,
-            "Cancelled: [request id: <id_unknown>] Request cancelled");
+  EXPECT_EQ(waiting.Wait()[0].error, "Cancelled: [request id: <id_unknown>] Request cancelled");
   EXPECT_EQ(running.Wait()[0].error, "");
 }
 
@@ -178,8 +175,8 @@ TEST(Inference, DecoupledModelsAnswerManyTimesAndThenSayThatThisWasAll) {
              { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ])");
   Server server(repository.path());
   uint32_t flags = 0;
-  EXPECT_OK(TRITONSERVER_ServerModelTransactionProperties(server.get(), "repeat", -1, &flags,
-                                                          nullptr));
+  EXPECT_OK(
+      TRITONSERVER_ServerModelTransactionProperties(server.get(), "repeat", -1, &flags, nullptr));
   EXPECT_EQ(flags, static_cast<uint32_t>(TRITONSERVER_TXN_DECOUPLED));
   Allocator allocator;
   Outcome outcome;
@@ -214,8 +211,8 @@ TEST(Inference, TheShapeOfARawInputFollowsFromItsBytes) {
     Request request(server, is_text ? "text" : "numbers");
     request.Answer(outcome, allocator);
     EXPECT_OK(TRITONSERVER_InferenceRequestAddRawInput(request.get(), "raw"));
-    EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(
-        request.get(), "raw", kValues.data(), 16, TRITONSERVER_MEMORY_CPU, 0));
+    EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(request.get(), "raw", kValues.data(), 16,
+                                                           TRITONSERVER_MEMORY_CPU, 0));
     ASSERT_EQ(request.Submit(), "");
     const Output& output = outcome.Wait()[0].outputs.at(0);
     EXPECT_EQ(output.shape, (std::vector<int64_t>{1, is_text ? 1 : 4}));
@@ -293,8 +290,9 @@ struct Forgotten {
 TEST(Inference, ManyThreadsMayAskAtOnceAndDeleteInTheReleaseCallback) {
   Repository repository;
   Server server(repository
-                    .AddIdentity("model", "max_batch_size: 8 dynamic_batching { } "
-                                          "instance_group { kind: KIND_CPU count: 2 }")
+                    .AddIdentity("model",
+                                 "max_batch_size: 8 dynamic_batching { } "
+                                 "instance_group { kind: KIND_CPU count: 2 }")
                     .path());
   Allocator allocator;
   constexpr int kThreads = 4, kEach = 500;
@@ -308,8 +306,8 @@ TEST(Inference, ManyThreadsMayAskAtOnceAndDeleteInTheReleaseCallback) {
         EXPECT_OK(TRITONSERVER_InferenceRequestNew(&request, server.get(), "model", -1));
         EXPECT_OK(TRITONSERVER_InferenceRequestAddInput(request, "INPUT0", TRITONSERVER_TYPE_FP32,
                                                         shape, 2));
-        EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(
-            request, "INPUT0", kValues.data(), 16, TRITONSERVER_MEMORY_CPU, 0));
+        EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(request, "INPUT0", kValues.data(),
+                                                               16, TRITONSERVER_MEMORY_CPU, 0));
         EXPECT_OK(TRITONSERVER_InferenceRequestSetReleaseCallback(request, Forgotten::OnRelease,
                                                                   nullptr));
         EXPECT_OK(TRITONSERVER_InferenceRequestSetResponseCallback(

@@ -36,17 +36,15 @@ TEST(Server, SaysWhatItIs) {
   EXPECT_OK(TRITONSERVER_ServerMetadata(server.get(), &message));
   EXPECT_EQ(Text(message).rfind(R"({"name":"mine","version":"2.73.0","extensions":[)", 0), 0u);
   EXPECT_OK(TRITONSERVER_ServerModelMetadata(server.get(), "model", 1, &message));
-  EXPECT_EQ(Text(message),
-            R"({"name":"model","versions":["1"],"platform":"identity",)"
-            R"("inputs":[{"name":"INPUT0","datatype":"FP32","shape":[-1,-1]}],)"
-            R"("outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[-1,-1]}]})");
+  EXPECT_EQ(Text(message), R"({"name":"model","versions":["1"],"platform":"identity",)"
+                           R"("inputs":[{"name":"INPUT0","datatype":"FP32","shape":[-1,-1]}],)"
+                           R"("outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[-1,-1]}]})");
   EXPECT_OK(TRITONSERVER_ServerModelConfig(server.get(), "model", -1, 1, &message));
   EXPECT_NE(Text(message).find(R"("backend":"identity")"), std::string::npos);
   EXPECT_OK(TRITONSERVER_ServerModelStatistics(server.get(), "model", -1, &message));
   EXPECT_NE(Text(message).find(R"("inference_count":0)"), std::string::npos);
   uint32_t flags = 0;
-  EXPECT_OK(
-      TRITONSERVER_ServerModelBatchProperties(server.get(), "model", -1, &flags, nullptr));
+  EXPECT_OK(TRITONSERVER_ServerModelBatchProperties(server.get(), "model", -1, &flags, nullptr));
   EXPECT_EQ(flags, static_cast<uint32_t>(TRITONSERVER_BATCH_FIRST_DIM));
   EXPECT_EQ(Index(server), R"([{"name":"model","version":"1","state":"READY"}])");
 }
@@ -99,9 +97,9 @@ TEST(Server, LoadsAndUnloadsWhatItIsTold) {
 TEST(Server, ALoadMayBringItsConfiguration) {
   Repository repository;
   Server server(repository.AddIdentity("model").path(), UseExplicitControl);
-  TRITONSERVER_Parameter* parameter = TRITONSERVER_ParameterNew(
-      "config", TRITONSERVER_PARAMETER_STRING,
-      R"({"backend":"identity","max_batch_size":3,
+  TRITONSERVER_Parameter* parameter =
+      TRITONSERVER_ParameterNew("config", TRITONSERVER_PARAMETER_STRING,
+                                R"({"backend":"identity","max_batch_size":3,
           "input":[{"name":"INPUT0","data_type":"TYPE_FP32","dims":[-1]}],
           "output":[{"name":"OUTPUT0","data_type":"TYPE_FP32","dims":[-1]}]})");
   const TRITONSERVER_Parameter* parameters[] = {parameter};
@@ -113,9 +111,8 @@ TEST(Server, ALoadMayBringItsConfiguration) {
   const int64_t number = 1;
   parameter = TRITONSERVER_ParameterNew("what", TRITONSERVER_PARAMETER_INT, &number);
   parameters[0] = parameter;
-  EXPECT_EQ(
-      Take(TRITONSERVER_ServerLoadModelWithParameters(server.get(), "model", parameters, 1)),
-      "Invalid argument: Unrecognized load parameter 'what' with type 'INT'");
+  EXPECT_EQ(Take(TRITONSERVER_ServerLoadModelWithParameters(server.get(), "model", parameters, 1)),
+            "Invalid argument: Unrecognized load parameter 'what' with type 'INT'");
   TRITONSERVER_ParameterDelete(parameter);
 }
 
@@ -130,8 +127,7 @@ TEST(Server, RepositoriesComeAndGoAndMayNameTheirModelsOtherwise) {
   OK(TRITONSERVER_ServerRegisterModelRepository(server.get(), second.path().c_str(), names, 1));
   EXPECT_EQ(Take(TRITONSERVER_ServerRegisterModelRepository(server.get(), second.path().c_str(),
                                                             nullptr, 0)),
-            "Already exists: model repository '" + second.path() +
-                "' has already been registered");
+            "Already exists: model repository '" + second.path() + "' has already been registered");
   EXPECT_EQ(Index(server), R"([{"name":"model"},{"name":"plain"},{"name":"renamed"}])");
   OK(TRITONSERVER_ServerLoadModel(server.get(), "model"));
   OK(TRITONSERVER_ServerLoadModel(server.get(), "renamed"));
@@ -140,9 +136,8 @@ TEST(Server, RepositoriesComeAndGoAndMayNameTheirModelsOtherwise) {
   OK(TRITONSERVER_ServerModelConfig(server.get(), "renamed", -1, 1, &message));
   EXPECT_NE(Text(message).find(R"("name":"renamed")"), std::string::npos);
   OK(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str()));
-  EXPECT_EQ(
-      Take(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str())),
-      "Invalid argument: failed to unregister '" + second.path() + "', repository not found");
+  EXPECT_EQ(Take(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str())),
+            "Invalid argument: failed to unregister '" + second.path() + "', repository not found");
   EXPECT_TRUE(IsReady(server, "renamed"));  // until somebody unloads it
   EXPECT_EQ(Take(TRITONSERVER_ServerRegisterModelRepository(server.get(), "/nowhere", nullptr, 0)),
             "Invalid argument: failed to register '/nowhere', repository not found");

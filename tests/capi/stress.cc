@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends many requests through the C API from several threads, in every way that a request can go: used
-// again or made anew, cancelled, refused, answered many times. Made for the sanitizer builds:
+// Sends many requests through the C API from several threads, in every way that a request can go:
+// used again or made anew, cancelled, refused, answered many times. Made for the sanitizer builds:
 //
 //   capi_stress --backends build/asan/backends [--requests 1000000] [--threads 4]
 //
@@ -75,7 +75,8 @@ class Lane {
 
   void Wait() {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::minutes(5), [&] { return is_released_ && is_final_; })) {
+    if (!changed_.wait_for(lock, std::chrono::minutes(5),
+                           [&] { return is_released_ && is_final_; })) {
       Fail("no answer within five minutes");
     }
   }
@@ -101,8 +102,8 @@ class Lane {
 
   void Add(const char* name, TRITONSERVER_DataType type, std::vector<int64_t> shape,
            const void* data, size_t size) {
-    CHECKED(TRITONSERVER_InferenceRequestAddInput(request_, name, type, shape.data(),
-                                                  shape.size()));
+    CHECKED(
+        TRITONSERVER_InferenceRequestAddInput(request_, name, type, shape.data(), shape.size()));
     CHECKED(TRITONSERVER_InferenceRequestAppendInputData(request_, name, data, size,
                                                          TRITONSERVER_MEMORY_CPU, 0));
   }
@@ -262,7 +263,8 @@ int main(int argc, char** argv) {
     if (flag == "--requests") requests = std::strtoull(argv[i + 1], nullptr, 10);
     if (flag == "--threads") threads = static_cast<unsigned>(std::atoi(argv[i + 1]));
   }
-  if (backends.empty() || threads == 0) Fail("usage: --backends FOLDER [--requests N] [--threads N]");
+  if (backends.empty() || threads == 0)
+    Fail("usage: --backends FOLDER [--requests N] [--threads N]");
   const std::string repository = MakeRepository();
   TRITONSERVER_Server* const server = Start(repository, backends);
   TRITONSERVER_ResponseAllocator* allocator = nullptr;
@@ -281,12 +283,13 @@ int main(int argc, char** argv) {
   CHECKED(TRITONSERVER_ResponseAllocatorDelete(allocator));
   std::filesystem::remove_all(repository);
   const uint64_t all = totals.answered + totals.cancelled + totals.refused;
-  std::printf("%llu requests in %.1f s: %llu answered, %llu cancelled, %llu refused; %llu responses\n",
-              static_cast<unsigned long long>(all), took.count(),
-              static_cast<unsigned long long>(totals.answered),
-              static_cast<unsigned long long>(totals.cancelled),
-              static_cast<unsigned long long>(totals.refused),
-              static_cast<unsigned long long>(totals.responses));
+  std::printf(
+      "%llu requests in %.1f s: %llu answered, %llu cancelled, %llu refused; %llu responses\n",
+      static_cast<unsigned long long>(all), took.count(),
+      static_cast<unsigned long long>(totals.answered),
+      static_cast<unsigned long long>(totals.cancelled),
+      static_cast<unsigned long long>(totals.refused),
+      static_cast<unsigned long long>(totals.responses));
   if (all != requests / threads * threads) Fail("requests are missing");
   return 0;
 }

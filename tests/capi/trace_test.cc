@@ -19,8 +19,7 @@ class Reports {
                        TRITONSERVER_DataType type, const void*, size_t size, const int64_t* shape,
                        uint64_t rank, TRITONSERVER_MemoryType, int64_t, void* self) {
     std::string line = std::string(TRITONSERVER_InferenceTraceActivityString(activity)) + " " +
-                       name + " " + TRITONSERVER_DataTypeString(type) + " " +
-                       std::to_string(size);
+                       name + " " + TRITONSERVER_DataTypeString(type) + " " + std::to_string(size);
     for (uint64_t i = 0; i < rank; ++i) line += " " + std::to_string(shape[i]);
     static_cast<Reports*>(self)->Add(trace, line);
   }
@@ -124,8 +123,7 @@ TEST(Trace, StaysTheCallersWhenTheRequestDoesNotFit) {
   Outcome outcome;
   Request request(server, "model");
   request.Answer(outcome, allocator);
-  TRITONSERVER_InferenceTrace* const trace =
-      NewTrace(reports, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS);
+  TRITONSERVER_InferenceTrace* const trace = NewTrace(reports, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS);
   EXPECT_NE(Take(TRITONSERVER_ServerInferAsync(server.get(), request.get(), trace)), "");
   EXPECT_TRUE(reports.lines().empty());
   OK(TRITONSERVER_InferenceTraceDelete(trace));
@@ -133,8 +131,7 @@ TEST(Trace, StaysTheCallersWhenTheRequestDoesNotFit) {
 
 TEST(Trace, KeepsTheNamesOfABackendsOwnActivitiesInItsContext) {
   Reports reports;
-  TRITONSERVER_InferenceTrace* const trace =
-      NewTrace(reports, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS);
+  TRITONSERVER_InferenceTrace* const trace = NewTrace(reports, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS);
   OK(TRITONSERVER_InferenceTraceReportActivity(trace, 5, "MINE"));
   OK(TRITONSERVER_InferenceTraceReportActivity(trace, 6, "OTHER"));
   const char* context = nullptr;
