@@ -6,15 +6,6 @@
 #include <filesystem>
 
 namespace nereid::engine {
-namespace {
-
-std::string Existing(const std::filesystem::path& directory, const std::string& name) {
-  std::error_code error;
-  return std::filesystem::is_directory(directory, error) ? directory.string()
-                                                         : "/opt/tritonserver/" + name;
-}
-
-}  // namespace
 
 std::string DefaultBackendDirectory() {
   Dl_info here = {};
@@ -23,12 +14,20 @@ std::string DefaultBackendDirectory() {
   if (dladdr(reinterpret_cast<const void*>(&DefaultBackendDirectory), &here) != 0) {
     library = std::filesystem::canonical(here.dli_fname, error);
   }
-  return Existing(library.parent_path().parent_path() / "backends", "backends");
+  // PREFIX/lib/libtritonserver.so, or BUILD/src/app/libtritonserver.so.
+  const std::filesystem::path above = library.parent_path().parent_path();
+  for (const std::filesystem::path& prefix : {above, above.parent_path()}) {
+    if (std::filesystem::is_directory(prefix / "backends", error)) return prefix / "backends";
+  }
+  return "/opt/tritonserver/backends";
 }
 
 std::string DefaultDirectoryBeside(const std::string& backend_directory, const std::string& name) {
   const auto backends = std::filesystem::path(backend_directory) / "";
-  return Existing(backends.parent_path().parent_path() / name, name);
+  const std::filesystem::path beside = backends.parent_path().parent_path() / name;
+  std::error_code error;
+  return std::filesystem::is_directory(beside, error) ? beside.string()
+                                                      : "/opt/tritonserver/" + name;
 }
 
 }  // namespace nereid::engine

@@ -6,9 +6,8 @@
 
 namespace nereid::engine {
 
-// The folder of backends of the installation this library belongs to
-// (PREFIX/lib/libtritonserver.so: PREFIX/backends) if there is one, else Triton's,
-// /opt/tritonserver/backends.
+// The folder of backends of the installation or the build that this library belongs to if there is
+// one, else Triton's, /opt/tritonserver/backends.
 std::string DefaultBackendDirectory();
 
 // The folder `name` ("caches", "repoagents") beside the backends, where Triton's installation has
