@@ -203,7 +203,7 @@ Result<std::shared_ptr<Worker>> Model::StartWorker(const std::string& name,
   writer.StartObject();
   add("name", name);
   add("model_file", file_);
-  add("model_dir", fs::path(file_).parent_path().string());
+  add("model_dir", StrCat(repository_, "/", version_));
   add("version", std::to_string(version_));
   add("backend_dir", backend_.folder);
   writer.Key("shares_model_file");

@@ -123,6 +123,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   int channel_ = -1;
   std::thread listener_;
   BlockHeader* answer_ = nullptr;  // of the last Run
+  uint32_t misses_ = 0;            // of looking for an answer instead of sleeping
+  uint32_t skipped_looks_ = 0;
   std::mutex question_mutex_;
   std::atomic<uint32_t> handled_calls_{0};
   std::atomic<bool> is_listening_{true};

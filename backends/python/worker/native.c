@@ -83,6 +83,20 @@ EXPORT int nereid_append(uint64_t* ring, uint32_t capacity, Word* head, Word* ta
 // The end of one piece of work and the wait for the next: one call, so that it costs one.
 EXPORT uint32_t nereid_finish(Word* done, Word* done_sleeping, Word* work, Word* work_sleeping,
                               uint32_t seen, int64_t spin_ns) {
+  // Looking pays where work follows on work; where it did not, it is tried less and less. Only the main
+  // thread is here.
+  static uint32_t misses = 0;
+  static uint32_t skipped = 0;
   nereid_signal(done, done_sleeping);
-  return nereid_wait(work, work_sleeping, seen, spin_ns, -1);
+  const int looks = misses == 0 || ++skipped >= misses;
+  if (!looks) return nereid_wait(work, work_sleeping, seen, 0, -1);
+  skipped = 0;
+  const int64_t start = Now();
+  const uint32_t value = nereid_wait(work, work_sleeping, seen, spin_ns, -1);
+  if (Now() - start <= spin_ns) {
+    misses = 0;
+  } else if (misses < 32) {
+    misses = misses * 2 + 1;
+  }
+  return value;
 }

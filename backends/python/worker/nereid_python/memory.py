@@ -72,7 +72,7 @@ class Memory:
         self.array = np.frombuffer(self.map, np.uint8)
         self.address = self.array.__array_interface__["data"][0]
         self._waits, self._quick = _load_native()
-        self._spin_ns = 20000 if (os.cpu_count() or 1) > 2 else 0
+        self._spin_ns = 50000 if (os.cpu_count() or 1) > 1 else 0
         self._lock = threading.Lock()
         self._call_lock = threading.Lock()
         self._next = self.size // 2
