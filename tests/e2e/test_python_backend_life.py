@@ -107,9 +107,9 @@ def test_a_worker_killed_in_a_batch_fails_it_at_once_and_comes_back(start_server
         assert client.is_model_ready("sleeps")
         (successor,) = python_models.workers(server)
         assert successor.pid != worker.pid
-    assert shared_memory_names() == before
+    assert shared_memory_names() <= before
     server.stop()
-    assert shared_memory_names() == before
+    assert shared_memory_names() <= before
 
 
 def test_a_worker_that_dies_again_and_again_comes_back_each_time(start_server, folder):
@@ -236,7 +236,7 @@ def test_names_that_a_shell_would_read_are_refused_and_odd_ones_are_names(start_
             tensor.set_data_from_numpy(np.ones(1, np.float32))
             assert client.infer(name, [tensor]).as_numpy("OUTPUT0")[0] == 1, name
     assert not victim.exists() and not os.path.exists("victim")
-    assert shared_memory_names() == before
+    assert shared_memory_names() <= before
 
 
 # S09 (d): a worker that writes nonsense where the server reads loses its life, not the server's.
