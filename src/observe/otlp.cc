@@ -352,7 +352,11 @@ void OtlpExporter::Run() {
       dropped = std::exchange(dropped_, 0);
     }
     if (dropped > 0) {
-      NEREID_LOG(kWarning, "{} spans were dropped: the collector is too slow", dropped);
+      // The first sentence is OpenTelemetry's, which people look for.
+      NEREID_LOG(kWarning,
+                 "BatchSpanProcessor queue is full - dropping span. {} were dropped: the collector "
+                 "is too slow",
+                 dropped);
     }
     if (!batch.empty()) Send(batch);
     if (is_ending && (batch.empty() || has_failed_)) return;

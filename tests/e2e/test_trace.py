@@ -460,6 +460,13 @@ def test_spans_leave_in_batches_and_at_the_end(traced, collector):
     assert len(spans) == 2
 
 
+def test_spans_that_do_not_fit_are_told_of(traced, collector):
+    server = traced("mode=opentelemetry", "level=TIMESTAMPS", "rate=1", f"opentelemetry,url={collector.url}",
+                    "opentelemetry,bsp_max_queue_size=1")
+    infer(server)
+    server.wait_for_log("BatchSpanProcessor queue is full - dropping span.")
+
+
 def test_a_collector_that_is_away_disturbs_nobody(traced):
     (port,) = servers.free_ports(1)
     server = traced("mode=opentelemetry", "level=TIMESTAMPS", "rate=1", f"opentelemetry,url=127.0.0.1:{port}/x",
