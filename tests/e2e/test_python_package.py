@@ -22,8 +22,12 @@ def environment():
         cache = (servers.build_folder() / "CMakeCache.txt").read_text()
         if "NEREID_SANITIZE:STRING=thread" in cache:
             pytest.skip("ThreadSanitizer does not know the interpreter's locks")
-        library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-        variables["LD_PRELOAD"] = library.stdout.strip()
+        # The second, so that the first finds how C++ throws.
+        libraries = [
+            subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+            for name in ("libasan.so", "libstdc++.so")
+        ]
+        variables["LD_PRELOAD"] = " ".join(libraries)
         # The interpreter leaves much behind on purpose.
         variables["ASAN_OPTIONS"] = "detect_leaks=0"
     return variables
