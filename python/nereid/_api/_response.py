@@ -98,14 +98,35 @@ def _make_response(parts: tuple, request: InferenceRequest) -> InferenceResponse
     return response
 
 
-class ResponseIterator:
-    """Waits for responses by blocking. Ends after the final one; may be dropped at any time."""
+class _Responses:
+    """What both kinds of iterators are: a call in progress, until its final response is passed on."""
 
     def __init__(self, call: _core.Call, request: InferenceRequest, raise_on_error: bool) -> None:
         self._call: Optional[_core.Call] = call
         self._request: Optional[InferenceRequest] = request
         self._raise_on_error = raise_on_error
         self._is_complete = False
+
+    def _pass_on(self, response: InferenceResponse) -> InferenceResponse:
+        if response.final:
+            self._is_complete = True
+            self._call = self._request = None  # and with them the inputs
+        if response.error is not None and self._raise_on_error:
+            raise response.error
+        return response
+
+    def cancel(self) -> None:
+        """Asks the server to give the request up. It still answers, perhaps with a CancelledError."""
+        call = self._call
+        if call is not None:
+            call.cancel()
+
+
+class ResponseIterator(_Responses):
+    """Waits for responses by blocking. Ends after the final one; may be dropped at any time."""
+
+    def __init__(self, call: _core.Call, request: InferenceRequest, raise_on_error: bool) -> None:
+        super().__init__(call, request, raise_on_error)
         self._ready: Optional[queue.SimpleQueue] = None
         if request.response_queue is not None:
             self._ready = queue.SimpleQueue()
@@ -121,28 +142,14 @@ class ResponseIterator:
             response = self._ready.get()
         else:
             response = _make_response(self._call.next(), self._request)
-        if response.final:
-            self._is_complete = True
-            self._call = self._request = None  # and with them the inputs
-        if response.error is not None and self._raise_on_error:
-            raise response.error
-        return response
-
-    def cancel(self) -> None:
-        """Asks the server to give the request up. It still answers, perhaps with a CancelledError."""
-        call = self._call
-        if call is not None:
-            call.cancel()
+        return self._pass_on(response)
 
 
-class AsyncResponseIterator:
+class AsyncResponseIterator(_Responses):
     """Waits for responses in an asyncio loop. Ends after the final one; may be dropped at any time."""
 
     def __init__(self, call: _core.Call, request: InferenceRequest, raise_on_error: bool) -> None:
-        self._call: Optional[_core.Call] = call
-        self._request: Optional[InferenceRequest] = request
-        self._raise_on_error = raise_on_error
-        self._is_complete = False
+        super().__init__(call, request, raise_on_error)
         self._waiting: Optional[asyncio.Future] = None
         self._ready: Optional[asyncio.Queue] = None
         if request.response_queue is not None:
@@ -177,18 +184,7 @@ class AsyncResponseIterator:
         if self._is_complete:
             raise StopAsyncIteration
         response = await (self._next() if self._ready is None else self._ready.get())
-        if response.final:
-            self._is_complete = True
-            self._call = self._request = None  # and with them the inputs
-        if response.error is not None and self._raise_on_error:
-            raise response.error
-        return response
-
-    def cancel(self) -> None:
-        """Asks the server to give the request up. It still answers, perhaps with a CancelledError."""
-        call = self._call
-        if call is not None:
-            call.cancel()
+        return self._pass_on(response)
 
 
 # --- Waking up asyncio loops ----------------------------------------------------------------
