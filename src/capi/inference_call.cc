@@ -31,7 +31,7 @@ namespace {
 // inside Submit.
 thread_local void* current_submission = nullptr;
 
-// The sink of requests that only carry an error.
+// The sink of requests that nobody waits for.
 class NoSink final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
@@ -39,10 +39,7 @@ class NoSink final : public core::ResponseSink {
 
 // What the receiver of a request gets that was dropped without an answer.
 core::ResponsePtr LostResponse() {
-  static NoSink* const sink =
-      new NoSink;  // leaked, because responses may come back at the very end
-  const core::RequestPtr request = core::Request::Create(*sink);
-  request->id = std::string_view("", 0);
+  const core::RequestPtr request = InferenceCall::MakeStandIn();
   core::ResponsePtr response = core::Response::Create(*request);
   response->SetError(base::InternalError("the request was dropped without a final response"));
   return response;
@@ -59,6 +56,7 @@ InferenceCall* InferenceCall::Create(const Callbacks& callbacks) {
 
 void InferenceCall::Drop() {
   EndCancellation();
+  core::RequestRef::Adopt(referred_.exchange(nullptr)).Reset();
   Unreference();
 }
 
@@ -109,8 +107,37 @@ void InferenceCall::EndCancellation() {
 
 void InferenceCall::Cancel(engine::Engine& engine) {
   is_cancelled_.store(true, std::memory_order_relaxed);
+  if (core::Request* const referred = referred_.load(std::memory_order_acquire)) referred->Cancel();
   const core::RequestRef request = core::RequestRef::Adopt(cancellable_.exchange(nullptr));
   if (request) engine.Cancel(*request);
+}
+
+core::RequestRef InferenceCall::Refer(core::ModelHandle model) {
+  core::Request* request = referred_.load(std::memory_order_acquire);
+  if (request == nullptr) {
+    // While it is out here, nobody else drops it.
+    core::RequestRef first = core::RequestRef::Adopt(cancellable_.exchange(nullptr));
+    if (first) {
+      // It may have been answered meanwhile: then it is dropped by Drop, no earlier.
+      cancellable_.store(core::RequestRef(*first).Release());
+    } else {
+      const core::RequestPtr stand_in = MakeStandIn();
+      stand_in->model = std::move(model);
+      first = core::RequestRef(*stand_in);
+    }
+    request = first.Release();
+    referred_.store(request, std::memory_order_release);
+  }
+  if (is_cancelled()) request->Cancel();
+  return core::RequestRef(*request);
+}
+
+core::RequestPtr InferenceCall::MakeStandIn() {
+  static NoSink* const sink =
+      new NoSink;  // leaked, because responses may come back at the very end
+  core::RequestPtr request = core::Request::Create(*sink);
+  request->id = std::string_view("", 0);
+  return request;
 }
 
 void InferenceCall::OnResponseCreated(const core::Request& /*request*/) {

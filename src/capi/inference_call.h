@@ -47,6 +47,11 @@ class InferenceCall final : public core::ResponseSink {
   // Any thread, while the caller owns this.
   void Cancel(engine::Engine& engine);
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+  // The request, or one for `model` that stands in for it when it is over: cancelled when this call
+  // is, before or after. One thread at a time, which may meet Cancel.
+  core::RequestRef Refer(core::ModelHandle model);
+  // A request that belongs to no call.
+  static core::RequestPtr MakeStandIn();
 
   // core::ResponseSink
   void OnResponseCreated(const core::Request& request) override;
@@ -85,6 +90,8 @@ class InferenceCall final : public core::ResponseSink {
   // A reference to the request, as long as there is something to cancel. Whoever takes it out drops
   // it.
   std::atomic<core::Request*> cancellable_{nullptr};
+  // A reference to what Refer gives, until Drop.
+  std::atomic<core::Request*> referred_{nullptr};
 };
 
 }  // namespace nereid::capi

@@ -339,6 +339,14 @@ Status TRITONSERVER_InferenceRequest::Cancel() {
   return {};
 }
 
+nereid::core::RequestRef TRITONSERVER_InferenceRequest::Refer() {
+  if (call_ != nullptr) return call_->Refer(model_.Duplicate());
+  // Not submitted yet.
+  const nereid::core::RequestPtr stand_in = InferenceCall::MakeStandIn();
+  stand_in->model = model_.Duplicate();
+  return nereid::core::RequestRef(*stand_in);
+}
+
 Result<bool> TRITONSERVER_InferenceRequest::IsCancelled() const {
   if (call_ == nullptr) {
     return InternalError(

@@ -22,8 +22,8 @@
 #include "tensor/shape.h"
 #include "triton/core/tritonserver.h"
 
-// Thread-compatible, but for Cancel and is_cancelled while it is submitted.
-struct TRITONSERVER_InferenceRequest {
+// Thread-compatible, but for Cancel and IsCancelled while it is submitted.
+struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle {
   // A request for a version that is ready, which stays loaded until the request is deleted.
   static nereid::base::Result<TRITONSERVER_InferenceRequest*> Create(TRITONSERVER_Server& server,
                                                                      const char* model_name,
@@ -61,6 +61,10 @@ struct TRITONSERVER_InferenceRequest {
   nereid::base::Status Submit(TRITONSERVER_InferenceTrace* trace);
   nereid::base::Status Cancel();
   nereid::base::Result<bool> IsCancelled() const;
+
+  // nereid::core::RequestHandle
+  nereid::core::RequestRef Refer() override;
+  bool is_backends() const override { return false; }
 
   // The release callback is about to be called.
   void MarkReleased() { is_submitted_.store(false, std::memory_order_release); }

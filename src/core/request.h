@@ -127,11 +127,28 @@ class RequestRef {
   Request* request_ = nullptr;
 };
 
+// What is behind both request types of the C APIs: a backend's TRITONBACKEND_Request* is a Request, an
+// embedder's TRITONSERVER_InferenceRequest* only makes one each time it is submitted. In Triton they
+// are one class, and code that has both in one process passes one for the other.
+class RequestHandle {
+ public:
+  // The request that is executed. One that stands in, when none is: it answers nobody.
+  virtual RequestRef Refer() = 0;
+  // False: releasing it is not up to whoever holds the handle.
+  virtual bool is_backends() const = 0;
+
+ protected:
+  ~RequestHandle() = default;
+};
+
 // Thread-compatible, except for the cancellation flag and references.
-class Request {
+class Request final : public RequestHandle {
  public:
   // A fresh request that answers to `sink`. The sink outlives it (see ResponseSink::OnRequestGone).
   static RequestPtr Create(ResponseSink& sink);
+
+  RequestRef Refer() override { return RequestRef(*this); }
+  bool is_backends() const override { return true; }
 
   // -- What the client asked. Written by the frontend, then constant but for normalisation. --
   std::string_view id;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "embedding.h"
+#include "triton/core/tritonbackend.h"
 
 namespace embedding {
 namespace {
@@ -140,6 +141,55 @@ TEST(Inference, ACancelledRequestLeavesTheQueue) {
   EXPECT_TRUE(is_cancelled);
   EXPECT_EQ(waiting.Wait()[0].error, "Cancelled: [request id: <id_unknown>] Request cancelled");
   EXPECT_EQ(running.Wait()[0].error, "");
+}
+
+// In Triton a TRITONSERVER_InferenceRequest is a TRITONBACKEND_Request, and there is code that casts.
+TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
+  Repository repository;
+  Server server(repository
+                    .AddIdentity("model", R"(max_batch_size: 0
+                      parameters { key: "execute_delay_ms" value: { string_value: "200" } })")
+                    .path());
+  Allocator allocator;
+  Outcome outcome;
+  Request request(server, "model");
+  auto* const as_backend = reinterpret_cast<TRITONBACKEND_Request*>(request.get());
+  const auto is_cancelled = [](TRITONBACKEND_ResponseFactory* factory) {
+    bool is = false;
+    EXPECT_OK(TRITONBACKEND_ResponseFactoryIsCancelled(factory, &is));
+    return is;
+  };
+  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
+  ASSERT_EQ(request.Submit(), "");
+  TRITONBACKEND_ResponseFactory* running = nullptr;
+  EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&running, as_backend));
+  EXPECT_OK(TRITONBACKEND_RequestRelease(as_backend, TRITONSERVER_REQUEST_RELEASE_ALL));
+  EXPECT_FALSE(is_cancelled(running));
+  EXPECT_OK(TRITONSERVER_InferenceRequestCancel(request.get()));
+  EXPECT_TRUE(is_cancelled(running));
+  outcome.Wait();
+  EXPECT_EQ(outcome.releases(), 1);
+  EXPECT_TRUE(is_cancelled(running));
+  EXPECT_OK(TRITONBACKEND_ResponseFactoryDelete(running));
+  // Of one that is over: it tells the same, and has nothing to answer.
+  TRITONBACKEND_ResponseFactory* late = nullptr;
+  EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&late, as_backend));
+  EXPECT_TRUE(is_cancelled(late));
+  EXPECT_EQ(Take(TRITONBACKEND_ResponseFactorySendFlags(late, TRITONSERVER_RESPONSE_COMPLETE_FINAL)),
+            "Internal: [request id: <id_unknown>] the final response of the request has been sent "
+            "already");
+  EXPECT_OK(TRITONBACKEND_ResponseFactoryDelete(late));
+  EXPECT_EQ(outcome.replies(), 1u);
+  // The next submission is not cancelled; its factory is when it is, be it answered before.
+  Outcome again;
+  request.Answer(again, allocator);
+  ASSERT_EQ(request.Submit(), "");
+  again.Wait();
+  EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&late, as_backend));
+  EXPECT_FALSE(is_cancelled(late));
+  EXPECT_OK(TRITONSERVER_InferenceRequestCancel(request.get()));
+  EXPECT_TRUE(is_cancelled(late));
+  EXPECT_OK(TRITONBACKEND_ResponseFactoryDelete(late));
 }
 
 TEST(Inference, ARequestCanNotBeDeletedWhileTheServerHasIt) {

@@ -239,6 +239,8 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
                                                  uint32_t release_flags) {
   return Answer([&]() -> Status {
+    // The server releases an embedder's request, when the backend that executes it does.
+    if (!nereid::backend_host::FromAnyHandle(request).is_backends()) [[unlikely]] return {};
     nereid::core::RequestPtr released(FromHandle(request));
     if ((release_flags & TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) != 0) {
       if (released->model->scheduler().Reschedule(released)) return {};

@@ -75,7 +75,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFacto
   return Answer([&]() -> Status {
     *factory = nullptr;
     *factory = ToHandle(
-        new ResponseFactory{.request = nereid::core::RequestRef(*FromHandle(request))});
+        new ResponseFactory{.request = nereid::backend_host::FromAnyHandle(request).Refer()});
     return {};
   });
 }

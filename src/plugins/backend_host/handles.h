@@ -46,4 +46,9 @@ NEREID_HANDLE(TRITONBACKEND_State, OutputState)
 
 #undef NEREID_HANDLE
 
+// Of a request that may be an embedder's, where no more than this is asked of it.
+inline core::RequestHandle& FromAnyHandle(TRITONBACKEND_Request* handle) {
+  return *reinterpret_cast<core::RequestHandle*>(handle);
+}
+
 }  // namespace nereid::backend_host
