@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "s3/transport.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -18,7 +17,8 @@ constexpr size_t kMaxHeaders = 256;
 constexpr size_t kMaxIdle = 16;
 
 struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  const CurlLibrary& curl;
+  void operator()(curl_slist* list) const { curl.slist_free_all(list); }
 };
 
 // A connection that its other end has closed answers what is written to it with SIGPIPE, and with
@@ -96,43 +96,50 @@ size_t OnBody(char* data, size_t, size_t size, void* user) {
   return size;
 }
 
-void SetOptions(CURL* handle, Exchange& exchange, curl_slist* headers) {
-  curl_easy_setopt(handle, CURLOPT_URL, exchange.request.url.c_str());
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
-  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, &OnHeader);
-  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &OnBody);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
+void SetOptions(const CurlLibrary& curl, CURL* handle, Exchange& exchange, curl_slist* headers) {
+  curl.easy_setopt(handle, CURLOPT_URL, exchange.request.url.c_str());
+  curl.easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+  curl.easy_setopt(handle, CURLOPT_HEADERFUNCTION, &OnHeader);
+  curl.easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
+  curl.easy_setopt(handle, CURLOPT_WRITEFUNCTION, &OnBody);
+  curl.easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
   // Keys may have dots that mean folders elsewhere; what is signed must be what is sent.
-  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
+  curl.easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
+  curl.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl.easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
   // A server that stands still is left; how long a large file takes is nobody's business.
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, 20L);
-  curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L << 10);
+  curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, 20L);
+  curl.easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl.easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L << 10);
 }
 
 }  // namespace
 
 Transport::Transport(std::string ca_file) : ca_file_(std::move(ca_file)) {
-  curl_global_init(CURL_GLOBAL_DEFAULT);
+  auto curl = CurlLibrary::Open();
+  if (!curl.ok()) {
+    missing_ = curl.status().message();
+    return;
+  }
+  curl_ = std::move(*curl);
+  curl_->global_init(CURL_GLOBAL_DEFAULT);
 }
 
 Transport::~Transport() {
+  if (curl_ == nullptr) return;
   {
     base::MutexLock lock(mutex_);
     idle_.clear();
   }
-  curl_global_cleanup();
+  curl_->global_cleanup();
 }
 
 void Transport::CloseHandle::operator()(void* handle) const {
   const WithoutSigpipe guard;
-  curl_easy_cleanup(handle);
+  curl->easy_cleanup(handle);
 }
 
 Transport::Handle Transport::TakeHandle() {
@@ -144,38 +151,43 @@ Transport::Handle Transport::TakeHandle() {
       return handle;
     }
   }
-  return Handle(curl_easy_init());
+  return Handle(curl_->easy_init(), {.curl = curl_.get()});
 }
 
 void Transport::KeepHandle(Handle handle) {
-  curl_easy_reset(handle.get());
+  curl_->easy_reset(handle.get());
   base::MutexLock lock(mutex_);
   if (idle_.size() < kMaxIdle) idle_.push_back(std::move(handle));
 }
 
 HttpReply Transport::Get(const HttpRequest& request) {
   Exchange exchange{request, {}};
+  if (curl_ == nullptr) {
+    exchange.reply.failure = missing_;
+    exchange.reply.is_final = true;
+    return std::move(exchange.reply);
+  }
   Handle handle = TakeHandle();
   if (handle == nullptr) {
     exchange.reply.failure = "out of memory";
     return std::move(exchange.reply);
   }
-  std::unique_ptr<curl_slist, FreeList> headers;
+  std::unique_ptr<curl_slist, FreeList> headers(nullptr, {.curl = *curl_});
   for (const auto& [name, value] : request.headers) {
     curl_slist* const longer =
-        curl_slist_append(headers.get(), fmt::format("{}: {}", name, value).c_str());
+        curl_->slist_append(headers.get(), fmt::format("{}: {}", name, value).c_str());
     if (longer == nullptr) continue;
     static_cast<void>(headers.release());
     headers.reset(longer);
   }
-  SetOptions(handle.get(), exchange, headers.get());
-  if (!ca_file_.empty()) curl_easy_setopt(handle.get(), CURLOPT_CAINFO, ca_file_.c_str());
+  SetOptions(*curl_, handle.get(), exchange, headers.get());
+  if (!ca_file_.empty()) curl_->easy_setopt(handle.get(), CURLOPT_CAINFO, ca_file_.c_str());
   const WithoutSigpipe guard;
-  const CURLcode code = curl_easy_perform(handle.get());
+  const CURLcode code = curl_->easy_perform(handle.get());
   if (code != CURLE_OK) {
     // The form in which Amazon's library tells it.
     exchange.reply.failure =
-        fmt::format("curlCode: {}, {}", static_cast<int>(code), curl_easy_strerror(code));
+        fmt::format("curlCode: {}, {}", static_cast<int>(code), curl_->easy_strerror(code));
     exchange.reply.is_final |= code == CURLE_PEER_FAILED_VERIFICATION ||
                                code == CURLE_SSL_CACERT_BADFILE || code == CURLE_URL_MALFORMAT;
   }

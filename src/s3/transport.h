@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "s3/curl_library.h"
 
 namespace nereid::s3 {
 
@@ -35,7 +36,8 @@ struct HttpRequest {
 // Thread-safe.
 class Transport {
  public:
-  // `ca_file`: certificates to trust instead of the system's; empty: those.
+  // `ca_file`: certificates to trust instead of the system's; empty: those. Opens libcurl; when that
+  // is not possible every request fails and says so.
   explicit Transport(std::string ca_file);
   ~Transport();
   Transport(const Transport&) = delete;
@@ -45,6 +47,7 @@ class Transport {
 
  private:
   struct CloseHandle {
+    const CurlLibrary* curl = nullptr;
     void operator()(void* handle) const;
   };
   using Handle = std::unique_ptr<void, CloseHandle>;
@@ -53,6 +56,8 @@ class Transport {
   void KeepHandle(Handle handle);
 
   const std::string ca_file_;
+  std::unique_ptr<const CurlLibrary> curl_;  // null: `missing_` says why
+  std::string missing_;
   base::Mutex mutex_;
   std::vector<Handle> idle_ NEREID_GUARDED_BY(mutex_);
 };

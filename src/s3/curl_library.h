@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// libcurl, opened when it is first needed: it comes with about thirty other libraries, which would
+// more than double the time until a server without an object store is ready.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <memory>
+
+#include "base/shared_library.h"
+#include "base/status.h"
+
+namespace nereid::s3 {
+
+// Immutable.
+struct CurlLibrary {
+  // UNAVAILABLE when it is not installed, or lacks a function.
+  static base::Result<std::unique_ptr<const CurlLibrary>> Open();
+
+  decltype(curl_global_init)* global_init = nullptr;
+  decltype(curl_global_cleanup)* global_cleanup = nullptr;
+  decltype(curl_easy_init)* easy_init = nullptr;
+  decltype(curl_easy_cleanup)* easy_cleanup = nullptr;
+  decltype(curl_easy_reset)* easy_reset = nullptr;
+  decltype(curl_easy_setopt)* easy_setopt = nullptr;
+  decltype(curl_easy_perform)* easy_perform = nullptr;
+  decltype(curl_easy_strerror)* easy_strerror = nullptr;
+  decltype(curl_slist_append)* slist_append = nullptr;
+  decltype(curl_slist_free_all)* slist_free_all = nullptr;
+  std::unique_ptr<base::SharedLibrary> library;
+};
+
+}  // namespace nereid::s3
