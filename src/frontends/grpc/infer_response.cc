@@ -140,8 +140,6 @@ base::Status Encoder::Prepare(const core::Parameter* extra) {
   const size_t count = response.output_count();
   if (count > std::size(inline_outputs_)) more_outputs_.resize(count);
   outputs_ = {more_outputs_.empty() ? inline_outputs_ : more_outputs_.data(), count};
-  classes_.data.reserve(count);  // outputs point into it
-  classes_.shapes.reserve(count);
   head_size_ = TextFieldSize(model.name()) + TextFieldSize(model.version_text()) +
                TextFieldSize(response.request().id);
   for (const core::Parameter& parameter : response.parameters()) {
@@ -162,6 +160,8 @@ base::Status Encoder::Prepare(const core::Parameter* extra) {
       out.data = nullptr;
       out.size = 0;
     } else if (tag > 0) {
+      classes_.data.reserve(count);  // outputs point into it
+      classes_.shapes.reserve(count);
       NEREID_RETURN_IF_ERROR(Classify(response, output, tag, classes_));
       out.datatype = tensor::ProtocolName(tensor::DataType::kBytes);
       out.shape = classes_.shapes.back().dims();
