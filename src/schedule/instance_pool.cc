@@ -15,8 +15,9 @@ namespace {
 
 // Executions that are timed on the instance's own thread before it may run on a reactor.
 constexpr uint64_t kMeasuredRuns = 32;
-// Batches that a reactor runs in one go before it turns to its sockets again.
-constexpr int kInlineBatchesPerRound = 4;
+// A reactor runs batches for so many times the longest average before it turns to its sockets
+// again.
+constexpr int kInlineBudgetsPerRound = 4;
 // Batches up to this size never grow the memory kept for them.
 constexpr int64_t kReservedBatch = 1024;
 
@@ -31,6 +32,8 @@ class InstancePool::Round final : public core::RoundTask {
   Round(InstancePool& pool, core::RoundExecutor& executor) : pool_(pool), executor_(executor) {}
 
   core::RoundExecutor& executor() { return executor_; }
+  // Guarded by the pool's lock: whether it will run, or is about to be scheduled.
+  bool is_announced = false;
   // On the executor's thread. `pin` keeps the model, and with it the pool, until the round ran.
   void Schedule(core::ModelHandle pin) {
     if (pin_) return;
@@ -40,7 +43,7 @@ class InstancePool::Round final : public core::RoundTask {
   void RunRound() override {
     // Dropped last: this object may be gone with the model then.
     const core::ModelHandle pin = std::move(pin_);
-    pool_.RunRound();
+    pool_.RunRound(*this);
   }
 
  private:
@@ -131,8 +134,7 @@ InstancePool::Round& InstancePool::RoundOn(core::RoundExecutor& executor) {
 void InstancePool::Announce(Arrival& arrival) {
   if (arrival.executor_ != nullptr && options_.collects_rounds) {
     // What else arrives in this round may join the batch; nobody is woken before it is over.
-    arrival.round_ = &RoundOn(*arrival.executor_);
-    return;
+    return AnnounceRound(arrival);
   }
   if (arrival.executor_ != nullptr) {
     Slot* const slot = IdleSlot();
@@ -140,15 +142,26 @@ void InstancePool::Announce(Arrival& arrival) {
       arrival.inline_slot_ = slot;
       return;
     }
+    // A quick model whose thread is behind comes back to the reactor, which would otherwise keep
+    // that thread behind for as long as requests come.
+    if (slot == nullptr && !slots_.empty() && MayRunInline(*slots_.front())) {
+      return AnnounceRound(arrival);
+    }
   }
   WakeForWork();
+}
+
+void InstancePool::AnnounceRound(Arrival& arrival) {
+  arrival.round_ = &RoundOn(*arrival.executor_);
+  if (!std::exchange(arrival.round_->is_announced, true)) ++scheduled_rounds_;
 }
 
 void InstancePool::Finish(Arrival arrival) {
   if (arrival.round_ != nullptr) arrival.round_->Schedule(std::move(arrival.pin_));
   if (arrival.inline_slot_ == nullptr) return;
-  Execute(*arrival.inline_slot_);
+  const std::chrono::nanoseconds duration = Execute(*arrival.inline_slot_);
   base::MutexLock lock(mutex_);
+  Account(*arrival.inline_slot_, duration);
   WakeForWork();
 }
 
@@ -170,7 +183,7 @@ bool InstancePool::TakeBatch(Slot& slot) {
   return true;
 }
 
-void InstancePool::Execute(Slot& slot) {
+std::chrono::nanoseconds InstancePool::Execute(Slot& slot) {
   if (options_.drops_cancelled) {
     // Clients that left meanwhile cost no computation.
     std::erase_if(slot.batch, [](core::RequestPtr& request) {
@@ -181,7 +194,7 @@ void InstancePool::Execute(Slot& slot) {
   }
   const uint64_t start_ns = base::NowNs();
   if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
-  const uint64_t duration_ns = base::NowNs() - start_ns;
+  const std::chrono::nanoseconds duration(base::NowNs() - start_ns);
   slot.batch.clear();
   if (slot.claim != nullptr) {
     mutex_.Lock();
@@ -189,7 +202,11 @@ void InstancePool::Execute(Slot& slot) {
     mutex_.Unlock();
     slot.claim->Give(wants_more);
   }
-  base::MutexLock lock(mutex_);
+  return duration;
+}
+
+void InstancePool::Account(Slot& slot, std::chrono::nanoseconds duration) {
+  const auto duration_ns = static_cast<uint64_t>(duration.count());
   ++slot.execution_count;
   slot.average_ns = slot.execution_count == 1
                         ? duration_ns
@@ -197,23 +214,40 @@ void InstancePool::Execute(Slot& slot) {
   slot.is_busy = false;
   --busy_count_;
   source_.OnExecuted(slot.index);
-  if (IsIdle()) idle_.NotifyAll();  // free while nobody waits for it
+  if (IsIdle()) NotifyIdle();
 }
 
-void InstancePool::RunRound() {
-  for (int i = 0; i < kInlineBatchesPerRound; ++i) {
-    Slot* slot = nullptr;
-    {
-      base::MutexLock lock(mutex_);
-      if (!source_.HasWaiting()) return;
-      slot = IdleSlot();
-      if (slot == nullptr) return;  // whoever finishes first takes more
-      if (!MayRunInline(*slot) || !TakeBatch(*slot)) return WakeForWork();
+void InstancePool::RunRound(Round& round) {
+  std::chrono::nanoseconds left = options_.inline_budget * kInlineBudgetsPerRound;
+  mutex_.Lock();
+  round.is_announced = false;
+  --scheduled_rounds_;
+  // Where every instance is busy, whoever finishes first takes more.
+  Slot* slot = IdleSlot();
+  while (slot != nullptr && source_.HasWaiting()) {
+    if (left.count() < 0 || !MayRunInline(*slot) || !TakeBatch(*slot)) {
+      WakeForWork();
+      break;
     }
-    Execute(*slot);
+    mutex_.Unlock();
+    const std::chrono::nanoseconds duration = Execute(*slot);
+    left -= duration;
+    mutex_.Lock();
+    Account(*slot, duration);
+    slot = IdleSlot();
   }
-  base::MutexLock lock(mutex_);
-  WakeForWork();
+  mutex_.Unlock();
+}
+
+void InstancePool::NotifyIdle() {
+  if (idle_waiters_ > 0) idle_.NotifyAll();
+}
+
+bool InstancePool::WaitForIdle(base::TimePoint deadline) {
+  ++idle_waiters_;
+  const bool is_in_time = idle_.WaitUntil(mutex_, deadline);
+  --idle_waiters_;
+  return is_in_time;
 }
 
 void InstancePool::Notify(Slot& slot) {
@@ -238,6 +272,7 @@ void InstancePool::WakeForWork() {
   Slot* candidate = nullptr;
   for (auto& slot : slots_) {
     if (slot->is_busy) continue;
+    if (IsLeftToReactor(*slot)) return;
     if (slot->has_thread && (!slot->is_waiting || slot->is_notified)) return;
     if (!decision) decision = source_.Decide(slot->index, base::NowNs());
     if (decision->request_count == 0 && !decision->look_again_at_ns) return;
@@ -273,7 +308,7 @@ void InstancePool::WaitForWork(Slot& slot) {
   }
   slot.is_waiting = true;
   slot.wait_until_ns = until_ns;
-  idle_.NotifyAll();
+  NotifyIdle();
   if (until_ns == 0) {
     slot.wake.Wait(mutex_);
   } else {
@@ -292,12 +327,14 @@ bool InstancePool::HoldsInVain(const Slot& slot) {
 void InstancePool::ThreadMain(Slot& slot) {
   mutex_.Lock();
   while (true) {
-    if (!slot.is_busy && !is_ending_ && source_.HasWaiting() && TakeBatch(slot)) {
+    if (!slot.is_busy && !is_ending_ && source_.HasWaiting() && !IsLeftToReactor(slot) &&
+        TakeBatch(slot)) {
       // More than this batch waits: another instance may take it meanwhile.
       WakeForWork();
       mutex_.Unlock();
-      Execute(slot);
+      const std::chrono::nanoseconds duration = Execute(slot);
       mutex_.Lock();
+      Account(slot, duration);
       continue;
     }
     if (is_ending_ && !slot.is_busy) break;
@@ -314,7 +351,7 @@ void InstancePool::ThreadMain(Slot& slot) {
 }
 
 void InstancePool::NoteRemoval() {
-  if (IsIdle()) idle_.NotifyAll();
+  if (IsIdle()) NotifyIdle();
 }
 
 bool InstancePool::IsAsleep() const {
@@ -326,7 +363,7 @@ bool InstancePool::IsAsleep() const {
 bool InstancePool::WaitUntilAsleepForTest(base::TimePoint deadline) {
   base::MutexLock lock(mutex_);
   while (!IsAsleep()) {
-    if (!idle_.WaitUntil(mutex_, deadline)) return IsAsleep();
+    if (!WaitForIdle(deadline)) return IsAsleep();
   }
   return true;
 }
@@ -336,7 +373,7 @@ bool InstancePool::Stop(base::TimePoint deadline) {
   is_stopping_ = true;
   WakeForWork();
   while (!IsIdle()) {
-    if (!idle_.WaitUntil(mutex_, deadline)) return IsIdle();
+    if (!WaitForIdle(deadline)) return IsIdle();
   }
   return true;
 }

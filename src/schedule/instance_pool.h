@@ -114,14 +114,25 @@ class InstancePool {
   void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
   // WakeForWork where decisions differ between instances.
   void WakeEachForWork() NEREID_REQUIRES(mutex_);
-  // Runs the batch that TakeBatch put into `slot`, and accounts for it.
-  void Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
+  // Runs the batch that TakeBatch put into `slot`; how long that took is for Account.
+  std::chrono::nanoseconds Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
+  // `slot` has run its batch and is idle again.
+  void Account(Slot& slot, std::chrono::nanoseconds duration) NEREID_REQUIRES(mutex_);
+  // Whether a reactor is about to look for work that it may run on `slot` itself.
+  bool IsLeftToReactor(const Slot& slot) const NEREID_REQUIRES(mutex_) {
+    return scheduled_rounds_ > 0 && MayRunInline(slot);
+  }
   // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to
   // threads.
-  void RunRound() NEREID_EXCLUDES(mutex_);
+  void RunRound(Round& round) NEREID_EXCLUDES(mutex_);
+  // `arrival` lets its reactor look for work after this round.
+  void AnnounceRound(Arrival& arrival) NEREID_REQUIRES(mutex_);
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
   bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }
   bool IsAsleep() const NEREID_REQUIRES(mutex_);
+  // Tells those who wait for the pool to be idle.
+  void NotifyIdle() NEREID_REQUIRES(mutex_);
+  bool WaitForIdle(base::TimePoint deadline) NEREID_REQUIRES(mutex_);
   // Whether `slot` holds, or waits in line for, resources that it has no work for.
   bool HoldsInVain(const Slot& slot) NEREID_REQUIRES(mutex_);
   void ThreadMain(Slot& slot);
@@ -134,6 +145,8 @@ class InstancePool {
 
   base::Mutex mutex_;
   base::CondVar idle_;  // signalled when the pool may have become idle
+  size_t idle_waiters_ NEREID_GUARDED_BY(mutex_) = 0;
+  size_t scheduled_rounds_ NEREID_GUARDED_BY(mutex_) = 0;
   size_t busy_count_ NEREID_GUARDED_BY(mutex_) = 0;
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
