@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into the server by test_budget.py: counts allocations and locks somebody had to wait for.
-// The counters lie in the file that NEREID_COUNT_FILE names, where the test reads them.
+// Preloaded into the server by test_budget.py: counts allocations, locks, those somebody had to wait
+// for, condition variables that were signalled, and bytes that large copies moved. The counters lie
+// in the file that NEREID_COUNT_FILE names, where the test reads them. Also lets calls.c follow the
+// server, which a system may reserve for a process's parents.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,18 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 struct counters {
   _Atomic uint64_t allocations;
   _Atomic uint64_t locks;
   _Atomic uint64_t waits;  // locks that were held by another thread
+  _Atomic uint64_t signals;
+  _Atomic uint64_t copied;  // bytes, by copies of at least kLargeCopy
 };
+
+enum { kLargeCopy = 65536 };
 
 static struct counters before_start;
 static struct counters* counters = &before_start;
 
 __attribute__((constructor)) static void open_counters(void) {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   const char* path = getenv("NEREID_COUNT_FILE");
   if (path == NULL) return;
   int fd = open(path, O_RDWR);
@@ -59,7 +67,14 @@ static void* (*real_realloc)(void*, size_t);
 static void (*real_free)(void*);
 static void* (*real_aligned_alloc)(size_t, size_t);
 static int (*real_posix_memalign)(void**, size_t, size_t);
+static void* (*real_memcpy)(void*, const void*, size_t);
+static void* (*real_memmove)(void*, const void*, size_t);
+static int (*real_signal)(pthread_cond_t*);
+static int (*real_broadcast)(pthread_cond_t*);
 static int (*real_lock)(pthread_mutex_t*);
+
+// An older form of condition variables has the same names on x86-64; this is the one in use.
+static const char kCondVersion[] = "GLIBC_2.3.2";
 
 static int resolve(void) {
   static _Thread_local int resolving;
@@ -72,6 +87,12 @@ static int resolve(void) {
   real_free = dlsym(RTLD_NEXT, "free");
   real_aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
   real_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+  real_memcpy = dlsym(RTLD_NEXT, "memcpy");
+  real_memmove = dlsym(RTLD_NEXT, "memmove");
+  real_signal = dlvsym(RTLD_NEXT, "pthread_cond_signal", kCondVersion);
+  real_broadcast = dlvsym(RTLD_NEXT, "pthread_cond_broadcast", kCondVersion);
+  if (real_signal == NULL) real_signal = dlsym(RTLD_NEXT, "pthread_cond_signal");
+  if (real_broadcast == NULL) real_broadcast = dlsym(RTLD_NEXT, "pthread_cond_broadcast");
   real_lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
   resolving = 0;
   return 1;
@@ -143,4 +164,45 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) {
   if (error != EBUSY) return error;
   count(&counters->waits);
   return real_lock(mutex);
+}
+
+int pthread_cond_signal(pthread_cond_t* condition) {
+  if (!resolve()) return 0;
+  count(&counters->signals);
+  return real_signal(condition);
+}
+
+int pthread_cond_broadcast(pthread_cond_t* condition) {
+  if (!resolve()) return 0;
+  count(&counters->signals);
+  return real_broadcast(condition);
+}
+
+static void count_copy(size_t size) {
+  if (size < kLargeCopy) return;
+  atomic_fetch_add_explicit(&counters->copied, size, memory_order_relaxed);
+}
+
+// Copies while the real functions are looked for, byte by byte.
+static void* copy_slowly(void* to, const void* from, size_t size) {
+  volatile char* out = to;
+  const char* in = from;
+  if (to < from) {
+    for (size_t i = 0; i < size; ++i) out[i] = in[i];
+  } else {
+    for (size_t i = size; i > 0; --i) out[i - 1] = in[i - 1];
+  }
+  return to;
+}
+
+void* memcpy(void* restrict to, const void* restrict from, size_t size) {
+  if (!resolve()) return copy_slowly(to, from, size);
+  count_copy(size);
+  return real_memcpy(to, from, size);
+}
+
+void* memmove(void* to, const void* from, size_t size) {
+  if (!resolve()) return copy_slowly(to, from, size);
+  count_copy(size);
+  return real_memmove(to, from, size);
 }
