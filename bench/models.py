@@ -6,6 +6,7 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "models"
 
 IDENTITY = """backend: "identity"
 max_batch_size: {batch}
@@ -46,31 +47,145 @@ parameters { key: "inter_op_thread_count" value: { string_value: "1" } }
 """
 
 
-def write(repository, name, config):
-    (repository / name / "1").mkdir(parents=True)
-    (repository / name / "config.pbtxt").write_text(config)
+CACHE = "response_cache { enable: true }"
+SEQUENCE = """{platform}
+max_batch_size: 64
+input [ {{ name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] }} ]
+output [ {{ name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] }} ]
+sequence_batching {{
+  {strategy}
+  max_sequence_idle_microseconds: 5000000
+  control_input [ {controls} ]
+  {state}
+}}
+instance_group [ {{ kind: KIND_CPU count: 1 }} ]
+"""
+CONTROL = """{{ name: "{0}" control [ {{ kind: CONTROL_SEQUENCE_{0} int32_false_true: [ 0, 1 ] }} ] }}"""
+CORRELATION_ID = """{ name: "CORRID" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] }"""
+STATE = """state [ { input_name: "STATE_IN" output_name: "STATE_OUT" data_type: TYPE_INT32 dims: [ 1 ] } ]"""
+REPEAT = """backend: "repeat"
+max_batch_size: 0
+input [
+  { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },
+  { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] },
+  { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] }
+]
+output [
+  { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] },
+  { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] }
+]
+model_transaction_policy { decoupled: true }
+instance_group [ { kind: KIND_CPU count: 1 } ]
+"""
+PYTHON = """backend: "python"
+max_batch_size: 0
+input [ {{ name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+output [ {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+instance_group [ {{ kind: KIND_CPU count: {instances} }} ]
+"""
+PYTHON_IDENTITY = """import triton_python_backend_utils as pb_utils
 
 
-def write_identities(repository, count):
-    for i in range(count):
-        write(repository, f"identity_{i}", IDENTITY.format(batch=0, extra=""))
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            tensor = pb_utils.get_input_tensor_by_name(request, "INPUT0")
+            output = pb_utils.Tensor("OUTPUT0", tensor.as_numpy())
+            responses.append(pb_utils.InferenceResponse([output]))
+        return responses
+"""
 
 
-def write_measured(repository, with_onnx):
-    """The models of the load rows; says what it had to leave out."""
+def write(repository, name, config, files=()):
+    folder = repository / name
+    (folder / "1").mkdir(parents=True)
+    (folder / "config.pbtxt").write_text(config)
+    for file, content in files:
+        (folder / "1" / file).write_bytes(content)
+
+
+def write_identities(repository, count, extra=""):
+    """identity_0, identity_1, …; returns their names."""
+    names = [f"identity_{i}" for i in range(count)]
+    for name in names:
+        write(repository, name, IDENTITY.format(batch=0, extra=extra))
+    return names
+
+
+def tests():
+    """The modules of tests/harness that make ONNX models."""
+    folder = str(ROOT / "tests")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    from harness import models as onnx_models
+    from harness import stateful
+
+    return onnx_models, stateful
+
+
+def write_onnx(repository, names):
+    """Copies of the middle ONNX model, whose file all of them share with the others of its size."""
+    content = tests()[0].onnx_mlp().SerializeToString(deterministic=True)
+    for name in names:
+        write(repository, name, MLP, [("model.onnx", content)])
+
+
+# --- The groups of rows.py --------------------------------------------------------------------
+
+
+def write_plain(repository):
     write(repository, "id", IDENTITY.format(batch=0, extra=""))
     write(repository, "id_batched", IDENTITY.format(batch=64, extra="dynamic_batching { }"))
     # Three steps each, to be compared with three requests to the model of the steps.
     write(repository, "ensemble", ENSEMBLE.format(batch=0, model="id"))
     write(repository, "ensemble_batched", ENSEMBLE.format(batch=64, model="id_batched"))
-    if not with_onnx:
-        return ["no ONNX Runtime backend: the rows of digits and mlp are left out"]
-    shutil.copytree(ROOT / "examples" / "models" / "digits", repository / "digits")
-    sys.path.append(str(ROOT / "tests"))
-    try:
-        from harness.models import onnx_mlp
-    except ImportError as error:
-        return [f"no Python package {error.name}: the rows of mlp are left out"]
-    write(repository, "mlp", MLP)
-    (repository / "mlp" / "1" / "model.onnx").write_bytes(onnx_mlp().SerializeToString(deterministic=True))
-    return []
+
+
+def write_onnx_group(repository):
+    shutil.copytree(EXAMPLES / "digits", repository / "digits")
+    write_onnx(repository, ["mlp"])
+
+
+def write_sequences(repository):
+    plain = [CONTROL.format("START"), CONTROL.format("READY")]
+    full = [*plain, CONTROL.format("END"), CORRELATION_ID]
+    direct, oldest = "direct { }", "oldest { max_candidate_sequences: 64 }"
+    for name, platform, strategy, controls, state, files in (
+        ("direct", 'backend: "sequence"', direct, plain, "", ()),
+        ("oldest", 'backend: "dyna_sequence"', oldest, full, "", ()),
+        ("implicit", 'platform: "onnxruntime_onnx"', direct, plain[:1], STATE, ("model.onnx",)),
+    ):
+        if files:
+            model = tests()[1].onnx_accumulate("INT32", True, True)
+            files = [("model.onnx", model.SerializeToString(deterministic=True))]
+        controls = ", ".join(controls)
+        config = SEQUENCE.format(platform=platform, strategy=strategy, controls=controls, state=state)
+        write(repository, name, config, files)
+
+
+def write_streams(repository):
+    write(repository, "repeat", REPEAT)
+
+
+def write_cache(repository):
+    write(repository, "cached", IDENTITY.format(batch=0, extra=CACHE))
+
+
+def write_python(repository):
+    for instances in (1, 2):
+        model = [("model.py", PYTHON_IDENTITY.encode())]
+        write(repository, f"python_{instances}", PYTHON.format(instances=instances), model)
+
+
+GROUPS = {
+    "plain": write_plain,
+    "shared memory": write_plain,
+    "onnx": write_onnx_group,
+    "sequences": write_sequences,
+    "streams": write_streams,
+    "cache": write_cache,
+    "python": write_python,
+}
+# Further arguments for servers of a group. Both sides use the cache library that comes with them.
+ARGUMENTS = {"cache": ["--cache-config=local,size=67108864"]}

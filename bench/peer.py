@@ -81,8 +81,36 @@ class Peer:
         return self
 
     @property
+    def _home(self):
+        return self.server.parent.parent
+
+    @property
+    def cache_directory(self):
+        return self._home / "caches"
+
+    def backends(self, ours, folder):
+        """A backend directory in `folder` with our plug-ins, so that both sides compute with the same
+        code, but for the Python backend, which is the reference's own."""
+        for backend in sorted(pathlib.Path(ours).iterdir()):
+            if backend.name != "python" and any(backend.glob("libtriton_*.so")):
+                (folder / backend.name).symlink_to(backend.resolve())
+        python = folder / "python"
+        python.mkdir()
+        for file in (self._home / "backends" / "python").iterdir():
+            if file.is_file():
+                shutil.copy(file, python)
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        stub = self._home / "python_backend_stubs" / version / "triton_python_backend_stub"
+        if stub.exists():
+            # Not a copy: it finds its libraries from where it lies.
+            executable(stub)
+            (python / stub.name).symlink_to(stub.resolve())
+        return folder
+
+    @property
     def server_env(self):
-        return {"LD_LIBRARY_PATH": str(self.folder / "lib")}
+        packages = [path for path in sys.path if path.endswith("site-packages")]
+        return {"LD_LIBRARY_PATH": str(self.folder / "lib"), "PYTHONPATH": os.pathsep.join(packages)}
 
     @property
     def perf_analyzer_env(self):

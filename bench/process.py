@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers under measurement: started on one core, watched through /proc."""
 
+import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
+import urllib.error
 import urllib.request
 
 
@@ -22,24 +26,31 @@ def free_ports(count):
             s.close()
 
 
-def is_ready(port):
+def is_healthy(port, what):
     """Asks by hand: a client library would cost more than the answer."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=2) as s:
-            s.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            s.sendall(f"GET /v2/health/{what} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
             return s.recv(64).startswith(b"HTTP/1.1 200")
     except OSError:
         return False
 
 
+def raise_file_limit():
+    """As many sockets as the system allows, for this process and those it starts."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 class Process:
-    """A process on one core whose costs can be read."""
+    """A process on one core whose costs can be read; its children's are part of them."""
 
     def __init__(self, command, core, log, env=None):
+        self.command = [str(part) for part in command]
         with open(log, "wb") as output:
             self.started = time.perf_counter()
             self.popen = subprocess.Popen(
-                [str(part) for part in command],
+                self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -49,19 +60,38 @@ class Process:
             )
         self.pid, self.log = self.popen.pid, pathlib.Path(log)
 
-    def cpu_seconds(self):
-        """Processor time of all its threads, in nanosecond steps."""
-        total = 0
-        for task in os.listdir(f"/proc/{self.pid}/task"):
+    def _tasks(self):
+        """The folders of all threads of the process and of its descendants."""
+        found, pids = [], [self.pid]
+        while pids:
+            pid = pids.pop()
             try:
-                total += int(pathlib.Path(f"/proc/{self.pid}/task/{task}/schedstat").read_text().split()[0])
+                tasks = [f"/proc/{pid}/task/{task}" for task in os.listdir(f"/proc/{pid}/task")]
             except OSError:
-                pass  # The thread has just ended.
-        return total / 1e9
+                continue
+            found += tasks
+            for task in tasks:
+                pids += map(int, _read(f"{task}/children").split())
+        return found
+
+    def pids(self):
+        return sorted({int(task.split("/")[2]) for task in self._tasks()})
+
+    def threads(self):
+        return len(self._tasks())
+
+    def cpu_seconds(self):
+        """Processor time of all its threads, also of those that have ended."""
+        return sum(_cpu_seconds(pid) for pid in self.pids())
+
+    def switches(self):
+        """Context switches of all its threads, wanted or not."""
+        found = (re.findall(r"ctxt_switches:\s+(\d+)", _read(f"{task}/status")) for task in self._tasks())
+        return sum(int(number) for numbers in found for number in numbers)
 
     def _memory(self, field):
-        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.search(rf"^{field}:\s+(\d+) kB", text, re.M).group(1)) * 1024
+        found = (re.search(rf"^{field}:\s+(\d+) kB", _read(f"/proc/{pid}/status"), re.M) for pid in self.pids())
+        return sum(int(match.group(1)) for match in found if match) * 1024
 
     def resident_bytes(self):
         return self._memory("VmRSS")
@@ -70,10 +100,11 @@ class Process:
         return self._memory("VmHWM")
 
     def forget_peak(self):
-        try:
-            pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
-        except OSError:
-            pass  # The peak then is that of the whole run.
+        for pid in self.pids():
+            try:
+                pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
+            except OSError:
+                pass  # The peak then is that of the whole run.
 
     def tail(self):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
@@ -88,16 +119,32 @@ class Process:
                 self.popen.wait()
 
 
+def _read(path):
+    """The file's text, or nothing when its process or thread has just ended."""
+    try:
+        return pathlib.Path(path).read_text()
+    except OSError:
+        return ""
+
+
+def _cpu_seconds(pid):
+    """What clock_getcpuclockid gives for a process, read to the nanosecond."""
+    try:
+        return time.clock_gettime(~pid << 3 | 2)
+    except OSError:
+        return 0
+
+
 class Server(Process):
     """An inference server, ready to serve when the constructor returns."""
 
-    def __init__(self, side, repository, backends, core, log, args=(), timeout=120):
-        self.side = side
+    def __init__(self, side, repository, core, log, args=(), timeout=120, is_lenient=False):
+        self.side, self.name = side, side.name
         self.http_port, self.grpc_port, self.metrics_port = free_ports(3)
         command = [
             side.binary,
             f"--model-repository={repository}",
-            f"--backend-directory={backends}",
+            f"--backend-directory={side.backends}",
             f"--http-port={self.http_port}",
             f"--grpc-port={self.grpc_port}",
             f"--metrics-port={self.metrics_port}",
@@ -105,44 +152,75 @@ class Server(Process):
             "--grpc-address=127.0.0.1",
             "--log-info=false",
             "--exit-on-error=false",
-            "--strict-readiness=false",
             *side.args,
             *args,
         ]
         super().__init__(command, core, log, side.env)
         deadline = self.started + timeout
-        while not is_ready(self.http_port):
+        # Where a model fails, a server is live and never ready.
+        path = "live" if is_lenient else "ready"
+        while not is_healthy(self.http_port, path):
             if self.popen.poll() is not None or time.perf_counter() > deadline:
                 self.stop()
                 raise RuntimeError(f"{side.name} did not become ready:\n{self.tail()}")
             time.sleep(0.0005)
         self.ready_seconds = time.perf_counter() - self.started
 
+    def ask(self, path, body=None, method=None, port=None, timeout=60):
+        """The text of an answer of HTTP; an error answer raises OSError."""
+        data = None if body is None else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{port or self.http_port}{path}"
+        request = urllib.request.Request(url, data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as reply:
+                return reply.read().decode()
+        except urllib.error.HTTPError as error:
+            raise OSError(f"{path}: {error.code} {error.read()[:300]!r}") from None
+
     def answered(self, model):
         """Requests to the model answered successfully so far, by the server's own count."""
-        url = f"http://127.0.0.1:{self.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=30) as reply:
-            text = reply.read().decode()
+        text = self.ask("/metrics", port=self.metrics_port)
         rows = re.findall(r"^nv_inference_request_success\{(.*)\} (\S+)$", text, re.M)
         return sum(float(value) for labels, value in rows if f'model="{model}"' in labels)
 
-    def serves(self, model):
-        try:
-            url = f"http://127.0.0.1:{self.http_port}/v2/models/{model}/ready"
-            return urllib.request.urlopen(url, timeout=10).status == 200
-        except OSError:
-            return False
+    def executions(self, model):
+        """(inferences, executions) of the model so far."""
+        (stats,) = json.loads(self.ask(f"/v2/models/{model}/stats"))["model_stats"]
+        return int(stats["inference_count"]), int(stats["execution_count"])
+
+    def version(self):
+        return json.loads(self.ask("/v2"))["version"]
+
+    def serves(self, model, timeout=20):
+        """Whether it serves the model, or will when it has loaded what it is loading."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self.ask(f"/v2/models/{model}/ready", timeout=10)
+                return True
+            except OSError:
+                index = json.loads(self.ask("/v2/repository/index", {}))
+                loading = any(entry.get("state") == "LOADING" for entry in index)
+                if not loading or time.monotonic() > deadline:
+                    return False
+                time.sleep(0.05)
 
 
 class Side:
-    """One of the two: its name, its binary and how it is started."""
+    """One of those compared: its name, its binary, its plug-ins and how it is started."""
 
-    def __init__(self, name, binary, args=(), env=None):
-        self.name, self.binary, self.args, self.env = name, pathlib.Path(binary), list(args), env or {}
+    def __init__(self, name, binary, backends, args=(), env=None):
+        self.name, self.binary, self.backends = name, pathlib.Path(binary), pathlib.Path(backends)
+        self.args = list(args)
+        # Python models are run by the interpreter in PATH, which shall be the one with NumPy.
+        path = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", "")))
+        self.env = {"PATH": path, **(env or {})}
+        self._help = None
 
     def accepts(self, flag):
         """Whether --help knows the flag; releases differ."""
-        run = subprocess.run(
-            [str(self.binary), "--help"], capture_output=True, text=True, env={**os.environ, **self.env}
-        )
-        return flag in run.stdout + run.stderr
+        if self._help is None:
+            env = {**os.environ, **self.env}
+            run = subprocess.run([str(self.binary), "--help"], capture_output=True, text=True, env=env)
+            self._help = run.stdout + run.stderr
+        return flag in self._help

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three load generators. Each runs once against one server and gives a Sample.
+"""The load generators. Each runs once, on the client's core, against one server, and gives its figures.
 
-All of them run on the client's core. `requests` is what the tool measured; the processor time is
-divided by what the server itself counted, warm-up included.
+The figures of a load generator: requests and responses (all of them, warm-up included), per_second,
+responses_per_second, p50_us, p99_us, lost, and what the tool says besides.
 """
 
 import csv
-import dataclasses
 import json
 import os
 import pathlib
@@ -14,14 +13,6 @@ import re
 import resource
 import subprocess
 import tempfile
-
-
-@dataclasses.dataclass
-class Sample:
-    per_second: float
-    p50_us: float
-    p99_us: float
-    requests: int = 0
 
 
 class ToolError(RuntimeError):
@@ -52,50 +43,72 @@ def run_pinned(command, core, timeout, env=None, memory_bytes=None):
     return done.stdout
 
 
-# --- http_load: ours, HTTP --------------------------------------------------------------------
+# --- Ours: http_load and grpc_load ------------------------------------------------------------
 
 
-def http_load(binary, port, core, row, seconds):
-    command = [binary, f"--port={port}", f"--model={row.model}", f"--input={row.input}"]
-    command += [f"--shape={','.join(map(str, row.shape))}", f"--connections={row.clients}"]
-    command += [f"--seconds={seconds}", "--warmup=0.3"] + (["--json"] if row.json else [])
-    result = json.loads(run_pinned(command, core, timeout=seconds + 60))
-    return Sample(result["per_second"], result["p50_us"], result["p99_us"], result["all_requests"])
+class OwnLoad:
+    """A load of http_load or grpc_load: its files are written once and used in every round."""
+
+    def __init__(self, row, folder):
+        self.row = row
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        self.is_http = row.tool == "http_load"
+        bodies = [self._encode(request) for request in row.make()]
+        flags = ["body" if self.is_http else "message", "middle", "last"]
+        self.files = []
+        for flag, (body, head) in zip(flags, bodies):
+            (self.folder / flag).write_bytes(body)
+            self.files.append(f"--{flag}={self.folder / flag}")
+            if self.is_http:
+                self.files.append(f"--{flag}-head={head}".replace("body-", ""))
+        if self.is_http:
+            self.files += [f"--path={path}" for path in row.paths()]
+
+    def _encode(self, request):
+        if not self.is_http:
+            return request.grpc(), 0
+        form = {"binary": request.http, "json": request.http_json, "sse": request.generate}
+        return form[self.row.form]()
+
+    def options(self, seconds):
+        row = self.row
+        options = [f"--connections={row.clients}", *row.options]
+        if not self.is_http:
+            options.append(f"--streams={row.streams}")
+            if row.is_streaming:
+                options.append("--stream")
+        if not any(option.startswith("--requests=") for option in options):
+            options += [f"--seconds={seconds}", f"--warmup={min(0.3, seconds / 2)}"]
+        return options
+
+    def run(self, binary, port, core, seconds, check=False):
+        command = [binary, f"--port={port}", *self.files, *self.options(seconds)]
+        answer = self.folder / "answer"
+        if check:
+            command += ["--check", f"--answer={answer}"]
+        result = json.loads(run_pinned(command, core, timeout=seconds + 90))
+        result["requests_measured"] = result["requests"]
+        result["requests"] = result.pop("all_requests")
+        if result["requests"] == 0:
+            raise ToolError("no request was answered")
+        if check and self.row.expected is not None:
+            self._check_answer(answer.read_bytes())
+        return result
+
+    def _check_answer(self, answer):
+        if not self.row.expected(answer, self.is_http):
+            raise ToolError(f"a wrong answer: {answer[:300]!r}")
 
 
 # --- h2load: nghttp2's, gRPC ------------------------------------------------------------------
-
-
-def varint(value):
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def field(number, content):
-    """A length-delimited field of a protobuf message."""
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def infer_message(row):
-    """A ModelInferRequest with one raw FP32 input, as gRPC frames it."""
-    count = 1
-    for dim in row.shape:
-        count *= dim
-    shape = b"".join(map(varint, row.shape))
-    tensor = field(1, row.input.encode()) + field(2, b"FP32") + field(3, shape)
-    message = field(1, row.model.encode()) + field(5, tensor) + field(7, b"\0" * (4 * count))
-    return b"\0" + len(message).to_bytes(4, "big") + message
 
 
 def h2load(port, core, row, count):
     """Unary calls: row.clients connections, row.streams calls at once on each."""
     with tempfile.TemporaryDirectory() as folder:
         body, log = pathlib.Path(folder, "body"), pathlib.Path(folder, "log")
-        body.write_bytes(infer_message(row))
+        message = row.make()[0].grpc()
+        body.write_bytes(b"\0" + len(message).to_bytes(4, "big") + message)
         command = ["h2load", "-n", count, "-c", row.clients, "-m", row.streams, "-d", body]
         # Large windows: what is measured is the server, not the client's small default.
         command += ["-w", "24", "-W", "26", f"--log-file={log}"]
@@ -106,20 +119,27 @@ def h2load(port, core, row, count):
             raise ToolError("h2load: " + " ".join(re.findall(r"^requests:.*|^status codes:.*", text, re.M)))
         per_second = float(re.search(r"finished in .*?, ([\d.]+) req/s", text).group(1))
         latencies = sorted(int(line.split("\t")[2]) for line in log.read_text().splitlines())
-    return Sample(
-        per_second, latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100], count
-    )
+    return {
+        "requests": count,
+        "responses": count,
+        "per_second": per_second,
+        "p50_us": latencies[len(latencies) // 2],
+        "p99_us": latencies[len(latencies) * 99 // 100],
+        "lost": 0,
+    }
 
 
 # --- perf_analyzer: the reference's own -------------------------------------------------------
 
 
-def perf_analyzer(peer, port, core, row, protocol):
+def perf_analyzer(peer, port, core, row):
+    tensor = row.make()[0].tensors[0]
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.csv")
+        protocol = row.tool.split("/")[1]
         command = [peer.perf_analyzer, "-m", row.model, "-i", protocol, "-u", f"127.0.0.1:{port}"]
-        dims = row.shape[1:] if row.is_batched else row.shape
-        command += ["--shape", f"{row.input}:{','.join(map(str, dims))}", "-b", 1]
+        dims = tensor.shape[1:] if row.is_batched else tensor.shape
+        command += ["--shape", f"{tensor.name}:{','.join(map(str, dims))}", "-b", 1]
         command += ["--concurrency-range", row.clients, "--percentile", 99, "-f", report]
         # Short windows: what it does after each takes the square of the requests in it, while more
         # come in, and against a fast server it never ends.
@@ -128,6 +148,9 @@ def perf_analyzer(peer, port, core, row, protocol):
         command += ["-s", 999, "-r", 10, "--max-threads", 4]
         run_pinned(command, core, timeout=60, env=peer.perf_analyzer_env, memory_bytes=12 << 30)
         (line,) = csv.DictReader(report.read_text().splitlines())
-    return Sample(
-        float(line["Inferences/Second"]), float(line["p50 latency"]), float(line["p99 latency"])
-    )
+    return {
+        "per_second": float(line["Inferences/Second"]),
+        "p50_us": float(line["p50 latency"]),
+        "p99_us": float(line["p99 latency"]),
+        "lost": 0,
+    }

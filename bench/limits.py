@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine allows: programs that do only what no server can avoid, measured in the same run.
+
+http_echo, grpc_echo   servers that send back what they get (rows 1, 2 and 4)
+memcpy N               copying N MiB once (row 5: the identity model does nothing else)
+ort MODEL              runs of ONNX Runtime in a loop, without a server (row 6)
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import pathlib
+import subprocess
+import time
+
+import models
+import tools
+from process import Process, free_ports
+
+
+class Floors:
+    """The floors of a run. Programs start when a row first asks for them."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.echoes = {}
+
+    def prepare(self, row):
+        """A function (runner, row, load) -> sample, or None."""
+        kind = row.floor.split(" ")[0]
+        if kind in ("http_echo", "grpc_echo") and self.bench.arguments.limits:
+            if kind not in self.echoes:
+                self.echoes[kind] = self._start_echo(kind)
+            echo = self.echoes[kind]
+            return echo and (lambda runner, row, load: runner.measure(row, load, echo, None))
+        if kind == "memcpy" and not self.bench.arguments.quick:
+            return lambda runner, row, load: self._copy(int(row.floor.split(" ")[1]) << 20)
+        if kind == "ort" and self.bench.tool("ort_loop").exists() and not self.bench.arguments.quick:
+            return lambda runner, row, load: self._ort(row)
+        return None
+
+    def _start_echo(self, name):
+        source = pathlib.Path(self.bench.arguments.limits) / f"{name}.cpp"
+        binary = self.bench.folder / name
+        libraries = ["-lnghttp2"] if name == "grpc_echo" else []
+        command = ["g++", "-O2", "-std=c++20", source, "-o", binary, "-pthread", *libraries]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            return self.bench.skip(name, f"could not be built: {error}")
+        (port,) = free_ports(1)
+        echo = Process([binary, port], self.bench.server_core, self.bench.folder / f"{name}.log")
+        echo.name, echo.http_port, echo.grpc_port = name, port, port
+        time.sleep(0.3)
+        return echo
+
+    def _copy(self, size):
+        """The time of one copy between two regions, on the server's core."""
+        own = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {self.bench.server_core})
+        try:
+            areas = [mmap.mmap(-1, size) for _ in range(2)]
+            to, source = ((ctypes.c_char * size).from_buffer(area) for area in areas)
+            times = []
+            for _ in range(50):
+                start = time.perf_counter()
+                ctypes.memmove(to, source, size)
+                times.append((time.perf_counter() - start) * 1e6)
+        finally:
+            os.sched_setaffinity(0, own)
+        median = sorted(times)[len(times) // 2]
+        return {"p50_us": median, "cpu_us": median, "per_second": 1e6 / median}
+
+    def _ort(self, row):
+        """Runs of the model with as many rows as the load has clients, as a perfect batcher would."""
+        folder = models.EXAMPLES / "digits" if row.model == "digits" else None
+        if folder is not None:
+            file = next(folder.glob("*/model.onnx"))
+        else:
+            file = self.bench.folder / "mlp.onnx"
+            if not file.exists():
+                file.write_bytes(models.tests()[0].onnx_mlp().SerializeToString(deterministic=True))
+        batch = min(row.clients * row.streams, 64)
+        command = [self.bench.tool("ort_loop"), f"--model={file}", f"--batch={batch}"]
+        command.append(f"--seconds={self.bench.seconds}")
+        return json.loads(tools.run_pinned(command, self.bench.server_core, timeout=60))
+
+    def stop(self):
+        for echo in self.echoes.values():
+            if echo is not None:
+                echo.stop()

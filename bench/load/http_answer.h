@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads answers of HTTP/1.1 as they come in, without keeping what nobody asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace nereid::bench {
+
+// Reads one answer after the other. Dies of any status but 200. Confined to one thread.
+class HttpAnswer {
+ public:
+  // Begins the next answer.
+  void Reset(bool keep_body);
+
+  // Takes what was received, which may not reach beyond the answer's end. Returns the number of
+  // events that became complete with it (of server-sent events; 0 for other answers).
+  uint64_t Feed(std::string_view received);
+
+  bool is_complete() const { return state_ == State::kDone; }
+  bool is_events() const { return is_chunked_; }
+  size_t body_size() const { return body_size_; }
+  const std::string& body() const { return body_; }
+
+ private:
+  enum class State { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kDone };
+
+  std::string_view ReadHead(std::string_view received);
+  void ParseHead(std::string_view head);
+  std::string_view ReadChunkSize(std::string_view received);
+  void TakeBody(std::string_view part);
+  uint64_t CountEvents(std::string_view part);
+
+  State state_ = State::kHead;
+  bool keep_body_ = false;
+  bool is_chunked_ = false;
+  std::string line_;  // the head, or a chunk's size, until it is complete
+  size_t left_ = 0;   // of the body, or of the chunk
+  size_t body_size_ = 0;
+  size_t matched_ = 0;  // of the text that begins an event
+  std::string body_;
+};
+
+}  // namespace nereid::bench
