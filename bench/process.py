@@ -200,8 +200,9 @@ class Server(Process):
                 return True
             except OSError:
                 index = json.loads(self.ask("/v2/repository/index", {}))
-                loading = any(entry.get("state") == "LOADING" for entry in index)
-                if not loading or time.monotonic() > deadline:
+                states = [entry.get("state") for entry in index if entry["name"] == model]
+                # It failed, or it is taking its time.
+                if states == ["UNAVAILABLE"] or time.monotonic() > deadline:
                     return False
                 time.sleep(0.05)
 

@@ -147,7 +147,7 @@ def losses(row):
 
 def load_table(rows):
     head = ["load", "server CPU µs", "rate/s", "p50 µs", "p99 µs", "peak MB", "context switches",
-            "limit", "efficiency", "aim"]
+            "untuned reference: CPU, rate", "limit: CPU µs", "efficiency", "aim"]
     lines = []
     for row in rows:
         cells = [cell(row, name) for name in ("C", "T", "L", "L99", "M", "S")]
@@ -156,7 +156,8 @@ def load_table(rows):
         title = row["title"] if row["tool"] in ("http_load", "grpc_load") else row["key"]
         if row["samples"].get("nereid") and "batch" in row["samples"]["nereid"][0]:
             title += f"; mean batch {number(median(row, 'nereid', 'batch'))} / {number(median(row, 'reference', 'batch'))}"
-        lines.append([title + losses(row), *cells, number(floor), number(share), verdict(row)])
+        untuned = " / ".join(number(median(row, "defaults", key)) for key in ("cpu_us", "per_second"))
+        lines.append([title + losses(row), *cells, untuned, number(floor), number(share), verdict(row)])
     return table(head, lines)
 
 
@@ -178,6 +179,10 @@ def value_table(rows, key, label):
     return table([label, "Nereid", "reference", "reference, defaults", "aim"], lines)
 
 
+LEGEND = (
+    "A cell: **how many times better** ours / the tuned reference's. C is the ratio of server CPU per "
+    "request, T that of throughput, L of the median latency, L99 of the 99th percentile, M of peak memory."
+)
 TITLES = {
     1: "Identity, 16 floats, HTTP",
     2: "Identity, 16 floats, gRPC",
@@ -193,6 +198,23 @@ TITLES = {
     12: "Many models",
     13: "Idle connections (bytes each)",
 }
+
+
+def summary(rows):
+    """One line for each number: how far the rows with an aim are."""
+    lines = []
+    for number_ in sorted({row["row"] for row in rows}):
+        counts, open_ = [0, 0], []
+        for row in rows:
+            if row["row"] != number_:
+                continue
+            met, unmet, unknown = judge(row)
+            counts[0] += len(met)
+            counts[1] += len(met) + len(unmet) + len(unknown)
+            open_ += [f"{row['title']}: {text}" for text in unmet + [f"{text}: not measured" for text in unknown]]
+        state = "all met" if counts[0] == counts[1] else f"{counts[0]} of {counts[1]} met"
+        lines.append([str(number_), TITLES[number_], state, "; ".join(open_) or "–"])
+    return table(["#", "work", "aims", "not met"], lines)
 
 
 def sections(rows):
@@ -228,8 +250,17 @@ def describe(content):
 
 
 def as_text(content):
-    parts = [describe(content), "A cell: **how many times better** ours / the reference's.", sections(content["rows"])]
+    parts = [describe(content), LEGEND, sections(content["rows"])]
     for title, lines in (("Skipped", content["skipped"]), ("Failed", content["failures"])):
         if lines:
             parts.append(f"{title}:\n" + "\n".join(f"- {line}" for line in lines))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def merge(contents):
+    """The rows of several runs, the last of each, in the order of their numbers."""
+    merged = {}
+    for content in contents:
+        for row in content["rows"]:
+            merged[row["key"]] = row
+    return sorted(merged.values(), key=lambda row: row["row"])
