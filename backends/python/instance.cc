@@ -214,6 +214,8 @@ Error Instance::Run(Times& times) {
   auto answer = worker->Run(Work::kExecute, encoded.block, encoded.size);
   times.compute_end = NowNs();
   if (!answer.ok()) {
+    // What it sent before it died comes before the error that ends the requests.
+    worker->WaitForLastCalls();
     return Error::Internal(StrCat("Failed to process the request(s) for model instance '",
                                   context_.name, "', message: ", answer.TakeError().message()));
   }

@@ -2,6 +2,7 @@
 #include "python_backend/worker.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,9 +21,20 @@ using backend::Result;
 using backend::StrCat;
 using Clock = std::chrono::steady_clock;
 
+// Those that this process may use.
+int CoreCount() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0
+             ? CPU_COUNT(&cores)
+             : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 // About what an execution of a small model takes: while it runs, waking up would cost more.
-const std::chrono::nanoseconds kSpin =
-    std::chrono::microseconds(sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 50 : 0);
+// With one core, whoever looks keeps the worker from what is looked for.
+const std::chrono::nanoseconds kSpin = std::chrono::microseconds(CoreCount() > 1 ? 50 : 0);
+
+// A call may load a model, which takes any time; who waits for a dead worker hears of it soon.
+constexpr std::chrono::milliseconds kPatienceWithLastCalls{300};
 
 // Hands the greeting and the memory to the other end.
 Error SendGreeting(int channel, const std::string& greeting, int memory) {
@@ -218,6 +230,13 @@ void Worker::WaitForCalls() {
     const uint32_t handled = handled_calls_.load(std::memory_order_acquire);
     if (static_cast<int32_t>(made - handled) <= 0 || !is_listening_.load()) return;
     handled_calls_.wait(handled);
+  }
+}
+
+void Worker::WaitForLastCalls() const {
+  const auto deadline = Clock::now() + kPatienceWithLastCalls;
+  while (is_listening_.load() && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

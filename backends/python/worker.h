@@ -83,6 +83,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   // of calls.
   void WaitForCalls();
 
+  // The same for a worker that has died: until its last call was handled, or for a moment.
+  void WaitForLastCalls() const;
+
   // Answers a call. Any thread.
   void Reply(BlockHeader* header, Outcome outcome);
   void Reply(BlockHeader* header, Outcome outcome, std::string_view text);

@@ -166,6 +166,49 @@ class TritonPythonModel:
 """
 
 
+# What is outside the usual ways of making tensors and responses, which have ways of their own.
+CORNERS = """
+class TritonPythonModel:
+    def execute(self, requests):
+        assert pb_utils.get_input_tensor_by_name(name="INPUT0", inference_request=requests[0]) is not None
+        assert pb_utils.get_input_tensor_by_name(requests[0], "NONE") is None
+        responses = []
+        for request in requests:
+            value = request.inputs()[0].as_numpy()
+            what, count = int(value[0]), int(value[1])
+            result = np.arange(count, dtype=np.float32)
+            if what == 1:  # another byte order
+                result = result.astype(">f4")
+            tensor = pb_utils.Tensor(name="OUTPUT0", numpy_array=result)
+            if what == 2:  # changed afterwards: its bytes are no longer what the tensor says
+                result.dtype = np.uint8
+            if what == 3:
+                tensor = pb_utils.Tensor("OUTPUT0", np.broadcast_to(result[:1], (count,)))
+            outputs = (tensor,) if what == 4 else [tensor]
+            if what == 5:  # a part of the input, which lies in shared memory
+                outputs = [pb_utils.Tensor("OUTPUT0", value[1:])]
+            if what == 6:
+                outputs = [request.inputs()[0].__class__("OUTPUT0", value)]
+            responses.append(pb_utils.InferenceResponse(output_tensors=outputs))
+        for bad in (lambda: pb_utils.InferenceResponse([None]), lambda: pb_utils.Tensor("", value),
+                    lambda: pb_utils.Tensor("X", np.zeros(1, complex))):
+            try:
+                bad()
+                return None
+            except pb_utils.TritonModelException:
+                pass
+        for bad in (lambda: pb_utils.InferenceResponse(5), lambda: pb_utils.InferenceResponse([5]),
+                    lambda: pb_utils.Tensor("X", [1]), lambda: pb_utils.Tensor("X"),
+                    lambda: pb_utils.Tensor(1, value)):
+            try:
+                bad()
+                return None
+            except TypeError:
+                pass
+        return responses
+"""
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     path = tmp_path_factory.mktemp("python")
@@ -184,6 +227,7 @@ def repository(tmp_path_factory):
     python_models.write(path, "completed", COMPLETES, config="")
     python_models.write(path, "bf16", BF16, datatype="BF16")
     python_models.write(path, "dlpack", DLPACK)
+    python_models.write(path, "corners", CORNERS)
     python_models.write(path, "views", VIEWS, dims=(-1, -1))
     two = python_models.write(path, "two_files", (
         "from .helper import twice\nclass TritonPythonModel:\n    def execute(self, requests):\n"
@@ -244,6 +288,27 @@ def test_bf16_goes_through_dlpack(python_server):
 def test_dlpack_shares_memory_and_refuses_what_it_cannot(http):
     value = np.arange(5, dtype=np.float32)
     np.testing.assert_array_equal(infer(http, "dlpack", value).as_numpy("OUTPUT0"), value + 1)
+
+
+# From a few bytes to more than is kept for the next answer, and back.
+@pytest.mark.parametrize("count", [1, 1000, 5000, 400000, 3])
+@pytest.mark.parametrize("what", [0, 1, 3, 4])
+def test_outputs_of_every_make_come_as_they_are(http, what, count):
+    result = infer(http, "corners", np.array([what, count], np.float32)).as_numpy("OUTPUT0")
+    expected = np.zeros(count) if what == 3 else np.arange(count)
+    assert result.dtype == np.float32 and (result == expected).all()
+
+
+def test_outputs_that_lie_in_shared_memory_come_as_they_are(http):
+    value = np.array([5] + list(range(2000)), np.float32)
+    assert (infer(http, "corners", value).as_numpy("OUTPUT0") == value[1:]).all()
+    value[0] = 6
+    assert (infer(http, "corners", value).as_numpy("OUTPUT0") == value).all()
+
+
+def test_an_array_that_changes_its_type_is_not_read_as_the_old_one(http):
+    with pytest.raises(InferenceServerException, match="bytes, which its shape does not"):
+        infer(http, "corners", np.array([2, 100], np.float32))
 
 
 def test_views_that_are_not_contiguous_are_written_in_order(http):

@@ -244,30 +244,30 @@ HOSTILE = """
 import struct
 class TritonPythonModel:
     def execute(self, requests):
+        from nereid_python import native
         from nereid_python.session import session
         memory = session.memory
         what = int(requests[0].inputs()[0].as_numpy()[0])
         if what == 1:  # an answer far outside
             struct.pack_into("<IIQQ", memory.bytes, 136, 0, memory.words[16], memory.size - 64, 1 << 60)
-            memory._quick.nereid_signal(memory.address + 128, memory.address + 132)
+            native.signal(128, 132)
         elif what == 2:  # a call far outside
-            memory._quick.nereid_append(memory.address + 4096, 1024, memory.address + 320,
-                memory.address + 384, memory.address + 324, memory.address + 328, 1 << 62)
+            native.append(1 << 62)
         elif what == 3:  # a ring that is fuller than full
             struct.pack_into("<I", memory.bytes, 320, 1 << 30)
-            memory._quick.nereid_signal(memory.address + 324, memory.address + 328)
+            native.signal(324, 328)
         elif what == 4:  # a response with tensors outside
             from nereid_python import protocol as p
             text = struct.pack("<IIII", 1, 1, 1, 0) + struct.pack("<IIIIQQ", 11, 1, 1, 0, 1 << 50, 4)
             text += struct.pack("<q", 1) + p.padded(b"X")
             offset = memory.put(text)
             struct.pack_into("<IIQQ", memory.bytes, 136, 0, memory.words[16], offset, len(text))
-            memory._quick.nereid_signal(memory.address + 128, memory.address + 132)
+            native.signal(128, 132)
         elif what == 5:  # random bytes everywhere
             noise = np.random.default_rng(5).integers(0, 256, 16384 - 64, np.uint8).tobytes()
             memory.bytes[64:16384] = noise
-            memory._quick.nereid_signal(memory.address + 324, memory.address + 4096)
-            memory._quick.nereid_signal(memory.address + 128, memory.address + 4096)
+            native.signal(324, 4096)
+            native.signal(128, 4096)
         elif what == 6:  # an unknown call
             memory.post(99, memory.put(b""), 0)
         elif what == 7:  # the memory cannot be taken away

@@ -9,8 +9,9 @@ import textwrap
 import psutil
 from harness import models
 
-# That of the tests, whatever is in PATH otherwise.
-ENVIRONMENT = {"PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")}
+# That of the tests, whatever is in PATH otherwise; or a folder with another python3, which has numpy.
+_FOLDER = os.environ.get("NEREID_MODEL_PYTHON") or os.path.dirname(sys.executable)
+ENVIRONMENT = {"PATH": _FOLDER + os.pathsep + os.environ.get("PATH", "")}
 
 HEAD = """\
 import json, os, sys, threading, time, asyncio

@@ -9,7 +9,9 @@ import json
 
 import numpy as np
 
+from nereid_python.native import get_input_tensor_by_name
 from nereid_python.errors import TritonError, TritonModelException
+from nereid_python.native import get_input_tensor_by_name
 from nereid_python.requests import (
     InferenceRequest,
     InferenceResponse,
@@ -98,11 +100,6 @@ def _by_name(tensors, name):
         if tensor._name == name:
             return tensor
     return None
-
-
-def get_input_tensor_by_name(inference_request, name):
-    """The input of this name, or None."""
-    return _by_name(inference_request.inputs(), name)
 
 
 def get_output_tensor_by_name(inference_response, name):

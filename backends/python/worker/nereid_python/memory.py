@@ -1,55 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory shared with the server: blocks of ours, blocks of the server's that we hold, and calls."""
 
-import ctypes
 import mmap
 import os
 import threading
-import weakref
 
 import numpy as np
 
+from . import native
 from . import protocol as p
 
 _PAGE = 4096
 # What was freed keeps its memory for the next use, up to this.
 _KEPT_BYTES = 256 << 20
 _LARGE_BLOCK = 1 << 20
-
-_u32p = ctypes.c_void_p
-
-
-def _load_native():
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native.so")
-    waits = ctypes.CDLL(path)  # lets other threads run meanwhile
-    quick = ctypes.PyDLL(path)
-    waits.nereid_wait.restype = ctypes.c_uint32
-    waits.nereid_wait.argtypes = [_u32p, _u32p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_int64]
-    waits.nereid_finish.restype = ctypes.c_uint32
-    waits.nereid_finish.argtypes = [_u32p, _u32p, _u32p, _u32p, ctypes.c_uint32, ctypes.c_int64]
-    quick.nereid_signal.restype = None
-    quick.nereid_signal.argtypes = [_u32p, _u32p]
-    quick.nereid_store.restype = None
-    quick.nereid_store.argtypes = [_u32p, ctypes.c_uint32]
-    quick.nereid_load.restype = ctypes.c_uint32
-    quick.nereid_load.argtypes = [_u32p]
-    quick.nereid_append.restype = ctypes.c_int
-    quick.nereid_append.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_uint32,
-        _u32p,
-        _u32p,
-        _u32p,
-        _u32p,
-        ctypes.c_uint64,
-    ]
-    return waits, quick
-
-
-class _Hold(weakref.ref):
-    """Lets a block of the server's go when the last array that lies in it is gone."""
-
-    __slots__ = ("offset",)
 
 
 def _round_up(size):
@@ -71,15 +35,13 @@ class Memory:
         self.words = self.bytes.cast("I")
         self.array = np.frombuffer(self.map, np.uint8)
         self.address = self.array.__array_interface__["data"][0]
-        self._waits, self._quick = _load_native()
-        self._spin_ns = 50000 if (os.cpu_count() or 1) > 1 else 0
+        # With one core, whoever looks keeps others from what is looked for.
+        native.open(self.address, self.size, 50000 if len(os.sched_getaffinity(0)) > 1 else 0)
         self._lock = threading.Lock()
-        self._call_lock = threading.Lock()
         self._next = self.size // 2
         self._free = {}
         self._free_bytes = 0
         self._busy = []  # (offset, size)
-        self._holds = {}
         if self.words[0] != p.VERSION:
             raise RuntimeError("the worker is not of the server's version")
 
@@ -89,57 +51,54 @@ class Memory:
         """Says that the worker is there, and waits for what is to be done first."""
         return self.finish(p.OK, 0, 0, 0)
 
-    def finish(self, outcome, ticket, offset, size):
+    @staticmethod
+    def finish(outcome, ticket, offset, size):
         """Tells how a piece of work ended and waits for the next: kind, its ticket, offset, size."""
-        p.MAIL.pack_into(self.bytes, p.DONE + 8, outcome, ticket, offset, size)
-        base = self.address
-        word = self._waits.nereid_finish(
-            base + p.DONE, base + p.DONE + 4, base + p.WORK, base + p.WORK + 4, ticket, self._spin_ns
-        )
-        while word == ticket:
-            word = self._waits.nereid_wait(base + p.WORK, base + p.WORK + 4, ticket, 0, -1)
-        kind, _, at, length = p.MAIL.unpack_from(self.bytes, p.WORK + 8)
-        return kind, word, at, length
+        return native.finish(outcome, ticket, offset, size)
 
     def end(self, outcome, ticket, offset, size):
         """The same for the last piece of work."""
         p.MAIL.pack_into(self.bytes, p.DONE + 8, outcome, ticket, offset, size)
-        self._quick.nereid_signal(self.address + p.DONE, self.address + p.DONE + 4)
+        native.signal(p.DONE, p.DONE + 4)
 
     def next_question(self, ticket):
-        base = self.address + p.QUESTION
         word = ticket
         while word == ticket:
-            word = self._waits.nereid_wait(base, base + 4, ticket, 0, -1)
+            word = native.wait(p.QUESTION, p.QUESTION + 4, ticket, False, -1)
         return p.MAIL.unpack_from(self.bytes, p.QUESTION + 8)[0], word
 
     def answer(self, outcome, ticket, offset, size):
         p.MAIL.pack_into(self.bytes, p.REPLY + 8, outcome, ticket, offset, size)
-        self._quick.nereid_signal(self.address + p.REPLY, self.address + p.REPLY + 4)
+        native.signal(p.REPLY, p.REPLY + 4)
 
     # --- Blocks of the server's ---
 
-    def hold(self, offset, size):
-        """An array of the bytes at `offset`, the start of a block. It lets the block go when it goes."""
-        array = np.frombuffer(self.map, np.uint8, size, offset)
-        hold = _Hold(array, self._let_go)
-        hold.offset = offset
-        self._holds[offset] = hold
-        return array
+    @staticmethod
+    def hold(offset):
+        """Holds the block whose payload starts at `offset` until what this returns is gone."""
+        return native.Block(offset)
 
-    def _let_go(self, hold):
-        self._holds.pop(hold.offset, None)
-        self.let_go(hold.offset)
-
-    def let_go(self, offset):
-        """The same for a block that nothing lies in any more."""
-        self._quick.nereid_store(self.address + offset - p.HEADER_SIZE, 0)
+    @staticmethod
+    def let_go(offset):
+        """Lets such a block go that nothing lies in any more."""
+        native.store(offset - p.HEADER_SIZE, 0)
 
     # --- Blocks of ours ---
 
     def allocate(self, size):
         """A block with room for `size` bytes; its offset, which those of the bytes follow by HEADER_SIZE.
         It is free again once the server has set its state to zero."""
+        offset, wanted = self.allocate_kept(size)
+        self.drop_kept(offset, wanted)
+        return offset
+
+    def drop_kept(self, offset, size):
+        """Makes a block that stays one that is free again some time."""
+        with self._lock:
+            self._busy.append((offset, size))
+
+    def allocate_kept(self, size):
+        """A block that stays, whatever the server does with it: its offset and its own size."""
         wanted = _round_up(size + p.HEADER_SIZE)
         with self._lock:
             free = self._free.get(wanted)
@@ -155,9 +114,8 @@ class Memory:
                 if wanted > self.size - offset:
                     raise MemoryError("the memory shared with the server is exhausted")
                 self._next = offset + wanted
-            self._busy.append((offset, wanted))
-        self.words[offset >> 2] = 1
-        return offset
+            self.words[offset >> 2] = 1
+        return offset, wanted
 
     def _sweep(self):
         kept = []
@@ -194,21 +152,11 @@ class Memory:
     def post(self, kind, offset, size):
         """Hands a block to the server as a call."""
         p.HEADER.pack_into(self.bytes, offset, 1, 0, kind, 0, size, 0, 0)
-        base = self.address
         while True:
-            with self._call_lock:
-                tail = self._quick.nereid_load(base + p.RING_TAIL)
-                if self._quick.nereid_append(
-                    base + p.RING,
-                    p.RING_CAPACITY,
-                    base + p.RING_HEAD,
-                    base + p.RING_TAIL,
-                    base + p.RING_BELL,
-                    base + p.RING_SLEEPING,
-                    offset,
-                ):
-                    return
-            self._waits.nereid_wait(base + p.RING_TAIL, base + p.RING_WAITING, tail, 0, 10000000)
+            tail = native.load(p.RING_TAIL)
+            if native.append(offset):
+                return
+            native.wait(p.RING_TAIL, p.RING_WAITING, tail, False, 10000000)
 
     def tell(self, kind, payload):
         """A call that has no answer."""
@@ -217,9 +165,8 @@ class Memory:
     def wait_for_reply(self, offset):
         """Waits for the answer to a call, whose block is free then: outcome, offset and size of the
         answer, whose block is ours to let go."""
-        base = self.address + offset
-        while self.words[offset >> 2] != 2:
-            self._waits.nereid_wait(base, base + 4, 1, self._spin_ns, -1)
+        while native.load(offset) != 2:
+            native.wait(offset, offset + 4, 1, True, -1)
         outcome = self.words[(offset >> 2) + 3]
         at, size = p.REPLY_PART.unpack_from(self.bytes, offset + p.REPLY_AT)
         self.free(offset)

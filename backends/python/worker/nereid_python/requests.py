@@ -6,8 +6,8 @@ import json
 import struct
 import threading
 
+from . import native, tensors
 from . import protocol as p
-from . import tensors
 from .errors import ErrorCode, TritonError, TritonModelException
 from .session import session
 from .tensors import Tensor
@@ -81,28 +81,18 @@ class InferenceTrace:
         return self._context or None
 
 
-class InferenceRequest:
+class InferenceRequest(native.Request):
     """pb_utils.InferenceRequest."""
 
     __slots__ = (
-        "_record",  # of a request from the server; None for one of the model's own
-        "_payload",  # where what the record points to starts
-        "_block",
-        "_block_at",
-        "_form",
-        "_inputs",
-        "_outputs",
         "_id",
         "_correlation_id",
-        "_flags",
         "_timeout",
         "_parameters",
         "_model_name",
         "_model_version",
         "_preferred_memory",
         "_trace",
-        "_release_flags",
-        "_sender",
         "__weakref__",
     )
 
@@ -151,7 +141,6 @@ class InferenceRequest:
                 )
         if not _is_int(correlation_id) and not isinstance(correlation_id, str):
             raise TritonModelException("Correlation ID must be integer or string")
-        self._record = None
         self._id = request_id
         self._correlation_id = correlation_id
         self._inputs = list(inputs)
@@ -166,50 +155,17 @@ class InferenceRequest:
         self._release_flags = RELEASE_ALL
         self._sender = None
 
-    @classmethod
-    def _from_server(cls, record, payload, block, form):
-        self = cls.__new__(cls)
-        self._record = record
-        self._payload = payload
-        self._block = block
-        self._form = form
-        self._inputs = None
-        self._outputs = form[1]
-        self._flags = record[6]
-        self._release_flags = RELEASE_ALL
-        self._sender = None
-        return self
-
-    def _text(self, at):
-        """The text whose offset and size are at this place of the record."""
-        start, size = self._record[at], self._record[at + 1]
-        if not size:
-            return ""
-        start += self._payload
-        return bytes(session.memory.bytes[start : start + size]).decode("utf-8", "surrogateescape")
-
     def _read_texts(self):
-        """Takes over what lies in the block, which may be gone when it is asked for."""
-        record = self._record
-        self._id = self._text(8)
-        self._correlation_id = self._text(10) if record[7] else record[1]
-        self._parameters = self._text(12) or "{}"
+        """Takes over what the server said of the request, which most models do not ask for."""
+        correlation, is_text, self._timeout, *texts = self._details()
+        texts = [text.decode("utf-8", "surrogateescape") for text in texts]
+        self._id = texts[0]
+        self._correlation_id = texts[1] if is_text else correlation
+        self._parameters = texts[2] or "{}"
         trace = InferenceTrace()
-        trace._handle = record[0]
-        trace._context = self._text(14)
+        trace._handle = self._handle
+        trace._context = texts[3]
         self._trace = trace
-        self._timeout = record[2]
-
-    def inputs(self):
-        inputs = self._inputs
-        if inputs is None:
-            block, start = self._block, self._record[3] - self._payload
-            make = Tensor._in_block
-            self._inputs = inputs = [
-                make(name, number, shape, block, start + at, size)
-                for name, number, shape, at, size in self._form[0]
-            ]
-        return inputs
 
     def request_id(self):
         return self._id
@@ -252,14 +208,12 @@ class InferenceRequest:
     def get_response_sender(self):
         sender = self._sender
         if sender is None:
-            handle = self._record[0] if self._record is not None else None
-            self._sender = sender = InferenceResponseSender(handle, self._outputs)
+            self._sender = sender = InferenceResponseSender(self._handle, self._outputs)
         return sender
 
     def is_cancelled(self):
-        if self._record is None:
-            return False
-        return _is_cancelled(self._record[0])
+        handle = self._handle
+        return handle is not None and _is_cancelled(handle)
 
     def exec(self, decoupled=False):
         _require(isinstance(decoupled, bool), "decoupled", decoupled)
@@ -291,7 +245,7 @@ class _Lazy:
         try:
             return self._slot.__get__(request, kind)
         except AttributeError:
-            if request is None or request._record is None:
+            if request is None or request._handle is None:
                 raise
             request._read_texts()
             return self._slot.__get__(request, kind)
@@ -311,23 +265,25 @@ def _is_cancelled(handle):
     return len(answer) == 8 and p.U64.unpack(answer)[0] != 0
 
 
-class InferenceResponse:
+_NO_PARAMETERS = "{}"
+
+
+def _check_response(output_tensors, error, parameters):
+    """What a response is made of, checked, where it is more than a list of tensors."""
+    _require(isinstance(output_tensors, (list, tuple)), "output_tensors", output_tensors)
+    _require(error is None or isinstance(error, TritonError), "error", error)
+    for tensor in output_tensors:
+        if tensor is None:
+            raise TritonModelException("Output tensor for inference response should not be empty.")
+        _require(isinstance(tensor, Tensor), "an element of output_tensors", tensor)
+    text = _NO_PARAMETERS if parameters is None else _parameters_json(parameters)
+    return list(output_tensors), error, text
+
+
+class InferenceResponse(native.Response):
     """pb_utils.InferenceResponse."""
 
-    __slots__ = ("_tensors", "_error", "_parameters", "__weakref__")
-
-    def __init__(self, output_tensors=(), error=None, parameters=None):
-        _require(isinstance(output_tensors, (list, tuple)), "output_tensors", output_tensors)
-        _require(error is None or isinstance(error, TritonError), "error", error)
-        for tensor in output_tensors:
-            if tensor is None:
-                raise TritonModelException(
-                    "Output tensor for inference response should not be empty."
-                )
-            _require(isinstance(tensor, Tensor), "an element of output_tensors", tensor)
-        self._tensors = list(output_tensors)
-        self._error = error
-        self._parameters = "{}" if parameters is None else _parameters_json(parameters)
+    __slots__ = ("__weakref__",)
 
     def output_tensors(self):
         return self._tensors
@@ -553,8 +509,8 @@ def _read_response(at, size):
     if kind == p.TENSORS:
         for _ in range(count):
             name, number, shape, data, byte_size, place = tensors.read(memory.bytes, place)
-            block = memory.hold(data, byte_size) if byte_size else None
-            outputs.append(Tensor._in_block(name, number, shape, block, 0, byte_size))
+            block = memory.hold(data) if byte_size else None
+            outputs.append(Tensor._in_block(name, number, shape, block, data, byte_size))
     text = bytes(memory.bytes[place : place + text_size]).decode("utf-8", "surrogateescape")
     memory.let_go(at)
     if kind == p.TENSORS:

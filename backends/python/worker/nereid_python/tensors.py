@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from . import dlpack
+from . import dlpack, native
 from . import protocol as p
 from .errors import TritonModelException
 
@@ -75,67 +75,10 @@ def deserialize(data):
     return array
 
 
-class Tensor:
+class Tensor(native.Tensor):
     """pb_utils.Tensor."""
 
-    __slots__ = ("_name", "_type", "_shape", "_array", "_block", "_at", "_byte_size", "__weakref__")
-
-    def __init__(self, name, numpy_array):
-        if not isinstance(name, str) or not isinstance(numpy_array, np.ndarray):
-            raise TypeError(
-                "Tensor(): incompatible arguments; expected a str and a numpy.ndarray, got "
-                "%s and %s" % (type(name).__name__, type(numpy_array).__name__)
-            )
-        if not name:
-            raise TritonModelException("Tensor name cannot be an empty string.")
-        self._name = name
-        self._type = triton_type(numpy_array.dtype)
-        if not numpy_array.dtype.isnative:
-            numpy_array = numpy_array.astype(numpy_array.dtype.newbyteorder("="))
-        self._array = numpy_array
-        self._shape = numpy_array.shape
-        self._block = None
-
-    @classmethod
-    def _in_block(cls, name, number, shape, block, at, byte_size):
-        """The tensor in an array of bytes, from `at` on."""
-        self = cls.__new__(cls)
-        self._name = name
-        self._type = number
-        self._shape = shape
-        self._array = None
-        self._block = block
-        self._at = at
-        self._byte_size = byte_size
-        return self
-
-    @classmethod
-    def _of_array(cls, name, number, array):
-        """A tensor whose data is that of the array, which may be of another type."""
-        self = cls.__new__(cls)
-        self._name = name
-        self._type = number
-        self._shape = array.shape
-        self._array = array
-        self._block = None
-        return self
-
-    def _values(self):
-        """The array; of a BF16 tensor, its bits."""
-        array = self._array
-        if array is None:
-            if self._type == BYTES:
-                data = self._block[self._at : self._at + self._byte_size] if self._byte_size else b""
-                array = deserialize(data).reshape(self._shape)
-            elif self._byte_size:
-                array = np.ndarray(self._shape, _DTYPES[self._type], self._block, self._at)
-            else:
-                array = np.empty(self._shape, _DTYPES[self._type])
-            self._array = array
-        return array
-
-    def name(self):
-        return self._name
+    __slots__ = ("__weakref__",)
 
     def as_numpy(self):
         if self._type == BF16:
@@ -143,12 +86,6 @@ class Tensor:
                 "A tensor of type BF16 has no numpy array; use to_dlpack() and from_dlpack()"
             )
         return self._values()
-
-    def triton_dtype(self):
-        return self._type
-
-    def shape(self):
-        return list(self._shape)
 
     def is_cpu(self):
         return True
@@ -171,6 +108,43 @@ class Tensor:
 
     def __dlpack_device__(self):
         return (dlpack.CPU, 0)
+
+
+def _convert(name, array):
+    """What the tensor of an array is that is not of a common type: data type and array."""
+    if not isinstance(name, str) or not isinstance(array, np.ndarray):
+        raise TypeError(
+            "Tensor(): incompatible arguments; expected a str and a numpy.ndarray, got "
+            "%s and %s" % (type(name).__name__, type(array).__name__)
+        )
+    if not name:
+        raise TritonModelException("Tensor name cannot be an empty string.")
+    number = triton_type(array.dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return number, array
+
+
+def _read_texts(data, shape):
+    return deserialize(data).reshape(shape)
+
+
+def _functions_of_numpy():
+    """The table that extensions of numpy use."""
+    try:
+        from numpy._core import _multiarray_umath as module
+    except ImportError:
+        from numpy.core import _multiarray_umath as module
+    return module._ARRAY_API
+
+
+native.setup_tensors(
+    _functions_of_numpy(),
+    {**_DTYPES, BYTES: np.dtype(np.object_)},
+    Tensor,
+    _convert,
+    _read_texts,
+)
 
 
 def copy_to(memory, at, array):

@@ -52,7 +52,7 @@ class Runner:
 
     def __init__(self, greeting, memory):
         # Imported once the folder of the backend can be: after the greeting.
-        from nereid_python import protocol, requests, tensors
+        from nereid_python import native, protocol, requests, tensors
         from nereid_python.errors import TritonModelException, describe
         from nereid_python.session import session
         import triton_python_backend_utils as pb_utils
@@ -67,6 +67,7 @@ class Runner:
         self.memory = memory
         self.greeting = greeting
         self.forms = {}
+        self.native = native
         self.model = None
         self.run = None
         self.loop = None
@@ -75,6 +76,16 @@ class Runner:
         session.name = greeting["name"]
         session.model_dir = greeting["model_dir"]
         session.is_decoupled = greeting["is_decoupled"]
+        native.setup_messages(
+            requests.InferenceRequest,
+            self.read_form,
+            requests._check_response,
+            memory.allocate,
+            memory.allocate_kept,
+            memory.drop_kept,
+            requests._NO_PARAMETERS,
+            requests.RELEASE_ALL,
+        )
 
     def serve(self):
         p = self.p
@@ -234,23 +245,8 @@ class Runner:
         known = self.forms[form] = (tensors, frozenset(names))
         return known
 
-    def read_batch(self, at, size):
-        p = self.p
-        memory = self.memory.bytes
-        count = p.BATCH.unpack_from(memory, at)[0]
-        block = self.memory.hold(at, size)
-        begin = at + p.BATCH.size
-        make = self.requests.InferenceRequest._from_server
-        batch = []
-        for record in p.REQUEST.iter_unpack(memory[begin : begin + count * p.REQUEST.size]):
-            start = at + record[4]
-            form = bytes(memory[start : start + record[5]])
-            known = self.forms.get(form)
-            batch.append(make(record, at, block, known or self.read_form(form)))
-        return batch
-
     def execute(self, at, size):
-        batch = self.read_batch(at, size)
+        batch = self.native.read_batch(at, self.memory.hold(at))
         try:
             run = self.run
             if run is None:
@@ -280,6 +276,10 @@ class Runner:
 
     def answer(self, batch, responses):
         """Writes what the model returned: outcome, block, size."""
+        if not self.session.is_decoupled:
+            written = self.native.write_answer(batch, responses)
+            if written is not None:
+                return self.p.OK, *written
         requests = self.requests
         writer = requests.Writer(shares=True)
         if responses is None:

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the worker that is not Python: what happens for every request, and what Python cannot
+// do. One module, `nereid_python.native`, for every CPython from 3.8 on: it uses the stable ABI
+// only.
+//
+// Everything here is confined to who holds the interpreter's lock, but for the words in shared
+// memory that the server reads and writes at the same time.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03080000
+#include <Python.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <structmember.h>
+
+// --- Shared memory, as ../../protocol.h lays it out ---
+
+typedef _Atomic uint32_t Word;
+
+enum {
+  kHeaderSize = 64,
+  kAlignment = 64,
+  kMostDims = 64,
+  // Smaller tensors are copied rather than looked for in shared memory.
+  kSmall = 4096,
+};
+
+typedef struct {
+  char* base;
+  uint64_t size;
+  int64_t spin_ns;  // how long to look for what comes before going to sleep
+} Region;
+extern Region region;
+
+static inline Word* WordAt(uint64_t offset) { return (Word*)(region.base + offset); }
+
+// --- numpy, by the table that it exports; ../nereid_python/tensors.py hands it over ---
+
+// What is the same in all versions of an array.
+typedef struct {
+  PyObject ob_base;
+  char* data;
+  int nd;
+  intptr_t* dimensions;
+  intptr_t* strides;
+  PyObject* base;
+  PyObject* descr;
+  int flags;
+} Array;
+enum { kArrayContiguous = 0x1, kArrayWriteable = 0x400, kArrayAligned = 0x100 };
+
+enum { kTypes = 16, kTypeBytes = 13, kTypeBf16 = 14 };
+
+int IsArray(PyObject* object);
+int HasType(const Array* array, int type);
+uint64_t ByteSizeOf(const Array* array, int type);
+
+// --- Tensors ---
+
+typedef struct {
+  PyObject ob_base;
+  PyObject* name;
+  PyObject* shape;  // NULL if there is an array
+  PyObject* array;  // NULL until it is asked for, if there is a place
+  PyObject* block;  // NULL or None if nothing is held
+  uint64_t at;      // where the bytes are in the region
+  uint64_t byte_size;
+  int type;
+} Tensor;
+extern PyTypeObject* tensor_base;
+
+// What the server describes, as an object of pb_utils.Tensor. NULL with an exception set.
+PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, uint64_t at,
+                    uint64_t byte_size);
+// The array with its values; NULL with an exception set. Borrowed.
+PyObject* ValuesOf(Tensor* tensor);
+
+// --- Parts of the module: what each adds to it; -1 with an exception set ---
+
+int AddWaits(PyObject* module);
+int AddTensors(PyObject* module);
+int AddMessages(PyObject* module);
+
+int AddFunctions(PyObject* module, PyMethodDef* functions);
+PyTypeObject* AddType(PyObject* module, PyType_Spec* spec, const char* name);
+// Replaces what *place holds by a new reference to `value`.
+void Keep(PyObject** place, PyObject* value);
+// Frees an object of one of our types, whose fields are cleared.
+void FreeObject(PyObject* self);

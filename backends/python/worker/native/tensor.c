@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of the server's that are held, and the tensors in them. What is rare is left to Python.
+#include <stddef.h>
+
+#include "native.h"
+
+PyTypeObject* tensor_base;
+
+// From setup().
+static void** numpy;              // its table of functions
+static PyObject* dtypes[kTypes];  // by the numbers of data types; NULL for none
+static PyObject* tensor_class;    // pb_utils.Tensor
+static PyObject* convert;         // (name, array) -> (type, array), or an exception
+static PyObject* read_texts;      // (bytes, shape) -> array
+
+static const uint8_t kElementSizes[kTypes] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 0, 2, 0};
+
+// Places in the table that numpy has kept since 1.7.
+enum { kArrayType = 2, kNewFromDescr = 94, kSetBaseObject = 282 };
+typedef PyObject* (*NewFromDescr)(PyTypeObject*, PyObject*, int, const intptr_t*, const intptr_t*,
+                                  void*, int, PyObject*);
+typedef int (*SetBaseObject)(PyObject*, PyObject*);
+
+int IsArray(PyObject* object) {
+  return PyObject_TypeCheck(object, (PyTypeObject*)numpy[kArrayType]);
+}
+
+int HasType(const Array* array, int type) { return array->descr == dtypes[type]; }
+
+uint64_t ByteSizeOf(const Array* array, int type) {
+  uint64_t size = kElementSizes[type];
+  for (int i = 0; i < array->nd; ++i) size *= (uint64_t)array->dimensions[i];
+  return size;
+}
+
+// --- Blocks ---
+
+typedef struct {
+  PyObject ob_base;
+  uint64_t at;  // of what follows its header
+} Block;
+static PyTypeObject* block_type;
+
+static int BlockInit(PyObject* self, PyObject* args, PyObject* keywords) {
+  (void)keywords;
+  unsigned long long at = 0;
+  if (!PyArg_ParseTuple(args, "K", &at)) return -1;
+  ((Block*)self)->at = at;
+  return 0;
+}
+
+static void BlockFree(PyObject* self) {
+  const uint64_t at = ((Block*)self)->at;
+  if (at != 0) atomic_store_explicit(WordAt(at - kHeaderSize), 0, memory_order_release);
+  FreeObject(self);
+}
+
+static PyType_Slot kBlockSlots[] = {
+    {Py_tp_init, BlockInit},
+    {Py_tp_dealloc, BlockFree},
+    {Py_tp_doc,
+     "Holds a block of the server's, by where its payload is, and lets it go at its end."},
+    {0, NULL},
+};
+static PyType_Spec kBlockSpec = {"nereid_python.native.Block", sizeof(Block), 0, Py_TPFLAGS_DEFAULT,
+                                 kBlockSlots};
+
+// --- Tensors ---
+
+static int TensorTraverse(PyObject* self, visitproc visit, void* arg) {
+  Tensor* const tensor = (Tensor*)self;
+  Py_VISIT(tensor->array);
+  Py_VISIT(tensor->block);
+  return 0;
+}
+
+static int TensorClear(PyObject* self) {
+  Tensor* const tensor = (Tensor*)self;
+  Py_CLEAR(tensor->name);
+  Py_CLEAR(tensor->shape);
+  Py_CLEAR(tensor->array);
+  Py_CLEAR(tensor->block);
+  return 0;
+}
+
+static void TensorFree(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  TensorClear(self);
+  FreeObject(self);
+}
+
+static int TypeOf(PyObject* array) {
+  const PyObject* const descr = ((Array*)array)->descr;
+  for (int type = 1; type <= kTypeBytes; ++type) {
+    if (dtypes[type] == descr) return type;
+  }
+  return 0;
+}
+
+static int TensorInit(PyObject* self, PyObject* args, PyObject* keywords) {
+  static char* names[] = {"name", "numpy_array", NULL};
+  PyObject* name = NULL;
+  PyObject* array = NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO:Tensor", names, &name, &array)) return -1;
+  Tensor* const tensor = (Tensor*)self;
+  int type = 0;
+  if (PyUnicode_Check(name) && PyUnicode_GetLength(name) > 0 && IsArray(array))
+    type = TypeOf(array);
+  if (type != 0) {
+    Keep(&tensor->array, array);
+  } else {
+    PyObject* const converted = PyObject_CallFunctionObjArgs(convert, name, array, NULL);
+    if (converted == NULL) return -1;
+    const int is_read = PyArg_ParseTuple(converted, "iO", &type, &array);
+    if (is_read) Keep(&tensor->array, array);
+    Py_DECREF(converted);
+    if (!is_read) return -1;
+  }
+  Keep(&tensor->name, name);
+  Keep(&tensor->shape, NULL);
+  Keep(&tensor->block, NULL);
+  tensor->type = type;
+  return 0;
+}
+
+static Tensor* Allocate(PyObject* type) {
+  return (Tensor*)((allocfunc)PyType_GetSlot((PyTypeObject*)type, Py_tp_alloc))((PyTypeObject*)type,
+                                                                                0);
+}
+
+PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, uint64_t at,
+                    uint64_t byte_size) {
+  if (type <= 0 || type > kTypeBf16 || !PyTuple_Check(shape) || PyTuple_Size(shape) > kMostDims) {
+    PyErr_SetString(PyExc_ValueError, "a tensor that cannot be read");
+    return NULL;
+  }
+  Tensor* const tensor = Allocate(tensor_class);
+  if (tensor == NULL) return NULL;
+  Keep(&tensor->name, name);
+  Keep(&tensor->shape, shape);
+  Keep(&tensor->block, block);
+  tensor->type = type;
+  tensor->at = at;
+  tensor->byte_size = byte_size;
+  return (PyObject*)tensor;
+}
+
+// _in_block(name, type, shape, block, at, byte_size), of the class itself.
+static PyObject* InBlock(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject *name = NULL, *shape = NULL, *block = NULL;
+  int type = 0;
+  unsigned long long at = 0, byte_size = 0;
+  if (!PyArg_ParseTuple(args, "OiOOKK", &name, &type, &shape, &block, &at, &byte_size)) return NULL;
+  return NewTensor(name, type, shape, block, at, byte_size);
+}
+
+// _of_array(name, type, array): a tensor whose data is that of the array, which may be of another
+// type.
+static PyObject* OfArray(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject *name = NULL, *array = NULL;
+  int type = 0;
+  if (!PyArg_ParseTuple(args, "OiO", &name, &type, &array)) return NULL;
+  Tensor* const tensor = Allocate(tensor_class);
+  if (tensor == NULL) return NULL;
+  Keep(&tensor->name, name);
+  Keep(&tensor->array, array);
+  tensor->type = type;
+  return (PyObject*)tensor;
+}
+
+static PyObject* ReadTexts(const Tensor* tensor) {
+  PyObject* const bytes = PyBytes_FromStringAndSize(
+      tensor->byte_size == 0 ? NULL : region.base + tensor->at, (Py_ssize_t)tensor->byte_size);
+  if (bytes == NULL) return NULL;
+  PyObject* const array = PyObject_CallFunctionObjArgs(read_texts, bytes, tensor->shape, NULL);
+  Py_DECREF(bytes);
+  return array;
+}
+
+static PyObject* ViewBytes(const Tensor* tensor) {
+  intptr_t dims[kMostDims];
+  const int count = (int)PyTuple_Size(tensor->shape);
+  uint64_t size = kElementSizes[tensor->type];
+  int overflows = 0;
+  for (int i = 0; i < count; ++i) {
+    dims[i] = (intptr_t)PyLong_AsLongLong(PyTuple_GetItem(tensor->shape, i));
+    overflows |= __builtin_mul_overflow(size, (uint64_t)dims[i], &size);
+  }
+  if (PyErr_Occurred()) return NULL;
+  if (overflows || size > tensor->byte_size) {
+    PyErr_Format(PyExc_ValueError, "tensor '%U' has fewer bytes than its shape says", tensor->name);
+    return NULL;
+  }
+  char* const data = size == 0 ? NULL : region.base + tensor->at;
+  const int flags = data == NULL ? 0 : kArrayContiguous | kArrayAligned | kArrayWriteable;
+  PyObject* const descr = dtypes[tensor->type];
+  Py_INCREF(descr);  // which the array takes
+  PyObject* const array = ((NewFromDescr)numpy[kNewFromDescr])(
+      (PyTypeObject*)numpy[kArrayType], descr, count, dims, NULL, data, flags, NULL);
+  if (array == NULL || data == NULL || tensor->block == NULL) return array;
+  Py_INCREF(tensor->block);  // the same
+  if (((SetBaseObject)numpy[kSetBaseObject])(array, tensor->block) == 0) return array;
+  Py_DECREF(array);
+  return NULL;
+}
+
+PyObject* ValuesOf(Tensor* tensor) {
+  if (tensor->array != NULL) return tensor->array;
+  if (tensor->shape == NULL) {
+    PyErr_SetString(PyExc_AttributeError, "the tensor was not initialized");
+    return NULL;
+  }
+  tensor->array = tensor->type == kTypeBytes ? ReadTexts(tensor) : ViewBytes(tensor);
+  return tensor->array;
+}
+
+static PyObject* Values(PyObject* self, PyObject* unused) {
+  (void)unused;
+  PyObject* const array = ValuesOf((Tensor*)self);
+  Py_XINCREF(array);
+  return array;
+}
+
+static PyObject* Name(PyObject* self, PyObject* unused) {
+  (void)unused;
+  PyObject* const name = ((Tensor*)self)->name;
+  if (name == NULL) Py_RETURN_NONE;
+  Py_INCREF(name);
+  return name;
+}
+
+static PyObject* Shape(PyObject* self, PyObject* unused) {
+  (void)unused;
+  const Tensor* const tensor = (Tensor*)self;
+  if (tensor->shape != NULL) return PySequence_List(tensor->shape);
+  if (tensor->array == NULL) return PyList_New(0);
+  PyObject* const shape = PyObject_GetAttrString(tensor->array, "shape");
+  if (shape == NULL) return NULL;
+  PyObject* const list = PySequence_List(shape);
+  Py_DECREF(shape);
+  return list;
+}
+
+static PyObject* Type(PyObject* self, PyObject* unused) {
+  (void)unused;
+  return PyLong_FromLong(((Tensor*)self)->type);
+}
+
+static PyMethodDef kTensorMethods[] = {
+    {"_in_block", InBlock, METH_VARARGS | METH_STATIC, NULL},
+    {"_of_array", OfArray, METH_VARARGS | METH_STATIC, NULL},
+    {"_values", Values, METH_NOARGS, "The array; of a BF16 tensor, its bits."},
+    {"name", Name, METH_NOARGS, NULL},
+    {"shape", Shape, METH_NOARGS, NULL},
+    {"triton_dtype", Type, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef kTensorMembers[] = {
+    {"_name", T_OBJECT_EX, offsetof(Tensor, name), READONLY, NULL},
+    {"_type", T_INT, offsetof(Tensor, type), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot kTensorSlots[] = {
+    {Py_tp_init, TensorInit},         {Py_tp_dealloc, TensorFree},
+    {Py_tp_traverse, TensorTraverse}, {Py_tp_clear, TensorClear},
+    {Py_tp_methods, kTensorMethods},  {Py_tp_members, kTensorMembers},
+    {Py_tp_new, PyType_GenericNew},   {0, NULL},
+};
+static PyType_Spec kTensorSpec = {"nereid_python.native.Tensor", sizeof(Tensor), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                  kTensorSlots};
+
+// setup_tensors(table, {type: dtype}, class, convert, read_texts)
+static PyObject* Setup(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject *table = NULL, *types = NULL, *class = NULL, *converts = NULL, *reads = NULL;
+  if (!PyArg_ParseTuple(args, "OO!OOO", &table, &PyDict_Type, &types, &class, &converts, &reads)) {
+    return NULL;
+  }
+  numpy = PyCapsule_GetPointer(table, NULL);
+  if (numpy == NULL) return NULL;
+  PyObject *key = NULL, *dtype = NULL;
+  for (Py_ssize_t at = 0; PyDict_Next(types, &at, &key, &dtype);) {
+    const long type = PyLong_AsLong(key);
+    if (type > 0 && type < kTypes) Keep(&dtypes[type], dtype);
+  }
+  Keep(&tensor_class, class);
+  Keep(&convert, converts);
+  Keep(&read_texts, reads);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef kFunctions[] = {
+    {"setup_tensors", Setup, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int AddTensors(PyObject* module) {
+  block_type = AddType(module, &kBlockSpec, "Block");
+  tensor_base = AddType(module, &kTensorSpec, "Tensor");
+  if (block_type == NULL || tensor_base == NULL) return -1;
+  return AddFunctions(module, kFunctions);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words in shared memory that the server sees in order, and waiting for them; the other side is
+// ../../wait.h. All places are offsets in the region. The places of the mailboxes and of the ring
+// are those of ../../protocol.h.
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "native.h"
+
+enum {
+  kWork = 64,
+  kDone = 128,
+  kMail = 8,      // of a mailbox: where what is passed on begins
+  kSleeping = 4,  // and who sleeps on its word
+  kRingHead = 320,
+  kRingBell = 324,
+  kRingSleeping = 328,
+  kRingTail = 384,
+  kRing = 4096,
+  kRingCapacity = 1024,
+};
+
+typedef struct {
+  uint32_t kind;
+  uint32_t answers;
+  uint64_t offset;
+  uint64_t size;
+} Mail;
+
+static void Pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static int64_t Now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// Waits until *word is not `seen` any more, looking for `spin_ns` before going to sleep, and
+// returns its value; `seen` after `timeout_ns`, unless that is negative. May return `seen` early,
+// too.
+static uint32_t WaitFor(Word* word, Word* sleeping, uint32_t seen, int64_t spin_ns,
+                        int64_t timeout_ns) {
+  uint32_t value = atomic_load_explicit(word, memory_order_acquire);
+  if (value != seen) return value;
+  if (spin_ns > 0) {
+    const int64_t end = Now() + spin_ns;
+    do {
+      for (int i = 0; i < 32; ++i) {
+        Pause();
+        value = atomic_load_explicit(word, memory_order_acquire);
+        if (value != seen) return value;
+      }
+    } while (Now() < end);
+  }
+  struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+  atomic_store(sleeping, 1);
+  value = atomic_load(word);
+  if (value == seen) {
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout_ns < 0 ? NULL : &timeout, NULL, 0);
+    value = atomic_load(word);
+  }
+  atomic_store(sleeping, 0);
+  return value;
+}
+
+// Adds one to *word, after everything written before, and wakes who sleeps on it.
+static void SignalWord(Word* word, Word* sleeping) {
+  atomic_fetch_add(word, 1);
+  if (atomic_load(sleeping) != 0) syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
+}
+
+// The end of one piece of work and the wait for the next.
+static uint32_t NextWork(uint32_t seen) {
+  // Looking pays where work follows on work; where it did not, it is tried less and less. Only the
+  // main thread is here.
+  static uint32_t misses = 0;
+  static uint32_t skipped = 0;
+  Word* const work = WordAt(kWork);
+  Word* const sleeping = WordAt(kWork + kSleeping);
+  SignalWord(WordAt(kDone), WordAt(kDone + kSleeping));
+  const int looks = region.spin_ns > 0 && (misses == 0 || ++skipped >= misses);
+  if (!looks) return WaitFor(work, sleeping, seen, 0, -1);
+  skipped = 0;
+  const int64_t start = Now();
+  const uint32_t value = WaitFor(work, sleeping, seen, region.spin_ns, -1);
+  if (Now() - start <= region.spin_ns) {
+    misses = 0;
+  } else if (misses < 32) {
+    misses = misses * 2 + 1;
+  }
+  return value;
+}
+
+static PyObject* MakeMail(uint32_t word, uint64_t box) {
+  Mail mail;
+  memcpy(&mail, region.base + box + kMail, sizeof(mail));
+  return Py_BuildValue("IIKK", mail.kind, word, (unsigned long long)mail.offset,
+                       (unsigned long long)mail.size);
+}
+
+// finish(outcome, ticket, offset, size)
+static PyObject* Finish(PyObject* self, PyObject* args) {
+  (void)self;
+  unsigned int outcome = 0, ticket = 0;
+  unsigned long long offset = 0, size = 0;
+  if (!PyArg_ParseTuple(args, "IIKK", &outcome, &ticket, &offset, &size)) return NULL;
+  const Mail mail = {outcome, ticket, offset, size};
+  memcpy(region.base + kDone + kMail, &mail, sizeof(mail));
+  uint32_t word = ticket;
+  Py_BEGIN_ALLOW_THREADS;
+  word = NextWork(ticket);
+  Py_END_ALLOW_THREADS;
+  while (word == ticket) {
+    if (PyErr_CheckSignals() != 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    word = WaitFor(WordAt(kWork), WordAt(kWork + kSleeping), ticket, 0, -1);
+    Py_END_ALLOW_THREADS;
+  }
+  return MakeMail(word, kWork);
+}
+
+// wait(word, sleeping, seen, looks, timeout_ns)
+static PyObject* Wait(PyObject* self, PyObject* args) {
+  (void)self;
+  unsigned long long word = 0, sleeping = 0;
+  unsigned int seen = 0;
+  int looks = 0;
+  long long timeout_ns = 0;
+  if (!PyArg_ParseTuple(args, "KKIpL", &word, &sleeping, &seen, &looks, &timeout_ns)) return NULL;
+  uint32_t value = 0;
+  Py_BEGIN_ALLOW_THREADS;
+  value = WaitFor(WordAt(word), WordAt(sleeping), seen, looks ? region.spin_ns : 0, timeout_ns);
+  Py_END_ALLOW_THREADS;
+  return PyLong_FromUnsignedLong(value);
+}
+
+// signal(word, sleeping)
+static PyObject* Signal(PyObject* self, PyObject* args) {
+  (void)self;
+  unsigned long long word = 0, sleeping = 0;
+  if (!PyArg_ParseTuple(args, "KK", &word, &sleeping)) return NULL;
+  SignalWord(WordAt(word), WordAt(sleeping));
+  Py_RETURN_NONE;
+}
+
+// store(word, value)
+static PyObject* Store(PyObject* self, PyObject* args) {
+  (void)self;
+  unsigned long long word = 0;
+  unsigned int value = 0;
+  if (!PyArg_ParseTuple(args, "KI", &word, &value)) return NULL;
+  atomic_store_explicit(WordAt(word), value, memory_order_release);
+  Py_RETURN_NONE;
+}
+
+// load(word)
+static PyObject* Load(PyObject* self, PyObject* word) {
+  (void)self;
+  const unsigned long long at = PyLong_AsUnsignedLongLong(word);
+  if (PyErr_Occurred()) return NULL;
+  return PyLong_FromUnsignedLong(atomic_load_explicit(WordAt(at), memory_order_acquire));
+}
+
+// append(value)
+static PyObject* Append(PyObject* self, PyObject* value) {
+  (void)self;
+  const uint64_t offset = PyLong_AsUnsignedLongLong(value);
+  if (PyErr_Occurred()) return NULL;
+  Word* const head = WordAt(kRingHead);
+  const uint32_t at = atomic_load_explicit(head, memory_order_relaxed);
+  const uint32_t tail = atomic_load_explicit(WordAt(kRingTail), memory_order_acquire);
+  if (at - tail >= kRingCapacity) Py_RETURN_FALSE;
+  memcpy(region.base + kRing + 8 * (at % kRingCapacity), &offset, sizeof(offset));
+  atomic_store_explicit(head, at + 1, memory_order_release);
+  SignalWord(WordAt(kRingBell), WordAt(kRingSleeping));
+  Py_RETURN_TRUE;
+}
+
+static PyMethodDef kFunctions[] = {
+    {"finish", Finish, METH_VARARGS,
+     "Tells how a piece of work ended and waits for the next: kind, its ticket, offset, size."},
+    {"wait", Wait, METH_VARARGS, "Waits until a word has another value than the one seen."},
+    {"signal", Signal, METH_VARARGS, "Adds one to a word and wakes who waits for it."},
+    {"store", Store, METH_VARARGS, "Sets a word, after everything written before."},
+    {"load", Load, METH_O, "The value of a word, before everything read after."},
+    {"append", Append, METH_O,
+     "Appends to the ring of calls; False when it is full. Callers see to it that there is one at "
+     "a "
+     "time, which the interpreter's lock does."},
+    {NULL, NULL, 0, NULL},
+};
+
+int AddWaits(PyObject* module) { return AddFunctions(module, kFunctions); }
