@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends values to a text in the JSON spelling that Triton's clients know: 1.0 and 1e-7 for doubles
-// (a float is widened first), NaN and Infinity as bare words, only the escapes that JSON demands.
+// Appends values to a text in the JSON spelling that Triton's clients know: 1.0 and 1e-7 for
+// doubles (a float is widened first), NaN and Infinity as bare words, only the escapes that JSON
+// demands.
 #pragma once
 
 #include <charconv>
@@ -12,6 +13,10 @@ namespace nereid::base {
 
 // The shortest digits that read back as the same double, always with a fraction or an exponent.
 void AppendJsonDouble(std::string& out, double value);
+
+// The same, written to `out`, which has room for kMaxJsonDouble characters; returns their end.
+inline constexpr size_t kMaxJsonDouble = 40;
+char* WriteJsonDouble(double value, char* out);
 
 // With quotes. Bytes that are not valid UTF-8 pass as they are.
 void AppendJsonString(std::string& out, std::string_view text);

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_text.h"
 
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <random>
-#include <cstring>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "base/decimal.h"
 
 namespace nereid::base {
 namespace {
@@ -67,11 +72,54 @@ TEST(JsonText, PrintsDoublesThatReadBackAsThemselves) {
   }
 }
 
+// The digits of to_chars are the shortest, and of those the closest, by its definition.
+void ExpectShortest(double value) {
+  char expected[40];
+  const char* const end =
+      std::to_chars(expected, expected + sizeof(expected), value, std::chars_format::scientific)
+          .ptr;
+  const Decimal number = ShortestDecimal(value);
+  char digits[24];
+  const char* const digits_end = WriteDigits(number.digits, digits);
+  std::string text(digits, 1);
+  if (digits_end - digits > 1) text += fmt::format(".{}", std::string_view(digits + 1, digits_end));
+  const int exponent = number.exponent + static_cast<int>(digits_end - digits) - 1;
+  text += fmt::format("e{}{:02}", exponent < 0 ? '-' : '+', std::abs(exponent));
+  EXPECT_EQ(text, std::string_view(expected, end));
+}
+
+TEST(ShortestDecimal, IsWhatToCharsFinds) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 200'000; ++i) {
+    const auto any = std::bit_cast<double>(random() >> 1);
+    if (std::isfinite(any) && any != 0) ExpectShortest(any);
+    const auto single = std::bit_cast<float>(static_cast<uint32_t>(random()) >> 1);
+    if (std::isfinite(single) && single != 0) ExpectShortest(single);
+    ExpectShortest(static_cast<double>(random() % 100'000'000 + 1) / 1000);
+  }
+}
+
+TEST(ShortestDecimal, IsRightWhereDoublesChangeTheirDistance) {
+  for (int exponent = -1074; exponent < 1024; ++exponent) {
+    const double power = std::ldexp(1.0, exponent);
+    ExpectShortest(power);
+    ExpectShortest(std::nextafter(power, 0) > 0 ? std::nextafter(power, 0) : power);
+    ExpectShortest(std::nextafter(power, 1e308));
+  }
+  for (int exponent = -323; exponent <= 308; ++exponent) {
+    const double power = std::strtod(fmt::format("1e{}", exponent).c_str(), nullptr);
+    ExpectShortest(power);
+    ExpectShortest(std::nextafter(power, 1e308));
+  }
+  ExpectShortest(std::numeric_limits<double>::max());
+  ExpectShortest(std::numeric_limits<double>::denorm_min());
+  ExpectShortest(9007199254740993.0);
+}
+
 TEST(JsonText, EscapesOnlyWhatJsonDemands) {
   std::string text;
   AppendJsonString(text, std::string_view("a\"b\\c/\b\f\n\r\t\x01\x1f\x7f\0\xC3\xA9\xFF", 18));
-  EXPECT_EQ(text,
-            "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u001F\x7f\\u0000\xC3\xA9\xFF\"");
+  EXPECT_EQ(text, "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u001F\x7f\\u0000\xC3\xA9\xFF\"");
   EXPECT_EQ(JsonError("it's \"bad\""), "{\"error\":\"it's \\\"bad\\\"\"}");
 }
 

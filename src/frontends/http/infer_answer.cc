@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/json_text.h"
 #include "common/classification.h"
 #include "common/json_text.h"
 #include "core/model.h"
@@ -33,7 +34,7 @@ base::Status SizeError(std::string_view prefix, const core::ResponseOutput& outp
                              std::string(output.name) + "'");
 }
 
-// Prints `count` elements of T with `print(text, element)`, each followed by a comma.
+// Prints `count` elements of T with `print(text, element)`, which puts a comma after each.
 template <typename T, typename Print>
 base::Status WriteElements(std::string& json, const core::ResponseOutput& output, uint64_t count,
                            const Print& print) {
@@ -44,22 +45,33 @@ base::Status WriteElements(std::string& json, const core::ResponseOutput& output
     T element;
     std::memcpy(&element, output.data + i * sizeof(T), sizeof(T));
     print(json, element);
-    json += ',';
   }
   return base::OkStatus();
 }
 
 template <typename T>
 base::Status WriteIntegers(std::string& json, const core::ResponseOutput& output, uint64_t count) {
-  return WriteElements<T>(json, output, count,
-                          [](std::string& text, T value) { AppendJsonInteger(text, value); });
+  return WriteElements<T>(json, output, count, [](std::string& text, T value) {
+    AppendJsonInteger(text, value);
+    text += ',';
+  });
 }
 
 template <typename T>
 base::Status WriteFloats(std::string& json, const core::ResponseOutput& output, uint64_t count) {
-  return WriteElements<T>(json, output, count, [](std::string& text, T value) {
-    AppendJsonDouble(text, static_cast<double>(value));
-  });
+  // In blocks, because growing the text costs as much as a number.
+  char block[2048];
+  char* end = block;
+  NEREID_RETURN_IF_ERROR(WriteElements<T>(json, output, count, [&](std::string& text, T value) {
+    if (end + base::kMaxJsonDouble + 1 > block + sizeof(block)) {
+      text.append(block, end);
+      end = block;
+    }
+    end = base::WriteJsonDouble(static_cast<double>(value), end);
+    *end++ = ',';
+  }));
+  json.append(block, end);
+  return base::OkStatus();
 }
 
 base::Status WriteStrings(std::string& json, const core::ResponseOutput& output, uint64_t count) {
@@ -85,18 +97,30 @@ base::Status WriteData(std::string& json, const core::ResponseOutput& output, ui
     case DataType::kBool:
       return WriteElements<uint8_t>(json, output, count, [](std::string& text, uint8_t value) {
         AppendJsonBool(text, value != 0);
+        text += ',';
       });
-    case DataType::kUint8: return WriteIntegers<uint8_t>(json, output, count);
-    case DataType::kUint16: return WriteIntegers<uint16_t>(json, output, count);
-    case DataType::kUint32: return WriteIntegers<uint32_t>(json, output, count);
-    case DataType::kUint64: return WriteIntegers<uint64_t>(json, output, count);
-    case DataType::kInt8: return WriteIntegers<int8_t>(json, output, count);
-    case DataType::kInt16: return WriteIntegers<int16_t>(json, output, count);
-    case DataType::kInt32: return WriteIntegers<int32_t>(json, output, count);
-    case DataType::kInt64: return WriteIntegers<int64_t>(json, output, count);
-    case DataType::kFp32: return WriteFloats<float>(json, output, count);
-    case DataType::kFp64: return WriteFloats<double>(json, output, count);
-    case DataType::kBytes: return WriteStrings(json, output, count);
+    case DataType::kUint8:
+      return WriteIntegers<uint8_t>(json, output, count);
+    case DataType::kUint16:
+      return WriteIntegers<uint16_t>(json, output, count);
+    case DataType::kUint32:
+      return WriteIntegers<uint32_t>(json, output, count);
+    case DataType::kUint64:
+      return WriteIntegers<uint64_t>(json, output, count);
+    case DataType::kInt8:
+      return WriteIntegers<int8_t>(json, output, count);
+    case DataType::kInt16:
+      return WriteIntegers<int16_t>(json, output, count);
+    case DataType::kInt32:
+      return WriteIntegers<int32_t>(json, output, count);
+    case DataType::kInt64:
+      return WriteIntegers<int64_t>(json, output, count);
+    case DataType::kFp32:
+      return WriteFloats<float>(json, output, count);
+    case DataType::kFp64:
+      return WriteFloats<double>(json, output, count);
+    case DataType::kBytes:
+      return WriteStrings(json, output, count);
     case DataType::kFp16:
     case DataType::kBf16:
       return base::InvalidArgumentError(
@@ -279,8 +303,7 @@ base::Status WriteInferAnswer(const core::Response& response, const AnswerOption
   json += ",\"outputs\":[";
   for (size_t i = 0; i < response.output_count(); ++i) {
     const core::ResponseOutput& output = response.output(i);
-    NEREID_RETURN_IF_ERROR(
-        WriteOutput(output, model, OptionsOf(output, request, options), answer));
+    NEREID_RETURN_IF_ERROR(WriteOutput(output, model, OptionsOf(output, request, options), answer));
   }
   CloseList(json, ']');
   json += '}';
