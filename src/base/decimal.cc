@@ -149,16 +149,21 @@ void WriteEight(uint32_t number, char* out) {
 
 // Up to eight digits.
 char* WriteFew(uint32_t number, char* out) {
-  if (number < 10) {
-    *out = static_cast<char>('0' + number);
-    return out + 1;
+  if (number < 100) {
+    if (number < 10) {
+      *out = static_cast<char>('0' + number);
+      return out + 1;
+    }
+    WritePair(number, out);
+    return out + 2;
   }
+  const size_t count = 3 + (number >= 1'000) + (number >= 10'000) + (number >= 100'000) +
+                       (number >= 1'000'000) + (number >= 10'000'000);
   char text[8];
   WriteEight(number, text);
-  size_t zeros = 0;
-  while (text[zeros] == '0') ++zeros;
-  std::memcpy(out, text + zeros, 8 - zeros);
-  return out + (8 - zeros);
+  char* const end = out + count;
+  std::memcpy(out, text + (8 - count), count);
+  return end;
 }
 
 }  // namespace

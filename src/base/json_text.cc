@@ -24,6 +24,22 @@ char* WriteZeros(int count, char* out) {
   return out + count;
 }
 
+// Numbers with up to three decimals, as people write them: null when `value`, which is greater than
+// 0, is none. A decimal of at most 15 digits that reads back as a double is the shortest that does.
+char* WriteShortNumber(double value, char* out) {
+  constexpr double kBelow = 1e12;
+  if (value >= kBelow) return nullptr;
+  const auto thousandths = static_cast<uint64_t>(value * 1000 + 0.5);
+  // A quotient is rounded as a decimal is when it is read.
+  if (static_cast<double>(thousandths) / 1000 != value) return nullptr;
+  out = WriteDigits(thousandths / 1000, out);
+  const uint64_t rest = thousandths % 1000;
+  const uint64_t digits[] = {rest / 100, rest / 10 % 10, rest % 10};
+  out[0] = '.';
+  for (size_t i = 0; i < 3; ++i) out[i + 1] = static_cast<char>('0' + digits[i]);
+  return out + (digits[2] != 0 ? 4 : digits[1] != 0 ? 3 : 2);
+}
+
 }  // namespace
 
 char* WriteJsonDouble(double value, char* out) {
@@ -34,6 +50,7 @@ char* WriteJsonDouble(double value, char* out) {
   }
   if (std::isinf(value)) return Write("Infinity", out);
   if (value == 0) return Write("0.0", out);
+  if (char* const end = WriteShortNumber(value, out)) return end;
   const Decimal number = ShortestDecimal(value);
   char digits[24];
   const int count = static_cast<int>(WriteDigits(number.digits, digits) - digits);

@@ -99,6 +99,21 @@ TEST(ShortestDecimal, IsWhatToCharsFinds) {
   }
 }
 
+TEST(JsonText, PrintsShortNumbersAsOthers) {
+  std::mt19937_64 random(13);
+  for (int i = 0; i < 100'000; ++i) {
+    const auto thousandths = random() >> (10 + i % 50);
+    double value = static_cast<double>(thousandths) / 1000;
+    if (i % 3 == 0) value = std::nextafter(value, 1e308);
+    if (value < 1e-6 || value >= 1e15) continue;
+    char expected[40];
+    char* end = std::to_chars(expected, expected + 40, value, std::chars_format::fixed).ptr;
+    std::string text(expected, static_cast<size_t>(end - expected));
+    if (text.find('.') == text.npos) text += ".0";
+    EXPECT_EQ(Print(value), text);
+  }
+}
+
 TEST(ShortestDecimal, IsRightWhereDoublesChangeTheirDistance) {
   for (int exponent = -1074; exponent < 1024; ++exponent) {
     const double power = std::ldexp(1.0, exponent);
