@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs loads against the servers in turns and collects what they cost."""
 
+import dataclasses
 import itertools
 import os
 import pathlib
@@ -214,8 +215,6 @@ class LoadRunner:
 
 
 def _with_option(row, option):
-    import dataclasses
-
     return dataclasses.replace(row, options=(*row.options, option))
 
 
