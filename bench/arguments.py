@@ -33,7 +33,6 @@ def parse(description):
     how.add_argument(
         "--reference-args", default=f"--http-thread-count={os.cpu_count()}", help="how the reference is tuned"
     )
-    how.add_argument("--limits", help="folder with http_echo.cpp and grpc_echo.cpp, the floor of rows 1 to 4")
     output = parser.add_argument_group("what comes of it")
     output.add_argument("--json", help="write every measurement to this file; bench/report reads it")
     output.add_argument("--output", help="write the tables to this file, too")

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the machine allows: programs that do only what no server can avoid, measured in the same run.
 
-http_echo, grpc_echo   servers that send back what they get (rows 1, 2 and 4)
-memcpy N               copying N MiB once (row 5: the identity model does nothing else)
-ort MODEL              runs of ONNX Runtime in a loop, without a server (row 6)
+http_floor, grpc_floor   servers that send back what they get (rows 1, 2 and 4)
+memcpy N                 copying N MiB once (row 5: the identity model does nothing else)
+ort MODEL                runs of ONNX Runtime in a loop, without a server (row 6)
 """
 
 import ctypes
 import json
 import mmap
 import os
-import pathlib
-import subprocess
 import time
 
 import models
@@ -28,29 +26,22 @@ class Floors:
 
     def prepare(self, row):
         """A function (runner, row, load) -> sample, or None."""
-        kind = row.floor.split(" ")[0]
-        if kind in ("http_echo", "grpc_echo") and self.bench.arguments.limits:
+        kind, quick = row.floor.split(" ")[0], self.bench.arguments.quick
+        if kind in ("http_floor", "grpc_floor") and self.bench.tool(kind).exists() and not quick:
             if kind not in self.echoes:
                 self.echoes[kind] = self._start_echo(kind)
             echo = self.echoes[kind]
-            return echo and (lambda runner, row, load: runner.measure(row, load, echo, None))
-        if kind == "memcpy" and not self.bench.arguments.quick:
+            return lambda runner, row, load: load and runner.measure(row, load, echo, None)
+        if kind == "memcpy" and not quick:
             return lambda runner, row, load: self._copy(int(row.floor.split(" ")[1]) << 20)
-        if kind == "ort" and self.bench.tool("ort_loop").exists() and not self.bench.arguments.quick:
+        if kind == "ort" and self.bench.tool("ort_loop").exists() and not quick:
             return lambda runner, row, load: self._ort(row)
         return None
 
     def _start_echo(self, name):
-        source = pathlib.Path(self.bench.arguments.limits) / f"{name}.cpp"
-        binary = self.bench.folder / name
-        libraries = ["-lnghttp2"] if name == "grpc_echo" else []
-        command = ["g++", "-O2", "-std=c++20", source, "-o", binary, "-pthread", *libraries]
-        try:
-            subprocess.run(command, check=True, capture_output=True, text=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            return self.bench.skip(name, f"could not be built: {error}")
         (port,) = free_ports(1)
-        echo = Process([binary, port], self.bench.server_core, self.bench.folder / f"{name}.log")
+        command = [self.bench.tool(name), f"--port={port}"]
+        echo = Process(command, self.bench.server_core, self.bench.folder / f"{name}.log")
         echo.name, echo.http_port, echo.grpc_port = name, port, port
         time.sleep(0.3)
         return echo
@@ -88,5 +79,4 @@ class Floors:
 
     def stop(self):
         for echo in self.echoes.values():
-            if echo is not None:
-                echo.stop()
+            echo.stop()

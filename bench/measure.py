@@ -148,8 +148,9 @@ class LoadRunner:
             for name in names:
                 if self._try(row, load, name, targets, last, result):
                     result["samples"][name].append(last[name])
-            if floor:
-                result["samples"].setdefault("floor", []).append(floor(self, row, load))
+            sample = floor and floor(self, row, load)
+            if sample:
+                result["samples"].setdefault("floor", []).append(sample)
         return self._complete(row, result)
 
     def _complete(self, row, result):

@@ -94,25 +94,25 @@ def identity_rows():
     small, aims = (16,), (("C", ">=", 6), ("cpu_us", "<=", 6))
     rows = [
         simple(
-            1, "plain", "http_load", "id", small, clients, floor="http_echo", is_quick=clients == 16,
+            1, "plain", "http_load", "id", small, clients, floor="http_floor", is_quick=clients == 16,
             aims=aims + ((("T", ">=", 4),) if clients >= 16 else ()),
         )
         for clients in (1, 16, 64)
     ]
     rows += [
-        simple(1, "plain", "http_load", "id_batched", (1, 16), clients, is_batched=True, floor="http_echo")
+        simple(1, "plain", "http_load", "id_batched", (1, 16), clients, is_batched=True, floor="http_floor")
         for clients in (1, 16)
     ]
     for clients, streams in ((1, 1), (4, 4), (16, 1), (1, 64)):
         aims = (("C", ">=", 8), ("T", ">=", 6)) + ((("cpu_us", "<=", 5),) if streams == 4 else ())
         rows.append(
             simple(
-                2, "plain", "grpc_load", "id", small, clients, streams, floor="grpc_echo",
+                2, "plain", "grpc_load", "id", small, clients, streams, floor="grpc_floor",
                 aims=() if clients == 16 else aims, is_quick=streams == 4,
             )
         )
-    rows.append(simple(2, "plain", "grpc_load", "id_batched", (1, 16), 4, 4, is_batched=True, floor="grpc_echo"))
-    rows.append(simple(2, "plain", "h2load", "id", small, 4, 4, floor="grpc_echo"))
+    rows.append(simple(2, "plain", "grpc_load", "id_batched", (1, 16), 4, 4, is_batched=True, floor="grpc_floor"))
+    rows.append(simple(2, "plain", "h2load", "id", small, 4, 4, floor="grpc_floor"))
     rows += [
         simple(
             3, "plain", "http_load", "id", (1000,), clients, form="json", expected=is_same_json,
@@ -128,7 +128,7 @@ def large_rows():
     for mebibytes in (1, 4, 16):
         for tool, least in (("http_load", 3), ("grpc_load", 2.5)):
             aims = (("C", ">=", least if mebibytes == 16 else 2.2), ("M", ">=", 4))
-            floor = "http_echo" if tool == "http_load" else "grpc_echo"
+            floor = "http_floor" if tool == "http_load" else "grpc_floor"
             for at_once in (1, 4):
                 both = (at_once, 1) if tool == "http_load" else (1, at_once)
                 rows.append(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets of a load generator: connections to 127.0.0.1 that do not block, and the epoll over them.
+// Sockets on 127.0.0.1 that do not block, and the epoll over them.
 #pragma once
 
 #include <sys/epoll.h>
@@ -12,6 +12,11 @@ namespace nereid::bench {
 // A connected socket that does not block and does not delay small packets. Dies when nobody
 // listens.
 int ConnectTo(int port);
+
+// For the limits: a socket that listens on 127.0.0.1, and a connection from it, as ConnectTo gives
+// one.
+int ListenAt(int port);
+int AcceptFrom(int listener);
 
 // Lets the process have as many sockets as the system allows it.
 void RaiseFileLimit();
