@@ -116,7 +116,7 @@ class Process:
                 self.popen.wait(40)
             except subprocess.TimeoutExpired:
                 self.popen.kill()
-                self.popen.wait()
+        self.popen.wait()
 
 
 def _read(path):

@@ -236,6 +236,44 @@ def idle_connections(count, protocol):
     return run
 
 
+def queued_requests(count):
+    """What a request costs that waits for its model, on a connection of its own."""
+
+    def run(bench, side):
+        repository = bench.new_folder("repository")
+        delay = 'parameters { key: "execute_delay_ms" value: { string_value: "60000" } }'
+        models.write_identities(repository, 1, extra=delay)
+        server = bench.start(side, repository)
+        row = simple(13, "", "http_load", "identity_0", (16,))
+        body, head = row.make()[0].http()
+        call = f"POST {row.paths()[0]} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        call = f"{call}Inference-Header-Content-Length: {head}\r\n\r\n".encode() + body
+        live = b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+        connections = []
+        try:
+            for _ in range(count):
+                connections.append(socket.create_connection(("127.0.0.1", server.http_port), timeout=20))
+                connections[-1].sendall(live)
+                _read_answer(connections[-1])
+            time.sleep(0.5)
+            before, start = server.resident_bytes(), time.perf_counter()
+            for connection in connections:
+                connection.sendall(call)
+            took = time.perf_counter() - start
+            time.sleep(1)
+            bytes_each = (server.resident_bytes() - before) / count
+            return {"bytes_each": bytes_each, "per_second": count / took, "threads": server.threads()}
+        finally:
+            # It would wait for all of them.
+            server.popen.kill()
+            server.stop()
+            for connection in connections:
+                connection.close()
+            shutil.rmtree(repository)
+
+    return run
+
+
 # ----------------------------------------------------------------------------------------------
 
 
@@ -260,6 +298,7 @@ def all_scenarios(has_onnx):
         Scenario(
             13, "1,000 idle gRPC connections", idle_connections(1000, "gRPC"), (("bytes_each", "<=", 40960),), rounds=2
         ),
+        Scenario(13, "1,000 requests that wait for their model", queued_requests(1000), rounds=2),
         Scenario(13, "100 idle HTTP connections", idle_connections(100, "HTTP"), is_quick=True, is_only_quick=True),
         Scenario(13, "100 idle gRPC connections", idle_connections(100, "gRPC"), is_quick=True, is_only_quick=True),
     ]
