@@ -41,7 +41,7 @@ class Floors:
     def _start_echo(self, name):
         (port,) = free_ports(1)
         command = [self.bench.tool(name), f"--port={port}"]
-        echo = Process(command, self.bench.server_core, self.bench.folder / f"{name}.log")
+        echo = Process(command, {self.bench.server_core}, self.bench.folder / f"{name}.log")
         echo.name, echo.http_port, echo.grpc_port = name, port, port
         time.sleep(0.3)
         return echo

@@ -76,12 +76,12 @@ class Bench:
     def has_onnx(self):
         return (pathlib.Path(self.arguments.backends) / "onnxruntime" / "libtriton_onnxruntime.so").exists()
 
-    def start(self, side, repository, *args, is_lenient=False):
+    def start(self, side, repository, *args, is_lenient=False, cores=None):
         log = self.folder / f"{side.name}-{next(self._numbers)}.log"
         # Shared memory of clients, which newer releases allow only on demand.
         if side.accepts("--allow-client-shm"):
             args = ("--allow-client-shm=true", *args)
-        return Server(side, repository, self.server_core, log, args, is_lenient=is_lenient)
+        return Server(side, repository, cores or {self.server_core}, log, args, is_lenient=is_lenient)
 
     def tool(self, name):
         return pathlib.Path(self.arguments.tools) / name

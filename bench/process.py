@@ -43,9 +43,9 @@ def raise_file_limit():
 
 
 class Process:
-    """A process on one core whose costs can be read; its children's are part of them."""
+    """A process on some cores whose costs can be read; its children's are part of them."""
 
-    def __init__(self, command, core, log, env=None):
+    def __init__(self, command, cores, log, env=None):
         self.command = [str(part) for part in command]
         with open(log, "wb") as output:
             self.started = time.perf_counter()
@@ -55,7 +55,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(env or {})},
-                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+                preexec_fn=lambda: os.sched_setaffinity(0, cores),
                 start_new_session=True,
             )
         self.pid, self.log = self.popen.pid, pathlib.Path(log)
@@ -138,7 +138,7 @@ def _cpu_seconds(pid):
 class Server(Process):
     """An inference server, ready to serve when the constructor returns."""
 
-    def __init__(self, side, repository, core, log, args=(), timeout=120, is_lenient=False):
+    def __init__(self, side, repository, cores, log, args=(), timeout=120, is_lenient=False):
         self.side, self.name = side, side.name
         self.http_port, self.grpc_port, self.metrics_port = free_ports(3)
         command = [
@@ -155,7 +155,7 @@ class Server(Process):
             *side.args,
             *args,
         ]
-        super().__init__(command, core, log, side.env)
+        super().__init__(command, cores, log, side.env)
         deadline = self.started + timeout
         # Where a model fails, a server is live and never ready.
         path = "live" if is_lenient else "ready"

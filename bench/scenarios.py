@@ -104,9 +104,8 @@ def hot_model(bench, side):
     repository = bench.new_folder("repository")
     models.write_identities(repository, 1)
     models.write_onnx(repository, ["mlp"])
-    server = bench.start(side, repository, "--model-control-mode=explicit", "--load-model=identity_0")
-    for task in os.listdir(f"/proc/{server.pid}/task"):
-        os.sched_setaffinity(int(task), os.sched_getaffinity(0))
+    arguments = ["--model-control-mode=explicit", "--load-model=identity_0"]
+    server = bench.start(side, repository, *arguments, cores=os.sched_getaffinity(0))
     row = dataclasses.replace(simple(12, "", "http_load", "identity_0", (16,), 1), expected=None)
     load = tools.OwnLoad(row, bench.folder)
     done, loads = threading.Event(), []
