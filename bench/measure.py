@@ -29,7 +29,7 @@ class Bench:
         cores = sorted(os.sched_getaffinity(0))
         self.server_core, self.client_core = cores[0], cores[1 % len(cores)]
         self.rounds, self.seconds = arguments.rounds, arguments.seconds
-        self.skipped, self.failures = [], []
+        self.skipped, self.failures, self.versions = [], [], {}
         if len(cores) == 1:
             self.skipped.append("only one core: server and client share it, the figures are not comparable")
         self._numbers = itertools.count()
@@ -81,7 +81,10 @@ class Bench:
         # Shared memory of clients, which newer releases allow only on demand.
         if side.accepts("--allow-client-shm"):
             args = ("--allow-client-shm=true", *args)
-        return Server(side, repository, cores or {self.server_core}, log, args, is_lenient=is_lenient)
+        server = Server(side, repository, cores or {self.server_core}, log, args, is_lenient=is_lenient)
+        if side.name not in self.versions:
+            self.versions[side.name] = server.version()
+        return server
 
     def tool(self, name):
         return pathlib.Path(self.arguments.tools) / name
@@ -143,8 +146,10 @@ class LoadRunner:
         for i in range(rounds):
             names = list(targets)
             if i % 2 == 1:
-                # The untuned one does not count and is measured every other time.
-                names = [name for name in reversed(names) if name != "defaults"]
+                names.reverse()
+            if i % 3 != 0:
+                # The untuned one does not count and is measured less often.
+                names = [name for name in names if name != "defaults"]
             for name in names:
                 if self._try(row, load, name, targets, last, result):
                     result["samples"][name].append(last[name])

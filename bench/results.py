@@ -49,6 +49,7 @@ class Results:
             "rounds": bench.rounds,
             "seconds": bench.seconds,
             "sides": {side.name: {"arguments": side.args} for side in bench.sides},
+            "versions": bench.versions,
             "rows": [],
             "skipped": bench.skipped,
             "failures": bench.failures,
@@ -62,6 +63,8 @@ class Results:
             "key": row.key,
             "unit": row.unit,
             "aims": [list(aim) for aim in row.aims],
+            # How busy the machine was just after: more than two are the neighbours.
+            "load_average": os.getloadavg()[0],
             **result,
         }
         for name in ("clients", "streams"):
@@ -69,9 +72,6 @@ class Results:
                 entry[name] = getattr(row, name)
         self.content["rows"].append(entry)
         self.write()
-
-    def version(self, side, version):
-        self.content["sides"][side]["version"] = version
 
     def write(self):
         if self.path:

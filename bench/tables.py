@@ -240,7 +240,8 @@ def describe(content):
     texts = []
     for name, side in sides.items():
         arguments = " ".join(a for a in side["arguments"] if not a.startswith("--cache-directory"))
-        texts.append(f"{name} ({arguments or 'no arguments'})")
+        version = content.get("versions", {}).get(name, "")
+        texts.append(f"{name} {version} ({arguments or 'no arguments'})")
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux "
         f"{machine['kernel']}; server on core {content['server_core']}, client on core "
