@@ -4,6 +4,7 @@
 import argparse
 import os
 import pathlib
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -34,7 +35,13 @@ def parse(description):
         "--reference-args", default=f"--http-thread-count={os.cpu_count()}", help="how the reference is tuned"
     )
     output = parser.add_argument_group("what comes of it")
-    output.add_argument("--json", help="write every measurement to this file; bench/report reads it")
+    now = time.strftime("%Y%m%d-%H%M%S")
+    output.add_argument(
+        "--json",
+        type=pathlib.Path,
+        default=ROOT / "build" / "bench-results" / f"{now}.json",
+        help="write every measurement to this file, which bench/report reads (build/bench-results/TIME.json)",
+    )
     output.add_argument("--output", help="write the tables to this file, too")
     arguments = parser.parse_args()
     if arguments.quick:

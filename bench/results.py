@@ -74,6 +74,5 @@ class Results:
         self.write()
 
     def write(self):
-        if self.path:
-            text = json.dumps(self.content, indent=1)
-            pathlib.Path(self.path).write_text(text + "\n")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(self.content, indent=1) + "\n")
