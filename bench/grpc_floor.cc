@@ -2,7 +2,9 @@
 // A limit: a gRPC server on one thread that sends each message back and does nothing else of what a
 // server does. HTTP/2 is nghttp2's.
 //
-//   grpc_floor --port=8001
+//   grpc_floor --port=8001 [--responses=N]
+//
+// With --responses it takes streams, and sends N small messages for each one that comes.
 
 #include <nghttp2/nghttp2.h>
 #include <sys/socket.h>
@@ -31,9 +33,19 @@ nghttp2_nv Header(std::string_view name, std::string_view value) {
           NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
+// How many responses a message in a stream gets; 0 for calls that are no streams. And one of them.
+size_t response_count = 0;
+std::string response;
+
 struct Stream {
-  std::string message;
+  std::string message;  // what came, which goes back; of a stream, the five bytes before a message
   size_t sent = 0;
+  // Of streams: what is missing of the message, responses to be sent, whether there were any, and
+  // whether nghttp2 waits for more.
+  size_t message_left = 0;
+  size_t owed = 0;
+  bool has_begun = false;
+  bool is_waiting = false;
 };
 
 // Streams that have ended, whose memory the next ones use: fresh memory for each would cost more
@@ -48,7 +60,8 @@ Stream* NewStream() {
   Stream* stream = Ended().back();
   Ended().pop_back();
   stream->message.clear();
-  stream->sent = 0;
+  stream->sent = stream->message_left = stream->owed = 0;
+  stream->has_begun = stream->is_waiting = false;
   return stream;
 }
 
@@ -63,8 +76,56 @@ int OnBegin(nghttp2_session* session, const nghttp2_frame* frame, void*) {
   return 0;
 }
 
+ssize_t ReadResponses(nghttp2_session*, int32_t, uint8_t* to, size_t room, uint32_t*,
+                      nghttp2_data_source* source, void*) {
+  auto& stream = *static_cast<Stream*>(source->ptr);
+  size_t size = 0;
+  for (; stream.owed > 0 && size + response.size() <= room; --stream.owed) {
+    std::memcpy(to + size, response.data(), response.size());
+    size += response.size();
+  }
+  stream.is_waiting = size == 0;
+  return size == 0 ? ssize_t{NGHTTP2_ERR_DEFERRED} : static_cast<ssize_t>(size);
+}
+
+void Owe(nghttp2_session* session, int32_t id, Stream& stream) {
+  stream.owed += response_count;
+  if (!stream.has_begun) {
+    stream.has_begun = true;
+    const nghttp2_nv headers[] = {Header(":status", "200"),
+                                  Header("content-type", "application/grpc")};
+    nghttp2_data_provider body{{.ptr = &stream}, ReadResponses};
+    nghttp2_submit_response(session, id, headers, 2, &body);
+  } else if (stream.is_waiting) {
+    stream.is_waiting = false;
+    nghttp2_session_resume_data(session, id);
+  }
+}
+
+void TakeMessages(nghttp2_session* session, int32_t id, Stream& stream, std::string_view data) {
+  while (!data.empty()) {
+    if (stream.message_left == 0) {
+      const std::string_view part = data.substr(0, 5 - stream.message.size());
+      stream.message.append(part);
+      data.remove_prefix(part.size());
+      if (stream.message.size() < 5) return;
+      for (const char byte : stream.message) {
+        stream.message_left = (stream.message_left << 8 | static_cast<uint8_t>(byte)) & 0xFFFFFFFF;
+      }
+      stream.message.clear();
+    }
+    const size_t taken = std::min(stream.message_left, data.size());
+    data.remove_prefix(taken);
+    stream.message_left -= taken;
+    if (stream.message_left == 0) Owe(session, id, stream);
+  }
+}
+
 int OnData(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, size_t size, void*) {
-  if (Stream* stream = Find(session, id)) {
+  Stream* const stream = Find(session, id);
+  if (stream != nullptr && response_count > 0) {
+    TakeMessages(session, id, *stream, {reinterpret_cast<const char*>(data), size});
+  } else if (stream != nullptr) {
     stream->message.append(reinterpret_cast<const char*>(data), size);
     if (stream->message.size() == size && size >= 5) {
       const auto length = size_t{data[1]} << 24 | data[2] << 16 | data[3] << 8 | data[4];
@@ -194,6 +255,10 @@ void Serve(int port) {
 }  // namespace nereid::bench
 
 int main(int argc, char** argv) {
-  const nereid::bench::Options options(argc, argv);
-  nereid::bench::Serve(static_cast<int>(options.Count("port", 8001)));
+  using namespace nereid::bench;
+  const Options options(argc, argv);
+  response_count = options.Count("responses", 0);
+  // Field 2 of a ModelStreamInferResponse, about as long as a small response is.
+  response = std::string("\0\0\0\0\x62\x12\x60", 7) + std::string(0x60, 'x');
+  Serve(static_cast<int>(options.Count("port", 8001)));
 }

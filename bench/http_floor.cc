@@ -43,7 +43,7 @@ size_t Number(std::string_view head, std::string_view name) {
 // A connection: its request as far as it was read, then what is left of the answer.
 class Connection {
  public:
-  explicit Connection(int fd) : fd_(fd), data_(kRoom) {}
+  Connection(int fd, const std::string& events) : fd_(fd), events_(events), data_(kRoom) {}
   ~Connection() { close(fd_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -99,6 +99,11 @@ class Connection {
   }
 
   void Answer() {
+    if (!events_.empty()) {
+      head_ = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+      tail_ = events_;
+      return;
+    }
     const size_t tensor_at = body_at_ + json_size_;
     tail_ = std::string_view(data_.data() + tensor_at, total_ - tensor_at);
     const std::string json =
@@ -114,6 +119,7 @@ class Connection {
   }
 
   const int fd_;
+  const std::string& events_;
   std::vector<char> data_;
   size_t size_ = 0;   // of what was read
   size_t total_ = 0;  // of the request, once its head is known
@@ -124,14 +130,25 @@ class Connection {
   size_t sent_ = 0;
 };
 
-void Serve(int port) {
+// What is sent for a request that so many responses answer.
+std::string MakeEvents(size_t count) {
+  if (count == 0) return {};
+  const std::string chunk =
+      "5a\r\ndata: {\"IDX\":100,\"OUT\":100,\"model_name\":\"repeat\",\"model_version\":\"1\"} "
+      "                  \n\n\r\n";
+  std::string events;
+  for (size_t i = 0; i < count; ++i) events += chunk;
+  return events + "0\r\n\r\n";
+}
+
+void Serve(int port, const std::string& events) {
   const int listener = ListenAt(port);
   Poller poller;
   poller.Add(listener, nullptr);
   for (;;) {
     poller.Wait(-1, [&](void* user, uint32_t) {
       if (user == nullptr) {
-        auto* accepted = new Connection(AcceptFrom(listener));
+        auto* accepted = new Connection(AcceptFrom(listener), events);
         poller.Add(accepted->fd(), accepted);
         return;
       }
@@ -151,5 +168,6 @@ void Serve(int port) {
 
 int main(int argc, char** argv) {
   const nereid::bench::Options options(argc, argv);
-  nereid::bench::Serve(static_cast<int>(options.Count("port", 8000)));
+  nereid::bench::Serve(static_cast<int>(options.Count("port", 8000)),
+                       nereid::bench::MakeEvents(options.Count("responses", 0)));
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the machine allows: programs that do only what no server can avoid, measured in the same run.
 
-http_floor, grpc_floor   servers that send back what they get (rows 1, 2 and 4)
+http_floor, grpc_floor   servers that send back what they get (rows 1, 2, 4, 8, 9 and 11), or as many
+                         small responses as the model would (row 10)
 memcpy N                 copying N MiB once (row 5: the identity model does nothing else)
 ort MODEL                runs of ONNX Runtime in a loop, without a server (row 6)
 """
@@ -28,9 +29,10 @@ class Floors:
         """A function (runner, row, load) -> sample, or None."""
         kind, quick = row.floor.split(" ")[0], self.bench.arguments.quick
         if kind in ("http_floor", "grpc_floor") and self.bench.tool(kind).exists() and not quick:
-            if kind not in self.echoes:
-                self.echoes[kind] = self._start_echo(kind)
-            echo = self.echoes[kind]
+            responses = [option for option in row.options if option.startswith("--responses=")]
+            if row.is_streaming and not responses:
+                responses = ["--responses=1"]
+            echo = self._echo(kind, *responses)
             return lambda runner, row, load: load and runner.measure(row, load, echo, None)
         if kind == "memcpy" and not quick:
             return lambda runner, row, load: self._copy(int(row.floor.split(" ")[1]) << 20)
@@ -38,13 +40,16 @@ class Floors:
             return lambda runner, row, load: self._ort(row)
         return None
 
-    def _start_echo(self, name):
-        (port,) = free_ports(1)
-        command = [self.bench.tool(name), f"--port={port}"]
-        echo = Process(command, {self.bench.server_core}, self.bench.folder / f"{name}.log")
-        echo.name, echo.http_port, echo.grpc_port = name, port, port
-        time.sleep(0.3)
-        return echo
+    def _echo(self, *command):
+        """The running program; one that is new to this run is started."""
+        if command not in self.echoes:
+            (port,) = free_ports(1)
+            path, log = self.bench.tool(command[0]), self.bench.folder / f"floor-{len(self.echoes)}.log"
+            echo = Process([path, f"--port={port}", *command[1:]], {self.bench.server_core}, log)
+            echo.name, echo.http_port, echo.grpc_port = command[0], port, port
+            self.echoes[command] = echo
+            time.sleep(0.3)
+        return self.echoes[command]
 
     def _copy(self, size):
         """The time of one copy between two regions, on the server's core."""

@@ -186,7 +186,7 @@ class LoadRunner:
         # The load generators count what they send; perf_analyzer leaves it to the server.
         counts = row.tool.startswith("perf_analyzer")
         before = server.answered(row.model) if counts else 0
-        batches = server.executions(row.model) if row.counts_batches else None
+        batches = server.executions(row.model) if row.counts_batches and isinstance(server, Server) else None
         server.forget_peak()
         cpu, switches = server.cpu_seconds(), server.switches()
         sample = self.run_tool(row, load, server, last)

@@ -12,6 +12,7 @@ import typing
 import bodies
 
 MIB_OF_FLOATS = 262144
+FLOORS = {"http_load": "http_floor", "grpc_load": "grpc_floor"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,12 +129,11 @@ def large_rows():
     for mebibytes in (1, 4, 16):
         for tool, least in (("http_load", 3), ("grpc_load", 2.5)):
             aims = (("C", ">=", least if mebibytes == 16 else 2.2), ("M", ">=", 4))
-            floor = "http_floor" if tool == "http_load" else "grpc_floor"
             for at_once in (1, 4):
                 both = (at_once, 1) if tool == "http_load" else (1, at_once)
                 rows.append(
                     simple(
-                        4, "plain", tool, "id", (mebibytes * MIB_OF_FLOATS,), *both, floor=floor, aims=aims,
+                        4, "plain", tool, "id", (mebibytes * MIB_OF_FLOATS,), *both, floor=FLOORS[tool], aims=aims,
                         is_quick=mebibytes == 1 and at_once == 1,
                     )
                 )
@@ -211,12 +211,17 @@ def ensemble_rows():
         for tool, clients, streams in (("http_load", 1, 1), ("http_load", 16, 1), ("grpc_load", 4, 4)):
             rows.append(
                 simple(
-                    8, "plain", tool, model, small, clients, streams, is_batched=batched,
+                    8, "plain", tool, model, small, clients, streams, is_batched=batched, floor=FLOORS[tool],
                     aims=(("T", ">=", 6), ("C", ">=", 10)), is_quick=clients == 16 or streams == 4,
                 )
             )
         for tool in ("http_load", "grpc_load"):
-            rows.append(simple(8, "plain", tool, model, large, is_batched=batched, aims=(("T", ">=", 2.5),)))
+            rows.append(
+                simple(
+                    8, "plain", tool, model, large, is_batched=batched, floor=FLOORS[tool],
+                    aims=(("T", ">=", 2.5),),
+                )
+            )
     return rows
 
 
@@ -236,19 +241,22 @@ def sequence_rows():
             rows.append(
                 Row(
                     9, "sequences", title, "grpc_load", model, clients=1, streams=live, is_streaming=True,
-                    is_quick=live == 8, **shared,
+                    floor="grpc_floor", is_quick=live == 8, **shared,
                 )
             )
         for live in (1, 16):
-            rows.append(Row(9, "sequences", f"HTTP, {text}, {live} live", "http_load", model, clients=live, **shared))
+            title = f"HTTP, {text}, {live} live"
+            rows.append(
+                Row(9, "sequences", title, "http_load", model, clients=live, floor="http_floor", **shared)
+            )
     return rows
 
 
 def stream_rows():
     rows, aims = [], (("T", ">=", 8), ("lost", "<=", 0))
     for tool, protocol, more in (
-        ("grpc_load", "gRPC stream", {"is_streaming": True}),
-        ("http_load", "SSE", {"form": "sse"}),
+        ("grpc_load", "gRPC stream", {"is_streaming": True, "floor": "grpc_floor"}),
+        ("http_load", "SSE", {"form": "sse", "floor": "http_floor"}),
     ):
         for count, requests in ((1, 0), (100, 0), (1000, 0), (1000, 1000)):
             title = f"{protocol}, {count} responses a request"
@@ -277,9 +285,9 @@ def stream_rows():
 def cache_rows():
     aims = (("C", ">=", 5),)
     return [
-        simple(11, "cache", "http_load", "cached", (16,), 16, aims=aims, is_quick=True),
-        simple(11, "cache", "grpc_load", "cached", (16,), 4, 4, aims=aims),
-        simple(11, "cache", "http_load", "cached", (MIB_OF_FLOATS,), 1, aims=aims),
+        simple(11, "cache", "http_load", "cached", (16,), 16, floor="http_floor", aims=aims, is_quick=True),
+        simple(11, "cache", "grpc_load", "cached", (16,), 4, 4, floor="grpc_floor", aims=aims),
+        simple(11, "cache", "http_load", "cached", (MIB_OF_FLOATS,), 1, floor="http_floor", aims=aims),
     ]
 
 

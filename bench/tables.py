@@ -74,6 +74,17 @@ def value_of(row, name):
     return median(row, "nereid", name)
 
 
+def limit_of(row, name):
+    """What the limit itself would reach in our place."""
+    if name in RATIOS:
+        _, key, more_is_better = RATIOS[name]
+        floor, theirs = median(row, "floor", key), median(row, "reference", key)
+        if not floor or not theirs or name in ("M", "batch", "threads"):
+            return None
+        return floor / theirs if more_is_better else theirs / floor
+    return median(row, "floor", name) if name == "cpu_us" else None
+
+
 def aim_text(aim):
     name, comparison, value = aim
     sign = {">=": "≥", "<=": "≤"}[comparison]
@@ -81,6 +92,10 @@ def aim_text(aim):
         label, unit = VALUES[name]
         return f"{label} {sign} {value:g} {unit}".strip()
     return f"{name} {sign} {value:g}"
+
+
+def holds(value, aim):
+    return value >= aim[2] if aim[1] == ">=" else value <= aim[2]
 
 
 def judge(row):
@@ -93,8 +108,10 @@ def judge(row):
             lost = "reference" in row["errors"] and "nereid" not in row["errors"]
             (met if lost else unknown).append(aim_text(aim))
             continue
-        holds = value >= aim[2] if aim[1] == ">=" else value <= aim[2]
-        (met if holds else unmet).append(f"{aim_text(aim)}: {number(value)}")
+        text, limit = f"{aim_text(aim)}: {number(value)}", limit_of(row, aim[0])
+        if not holds(value, aim) and limit is not None and not holds(limit, aim):
+            text += f", the limit itself: {number(limit)}"
+        (met if holds(value, aim) else unmet).append(text)
     return met, unmet, unknown
 
 
