@@ -277,7 +277,8 @@ def queued_requests(count):
 
 
 def all_scenarios(has_onnx):
-    memory = (("idle", ">=", 4),)
+    # Threads by the number of cores, not of models.
+    memory = (("idle", ">=", 4), ("thread_count", "<=", 16 + 4 * os.cpu_count()))
     scenarios = [
         Scenario(12, "1 model", identities(1), (("ready", ">=", 5), *memory), is_quick=True),
         Scenario(12, "100 models", identities(100), memory),

@@ -17,12 +17,14 @@ RATIOS = {
     "idle": ("idle memory", "idle_mb", False),
     "loaded": ("memory after load", "loaded_mb", False),
     "threads": ("threads", "threads", False),
+    "loaded_threads": ("threads after load", "loaded_threads", False),
 }
 # Figures of ours alone.
 VALUES = {
     "cpu_us": ("CPU µs", "µs"),
     "lost": ("lost", ""),
     "bytes_each": ("bytes each", "B"),
+    "thread_count": ("threads after load", ""),
     "quiet_ratio": ("p99 ÷ quiet p99", ""),
 }
 
@@ -65,6 +67,8 @@ def value_of(row, name):
     if name == "efficiency":
         ours, floor = median(row, "nereid", "per_second"), median(row, "floor", "per_second")
         return ours / floor if ours and floor else None
+    if name == "thread_count":
+        return median(row, "nereid", "loaded_threads")
     if name == "ready_floor":
         ours, floor = median(row, "nereid", "ready_ms"), median(row, "floor", "ready_ms")
         return ours / floor if ours and floor else None
@@ -79,7 +83,7 @@ def limit_of(row, name):
     if name in RATIOS:
         _, key, more_is_better = RATIOS[name]
         floor, theirs = median(row, "floor", key), median(row, "reference", key)
-        if not floor or not theirs or name in ("M", "batch", "threads"):
+        if not floor or not theirs or name in ("M", "batch", "idle", "loaded", "threads", "loaded_threads"):
             return None
         return floor / theirs if more_is_better else theirs / floor
     return median(row, "floor", name) if name == "cpu_us" else None
@@ -179,10 +183,11 @@ def load_table(rows):
 
 
 def start_table(rows):
-    head = ["repository", "ready ms", "limit ms", "idle MB", "MB after load", "threads", "p99 µs", "aim"]
+    head = ["repository", "ready ms", "limit ms", "idle MB", "MB after load", "threads", "threads after load",
+            "p99 µs", "aim"]
     lines = []
     for row in rows:
-        cells = [cell(row, name) for name in ("ready", "idle", "loaded", "threads", "L99")]
+        cells = [cell(row, name) for name in ("ready", "idle", "loaded", "threads", "loaded_threads", "L99")]
         cells.insert(1, number(median(row, "floor", "ready_ms")))
         lines.append([row["title"] + losses(row), *cells, verdict(row)])
     return table(head, lines)
