@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/print.h"
 
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <span>
-#include <vector>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <type_traits>
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
 #include <google/protobuf/text_format.h>
-#include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/type_resolver.h>
-#include <google/protobuf/util/type_resolver_util.h>
-#include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -22,68 +22,171 @@
 namespace nereid::config {
 namespace {
 
-// Protobuf prints 64-bit integers as strings. Clients know these as numbers; the other 64-bit fields
-// (graph_spec dims, device_id, the dims of an initial_state) they know as strings. Arrays on the way
-// are entered, "*" stands for every member of a map.
-using Path = std::vector<std::string_view>;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-const std::vector<Path>& NumberPaths() {
-  static const std::vector<Path> paths = {
-      {"input", "dims"},
-      {"input", "reshape", "shape"},
-      {"output", "dims"},
-      {"output", "reshape", "shape"},
-      {"version_policy", "specific", "versions"},
-      {"dynamic_batching", "max_queue_delay_microseconds"},
-      {"dynamic_batching", "priority_levels"},
-      {"dynamic_batching", "default_priority_level"},
-      {"dynamic_batching", "default_queue_policy", "default_timeout_microseconds"},
-      {"dynamic_batching", "priority_queue_policy", "*", "default_timeout_microseconds"},
-      {"sequence_batching", "max_sequence_idle_microseconds"},
-      {"sequence_batching", "direct", "max_queue_delay_microseconds"},
-      {"sequence_batching", "oldest", "max_queue_delay_microseconds"},
-      {"sequence_batching", "state", "dims"},
-      {"ensemble_scheduling", "step", "model_version"},
-      {"model_warmup", "inputs", "*", "dims"},
-  };
-  return paths;
+// Protobuf's own printer tells the type of every field by its name, which takes milliseconds for one
+// configuration; here it is known from the start.
+void PrintMessage(const Message& message, JsonWriter& json);
+
+// Protobuf prints 64-bit integers as strings. Clients know these as strings, and all others as
+// numbers.
+bool IsNumberInQuotes(const FieldDescriptor& field) {
+  const std::string& name = field.full_name();
+  return name == "inference.ModelInstanceGroup.SecondaryDevice.device_id" ||
+         name == "inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.dim" ||
+         name == "inference.ModelSequenceBatching.InitialState.dims";
 }
 
-void TurnIntoNumber(rapidjson::Value& value) {
-  if (!value.IsString()) return;
-  const char* digits = value.GetString();
-  if (digits[0] == '-') {
-    value.SetInt64(std::strtoll(digits, nullptr, 10));
+void PrintText(std::string_view text, JsonWriter& json) {
+  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+template <typename T>
+void PrintInteger(const FieldDescriptor& field, T value, JsonWriter& json) {
+  if (IsNumberInQuotes(field)) {
+    PrintText(std::to_string(value), json);
+  } else if constexpr (std::is_signed_v<T>) {
+    json.Int64(value);
   } else {
-    value.SetUint64(std::strtoull(digits, nullptr, 10));
+    json.Uint64(value);
   }
 }
 
-void TurnIntoNumbers(rapidjson::Value& value, std::span<const std::string_view> path) {
-  if (value.IsArray()) {
-    for (auto& element : value.GetArray()) TurnIntoNumbers(element, path);
+// With as many digits as protobuf prints: few where those tell the value. Whole numbers have no
+// fraction.
+void PrintReal(double value, bool is_float, JsonWriter& json) {
+  if (!std::isfinite(value)) {
+    PrintText(std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity", json);
     return;
   }
-  if (path.empty()) {
-    TurnIntoNumber(value);
-    return;
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.*g", is_float ? 6 : 15, value);
+  const double read = std::strtod(text, nullptr);
+  if (is_float ? static_cast<float>(read) != static_cast<float>(value) : read != value) {
+    std::snprintf(text, sizeof(text), "%.*g", is_float ? 9 : 17, value);
   }
-  if (!value.IsObject()) return;
-  for (auto& member : value.GetObject()) {
-    const std::string_view name(member.name.GetString(), member.name.GetStringLength());
-    if (path.front() == "*" || path.front() == name) {
-      TurnIntoNumbers(member.value, path.subspan(1));
+  if (std::strpbrk(text, ".e") == nullptr) {
+    json.Int64(std::strtoll(text, nullptr, 10));
+  } else {
+    json.Double(std::strtod(text, nullptr));
+  }
+}
+
+// The value of `field`, or of its element `index` where it is repeated.
+void PrintValue(const Message& message, const FieldDescriptor& field, int index,
+                JsonWriter& json) {
+  const google::protobuf::Reflection& of = *message.GetReflection();
+  const bool is_element = field.is_repeated();
+  const FieldDescriptor* const f = &field;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return PrintInteger(
+          field, is_element ? of.GetRepeatedInt32(message, f, index) : of.GetInt32(message, f),
+          json);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return PrintInteger(
+          field, is_element ? of.GetRepeatedInt64(message, f, index) : of.GetInt64(message, f),
+          json);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return PrintInteger(
+          field, is_element ? of.GetRepeatedUInt32(message, f, index) : of.GetUInt32(message, f),
+          json);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return PrintInteger(
+          field, is_element ? of.GetRepeatedUInt64(message, f, index) : of.GetUInt64(message, f),
+          json);
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return PrintReal(
+          is_element ? of.GetRepeatedFloat(message, f, index) : of.GetFloat(message, f), true, json);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return PrintReal(
+          is_element ? of.GetRepeatedDouble(message, f, index) : of.GetDouble(message, f), false,
+          json);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      json.Bool(is_element ? of.GetRepeatedBool(message, f, index) : of.GetBool(message, f));
+      return;
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int number = is_element ? of.GetRepeatedEnumValue(message, f, index)
+                                    : of.GetEnumValue(message, f);
+      const auto* const value = field.enum_type()->FindValueByNumber(number);
+      if (value != nullptr) {
+        PrintText(value->name(), json);
+      } else {
+        json.Int(number);
+      }
+      return;
+    }
+    case FieldDescriptor::CPPTYPE_STRING: {
+      std::string scratch;
+      return PrintText(is_element ? of.GetRepeatedStringReference(message, f, index, &scratch)
+                                  : of.GetStringReference(message, f, &scratch),
+                       json);
+    }
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return PrintMessage(
+          is_element ? of.GetRepeatedMessage(message, f, index) : of.GetMessage(message, f), json);
+  }
+}
+
+// A map, in the order of its keys, which are texts or unsigned numbers.
+void PrintMap(const Message& message, const FieldDescriptor& field, JsonWriter& json) {
+  const google::protobuf::Reflection& of = *message.GetReflection();
+  const FieldDescriptor* const key = field.message_type()->map_key();
+  const FieldDescriptor* const value = field.message_type()->map_value();
+  const bool has_texts = key->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  std::map<std::string, const Message*> texts;
+  std::map<uint64_t, const Message*> numbers;
+  for (int i = 0; i < of.FieldSize(message, &field); ++i) {
+    const Message& entry = of.GetRepeatedMessage(message, &field, i);
+    const google::protobuf::Reflection& of_entry = *entry.GetReflection();
+    if (has_texts) {
+      texts[of_entry.GetString(entry, key)] = &entry;
+    } else {
+      numbers[of_entry.GetUInt64(entry, key)] = &entry;
     }
   }
+  json.StartObject();
+  const auto print = [&](const std::string& name, const Message& entry) {
+    json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+    PrintValue(entry, *value, 0, json);
+  };
+  for (const auto& [name, entry] : texts) print(name, *entry);
+  for (const auto& [number, entry] : numbers) print(std::to_string(number), *entry);
+  json.EndObject();
 }
 
-constexpr std::string_view kTypeUrl = "type.googleapis.com/";
+void PrintField(const Message& message, const FieldDescriptor& field, JsonWriter& json) {
+  const google::protobuf::Reflection& of = *message.GetReflection();
+  if (field.has_presence() && !of.HasField(message, &field)) return;
+  json.Key(field.name().data(), static_cast<rapidjson::SizeType>(field.name().size()));
+  if (field.is_map()) {
+    PrintMap(message, field, json);
+  } else if (field.is_repeated()) {
+    json.StartArray();
+    for (int i = 0; i < of.FieldSize(message, &field); ++i) PrintValue(message, field, i, json);
+    json.EndArray();
+  } else {
+    PrintValue(message, field, 0, json);
+  }
+}
 
-google::protobuf::util::TypeResolver& Resolver() {
-  static const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
-      google::protobuf::util::NewTypeResolverForDescriptorPool(
-          "type.googleapis.com", google::protobuf::DescriptorPool::generated_pool()));
-  return *resolver;
+// As they are declared, but for alternatives that are plain values: those come last.
+void PrintMessage(const Message& message, JsonWriter& json) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  const auto is_plain_alternative = [](const FieldDescriptor& field) {
+    return field.containing_oneof() != nullptr &&
+           field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
+  };
+  json.StartObject();
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (!is_plain_alternative(*type.field(i))) PrintField(message, *type.field(i), json);
+  }
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (is_plain_alternative(*type.field(i))) PrintField(message, *type.field(i), json);
+  }
+  json.EndObject();
 }
 
 std::string Bytes(const inference::ModelConfig& message) {
@@ -106,26 +209,9 @@ base::Result<std::string> ToJson(const ModelConfig& config, uint32_t config_vers
   }
   const inference::ModelConfig message = ToProto(config);
   if (message.ByteSizeLong() == 0) return std::string();
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string text;
-  // From bytes, because those have their maps in key order and a message has not.
-  const auto printed = google::protobuf::util::BinaryToJsonString(
-      &Resolver(), std::string(kTypeUrl) + message.GetTypeName(), Bytes(message), &text, options);
-  if (!printed.ok()) {
-    return base::InternalError("failed to print model configuration as JSON: " +
-                               std::string(printed.message()));
-  }
-  rapidjson::Document document;
-  document.Parse(text.data(), text.size());
-  if (document.HasParseError()) {
-    return base::InternalError("failed to print model configuration as JSON");
-  }
-  for (const Path& path : NumberPaths()) TurnIntoNumbers(document, path);
   rapidjson::StringBuffer out;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(out);
-  document.Accept(writer);
+  JsonWriter json(out);
+  PrintMessage(message, json);
   return std::string(out.GetString(), out.GetSize());
 }
 

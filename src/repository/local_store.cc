@@ -77,7 +77,9 @@ base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_b
   std::string contents;
   for (;;) {
     // One byte beyond the limit tells that there is more, even if the file grows meanwhile.
-    const size_t wanted = std::min<size_t>(max_bytes - contents.size() + 1, 64 * 1024);
+    const size_t expected = contents.empty() ? static_cast<size_t>(status.st_size) : 64 * 1024;
+    const size_t wanted =
+        std::min<size_t>(max_bytes - contents.size(), std::min<size_t>(expected, 64 * 1024)) + 1;
     const size_t old_size = contents.size();
     contents.resize(old_size + wanted);
     const ssize_t count = ::read(file.get(), contents.data() + old_size, wanted);
