@@ -39,15 +39,19 @@ LifeCycle::~LifeCycle() {
   gate_->is_open = false;
 }
 
-void LifeCycle::PublishLocked() {
-  table_.Set(std::make_shared<const ModelTable>(records_, named_));
+void LifeCycle::PublishLocked(const std::set<ModelId>& changed) {
+  ModelRecords records;
+  for (const ModelId& id : changed) {
+    if (const auto record = records_.find(id); record != records_.end()) records.insert(*record);
+  }
+  table_.Set(std::make_shared<const ModelTable>(*table_.Share(), records, named_));
 }
 
 void LifeCycle::SetNamed(std::set<ModelId> ids) {
   base::MutexLock lock(mutex_);
   if (!named_ || *named_ == ids) return;
   named_ = std::move(ids);
-  PublishLocked();
+  PublishLocked({});
 }
 
 // A thread may have read its table just before a newer one replaced a version: it then finds the
@@ -81,11 +85,13 @@ std::shared_ptr<core::Model> LifeCycle::LoadedModel(const ModelId& id, int64_t v
 
 std::vector<base::Status> LifeCycle::Load(std::vector<LoadJob> jobs) {
   std::vector<std::unique_ptr<Attempt>> loads;
+  std::set<ModelId> ids;
   for (LoadJob& job : jobs) {
     loads.push_back(std::make_unique<Attempt>());
     Attempt& load = *loads.back();
     load.job = std::move(job);
     load.id = load.job.source->id();
+    ids.insert(load.id);
     load.status = Begin(load);
     if (load.status.ok()) continue;
     NEREID_LOG(kError, "failed to load model '{}': {}", load.id.Text(), load.status.message());
@@ -97,7 +103,7 @@ std::vector<base::Status> LifeCycle::Load(std::vector<LoadJob> jobs) {
     for (const auto& load : loads) {
       if (!load->is_done && load->loading.empty()) FinishLocked(*load, retired);
     }
-    PublishLocked();
+    PublishLocked(ids);
   }
   Retire(std::move(retired), true);
   for (const auto& load : loads) {
@@ -168,7 +174,7 @@ void LifeCycle::LoadVersion(Attempt& load, int64_t version) {
     }
     if (load.loaded.size() + load.failed.size() < load.loading.size()) return;
     FinishLocked(load, retired);
-    PublishLocked();
+    PublishLocked({load.id});
   }
   const bool is_loaded = load.failed.empty();
   // Agents hear of the end of what is replaced before they hear that the new is there, as in Triton.
@@ -263,7 +269,7 @@ void LifeCycle::Unload(const std::set<ModelId>& ids) {
       }
       for (const int64_t version : versions) TakeLocked(id, version, retired);
     }
-    PublishLocked();
+    PublishLocked(ids);
   }
   Retire(std::move(retired), true);
 }
@@ -335,7 +341,7 @@ void LifeCycle::Destroy(std::unique_ptr<LoadedVersion> version) {
   if (entry != versions.end() && entry->second.model == model) {
     entry->second = {
         .state = VersionState::kUnavailable, .reason = std::string(kUnloadedReason), .model = {}};
-    PublishLocked();
+    PublishLocked({id});
   }
   --destroying_;
   changed_.NotifyAll();

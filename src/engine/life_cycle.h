@@ -127,7 +127,8 @@ class LifeCycle {
   // The last request of the version has ended.
   void OnDrained(const std::shared_ptr<Retirement>& retirement, LoadedVersion* version);
   void Destroy(std::unique_ptr<LoadedVersion> version);
-  void PublishLocked() NEREID_REQUIRES(mutex_);
+  // A table in which `changed` are as they are in records_.
+  void PublishLocked(const std::set<ModelId>& changed) NEREID_REQUIRES(mutex_);
 
   // Requests may outlive the life cycle when a server is stopped without patience.
   struct Gate {

@@ -246,7 +246,7 @@ std::vector<service::IndexEntry> ModelControl::Index(bool only_ready) const {
   std::set<ModelId> ids = listing.duplicates;
   for (const auto& [id, place] : listing.places) ids.insert(id);
   for (const auto& [id, record] : table.models()) {
-    const bool is_ready = std::ranges::any_of(record.versions, [](const auto& version) {
+    const bool is_ready = std::ranges::any_of(record->versions, [](const auto& version) {
       return version.second.state == VersionState::kReady;
     });
     if (is_ready) ids.insert(id);

@@ -2,7 +2,9 @@
 // Error texts: core/src/model_repository_manager (GetModel) and server/src/common.cc of Triton.
 #include "engine/model_table.h"
 
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -62,32 +64,81 @@ std::string_view StateName(VersionState state) {
   return "UNKNOWN";
 }
 
-ModelTable::ModelTable(ModelRecords models,
-                       const std::optional<std::set<repository::ModelId>>& named)
-    : models_(std::move(models)) {
-  for (const auto& [id, record] : models_) {
-    Entry& entry = index_[id.Text()];
+ModelTable::Part::Part(ModelRecords records) : models(std::move(records)) {
+  for (const auto& [id, record] : models) {
+    Entry& entry = index[id.Text()];
     entry.record = &record;
-    if (record.versions.empty()) all_ready_ = false;
+    if (record.versions.empty()) all_ready = false;
     for (const auto& [number, version] : record.versions) {
       if (version.state == VersionState::kReady) {
         entry.latest = version.model.get();
-        if (version.model->has_ready_check()) to_be_asked_.push_back(version.model.get());
+        if (version.model->has_ready_check()) to_be_asked.push_back(version.model.get());
       } else if (version.state != VersionState::kUnloading && version.reason != kUnloadedReason) {
-        all_ready_ = false;
+        all_ready = false;
       }
       if (version.model != nullptr) entry.latest_loaded = version.model.get();
     }
   }
-  if (!named) return;
-  names_.emplace();
-  for (const auto& [id, record] : models_) (*names_)[id.name];
-  for (const repository::ModelId& id : *named) (*names_)[id.name].push_back(id.Text());
+}
+
+ModelTable::ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named)
+    : parts_(before.parts_), names_(before.names_) {
+  std::map<size_t, ModelRecords> of_parts;
+  bool has_new = false;
+  for (const auto& [id, record] : changed) {
+    const size_t part = PartOf(id.Text());
+    const auto [place, is_first] = of_parts.try_emplace(part);
+    if (is_first && parts_[part] != nullptr) place->second = parts_[part]->models;
+    has_new |= !place->second.contains(id);
+    place->second[id] = record;
+  }
+  for (auto& [part, models] : of_parts) {
+    parts_[part] = std::make_shared<const Part>(std::move(models));
+  }
+  for (const auto& part : parts_) {
+    if (part == nullptr) continue;
+    all_ready_ &= part->all_ready;
+    to_be_asked_.insert(to_be_asked_.end(), part->to_be_asked.begin(), part->to_be_asked.end());
+  }
+  // Without changes it is the names that are new.
+  if (named && (has_new || changed.empty())) SetNames(*named);
+}
+
+// By the end of the text, where models that were numbered differ.
+size_t ModelTable::PartOf(std::string_view id_text) {
+  size_t part = id_text.size();
+  for (const char c : id_text.substr(id_text.size() - std::min<size_t>(id_text.size(), 3))) {
+    part = part * 10 + static_cast<unsigned char>(c);
+  }
+  return part % kParts;
+}
+
+const ModelTable::Entry* ModelTable::FindEntry(std::string_view id_text) const {
+  const Part* const part = parts_[PartOf(id_text)].get();
+  if (part == nullptr) return nullptr;
+  const auto found = part->index.find(id_text);
+  return found == part->index.end() ? nullptr : &found->second;
+}
+
+void ModelTable::SetNames(const std::set<repository::ModelId>& named) {
+  auto names = std::make_shared<Index<std::vector<std::string>>>();
+  for (const auto& [id, record] : models()) (*names)[id.name];
+  for (const repository::ModelId& id : named) (*names)[id.name].push_back(id.Text());
+  names_ = std::move(names);
+}
+
+std::map<repository::ModelId, const ModelRecord*> ModelTable::models() const {
+  std::map<repository::ModelId, const ModelRecord*> all;
+  for (const auto& part : parts_) {
+    if (part == nullptr) continue;
+    for (const auto& [id, record] : part->models) all.emplace(id, &record);
+  }
+  return all;
 }
 
 const ModelRecord* ModelTable::Record(const repository::ModelId& id) const {
-  const auto found = models_.find(id);
-  return found == models_.end() ? nullptr : &found->second;
+  const Entry* const entry = FindEntry(id.Text());
+  return entry == nullptr ? nullptr : entry->record;
 }
 
 base::Result<const ModelTable::Entry*> ModelTable::Resolve(std::string_view name) const {
@@ -110,9 +161,9 @@ base::Result<const ModelTable::Entry*> ModelTable::Resolve(std::string_view name
     }
     text = ids->second.front();
   }
-  const auto found = index_.find(text);
-  if (found == index_.end()) return UnknownModel(text);
-  return &found->second;
+  const Entry* const entry = FindEntry(text);
+  if (entry == nullptr) return UnknownModel(text);
+  return entry;
 }
 
 base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
@@ -135,9 +186,9 @@ base::Result<core::ModelHandle> ModelTable::Find(std::string_view name,
 
 base::Result<core::ModelHandle> ModelTable::FindForStep(std::string_view id_text,
                                                         int64_t version) const {
-  const auto found = index_.find(id_text);
-  if (found == index_.end()) return UnknownModel(id_text);
-  const Entry& entry = found->second;
+  const Entry* const found = FindEntry(id_text);
+  if (found == nullptr) return UnknownModel(id_text);
+  const Entry& entry = *found;
   if (version < 0) {
     core::Model* const latest = entry.latest != nullptr ? entry.latest : entry.latest_loaded;
     if (latest != nullptr && latest->TryPin()) return core::ModelHandle(*latest);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every model and version that was ever loaded or tried, with its state: what requests are resolved
-// against and the repository index is printed from. Immutable; a change publishes a new table.
+// against and the repository index is printed from. Immutable; a change publishes a new table, which
+// shares all parts but the changed ones with the one before: a thousand models that are loaded one
+// after the other cost a thousand times the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -44,12 +47,16 @@ base::Result<int64_t> ParseVersion(std::string_view text);
 
 class ModelTable {
  public:
+  // With namespaces, the models that a name alone can mean.
+  using Named = std::optional<std::set<repository::ModelId>>;
+
   ModelTable() = default;
   ModelTable(const ModelTable&) = delete;
   ModelTable& operator=(const ModelTable&) = delete;
-  // `named`: with namespaces, the models that a name alone can mean.
-  explicit ModelTable(ModelRecords models,
-                      const std::optional<std::set<repository::ModelId>>& named = std::nullopt);
+  explicit ModelTable(const ModelRecords& models, const Named& named = std::nullopt)
+      : ModelTable(ModelTable(), models, named) {}
+  // `before`, in which these models are as they are told here.
+  ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named);
 
   // Pins a ready version; "" is the highest ready one.
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
@@ -62,7 +69,8 @@ class ModelTable {
   bool all_ready() const { return all_ready_; }
   // The ready versions whose backends are to be asked whether they really are.
   const std::vector<core::Model*>& to_be_asked() const { return to_be_asked_; }
-  const ModelRecords& models() const { return models_; }
+  // All of them, in order.
+  std::map<repository::ModelId, const ModelRecord*> models() const;
   // Null when it was never loaded or tried.
   const ModelRecord* Record(const repository::ModelId& id) const;
 
@@ -79,15 +87,28 @@ class ModelTable {
   template <typename T>
   using Index = std::unordered_map<std::string, T, Hash, std::equal_to<>>;
 
+  // Some of the models, and what is derived from them.
+  struct Part {
+    explicit Part(ModelRecords records);
+
+    const ModelRecords models;
+    Index<Entry> index;  // by ModelId::Text
+    bool all_ready = true;
+    std::vector<core::Model*> to_be_asked;
+  };
+  static constexpr size_t kParts = 64;
+
+  static size_t PartOf(std::string_view id_text);
+  const Entry* FindEntry(std::string_view id_text) const;
   // The entry that a client's `name` means.
   base::Result<const Entry*> Resolve(std::string_view name) const;
+  void SetNames(const std::set<repository::ModelId>& named);
 
-  ModelRecords models_;
+  std::array<std::shared_ptr<const Part>, kParts> parts_;  // null: without models
   bool all_ready_ = true;
   std::vector<core::Model*> to_be_asked_;
-  Index<Entry> index_;  // by ModelId::Text
   // With namespaces: the texts of the models of each name.
-  std::optional<Index<std::vector<std::string>>> names_;
+  std::shared_ptr<const Index<std::vector<std::string>>> names_;
 };
 
 }  // namespace nereid::engine

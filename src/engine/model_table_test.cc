@@ -55,6 +55,33 @@ TEST(ModelTable, IsReadyWhenEverythingButWhatWasUnloadedIs) {
   EXPECT_FALSE(ModelTable(records).all_ready());
 }
 
+TEST(ModelTable, AChangeLeavesTheOtherModelsAsTheyWere) {
+  const auto one = MakeModel();
+  const auto two = MakeModel();
+  ModelRecords records;
+  for (int i = 0; i < 200; ++i) {
+    records["m" + std::to_string(i)].versions[1] = {.state = VersionState::kReady, .model = one};
+  }
+  const ModelTable before(records);
+  const ModelRecords changed = {
+      {"m7", {.versions = {{1, {.state = VersionState::kUnavailable, .reason = "broken"}},
+                           {2, {.state = VersionState::kReady, .model = two}}}}},
+      {"", {.versions = {{1, {.state = VersionState::kReady, .model = two}}}}}};
+  const ModelTable after(before, changed, std::nullopt);
+
+  EXPECT_EQ(&*after.Find("m7", "").value(), two.get());
+  EXPECT_EQ(FindError(after, "m7", "1"),
+            "Unavailable: Request for unknown model: 'm7' version 1 is not at ready state");
+  EXPECT_EQ(&*after.Find("", "").value(), two.get());
+  EXPECT_EQ(&*after.Find("m8", "").value(), one.get());
+  EXPECT_EQ(after.models().size(), 201u);
+  EXPECT_FALSE(after.all_ready());
+  // Whoever still reads the old one sees what was.
+  EXPECT_EQ(&*before.Find("m7", "").value(), one.get());
+  EXPECT_EQ(before.models().size(), 200u);
+  EXPECT_TRUE(before.all_ready());
+}
+
 TEST(ModelTable, ResolvesNamesInNamespaces) {
   const auto model = MakeModel();
   ModelRecords records;
@@ -71,6 +98,13 @@ TEST(ModelTable, ResolvesNamesInNamespaces) {
             "Not found: Identifier of model 'm' is not found in global map");
   EXPECT_EQ(FindError(ModelTable(records, {{a, b}}), "x", ""),
             "Invalid argument: Request for unknown model: 'x' is not found");
+  // A model that comes later is among the names, too.
+  const std::set<repository::ModelId> named = {a};
+  const ModelTable before(records, named);
+  const repository::ModelId c("a", "n");
+  const ModelTable after(before, {{c, records[a]}}, named);
+  EXPECT_EQ(FindError(after, "n", ""),
+            "Not found: Identifier of model 'n' is not found in global map");
 }
 
 TEST(Model, IsNotPinnedOnceClosedAndTellsWhenTheLastUseEnds) {
