@@ -76,10 +76,12 @@ base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_b
   }
   std::string contents;
   for (;;) {
-    // One byte beyond the limit tells that there is more, even if the file grows meanwhile.
-    const size_t expected = contents.empty() ? static_cast<size_t>(status.st_size) : 64 * 1024;
-    const size_t wanted =
-        std::min<size_t>(max_bytes - contents.size(), std::min<size_t>(expected, 64 * 1024)) + 1;
+    // What the file is said to have left, and more than that in case it grows; one byte beyond the
+    // limit tells that there is more.
+    const auto size = static_cast<size_t>(status.st_size);
+    const size_t left = size > contents.size() ? size - contents.size() : 4096;
+    const size_t wanted = std::min<size_t>(std::min<size_t>(left, 64 * 1024),
+                                           max_bytes - contents.size()) + 1;
     const size_t old_size = contents.size();
     contents.resize(old_size + wanted);
     const ssize_t count = ::read(file.get(), contents.data() + old_size, wanted);
