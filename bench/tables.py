@@ -113,7 +113,8 @@ def judge(row):
             (met if lost else unknown).append(aim_text(aim))
             continue
         text, limit = f"{aim_text(aim)}: {number(value)}", limit_of(row, aim[0])
-        if not holds(value, aim) and limit is not None and not holds(limit, aim):
+        is_ahead = limit is not None and (limit > value if aim[1] == ">=" else limit < value)
+        if is_ahead and not holds(value, aim) and not holds(limit, aim):
             text += f", the limit itself: {number(limit)}"
         (met if holds(value, aim) else unmet).append(text)
     return met, unmet, unknown

@@ -65,6 +65,14 @@ def test_efficiency_is_the_limit_over_ours():
     assert tables.efficiency(entry) == 0.4
 
 
+def test_an_aim_that_the_limit_misses_too_says_so():
+    entry = row([sample(cpu=10)], [sample(cpu=40)], [("C", ">=", 6)], floor=[sample(cpu=8)])
+    assert tables.verdict(entry) == "**not met** (C ≥ 6: 4.0, the limit itself: 5.0)"
+    # A floor program that is slower than we are is no limit.
+    entry = row([sample(cpu=10)], [sample(cpu=40)], [("C", ">=", 6)], floor=[sample(cpu=12)])
+    assert tables.verdict(entry) == "**not met** (C ≥ 6: 4.0)"
+
+
 def test_of_several_runs_the_last_one_of_a_row_counts():
     first, second = row([sample(cpu=1)], []), row([sample(cpu=2)], [])
     (merged,) = tables.merge([{"rows": [first]}, {"rows": [second]}])
