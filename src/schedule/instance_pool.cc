@@ -254,6 +254,7 @@ void InstancePool::Notify(Slot& slot) {
   if (slot.is_busy || is_ending_) return;
   if (!slot.has_thread) {
     slot.has_thread = true;
+    slot.thread.Join();  // one that had nothing to do, and is about to be gone
     slot.thread = base::Thread(slot.instance->name(), [this, &slot] { ThreadMain(slot); });
     return;
   }
@@ -301,15 +302,21 @@ void InstancePool::WakeEachForWork() {
   }
 }
 
-void InstancePool::WaitForWork(Slot& slot) {
+bool InstancePool::WaitForWork(Slot& slot) {
   uint64_t until_ns = 0;
   if (!slot.is_busy && source_.HasWaiting()) {
     until_ns = source_.Decide(slot.index, base::NowNs()).look_again_at_ns.value_or(0);
   }
+  const bool may_end = until_ns == 0 && !slot.is_busy && slot.claim == nullptr &&
+                       slot.instance->runs_on_any_thread();
   slot.is_waiting = true;
   slot.wait_until_ns = until_ns;
   NotifyIdle();
-  if (until_ns == 0) {
+  bool is_over = false;
+  if (may_end) {
+    const base::TimePoint end = ToTimePoint(base::NowNs()) + options_.idle_thread_lifetime;
+    is_over = !slot.wake.WaitUntil(mutex_, end) && !slot.is_notified && !slot.is_busy && !is_ending_;
+  } else if (until_ns == 0) {
     slot.wake.Wait(mutex_);
   } else {
     slot.wake.WaitUntil(mutex_, ToTimePoint(until_ns));
@@ -317,6 +324,7 @@ void InstancePool::WaitForWork(Slot& slot) {
   slot.is_waiting = false;
   slot.is_notified = false;
   slot.wait_until_ns = 0;
+  return !is_over;
 }
 
 bool InstancePool::HoldsInVain(const Slot& slot) {
@@ -344,7 +352,12 @@ void InstancePool::ThreadMain(Slot& slot) {
       mutex_.Lock();
       continue;
     }
-    WaitForWork(slot);
+    if (!WaitForWork(slot)) {
+      // Whoever needs it makes another.
+      slot.has_thread = false;
+      mutex_.Unlock();
+      return;
+    }
   }
   mutex_.Unlock();
   slot.instance->FinalizeOnThread();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs what a WorkSource gives on the instances of one model. There is no batching thread: whoever
-// is free asks the source. That is either an instance's own thread (started when it is first
-// needed) or, for a backend that allows it and is quick, the reactor that received the request,
+// is free asks the source. That is either an instance's own thread (started when it is needed, and
+// ended when it has not been for a while) or, for a backend that allows it and is quick, the reactor that received the request,
 // after it has taken in everything that arrived in the same round.
 //
 // A scheduler pushes a request into its source under the pool's lock and tells the pool:
@@ -44,6 +44,9 @@ struct InstancePoolOptions {
   std::function<base::Status(core::Instance&)> warm_up;
   // Null: instances run whenever there is work.
   RateLimiter* rate_limiter = nullptr;
+  // How long the thread of an instance that may run on any waits for work before it ends, with what
+  // it keeps for its next request: a server of a thousand models needs few of them at a time.
+  std::chrono::nanoseconds idle_thread_lifetime = std::chrono::milliseconds(500);
 };
 
 // Thread-safe.
@@ -136,7 +139,8 @@ class InstancePool {
   // Whether `slot` holds, or waits in line for, resources that it has no work for.
   bool HoldsInVain(const Slot& slot) NEREID_REQUIRES(mutex_);
   void ThreadMain(Slot& slot);
-  void WaitForWork(Slot& slot) NEREID_REQUIRES(mutex_);
+  // False: there was none for so long that the thread is to end.
+  bool WaitForWork(Slot& slot) NEREID_REQUIRES(mutex_);
 
   core::Model& model_;
   WorkSource& source_;

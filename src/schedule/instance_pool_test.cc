@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/instance_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <future>
+
+#include "core/testing/fakes.h"
+
+namespace nereid::schedule {
+namespace {
+
+// One request at a time, in order of arrival.
+class Line final : public WorkSource {
+ public:
+  void Push(core::RequestPtr request) { waiting_.push_back(std::move(request)); }
+
+  bool HasWaiting() const override { return !waiting_.empty(); }
+  BatchDecision Decide(size_t /*instance*/, uint64_t /*now_ns*/) override {
+    return {.request_count = waiting_.empty() ? 0u : 1u, .look_again_at_ns = {}};
+  }
+  void Take(size_t /*instance*/, const BatchDecision& /*decision*/,
+            std::vector<core::RequestPtr>& batch) override {
+    batch.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+
+ private:
+  std::deque<core::RequestPtr> waiting_;
+};
+
+// Tells when the thread that first used it ends.
+struct EndOfThread {
+  std::promise<void> promise;
+  ~EndOfThread() { promise.set_value(); }
+};
+
+TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
+  std::vector<std::future<void>> ends;
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  Line line;
+  InstancePool pool(*model, line, {.inline_budget = std::chrono::nanoseconds(0),
+                                   .warm_up = {},
+                                   .idle_thread_lifetime = std::chrono::milliseconds(1)});
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  instances.push_back(std::make_unique<core::FakeInstance>(
+      "instance", true, [&](std::span<core::RequestPtr> /*batch*/) {
+        thread_local std::unique_ptr<EndOfThread> end;
+        if (end != nullptr) return;
+        end = std::make_unique<EndOfThread>();
+        ends.push_back(end->promise.get_future());
+      }));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  for (size_t i = 1; i <= 3; ++i) {
+    core::RequestPtr request = core::MakeFakeRequest(*model, sink, {16});
+    InstancePool::Arrival arrival(*request);
+    {
+      base::MutexLock lock(pool.mutex());
+      line.Push(std::move(request));
+      pool.Announce(arrival);
+    }
+    pool.Finish(std::move(arrival));
+    ASSERT_TRUE(sink.WaitForGone(i));
+    ASSERT_EQ(ends.size(), i) << "a thread of its own served each request";
+    ASSERT_EQ(ends.back().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
+  pool.End();
+}
+
+}  // namespace
+}  // namespace nereid::schedule
