@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/connection.h"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,9 +14,11 @@
 namespace nereid::net {
 namespace {
 
-using Protocol = boost::asio::generic::stream_protocol;
-
 constexpr std::chrono::milliseconds kSweepPeriod{1000};
+
+// What TryRead gives when there is nothing now, and when the connection is broken.
+constexpr ssize_t kNothing = -1;
+constexpr ssize_t kBroken = -2;
 
 uint64_t NowMs() { return base::NowNs() / 1'000'000; }
 
@@ -114,25 +117,19 @@ Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd 
                        std::unique_ptr<TlsChannel> tls)
     : reactor_(reactor),
       group_(group),
-      socket_(reactor.context().get_executor()),
-      fd_(socket.get()),
+      socket_(std::move(socket)),
+      fd_(socket_.get()),
       tls_(std::move(tls)) {
   reactor.AddConnection();
-  boost::system::error_code error;
-  socket_.assign(Protocol(AF_INET, 0), socket.get(), error);
-  if (!error) {
-    socket.Release();
-  } else {
-    closed_ = true;  // cannot be watched; the caller's first ArmRead finds it closed
-  }
+  // If it cannot be watched, the caller's first ArmRead finds it closed.
+  closed_ = !reactor.Watch(fd_, *this);
   group.Add(*this);
 }
 
 Connection::~Connection() {
   reactor_.RemoveConnection();
   group_.Remove(*this);
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  socket_ = base::UniqueFd();
   group_.Gone();
 }
 
@@ -141,93 +138,100 @@ void Connection::Release() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) reactor_.Post(destroy_);
 }
 
-void Connection::OperationEnded() {
-  if (closed_ && !read_armed_ && !write_armed_) Release();
+void Connection::OnEvents(uint32_t events) {
+  if (closed_) return;
+  if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) may_read_ = true;
+  if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) has_ended_ = true;
+  if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) may_write_ = true;
+  DeliverReady();
+}
+
+void Connection::LookSoon() {
+  if (std::exchange(soon_queued_, true)) return;
+  Hold();
+  reactor_.RunSoon(soon_);
+}
+
+void Connection::OnSoon() {
+  soon_queued_ = false;
+  if (std::exchange(read_cancelled_, false) && read_armed_) {
+    read_armed_ = false;
+    OnReadCancelled();
+  }
+  if (!closed_) DeliverReady();
+  Release();
+}
+
+void Connection::DeliverReady() {
+  if (write_armed_ && may_write_) {
+    // Forgotten before the try: room that comes after it is announced again.
+    write_armed_ = may_write_ = false;
+    OnWritable();
+  }
+  if (!closed_ && read_armed_ && MayRead()) DeliverRead();
+}
+
+void Connection::DeliverRead() {
+  if (read_into_ == nullptr) {
+    read_armed_ = read_cancelled_ = false;
+    return OnReadable();
+  }
+  const ssize_t n = TryRead(read_into_, read_size_);
+  if (n == kNothing) return;  // still armed
+  read_armed_ = read_cancelled_ = false;
+  if (n > 0) return OnRead(static_cast<size_t>(n));
+  OnReadEnd(n == 0);
+}
+
+bool Connection::MayRead() const { return may_read_ || (tls_ != nullptr && tls_->HasBuffered()); }
+
+ssize_t Connection::TryRead(std::byte* into, size_t size) {
+  if (tls_ != nullptr) [[unlikely]] {
+    const ssize_t n = tls_->Read(into, size);
+    if (n > 0) return n;
+    if (n < 0) return n == TlsChannel::kEnd ? 0 : kBroken;
+    may_read_ = false;
+    return kNothing;
+  }
+  for (;;) {
+    const ssize_t n = ::recv(fd_, into, size, MSG_DONTWAIT);
+    // Less than asked for is all there was, unless the end is still to be seen.
+    if (n > 0 && static_cast<size_t>(n) < size) may_read_ = has_ended_;
+    if (n >= 0) return n;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return kBroken;
+    may_read_ = false;
+    return kNothing;
+  }
 }
 
 void Connection::ArmRead(std::byte* into, size_t size) {
   if (closed_) return;
   NEREID_CHECK(!read_armed_);
   read_armed_ = true;
-  if (tls_ != nullptr) [[unlikely]] return ArmTlsRead(into, size);
-  socket_.async_read_some(
-      boost::asio::mutable_buffer(into, size),
-      [this](const boost::system::error_code& error, size_t n) {
-        read_armed_ = false;
-        if (closed_) return OperationEnded();
-        if (!error) return OnRead(n);
-        if (error == boost::asio::error::operation_aborted) return OnReadCancelled();
-        OnReadEnd(error == boost::asio::error::eof);
-      });
+  read_into_ = into;
+  read_size_ = size;
+  if (MayRead()) LookSoon();
 }
 
-void Connection::ArmReadable() {
-  if (closed_) return;
-  NEREID_CHECK(!read_armed_);
-  read_armed_ = true;
-  if (tls_ != nullptr) [[unlikely]] return ArmTlsRead(nullptr, 0);
-  socket_.async_wait(boost::asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
-    read_armed_ = false;
-    if (closed_) return OperationEnded();
-    if (!error) return OnReadable();
-    if (error == boost::asio::error::operation_aborted) return OnReadCancelled();
-    OnReadEnd(false);
-  });
-}
-
-void Connection::ArmTlsRead(std::byte* into, size_t size) {
-  tls_into_ = into;
-  tls_size_ = size;
-  if (tls_->HasBuffered()) {
-    reactor_.Post(tls_read_);
-  } else {
-    WaitForTlsBytes();
-  }
-}
-
-void Connection::WaitForTlsBytes() {
-  socket_.async_wait(boost::asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
-    if (closed_ || !error) return OnTlsBytes();
-    read_armed_ = false;
-    if (error == boost::asio::error::operation_aborted) return OnReadCancelled();
-    OnReadEnd(false);
-  });
-}
-
-void Connection::OnTlsBytes() {
-  if (closed_) {
-    read_armed_ = false;
-    return OperationEnded();
-  }
-  if (tls_into_ == nullptr) {
-    read_armed_ = false;
-    return OnReadable();
-  }
-  const ssize_t n = tls_->Read(tls_into_, tls_size_);
-  if (n == 0) return WaitForTlsBytes();
-  read_armed_ = false;
-  if (n > 0) return OnRead(static_cast<size_t>(n));
-  OnReadEnd(n == TlsChannel::kEnd);
-}
+void Connection::ArmReadable() { ArmRead(nullptr, 0); }
 
 ssize_t Connection::Receive(std::byte* into, size_t size) {
-  if (tls_ != nullptr) [[unlikely]] return std::max(tls_->Read(into, size), TlsChannel::kBroken);
-  for (;;) {
-    const ssize_t n = ::recv(fd_, into, size, MSG_DONTWAIT);
-    if (n > 0) return n;
-    if (n < 0 && errno == EINTR) continue;
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
-  }
+  const ssize_t n = TryRead(into, size);
+  if (n == kNothing) return 0;
+  return n > 0 ? n : -1;
 }
 
 void Connection::CancelRead() {
   NEREID_CHECK(!write_armed_);
-  boost::system::error_code ignored;
-  socket_.cancel(ignored);
+  if (!read_armed_) return;
+  read_cancelled_ = true;
+  LookSoon();
 }
 
 ssize_t Connection::Send(const iovec* parts, size_t count) {
-  if (tls_ != nullptr) [[unlikely]] return tls_->Write(parts, count);
+  if (tls_ != nullptr) [[unlikely]]
+    return tls_->Write(parts, count);
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(parts);
   message.msg_iovlen = std::min<size_t>(count, IOV_MAX);
@@ -242,12 +246,7 @@ ssize_t Connection::Send(const iovec* parts, size_t count) {
 void Connection::ArmWritable() {
   if (closed_ || write_armed_) return;
   write_armed_ = true;
-  socket_.async_wait(boost::asio::socket_base::wait_write, [this](const boost::system::error_code& error) {
-    write_armed_ = false;
-    if (closed_) return OperationEnded();
-    if (!error) return OnWritable();
-    if (error != boost::asio::error::operation_aborted) OnReadEnd(false);
-  });
+  if (may_write_) LookSoon();
 }
 
 void Connection::FinishSending() {
@@ -258,9 +257,9 @@ void Connection::FinishSending() {
 base::UniqueFd Connection::TakeSocket() {
   NEREID_CHECK(!read_armed_ && !write_armed_ && !closed_);
   closed_ = true;
-  boost::system::error_code error;
-  base::UniqueFd socket(socket_.release(error));
-  OperationEnded();
+  reactor_.Unwatch(fd_);
+  base::UniqueFd socket = std::move(socket_);
+  Release();
   return socket;
 }
 
@@ -271,9 +270,9 @@ void Connection::Close() {
   if (tls_ != nullptr) tls_->Finish();
   // The descriptor itself is closed by the destructor: a holder may be sending at this moment.
   ::shutdown(fd_, SHUT_RDWR);
-  boost::system::error_code ignored;
-  socket_.cancel(ignored);
-  OperationEnded();
+  reactor_.Unwatch(fd_);
+  read_armed_ = write_armed_ = false;
+  Release();
 }
 
 uint64_t Connection::CoarseNowMs() const { return group_.shards_[reactor_.index()].now_ms; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What HTTP/1.1 and HTTP/2 connections share: one socket on one reactor, reads into the caller's
 // buffer, gathered writes from any thread, lifetime, timeouts and graceful stop. For this module's
-// own files: event loop types appear here.
+// own files.
 //
 // A protocol derives from Connection, starts with ArmRead and is told what happens by the virtual
-// functions. It is created on its reactor with `new`, handed to nobody, and deletes itself there when
-// it is closed, no read or write wait is pending and every Hold has been released.
+// functions. It is created on its reactor with `new`, handed to nobody, and deletes itself there
+// when it is closed, no read or write wait is pending and every Hold has been released.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/unique_fd.h"
-#include "net/asio_pch.h"
 #include "net/reactor.h"
 #include "net/tls_channel.h"
 
@@ -69,7 +68,7 @@ class ConnectionGroup {
 };
 
 // Confined to its reactor, but for the calls marked otherwise.
-class Connection {
+class Connection : private Watched {
  public:
   Reactor& reactor() const { return reactor_; }
   ConnectionGroup& group() const { return group_; }
@@ -92,16 +91,18 @@ class Connection {
   void ArmRead(std::byte* into, size_t size);
   // Waits for bytes without holding a buffer; OnReadable follows.
   void ArmReadable();
-  // Takes what has arrived, without waiting: the bytes taken, 0 when there are none, -1 at the end of
-  // the stream or when the connection is broken. After OnReadable.
+  // The protocol has read the socket itself and found nothing: ArmReadable is to wait for more.
+  void NoteDrained() { may_read_ = false; }
+  // Takes what has arrived, without waiting: the bytes taken, 0 when there are none, -1 at the end
+  // of the stream or when the connection is broken. After OnReadable.
   ssize_t Receive(std::byte* into, size_t size);
   // The armed read or wait ends soon with OnReadCancelled instead.
   void CancelRead();
   bool read_armed() const { return read_armed_; }
 
-  // Sends what the socket takes without waiting: the bytes taken (0 when it is full), or -1 when the
-  // connection is broken. Any thread; the caller sees to it that there is one sender at a time, and
-  // holds the connection when the thread is not its reactor's.
+  // Sends what the socket takes without waiting: the bytes taken (0 when it is full), or -1 when
+  // the connection is broken. Any thread; the caller sees to it that there is one sender at a time,
+  // and holds the connection when the thread is not its reactor's.
   ssize_t Send(const iovec* parts, size_t count);
   // OnWritable follows once the socket takes bytes again.
   void ArmWritable();
@@ -111,8 +112,8 @@ class Connection {
   // Idempotent.
   void Close();
   bool closed() const { return closed_; }
-  // Gives the socket up to another connection; this one is closed then, without OnClosed. Nothing is
-  // armed.
+  // Gives the socket up to another connection; this one is closed then, without OnClosed. Nothing
+  // is armed.
   base::UniqueFd TakeSocket();
   // Ends the sending side, so that the client sees the end of the last reply. Any thread.
   void FinishSending();
@@ -142,36 +143,46 @@ class Connection {
     void Run() override { delete &connection; }
     Connection& connection;
   };
-  struct TlsReadTask final : Task {
-    explicit TlsReadTask(Connection& connection) : connection(connection) {}
-    void Run() override { connection.OnTlsBytes(); }
+  struct SoonTask final : Task {
+    explicit SoonTask(Connection& connection) : connection(connection) {}
+    void Run() override { connection.OnSoon(); }
     Connection& connection;
   };
-  void OperationEnded();
-  // Reads of a TLS connection wait for the socket, unless the channel has bytes already.
-  void ArmTlsRead(std::byte* into, size_t size);
-  void WaitForTlsBytes();
-  void OnTlsBytes();
+
+  void OnEvents(uint32_t events) override;
+  // Looks again in this pass of the loop, for what need not wait for an event.
+  void LookSoon();
+  void OnSoon();
+  // What is armed and may be possible.
+  void DeliverReady();
+  void DeliverRead();
+  // One try to read, without waiting: as Receive, but 0 is the end of the stream and kNothing
+  // nothing.
+  ssize_t TryRead(std::byte* into, size_t size);
+  bool MayRead() const;
 
   Reactor& reactor_;
   ConnectionGroup& group_;
-  // The executor is named so that no operation pays for one whose type is erased.
-  boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
-                                   boost::asio::io_context::executor_type>
-      socket_;
+  base::UniqueFd socket_;
   const int fd_;
   bool closed_ = false;
   bool read_armed_ = false;
   bool write_armed_ = false;
+  bool read_cancelled_ = false;
+  bool soon_queued_ = false;
+  // Events tell of changes only, so what they said is kept until a try finds otherwise.
+  bool may_read_ = true;
+  bool may_write_ = true;
+  bool has_ended_ = false;          // nothing more will be announced
+  std::byte* read_into_ = nullptr;  // of the armed read; null: only wait
+  size_t read_size_ = 0;
   std::atomic<uint32_t> references_{1};  // the open connection itself counts as one
   Connection* next_ = nullptr;           // in its shard
   Connection* previous_ = nullptr;
   DestroyTask destroy_{*this};
 
   const std::unique_ptr<TlsChannel> tls_;  // null: plain
-  std::byte* tls_into_ = nullptr;          // of the armed read; null: only wait
-  size_t tls_size_ = 0;
-  TlsReadTask tls_read_{*this};
+  SoonTask soon_{*this};
 };
 
 }  // namespace nereid::net

@@ -13,7 +13,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "net/asio_pch.h"
 #include "net/unix_socket.h"
 
 namespace nereid::net {
@@ -66,13 +65,14 @@ base::Result<base::UniqueFd> OpenPort(const ListenerOptions& options) {
   auto parsed = ParseAddress(options.address, options.port);
   if (!parsed.ok()) return parsed.status();
   const Address& address = *parsed;
-  base::UniqueFd socket(::socket(address.storage.ss_family,
-                                 SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  base::UniqueFd socket(
+      ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return BindError(options, errno);
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (options.reuse_port) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 ||
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) !=
+          0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     return BindError(options, errno);
   }
@@ -105,41 +105,37 @@ std::string DescribeAddress(std::string_view address, uint16_t port) {
 }
 
 // Confined to reactor 0, but for `stopped` and on_accept, which every reactor uses.
-struct Listener::State : std::enable_shared_from_this<Listener::State> {
+struct Listener::State final : Watched, std::enable_shared_from_this<Listener::State> {
   State(ReactorPool& pool, UnixSocket listening, uint16_t port, AcceptHandler on_accept)
-      : pool(pool), acceptor(pool.reactor(0).context()), retry(pool.reactor(0)), port(port),
-        is_tcp(listening.file == nullptr), on_accept(std::move(on_accept)),
-        file(std::move(listening.file)) {
-    // The acceptor is only waited on, so that it does not matter what family it believes to have.
-    boost::system::error_code error;
-    acceptor.assign(boost::asio::ip::tcp::v4(), listening.socket.Release(), error);
-    NEREID_CHECK(!error);
-  }
+      : pool(pool),
+        retry(pool.reactor(0)),
+        port(port),
+        is_tcp(listening.file == nullptr),
+        on_accept(std::move(on_accept)),
+        listening(std::move(listening.socket)),
+        file(std::move(listening.file)) {}
 
-  void WaitForConnection() {
-    acceptor.async_wait(boost::asio::ip::tcp::acceptor::wait_read,
-                        [self = shared_from_this()](const boost::system::error_code& error) {
-                          if (!error && !self->stopped.load()) self->Accept();
-                        });
-  }
+  void OnEvents(uint32_t) override { Accept(); }
 
   void Accept() {
+    if (stopped.load()) return;
     for (int i = 0; i < kAcceptBurst; ++i) {
-      base::UniqueFd socket(::accept4(acceptor.native_handle(), nullptr, nullptr,
-                                      SOCK_NONBLOCK | SOCK_CLOEXEC));
+      base::UniqueFd socket(
+          ::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket.valid()) {
         if (errno == ECONNABORTED || errno == EINTR) continue;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return;
         NEREID_LOG(kWarning, "cannot accept connections on port {}: {}", port,
                    std::strerror(errno));
-        retry.Start(kAcceptPause, [this] { WaitForConnection(); });
+        retry.Start(kAcceptPause, [this] { Accept(); });
         return;
       }
       const int on = 1;
       if (is_tcp) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       HandOver(std::move(socket));
     }
-    WaitForConnection();
+    // There may be more, which nothing will announce.
+    pool.reactor(0).Post([self = shared_from_this()] { self->Accept(); });
   }
 
   void HandOver(base::UniqueFd socket) {
@@ -155,11 +151,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   ReactorPool& pool;
-  boost::asio::ip::tcp::acceptor acceptor;
   Timer retry;
   const uint16_t port;
   const bool is_tcp;
   AcceptHandler on_accept;
+  base::UniqueFd listening;
   std::unique_ptr<UnixSocketFile> file;  // null for TCP
   std::atomic<bool> stopped{false};
 };
@@ -169,15 +165,16 @@ base::Result<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& o
                                                         AcceptHandler on_accept) {
   UnixSocket listening;
   if (options.address.starts_with("unix:")) {
-    NEREID_ASSIGN_OR_RETURN(listening,
-                            ListenOnUnixSocket(std::string(UnixSocketPath(options.address)),
-                                               options.unix_socket_mode));
+    NEREID_ASSIGN_OR_RETURN(
+        listening,
+        ListenOnUnixSocket(std::string(UnixSocketPath(options.address)), options.unix_socket_mode));
   } else {
     NEREID_ASSIGN_OR_RETURN(listening.socket, OpenPort(options));
   }
   NEREID_ASSIGN_OR_RETURN(const uint16_t port, BoundPort(listening.socket.get()));
   auto state = std::make_shared<State>(pool, std::move(listening), port, std::move(on_accept));
-  pool.reactor(0).Post([state] { state->WaitForConnection(); });
+  pool.reactor(0).Post(
+      [state] { NEREID_CHECK(state->pool.reactor(0).Watch(state->listening.get(), *state)); });
   return std::unique_ptr<Listener>(new Listener(std::move(state)));
 }
 
@@ -194,9 +191,9 @@ void Listener::Stop() {
   std::latch passed(static_cast<std::ptrdiff_t>(pool.size()));
   // Reactor 0 posts the barriers, so they come after every hand-over it has made.
   pool.reactor(0).Post([this, &pool, &passed] {
-    boost::system::error_code ignored;
     state_->file.reset();
-    state_->acceptor.close(ignored);
+    pool.reactor(0).Unwatch(state_->listening.get());
+    state_->listening = base::UniqueFd();
     state_->retry.Cancel();
     for (size_t i = 0; i < pool.size(); ++i) {
       pool.reactor(i).Post([&passed] { passed.count_down(); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections, over TCP or on a Unix socket, on the pool's first reactor and hands each socket to the reactor that has
-// the fewest. What a connection speaks is the business of the AcceptHandler.
+// Accepts connections, over TCP or on a Unix socket, on the pool's first reactor and hands each
+// socket to the reactor that has the fewest. What a connection speaks is the business of the
+// AcceptHandler.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ class Listener {
 
   // Unavailable when the port is taken or the address is not ours, in Triton's words
   // ("Socket '0.0.0.0:8000' already in use "). The file of a Unix socket is replaced when nobody
-  // listens on it any more, and only if it is a socket; it is removed at the end. `pool` outlives the listener. `on_accept` may run on
-  // several reactors at once.
+  // listens on it any more, and only if it is a socket; it is removed at the end. `pool` outlives
+  // the listener. `on_accept` may run on several reactors at once.
   static base::Result<std::unique_ptr<Listener>> Start(const ListenerOptions& options,
                                                        ReactorPool& pool, AcceptHandler on_accept);
   // Like Stop. Must not run on a reactor.

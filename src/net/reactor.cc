@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work from other threads goes through a lock-free stack; whoever finds it empty posts one drain to
-// the event loop, so that many callers cost one wake-up. The storage of that one posted handler is a
-// member, because the event loop's own recycling does not reach threads outside it.
+// One pass of the loop: what is due, then every event that is ready, then what those asked to be
+// done soon, what other threads posted, and last the work of the round. Work from other threads
+// goes through a lock-free stack; only who finds the loop asleep pays for waking it.
 #include "net/reactor.h"
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <string>
 
 #include "base/check.h"
 #include "base/log.h"
-#include "net/asio_pch.h"
 
 namespace nereid::net {
 namespace {
@@ -17,6 +22,8 @@ namespace {
 thread_local Reactor* current_reactor = nullptr;
 
 constexpr std::chrono::seconds kBeat{1};
+// Events taken in one pass.
+constexpr int kEvents = 256;
 
 // Runs a function object once and deletes itself.
 class FunctionTask final : public Task {
@@ -31,78 +38,97 @@ class FunctionTask final : public Task {
   base::UniqueFunction<void()> fn_;
 };
 
-// Hands out one fixed block. At most one handler that uses it is queued at a time.
-struct DrainStorage {
-  alignas(std::max_align_t) std::byte bytes[256];
-};
-
-template <typename T>
-struct DrainAllocator {
-  using value_type = T;
-  explicit DrainAllocator(DrainStorage* storage) : storage(storage) {}
-  template <typename U>
-  DrainAllocator(const DrainAllocator<U>& other) : storage(other.storage) {}
-  T* allocate(size_t count) {
-    NEREID_CHECK(count * sizeof(T) <= sizeof(storage->bytes));
-    return reinterpret_cast<T*>(storage->bytes);
-  }
-  void deallocate(T*, size_t) {}
-  template <typename U>
-  bool operator==(const DrainAllocator<U>& other) const {
-    return storage == other.storage;
-  }
-  DrainStorage* storage;
-};
-
-template <typename Fn>
-struct DrainHandler {
-  using allocator_type = DrainAllocator<void>;
-  allocator_type get_allocator() const { return DrainAllocator<void>(storage); }
-  void operator()() { fn(); }
-  DrainStorage* storage;
-  Fn fn;
-};
-
 }  // namespace
-
-struct Reactor::Loop {
-  boost::asio::io_context context{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{
-      context.get_executor()};
-  boost::asio::steady_timer beat{context};
-  DrainStorage drain_storage;
-};
 
 Reactor* Reactor::Current() { return current_reactor; }
 
+void Reactor::TaskList::Append(Task& task) {
+  task.next_in_queue = nullptr;
+  (tail != nullptr ? tail->next_in_queue : head) = &task;
+  tail = &task;
+}
+
+void Reactor::TaskList::RunAll() {
+  Task* task = std::exchange(head, nullptr);
+  tail = nullptr;
+  while (task != nullptr) {
+    Task* const next = task->next_in_queue;
+    task->Run();
+    task = next;
+  }
+}
+
 Reactor::Reactor(unsigned index)
-    : index_(index), loop_(std::make_unique<Loop>()), context_(&loop_->context) {
+    : index_(index),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      beat_(std::make_unique<Timer>(*this)) {
+  NEREID_CHECK(epoll_.valid() && wake_.valid());
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  NEREID_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0);
   Beat();
   thread_ = base::Thread("nereid-net-" + std::to_string(index), [this] { Run(); });
 }
 
-Reactor::~Reactor() { Stop(); }
+Reactor::~Reactor() {
+  Stop();
+  beat_.reset();
+}
 
 void Reactor::Run() {
   current_reactor = this;
-  try {
-    loop_->context.run();
-  } catch (const std::exception& error) {
-    NEREID_LOG(kError, "event loop {} failed: {}", index_, error.what());
-    base::CheckFailed(__FILE__, __LINE__, "no exception leaves an event handler");
+  while (!is_stopping_.load(std::memory_order_relaxed)) {
+    int timeout_ms = RunTimers();
+    if (!soon_.empty() || !round_.empty()) timeout_ms = 0;
+    HandleEvents(timeout_ms);
+    soon_.RunAll();
+    DrainInbox();
+    // Work of the round may ask for more of it: answers that are to leave together.
+    while (!round_.empty()) round_.RunAll();
   }
   current_reactor = nullptr;
 }
 
+void Reactor::HandleEvents(int timeout_ms) {
+  if (timeout_ms != 0) {
+    // In this order, so that who posts either is seen here or sees that it has to wake.
+    is_asleep_.store(true, std::memory_order_seq_cst);
+    if (inbox_.load(std::memory_order_seq_cst) != nullptr) timeout_ms = 0;
+  }
+  epoll_event events[kEvents];
+  const int count = ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
+  is_asleep_.store(false, std::memory_order_relaxed);
+  NEREID_CHECK(count >= 0 || errno == EINTR);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.ptr == nullptr) continue;  // woken
+    static_cast<Watched*>(events[i].data.ptr)->OnEvents(events[i].events);
+  }
+}
+
+bool Reactor::Watch(int fd, Watched& watched) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &watched;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Reactor::Unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
 void Reactor::Stop() {
-  context_->stop();
+  is_stopping_.store(true);
+  Wake();
   thread_.Join();
 }
 
+void Reactor::Wake() {
+  const uint64_t one = 1;
+  // Full means that a wake-up is under way.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+}
+
 void Reactor::Beat() {
-  loop_->beat.expires_after(kBeat);
-  loop_->beat.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  beat_->Start(kBeat, [this] {
     heartbeats_.fetch_add(1, std::memory_order_relaxed);
     Beat();
   });
@@ -114,86 +140,98 @@ void Reactor::Post(Task& task) {
   Task* head = inbox_.load(std::memory_order_relaxed);
   do {
     task.next_in_queue = head;
-    // Acquire: who finds the stack empty reuses the drain's storage after the drain that emptied it.
-  } while (!inbox_.compare_exchange_weak(head, &task, std::memory_order_acq_rel,
+  } while (!inbox_.compare_exchange_weak(head, &task, std::memory_order_seq_cst,
                                          std::memory_order_relaxed));
-  if (head == nullptr) ScheduleDrain();
-}
-
-void Reactor::ScheduleDrain() {
-  auto drain = [this] { DrainInbox(); };
-  boost::asio::post(*context_, DrainHandler<decltype(drain)>{&loop_->drain_storage, drain});
+  if (is_asleep_.load(std::memory_order_seq_cst) && is_asleep_.exchange(false)) Wake();
 }
 
 void Reactor::DrainInbox() {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
   Task* newest = inbox_.exchange(nullptr, std::memory_order_acq_rel);
-  Task* oldest = nullptr;
+  TaskList tasks;
   while (newest != nullptr) {
-    Task* next = newest->next_in_queue;
-    newest->next_in_queue = oldest;
-    oldest = newest;
+    Task* const next = newest->next_in_queue;
+    newest->next_in_queue = tasks.head;
+    tasks.head = newest;
     newest = next;
   }
-  while (oldest != nullptr) {
-    Task* task = oldest;
-    oldest = task->next_in_queue;
-    task->Run();
-  }
+  tasks.RunAll();
 }
+
+void Reactor::RunSoon(Task& task) { soon_.Append(task); }
 
 void Reactor::RunAfterRound(base::UniqueFunction<void()> fn) {
   RunAfterRound(*new FunctionTask(std::move(fn)));
 }
 
-void Reactor::RunAfterRound(Task& task) {
-  task.next_in_queue = nullptr;
-  if (round_head_ != nullptr) {
-    round_tail_->next_in_queue = &task;
-    round_tail_ = &task;
-    return;
+void Reactor::RunAfterRound(Task& task) { round_.Append(task); }
+
+int Reactor::RunTimers() {
+  const uint64_t now_ns = base::NowNs();
+  while (!timers_.empty() && timers_.front()->due_ns_ <= now_ns) {
+    Timer& timer = *timers_.front();
+    RemoveTimer(timer);
+    // The call may start the timer anew, or destroy it.
+    base::UniqueFunction<void()> fn = std::move(timer.fn_);
+    fn();
   }
-  round_head_ = round_tail_ = &task;
-  // From the loop's own thread: queued behind the handlers that are ready, storage recycled.
-  boost::asio::post(*context_, [this] { DrainRound(); });
+  if (timers_.empty()) return -1;
+  const uint64_t wait_ms = (timers_.front()->due_ns_ - now_ns + 999'999) / 1'000'000;
+  return static_cast<int>(std::min<uint64_t>(wait_ms, INT_MAX));
 }
 
-void Reactor::DrainRound() {
-  Task* task = std::exchange(round_head_, nullptr);
-  round_tail_ = nullptr;
-  while (task != nullptr) {
-    Task* next = task->next_in_queue;
-    task->Run();
-    task = next;
-  }
+void Reactor::AddTimer(Timer& timer) {
+  timer.index_ = timers_.size();
+  timers_.push_back(&timer);
+  SiftTimer(timer.index_);
 }
 
-struct Timer::State {
-  explicit State(Reactor& reactor) : timer(reactor.context()) {}
-  boost::asio::steady_timer timer;
-  base::UniqueFunction<void()> fn;
-  uint64_t generation = 0;
-};
+void Reactor::RemoveTimer(Timer& timer) {
+  const size_t index = std::exchange(timer.index_, Timer::kNotQueued);
+  Timer* const last = timers_.back();
+  timers_.pop_back();
+  if (last == &timer) return;
+  timers_[index] = last;
+  SiftTimer(index);
+}
 
-Timer::Timer(Reactor& reactor) : state_(std::make_shared<State>(reactor)) {}
+void Reactor::SiftTimer(size_t index) {
+  Timer* const timer = timers_[index];
+  const auto place = [this](size_t at, Timer* moved) {
+    timers_[at] = moved;
+    moved->index_ = at;
+  };
+  while (index > 0 && timer->due_ns_ < timers_[(index - 1) / 2]->due_ns_) {
+    place(index, timers_[(index - 1) / 2]);
+    index = (index - 1) / 2;
+  }
+  for (;;) {
+    size_t child = 2 * index + 1;
+    if (child >= timers_.size()) break;
+    if (child + 1 < timers_.size() && timers_[child + 1]->due_ns_ < timers_[child]->due_ns_)
+      ++child;
+    if (timers_[child]->due_ns_ >= timer->due_ns_) break;
+    place(index, timers_[child]);
+    index = child;
+  }
+  place(index, timer);
+}
+
+Timer::Timer(Reactor& reactor) : reactor_(reactor) {}
 
 Timer::~Timer() { Cancel(); }
 
 void Timer::Start(std::chrono::nanoseconds from_now, base::UniqueFunction<void()> fn) {
-  const uint64_t generation = ++state_->generation;
-  state_->fn = std::move(fn);
-  state_->timer.expires_after(from_now);
-  state_->timer.async_wait(
-      [state = state_, generation](const boost::system::error_code& error) {
-        if (error || generation != state->generation) return;
-        base::UniqueFunction<void()> fn = std::move(state->fn);
-        fn();
-      });
+  Cancel();
+  fn_ = std::move(fn);
+  due_ns_ = base::NowNs() + static_cast<uint64_t>(std::max<int64_t>(from_now.count(), 0));
+  reactor_.AddTimer(*this);
 }
 
 void Timer::Cancel() {
-  ++state_->generation;
-  state_->fn = {};
-  state_->timer.cancel();
+  if (index_ == kNotQueued) return;
+  reactor_.RemoveTimer(*this);
+  fn_ = {};
 }
 
 ReactorPool::ReactorPool(unsigned threads) {

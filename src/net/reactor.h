@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event loops. A ReactorPool owns a few threads, each running one Reactor; a connection lives on
-// one reactor for good, and everything that touches its socket's read side runs there. Other threads
-// reach a reactor by Post. Code above this module meets reactors only as "where am I" (Current) and
-// "run this over there" (Post, RunAfterRound, Timer).
+// The event loops. A ReactorPool owns a few threads, each running one Reactor; a connection lives
+// on one reactor for good, and everything that touches its socket's read side runs there. Other
+// threads reach a reactor by Post. Code above this module meets reactors only as "where am I"
+// (Current) and "run this over there" (Post, RunAfterRound, Timer).
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,8 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "base/unique_fd.h"
 #include "base/unique_function.h"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace nereid::net {
 
@@ -34,8 +31,21 @@ class Task {
   ~Task() = default;
 };
 
-// One event loop on one thread. Post and the plain getters are thread-safe; the rest is confined to
-// the reactor's own thread.
+// Something with a descriptor that a reactor watches.
+class Watched {
+ public:
+  // What has changed since the last call (epoll's bits, edge-triggered). Never after the pass of
+  // the loop in which Unwatch was called, but perhaps once more in that one.
+  virtual void OnEvents(uint32_t events) = 0;
+
+ protected:
+  ~Watched() = default;
+};
+
+class Timer;
+
+// One event loop on one thread: epoll, and nothing between it and those who are watched. Post and
+// the plain getters are thread-safe; the rest is confined to the reactor's own thread.
 class Reactor {
  public:
   // The reactor whose thread this is, null on every other thread.
@@ -64,8 +74,13 @@ class Reactor {
   // Counts up about once a second while the loop turns; a watchdog compares two readings.
   uint64_t heartbeats() const { return heartbeats_.load(std::memory_order_relaxed); }
 
-  // For this module's own files.
-  boost::asio::io_context& context() { return *context_; }
+  // -- For this module's own files. --
+
+  // False when the system refuses. `watched` lives until the pass of the loop after Unwatch.
+  bool Watch(int fd, Watched& watched);
+  void Unwatch(int fd);
+  // Runs `task` once the events of this pass have been handled.
+  void RunSoon(Task& task);
 
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -73,23 +88,46 @@ class Reactor {
 
  private:
   friend class ReactorPool;
-  struct Loop;
+  friend class Timer;
+
+  // Tasks in the order in which they came.
+  struct TaskList {
+    Task* head = nullptr;
+    Task* tail = nullptr;
+
+    bool empty() const { return head == nullptr; }
+    void Append(Task& task);
+    // Runs what is there now.
+    void RunAll();
+  };
+
   explicit Reactor(unsigned index);
   void Run();
+  void HandleEvents(int timeout_ms);
   void Stop();
-  void ScheduleDrain();
+  void Wake();
   void DrainInbox();
-  void DrainRound();
   void Beat();
 
+  // Runs what is due and returns when to look again, in milliseconds.
+  int RunTimers();
+  void AddTimer(Timer& timer);
+  void RemoveTimer(Timer& timer);
+  // Puts the timer at `index` where it belongs in the heap.
+  void SiftTimer(size_t index);
+
   const unsigned index_;
-  const std::unique_ptr<Loop> loop_;
-  boost::asio::io_context* const context_;  // inside loop_
+  const base::UniqueFd epoll_;
+  const base::UniqueFd wake_;  // an eventfd; only ever written, because it is edge-triggered
   std::atomic<size_t> connections_{0};
   std::atomic<uint64_t> heartbeats_{0};
-  std::atomic<Task*> inbox_{nullptr};  // newest first; a drain is posted when it was empty
-  Task* round_head_ = nullptr;         // oldest first
-  Task* round_tail_ = nullptr;
+  std::atomic<Task*> inbox_{nullptr};   // newest first
+  std::atomic<bool> is_asleep_{false};  // or about to be: who posts wakes it
+  std::atomic<bool> is_stopping_{false};
+  TaskList soon_;
+  TaskList round_;
+  std::vector<Timer*> timers_;  // a heap, the earliest first
+  std::unique_ptr<Timer> beat_;
   base::Thread thread_;
 };
 
@@ -102,13 +140,18 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Replaces an earlier deadline that has not come yet.
+  // Replaces an earlier deadline that has not come yet. May be late by a millisecond.
   void Start(std::chrono::nanoseconds from_now, base::UniqueFunction<void()> fn);
   void Cancel();
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;  // shared with the callback that may already be queued
+  friend class Reactor;
+  static constexpr size_t kNotQueued = SIZE_MAX;
+
+  Reactor& reactor_;
+  base::UniqueFunction<void()> fn_;
+  uint64_t due_ns_ = 0;
+  size_t index_ = kNotQueued;  // in the reactor's heap
 };
 
 // Thread-safe. Destroying it stops the loops and joins their threads; everything that lives on the

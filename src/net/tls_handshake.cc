@@ -29,6 +29,7 @@ void TlsHandshake::Step() {
     case TlsChannel::Step::kDone:
       return next_(reactor(), TakeSocket(), std::move(channel_));
     case TlsChannel::Step::kWaitForBytes:
+      NoteDrained();
       return ArmReadable();
     case TlsChannel::Step::kWaitForRoom:
       return ArmWritable();
