@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 #include <string>
+#include <thread>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -119,6 +120,7 @@ void Reactor::Stop() {
   is_stopping_.store(true);
   Wake();
   thread_.Join();
+  while (posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 void Reactor::Wake() {
@@ -137,12 +139,21 @@ void Reactor::Beat() {
 void Reactor::Post(base::UniqueFunction<void()> fn) { Post(*new FunctionTask(std::move(fn))); }
 
 void Reactor::Post(Task& task) {
+  if (IsCurrent()) return Push(task);  // looked at before the next wait
+  // Once the task runs, whoever waits for it may take the pool apart; Stop waits for what is left
+  // here.
+  posters_.fetch_add(1, std::memory_order_relaxed);
+  Push(task);
+  if (is_asleep_.load(std::memory_order_seq_cst) && is_asleep_.exchange(false)) Wake();
+  posters_.fetch_sub(1, std::memory_order_release);
+}
+
+void Reactor::Push(Task& task) {
   Task* head = inbox_.load(std::memory_order_relaxed);
   do {
     task.next_in_queue = head;
   } while (!inbox_.compare_exchange_weak(head, &task, std::memory_order_seq_cst,
                                          std::memory_order_relaxed));
-  if (is_asleep_.load(std::memory_order_seq_cst) && is_asleep_.exchange(false)) Wake();
 }
 
 void Reactor::DrainInbox() {

@@ -105,6 +105,7 @@ class Reactor {
   void Run();
   void HandleEvents(int timeout_ms);
   void Stop();
+  void Push(Task& task);
   void Wake();
   void DrainInbox();
   void Beat();
@@ -124,6 +125,7 @@ class Reactor {
   std::atomic<Task*> inbox_{nullptr};   // newest first
   std::atomic<bool> is_asleep_{false};  // or about to be: who posts wakes it
   std::atomic<bool> is_stopping_{false};
+  std::atomic<uint32_t> posters_{0};  // other threads inside Post
   TaskList soon_;
   TaskList round_;
   std::vector<Timer*> timers_;  // a heap, the earliest first
