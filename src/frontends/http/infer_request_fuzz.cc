@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of inference requests: the number in the header that says where the JSON ends (a first
+// line of the input), JSON, and tensors behind it. What the quick reader takes, the exact one
+// takes, too.
+#include "http/infer_request.h"
+
+#include <cstring>
+#include <memory>
+
+#include "base/check.h"
+#include "core/model.h"
+#include "core/testing/fakes.h"
+#include "fuzz/fuzz.h"
+#include "http/header_length.h"
+#include "http/quick_reader.h"
+
+namespace {
+
+using namespace nereid;
+
+constexpr size_t kLimit = 1 << 16;
+constexpr size_t kPadding = 64;  // that readers may touch behind the text
+
+class NoSink final : public core::ResponseSink {
+  void Send(core::ResponsePtr, bool) override {}
+};
+
+core::RequestPtr NewRequest(core::ResponseSink& sink) {
+  static core::Model* const model = core::MakeFakeModel(8, {4}).release();
+  core::RequestPtr request = core::Request::Create(sink);
+  NEREID_CHECK(model->TryPin());
+  request->model = core::ModelHandle(*model);
+  return request;
+}
+
+}  // namespace
+
+std::vector<std::string> FuzzSeeds() {
+  const std::string json =
+      R"({"id":"a\u00e9","parameters":{"sequence_id":7,"sequence_start":true,"priority":1,"x":1.5},)"
+      R"("inputs":[{"name":"INPUT0","shape":[1,4],"datatype":"FP32","data":[1,-2.5,3e2,4]}],)"
+      R"("outputs":[{"name":"OUTPUT0","parameters":{"classification":2,"binary_data":true}}]})";
+  const std::string binary =
+      R"({"inputs":[{"name":"INPUT0","shape":[1,4],"datatype":"FP32",)"
+      R"("parameters":{"binary_data_size":16}}],"parameters":{"binary_data_output":true}})";
+  const std::string nested =
+      R"({"inputs":[{"datatype":"BYTES","data":[["a","\ud83d\ude00"],["","\\"]],"shape":[2,2],)"
+      R"("name":"INPUT0"},{"name":"B","shape":[3],"datatype":"BOOL","data":[true,false,true]},)"
+      R"({"name":"U","shape":[2],"datatype":"UINT64","data":[18446744073709551615,0]}]})";
+  const std::string region =
+      R"({"inputs":[{"name":"INPUT0","shape":[4],"datatype":"INT64","parameters":{)"
+      R"("shared_memory_region":"r","shared_memory_offset":8,"shared_memory_byte_size":32}}]})";
+  return {"\n" + json,
+          std::to_string(binary.size()) + "\n" + binary + std::string(16, '\2'),
+          "\n" + nested,
+          "\n" + region,
+          "0\n" + std::string(64, '\3'),
+          " +12abc\n" + json};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static NoSink sink;
+  const std::string_view all(reinterpret_cast<const char*>(data), size);
+  const size_t line = all.find('\n');
+  if (line == std::string_view::npos) return 0;
+  const std::string_view field = all.substr(0, line);
+  const std::string_view text = all.substr(line + 1);
+  const auto length =
+      http::InferenceHeaderLength(field.empty() ? std::nullopt : std::optional(field), text.size());
+  if (!length.ok()) return 0;
+  NEREID_CHECK(*length <= text.size());
+
+  // On the heap, with nothing readable behind the padding, for AddressSanitizer.
+  const auto memory = std::make_unique<char[]>(text.size() + kPadding);
+  std::memcpy(memory.get(), text.data(), text.size());
+  const std::string_view body(memory.get(), text.size());
+
+  core::RequestPtr request = NewRequest(sink);
+  http::AnswerOptions answer;
+  http::InferRequestReader reader(kLimit);
+  const base::Status status = reader.Read({body, *length}, *request, answer);
+  NEREID_CHECK(status.ok() || !status.message().empty());
+
+  if (*length == 0) return 0;
+  const std::string_view json = body.substr(0, *length);
+  const std::string_view binary = body.substr(*length);
+  http::QuickReader quick(kLimit);
+  core::RequestPtr quickly = NewRequest(sink);
+  http::AnswerOptions quick_answer;
+  if (!quick.Read(json, binary, *quickly, quick_answer)) return 0;
+  core::RequestPtr exactly = NewRequest(sink);
+  http::AnswerOptions exact_answer;
+  NEREID_CHECK(
+      http::infer_internal::ReadExactly(json, binary, kLimit, *exactly, exact_answer).ok());
+  NEREID_CHECK(quickly->inputs.size() == exactly->inputs.size());
+  NEREID_CHECK(quickly->outputs.size() == exactly->outputs.size());
+  for (size_t i = 0; i < quickly->inputs.size(); ++i) {
+    NEREID_CHECK(quickly->inputs[i].name == exactly->inputs[i].name);
+    NEREID_CHECK(quickly->inputs[i].byte_size == exactly->inputs[i].byte_size);
+  }
+  return 0;
+}
