@@ -30,16 +30,18 @@ def message(data):
 
 
 class Connection:
-    def __init__(self, port, timeout=30):
+    def __init__(self, port, timeout=30, room=True):
+        """With `room` the server may send without end."""
         self.socket = socket.create_connection(("127.0.0.1", port), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = bytearray()
         self.next_stream = 1
         self.received = 0  # bytes of data that the server was not given room for again
         settings = struct.pack(">HI", 4, ROOM)  # every stream may send so much
-        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, settings) + self._room(ROOM - 65535))
+        opening = PREFACE + frame(SETTINGS, 0, 0, settings if room else b"")
+        self.socket.sendall(opening + (self._room(ROOM - 65535) if room else b""))
         # What the server allows holds once it knows that it was heard.
-        while self._frame()[0] != SETTINGS:
+        while self.next_frame()[0] != SETTINGS:
             pass
 
     def _room(self, size):
@@ -48,7 +50,7 @@ class Connection:
     def close(self):
         self.socket.close()
 
-    def _frame(self):
+    def next_frame(self):
         """The next frame: (type, flags, stream, payload)."""
         while len(self.buffer) < 9 or len(self.buffer) < 9 + int.from_bytes(self.buffer[:3], "big"):
             data = self.socket.recv(1 << 20)
@@ -61,7 +63,6 @@ class Connection:
         del self.buffer[: 9 + size]
         if kind == SETTINGS and not flags & ACK:
             self.socket.sendall(frame(SETTINGS, ACK, 0))
-        assert kind not in (RST_STREAM, GOAWAY), (kind, payload)
         return kind, flags, stream, payload
 
     def _give_room(self, size):
@@ -94,7 +95,8 @@ class Connection:
         """Reads until so many streams have ended; what came as data, by stream."""
         data = {}
         while count > 0:
-            kind, flags, stream, payload = self._frame()
+            kind, flags, stream, payload = self.next_frame()
+            assert kind not in (RST_STREAM, GOAWAY), (kind, payload)
             if kind == DATA:
                 self._give_room(len(payload))
                 data.setdefault(stream, bytearray()).extend(payload)
