@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codecs and schedulers on one thread, without sockets, for check.py to count instructions of: each
+// case runs warm, and then kRuns times inside MeasuredRuns, which callgrind is told to collect.
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "core/testing/fakes.h"
+#include "grpc/infer_request.h"
+#include "grpc/infer_response.h"
+#include "grpc_service.pb.h"
+#include "http/infer_answer.h"
+#include "http/infer_request.h"
+#include "net/grpc_message.h"
+#include "net/http_head_parser.h"
+#include "schedule/batch_scheduler.h"
+#include "schedule/ensemble_scheduler.h"
+#include "schedule/sequence_scheduler.h"
+#include "schedule/testing/sequences.h"
+
+using namespace nereid;
+
+namespace {
+
+// Enough that every scheduler has seen its model to be quick.
+constexpr int kWarmUp = 200;
+constexpr int kRuns = 100;
+
+// Called by its name from outside: see check.py.
+extern "C" [[gnu::noinline]] void MeasuredRuns(const std::function<void()>& run) {
+  for (int i = 0; i < kRuns; ++i) run();
+}
+
+void Measure(const char* name, const std::function<void()>& run) {
+  for (int i = 0; i < kWarmUp; ++i) run();
+  std::printf("%s\n", name);
+  MeasuredRuns(run);
+}
+
+// Counts what ends, without a lock.
+class Sink final : public core::ResponseSink {
+ public:
+  void Send(core::ResponsePtr, bool) override {}
+  void OnRequestGone() override { gone_.fetch_add(1, std::memory_order_release); }
+  void WaitFor(size_t count) const {
+    while (gone_.load(std::memory_order_acquire) < count) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<size_t> gone_{0};
+};
+
+core::ResponsePtr Echo(core::Request& request, size_t elements) {
+  core::ResponsePtr response = core::Response::Create(request);
+  const std::array<int64_t, 2> shape{1, static_cast<int64_t>(elements)};
+  core::ResponseOutput* const output =
+      response->AddOutput("OUTPUT0", tensor::DataType::kFp32, shape);
+  NEREID_CHECK(response->AllocateBuffer(*output, elements * sizeof(float), {}, false).ok());
+  auto* const values = reinterpret_cast<float*>(output->data);
+  for (size_t i = 0; i < elements; ++i) values[i] = static_cast<float>(i) / 7;
+  return response;
+}
+
+struct Codecs {
+  std::unique_ptr<core::Model> model = core::MakeFakeModel(8, {-1});
+  Sink sink;
+
+  core::RequestPtr NewRequest() {
+    core::RequestPtr request = core::Request::Create(sink);
+    NEREID_CHECK(model->TryPin());
+    request->model = core::ModelHandle(*model);
+    return request;
+  }
+};
+
+// As readers want it: with bytes behind it that may be touched.
+std::string Padded(std::string text) { return text.append(64, '\0'); }
+
+void MeasureHttpHead() {
+  const std::string head =
+      "POST /v2/models/model/infer HTTP/1.1\r\nHost: localhost:8000\r\nAccept: */*\r\n"
+      "User-Agent: client/1.0\r\nContent-Type: application/octet-stream\r\n"
+      "Inference-Header-Content-Length: 153\r\nContent-Length: 217\r\n\r\n";
+  Measure("http_head", [&] {
+    net::HttpHead parsed;
+    net::HttpHeadScanner scanner;
+    NEREID_CHECK(scanner.Scan(head) == net::HttpHeadScanner::State::kComplete);
+    net::HttpHeadParser parser(parsed, 65536);
+    NEREID_CHECK(parser.ParseHead(head).status == 0);
+    NEREID_CHECK(parsed.Header("Inference-Header-Content-Length") == "153");
+  });
+}
+
+void MeasureHttpRequest(const char* name, std::string json, std::string binary) {
+  Codecs codecs;
+  const size_t json_size = json.size();
+  const size_t size = json_size + binary.size();
+  const std::string body = Padded(std::move(json) + binary);
+  http::InferRequestReader reader(1 << 26);
+  http::AnswerOptions answer;
+  Measure(name, [&] {
+    core::RequestPtr request = codecs.NewRequest();
+    NEREID_CHECK(
+        reader.Read({std::string_view(body).substr(0, size), json_size}, *request, answer).ok());
+    answer.Clear();
+  });
+}
+
+void MeasureHttpAnswer(const char* name, size_t elements, bool is_binary) {
+  Codecs codecs;
+  core::RequestPtr request = codecs.NewRequest();
+  const core::ResponsePtr response = Echo(*request, elements);
+  http::AnswerOptions options;
+  options.is_binary_by_default = is_binary;
+  http::InferAnswer answer;
+  Measure(name, [&] {
+    NEREID_CHECK(http::WriteInferAnswer(*response, options, answer).ok());
+    answer.json.clear();
+    answer.parts.clear();
+  });
+}
+
+void MeasureGrpc() {
+  Codecs codecs;
+  inference::ModelInferRequest message;
+  message.set_model_name("model");
+  message.set_id("1");
+  auto* const input = message.add_inputs();
+  input->set_name("INPUT0");
+  input->set_datatype("FP32");
+  input->add_shape(1);
+  input->add_shape(16);
+  message.add_outputs()->set_name("OUTPUT0");
+  message.add_raw_input_contents(std::string(64, '\1'));
+  const std::string bytes = message.SerializeAsString();
+  grpc::InferMessage parsed;
+  Measure("grpc_request", [&] {
+    NEREID_CHECK(parsed.Parse(bytes));
+    core::RequestPtr request = codecs.NewRequest();
+    NEREID_CHECK(grpc::FillRequest(parsed, *request).ok());
+    parsed.Clear();
+  });
+  core::RequestPtr request = codecs.NewRequest();
+  Measure("grpc_answer", [&] { NEREID_CHECK(grpc::EncodeInferResponse(Echo(*request, 16)).ok()); });
+}
+
+// From Enqueue to the last word about `batch` requests, in the reactor's own thread.
+void MeasureBatches(const char* name, bool is_dynamic, size_t batch) {
+  const std::unique_ptr<core::Model> model = core::MakeFakeModel(is_dynamic ? 8 : 0, {16});
+  Sink sink;
+  base::Timers timers;
+  core::FakeRounds rounds;
+  schedule::BatchSchedulerOptions options;
+  options.policy.is_dynamic = is_dynamic;
+  options.policy.max_batch_size = is_dynamic ? 8 : 0;
+  options.inline_budget = std::chrono::hours(1);
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  instances.push_back(std::make_unique<core::FakeInstance>("i", true, nullptr));
+  auto scheduler =
+      schedule::BatchScheduler::Create(*model, timers, std::move(options), std::move(instances));
+  NEREID_CHECK(scheduler.ok());
+  size_t sent = 0;
+  Measure(name, [&] {
+    for (size_t i = 0; i < batch; ++i) {
+      core::RequestPtr request = core::MakeFakeRequest(*model, sink, {1, 16});
+      request->round = &rounds;
+      (*scheduler)->Enqueue(std::move(request));
+    }
+    rounds.EndRound();
+    sent += batch;
+    sink.WaitFor(sent);
+  });
+}
+
+void MeasureSequence() {
+  const std::unique_ptr<core::Model> model =
+      schedule::MakeSequenceModel({.max_batch_size = 4, .batching = schedule::AllControls()});
+  Sink sink;
+  base::Timers timers;
+  core::FakeRounds rounds;
+  schedule::SequenceSchedulerOptions options;
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  instances.push_back(std::make_unique<core::FakeInstance>("i", true, nullptr));
+  auto scheduler =
+      schedule::SequenceScheduler::Create(*model, timers, std::move(options), std::move(instances));
+  NEREID_CHECK(scheduler.ok());
+  size_t sent = 0;
+  Measure("sequence_scheduler", [&] {
+    core::RequestPtr request = schedule::MakeSequenceRequest(
+        *model, sink, uint64_t{7}, sent == 0 ? uint32_t{core::kSequenceStart} : 0);
+    request->round = &rounds;
+    (*scheduler)->Enqueue(std::move(request));
+    rounds.EndRound();
+    sink.WaitFor(++sent);
+  });
+}
+
+// Answers every request of the one step model at once.
+class StepModels final : public core::Submitter {
+ public:
+  base::Result<core::ModelHandle> PinModel(std::string_view, int64_t) override {
+    NEREID_CHECK(model_->TryPin());
+    return core::ModelHandle(*model_);
+  }
+  void Submit(core::RequestPtr request) override {
+    core::ResponsePtr response = Echo(*request, 16);
+    core::ResponseSink& sink = request->sink();
+    request.reset();
+    sink.Send(std::move(response), true);
+  }
+  void CancelSubmitted(core::Request& request) override { request.Cancel(); }
+
+ private:
+  const std::unique_ptr<core::Model> model_ = core::MakeFakeModel(0, {1, 16});
+};
+
+void MeasureEnsemble() {
+  auto config = std::make_shared<config::ModelConfig>();
+  config->name = "model";
+  config->input.push_back({.name = "INPUT0", .dims = {1, 16}});
+  config->output.push_back({.name = "OUTPUT0", .dims = {1, 16}});
+  config::Ensembling ensemble;
+  const char* const names[] = {"INPUT0", "first", "second", "OUTPUT0"};
+  for (size_t i = 0; i < 3; ++i) {
+    ensemble.step.push_back({.model_name = "step",
+                             .model_version = -1,
+                             .input_map = {{"INPUT0", names[i]}},
+                             .output_map = {{"OUTPUT0", names[i + 1]}}});
+  }
+  config->scheduling_choice = ensemble;
+  auto plan = schedule::EnsemblePlan::Compile(*config, {false, false, false});
+  NEREID_CHECK(plan.ok());
+  StepModels models;
+  const std::unique_ptr<core::Model> model = core::MakeFakeModel(0, {1, 16});
+  model->SetScheduler(
+      std::make_unique<schedule::EnsembleScheduler>(*model, std::move(*plan), models));
+  Sink sink;
+  const std::array<std::byte, 64> data{};
+  size_t sent = 0;
+  Measure("ensemble_of_3", [&] {
+    core::RequestPtr request = core::MakeFakeRequest(*model, sink, {1, 16});
+    request->inputs[0].Append({.data = data.data(), .size = data.size(), .where = {}});
+    request->inputs[0].model_index = 0;
+    model->scheduler().Enqueue(std::move(request));
+    sink.WaitFor(++sent);
+  });
+}
+
+std::string JsonTensor() {
+  std::string json = R"({"inputs":[{"name":"INPUT0","shape":[1,1000],"datatype":"FP32","data":[)";
+  for (int i = 0; i < 1000; ++i) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%s%.8g", i == 0 ? "" : ",", i / 7.0);
+    json += number;
+  }
+  return json + "]}]}";
+}
+
+}  // namespace
+
+int main() {
+  MeasureHttpHead();
+  MeasureHttpRequest(
+      "http_request",
+      R"({"id":"1","inputs":[{"name":"INPUT0","shape":[1,16],"datatype":"FP32",)"
+      R"("parameters":{"binary_data_size":64}}],"parameters":{"binary_data_output":true}})",
+      std::string(64, '\1'));
+  MeasureHttpAnswer("http_answer", 16, true);
+  MeasureHttpRequest("json_request_1000", JsonTensor(), "");
+  MeasureHttpAnswer("json_answer_1000", 1000, false);
+  MeasureGrpc();
+  MeasureBatches("default_scheduler", false, 1);
+  MeasureBatches("dynamic_scheduler_of_8", true, 8);
+  MeasureSequence();
+  MeasureEnsemble();
+}
