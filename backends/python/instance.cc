@@ -283,6 +283,8 @@ void Instance::Finish(const Error& error, const Times& times) {
     if (!comes_again) item.pending->Detach();
     Error released(TRITONBACKEND_RequestRelease(item.request, flags));
     if (!released.ok() && comes_again) {
+      item.pending->Fail(released);
+      item.pending->Detach();
       LogIfError(std::move(released), "failed to reschedule a request");
       released =
           Error(TRITONBACKEND_RequestRelease(item.request, TRITONSERVER_REQUEST_RELEASE_ALL));

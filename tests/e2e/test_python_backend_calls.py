@@ -284,6 +284,7 @@ def repository(tmp_path_factory):
     for name, code in (("sender", SENDER), ("bls", BLS), ("bls_async", BLS_ASYNC), ("early", BLS_EARLY),
                        ("bls_stream", BLS_STREAM), ("metrics", METRICS)):
         python_models.write(path, name, code)
+    python_models.write(path, "once", RESCHEDULED)
     python_models.write(path, "rescheduled", RESCHEDULED, dims=(1,), max_batch_size=1,
                         extra="sequence_batching { iterative_sequence: true }\n")
     return path
@@ -458,6 +459,12 @@ def test_an_iterative_sequence_comes_back_until_it_is_done(python_server):
             result = client.infer("rescheduled", [tensor], sequence_id=turn, sequence_start=True,
                                   sequence_end=True)
             assert result.as_numpy("OUTPUT0")[0, 0] == 3 * turn
+
+
+# Nothing would answer the request otherwise.
+def test_a_request_that_cannot_come_again_is_answered_with_the_reason(client):
+    with pytest.raises(InferenceServerException, match="RESCHEDULE"):
+        client.infer("once", inputs(np.ones(1, np.float32)))
 
 
 def test_a_model_controls_others(start_server, tmp_path):
