@@ -81,11 +81,15 @@ struct Control {
   alignas(64) std::atomic<uint32_t> ring_tail;  // server's
   std::atomic<uint32_t> ring_waiting;           // the worker waits for a place
   alignas(4096) uint64_t ring[kRingCapacity];   // offsets of blocks with calls
+  // What the worker and the processes that its model forks settle among themselves: which of them,
+  // by number, has which part of the last quarter of the region for its blocks, and who appends.
+  alignas(64) uint32_t area_owners[64];
+  uint32_t ring_owner;
 };
 static_assert(offsetof(Control, work) == 64 && offsetof(Control, done) == 128 &&
               offsetof(Control, question) == 192 && offsetof(Control, reply) == 256 &&
               offsetof(Control, ring_head) == 320 && offsetof(Control, ring_tail) == 384 &&
-              offsetof(Control, ring) == 4096);
+              offsetof(Control, ring) == 4096 && offsetof(Control, area_owners) == 12288);
 
 inline constexpr uint64_t kBlocksBegin = 16384;
 static_assert(sizeof(Control) <= kBlocksBegin);

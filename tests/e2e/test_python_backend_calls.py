@@ -273,6 +273,33 @@ class TritonPythonModel:
 """
 
 
+# Processes that a model forks make requests, each at the same time as the others.
+FORKS = """
+import multiprocessing
+
+def ask(number):
+    value = np.full(5000, number, np.float32)
+    for _ in range(20):
+        request = pb_utils.InferenceRequest(model_name="id", requested_output_names=["OUTPUT0"],
+            inputs=[pb_utils.Tensor("INPUT0", value)])
+        result = pb_utils.get_output_tensor_by_name(request.exec(), "OUTPUT0").as_numpy()
+        if not (result == value).all():
+            return 0
+    return number
+
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            count = int(request.inputs()[0].as_numpy()[0])
+            with multiprocessing.get_context("fork").Pool(count) as pool:
+                result = pool.map(ask, range(1, 2 * count + 1), 1)
+            responses.append(pb_utils.InferenceResponse(
+                [pb_utils.Tensor("OUTPUT0", np.array(result + [ask(77)], np.float32))]))
+        return responses
+"""
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     path = tmp_path_factory.mktemp("python")
@@ -285,6 +312,7 @@ def repository(tmp_path_factory):
                        ("bls_stream", BLS_STREAM), ("metrics", METRICS)):
         python_models.write(path, name, code)
     python_models.write(path, "once", RESCHEDULED)
+    python_models.write(path, "forks", FORKS)
     python_models.write(path, "rescheduled", RESCHEDULED, dims=(1,), max_batch_size=1,
                         extra="sequence_batching { iterative_sequence: true }\n")
     return path
@@ -459,6 +487,12 @@ def test_an_iterative_sequence_comes_back_until_it_is_done(python_server):
             result = client.infer("rescheduled", [tensor], sequence_id=turn, sequence_start=True,
                                   sequence_end=True)
             assert result.as_numpy("OUTPUT0")[0, 0] == 3 * turn
+
+
+def test_processes_that_a_model_forks_make_requests(client):
+    for count in (4, 1, 8):
+        result = client.infer("forks", inputs(np.array([count], np.float32)), client_timeout=60)
+        assert list(result.as_numpy("OUTPUT0")) == [*range(1, 2 * count + 1), 77]
 
 
 # Nothing would answer the request otherwise.

@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
   uint32_t kind, release_flags, tensors, text_size;
 } ResponseRecord;
-enum { kReleaseAll = 1, kResponseTensors = 1, kBatchHeader = 8 };
+enum { kReleaseAll = 1, kResponseTensors = 1, kBatchHeader = 8, kBlockSizeAt = 16 };
 
 // From setup().
 static PyObject* request_class;
@@ -555,6 +555,8 @@ static PyObject* WriteAnswer(PyObject* self, PyObject* args) {
   if (added == 1) {
     const uint64_t block = BlockFor(Aligned(answer.meta_size) + answer.data_size);
     if (block != 0) {
+      const uint64_t size = Aligned(answer.meta_size) + answer.data_size;
+      memcpy(region.base + block + kBlockSizeAt, &size, sizeof(size));
       WritePieces(block + kHeaderSize);
       result = Py_BuildValue("KK", (unsigned long long)block, (unsigned long long)answer.meta_size);
     }

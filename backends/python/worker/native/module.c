@@ -2,6 +2,7 @@
 #include "native.h"
 
 Region region;
+uint32_t generation;
 
 int AddFunctions(PyObject* module, PyMethodDef* functions) {
   return PyModule_AddFunctions(module, functions);

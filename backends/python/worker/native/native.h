@@ -32,6 +32,8 @@ typedef struct {
   int64_t spin_ns;  // how long to look for what comes before going to sleep
 } Region;
 extern Region region;
+// How many times this process was forked from the worker.
+extern uint32_t generation;
 
 static inline Word* WordAt(uint64_t offset) { return (Word*)(region.base + offset); }
 

@@ -38,6 +38,7 @@ uint64_t ByteSizeOf(const Array* array, int type) {
 typedef struct {
   PyObject ob_base;
   uint64_t at;  // of what follows its header
+  uint32_t generation;
 } Block;
 static PyTypeObject* block_type;
 
@@ -46,12 +47,15 @@ static int BlockInit(PyObject* self, PyObject* args, PyObject* keywords) {
   unsigned long long at = 0;
   if (!PyArg_ParseTuple(args, "K", &at)) return -1;
   ((Block*)self)->at = at;
+  ((Block*)self)->generation = generation;
   return 0;
 }
 
 static void BlockFree(PyObject* self) {
   const uint64_t at = ((Block*)self)->at;
-  if (at != 0) atomic_store_explicit(WordAt(at - kHeaderSize), 0, memory_order_release);
+  // A forked process has copies of what the other one holds.
+  if (at != 0 && ((Block*)self)->generation == generation)
+    atomic_store_explicit(WordAt(at - kHeaderSize), 0, memory_order_release);
   FreeObject(self);
 }
 

@@ -2,8 +2,12 @@
 // Words in shared memory that the server sees in order, and waiting for them; the other side is
 // ../../wait.h. All places are offsets in the region. The places of the mailboxes and of the ring
 // are those of ../../protocol.h.
+#include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +25,7 @@ enum {
   kRingTail = 384,
   kRing = 4096,
   kRingCapacity = 1024,
+  kRingOwner = 12288 + 4 * 64,
 };
 
 typedef struct {
@@ -170,17 +175,50 @@ static PyObject* Load(PyObject* self, PyObject* word) {
   return PyLong_FromUnsignedLong(atomic_load_explicit(WordAt(at), memory_order_acquire));
 }
 
+// Whether the word is this process's now: it was nobody's, or that of a process that is gone.
+static int Claim(Word* word) {
+  const uint32_t mine = (uint32_t)getpid();
+  uint32_t owner = 0;
+  if (atomic_compare_exchange_strong(word, &owner, mine)) return 1;
+  return kill((pid_t)owner, 0) != 0 && errno == ESRCH &&
+         atomic_compare_exchange_strong(word, &owner, mine);
+}
+
+// begin_in_child()
+static PyObject* BeginInChild(PyObject* self, PyObject* unused) {
+  (void)self;
+  (void)unused;
+  ++generation;
+  // It does not outlive the worker.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  Py_RETURN_NONE;
+}
+
+// claim(word)
+static PyObject* ClaimWord(PyObject* self, PyObject* word) {
+  (void)self;
+  const unsigned long long at = PyLong_AsUnsignedLongLong(word);
+  if (PyErr_Occurred()) return NULL;
+  return PyBool_FromLong(Claim(WordAt(at)));
+}
+
 // append(value)
 static PyObject* Append(PyObject* self, PyObject* value) {
   (void)self;
   const uint64_t offset = PyLong_AsUnsignedLongLong(value);
   if (PyErr_Occurred()) return NULL;
+  Word* const owner = WordAt(kRingOwner);
+  while (!Claim(owner)) sched_yield();
   Word* const head = WordAt(kRingHead);
   const uint32_t at = atomic_load_explicit(head, memory_order_relaxed);
   const uint32_t tail = atomic_load_explicit(WordAt(kRingTail), memory_order_acquire);
-  if (at - tail >= kRingCapacity) Py_RETURN_FALSE;
-  memcpy(region.base + kRing + 8 * (at % kRingCapacity), &offset, sizeof(offset));
-  atomic_store_explicit(head, at + 1, memory_order_release);
+  const int has_place = at - tail < kRingCapacity;
+  if (has_place) {
+    memcpy(region.base + kRing + 8 * (at % kRingCapacity), &offset, sizeof(offset));
+    atomic_store_explicit(head, at + 1, memory_order_release);
+  }
+  atomic_store(owner, 0);
+  if (!has_place) Py_RETURN_FALSE;
   SignalWord(WordAt(kRingBell), WordAt(kRingSleeping));
   Py_RETURN_TRUE;
 }
@@ -192,10 +230,10 @@ static PyMethodDef kFunctions[] = {
     {"signal", Signal, METH_VARARGS, "Adds one to a word and wakes who waits for it."},
     {"store", Store, METH_VARARGS, "Sets a word, after everything written before."},
     {"load", Load, METH_O, "The value of a word, before everything read after."},
-    {"append", Append, METH_O,
-     "Appends to the ring of calls; False when it is full. Callers see to it that there is one at "
-     "a "
-     "time, which the interpreter's lock does."},
+    {"append", Append, METH_O, "Appends to the ring of calls; False when it is full."},
+    {"begin_in_child", BeginInChild, METH_NOARGS, "For a process that was forked."},
+    {"claim", ClaimWord, METH_O,
+     "Writes this process's number to a word that has none, or that of a process that is gone."},
     {NULL, NULL, 0, NULL},
 };
 

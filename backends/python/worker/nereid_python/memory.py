@@ -3,12 +3,14 @@
 
 import mmap
 import os
+import signal
 import threading
 
 import numpy as np
 
 from . import native
 from . import protocol as p
+from .session import session
 
 _PAGE = 4096
 # What was freed keeps its memory for the next use, up to this.
@@ -38,12 +40,31 @@ class Memory:
         # With one core, whoever looks keeps others from what is looked for.
         native.open(self.address, self.size, 50000 if len(os.sched_getaffinity(0)) > 1 else 0)
         self._lock = threading.Lock()
-        self._next = self.size // 2
+        # Half of the worker's half is for processes that the model forks.
+        self._next, self._limit = self.size // 2, self.size // 4 * 3
         self._free = {}
         self._free_bytes = 0
         self._busy = []  # (offset, size)
         if self.words[0] != p.VERSION:
             raise RuntimeError("the worker is not of the server's version")
+        os.register_at_fork(after_in_child=self._begin_in_child)
+
+    def _begin_in_child(self):
+        """A process that the model has forked makes requests like this one, with blocks of its own."""
+        native.begin_in_child()
+        session.generation += 1
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self._lock = threading.Lock()
+        self._free = {}
+        self._free_bytes = 0
+        self._busy = []
+        size = self.size // 4 // p.AREAS
+        self._next = self._limit = self.size
+        for area in range(p.AREAS):
+            if native.claim(p.AREA_OWNERS + 4 * area):
+                self._next = self.size // 4 * 3 + area * size
+                self._limit = self._next + size
+                break
 
     # --- Work ---
 
@@ -111,7 +132,7 @@ class Memory:
                     self._free_bytes -= wanted
             else:
                 offset = self._next
-                if wanted > self.size - offset:
+                if wanted > self._limit - offset:
                     raise MemoryError("the memory shared with the server is exhausted")
                 self._next = offset + wanted
             self.words[offset >> 2] = 1

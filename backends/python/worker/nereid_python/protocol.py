@@ -37,6 +37,7 @@ MAIL = struct.Struct("<IIQQ")  # kind, answers, offset, size
 RING_HEAD, RING_BELL, RING_SLEEPING = 320, 324, 328
 RING_TAIL, RING_WAITING = 384, 388
 RING, RING_CAPACITY = 4096, 1024
+AREA_OWNERS, AREAS = 12288, 64
 
 HEADER_SIZE = 64
 # state, sleeping, kind, outcome, size, reply offset, reply size

@@ -404,10 +404,11 @@ class InferenceResponseSender:
         self._lock = threading.Lock()
         self._is_closed = False
         self._sent = 0
+        self._generation = session.generation
 
     def __del__(self):
         # A client that waits for the end is told that there is none.
-        if self._handle is not None and not self._is_closed and session.has_calls:
+        if self._handle is not None and not self._is_closed and session.owns(self):
             session.tell(p.CLOSE, p.U64.pack(self._handle))
 
     def _count(self, response, flags):
@@ -566,6 +567,7 @@ class ResponseIterator:
         self._request = request
         self._at = 0
         self._lock = threading.Lock()
+        self._generation = session.generation
 
     def __iter__(self):
         if self._stream is None and self._at >= len(self._responses):
@@ -614,5 +616,5 @@ class ResponseIterator:
             session.tell(p.STREAM_CANCEL, p.U64.pack(self._stream))
 
     def __del__(self):
-        if self._stream is not None and session.has_calls:
+        if self._stream is not None and session.owns(self):
             self._end()

@@ -87,6 +87,7 @@ class Metric:
 
     def __init__(self, number):
         self._number = number
+        self._generation = session.generation
         self._is_cleared = False
 
     def _change(self, kind, what, value):
@@ -121,7 +122,7 @@ class Metric:
     def _clear(self):
         if not self._is_cleared:
             self._is_cleared = True
-            if session.has_calls:
+            if session.owns(self):
                 session.memory.ask(p.METRIC_DELETE, p.U64.pack(self._number))
 
     def __del__(self):
@@ -137,6 +138,7 @@ class MetricFamily:
 
     def __init__(self, name, description, kind):
         self._number = None
+        self._generation = session.generation
         if not isinstance(name, str) or not isinstance(description, str) or not isinstance(
             kind, MetricKind
         ):
@@ -178,7 +180,7 @@ class MetricFamily:
         return metric
 
     def __del__(self):
-        if self._number is None or not session.has_calls:
+        if self._number is None or not session.owns(self):
             return
         for metric in self._metrics:
             metric._clear()

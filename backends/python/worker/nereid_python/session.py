@@ -10,6 +10,11 @@ class Session:
         self.is_decoupled = False
         self.has_calls = False  # the server answers calls: from initialize to the end
         self.may_infer = False  # during execute, and what it left running
+        self.generation = 0  # of processes: those that the model forks are others
+
+    def owns(self, thing):
+        """Whether this process made the thing, and what goes with it must be told to the server."""
+        return self.has_calls and thing._generation == self.generation
 
     def tell(self, kind, payload):
         self.memory.tell(kind, payload)
