@@ -5,14 +5,18 @@
 
 #include "backend_kit/shape.h"
 #include "backend_kit/tensors.h"
+#include "nereid/backend_outputs.h"
 
 namespace nereid::python {
 namespace {
 
 using backend::Error;
+using backend::Result;
 using backend::StrCat;
 
 constexpr uint32_t kMostDims = 64;
+// Below this, copying costs less than keeping.
+constexpr size_t kFewestLent = size_t{64} << 10;
 constexpr uint32_t kMostTensors = 1 << 16;
 
 TRITONSERVER_Error_Code CodeOf(uint32_t code) {
@@ -54,6 +58,27 @@ Error CheckSize(const Tensor& tensor) {
                                   " bytes, which its shape does not"));
   }
   return {};
+}
+
+// False if the output has to be copied; then nothing has happened.
+Result<bool> LendOutput(TRITONBACKEND_Response* response, const Tensor& tensor, Lender* lender) {
+  // What is in texts is trusted once it has been checked, so they must not be the worker's any
+  // more.
+  if (lender == nullptr || NEREIDBACKEND_OutputLend == nullptr ||
+      tensor.data.size() < kFewestLent || tensor.datatype == TRITONSERVER_TYPE_BYTES) {
+    return false;
+  }
+  std::shared_ptr<const void> kept = lender->Lend(tensor.data);
+  if (kept == nullptr) return false;
+  TRITONBACKEND_Output* output = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_ResponseOutput(response, &output, tensor.name.c_str(),
+                                              tensor.datatype, tensor.shape.data(),
+                                              static_cast<uint32_t>(tensor.shape.size())));
+  auto held = std::make_unique<std::shared_ptr<const void>>(std::move(kept));
+  NEREID_KIT_TRY(NEREIDBACKEND_OutputLend(
+      output, tensor.data.data(), tensor.data.size(),
+      [](void* user) { delete static_cast<std::shared_ptr<const void>*>(user); }, held.release()));
+  return true;
 }
 
 }  // namespace
@@ -103,9 +128,11 @@ std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region) 
   return response;
 }
 
-Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from) {
+Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from, Lender* lender) {
   for (const Tensor& tensor : from.tensors) {
     NEREID_KIT_TRY(CheckSize(tensor).Release());
+    NEREID_KIT_ASSIGN(const bool is_lent, LendOutput(response, tensor, lender));
+    if (is_lent) continue;
     NEREID_KIT_ASSIGN(char* const to,
                       backend::AddOutput(response, tensor.name.c_str(), tensor.datatype,
                                          tensor.shape, tensor.data.size()));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -73,7 +74,17 @@ struct ModelResponse {
 std::optional<Tensor> ReadTensor(Reader& reader, const Region& region);
 std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region);
 
-// Copies outputs and parameters into a response of the server's.
-backend::Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from);
+// Decides which bytes of a worker's the server may read for as long as it likes.
+class Lender {
+ public:
+  virtual ~Lender() = default;
+  // What keeps these bytes as they are; null if they have to be copied.
+  virtual std::shared_ptr<const void> Lend(std::span<const char> bytes) = 0;
+};
+
+// Puts outputs and parameters into a response of the server's: large outputs by reference where the
+// lender, which may be null, and the server allow that, others copied.
+backend::Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from,
+                            Lender* lender);
 
 }  // namespace nereid::python

@@ -46,6 +46,61 @@ std::string ArgumentsJson(const Model& model, const std::string& name, const std
   return {text.GetString(), text.GetSize()};
 }
 
+// Lends what lies in the two blocks of a batch: that of its inputs, once nothing in the worker
+// refers to it any more, and that of its answer. Both are the server's then.
+class BatchLender final : public Lender {
+ public:
+  BatchLender(std::shared_ptr<Worker> worker, BlockPool::Block& inputs)
+      : worker_(std::move(worker)), inputs_(inputs) {}
+
+  std::shared_ptr<const void> Lend(std::span<const char> bytes) override {
+    if (kept_ == nullptr) {
+      kept_ = std::make_shared<Kept>();
+      kept_->worker = worker_;
+    }
+    if (Holds(kept_->inputs.exists() ? kept_->inputs : inputs_, bytes)) {
+      if (!kept_->inputs.exists()) kept_->inputs = std::move(inputs_);
+      return kept_;
+    }
+    const BlockHeader* const answer = kept_->answer != nullptr ? kept_->answer : worker_->answer();
+    if (answer != nullptr && Holds(answer, bytes)) {
+      if (kept_->answer == nullptr) kept_->answer = worker_->TakeAnswer();
+      return kept_;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Kept {
+    Kept() = default;
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+    ~Kept() {
+      if (answer != nullptr) Worker::Release(answer);
+    }
+    std::shared_ptr<Worker> worker;  // goes last
+    BlockPool::Block inputs;
+    BlockHeader* answer = nullptr;
+  };
+
+  static bool Holds(const BlockPool::Block& block, std::span<const char> bytes) {
+    return block.exists() && bytes.data() >= block.payload() &&
+           bytes.data() + bytes.size() <= block.payload() + block.capacity() &&
+           block.header().state.load(std::memory_order_acquire) == 0;
+  }
+  // A worker that lies about its block's size changes its own responses.
+  static bool Holds(const BlockHeader* answer, std::span<const char> bytes) {
+    const auto* const begin = reinterpret_cast<const char*>(answer + 1);
+    const uint64_t size = std::atomic_ref(const_cast<uint64_t&>(answer->size)).load();
+    return bytes.data() >= begin && static_cast<uint64_t>(bytes.data() - begin) <= size &&
+           bytes.size() <= size - static_cast<uint64_t>(bytes.data() - begin);
+  }
+
+  const std::shared_ptr<Worker> worker_;
+  BlockPool::Block& inputs_;
+  std::shared_ptr<Kept> kept_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
@@ -207,8 +262,7 @@ Error Instance::Run(Times& times) {
     item.handle = table_->Add(item.pending);
     numbered_.push_back({item.request, item.handle});
   }
-  NEREID_KIT_ASSIGN(const BatchEncoder::Encoded encoded,
-                    encoder_.Encode(numbered_, worker->blocks()));
+  NEREID_KIT_ASSIGN(BatchEncoder::Encoded encoded, encoder_.Encode(numbered_, worker->blocks()));
   times.compute_start = NowNs();
   encoded.block.Share();
   auto answer = worker->Run(Work::kExecute, encoded.block, encoded.size);
@@ -231,7 +285,8 @@ Error Instance::Run(Times& times) {
   }
   if (error.ok()) {
     // Before anything is answered: who has the answer finds it counted.
-    Finish({}, times);
+    BatchLender lender(worker, encoded.block);
+    Finish({}, times, &lender);
   }
   worker->ReleaseAnswer();
   return error;
@@ -250,7 +305,7 @@ Error Instance::ReadAnswer(const Worker& worker, std::span<const char> payload) 
   return {};
 }
 
-void Instance::Finish(const Error& error, const Times& times) {
+void Instance::Finish(const Error& error, const Times& times, Lender* lender) {
   const uint64_t end = NowNs();
   const uint64_t compute_start = times.compute_start == 0 ? end : times.compute_start;
   const uint64_t compute_end = times.compute_end == 0 ? end : times.compute_end;
@@ -271,7 +326,7 @@ void Instance::Finish(const Error& error, const Times& times) {
     if (!error.ok()) {
       item.pending->Fail(error);
     } else if (item.response.kind != ResponseKind::kNone) {
-      LogIfError(item.pending->Send(item.response, true), "failed to send a response");
+      LogIfError(item.pending->Send(item.response, true, lender), "failed to send a response");
     } else if (item.response.release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) {
       flags = TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
     }

@@ -51,7 +51,7 @@ class Instance {
 
   backend::Error Run(Times& times);
   backend::Error ReadAnswer(const Worker& worker, std::span<const char> payload);
-  void Finish(const backend::Error& error, const Times& times);
+  void Finish(const backend::Error& error, const Times& times, Lender* lender = nullptr);
   uint64_t BatchSize() const;
 
   TRITONBACKEND_ModelInstance* const handle_;

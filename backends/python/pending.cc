@@ -29,7 +29,7 @@ Result<TRITONBACKEND_Response*> Pending::NewResponse() {
   return response;
 }
 
-Error Pending::Send(const ModelResponse& from, bool is_final) {
+Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
   TRITONBACKEND_Response* response = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -41,7 +41,7 @@ Error Pending::Send(const ModelResponse& from, bool is_final) {
     if (is_final) is_closed_.store(true);
   }
   Error error = from.kind == ResponseKind::kError ? Error(from.code, from.text)
-                                                  : FillResponse(response, from);
+                                                  : FillResponse(response, from, lender);
   LogIfError(Error(TRITONBACKEND_ResponseSend(
                  response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error.get())),
              "failed to send the response");

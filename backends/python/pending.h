@@ -24,7 +24,7 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
 
   // Sends a response; with `is_final`, nothing follows it. Fails when something final was sent.
-  backend::Error Send(const ModelResponse& response, bool is_final);
+  backend::Error Send(const ModelResponse& response, bool is_final, Lender* lender = nullptr);
   // Says that nothing follows.
   backend::Error End();
   // Answers with an error as the last thing, unless something final was sent.

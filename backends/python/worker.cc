@@ -255,25 +255,29 @@ void Worker::Listen() {
   owner()->on_death();
 }
 
-Result<Worker::Answer> Worker::Exchange(Mailbox& to, Mailbox& from, Work work, uint64_t offset,
-                                        uint64_t size, std::chrono::nanoseconds spin,
-                                        Clock::time_point deadline, BlockHeader** answer_block) {
-  uint32_t seen = from.word.load(std::memory_order_acquire);
+Worker::Ticket Worker::Put(Mailbox& to, const Mailbox& from, Work work, uint64_t offset,
+                           uint64_t size) {
+  const uint32_t seen = from.word.load(std::memory_order_acquire);
   to.kind = static_cast<uint32_t>(work);
   to.offset = offset;
   to.size = size;
-  const uint32_t ticket = to.word.load(std::memory_order_relaxed) + 1;
+  const uint32_t number = to.word.load(std::memory_order_relaxed) + 1;
   Signal(to.word, to.sleeping);
+  return {number, seen};
+}
+
+Result<Worker::Answer> Worker::Await(Mailbox& from, Ticket ticket, std::chrono::nanoseconds spin,
+                                     Clock::time_point deadline, BlockHeader** answer_block) {
   // What was asked before and never waited for may still be answered; the ticket tells.
   for (;;) {
     if (!is_alive()) return Error::Internal(DeathMessage());
-    const uint32_t word = WaitWhile(from.word, from.sleeping, seen, spin, deadline);
-    if (word == seen) {
+    const uint32_t word = WaitWhile(from.word, from.sleeping, ticket.seen, spin, deadline);
+    if (word == ticket.seen) {
       if (Clock::now() < deadline) continue;
       return Error::Unavailable(StrCat("Stub process '", name(), "' did not answer in time"));
     }
-    seen = word;
-    if (from.answers == ticket) break;
+    ticket.seen = word;
+    if (from.answers == ticket.number) break;
   }
   const auto outcome = static_cast<Outcome>(from.kind);
   const uint64_t at = std::atomic_ref(from.offset).load();
@@ -297,9 +301,10 @@ Result<Worker::Answer> Worker::Run(Work work, const BlockPool::Block& block, uin
   const bool looks = misses_ == 0 || ++skipped_looks_ >= misses_;
   if (looks) skipped_looks_ = 0;
   const Clock::time_point start = Clock::now();
+  const Ticket ticket =
+      Put(control.work, control.done, work, block.exists() ? block.payload_offset() : 0, size);
   Result<Answer> answer =
-      Exchange(control.work, control.done, work, block.exists() ? block.payload_offset() : 0, size,
-               looks ? kSpin : std::chrono::nanoseconds(0), deadline, &answer_);
+      Await(control.done, ticket, looks ? kSpin : std::chrono::nanoseconds(0), deadline, &answer_);
   if (looks) misses_ = Clock::now() - start <= kSpin ? 0 : std::min(misses_ * 2 + 1, 63u);
   return answer;
 }
@@ -322,9 +327,22 @@ Result<std::string> Worker::RunText(Work work, std::string_view text, Clock::tim
 Result<std::string> Worker::Ask(Work question, Clock::time_point deadline) {
   const std::lock_guard lock(question_mutex_);
   Control& control = region_->control();
+  Ticket ticket = std::exchange(open_question_, {});
   BlockHeader* block = nullptr;
-  NEREID_KIT_ASSIGN(const Answer answer, Exchange(control.question, control.reply, question, 0, 0,
-                                                  std::chrono::nanoseconds(0), deadline, &block));
+  if (ticket.number != 0 && control.reply.word.load(std::memory_order_acquire) != ticket.seen) {
+    // An answer that came when nobody waited any more is old.
+    auto old = Await(control.reply, ticket, std::chrono::nanoseconds(0), deadline, &block);
+    if (!old.ok()) old.TakeError().Ignore();
+    if (block != nullptr) Release(block);
+    ticket = {};
+  }
+  if (ticket.number == 0) ticket = Put(control.question, control.reply, question, 0, 0);
+  auto answered = Await(control.reply, ticket, std::chrono::nanoseconds(0), deadline, &block);
+  if (!answered.ok()) {
+    open_question_ = ticket;
+    return answered.TakeError();
+  }
+  const Answer answer = answered.value();
   std::string payload(answer.payload.begin(), answer.payload.end());
   if (block != nullptr) Release(block);
   if (answer.outcome != Outcome::kOk) return Error::Internal(payload);

@@ -66,11 +66,16 @@ class Worker : public std::enable_shared_from_this<Worker> {
                               std::chrono::steady_clock::time_point deadline =
                                   std::chrono::steady_clock::time_point::max());
   void ReleaseAnswer();
+  // The block of the answer; null if there is none.
+  const BlockHeader* answer() const { return answer_; }
+  // The same for somebody who calls Release for it later.
+  BlockHeader* TakeAnswer() { return std::exchange(answer_, nullptr); }
   // The same with text both ways.
   backend::Result<std::string> RunText(Work work, std::string_view text,
                                        std::chrono::steady_clock::time_point deadline =
                                            std::chrono::steady_clock::time_point::max());
-  // Asks something that is answered beside the work. One at a time, whoever asks.
+  // Asks something that is answered beside the work. One at a time, whoever asks: where an earlier
+  // question is not answered yet, its answer serves.
   backend::Result<std::string> Ask(Work question, std::chrono::steady_clock::time_point deadline);
 
   // Ends the process for what it did, which is told to whoever waits for it.
@@ -103,10 +108,15 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void WakeAll();
   void Listen();
   bool TakeCall();
-  backend::Result<Answer> Exchange(Mailbox& to, Mailbox& from, Work work, uint64_t offset,
-                                   uint64_t size, std::chrono::nanoseconds spin,
-                                   std::chrono::steady_clock::time_point deadline,
-                                   BlockHeader** answer_block);
+  // What was put into a mailbox, and what had come back before.
+  struct Ticket {
+    uint32_t number = 0;  // 0 for none
+    uint32_t seen = 0;
+  };
+  static Ticket Put(Mailbox& to, const Mailbox& from, Work work, uint64_t offset, uint64_t size);
+  backend::Result<Answer> Await(Mailbox& from, Ticket ticket, std::chrono::nanoseconds spin,
+                                std::chrono::steady_clock::time_point deadline,
+                                BlockHeader** answer_block);
 
   std::string name() const;
   // Who hears of calls and of the end.
@@ -129,6 +139,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   uint32_t misses_ = 0;            // of looking for an answer instead of sleeping
   uint32_t skipped_looks_ = 0;
   std::mutex question_mutex_;
+  Ticket open_question_;  // that nobody waited for long enough
   std::atomic<uint32_t> handled_calls_{0};
   std::atomic<bool> is_listening_{true};
   std::atomic<bool> is_dead_{false};

@@ -28,6 +28,7 @@ void ResponseDeleter::operator()(Response* response) const {
   RequestRef request = std::move(response->request_);
   for (size_t i = 0; i < response->output_count_; ++i) {
     const ResponseOutput& output = *response->outputs_[i];
+    if (output.release != nullptr) output.release(output.release_user);
     if (output.is_placed) {
       request->sink().ReleasePlacement({output.data, output.where, output.placement_owner},
                                        output.byte_size);
@@ -41,6 +42,7 @@ void Response::Recycle() {
   for (size_t i = 0; i < output_count_; ++i) {
     ResponseOutput& output = *outputs_[i];
     output.buffer.Reset();
+    output.release = nullptr;
     output.shape.Clear();
   }
   output_count_ = 0;
@@ -107,6 +109,44 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
     std::memset(output.data, 0, byte_size);
   }
   return base::OkStatus();
+}
+
+base::Status Response::LendBuffer(ResponseOutput& output, const std::byte* data, size_t byte_size,
+                                  void (*release)(void* user), void* user) {
+  const auto take = [&]() -> base::Result<bool> {
+    if (output.has_buffer) {
+      return base::AlreadyExistsError("output '" + std::string(output.name) +
+                                      "' already has a buffer");
+    }
+    NEREID_ASSIGN_OR_RETURN(const std::optional<OutputPlacement> placed,
+                            request_->sink().PlaceOutput(*request_, output, byte_size, {}));
+    output.byte_size = byte_size;
+    output.has_buffer = true;
+    if (!placed) {
+      // Nobody writes to outputs once they have their data.
+      output.data = const_cast<std::byte*>(data);
+      return true;
+    }
+    output.data = placed->data;
+    output.where = placed->where;
+    output.is_placed = true;
+    output.placement_owner = placed->owner;
+    output.cuda_ipc_handle = placed->cuda_ipc_handle;
+    if (output.data == nullptr) output.byte_size = 0;
+    if (output.where.type == memory::MemoryType::kGpu) {
+      return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
+    }
+    if (output.byte_size > 0) std::memcpy(output.data, data, byte_size);
+    return false;
+  };
+  const base::Result<bool> is_lent = take();
+  if (is_lent.ok() && *is_lent) {
+    output.release = release;
+    output.release_user = user;
+    return base::OkStatus();
+  }
+  release(user);
+  return is_lent.status();
 }
 
 base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput& source) {

@@ -23,10 +23,12 @@ struct ResponseOutput {
   size_t byte_size = 0;
   memory::Placement where;
   bool has_buffer = false;
-  base::BufferRef buffer;     // owns `data` unless it lies in the arena or was placed by the sink
-  bool is_placed = false;     // by the sink
+  base::BufferRef buffer;  // owns `data` unless it lies in the arena or was placed by the sink
+  bool is_placed = false;  // by the sink
   void* placement_owner = nullptr;
   void* cuda_ipc_handle = nullptr;
+  void (*release)(void* user) = nullptr;  // of lent data
+  void* release_user = nullptr;
   Response* owner = nullptr;
 };
 
@@ -39,16 +41,20 @@ class Response {
   // A response to `request`, whose memory it keeps.
   static ResponsePtr Create(Request& request);
 
-  // Null when memory is exhausted or there are too many outputs. `name` is copied unless it is one of
-  // the model's; in both cases a zero byte follows.
+  // Null when memory is exhausted or there are too many outputs. `name` is copied unless it is one
+  // of the model's; in both cases a zero byte follows.
   ResponseOutput* AddOutput(std::string_view name, tensor::DataType type,
                             std::span<const int64_t> shape);
   // Gives `output` a buffer of `byte_size` bytes: where the sink wants it, else from the pool
   // (64-byte aligned CPU memory). `zero` clears it first. A second call for one output is an error.
   base::Status AllocateBuffer(ResponseOutput& output, size_t byte_size, memory::Placement preferred,
                               bool zero);
-  // Gives `output` the data of `source`, an output of another response: by reference where it lies in
-  // the pool and the sink does not want it elsewhere, else copied.
+  // Gives `output` CPU memory that somebody lends, which must not change until release(user):
+  // called once, also if this fails, on any thread; at once if the sink wants the data elsewhere.
+  base::Status LendBuffer(ResponseOutput& output, const std::byte* data, size_t byte_size,
+                          void (*release)(void* user), void* user);
+  // Gives `output` the data of `source`, an output of another response: by reference where it lies
+  // in the pool and the sink does not want it elsewhere, else copied.
   base::Status ShareBuffer(ResponseOutput& output, const ResponseOutput& source);
   // Names and text values are copied; a zero byte follows each.
   void AddParameter(const Parameter& parameter);

@@ -4,7 +4,8 @@
 
     check_exports.py [--nm NM] --table abi_table.txt libtritonserver.so
 
-Expected are the `export` lines of the table and nereid_main, by which the server's program starts.
+Expected are the `export` lines of the table nereid_main, by which the server's program starts,
+and what Nereid adds for backends.
 A missing symbol is a function that plug-ins or embedders cannot link against; a further one can
 clash with what a plug-in brings itself.
 """
@@ -13,7 +14,7 @@ import argparse
 import subprocess
 import sys
 
-ENTRY_POINTS = {"nereid_main"}
+ENTRY_POINTS = {"nereid_main", "NEREIDBACKEND_OutputLend"}
 
 
 def expected_symbols(table):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python backend: what models get, give, and say when they fail."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -166,6 +167,21 @@ class TritonPythonModel:
 """
 
 
+# Changes what it has sent, once the next request comes.
+KEEPS = """
+class TritonPythonModel:
+    kept = None
+
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            if self.kept is not None:
+                self.kept[:] = -1
+            self.kept = request.inputs()[0].as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", self.kept)]))
+        return responses
+"""
+
 # What is outside the usual ways of making tensors and responses, which have ways of their own.
 CORNERS = """
 class TritonPythonModel:
@@ -228,6 +244,17 @@ def repository(tmp_path_factory):
     python_models.write(path, "bf16", BF16, datatype="BF16")
     python_models.write(path, "dlpack", DLPACK)
     python_models.write(path, "corners", CORNERS)
+    python_models.write(path, "keeps", KEEPS)
+    python_models.write(path, "cached", python_models.IDENTITY, extra="response_cache { enable: true }\n")
+    twice = path / "twice"
+    (twice / "1").mkdir(parents=True)
+    steps = ", ".join('{ model_name: "id_FP32" model_version: -1 input_map { key: "INPUT0" value: "%s" } '
+                      'output_map { key: "OUTPUT0" value: "%s" } }' % names
+                      for names in (("INPUT0", "MIDDLE"), ("MIDDLE", "OUTPUT0")))
+    (twice / "config.pbtxt").write_text(
+        'platform: "ensemble"\ninput [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]\n'
+        'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]\n'
+        "ensemble_scheduling { step [ %s ] }\n" % steps)
     python_models.write(path, "views", VIEWS, dims=(-1, -1))
     two = python_models.write(path, "two_files", (
         "from .helper import twice\nclass TritonPythonModel:\n    def execute(self, requests):\n"
@@ -243,6 +270,7 @@ def repository(tmp_path_factory):
 @pytest.fixture(scope="module")
 def python_server(require_server, repository, tmp_path_factory):
     with servers.running(repository, log_dir=tmp_path_factory.mktemp("server"),
+                         args=["--cache-config=local,size=16777216"],
                          env=python_models.ENVIRONMENT) as running:
         yield running
 
@@ -304,6 +332,25 @@ def test_outputs_that_lie_in_shared_memory_come_as_they_are(http):
     assert (infer(http, "corners", value).as_numpy("OUTPUT0") == value[1:]).all()
     value[0] = 6
     assert (infer(http, "corners", value).as_numpy("OUTPUT0") == value).all()
+
+
+# They are sent from the memory that the next requests use, too.
+@pytest.mark.parametrize("model", ["id_FP32", "corners", "keeps", "cached", "twice"])
+@pytest.mark.parametrize("module", [httpclient, grpcclient])
+def test_large_outputs_of_many_requests_are_not_mixed_up(python_server, module, model):
+    def ask(seed):
+        value = np.random.default_rng(seed).random(100000, np.float32)
+        value[0] = 6
+        with module.InferenceServerClient(python_server.http if module is httpclient
+                                          else python_server.grpc) as client:
+            for turn in range(6):
+                value[1] = 0 if model == "cached" else turn
+                result = infer(client, model, value, module=module)
+                assert (result.as_numpy("OUTPUT0") == value).all()
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(ask, range(8)):
+            pass
 
 
 def test_an_array_that_changes_its_type_is_not_read_as_the_old_one(http):

@@ -9,6 +9,7 @@
 #include "backend_host/handles.h"
 #include "core/model.h"
 #include "core/reshape.h"
+#include "nereid/backend_outputs.h"
 
 using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromMemoryType;
@@ -51,8 +52,8 @@ Status AddOutput(Response& response, TRITONBACKEND_Output** output, std::string_
   if (added == nullptr) throw std::bad_alloc();
   const nereid::core::ModelTensor& tensor = model.outputs()[added->model_index];
   if (tensor.has_reshape) {
-    NEREID_RETURN_IF_ERROR(nereid::core::ReshapeForClient(
-        tensor, model.max_batch_size() > 0, added->shape));
+    NEREID_RETURN_IF_ERROR(
+        nereid::core::ReshapeForClient(tensor, model.max_batch_size() > 0, added->shape));
   }
   *output = ToHandle(added);
   return {};
@@ -139,8 +140,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Respons
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ResponseSetDoubleParameter(TRITONBACKEND_Response* response,
-                                                             const char* name,
-                                                             const double value) {
+                                                             const char* name, const double value) {
   return SetParameter(response, name, value);
 }
 
@@ -175,13 +175,22 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
     ResponseOutput& o = *FromHandle(output);
     const auto wish = FromMemoryType(*memory_type);
     if (!wish) return InvalidArgumentError("unknown memory type");
-    NEREID_RETURN_IF_ERROR(
-        o.owner->AllocateBuffer(o, buffer_byte_size, {.type = *wish, .id = *memory_type_id},
-                                o.owner->request().clears_outputs));
+    NEREID_RETURN_IF_ERROR(o.owner->AllocateBuffer(o, buffer_byte_size,
+                                                   {.type = *wish, .id = *memory_type_id},
+                                                   o.owner->request().clears_outputs));
     *buffer = o.data;
     *memory_type = ToMemoryType(o.where.type);
     *memory_type_id = o.where.id;
     return {};
+  });
+}
+
+TRITONSERVER_Error* NEREIDBACKEND_OutputLend(TRITONBACKEND_Output* output, const void* buffer,
+                                             uint64_t byte_size, NEREIDBACKEND_ReleaseFn_t release,
+                                             void* user) {
+  return Answer([&]() -> Status {
+    ResponseOutput& o = *FromHandle(output);
+    return o.owner->LendBuffer(o, static_cast<const std::byte*>(buffer), byte_size, release, user);
   });
 }
 
@@ -193,11 +202,11 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(
     std::byte* const place = o.owner->arena().Allocate(sizeof(TRITONSERVER_BufferAttributes),
                                                        alignof(TRITONSERVER_BufferAttributes));
     if (place == nullptr) throw std::bad_alloc();
-    *buffer_attributes = new (place)
-        TRITONSERVER_BufferAttributes{.memory_type = ToMemoryType(o.where.type),
-                                      .memory_type_id = o.where.id,
-                                      .byte_size = o.byte_size,
-                                      .cuda_ipc_handle = o.cuda_ipc_handle};
+    *buffer_attributes =
+        new (place) TRITONSERVER_BufferAttributes{.memory_type = ToMemoryType(o.where.type),
+                                                  .memory_type_id = o.where.id,
+                                                  .byte_size = o.byte_size,
+                                                  .cuda_ipc_handle = o.cuda_ipc_handle};
     return {};
   });
 }
@@ -218,9 +227,11 @@ TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutputByName(TRITONBACKEND_Re
   });
 }
 
-TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutput(
-    TRITONBACKEND_Response* response, const uint32_t index, const char** name,
-    TRITONSERVER_DataType* datatype, const int64_t** shape, uint64_t* dim_count) {
+TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutput(TRITONBACKEND_Response* response,
+                                                          const uint32_t index, const char** name,
+                                                          TRITONSERVER_DataType* datatype,
+                                                          const int64_t** shape,
+                                                          uint64_t* dim_count) {
   return Answer([&]() -> Status {
     const Response& r = *FromHandle(response);
     if (index >= r.output_count()) {
