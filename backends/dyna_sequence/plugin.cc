@@ -140,4 +140,5 @@ class Instance {
 }  // namespace nereid::dyna_sequence
 
 NEREID_KIT_ENTRY_POINTS(nereid::backend::NoBackendState, nereid::dyna_sequence::Model,
-                        nereid::dyna_sequence::Instance, NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+                        nereid::dyna_sequence::Instance,
+                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)

@@ -160,4 +160,5 @@ class Instance {
 }  // namespace nereid::implicit_state
 
 NEREID_KIT_ENTRY_POINTS(nereid::backend::NoBackendState, nereid::implicit_state::Model,
-                        nereid::implicit_state::Instance, NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+                        nereid::implicit_state::Instance,
+                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)

@@ -148,6 +148,11 @@ class Instance {
       }
       *wait_ms = wait[0];
       NEREID_KIT_ASSIGN(Task task, Task::Read(request));
+      if (task.in.empty() || (task.in.size() == 1 && task.delay_ms[0] == 0)) {
+        // Nothing to wait for: not worth a thread.
+        SendAll(*sender, task);
+        return {};
+      }
       responses_.Start([sender, task = std::move(task)] { SendAll(*sender, task); });
       return {};
     };

@@ -106,4 +106,5 @@ class Instance {
 }  // namespace nereid::sequence
 
 NEREID_KIT_ENTRY_POINTS(nereid::backend::NoBackendState, nereid::sequence::Model,
-                        nereid::sequence::Instance, NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+                        nereid::sequence::Instance,
+                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)

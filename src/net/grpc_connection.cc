@@ -37,8 +37,26 @@ void GrpcConnection::Submit(GrpcMessagePtr order) {
     return;
   }
   Hold();  // the order may be the last that kept the connection
-  if (TryTake(kHasOrders)) LetGo();
+  if (IsInBurst()) {
+    if (!(state_.fetch_or(kHasOrders, std::memory_order_acq_rel) & kTaken) &&
+        !is_burst_queued_.exchange(true, std::memory_order_acq_rel)) {
+      Hold();
+      reactor().Post(burst_);
+    }
+  } else if (TryTake(kHasOrders)) {
+    LetGo();
+  }
   Release();
+}
+
+bool GrpcConnection::IsInBurst() {
+  const uint64_t now_ns = base::NowNs();
+  const uint64_t before_ns = last_order_ns_.exchange(now_ns, std::memory_order_relaxed);
+  if (now_ns - before_ns > kBurstGapNs) {
+    burst_orders_.store(0, std::memory_order_relaxed);
+    return false;
+  }
+  return burst_orders_.fetch_add(1, std::memory_order_relaxed) >= kBurstOrders;
 }
 
 bool GrpcConnection::TryTake(uint32_t bits) {
@@ -73,6 +91,13 @@ void GrpcConnection::Handover::Run() {
 
 void GrpcConnection::Flush::Run() {
   connection.flush_queued_ = false;
+  if (connection.TryTake(0)) connection.LetGo();
+  connection.Release();
+}
+
+void GrpcConnection::Burst::Run() {
+  // Before the orders are taken: whoever comes after that must queue this again.
+  connection.is_burst_queued_.store(false, std::memory_order_release);
   if (connection.TryTake(0)) connection.LetGo();
   connection.Release();
 }

@@ -4,7 +4,9 @@
 // At any time at most one thread *has* the connection (kTaken in state_); only it touches the
 // session and the output and writes to the socket. Nobody waits for it. A thread with an order for
 // a call pushes it to the outbox and tries to take the connection: with success it carries out
-// every order and writes; without, the one who has it does so before letting go. The reactor takes
+// every order and writes; without, the one who has it does so before letting go. When orders come
+// faster than they can be written one by one, as from a model with many responses, they are left to
+// the reactor, which finds several each time. The reactor takes
 // it to read; when another thread has it, that thread hands it over to the reactor instead of
 // letting go.
 #pragma once
@@ -44,6 +46,9 @@ class GrpcConnection final : public Connection {
   static constexpr int kReadsPerTurn = 16;
   static constexpr size_t kKeptBytes = 16 << 10;
   static constexpr uint64_t kIdleMs = 10'000;
+  // A write takes about five microseconds: this many orders with no longer pauses are a burst.
+  static constexpr uint64_t kBurstGapNs = 20'000;
+  static constexpr uint32_t kBurstOrders = 2;
 
   // Queued on the reactor by a thread that has the connection and lets the reactor have it.
   struct Handover final : Task {
@@ -58,8 +63,18 @@ class GrpcConnection final : public Connection {
     GrpcConnection& connection;
   };
 
+  // Queued on the reactor by a thread whose orders come thick and fast.
+  struct Burst final : Task {
+    explicit Burst(GrpcConnection& connection) : connection(connection) {}
+    void Run() override;
+    GrpcConnection& connection;
+  };
+
   GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
   ~GrpcConnection() override;
+
+  // Whether an order that comes now, from another thread than the reactor's, is one of many.
+  bool IsInBurst();
 
   bool TryTake(uint32_t bits);
   void LetGo();
@@ -91,6 +106,9 @@ class GrpcConnection final : public Connection {
   std::atomic<uint32_t> state_{0};
   std::atomic<GrpcMessage*> outbox_{nullptr};  // newest first
   std::atomic<bool> is_write_blocked_{false};  // written by who has the connection
+  std::atomic<uint64_t> last_order_ns_{0};     // from another thread than the reactor's
+  std::atomic<uint32_t> burst_orders_{0};
+  std::atomic<bool> is_burst_queued_{false};
 
   // -- Confined to who has the connection. --
   std::unique_ptr<GrpcSession> session_;  // null once closed
@@ -111,6 +129,7 @@ class GrpcConnection final : public Connection {
   uint64_t written_at_sweep_ = 0;
   Flush flush_{*this};
   Handover handover_{*this};  // of the one who has the connection
+  Burst burst_{*this};        // of the one who has set is_burst_queued_
 };
 
 }  // namespace nereid::net

@@ -19,6 +19,7 @@
 #include "net/connection.h"
 #include "net/http_head_parser.h"
 #include "net/http_server.h"
+#include "net/pace.h"
 #include "net/tls_handshake.h"
 
 namespace nereid::net {
@@ -85,6 +86,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   struct Stream {
     base::Mutex mutex;
     std::string waiting NEREID_GUARDED_BY(mutex);
+    Pace pace NEREID_GUARDED_BY(mutex);
     bool task_posted NEREID_GUARDED_BY(mutex) = false;
     bool full NEREID_GUARDED_BY(mutex) = false;    // the frontend was told to pause
     bool ended NEREID_GUARDED_BY(mutex) = false;   // nothing follows `waiting`
@@ -138,6 +140,8 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void OnStreamWork();
   void AppendChunk(Stream& stream, std::string_view chunk) NEREID_REQUIRES(stream.mutex);
   bool FlushStream(Stream& stream) NEREID_REQUIRES(stream.mutex);
+  // Has the reactor send what waits.
+  void LeaveToReactor(Stream& stream) NEREID_REQUIRES(stream.mutex);
 
   HttpServer::Core& core_;
   State state_ = State::kHead;

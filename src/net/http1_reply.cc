@@ -463,7 +463,11 @@ bool Http1Connection::StreamChunk(std::string_view chunk) {
   base::MutexLock lock(stream.mutex);
   if (stream.broken) return true;
   AppendChunk(stream, chunk);
-  FlushStream(stream);
+  if (!reactor().IsCurrent() && stream.pace.IsInBurst(base::NowNs())) {
+    LeaveToReactor(stream);
+  } else {
+    FlushStream(stream);
+  }
   stream.full = stream.waiting.size() > core_.options.max_stream_buffer;
   return !stream.full;
 }
@@ -500,11 +504,12 @@ bool Http1Connection::FlushStream(Stream& stream) {
     }
   }
   if (stream.waiting.empty()) return true;
-  if (!stream.task_posted) {
-    stream.task_posted = true;
-    reactor().Post(stream_task_);
-  }
+  LeaveToReactor(stream);
   return false;
+}
+
+void Http1Connection::LeaveToReactor(Stream& stream) {
+  if (!std::exchange(stream.task_posted, true)) reactor().Post(stream_task_);
 }
 
 // On the reactor: the socket takes bytes again, or FlushStream found it full.
