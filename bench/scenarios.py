@@ -61,6 +61,8 @@ def start_up(bench, side, write):
         load = tools.OwnLoad(row, bench.folder)
         seconds = 0.3 if bench.arguments.quick else 5
         sample = load.run(bench.tool("http_load"), server.http_port, bench.client_core, seconds)
+        # What is there after a rest stays there.
+        time.sleep(0.1 if bench.arguments.quick else 2)
         figures |= {
             "loaded_mb": server.resident_bytes() / 1e6,
             "loaded_threads": server.threads(),
