@@ -103,6 +103,7 @@ void GrpcCall::Recycle() {
   previous_ = nullptr;
   next_ = nullptr;
   header_list_bytes_ = 0;
+  stream_unconsumed_ = 0;
   request_encoding_ = 0;
   seen_ = 0;
   headers_too_large_ = false;

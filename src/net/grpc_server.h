@@ -167,6 +167,7 @@ class GrpcCall {
   GrpcCall* previous_ = nullptr;
   GrpcCall* next_ = nullptr;
   size_t header_list_bytes_ = 0;
+  size_t stream_unconsumed_ = 0;  // bytes for which the stream was not given room again
   uint8_t request_encoding_ = 0;
   uint8_t seen_ = 0;  // which headers came
   bool headers_too_large_ = false;

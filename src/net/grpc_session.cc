@@ -102,6 +102,8 @@ void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
 }
 
 GrpcCall* GrpcSession::FindCall(int32_t stream_id) {
+  // What comes next is mostly of the same stream.
+  if (latest_ != nullptr && latest_->stream_id_ == stream_id) return latest_;
   return static_cast<GrpcCall*>(nghttp2_session_get_stream_user_data(session_, stream_id));
 }
 
@@ -123,6 +125,7 @@ int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
   call->reactor_ = &reactor_;
   call->stream_id_ = frame.hd.stream_id;
   call->start_ns_ = now_ns_;
+  latest_ = call;
   call->next_ = calls_;
   if (calls_ != nullptr) calls_->previous_ = call;
   calls_ = call;
@@ -298,6 +301,7 @@ void GrpcSession::OnStreamClosed(int32_t stream_id) {
   (call->previous_ != nullptr ? call->previous_->next_ : calls_) = call->next_;
   if (call->next_ != nullptr) call->next_->previous_ = call->previous_;
   --open_calls_;
+  if (latest_ == call) latest_ = nullptr;
   call->Unreference();
 }
 

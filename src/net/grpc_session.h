@@ -112,7 +112,8 @@ class GrpcSession {
   nghttp2_session* session_ = nullptr;
   Http2Output* output_ = nullptr;  // during Fill
 
-  GrpcCall* calls_ = nullptr;  // open streams
+  GrpcCall* calls_ = nullptr;   // open streams
+  GrpcCall* latest_ = nullptr;  // of them, the one whose client began last
   size_t open_calls_ = 0;
   size_t waiting_messages_ = 0;
   size_t held_bytes_ = 0;        // of messages delivered and not credited

@@ -8,6 +8,7 @@
 // client, are all that anybody waits for; their declared sizes are bounded instead.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,10 +20,13 @@
 namespace nereid::net {
 namespace {
 
-// What a compressed message may grow to: up to the first whatever its size, beyond that only so many
-// times its size. Real tensors stay below; what is made to grow would keep this thread for seconds.
+// What a compressed message may grow to: up to the first whatever its size, beyond that only so
+// many times its size. Real tensors stay below; what is made to grow would keep this thread for
+// seconds.
 constexpr size_t kFreeInflation = size_t{64} << 20;
 constexpr size_t kMostInflation = 200;
+// Received bytes after which a stream's room is given back.
+constexpr size_t kStreamStep = size_t{1} << 20;
 
 size_t DeclaredSize(const uint8_t* prefix) {
   return size_t{prefix[1]} << 24 | size_t{prefix[2]} << 16 | size_t{prefix[3]} << 8 | prefix[4];
@@ -32,9 +36,14 @@ size_t DeclaredSize(const uint8_t* prefix) {
 
 int GrpcSession::OnData(int32_t stream_id, const uint8_t* data, size_t size) {
   unconsumed_bytes_ += size;
-  nghttp2_session_consume_stream(session_, stream_id, size);
   GrpcCall* const call = FindCall(stream_id);
-  if (call != nullptr) ReceiveMessageBytes(*call, data, size);
+  if (call == nullptr) return 0;
+  // The stream's room is so large that it need not be accounted for with every message.
+  call->stream_unconsumed_ += size;
+  if (call->stream_unconsumed_ >= kStreamStep) {
+    nghttp2_session_consume_stream(session_, stream_id, std::exchange(call->stream_unconsumed_, 0));
+  }
+  ReceiveMessageBytes(*call, data, size);
   return 0;
 }
 
@@ -149,7 +158,8 @@ void GrpcSession::Deliver(GrpcCall& call, base::BufferRef buffer, std::string_vi
 void GrpcSession::DeliverWaiting() {
   if (waiting_messages_ == 0) return;
   for (GrpcCall* call = calls_; call != nullptr; call = call->next_) {
-    if (call->waiting_.empty() || call->unsent_bytes() > options_.max_stream_backlog_bytes) continue;
+    if (call->waiting_.empty() || call->unsent_bytes() > options_.max_stream_backlog_bytes)
+      continue;
     waiting_messages_ -= call->waiting_.size();
     std::vector<GrpcCall::Waiting> waiting;
     waiting.swap(call->waiting_);

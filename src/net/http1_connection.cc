@@ -123,7 +123,7 @@ bool Http1Connection::BeginBody() {
   const uint64_t length = head_.content_length_.value_or(0);
   if (length == 0 && !head_.chunked_) return Dispatch();
   split_ = core_.handler.BodySplit(head_);
-  max_body_bytes_ = core_.handler.MaxBodyBytes(head_, core_.options.max_body_bytes);
+  max_body_bytes_ = core_.handler.MaxBodyBytes(split_, core_.options.max_body_bytes);
   body_offset_ = SplitOffset();
   if (head_.expect_continue_ && !has_unparsed()) SendContinue();
   if (!head_.chunked_) return BeginBodyOfLength(length);

@@ -109,7 +109,7 @@ std::string_view HttpReason(int status) {
 
 size_t HttpHandler::BodySplit(const HttpHead&) { return kNoSplit; }
 
-size_t HttpHandler::MaxBodyBytes(const HttpHead&, size_t configured) { return configured; }
+size_t HttpHandler::MaxBodyBytes(size_t, size_t configured) { return configured; }
 
 void HttpExchangeDropper::operator()(HttpExchange* exchange) const {
   static_cast<Http1Connection*>(exchange)->Drop();

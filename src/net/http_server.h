@@ -232,8 +232,9 @@ class HttpHandler {
   // Where in the body the JSON head ends and tensor bytes begin (Inference-Header-Content-Length),
   // so that the body can be placed with that byte aligned. Called when the head has been parsed.
   virtual size_t BodySplit(const HttpHead& head);
-  // The largest body to take for this request, in place of HttpServerOptions::max_body_bytes.
-  virtual size_t MaxBodyBytes(const HttpHead& head, size_t configured);
+  // The largest body to take for a request, in place of HttpServerOptions::max_body_bytes, given what
+  // BodySplit said of it.
+  virtual size_t MaxBodyBytes(size_t split, size_t configured);
   // On the reactor; must not block.
   virtual void Handle(HttpExchangePtr exchange) = 0;
 };

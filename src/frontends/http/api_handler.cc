@@ -13,12 +13,12 @@
 #include "http/http_infer.h"
 #include "http/json_dom.h"
 #include "http/log_settings.h"
-#include "service/model_json.h"
 #include "http/openapi.h"
 #include "http/region_routes.h"
 #include "http/repository_control.h"
 #include "http/trace_settings.h"
 #include "net/compression.h"
+#include "service/model_json.h"
 
 namespace nereid::http {
 namespace {
@@ -87,14 +87,13 @@ size_t ApiHandler::BodySplit(const net::HttpHead& head) {
   return HeaderSplit(head, kTritonDialect);
 }
 
-size_t ApiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
-  return MaxInferBytes(head, kTritonDialect, configured);
+size_t ApiHandler::MaxBodyBytes(size_t split, size_t configured) {
+  return MaxInferBytes(split, configured);
 }
 
 // As in Triton, the configured limit holds for JSON, for requests of one raw tensor and for what
 // decompression makes; tensors behind a JSON head may be as large as the protocols can say.
-size_t MaxInferBytes(const net::HttpHead& head, const Dialect& dialect, size_t configured) {
-  const size_t split = HeaderSplit(head, dialect);
+size_t MaxInferBytes(size_t split, size_t configured) {
   return split == net::HttpHandler::kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
 }
 

@@ -34,7 +34,7 @@ struct ApiOptions {
 };
 
 // HttpHandler::MaxBodyBytes of inference.
-size_t MaxInferBytes(const net::HttpHead& head, const Dialect& dialect, size_t configured);
+size_t MaxInferBytes(size_t split, size_t configured);
 
 // Thread-safe. Outlives the server that it serves, and every request of it.
 class ApiHandler final : public net::HttpHandler {
@@ -45,7 +45,7 @@ class ApiHandler final : public net::HttpHandler {
   ~ApiHandler();
 
   size_t BodySplit(const net::HttpHead& head) override;
-  size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
+  size_t MaxBodyBytes(size_t split, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
   // For entry points with paths of their own: what Handle does once it knows the route.

@@ -87,8 +87,8 @@ size_t SagemakerHandler::BodySplit(const net::HttpHead& head) {
   return HeaderSplit(head, kSagemakerDialect);
 }
 
-size_t SagemakerHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
-  return MaxInferBytes(head, kSagemakerDialect, configured);
+size_t SagemakerHandler::MaxBodyBytes(size_t split, size_t configured) {
+  return MaxInferBytes(split, configured);
 }
 
 void SagemakerHandler::Handle(HttpExchangePtr exchange) {

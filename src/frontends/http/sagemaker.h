@@ -38,7 +38,7 @@ class SagemakerHandler final : public net::HttpHandler {
         models_(options_.models, service) {}
 
   size_t BodySplit(const net::HttpHead& head) override;
-  size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
+  size_t MaxBodyBytes(size_t split, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
  private:

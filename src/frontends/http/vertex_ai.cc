@@ -82,8 +82,8 @@ size_t VertexAiHandler::BodySplit(const net::HttpHead& head) {
   return HeaderSplit(head, kVertexAiDialect);
 }
 
-size_t VertexAiHandler::MaxBodyBytes(const net::HttpHead& head, size_t configured) {
-  return MaxInferBytes(head, kVertexAiDialect, configured);
+size_t VertexAiHandler::MaxBodyBytes(size_t split, size_t configured) {
+  return MaxInferBytes(split, configured);
 }
 
 void VertexAiHandler::Handle(HttpExchangePtr exchange) {

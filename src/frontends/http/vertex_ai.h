@@ -30,7 +30,7 @@ class VertexAiHandler final : public net::HttpHandler {
                                                                service::Service& service);
 
   size_t BodySplit(const net::HttpHead& head) override;
-  size_t MaxBodyBytes(const net::HttpHead& head, size_t configured) override;
+  size_t MaxBodyBytes(size_t split, size_t configured) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
  private:
