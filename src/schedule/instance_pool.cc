@@ -162,7 +162,8 @@ void InstancePool::Finish(Arrival arrival) {
   const std::chrono::nanoseconds duration = Execute(*arrival.inline_slot_);
   base::MutexLock lock(mutex_);
   Account(*arrival.inline_slot_, duration);
-  WakeForWork();
+  // What other reactors brought meanwhile, and left because this one was at it.
+  RunWaiting(options_.inline_budget * kInlineBudgetsPerRound - duration);
 }
 
 bool InstancePool::TakeBatch(Slot& slot) {
@@ -218,10 +219,13 @@ void InstancePool::Account(Slot& slot, std::chrono::nanoseconds duration) {
 }
 
 void InstancePool::RunRound(Round& round) {
-  std::chrono::nanoseconds left = options_.inline_budget * kInlineBudgetsPerRound;
-  mutex_.Lock();
+  base::MutexLock lock(mutex_);
   round.is_announced = false;
   --scheduled_rounds_;
+  RunWaiting(options_.inline_budget * kInlineBudgetsPerRound);
+}
+
+void InstancePool::RunWaiting(std::chrono::nanoseconds left) {
   // Where every instance is busy, whoever finishes first takes more.
   Slot* slot = IdleSlot();
   while (slot != nullptr && source_.HasWaiting()) {
@@ -236,7 +240,6 @@ void InstancePool::RunRound(Round& round) {
     Account(*slot, duration);
     slot = IdleSlot();
   }
-  mutex_.Unlock();
 }
 
 void InstancePool::NotifyIdle() {
@@ -315,7 +318,8 @@ bool InstancePool::WaitForWork(Slot& slot) {
   bool is_over = false;
   if (may_end) {
     const base::TimePoint end = ToTimePoint(base::NowNs()) + options_.idle_thread_lifetime;
-    is_over = !slot.wake.WaitUntil(mutex_, end) && !slot.is_notified && !slot.is_busy && !is_ending_;
+    is_over =
+        !slot.wake.WaitUntil(mutex_, end) && !slot.is_notified && !slot.is_busy && !is_ending_;
   } else if (until_ns == 0) {
     slot.wake.Wait(mutex_);
   } else {

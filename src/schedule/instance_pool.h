@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs what a WorkSource gives on the instances of one model. There is no batching thread: whoever
 // is free asks the source. That is either an instance's own thread (started when it is needed, and
-// ended when it has not been for a while) or, for a backend that allows it and is quick, the reactor that received the request,
-// after it has taken in everything that arrived in the same round.
+// ended when it has not been for a while) or, for a backend that allows it and is quick, the
+// reactor that received the request, after it has taken in everything that arrived in the same
+// round.
 //
 // A scheduler pushes a request into its source under the pool's lock and tells the pool:
 //
@@ -125,9 +126,10 @@ class InstancePool {
   bool IsLeftToReactor(const Slot& slot) const NEREID_REQUIRES(mutex_) {
     return scheduled_rounds_ > 0 && MayRunInline(slot);
   }
-  // Runs what is ready on the calling reactor while that is allowed, and leaves the rest to
-  // threads.
   void RunRound(Round& round) NEREID_EXCLUDES(mutex_);
+  // Runs what is ready on the calling reactor, for about as long as is `left` of its time and where
+  // that is allowed, and leaves the rest to threads. Lets the lock go while it runs.
+  void RunWaiting(std::chrono::nanoseconds left) NEREID_REQUIRES(mutex_);
   // `arrival` lets its reactor look for work after this round.
   void AnnounceRound(Arrival& arrival) NEREID_REQUIRES(mutex_);
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);
