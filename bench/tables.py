@@ -269,7 +269,7 @@ def describe(content):
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux "
         f"{machine['kernel']}; server on core {content['server_core']}, client on core "
         f"{content['client_core']}; medians of {content['rounds']} rounds of {content['seconds']} s; "
-        f"{', '.join(texts)}; commit {content['commit'][:12]}, {content['started']}."
+        f"load average before: {content['load_average']:.1f}; {', '.join(texts)}; commit {content['commit'][:12]}, {content['started']}."
     )
 
 
