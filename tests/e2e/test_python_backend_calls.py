@@ -162,6 +162,15 @@ class TritonPythonModel:
         responses = []
         for request in requests:
             what = int(request.inputs()[0].as_numpy()[0])
+            if what < 0:  # many that wait for the other model at the same time
+                streams = [pb_utils.InferenceRequest(
+                    model_name="repeat", requested_output_names=["OUTPUT0"],
+                    inputs=[pb_utils.Tensor("INPUT0", np.array([count], np.float32))]
+                ).exec(decoupled=True) for count in range(-what)]
+                out = [sum(1 for r in stream if r.output_tensors()) for stream in streams]
+                responses.append(pb_utils.InferenceResponse(
+                    [pb_utils.Tensor("OUTPUT0", np.array(out, np.float32))]))
+                continue
             ask = pb_utils.InferenceRequest(
                 model_name="repeat" if what < 100 else "ends", requested_output_names=["OUTPUT0"],
                 inputs=[pb_utils.Tensor("INPUT0", np.array([what if what < 100 else 5], np.float32))])
@@ -487,6 +496,12 @@ def test_an_iterative_sequence_comes_back_until_it_is_done(python_server):
             result = client.infer("rescheduled", [tensor], sequence_id=turn, sequence_start=True,
                                   sequence_end=True)
             assert result.as_numpy("OUTPUT0")[0, 0] == 3 * turn
+
+
+def test_inputs_of_streams_stay_until_the_other_model_has_read_them(client):
+    for _ in range(5):
+        result = client.infer("bls_stream", inputs(np.array([-40], np.float32)))
+        assert list(result.as_numpy("OUTPUT0")) == list(range(40))
 
 
 def test_processes_that_a_model_forks_make_requests(client):

@@ -183,14 +183,15 @@ class Memory:
         """A call that has no answer."""
         self.post(kind, self.put(payload), len(payload))
 
-    def wait_for_reply(self, offset):
-        """Waits for the answer to a call, whose block is free then: outcome, offset and size of the
-        answer, whose block is ours to let go."""
+    def wait_for_reply(self, offset, frees=True):
+        """Waits for the answer to a call, whose block is free then unless the caller frees it later:
+        outcome, offset and size of the answer, whose block is ours to let go."""
         while native.load(offset) != 2:
             native.wait(offset, offset + 4, 1, True, -1)
         outcome = self.words[(offset >> 2) + 3]
         at, size = p.REPLY_PART.unpack_from(self.bytes, offset + p.REPLY_AT)
-        self.free(offset)
+        if frees:
+            self.free(offset)
         return outcome, at + p.HEADER_SIZE if at else 0, size
 
     def ask(self, kind, payload):

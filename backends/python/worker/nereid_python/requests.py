@@ -534,37 +534,40 @@ def _failed(at, size):
 
 
 def _submit(request, is_stream):
+    """The block with the request; outcome, place and size of the answer."""
     memory = session.memory
     offset, size = _write_request(request, is_stream)
     memory.post(p.INFER, offset, size)
-    return memory.wait_for_reply(offset)
+    return (offset, *memory.wait_for_reply(offset, frees=not is_stream))
 
 
 def _infer(request):
-    outcome, at, size = _submit(request, False)
+    _, outcome, at, size = _submit(request, False)
     if outcome != p.OK:
         return _failed(at, size)
     return _read_response(at, size)[0]
 
 
 def _stream(request):
-    outcome, at, size = _submit(request, True)
+    block, outcome, at, size = _submit(request, True)
     if outcome != p.OK:
+        session.memory.free(block)
         return ResponseIterator(None, [_failed(at, size)])
     number = p.U64.unpack_from(session.memory.bytes, at)[0]
     session.memory.let_go(at)
-    # The inputs stay as long as another model may read them.
-    return ResponseIterator(number, [], request)
+    # The inputs stay as long as another model may read them, those in the block, too.
+    return ResponseIterator(number, [], request, block)
 
 
 class ResponseIterator:
     """The responses of a decoupled model, as they come; when all are there, they can be gone through
     again."""
 
-    def __init__(self, stream, responses, request=None):
+    def __init__(self, stream, responses, request=None, block=None):
         self._stream = stream  # None once all are there
         self._responses = responses
         self._request = request
+        self._block = block
         self._at = 0
         self._lock = threading.Lock()
         self._generation = session.generation
@@ -608,6 +611,7 @@ class ResponseIterator:
 
     def _end(self):
         session.tell(p.STREAM_CLOSE, p.U64.pack(self._stream))
+        session.memory.free(self._block)
         self._stream = None
         self._request = None
 
