@@ -97,7 +97,6 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void OnRead(size_t n) override;
   void OnReadEnd(bool eof) override;
   void OnReadable() override;
-  void OnReadCancelled() override;
   void OnWritable() override;
   void OnDrain() override;
   void OnSweep(uint64_t now_ms) override;
@@ -123,6 +122,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void SendContinue();
   bool IsTooOld() const { return retire_at_ms_ != 0 && CoarseNowMs() >= retire_at_ms_; }
   void ReadMore();
+  void WaitForRequest();
   bool EnsureRoom();
   size_t ReadPosition(size_t from) const;
   size_t SplitOffset() const;
@@ -151,7 +151,6 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   bool held_ = false;              // closed while the exchange was unanswered
   bool eof_ = false;
   bool stream_armed_ = false;      // the socket's next room is for stream_
-  bool waiting_idle_ = false;      // reading is armed without a buffer
   bool chunk_overflow_ = false;
 
   // Received bytes that are not parsed yet lie in [in_begin_, in_end_) of in_.

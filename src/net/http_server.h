@@ -258,8 +258,6 @@ struct HttpServerOptions {
   // After this, a tenth more or less, a connection ends with its next reply or when it is idle, so
   // that clients spread over servers anew; 0: never.
   std::chrono::milliseconds max_connection_age{0};
-  // A connection that is idle for this long waits without a receive buffer.
-  std::chrono::milliseconds buffer_timeout{10'000};
 };
 
 // Thread-safe.
