@@ -63,7 +63,8 @@ void GrpcMessage::Shorten(size_t size) {
 bool GrpcMessage::Append(std::string_view bytes) {
   std::byte* const place = Extend(bytes.size());
   if (place == nullptr) return false;
-  std::memcpy(place, bytes.data(), bytes.size());
+  // An empty view may point nowhere, which memcpy must not be given.
+  if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
   return true;
 }
 
