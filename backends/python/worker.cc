@@ -198,8 +198,8 @@ bool Worker::TakeCall() {
   const uint32_t tail = control.ring_tail.load(std::memory_order_relaxed);
   const uint32_t head = control.ring_head.load(std::memory_order_acquire);
   if (head == tail) return false;
-  // A call may pass on what it found in its work. Who checks threads sees only this process, and not
-  // that the worker came in between.
+  // A call may pass on what it found in its work. Who checks threads sees only this process, and
+  // not that the worker came in between.
   control.work.word.load(std::memory_order_acquire);
   if (head - tail > kRingCapacity) {
     Condemn("it corrupted the memory shared with the server");
