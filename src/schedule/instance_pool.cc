@@ -308,7 +308,14 @@ void InstancePool::WakeEachForWork() {
 bool InstancePool::WaitForWork(Slot& slot) {
   uint64_t until_ns = 0;
   if (!slot.is_busy && source_.HasWaiting()) {
-    until_ns = source_.Decide(slot.index, base::NowNs()).look_again_at_ns.value_or(0);
+    const BatchDecision decision = source_.Decide(slot.index, base::NowNs());
+    // Its time has come since TakeBatch looked, and nobody would say so again. In line for
+    // resources, the grant will.
+    const bool is_in_line = slot.claim != nullptr && slot.claim->is_waiting();
+    if (decision.request_count > 0 && !is_in_line && !is_ending_ && !IsLeftToReactor(slot)) {
+      return true;
+    }
+    until_ns = decision.look_again_at_ns.value_or(0);
   }
   const bool may_end = until_ns == 0 && !slot.is_busy && slot.claim == nullptr &&
                        slot.instance->runs_on_any_thread();

@@ -30,6 +30,28 @@ class Line final : public WorkSource {
   std::deque<core::RequestPtr> waiting_;
 };
 
+// Holds what waits back for an hour, until it has been asked three times: as if that hour passed
+// between the second time and the third.
+class LineWithDelay final : public WorkSource {
+ public:
+  void Push(core::RequestPtr request) { waiting_ = std::move(request); }
+
+  bool HasWaiting() const override { return waiting_ != nullptr; }
+  BatchDecision Decide(size_t /*instance*/, uint64_t now_ns) override {
+    if (waiting_ == nullptr) return {};
+    if (++asked_ < 3) return {.look_again_at_ns = now_ns + uint64_t{3'600'000'000'000}};
+    return {.request_count = 1, .look_again_at_ns = {}};
+  }
+  void Take(size_t /*instance*/, const BatchDecision& /*decision*/,
+            std::vector<core::RequestPtr>& batch) override {
+    batch.push_back(std::move(waiting_));
+  }
+
+ private:
+  core::RequestPtr waiting_;
+  int asked_ = 0;
+};
+
 // Tells when the thread that first used it ends.
 struct EndOfThread {
   std::promise<void> promise;
@@ -66,6 +88,29 @@ TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
     ASSERT_EQ(ends.size(), i) << "a thread of its own served each request";
     ASSERT_EQ(ends.back().wait_for(std::chrono::minutes(1)), std::future_status::ready);
   }
+  pool.End();
+}
+
+TEST(InstancePool, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) {
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  LineWithDelay line;
+  InstancePool pool(*model, line, {.warm_up = {}});
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  instances.push_back(std::make_unique<core::FakeInstance>(
+      "instance", false, [](std::span<core::RequestPtr> /*batch*/) {}));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
+  ASSERT_TRUE(pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
+  core::RequestPtr request = core::MakeFakeRequest(*model, sink, {16});
+  InstancePool::Arrival arrival(*request);
+  {
+    base::MutexLock lock(pool.mutex());
+    line.Push(std::move(request));
+    pool.Announce(arrival);
+  }
+  pool.Finish(std::move(arrival));
+  EXPECT_TRUE(sink.WaitForGone(1));
   pool.End();
 }
 
