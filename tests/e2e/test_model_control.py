@@ -457,7 +457,9 @@ def test_failed_loads_are_tried_again(empty_repository, start_server, onnx):
     models.write_model(empty_repository, "m", None, {"1": {"model.onnx": b"no model"}})
     server = start_server(empty_repository, args=[*EXPLICIT, "--model-load-retry-count=2"])
     assert wire.request(server, "POST", "/v2/repository/models/m/load").status == 400
-    assert server.log.count("failed to load 'm' version 1:") == 3
+    text = "failed to load 'm' version 1:"
+    servers.wait_until(lambda: server.log.count(text) >= 3, "the log to tell of three attempts")
+    assert server.log.count(text) == 3
 
 
 # --- Ensembles ---------------------------------------------------------------------------------

@@ -118,7 +118,8 @@ def test_a_sequence_from_start_to_end(infer, model):
     assert infer(model, 5) == "5"
     assert infer(model, 5, END) == "5e"
     assert "must specify the START flag" in infer(model, 5)
-    assert infer(model, 6, START | END) == "6se"
+    # The place of the first one is given back just after its last answer, so it may still be taken.
+    assert infer(model, 6, START | END).removeprefix("- ") == "6se"
 
 
 def test_controls_are_not_inputs_of_clients(both):
