@@ -48,7 +48,8 @@ ENDED = request(head(), flags=h2.END_HEADERS | h2.END_STREAM)
 
 BROKEN_RULES = {
     "4.1 a DATA frame on stream 0": (h2.frame(h2.DATA, 0, 0, b"x"), PROTOCOL),
-    "4.2 a frame larger than allowed": (h2.frame(h2.DATA, 0, 1, b"x" * ((1 << 20) + 1)), FRAME_SIZE),
+    # Its beginning: the connection may be closed before there is more.
+    "4.2 a frame larger than allowed": (h2.frame(h2.DATA, 0, 1, b"x" * ((1 << 20) + 1))[:64], FRAME_SIZE),
     "4.3 a header block that does not decode": (request(b"\xff\xff\xff\xff\xff\xff"), COMPRESSION),
     "5.1 DATA on an idle stream": (h2.frame(h2.DATA, 0, 1, b"x"), PROTOCOL),
     "5.1 RST_STREAM on an idle stream": (h2.frame(h2.RST_STREAM, 0, 1, b"\0\0\0\x08"), PROTOCOL),
