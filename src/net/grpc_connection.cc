@@ -23,6 +23,9 @@ GrpcConnection::GrpcConnection(const Place& place, base::UniqueFd socket,
 GrpcConnection::~GrpcConnection() = default;
 
 void GrpcConnection::Submit(GrpcMessagePtr order) {
+  // The answers of unary calls leave one by one, in the order in which they come: several at once
+  // would leave in an order of nghttp2's.
+  const bool is_of_stream = order->orders_ == GrpcMessage::kSend;
   GrpcMessage* const pushed = order.release();
   GrpcMessage* head = outbox_.load(std::memory_order_relaxed);
   do {
@@ -37,7 +40,7 @@ void GrpcConnection::Submit(GrpcMessagePtr order) {
     return;
   }
   Hold();  // the order may be the last that kept the connection
-  if (IsInBurst()) {
+  if (is_of_stream && IsInBurst()) {
     if (!(state_.fetch_or(kHasOrders, std::memory_order_acq_rel) & kTaken) &&
         !is_burst_queued_.exchange(true, std::memory_order_acq_rel)) {
       Hold();
