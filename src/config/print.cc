@@ -77,39 +77,29 @@ void PrintReal(double value, bool is_float, JsonWriter& json) {
 // The value of `field`, or of its element `index` where it is repeated.
 void PrintValue(const Message& message, const FieldDescriptor& field, int index,
                 JsonWriter& json) {
-  const google::protobuf::Reflection& of = *message.GetReflection();
-  const bool is_element = field.is_repeated();
-  const FieldDescriptor* const f = &field;
+  using google::protobuf::Reflection;
+  const Reflection& of = *message.GetReflection();
+  const auto get = [&](auto one, auto element) -> decltype(auto) {
+    return field.is_repeated() ? (of.*element)(message, &field, index) : (of.*one)(message, &field);
+  };
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      return PrintInteger(
-          field, is_element ? of.GetRepeatedInt32(message, f, index) : of.GetInt32(message, f),
-          json);
+      return PrintInteger(field, get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32), json);
     case FieldDescriptor::CPPTYPE_INT64:
-      return PrintInteger(
-          field, is_element ? of.GetRepeatedInt64(message, f, index) : of.GetInt64(message, f),
-          json);
+      return PrintInteger(field, get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64), json);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return PrintInteger(
-          field, is_element ? of.GetRepeatedUInt32(message, f, index) : of.GetUInt32(message, f),
-          json);
+      return PrintInteger(field, get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32), json);
     case FieldDescriptor::CPPTYPE_UINT64:
-      return PrintInteger(
-          field, is_element ? of.GetRepeatedUInt64(message, f, index) : of.GetUInt64(message, f),
-          json);
+      return PrintInteger(field, get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64), json);
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return PrintReal(
-          is_element ? of.GetRepeatedFloat(message, f, index) : of.GetFloat(message, f), true, json);
+      return PrintReal(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat), true, json);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return PrintReal(
-          is_element ? of.GetRepeatedDouble(message, f, index) : of.GetDouble(message, f), false,
-          json);
+      return PrintReal(get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble), false, json);
     case FieldDescriptor::CPPTYPE_BOOL:
-      json.Bool(is_element ? of.GetRepeatedBool(message, f, index) : of.GetBool(message, f));
+      json.Bool(get(&Reflection::GetBool, &Reflection::GetRepeatedBool));
       return;
     case FieldDescriptor::CPPTYPE_ENUM: {
-      const int number = is_element ? of.GetRepeatedEnumValue(message, f, index)
-                                    : of.GetEnumValue(message, f);
+      const int number = get(&Reflection::GetEnumValue, &Reflection::GetRepeatedEnumValue);
       const auto* const value = field.enum_type()->FindValueByNumber(number);
       if (value != nullptr) {
         PrintText(value->name(), json);
@@ -118,15 +108,12 @@ void PrintValue(const Message& message, const FieldDescriptor& field, int index,
       }
       return;
     }
-    case FieldDescriptor::CPPTYPE_STRING: {
-      std::string scratch;
-      return PrintText(is_element ? of.GetRepeatedStringReference(message, f, index, &scratch)
-                                  : of.GetStringReference(message, f, &scratch),
-                       json);
-    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      return PrintText(get(&Reflection::GetString, &Reflection::GetRepeatedString), json);
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return PrintMessage(
-          is_element ? of.GetRepeatedMessage(message, f, index) : of.GetMessage(message, f), json);
+      return PrintMessage(field.is_repeated() ? of.GetRepeatedMessage(message, &field, index)
+                                              : of.GetMessage(message, &field),
+                          json);
   }
 }
 

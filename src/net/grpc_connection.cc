@@ -40,7 +40,7 @@ void GrpcConnection::Submit(GrpcMessagePtr order) {
     return;
   }
   Hold();  // the order may be the last that kept the connection
-  if (is_of_stream && IsInBurst()) {
+  if (is_of_stream && pace_.IsInBurst(base::NowNs())) {
     if (!(state_.fetch_or(kHasOrders, std::memory_order_acq_rel) & kTaken) &&
         !is_burst_queued_.exchange(true, std::memory_order_acq_rel)) {
       Hold();
@@ -50,16 +50,6 @@ void GrpcConnection::Submit(GrpcMessagePtr order) {
     LetGo();
   }
   Release();
-}
-
-bool GrpcConnection::IsInBurst() {
-  const uint64_t now_ns = base::NowNs();
-  const uint64_t before_ns = last_order_ns_.exchange(now_ns, std::memory_order_relaxed);
-  if (now_ns - before_ns > kBurstGapNs) {
-    burst_orders_.store(0, std::memory_order_relaxed);
-    return false;
-  }
-  return burst_orders_.fetch_add(1, std::memory_order_relaxed) >= kBurstOrders;
 }
 
 bool GrpcConnection::TryTake(uint32_t bits) {

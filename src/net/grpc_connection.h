@@ -19,6 +19,7 @@
 #include "net/grpc_server.h"
 #include "net/grpc_session.h"
 #include "net/http2_output.h"
+#include "net/pace.h"
 #include "net/reactor.h"
 
 namespace nereid::net {
@@ -46,9 +47,6 @@ class GrpcConnection final : public Connection {
   static constexpr int kReadsPerTurn = 16;
   static constexpr size_t kKeptBytes = 16 << 10;
   static constexpr uint64_t kIdleMs = 10'000;
-  // A write takes about five microseconds: this many orders with no longer pauses are a burst.
-  static constexpr uint64_t kBurstGapNs = 20'000;
-  static constexpr uint32_t kBurstOrders = 2;
 
   // Queued on the reactor by a thread that has the connection and lets the reactor have it.
   struct Handover final : Task {
@@ -72,9 +70,6 @@ class GrpcConnection final : public Connection {
 
   GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
   ~GrpcConnection() override;
-
-  // Whether an order that comes now, from another thread than the reactor's, is one of many.
-  bool IsInBurst();
 
   bool TryTake(uint32_t bits);
   void LetGo();
@@ -106,8 +101,7 @@ class GrpcConnection final : public Connection {
   std::atomic<uint32_t> state_{0};
   std::atomic<GrpcMessage*> outbox_{nullptr};  // newest first
   std::atomic<bool> is_write_blocked_{false};  // written by who has the connection
-  std::atomic<uint64_t> last_order_ns_{0};     // from another thread than the reactor's
-  std::atomic<uint32_t> burst_orders_{0};
+  Pace pace_;  // of responses of streams from other threads than the reactor's
   std::atomic<bool> is_burst_queued_{false};
 
   // -- Confined to who has the connection. --
@@ -126,7 +120,6 @@ class GrpcConnection final : public Connection {
   bool is_drain_due_ = false;
   bool flush_queued_ = false;
   uint64_t blocked_since_ms_ = 0;  // 0: not blocked at the last sweep
-  uint64_t written_at_sweep_ = 0;
   Flush flush_{*this};
   Handover handover_{*this};  // of the one who has the connection
   Burst burst_{*this};        // of the one who has set is_burst_queued_

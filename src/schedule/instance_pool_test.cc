@@ -58,6 +58,18 @@ struct EndOfThread {
   ~EndOfThread() { promise.set_value(); }
 };
 
+// As a scheduler does it.
+template <typename Source>
+void Enqueue(InstancePool& pool, Source& source, core::RequestPtr request) {
+  InstancePool::Arrival arrival(*request);
+  {
+    base::MutexLock lock(pool.mutex());
+    source.Push(std::move(request));
+    pool.Announce(arrival);
+  }
+  pool.Finish(std::move(arrival));
+}
+
 TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
   std::vector<std::future<void>> ends;
   core::FakeSink sink;
@@ -76,14 +88,7 @@ TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
       }));
   ASSERT_TRUE(pool.Start(std::move(instances)).ok());
   for (size_t i = 1; i <= 3; ++i) {
-    core::RequestPtr request = core::MakeFakeRequest(*model, sink, {16});
-    InstancePool::Arrival arrival(*request);
-    {
-      base::MutexLock lock(pool.mutex());
-      line.Push(std::move(request));
-      pool.Announce(arrival);
-    }
-    pool.Finish(std::move(arrival));
+    Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
     ASSERT_TRUE(sink.WaitForGone(i));
     ASSERT_EQ(ends.size(), i) << "a thread of its own served each request";
     ASSERT_EQ(ends.back().wait_for(std::chrono::minutes(1)), std::future_status::ready);
@@ -100,16 +105,9 @@ TEST(InstancePool, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) {
   instances.push_back(std::make_unique<core::FakeInstance>(
       "instance", false, [](std::span<core::RequestPtr> /*batch*/) {}));
   ASSERT_TRUE(pool.Start(std::move(instances)).ok());
-  // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
   ASSERT_TRUE(pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
-  core::RequestPtr request = core::MakeFakeRequest(*model, sink, {16});
-  InstancePool::Arrival arrival(*request);
-  {
-    base::MutexLock lock(pool.mutex());
-    line.Push(std::move(request));
-    pool.Announce(arrival);
-  }
-  pool.Finish(std::move(arrival));
+  // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
+  Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
   EXPECT_TRUE(sink.WaitForGone(1));
   pool.End();
 }
