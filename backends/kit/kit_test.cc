@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <limits>
+#include <memory>
 
 #include "backend_kit/batch_inputs.h"
 #include "backend_kit/bytes.h"
 #include "backend_kit/config.h"
+#include "backend_kit/responses.h"
 #include "backend_kit/shape.h"
 #include "backend_kit/tensors.h"
 
@@ -169,6 +173,35 @@ TEST(ScratchBuffer, KeepsItsMemoryUntilItMustGrow) {
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(scratch.Ensure(10), first);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(scratch.Ensure(4096)) % ScratchBuffer::kAlignment, 0u);
+}
+
+TEST(BackgroundWork, RunsWhatIsStartedMeanwhileAtTheSameTime) {
+  BackgroundWork background;
+  std::promise<void> first;
+  std::promise<void> second;
+  background.Start([&] { second.get_future().wait(); first.set_value(); });
+  background.Start([&] { second.set_value(); });
+  first.get_future().wait();
+}
+
+TEST(BackgroundWork, EndsOnlyWhenEverythingHasRun) {
+  std::atomic<int> runs{0};
+  for (int round = 0; round < 50; ++round) {
+    BackgroundWork background;
+    for (int i = 0; i < 20; ++i) background.Start([&runs] { runs.fetch_add(1); });
+  }
+  EXPECT_EQ(runs.load(), 1000);
+}
+
+TEST(BackgroundWork, LetsGoOfWhatItRanBeforeItWaits) {
+  BackgroundWork background;
+  std::promise<void> gone;
+  auto held = std::shared_ptr<int>(new int, [&gone](int* value) {
+    delete value;
+    gone.set_value();
+  });
+  background.Start([held = std::move(held)] {});
+  gone.get_future().wait();
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -101,45 +103,71 @@ class ResponseSender {
   std::unique_ptr<TRITONBACKEND_ResponseFactory, Delete> factory_;
 };
 
-// Threads that send responses in the background; each does one thing. Its owner's end waits for all.
+// Threads that send responses in the background, each one thing at a time. A few stay for what comes
+// next, because starting a thread costs more than many a response. Its owner's end waits for all.
 // Thread-safe.
 class BackgroundWork {
  public:
   BackgroundWork() = default;
   BackgroundWork(const BackgroundWork&) = delete;
-  ~BackgroundWork() { Wait(); }
+  ~BackgroundWork() {
+    std::unique_lock lock(mutex_);
+    is_ending_ = true;
+    wake_.notify_all();
+    gone_.wait(lock, [this] { return threads_ == 0; });
+  }
 
-  // Runs `work` on a thread of its own. Throws when there is none to be had; `work` has not begun then.
+  // Runs `work` on a thread that does nothing else meanwhile. Throws when there is none to be had;
+  // `work` has not begun then.
   void Start(std::function<void()> work) {
-    {
-      const std::lock_guard lock(mutex_);
-      ++running_;
+    if (std::unique_lock lock(mutex_); idle_ > 0) {
+      queue_.push_back(std::move(work));
+      --idle_;
+      lock.unlock();  // whom this wakes wants it
+      wake_.notify_one();
+      return;
+    } else {
+      ++threads_;
     }
     try {
-      std::thread([this, work = std::move(work)]() mutable {
-        work();
-        work = nullptr;  // what it holds goes before its owner may
-        const std::lock_guard lock(mutex_);
-        if (--running_ == 0) {
-          idle_.notify_all();
-        }
-      }).detach();
+      std::thread([this, work = std::move(work)]() mutable { Run(std::move(work)); }).detach();
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      --running_;
+      --threads_;
       throw;
     }
   }
 
  private:
-  void Wait() {
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return running_ == 0; });
+  static constexpr size_t kMostIdle = 4;
+  static constexpr std::chrono::seconds kLongestIdle{5};
+
+  void Run(std::function<void()> work) {
+    for (;;) {
+      work();
+      work = nullptr;  // what it holds goes before its owner may
+      std::unique_lock lock(mutex_);
+      if (idle_ < kMostIdle && !is_ending_) {
+        ++idle_;
+        const auto has_news = [this] { return is_ending_ || !queue_.empty(); };
+        if (!wake_.wait_for(lock, kLongestIdle, has_news)) --idle_;
+      }
+      if (queue_.empty()) {
+        if (--threads_ == 0) gone_.notify_all();
+        return;
+      }
+      work = std::move(queue_.front());
+      queue_.pop_front();
+    }
   }
 
   std::mutex mutex_;
-  std::condition_variable idle_;
-  size_t running_ = 0;
+  std::condition_variable wake_;
+  std::condition_variable gone_;
+  std::deque<std::function<void()>> queue_;  // each counted on a thread that waits
+  size_t idle_ = 0;                          // threads that wait, less what is queued
+  size_t threads_ = 0;
+  bool is_ending_ = false;
 };
 
 // Waits `time`, but not beyond a cancellation by more than a moment. Whether the request was cancelled.
