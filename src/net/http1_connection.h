@@ -82,10 +82,14 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
     size_t part_sent = 0;
     HttpReplyOwner* owner = nullptr;
   };
-  // Chunks of a streamed reply that wait for the socket.
+  // Chunks of a streamed reply that wait for the socket. Who brings chunks and the reactor send by
+  // turns (is_sending), without the lock: neither waits for the other's system call.
   struct Stream {
     base::Mutex mutex;
     std::string waiting NEREID_GUARDED_BY(mutex);
+    std::string sending;  // of the one who has set is_sending
+    bool is_sending NEREID_GUARDED_BY(mutex) = false;
+    bool is_stuck NEREID_GUARDED_BY(mutex) = false;  // the socket takes no more
     Pace pace NEREID_GUARDED_BY(mutex);
     bool task_posted NEREID_GUARDED_BY(mutex) = false;
     bool full NEREID_GUARDED_BY(mutex) = false;    // the frontend was told to pause
@@ -139,7 +143,13 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   bool WritePending();
   void OnStreamWork();
   void AppendChunk(Stream& stream, std::string_view chunk) NEREID_REQUIRES(stream.mutex);
-  bool FlushStream(Stream& stream) NEREID_REQUIRES(stream.mutex);
+  // Sends what waits, unless somebody else does so just now; true when nothing is left for the
+  // reactor.
+  bool FlushStream(Stream& stream);
+  // The same, by who has set is_sending.
+  bool SendWaiting(Stream& stream);
+  // Whether whoever brings chunks may go on.
+  bool HasRoom(Stream& stream);
   // Has the reactor send what waits.
   void LeaveToReactor(Stream& stream) NEREID_REQUIRES(stream.mutex);
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kInlineParts = 30;
 constexpr size_t kWriteParts = 64;
+// Of a stream that brings more and more, before others have their turn.
+constexpr int kMostSends = 16;
 
 // Appends to a fixed block, and to the heap only beyond it.
 class HeadText {
@@ -438,10 +440,16 @@ bool Http1Connection::BeginStream(const HttpReply& reply, std::string_view chunk
   stream_ = std::make_unique<Stream>();
   stream_started_ = true;
   Stream& stream = *stream_;
+  {
+    base::MutexLock lock(stream.mutex);
+    stream.waiting.append(head.text());
+    AppendChunk(stream, chunk);
+  }
+  return FlushStream(stream) || HasRoom(stream);
+}
+
+bool Http1Connection::HasRoom(Stream& stream) {
   base::MutexLock lock(stream.mutex);
-  stream.waiting.append(head.text());
-  AppendChunk(stream, chunk);
-  FlushStream(stream);
   stream.full = stream.waiting.size() > core_.options.max_stream_buffer;
   return !stream.full;
 }
@@ -460,22 +468,22 @@ void Http1Connection::AppendChunk(Stream& stream, std::string_view chunk) {
 bool Http1Connection::StreamChunk(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   Stream& stream = *stream_;
-  base::MutexLock lock(stream.mutex);
-  if (stream.broken) return true;
-  AppendChunk(stream, chunk);
-  if (!reactor().IsCurrent() && stream.pace.IsInBurst(base::NowNs())) {
-    LeaveToReactor(stream);
-  } else {
-    FlushStream(stream);
+  {
+    base::MutexLock lock(stream.mutex);
+    if (stream.broken) return true;
+    AppendChunk(stream, chunk);
+    if (!reactor().IsCurrent() && stream.pace.IsInBurst(base::NowNs())) {
+      LeaveToReactor(stream);
+      stream.full = stream.waiting.size() > core_.options.max_stream_buffer;
+      return !stream.full;
+    }
   }
-  stream.full = stream.waiting.size() > core_.options.max_stream_buffer;
-  return !stream.full;
+  return FlushStream(stream) || HasRoom(stream);
 }
 
 void Http1Connection::FinishStream(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   DisarmEvents();
-  bool left;
   {
     base::MutexLock lock(stream_->mutex);
     AppendChunk(*stream_, chunk);
@@ -483,55 +491,82 @@ void Http1Connection::FinishStream(std::string_view chunk) {
       stream_->waiting.append("0\r\n\r\n");
     }
     stream_->ended = true;
-    left = !FlushStream(*stream_) || stream_->task_posted;
+  }
+  bool left = !FlushStream(*stream_);
+  {
+    base::MutexLock lock(stream_->mutex);
+    left = left || stream_->task_posted;
     if (stream_->broken) close_after_ = true;
   }
   if (!left) stream_.reset();
   Complete(left || close_after_);
 }
 
-// Sends what waits as far as the socket takes it, and asks the reactor to go on with the rest; true
-// when nothing waits.
 bool Http1Connection::FlushStream(Stream& stream) {
-  if (!stream.broken && !stream.waiting.empty()) {
-    const iovec part = Part(stream.waiting);
-    const ssize_t sent = Send(&part, 1);
-    if (sent < 0) {
-      stream.broken = true;
-      stream.waiting.clear();
-    } else {
-      stream.waiting.erase(0, static_cast<size_t>(sent));
-    }
+  {
+    base::MutexLock lock(stream.mutex);
+    if (stream.is_sending) return false;  // looks again before it stops
+    stream.is_sending = true;
   }
-  if (stream.waiting.empty()) return true;
-  LeaveToReactor(stream);
-  return false;
+  return SendWaiting(stream);
+}
+
+bool Http1Connection::SendWaiting(Stream& stream) {
+  ssize_t sent = 0;
+  for (int sends = 0;; ++sends) {
+    {
+      base::MutexLock lock(stream.mutex);
+      if (sent < 0) stream.broken = true;
+      stream.is_stuck = sent >= 0 && static_cast<size_t>(sent) < stream.sending.size();
+      if (stream.is_stuck) stream.waiting.insert(0, stream.sending, static_cast<size_t>(sent));
+      stream.sending.clear();
+      if (stream.broken) stream.waiting.clear();
+      const bool is_done = stream.waiting.empty();
+      if (is_done || stream.is_stuck || sends == kMostSends) {
+        stream.is_sending = false;
+        if (!is_done) LeaveToReactor(stream);
+        return is_done;
+      }
+      stream.sending.swap(stream.waiting);
+    }
+    const iovec part = Part(stream.sending);
+    sent = Send(&part, 1);
+  }
 }
 
 void Http1Connection::LeaveToReactor(Stream& stream) {
   if (!std::exchange(stream.task_posted, true)) reactor().Post(stream_task_);
 }
 
-// On the reactor: the socket takes bytes again, or FlushStream found it full.
+// On the reactor: the socket takes bytes again, or chunks were left to it.
 void Http1Connection::OnStreamWork() {
   if (closed() || stream_ == nullptr || state_ != State::kBusy) return;
   Stream& stream = *stream_;
+  {
+    base::MutexLock lock(stream.mutex);
+    if (stream.is_sending) {  // by who brings chunks, and leaves the rest here again
+      stream.task_posted = false;
+      return;
+    }
+    stream.task_posted = stream.is_sending = true;  // while this runs or waits for the socket
+  }
+  SendWaiting(stream);
   bool finished;
   bool room = false;
   {
     base::MutexLock lock(stream.mutex);
-    stream.task_posted = true;  // while this runs or waits for the socket
-    if (FlushStream(stream)) {
+    finished = stream.ended && stream.waiting.empty();
+    if (stream.broken) close_after_ = close_after_ || finished;
+    stream_armed_ = stream.is_stuck && !stream.waiting.empty();
+    if (stream_armed_) {
+      last_activity_ms_ = CoarseNowMs();
+      ArmWritable();
+    } else if (!stream.waiting.empty()) {
+      reactor().Post(stream_task_);  // after what else there is to do
+    } else {
       stream.task_posted = false;
       room = std::exchange(stream.full, false);
     }
-    finished = stream.ended && stream.waiting.empty();
-    if (stream.broken) close_after_ = close_after_ || finished;
-    if (!stream.waiting.empty()) {
-      last_activity_ms_ = CoarseNowMs();
-      ArmWritable();
-    }
-    stream_armed_ = !stream.waiting.empty();
   }
   if (finished && write_handed_) {
     FinishExchange();
