@@ -19,3 +19,15 @@ find_path(RAPIDJSON_INCLUDE_DIR rapidjson/document.h REQUIRED)
 if(NEREID_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
+
+# nereid_archive(<variable> <library> <target>): what a module names instead of <target> where the
+# server's program shall take the library in (targets with NEREID_TAKES_IN_LIBRARIES; the archives of
+# the distribution are made for programs, not for libraries).
+function(nereid_archive variable library target)
+  find_library(NEREID_ARCHIVE_${library} NAMES lib${library}.a REQUIRED)
+  set(takes_in $<BOOL:$<TARGET_PROPERTY:NEREID_TAKES_IN_LIBRARIES>>)
+  set(${variable} $<IF:${takes_in},${NEREID_ARCHIVE_${library}},${target}> PARENT_SCOPE)
+endfunction()
+nereid_archive(NEREID_PROTOBUF protobuf protobuf::libprotobuf)
+nereid_archive(NEREID_RE2 re2 PkgConfig::RE2)
+nereid_archive(NEREID_PUGIXML pugixml PkgConfig::PUGIXML)

@@ -91,7 +91,3 @@ int RunServer(int argc, char** argv) {
 }
 
 }  // namespace nereid::app
-
-extern "C" __attribute__((visibility("default"))) int nereid_main(int argc, char** argv) {
-  return nereid::app::RunServer(argc, argv);
-}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manners of backends that a server has to cope with: outputs that are not written to the end (S26), and
-backends that say that they are not ready."""
+backends that say that they are not ready, and one that brings what the server has in it, too."""
 
 import os
 import uuid
@@ -127,3 +127,20 @@ def test_readiness_follows_the_backend(repository, server, client):
     finally:
         os.unlink(marker)
     assert client.is_model_ready("corners") and client.is_server_ready()
+
+
+def test_a_backend_with_messages_of_the_same_names_is_bound_to_its_own(require_server, tmp_path):
+    library = servers.build_folder() / "tests" / "backends" / "libtriton_messages.so"
+    if not library.exists():
+        pytest.skip("the tests' backend is not built")
+    models.write_model(tmp_path / "models", "messages", CORNERS.replace("corners", "messages"))
+    (tmp_path / "models" / "messages" / "libtriton_messages.so").symlink_to(library)
+    with servers.running(tmp_path / "models", log_dir=tmp_path) as running:
+        # It would have ended the server while loading, or failed.
+        client = Client("grpc", running)
+        assert client.is_model_ready("messages") and client.is_server_ready()
+        client.close()
+        mapped = {line.split("/")[-1] for line in open(f"/proc/{running.pid}/maps") if "/" in line}
+    assert any(name.startswith("libtriton_messages.so") for name in mapped)
+    # What it needs of that name is the program itself.
+    assert not any(name.startswith("libtritonserver") for name in mapped)
