@@ -21,6 +21,12 @@ struct CacheKey {
   std::string_view view() const { return {text.data(), kSize}; }
 };
 
+// What keys are made with that never leave this process: random, never shown to anybody. Immutable.
+struct CacheSecret {
+  std::array<unsigned char, 32> hash_key{};
+  std::array<unsigned char, 32> digest_key{};
+};
+
 // Thread-safe. May block for as long as its library does (a network round trip at worst).
 class ResponseCache {
  public:
@@ -32,6 +38,10 @@ class ResponseCache {
   // Keeps the outputs and parameters of `response`, which lie in CPU memory. ALREADY_EXISTS when there
   // is something under the key and it was left as it is.
   virtual base::Status Insert(const CacheKey& key, const Response& response) = 0;
+
+  // Null when keys may leave this process, and so must be the same wherever the same is asked;
+  // otherwise what to make them with. Lives and stays as it is as long as the cache.
+  virtual const CacheSecret* secret() const { return nullptr; }
 };
 
 }  // namespace nereid::core

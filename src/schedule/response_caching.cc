@@ -111,7 +111,7 @@ std::unique_ptr<ResponseCaching> ResponseCaching::ForModel(const core::Model& mo
 
 core::ResponsePtr ResponseCaching::Find(core::Request& request) const {
   if (!CopyWhatMayChange(request)) return nullptr;
-  const std::optional<core::CacheKey> key = MakeCacheKey(request);
+  const std::optional<core::CacheKey> key = MakeCacheKey(request, cache_.secret());
   if (!key) return nullptr;
   core::ResponsePtr response = core::Response::Create(request);
   const uint64_t start_ns = base::NowNs();

@@ -267,5 +267,45 @@ TEST_F(CacheKeyTest, LongAndShortPiecesMeetAtEveryBoundary) {
   }
 }
 
+core::CacheSecret Secret(unsigned char fill) {
+  core::CacheSecret secret;
+  secret.hash_key.fill(fill);
+  secret.digest_key.fill(fill);
+  return secret;
+}
+
+TEST_F(CacheKeyTest, WithASecretItDependsOnTheSecretAndOnEveryByteHoweverTheyAreCut) {
+  const core::CacheSecret secret = Secret(1);
+  const core::CacheSecret other = Secret(2);
+  for (const size_t size : {size_t{16}, size_t{1023}, size_t{1024}, size_t{5000}, size_t{100'000}}) {
+    std::vector<std::byte> data(size);
+    for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(i * 7);
+    const auto key = [&](const core::CacheSecret* with, size_t cut) {
+      const core::RequestPtr request = MakeRequest();
+      core::RequestInput& input = request->inputs[0];
+      input.first = {data.data(), cut, {}};
+      input.byte_size = cut;
+      input.Append({data.data() + cut, size - cut, {}});
+      return std::string(MakeCacheKey(*request, with)->view());
+    };
+    const std::string whole = key(&secret, size);
+    EXPECT_EQ(key(&secret, size / 3), whole);
+    EXPECT_NE(key(&other, size), whole);
+    EXPECT_EQ(key(&secret, size), whole);
+    EXPECT_NE(key(nullptr, size), whole);
+    for (const size_t place : {size_t{0}, size / 2, size - 1}) {
+      data[place] ^= std::byte{0x80};
+      EXPECT_NE(key(&secret, size), whole) << size << " " << place;
+      data[place] ^= std::byte{0x80};
+    }
+    EXPECT_EQ(key(&secret, size), whole);
+    data.push_back(std::byte{0});  // a zero more or less is another question
+    const core::RequestPtr longer = MakeRequest();
+    longer->inputs[0].first = {data.data(), size + 1, {}};
+    longer->inputs[0].byte_size = size + 1;
+    EXPECT_NE(MakeCacheKey(*longer, &secret)->view(), whole);
+  }
+}
+
 }  // namespace
 }  // namespace nereid::schedule

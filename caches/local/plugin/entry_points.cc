@@ -8,6 +8,7 @@
 #include "cache_kit/settings.h"
 #include "gauges.h"
 #include "local_cache/store.h"
+#include "nereid/cache_traits.h"
 
 namespace {
 
@@ -80,6 +81,8 @@ Error Exists(const char* key) {
 }
 
 }  // namespace
+
+NEREID_KIT_EXPORT uint32_t NEREIDCACHE_Traits(void) { return NEREIDCACHE_TRAIT_IN_PROCESS; }
 
 NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInitialize(TRITONCACHE_Cache** cache,
                                                                   const char* config) {

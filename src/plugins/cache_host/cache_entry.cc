@@ -33,7 +33,7 @@ base::Status ResponsePacker::Copy(const CacheEntry& entry) {
     return base::InternalError(
         Mismatch("Expected size of buffer in cache", byte_size_, entry.buffers[0].byte_size));
   }
-  PackResponse(key_, response_, Bytes(entry.buffers[0]));
+  PackResponse(key_, response_, Bytes(entry.buffers[0]), integrity_);
   return base::OkStatus();
 }
 
@@ -44,7 +44,7 @@ base::Status ResponseUnpacker::Copy(const CacheEntry& entry) {
     return status;
   }
   const std::span<const std::byte> packed = Bytes(entry.buffers[0]);
-  defect_ = CheckPackedResponse(key_, packed, *response_.request().model);
+  defect_ = CheckPackedResponse(key_, packed, *response_.request().model, integrity_);
   if (!defect_.ok()) return defect_;
   NEREID_RETURN_IF_ERROR(UnpackResponse(packed, response_));
   is_done_ = true;

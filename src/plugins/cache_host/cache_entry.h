@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cache_host/packed_response.h"
 #include "core/response.h"
 #include "core/response_cache.h"
 #include "triton/core/tritoncache.h"
@@ -36,8 +37,9 @@ class CacheAllocator {
 class ResponsePacker final : public CacheAllocator {
  public:
   // Both outlive this. `byte_size` is that of the packed response.
-  ResponsePacker(const core::CacheKey& key, const core::Response& response, size_t byte_size)
-      : key_(key), response_(response), byte_size_(byte_size) {}
+  ResponsePacker(const core::CacheKey& key, const core::Response& response, size_t byte_size,
+                 Integrity integrity)
+      : key_(key), response_(response), byte_size_(byte_size), integrity_(integrity) {}
 
   base::Status Copy(const CacheEntry& entry) override;
 
@@ -45,13 +47,14 @@ class ResponsePacker final : public CacheAllocator {
   const core::CacheKey& key_;
   const core::Response& response_;
   const size_t byte_size_;
+  const Integrity integrity_;
 };
 
 // Look-up: unpacks the one buffer that the library found into a response.
 class ResponseUnpacker final : public CacheAllocator {
  public:
-  ResponseUnpacker(const core::CacheKey& key, core::Response& response)
-      : key_(key), response_(response) {}
+  ResponseUnpacker(const core::CacheKey& key, core::Response& response, Integrity integrity)
+      : key_(key), response_(response), integrity_(integrity) {}
 
   base::Status Copy(const CacheEntry& entry) override;
 
@@ -63,6 +66,7 @@ class ResponseUnpacker final : public CacheAllocator {
  private:
   const core::CacheKey& key_;
   core::Response& response_;
+  const Integrity integrity_;
   bool is_done_ = false;
   base::Status defect_;
 };

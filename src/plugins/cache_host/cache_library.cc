@@ -2,6 +2,8 @@
 // Error texts: core/src/cache_manager.cc of Triton.
 #include "cache_host/cache_library.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "abi_objects/error.h"
@@ -10,6 +12,7 @@
 #include "cache_host/cache_entry.h"
 #include "cache_host/packed_response.h"
 #include "config/paths.h"
+#include "nereid/cache_traits.h"
 
 namespace nereid::cache_host {
 
@@ -44,6 +47,7 @@ base::Result<std::unique_ptr<CacheLibrary>> CacheLibrary::Load(CacheLibraryOptio
                           base::SharedLibrary::Open(path));
   std::unique_ptr<CacheLibrary> library(new CacheLibrary(options.name, std::move(file)));
   NEREID_RETURN_IF_ERROR(library->FindEntryPoints());
+  library->MakeSecret();
   TRITONCACHE_Cache* cache = nullptr;
   const std::string config =
       options.json.empty() ? abi_objects::ObjectJson(options.settings) : options.json;
@@ -69,12 +73,24 @@ base::Status CacheLibrary::FindEntryPoints() {
   NEREID_RETURN_IF_ERROR(find(entry_points_.initialize, "TRITONCACHE_CacheInitialize"));
   NEREID_RETURN_IF_ERROR(find(entry_points_.finalize, "TRITONCACHE_CacheFinalize"));
   NEREID_RETURN_IF_ERROR(find(entry_points_.lookup, "TRITONCACHE_CacheLookup"));
+  entry_points_.traits =
+      library_->Find<EntryPoints::TraitsFunction>("NEREIDCACHE_Traits");
   return find(entry_points_.insert, "TRITONCACHE_CacheInsert");
+}
+
+void CacheLibrary::MakeSecret() {
+  if (entry_points_.traits == nullptr) return;
+  if (!(entry_points_.traits() & NEREIDCACHE_TRAIT_IN_PROCESS)) return;
+  core::CacheSecret secret;
+  // Without good random numbers keys are made as for any other cache.
+  if (getentropy(secret.hash_key.data(), secret.hash_key.size()) != 0) return;
+  if (getentropy(secret.digest_key.data(), secret.digest_key.size()) != 0) return;
+  secret_ = secret;
 }
 
 base::Status CacheLibrary::Lookup(const core::CacheKey& key, core::Response& response) {
   CacheEntry entry;
-  ResponseUnpacker unpacker(key, response);
+  ResponseUnpacker unpacker(key, response, integrity());
   base::Status status =
       CallPlugin(entry_points_.lookup, cache_, key.c_str(), ToHandle(&entry),
                  ToHandle(static_cast<CacheAllocator*>(&unpacker)));
@@ -93,7 +109,7 @@ base::Status CacheLibrary::Insert(const core::CacheKey& key, const core::Respons
   NEREID_ASSIGN_OR_RETURN(const size_t byte_size, PackedSize(key, response));
   CacheEntry entry;
   entry.buffers.push_back({.base = nullptr, .byte_size = byte_size, .where = {}});
-  ResponsePacker packer(key, response, byte_size);
+  ResponsePacker packer(key, response, byte_size, integrity());
   return CallPlugin(entry_points_.insert, cache_, key.c_str(), ToHandle(&entry),
                     ToHandle(static_cast<CacheAllocator*>(&packer)));
 }

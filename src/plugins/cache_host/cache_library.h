@@ -4,10 +4,12 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/shared_library.h"
 #include "base/status.h"
+#include "cache_host/packed_response.h"
 #include "core/response_cache.h"
 #include "triton/core/tritoncache.h"
 
@@ -32,6 +34,7 @@ class CacheLibrary final : public core::ResponseCache {
 
   base::Status Lookup(const core::CacheKey& key, core::Response& response) override;
   base::Status Insert(const core::CacheKey& key, const core::Response& response) override;
+  const core::CacheSecret* secret() const override { return secret_ ? &*secret_ : nullptr; }
 
  private:
   struct EntryPoints {
@@ -39,21 +42,28 @@ class CacheLibrary final : public core::ResponseCache {
     using FinalizeFunction = TRITONSERVER_Error*(TRITONCACHE_Cache*);
     using EntryFunction = TRITONSERVER_Error*(TRITONCACHE_Cache*, const char*,
                                               TRITONCACHE_CacheEntry*, TRITONCACHE_Allocator*);
+    using TraitsFunction = uint32_t();
 
     InitializeFunction* initialize = nullptr;
     FinalizeFunction* finalize = nullptr;
     EntryFunction* insert = nullptr;
     EntryFunction* lookup = nullptr;
+    TraitsFunction* traits = nullptr;  // optional
   };
 
   CacheLibrary(std::string name, std::unique_ptr<base::SharedLibrary> library)
       : name_(std::move(name)), library_(std::move(library)) {}
 
   base::Status FindEntryPoints();
+  // Sets secret_ for a cache whose keys stay here.
+  void MakeSecret();
+  // Of entries: whether they need to say whether they are whole.
+  Integrity integrity() const { return secret_ ? Integrity::kTrusted : Integrity::kChecksum; }
 
   const std::string name_;
   const std::unique_ptr<base::SharedLibrary> library_;
   EntryPoints entry_points_;            // constant once loaded
+  std::optional<core::CacheSecret> secret_;  // constant once loaded
   TRITONCACHE_Cache* cache_ = nullptr;  // constant once loaded
 };
 

@@ -109,6 +109,16 @@ TEST_F(CacheLibraryTest, TheLocalCacheNeedsItsSize) {
   }
 }
 
+TEST_F(CacheLibraryTest, OnlyACacheThatSaysSoGetsKeysOfThisProcess) {
+  const auto local = Load("local", {{"size", "100000"}}, CACHE_DIRECTORY);
+  const auto second = Load("local", {{"size", "100000"}}, CACHE_DIRECTORY);
+  ASSERT_NE(local->secret(), nullptr);
+  ASSERT_NE(second->secret(), nullptr);
+  EXPECT_NE(local->secret()->hash_key, second->secret()->hash_key);
+  EXPECT_NE(local->secret()->digest_key, local->secret()->hash_key);
+  EXPECT_EQ(Load("odd", {})->secret(), nullptr);
+}
+
 TEST_F(CacheLibraryTest, AWellBehavedForeignCacheWorks) {
   const auto cache = Load("odd", {});
   EXPECT_EQ(LookUp(*cache, 'a').code(), StatusCode::kNotFound);

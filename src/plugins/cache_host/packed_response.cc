@@ -202,7 +202,8 @@ Status Damaged(const char* what) {
 }
 
 // The part behind the header, after its size and checksum were found right.
-base::Result<std::span<const std::byte>> OpenHeader(std::span<const std::byte> packed) {
+base::Result<std::span<const std::byte>> OpenHeader(std::span<const std::byte> packed,
+                                                     Integrity integrity) {
   Reader reader(packed);
   const auto magic = reader.Bytes(kMagic.size());
   if (!magic || std::memcmp(magic->data(), kMagic.data(), kMagic.size()) != 0) {
@@ -211,7 +212,8 @@ base::Result<std::span<const std::byte>> OpenHeader(std::span<const std::byte> p
   const auto size = reader.Take<uint64_t>();
   const auto checksum = reader.Take<uint64_t>();
   if (!size || !checksum || *size != packed.size()) return Status(Damaged("its size is wrong"));
-  if (XXH3_64bits(reader.left().data(), reader.left().size()) != *checksum) {
+  if (integrity == Integrity::kChecksum &&
+      XXH3_64bits(reader.left().data(), reader.left().size()) != *checksum) {
     return Status(Damaged("its checksum is wrong"));
   }
   return reader.left();
@@ -267,19 +269,22 @@ base::Result<size_t> PackedSize(const core::CacheKey& key, const Response& respo
   return kHeaderBytes + writer.size();
 }
 
-void PackResponse(const core::CacheKey& key, const Response& response, std::span<std::byte> to) {
+void PackResponse(const core::CacheKey& key, const Response& response, std::span<std::byte> to,
+                  Integrity integrity) {
   Writer body(to.data() + kHeaderBytes);
   WriteBody(body, key, response);
   NEREID_CHECK(kHeaderBytes + body.size() == to.size());
   Writer header(to.data());
   header.Bytes(kMagic.data(), kMagic.size());
   header.Number(static_cast<uint64_t>(to.size()));
-  header.Number(static_cast<uint64_t>(XXH3_64bits(to.data() + kHeaderBytes, body.size())));
+  header.Number(integrity == Integrity::kChecksum
+                    ? static_cast<uint64_t>(XXH3_64bits(to.data() + kHeaderBytes, body.size()))
+                    : uint64_t{0});
 }
 
 Status CheckPackedResponse(const core::CacheKey& key, std::span<const std::byte> packed,
-                           const core::Model& model) {
-  NEREID_ASSIGN_OR_RETURN(const std::span<const std::byte> body, OpenHeader(packed));
+                           const core::Model& model, Integrity integrity) {
+  NEREID_ASSIGN_OR_RETURN(const std::span<const std::byte> body, OpenHeader(packed, integrity));
   Reader reader(body);
   const auto kept_under = reader.Text();
   if (!kept_under || *kept_under != key.view()) return Damaged("it belongs to another key");

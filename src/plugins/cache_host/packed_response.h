@@ -19,17 +19,22 @@
 
 namespace nereid::cache_host {
 
+// Whether bytes are believed to come back as they were kept. If so, the field of the checksum is zero and
+// not looked at: computing it takes longer than copying the entry.
+enum class Integrity { kChecksum, kTrusted };
+
 // Bytes that PackResponse writes. An error when `response` is one that cannot be kept: failed, or with
 // outputs that lie elsewhere than in CPU memory, or without their buffers.
 base::Result<size_t> PackedSize(const core::CacheKey& key, const core::Response& response);
 // Needs exactly PackedSize bytes in `to`.
 void PackResponse(const core::CacheKey& key, const core::Response& response,
-                  std::span<std::byte> to);
+                  std::span<std::byte> to, Integrity integrity = Integrity::kChecksum);
 
 // Success when `packed` is whole, was kept under `key` and fits `model`: outputs it has, of its types,
 // each with exactly the bytes that its shape says. Reads nothing outside `packed`, whatever is in it.
 base::Status CheckPackedResponse(const core::CacheKey& key, std::span<const std::byte> packed,
-                                 const core::Model& model);
+                                 const core::Model& model,
+                                 Integrity integrity = Integrity::kChecksum);
 // Adds what is in `packed` to `response`. Needs a successful check. Fails where outputs cannot be
 // allocated.
 base::Status UnpackResponse(std::span<const std::byte> packed, core::Response& response);
