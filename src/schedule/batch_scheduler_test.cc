@@ -117,6 +117,25 @@ TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
   }
 }
 
+TEST_F(BatchSchedulerTest, OneSlowExecutionKeepsAQuickInstanceOnTheReactorAndASecondDoesNot) {
+  std::vector<std::thread::id> threads;
+  // Each slow one alone is more than the average may grow by.
+  Make({.inline_budget = std::chrono::milliseconds(20)}, 1, true, [&](std::span<core::RequestPtr>) {
+    threads.push_back(std::this_thread::get_id());
+    const bool is_slow = threads.size() == 41 || threads.size() == 51;
+    if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  for (size_t i = 0; i < 52; ++i) {
+    core::RequestPtr request = Request();
+    request->round = &rounds_;
+    scheduler_->Enqueue(std::move(request));
+    ASSERT_TRUE(sink_.WaitForGone(i + 1));
+    ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
+  }
+  EXPECT_EQ(threads[41], rounds_thread_) << "after the first slow one";
+  EXPECT_NE(threads[51], rounds_thread_) << "after the second";
+}
+
 TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
   std::vector<size_t> sizes;
   auto options = Dynamic(8);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/thread_use.h"
 #include "core/response.h"
 #include "schedule/refuse.h"
 
@@ -15,6 +16,9 @@ namespace {
 
 // Executions that are timed on the instance's own thread before it may run on a reactor.
 constexpr uint64_t kMeasuredRuns = 32;
+// Executions that are timed with care after one took longer than it may on a reactor. More than a
+// few: a model that is slow from time to time shall be found out.
+constexpr uint64_t kWatchedRuns = 256;
 // A reactor runs batches for so many times the longest average before it turns to its sockets
 // again.
 constexpr int kInlineBudgetsPerRound = 4;
@@ -24,6 +28,31 @@ constexpr int64_t kReservedBatch = 1024;
 base::TimePoint ToTimePoint(uint64_t ns) {
   return base::TimePoint(base::nanoseconds(static_cast<int64_t>(ns)));
 }
+
+// How long an execution keeps its thread.
+class Stopwatch {
+ public:
+  // With `is_exact`, what passes while another thread has the processor does not count: that is not
+  // the execution's doing, unless it waits for something.
+  explicit Stopwatch(bool is_exact)
+      : is_exact_(is_exact),
+        use_(is_exact ? base::ThreadUse::Now() : base::ThreadUse()),
+        start_ns_(base::NowNs()) {}
+
+  std::chrono::nanoseconds Passed() const {
+    uint64_t passed_ns = base::NowNs() - start_ns_;
+    if (is_exact_) {
+      const base::ThreadUse use = base::ThreadUse::Now();
+      if (use.waits == use_.waits) passed_ns = std::min(passed_ns, use.cpu_ns - use_.cpu_ns);
+    }
+    return std::chrono::nanoseconds(passed_ns);
+  }
+
+ private:
+  const bool is_exact_;
+  const base::ThreadUse use_;
+  const uint64_t start_ns_;
+};
 
 }  // namespace
 
@@ -63,6 +92,7 @@ base::Status InstancePool::Start(std::vector<std::unique_ptr<core::Instance>> in
     auto slot = std::make_unique<Slot>();
     slot->instance = std::move(instances[i]);
     slot->index = i;
+    slot->watched_runs = kMeasuredRuns;
     slot->batch.reserve(
         static_cast<size_t>(std::clamp<int64_t>(model_.max_batch_size(), 1, kReservedBatch)));
     if (options_.rate_limiter != nullptr) {
@@ -115,6 +145,12 @@ bool InstancePool::MayRunInline(const Slot& slot) const {
   return options_.inline_budget.count() > 0 && slot.claim == nullptr &&
          slot.instance->runs_on_any_thread() && slot.execution_count >= kMeasuredRuns &&
          slot.average_ns <= static_cast<uint64_t>(options_.inline_budget.count());
+}
+
+bool InstancePool::IsWatched(const Slot& slot) const {
+  return options_.inline_budget.count() > 0 && slot.instance->runs_on_any_thread() &&
+         (slot.watched_runs > 0 ||
+          slot.average_ns > static_cast<uint64_t>(options_.inline_budget.count()));
 }
 
 InstancePool::Slot* InstancePool::IdleSlot() {
@@ -193,9 +229,9 @@ std::chrono::nanoseconds InstancePool::Execute(Slot& slot) {
       return true;
     });
   }
-  const uint64_t start_ns = base::NowNs();
+  const Stopwatch stopwatch(IsWatched(slot));
   if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
-  const std::chrono::nanoseconds duration(base::NowNs() - start_ns);
+  const std::chrono::nanoseconds duration = stopwatch.Passed();
   slot.batch.clear();
   if (slot.claim != nullptr) {
     mutex_.Lock();
@@ -207,7 +243,16 @@ std::chrono::nanoseconds InstancePool::Execute(Slot& slot) {
 }
 
 void InstancePool::Account(Slot& slot, std::chrono::nanoseconds duration) {
-  const auto duration_ns = static_cast<uint64_t>(duration.count());
+  auto duration_ns = static_cast<uint64_t>(duration.count());
+  const auto budget_ns = static_cast<uint64_t>(options_.inline_budget.count());
+  const bool was_watched = IsWatched(slot);
+  if (slot.watched_runs > 0) --slot.watched_runs;
+  if (duration_ns > budget_ns && slot.average_ns <= budget_ns) {
+    // Perhaps something else had the processor, which shall not cost a quick model its place on the
+    // reactor. Of the next ones that will be known.
+    if (!was_watched) duration_ns = std::min(duration_ns, 2 * budget_ns);
+    slot.watched_runs = kWatchedRuns;
+  }
   ++slot.execution_count;
   slot.average_ns = slot.execution_count == 1
                         ? duration_ns

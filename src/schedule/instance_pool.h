@@ -102,6 +102,7 @@ class InstancePool {
     uint64_t wait_until_ns = 0;  // 0: no deadline
     uint64_t execution_count = 0;
     uint64_t average_ns = 0;                    // of an execution, exponentially weighted
+    uint64_t watched_runs = 0;                  // the next so many are timed with care
     std::vector<core::RequestPtr> batch;        // of whoever made it busy
     std::unique_ptr<RateLimiter::Claim> claim;  // constant; null where nothing is limited
   };
@@ -112,13 +113,17 @@ class InstancePool {
   // Starts the thread of `slot`, which initialises its instance; how that went.
   std::future<base::Status> StartThread(Slot& slot);
   bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
+  // Whether it matters, and is in doubt, how much of the time that passes is its execution's. For
+  // whoever has made `slot` busy.
+  bool IsWatched(const Slot& slot) const;
   Slot* IdleSlot() NEREID_REQUIRES(mutex_);
   // Moves the next batch into `slot` and marks it busy. False when nothing is to be run now.
   bool TakeBatch(Slot& slot) NEREID_REQUIRES(mutex_);
   void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
   // WakeForWork where decisions differ between instances.
   void WakeEachForWork() NEREID_REQUIRES(mutex_);
-  // Runs the batch that TakeBatch put into `slot`; how long that took is for Account.
+  // Runs the batch that TakeBatch put into `slot`; how long that took is for Account. Where the
+  // slot is watched, time in which others had the processor is left out.
   std::chrono::nanoseconds Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
   // `slot` has run its batch and is idle again.
   void Account(Slot& slot, std::chrono::nanoseconds duration) NEREID_REQUIRES(mutex_);
