@@ -128,10 +128,11 @@ struct alignas(128) ModelStatistics::Shard {
   std::map<uint64_t, ResponseStatistics> responses NEREID_GUARDED_BY(mutex);
 };
 
-ModelStatistics::ModelStatistics() : shards_(new Shard[kShards]) {
-  static_assert(ShardSlot::kExclusive + 1 == kShards);
+ModelStatistics::ModelStatistics() { static_assert(ShardSlot::kExclusive + 1 == kShards); }
+
+ModelStatistics::~ModelStatistics() {
+  for (const std::atomic<Shard*>& shard : shards_) delete shard.load(std::memory_order_relaxed);
 }
-ModelStatistics::~ModelStatistics() = default;
 
 // The shard that this thread writes, and how.
 struct ModelStatistics::Writer {
@@ -139,9 +140,20 @@ struct ModelStatistics::Writer {
   Adder add;
 };
 
-ModelStatistics::Writer ModelStatistics::Mine() const {
+ModelStatistics::Writer ModelStatistics::Mine() {
   const ShardSlot& slot = ShardSlot::Mine();
-  return {shards_[slot.index()], Adder(slot.is_exclusive())};
+  Shard* const shard = shards_[slot.index()].load(std::memory_order_acquire);
+  return {shard != nullptr ? *shard : Make(slot.index()), Adder(slot.is_exclusive())};
+}
+
+ModelStatistics::Shard& ModelStatistics::Make(size_t index) {
+  auto made = std::make_unique<Shard>();
+  Shard* shard = nullptr;
+  // Threads that share one may come at the same time.
+  if (shards_[index].compare_exchange_strong(shard, made.get(), std::memory_order_acq_rel)) {
+    return *made.release();
+  }
+  return *shard;
 }
 
 void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_ns,
@@ -247,8 +259,10 @@ void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use
 StatisticsSnapshot ModelStatistics::Read() const {
   StatisticsSnapshot sum;
   int64_t pending = 0;
-  for (size_t i = 0; i < kShards; ++i) {
-    const Shard& shard = shards_[i];
+  for (const std::atomic<Shard*>& place : shards_) {
+    const Shard* const made = place.load(std::memory_order_acquire);
+    if (made == nullptr) continue;
+    const Shard& shard = *made;
     // Parts first, the whole last, as they are written the other way round.
     shard.compute_output.AddTo(sum.compute_output);
     shard.compute_infer.AddTo(sum.compute_infer);

@@ -136,10 +136,12 @@ class ModelStatistics {
  private:
   struct Shard;
   struct Writer;
-  Writer Mine() const;
+  Writer Mine();
+  Shard& Make(size_t index);
 
   static constexpr size_t kShards = 16;
-  const std::unique_ptr<Shard[]> shards_;
+  // Made when their threads first record something: of a thousand models few are asked by many.
+  std::array<std::atomic<Shard*>, kShards> shards_{};
   std::unique_ptr<Observers> observers_;  // constant once there are requests
   bool times_first_responses_ = false;    // the same
   mutable base::Mutex memory_mutex_;
