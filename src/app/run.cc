@@ -12,12 +12,13 @@
 #include "app/server.h"
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/object_pool.h"
 
 namespace nereid::app {
 namespace {
 
-// Idle memory of the buffer pool goes back to the system at this pace.
-constexpr time_t kTrimSeconds = 5;
+// Idle memory of the pools goes back to the system at this pace.
+constexpr time_t kTrimSeconds = 2;
 
 int Fail(const std::string& line) {
   base::FlushLog();
@@ -54,7 +55,10 @@ std::optional<std::string> Serve(Options options) {
     server.Stop();
     return std::string(status.message());
   }
-  while (!WaitForStopSignal(kTrimSeconds)) base::TrimBuffers();
+  while (!WaitForStopSignal(kTrimSeconds)) {
+    base::TrimBuffers();
+    base::TrimObjectPools();
+  }
   server.StartDraining();
   if (drain_time.count() > 0) WaitForStopSignal(drain_time.count());  // a second signal cuts it short
   LetSignalsEndTheProcess();

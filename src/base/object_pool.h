@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recycles objects of one type without touching the allocator in steady state. Each thread keeps a
 // few; surplus moves through a shared depot in batches, so that objects taken on one thread and given
-// back on another cost a lock only once per batch. T needs `void Recycle()`, which drops what it holds
-// and leaves it ready for reuse. Thread-safe.
+// back on another cost a lock only once per batch. A thread that only gives back keeps fewer: a server
+// of many models has many of those. TrimObjectPools frees what the depots hold in vain. T needs
+// `void Recycle()`, which drops what it holds and leaves it ready for reuse. Thread-safe.
 //
 // Under AddressSanitizer nothing is kept, so that whoever uses an object after giving it back is found.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -17,12 +19,22 @@
 
 namespace nereid::base {
 
+// Frees what has lain in the depots of all pools since the last call. Thread-safe.
+void TrimObjectPools();
+
+namespace object_pool_internal {
+// TrimObjectPools calls `trim` from now on.
+void Register(void (*trim)());
+}  // namespace object_pool_internal
+
 template <typename T>
 class ObjectPool {
  public:
   static T* Take() {
     if constexpr (kHasAddressSanitizer) return new T;
-    std::vector<T*>& cache = Cache().objects;
+    LocalCache& local = Cache();
+    std::vector<T*>& cache = local.objects;
+    local.is_taker = true;
     if (cache.empty()) Refill(cache);
     if (cache.empty()) return new T;
     T* object = cache.back();
@@ -36,22 +48,29 @@ class ObjectPool {
       delete object;
       return;
     }
-    std::vector<T*>& cache = Cache().objects;
-    cache.push_back(object);
-    if (cache.size() >= 2 * kBatch) Spill(cache, kBatch);
+    LocalCache& local = Cache();
+    local.objects.push_back(object);
+    if (local.objects.size() >= (local.is_taker ? 2 * kBatch : kGiverBatch)) {
+      Spill(local.objects, local.is_taker ? kBatch : kGiverBatch);
+      // Until it takes one again.
+      local.is_taker = false;
+    }
   }
 
  private:
   static constexpr size_t kBatch = 32;
+  static constexpr size_t kGiverBatch = 8;
   static constexpr size_t kDepotLimit = 4096;
 
   struct Depot {
     Mutex mutex;
     std::vector<T*> objects NEREID_GUARDED_BY(mutex);
+    size_t least NEREID_GUARDED_BY(mutex) = 0;  // fewest since the last trim: what nobody needed
+    Depot() { object_pool_internal::Register(&Trim); }
   };
   struct LocalCache {
     std::vector<T*> objects;
-    LocalCache() { objects.reserve(2 * kBatch); }
+    bool is_taker = false;
     ~LocalCache() { Spill(objects, objects.size()); }
   };
 
@@ -68,6 +87,7 @@ class ObjectPool {
       cache.push_back(depot.objects.back());
       depot.objects.pop_back();
     }
+    depot.least = std::min(depot.least, depot.objects.size());
   }
   static void Spill(std::vector<T*>& cache, size_t count) {
     Depot& depot = TheDepot();
@@ -81,6 +101,16 @@ class ObjectPool {
       }
       cache.pop_back();
     }
+  }
+  static void Trim() {
+    std::vector<std::unique_ptr<T>> unused;
+    Depot& depot = TheDepot();
+    MutexLock lock(depot.mutex);
+    for (; depot.least > 0; --depot.least) {
+      unused.emplace_back(depot.objects.back());
+      depot.objects.pop_back();
+    }
+    depot.least = depot.objects.size();
   }
 };
 

@@ -9,6 +9,7 @@
 #include "abi_objects/message.h"
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/object_pool.h"
 #include "capi/embedded_server.h"
 #include "service/model_json.h"
 
@@ -36,14 +37,15 @@ Status TRITONSERVER_Server::Stop() {
 namespace nereid::capi {
 namespace {
 
-// Idle memory of the buffer pool goes back to the system at this pace.
-constexpr uint64_t kTrimNs = 5'000'000'000;
+// Idle memory of the pools goes back to the system at this pace.
+constexpr uint64_t kTrimNs = 2'000'000'000;
 
 }  // namespace
 
 EmbeddedServer::EmbeddedServer(const TRITONSERVER_ServerOptions& options)
     : TRITONSERVER_Server(options.ToEngineOptions(), options.exit_timeout), trim_(timers_, [this] {
         base::TrimBuffers();
+        base::TrimObjectPools();
         TrimSoon();
       }) {}
 
