@@ -32,13 +32,6 @@ bool CompressMessage(GrpcMessage& message, Compression encoding) {
 
 }  // namespace
 
-std::string_view GrpcCall::Metadata(std::string_view name) const {
-  for (const Header& header : headers_) {
-    if (View(header.name) == name) return View(header.value);
-  }
-  return {};
-}
-
 void GrpcCall::Order(GrpcMessagePtr message, uint8_t orders) {
   if (orders & GrpcMessage::kSend) {
     if (response_encoding_ != 0) {
@@ -91,9 +84,7 @@ void GrpcCall::Recycle() {
   connection_ = nullptr;
   reactor_ = nullptr;
   events_ = nullptr;
-  text_.clear();
-  headers_.clear();
-  path_ = {};
+  head_.reset();
   deadline_.reset();
   response_encoding_ = 0;
   is_cancelled_.store(false, std::memory_order_relaxed);
@@ -102,11 +93,9 @@ void GrpcCall::Recycle() {
   wants_sent_.store(false, std::memory_order_relaxed);
   previous_ = nullptr;
   next_ = nullptr;
-  header_list_bytes_ = 0;
+  content_left_ = -1;
   stream_unconsumed_ = 0;
   request_encoding_ = 0;
-  seen_ = 0;
-  headers_too_large_ = false;
   is_rejected_ = false;
   half_closed_ = false;
   half_close_reported_ = false;

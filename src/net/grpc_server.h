@@ -24,6 +24,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "net/grpc_head.h"
 #include "net/grpc_message.h"
 #include "net/listener.h"
 #include "net/reactor.h"
@@ -85,13 +86,11 @@ class GrpcSession;
 class GrpcCall {
  public:
   // "/inference.GRPCInferenceService/ModelInfer"
-  std::string_view path() const { return View(path_); }
+  std::string_view path() const { return head_->path(); }
   // The first metadata value of that lower-case name, empty when absent.
-  std::string_view Metadata(std::string_view name) const;
-  size_t metadata_count() const { return headers_.size(); }
-  std::pair<std::string_view, std::string_view> metadata(size_t i) const {
-    return {View(headers_[i].name), View(headers_[i].value)};
-  }
+  std::string_view Metadata(std::string_view name) const { return head_->Find(name); }
+  size_t metadata_count() const { return head_->count(); }
+  std::pair<std::string_view, std::string_view> metadata(size_t i) const { return head_->at(i); }
   std::optional<base::TimePoint> deadline() const { return deadline_; }
   // True once the client is known to be gone or the deadline has passed.
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
@@ -125,22 +124,11 @@ class GrpcCall {
   friend class GrpcConnection;
   friend class GrpcSession;
 
-  struct Span {
-    uint32_t offset = 0;
-    uint32_t size = 0;
-  };
-  struct Header {
-    Span name;
-    Span value;
-  };
   struct Waiting {
     base::BufferRef buffer;
     std::string_view message;
   };
 
-  std::string_view View(Span span) const {
-    return std::string_view(text_).substr(span.offset, span.size);
-  }
   void Unreference();
   void Order(GrpcMessagePtr message, uint8_t orders);
 
@@ -149,9 +137,7 @@ class GrpcCall {
   Reactor* reactor_ = nullptr;
   GrpcCallEvents* events_ = nullptr;
   int32_t stream_id_ = 0;
-  std::string text_;
-  std::vector<Header> headers_;
-  Span path_;
+  std::shared_ptr<const GrpcHead> head_;
   std::optional<base::TimePoint> deadline_;
   uint64_t start_ns_ = 0;
   uint8_t response_encoding_ = 0;  // a net::Compression
@@ -166,11 +152,9 @@ class GrpcCall {
   // -- Confined to the holder of the connection. --
   GrpcCall* previous_ = nullptr;
   GrpcCall* next_ = nullptr;
-  size_t header_list_bytes_ = 0;
+  int64_t content_left_ = -1;     // by content-length; -1 where the client does not say
   size_t stream_unconsumed_ = 0;  // bytes for which the stream was not given room again
   uint8_t request_encoding_ = 0;
-  uint8_t seen_ = 0;  // which headers came
-  bool headers_too_large_ = false;
   bool is_rejected_ = false;  // answered without a handler; the rest is thrown away
   bool half_closed_ = false;
   bool half_close_reported_ = false;

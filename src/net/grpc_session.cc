@@ -15,14 +15,9 @@
 namespace nereid::net {
 namespace {
 
-enum SeenHeader : uint8_t {
-  kMethodIsPost = 1,
-  kTypeIsGrpc = 2,
-  kEncodingIsUnknown = 4,
-};
-
-std::string_view View(const uint8_t* data, size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
+std::string_view View(nghttp2_rcbuf* buffer) {
+  const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
+  return {reinterpret_cast<const char*>(bytes.base), bytes.len};
 }
 
 }  // namespace
@@ -33,6 +28,7 @@ GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
       handler_(handler),
       connection_(connection),
       reactor_(reactor),
+      heads_(options.max_header_list_bytes),
       now_ns_(base::NowNs()),
       opened_ns_(now_ns_),
       last_received_ns_(now_ns_),
@@ -43,6 +39,7 @@ GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
   NEREID_CHECK(nghttp2_option_new(&option) == 0);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_no_closed_streams(option, 1);
+  nghttp2_option_set_no_http_messaging(option, 1);  // heads_ checks, and data is counted here
   // Our own limit, which tells the client why, comes first.
   nghttp2_option_set_stream_reset_rate_limit(option, uint64_t{options.reset_burst} * 4,
                                              uint64_t{options.resets_per_second} * 4);
@@ -79,12 +76,11 @@ void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
         return static_cast<GrpcSession*>(self)->OnBeginHeaders(*frame);
       });
-  nghttp2_session_callbacks_set_on_header_callback(
-      callbacks,
-      [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
-         const uint8_t* value, size_t value_size, uint8_t, void* self) {
-        return static_cast<GrpcSession*>(self)->OnHeader(*frame, View(name, name_size),
-                                                         View(value, value_size));
+  nghttp2_session_callbacks_set_on_header_callback2(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, nghttp2_rcbuf* name,
+                    nghttp2_rcbuf* value, uint8_t, void* self) {
+        static_cast<GrpcSession*>(self)->OnHeader(*frame, name, value);
+        return 0;
       });
   nghttp2_session_callbacks_set_on_frame_recv_callback(
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
@@ -117,7 +113,9 @@ bool GrpcSession::Receive(const uint8_t* data, size_t size) {
 }
 
 int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
+  has_bad_trailers_ = false;
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  heads_.Begin();
   GrpcCall* const call = base::ObjectPool<GrpcCall>::Take();
   call->references_.store(1, std::memory_order_relaxed);  // the stream's own
   connection_.Hold();                                     // until the call is recycled
@@ -133,58 +131,10 @@ int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
   return nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, call);
 }
 
-int GrpcSession::OnHeader(const nghttp2_frame& frame, std::string_view name,
-                          std::string_view value) {
-  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  GrpcCall* const call = FindCall(frame.hd.stream_id);
-  if (call == nullptr) return 0;
-  call->header_list_bytes_ += name.size() + value.size() + 32;  // as HTTP/2 counts them
-  if (call->header_list_bytes_ > options_.max_header_list_bytes) {
-    call->headers_too_large_ = true;
-    return 0;
-  }
-  NoteHeader(*call, name, value);
-  return 0;
-}
-
-void GrpcSession::NoteHeader(GrpcCall& call, std::string_view name, std::string_view value) {
-  if (name == ":method") {
-    if (value == "POST") call.seen_ |= kMethodIsPost;
-    return;
-  }
-  const auto keep = [&call](std::string_view text) {
-    const GrpcCall::Span span{static_cast<uint32_t>(call.text_.size()),
-                              static_cast<uint32_t>(text.size())};
-    call.text_.append(text);
-    return span;
-  };
-  if (name.front() == ':') {
-    if (name == ":path") call.path_ = keep(value);
-    return;
-  }
-  const GrpcCall::Span kept_name = keep(name);
-  call.headers_.push_back({kept_name, keep(value)});
-  if (name == "content-type") {
-    if (IsGrpcContentType(value)) call.seen_ |= kTypeIsGrpc;
-  } else if (name == "grpc-timeout") {
-    if (const auto timeout = ParseGrpcTimeout(value)) {
-      call.deadline_ = base::TimePoint(base::nanoseconds(now_ns_)) + *timeout;
-    }
-  } else if (name == "grpc-encoding") {
-    if (value == "gzip") {
-      call.request_encoding_ = static_cast<uint8_t>(Compression::kGzip);
-    } else if (value == "deflate") {
-      call.request_encoding_ = static_cast<uint8_t>(Compression::kDeflate);
-    } else if (value != "identity") {
-      call.seen_ |= kEncodingIsUnknown;
-    }
-  } else if (name == "grpc-accept-encoding" &&
-             options_.response_compression != GrpcCompressionLevel::kNone) {
-    const Compression encoding = ListContains(value, "gzip")      ? Compression::kGzip
-                                 : ListContains(value, "deflate") ? Compression::kDeflate
-                                                                  : Compression::kIdentity;
-    call.response_encoding_ = static_cast<uint8_t>(encoding);
-  }
+void GrpcSession::OnHeader(const nghttp2_frame& frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value) {
+  if (frame.hd.type != NGHTTP2_HEADERS) return;
+  if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) return heads_.Add(name, value);
+  if (!IsTrailerAllowed(View(name), View(value))) has_bad_trailers_ = true;
 }
 
 int GrpcSession::OnFrame(const nghttp2_frame& frame) {
@@ -193,10 +143,15 @@ int GrpcSession::OnFrame(const nghttp2_frame& frame) {
     case NGHTTP2_DATA: {
       GrpcCall* const call = FindCall(frame.hd.stream_id);
       if (call == nullptr) return 0;
-      if (frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
-        StartCall(*call);
+      const bool is_end = frame.hd.flags & NGHTTP2_FLAG_END_STREAM;
+      if (frame.hd.type == NGHTTP2_HEADERS) {
+        if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+          StartCall(*call);
+        } else if (!is_end || has_bad_trailers_) {
+          RefuseMalformed(*call);
+        }
       }
-      if (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) HalfClose(*call);
+      if (is_end) HalfClose(*call);
       return 0;
     }
     case NGHTTP2_SETTINGS:
@@ -220,28 +175,39 @@ int GrpcSession::OnFrame(const nghttp2_frame& frame) {
   }
 }
 
-int GrpcSession::RefusalStatus(const GrpcCall& call) const {
-  if (!(call.seen_ & kMethodIsPost)) return 405;
-  if (!(call.seen_ & kTypeIsGrpc)) return 415;
-  return 0;
+void GrpcSession::RefuseMalformed(GrpcCall& call) {
+  if (call.finished_ || call.is_rejected_) return;
+  call.is_rejected_ = true;
+  call.finished_ = true;
+  ReportCancel(call);
+  DropIncomplete(call);
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call.stream_id_, NGHTTP2_PROTOCOL_ERROR);
 }
 
 void GrpcSession::StartCall(GrpcCall& call) {
-  if (const int status = RefusalStatus(call); status != 0 && !call.headers_too_large_) {
-    RefuseHttp(call, status);
-    return;
-  }
-  if (call.headers_too_large_) {
+  call.head_ = heads_.End();
+  if (call.head_ == nullptr) return RefuseMalformed(call);
+  if (heads_.is_too_large()) {
     Fail(call, GrpcStatus::kResourceExhausted, "received metadata size exceeds limit");
     return;
   }
-  if (call.seen_ & kEncodingIsUnknown) {
+  if (!call.head_->is_post()) return RefuseHttp(call, 405);
+  if (!call.head_->has_grpc_type()) return RefuseHttp(call, 415);
+  if (!call.head_->encoding().has_value()) {
     Fail(call, GrpcStatus::kUnimplemented,
          "Compression algorithm '" + std::string(call.Metadata("grpc-encoding")) +
              "' is not supported; supported are identity, deflate, gzip");
     return;
   }
-  if (call.deadline_.has_value()) AddDeadline(call);
+  call.request_encoding_ = static_cast<uint8_t>(*call.head_->encoding());
+  if (options_.response_compression != GrpcCompressionLevel::kNone) {
+    call.response_encoding_ = static_cast<uint8_t>(call.head_->accepted());
+  }
+  call.content_left_ = call.head_->content_length();
+  if (const auto timeout = heads_.timeout()) {
+    call.deadline_ = base::TimePoint(base::nanoseconds(now_ns_)) + *timeout;
+    AddDeadline(call);
+  }
   call.events_ = handler_.OnCall(GrpcCallRef(call));
   call.is_rejected_ = call.events_ == nullptr;
   if (is_draining_ && call.events_ != nullptr) call.events_->OnDrain();
@@ -262,6 +228,7 @@ void GrpcSession::RefuseHttp(GrpcCall& call, int status) {
 void GrpcSession::HalfClose(GrpcCall& call) {
   call.half_closed_ = true;
   if (call.is_rejected_ || call.finished_) return;
+  if (call.content_left_ > 0) return RefuseMalformed(call);
   if (call.prefix_filled_ > 0) {
     Fail(call, GrpcStatus::kInternal, "The client half-closed within a message");
     return;

@@ -67,7 +67,7 @@ class GrpcSession {
 
   GrpcCall* FindCall(int32_t stream_id);
   int OnBeginHeaders(const nghttp2_frame& frame);
-  int OnHeader(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  void OnHeader(const nghttp2_frame& frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value);
   int OnFrame(const nghttp2_frame& frame);
   int OnData(int32_t stream_id, const uint8_t* data, size_t size);
   void OnFrameSent(const nghttp2_frame& frame);
@@ -75,11 +75,11 @@ class GrpcSession {
   void OnPing();
   void OnReset();
 
-  void NoteHeader(GrpcCall& call, std::string_view name, std::string_view value);
   void StartCall(GrpcCall& call);
-  // The HTTP status for a request that is not gRPC, 0 for one that is.
-  int RefusalStatus(const GrpcCall& call) const;
+  // For a request that is not gRPC.
   void RefuseHttp(GrpcCall& call, int status);
+  // For one that is not even HTTP.
+  void RefuseMalformed(GrpcCall& call);
   void HalfClose(GrpcCall& call);
 
   void ReceiveMessageBytes(GrpcCall& call, const uint8_t* data, size_t size);
@@ -109,6 +109,8 @@ class GrpcSession {
   GrpcConnection& connection_;
   Reactor& reactor_;
   Http2Memory memory_;
+  GrpcHeadReader heads_;
+  bool has_bad_trailers_ = false;  // in the block that is being read
   nghttp2_session* session_ = nullptr;
   Http2Output* output_ = nullptr;  // during Fill
 

@@ -38,6 +38,10 @@ int GrpcSession::OnData(int32_t stream_id, const uint8_t* data, size_t size) {
   unconsumed_bytes_ += size;
   GrpcCall* const call = FindCall(stream_id);
   if (call == nullptr) return 0;
+  if (call->content_left_ >= 0) {
+    call->content_left_ -= static_cast<int64_t>(size);
+    if (call->content_left_ < 0) RefuseMalformed(*call);
+  }
   // The stream's room is so large that it need not be accounted for with every message.
   call->stream_unconsumed_ += size;
   if (call->stream_unconsumed_ >= kStreamStep) {

@@ -121,6 +121,28 @@ def test_a_broken_rule_is_answered_by_its_error(server, rule):
         assert next_error(connection) == error
 
 
+AFTER_A_LIKE_ONE = {
+    "8.2.2 a field of the connection": head(("connection", "keep-alive")),
+    "8.3 a pseudo-field behind others": head(without=["content-type"]) + h2.header(":authority", "localhost"),
+    "8.3 a pseudo-field behind a timeout": h2.header(":method", "POST")
+    + h2.header("grpc-timeout", "9S")
+    + head(without=[":method"]),
+    "8.3.1 no path": head(without=[":path"]),
+    "8.3.1 fields missing at the end": head(without=[":authority", "te", "content-type"]),
+    "8.3.1 two methods": head((":method", "POST")),
+}
+
+
+@pytest.mark.parametrize("rule", AFTER_A_LIKE_ONE)
+def test_a_rule_is_kept_after_a_request_that_began_in_the_same_way(server, rule):
+    """Only what differs from the request before is looked at closely."""
+    connection = h2.Connection(server.grpc_port)
+    with connection.socket:
+        connection.socket.sendall(request(head(), stream=1) + request(head(("grpc-timeout", "9S")), stream=3))
+        connection.socket.sendall(request(AFTER_A_LIKE_ONE[rule], stream=5))
+        assert next_error(connection) == PROTOCOL
+
+
 def next_error(connection):
     """The code of the next GOAWAY or RST_STREAM."""
     while True:
