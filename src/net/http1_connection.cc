@@ -86,6 +86,13 @@ bool Http1Connection::StepHead() {
     head_since_ms_ = CoarseNowMs();
     start_ns_ = base::NowNs();
   }
+  if (scanner_.size() == 0) {
+    if (const size_t size =
+            HttpHeadParser::ReadPlain(unparsed(), core_.options.max_header_bytes, head_)) {
+      in_begin_ += size;
+      return BeginBody();
+    }
+  }
   const auto found = scanner_.Scan(unparsed());
   const size_t seen = found == HttpHeadScanner::State::kComplete ? scanner_.size()
                                                                  : in_end_ - in_begin_;

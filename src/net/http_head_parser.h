@@ -50,6 +50,15 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
 
   HttpHeadParser(HttpHead& head, size_t max_header_bytes);
 
+  // Reads a head as nearly every client writes it, with its blank line, in one pass: GET or POST,
+  // HTTP/1.1, plain characters, nothing that changes how the connection or the body is read but
+  // Content-Length and Connection. The bytes of the head; 0 when it is not like that, or not whole:
+  // then scanner and parser decide, and `head` may be half filled. What is taken here means the same
+  // to them.
+  static size_t ReadPlain(std::string_view data, size_t max_header_bytes, HttpHead& head);
+
+  static bool IsKeptAlive(const HttpHead& head) { return head.keep_alive_; }
+
   // `data` is one whole head as found by HttpHeadScanner; the views in HttpHead point into it.
   HttpRefusal ParseHead(std::string_view data);
 
@@ -76,6 +85,8 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   void on_chunk_header_impl(std::uint64_t size, View, Error& error) override;
   std::size_t on_chunk_body_impl(std::uint64_t, View body, Error&) override;
   void on_finish_impl(Error&) override {}
+
+  class Plain;
 
   void Refuse(int status, std::string_view text, Error& error);
 

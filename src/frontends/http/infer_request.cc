@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/model.h"
+#include "http/plain_reader.h"
 #include "http/quick_reader.h"
 
 namespace nereid::http {
@@ -25,6 +26,10 @@ base::Status InferRequestReader::Read(const InferBody& body, core::Request& requ
         "request JSON size of " + std::to_string(json.size()) +
         " bytes exceeds the maximum allowed input size of " + std::to_string(max_input_bytes_) +
         " bytes. Use --http-max-input-size to increase the limit.");
+  }
+  if (!binary.empty() && json.size() <= kMostPlainBytes) {
+    if (ReadPlainHead(json, binary, request, answer)) return base::OkStatus();
+    infer_internal::ResetRequest(request, answer);
   }
   if (quick_->Read(json, binary, request, answer)) return base::OkStatus();
   infer_internal::ResetRequest(request, answer);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bodies of inference requests: the number in the header that says where the JSON ends (a first
-// line of the input), JSON, and tensors behind it. What the quick reader takes, the exact one
+// line of the input), JSON, and tensors behind it. What the quicker readers take, the exact one
 // takes, too.
 #include "http/infer_request.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "core/testing/fakes.h"
 #include "fuzz/fuzz.h"
 #include "http/header_length.h"
+#include "http/plain_reader.h"
 #include "http/quick_reader.h"
 
 namespace {
@@ -33,6 +35,31 @@ core::RequestPtr NewRequest(core::ResponseSink& sink) {
   return request;
 }
 
+// What was taken must be what the exact reader makes of it.
+void CheckIsExact(std::string_view json, std::string_view binary, const core::Request& taken,
+                  const http::AnswerOptions& answer) {
+  static NoSink sink;
+  core::RequestPtr exactly = NewRequest(sink);
+  http::AnswerOptions exact_answer;
+  NEREID_CHECK(
+      http::infer_internal::ReadExactly(json, binary, kLimit, *exactly, exact_answer).ok());
+  NEREID_CHECK(taken.id == exactly->id && taken.flags == exactly->flags);
+  NEREID_CHECK(taken.correlation_id == exactly->correlation_id);
+  NEREID_CHECK(answer.is_binary_by_default == exact_answer.is_binary_by_default);
+  NEREID_CHECK(taken.inputs.size() == exactly->inputs.size());
+  for (size_t i = 0; i < taken.inputs.size(); ++i) {
+    NEREID_CHECK(taken.inputs[i].name == exactly->inputs[i].name);
+    NEREID_CHECK(taken.inputs[i].type == exactly->inputs[i].type);
+    NEREID_CHECK(taken.inputs[i].byte_size == exactly->inputs[i].byte_size);
+    NEREID_CHECK(std::ranges::equal(taken.inputs[i].shape.dims(), exactly->inputs[i].shape.dims()));
+  }
+  NEREID_CHECK(taken.outputs.size() == exactly->outputs.size());
+  for (size_t i = 0; i < taken.outputs.size(); ++i) {
+    NEREID_CHECK(taken.outputs[i].name == exactly->outputs[i].name);
+    NEREID_CHECK(answer.outputs[i].is_binary == exact_answer.outputs[i].is_binary);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> FuzzSeeds() {
@@ -43,6 +70,11 @@ std::vector<std::string> FuzzSeeds() {
   const std::string binary =
       R"({"inputs":[{"name":"INPUT0","shape":[1,4],"datatype":"FP32",)"
       R"("parameters":{"binary_data_size":16}}],"parameters":{"binary_data_output":true}})";
+  const std::string full =
+      R"({"id": "7", "inputs": [{"name": "A", "shape": [], "datatype": "INT32", "parameters": )"
+      R"({"binary_data_size": 4}}, {"name": "B", "shape": [1, 2], "datatype": "FP32", "parameters": )"
+      R"({"binary_data_size": 8}}], "outputs": [{"name": "C", "parameters": {"binary_data": true}}, )"
+      R"({"name": "D"}], "parameters": {"sequence_id": 9, "sequence_start": true, "sequence_end": false}})";
   const std::string nested =
       R"({"inputs":[{"datatype":"BYTES","data":[["a","\ud83d\ude00"],["","\\"]],"shape":[2,2],)"
       R"("name":"INPUT0"},{"name":"B","shape":[3],"datatype":"BOOL","data":[true,false,true]},)"
@@ -52,6 +84,7 @@ std::vector<std::string> FuzzSeeds() {
       R"("shared_memory_region":"r","shared_memory_offset":8,"shared_memory_byte_size":32}}]})";
   return {"\n" + json,
           std::to_string(binary.size()) + "\n" + binary + std::string(16, '\2'),
+          std::to_string(full.size()) + "\n" + full + std::string(12, '\2'),
           "\n" + nested,
           "\n" + region,
           "0\n" + std::string(64, '\3'),
@@ -84,19 +117,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (*length == 0) return 0;
   const std::string_view json = body.substr(0, *length);
   const std::string_view binary = body.substr(*length);
+  core::RequestPtr plainly = NewRequest(sink);
+  http::AnswerOptions plain_answer;
+  if (http::ReadPlainHead(json, binary, *plainly, plain_answer)) {
+    CheckIsExact(json, binary, *plainly, plain_answer);
+  }
   http::QuickReader quick(kLimit);
   core::RequestPtr quickly = NewRequest(sink);
   http::AnswerOptions quick_answer;
-  if (!quick.Read(json, binary, *quickly, quick_answer)) return 0;
-  core::RequestPtr exactly = NewRequest(sink);
-  http::AnswerOptions exact_answer;
-  NEREID_CHECK(
-      http::infer_internal::ReadExactly(json, binary, kLimit, *exactly, exact_answer).ok());
-  NEREID_CHECK(quickly->inputs.size() == exactly->inputs.size());
-  NEREID_CHECK(quickly->outputs.size() == exactly->outputs.size());
-  for (size_t i = 0; i < quickly->inputs.size(); ++i) {
-    NEREID_CHECK(quickly->inputs[i].name == exactly->inputs[i].name);
-    NEREID_CHECK(quickly->inputs[i].byte_size == exactly->inputs[i].byte_size);
+  if (quick.Read(json, binary, *quickly, quick_answer)) {
+    CheckIsExact(json, binary, *quickly, quick_answer);
   }
   return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "http/plain_reader.h"
 #include "http/quick_reader.h"
 #include "http/testing/fake_service.h"
 
@@ -104,7 +105,20 @@ class InferRequestTest : public testing::Test {
     const Body body(json, binary);
     core::RequestPtr request = NewRequest();
     AnswerOptions answer;
-    if (!quick_.Read(body.json(), body.binary(), *request, answer)) return std::nullopt;
+    const auto plain = Plainly(body);
+    if (!quick_.Read(body.json(), body.binary(), *request, answer)) {
+      EXPECT_EQ(plain, std::nullopt) << json;
+      return std::nullopt;
+    }
+    const std::string description = Describe(*request, answer);
+    EXPECT_EQ(plain.value_or(description), description) << json;
+    return description;
+  }
+  // Nothing when it is not for the plain reader, which takes least.
+  std::optional<std::string> Plainly(const Body& body) {
+    core::RequestPtr request = NewRequest();
+    AnswerOptions answer;
+    if (!ReadPlainHead(body.json(), body.binary(), *request, answer)) return std::nullopt;
     return Describe(*request, answer);
   }
   // Both take it, to the same effect.
@@ -357,6 +371,40 @@ TEST_F(InferRequestTest, SurvivesMutationsAndAgrees) {
     if (!quick) continue;
     ASSERT_TRUE(exact.status.ok()) << exact.status.message() << "\n" << json;
     ASSERT_EQ(*quick, exact.description) << json;
+  }
+}
+
+TEST_F(InferRequestTest, ReadsWhatClientsUsuallySendWithoutPreparation) {
+  const std::string binary(20, '\1');
+  for (const std::string_view json : {
+           R"({"inputs":[{"name":"A","shape":[1,4],"datatype":"FP32","parameters":{"binary_data_size":16}},)"
+           R"({"name":"B","shape":[],"datatype":"INT32","parameters":{"binary_data_size":4}}],)"
+           R"("parameters":{"binary_data_output":true}})",
+           R"({"id": "7", "inputs": [{"name": "A", "shape": [5], "datatype": "INT32", "parameters": )"
+           R"({"binary_data_size": 20}}], "outputs": [{"name": "C", "parameters": {"binary_data": true}}, )"
+           R"({"name": "D"}], "parameters": {"sequence_id": 9, "sequence_start": true, "sequence_end": false}})",
+       }) {
+    EXPECT_NE(Plainly(Body(json, binary)), std::nullopt) << json;
+    Both(json, binary);
+  }
+}
+
+TEST_F(InferRequestTest, ReadsThePlainHeadsThatAreEditedAtRandomLikeTheOthers) {
+  constexpr std::string_view kHead =
+      R"({"id":"7","inputs":[{"name":"A","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}}],)"
+      R"("outputs":[{"name":"C","parameters":{"binary_data":true}}],"parameters":{"binary_data_output":true}})";
+  constexpr std::string_view kTokens[] = {"\"", ",", ":", "0", "-", "1e2", "{", "}", "[", "]", " ", "\\"};
+  const std::string binary(8, '\1');
+  std::minstd_rand random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string json(kHead);
+    const size_t at = random() % json.size();
+    switch (random() % 3) {
+      case 0: json.insert(at, kTokens[random() % std::size(kTokens)]); break;
+      case 1: json[at] = static_cast<char>(random()); break;
+      default: json.erase(at, 1 + random() % 3);
+    }
+    Quickly(json, binary);
   }
 }
 
