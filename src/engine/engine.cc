@@ -50,10 +50,12 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
 constexpr size_t kBlockingThreads = 256;
 
 ModelLoaderOptions LoaderOptions(const EngineOptions& options, core::Submitter& submitter,
-                                 base::Timers& timers, schedule::RateLimiter& rate_limiter) {
+                                 base::Timers& timers, base::ThreadReaper& reaper,
+                                 schedule::RateLimiter& rate_limiter) {
   ModelLoaderOptions loader = options.loader;
   loader.submitter = &submitter;
   loader.timers = &timers;
+  loader.reaper = &reaper;
   loader.rate_limiter = options.limits_rate ? &rate_limiter : nullptr;
   loader.metrics = options.metrics;
   return loader;
@@ -77,7 +79,7 @@ Engine::Engine(EngineOptions options)
       rate_limiter_(options_.rate_limits),
       libraries_(options_.backends),
       agents_(options_.agent_directory),
-      loader_(LoaderOptions(options_, *this, timers_, rate_limiter_), libraries_),
+      loader_(LoaderOptions(options_, *this, timers_, reaper_, rate_limiter_), libraries_),
       life_cycle_(loader_, {.load_threads = options_.model_load_threads,
                             .load_retries = options_.model_load_retries,
                             .has_namespaces = options_.repository.has_namespaces}),

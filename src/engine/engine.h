@@ -13,6 +13,7 @@
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "base/thread_reaper.h"
 #include "base/timers.h"
 #include "cache_host/cache_library.h"
 #include "core/submitter.h"
@@ -139,6 +140,7 @@ class Engine final : public service::Service, private core::Submitter {
   observe::Tracing tracing_;
   Metrics metrics_;
   base::Timers timers_;
+  base::ThreadReaper reaper_;
   schedule::RateLimiter rate_limiter_;
   backend_host::BackendLibraries libraries_;
   repoagent_host::Agents agents_;

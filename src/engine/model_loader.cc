@@ -102,6 +102,7 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
   options.rate_limiter = options_.rate_limiter;
+  options.reaper = options_.reaper;
   options.claims = Claims(*loaded.backend);
   NEREID_ASSIGN_OR_RETURN(options.strategy,
                           backend_host::PluginBatchStrategy::Find(*loaded.backend));
@@ -126,6 +127,7 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceSchedule
   options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
   options.rate_limiter = options_.rate_limiter;
+  options.reaper = options_.reaper;
   options.claims = Claims(*loaded.backend);
   NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::SequenceScheduler::Create(
                                               *loaded.model, *options_.timers, std::move(options),

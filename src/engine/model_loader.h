@@ -10,6 +10,7 @@
 #include "backend_host/backend_libraries.h"
 #include "backend_host/backend_model.h"
 #include "base/status.h"
+#include "base/thread_reaper.h"
 #include "base/timers.h"
 #include "core/model.h"
 #include "core/response_cache.h"
@@ -42,6 +43,7 @@ struct LoadedVersion {
 struct ModelLoaderOptions {
   base::Timers* timers = nullptr;  // set by the engine; outlives what is loaded
   schedule::RateLimiter* rate_limiter = nullptr;  // the same; null: rates are not limited
+  base::ThreadReaper* reaper = nullptr;           // the same
   core::Submitter* submitter = nullptr;  // set by the engine, for ensembles
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   MetricsConfig metrics;  // set by the engine

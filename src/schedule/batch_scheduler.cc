@@ -25,6 +25,7 @@ InstancePoolOptions BatchScheduler::PoolOptions(const BatchSchedulerOptions& opt
   pool.starts_in_parallel = options.starts_in_parallel;
   pool.warm_up = options.warm_up;
   pool.rate_limiter = options.rate_limiter;
+  pool.reaper = options.reaper;
   return pool;
 }
 

@@ -25,6 +25,8 @@ struct BatchSchedulerOptions {
   bool starts_in_parallel = false;  // see InstancePoolOptions
   std::function<base::Status(core::Instance&)> warm_up;
   RateLimiter* rate_limiter = nullptr;
+  // As in InstancePoolOptions.
+  base::ThreadReaper* reaper = nullptr;
   std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
 };
 

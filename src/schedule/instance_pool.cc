@@ -411,7 +411,12 @@ void InstancePool::ThreadMain(Slot& slot) {
     if (!WaitForWork(slot)) {
       // Whoever needs it makes another.
       slot.has_thread = false;
+      base::ThreadReaper* const reaper = options_.reaper;
+      base::Thread self;
+      if (reaper != nullptr) self = std::move(slot.thread);
       mutex_.Unlock();
+      // The pool may be gone now.
+      if (reaper != nullptr) reaper->Leave(std::move(self));
       return;
     }
   }
@@ -455,6 +460,8 @@ void InstancePool::End() {
     for (auto& slot : slots_) slot->wake.NotifyAll();
   }
   for (auto& slot : slots_) slot->thread.Join();
+  // Threads that have left may still run destructors of what a plug-in kept for them.
+  if (options_.reaper != nullptr) options_.reaper->WaitForLeft();
   // Before the lock goes, which a grant takes.
   for (auto& slot : slots_) slot->claim.reset();
 }

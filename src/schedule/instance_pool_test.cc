@@ -75,8 +75,10 @@ TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
   core::FakeSink sink;
   const auto model = core::MakeFakeModel(0, {16});
   Line line;
+  base::ThreadReaper reaper;
   InstancePool pool(*model, line, {.inline_budget = std::chrono::nanoseconds(0),
                                    .warm_up = {},
+                                   .reaper = &reaper,
                                    .idle_thread_lifetime = std::chrono::milliseconds(1)});
   std::vector<std::unique_ptr<core::Instance>> instances;
   instances.push_back(std::make_unique<core::FakeInstance>(

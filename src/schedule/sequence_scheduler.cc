@@ -102,6 +102,7 @@ InstancePoolOptions SequenceScheduler::PoolOptions() const {
   pool.starts_in_parallel = options_.starts_in_parallel;
   pool.warm_up = options_.warm_up;
   pool.rate_limiter = options_.rate_limiter;
+  pool.reaper = options_.reaper;
   return pool;
 }
 
