@@ -28,8 +28,8 @@ std::string Bytes(std::initializer_list<std::string_view> strings) {
 
 std::vector<std::string> Visit(const std::string& data, int64_t expected, Error* error) {
   std::vector<std::string> seen;
-  *error = ForEachString(data, expected, "IN",
-                         [&](std::string_view text) { seen.emplace_back(text); });
+  *error =
+      ForEachString(data, expected, "IN", [&](std::string_view text) { seen.emplace_back(text); });
   return seen;
 }
 
@@ -179,7 +179,10 @@ TEST(BackgroundWork, RunsWhatIsStartedMeanwhileAtTheSameTime) {
   BackgroundWork background;
   std::promise<void> first;
   std::promise<void> second;
-  background.Start([&] { second.get_future().wait(); first.set_value(); });
+  background.Start([&] {
+    second.get_future().wait();
+    first.set_value();
+  });
   background.Start([&] { second.set_value(); });
   first.get_future().wait();
 }

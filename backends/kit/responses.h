@@ -62,7 +62,8 @@ class ResponseSender {
                                                             TRITONSERVER_RESPONSE_COMPLETE_FINAL)),
                "failed to send the final response");
   }
-  // Counts the next response in the model's statistics; `output_start_ns` is 0 for one without outputs.
+  // Counts the next response in the model's statistics; `output_start_ns` is 0 for one without
+  // outputs.
   void Report(TRITONBACKEND_ModelInstance* instance, uint64_t start_ns, uint64_t output_start_ns,
               uint64_t end_ns, TRITONSERVER_Error* error) const {
     LogIfError(TryReport(instance, start_ns, output_start_ns, end_ns, error),
@@ -88,13 +89,12 @@ class ResponseSender {
     TRITONBACKEND_ModelInstanceResponseStatistics* raw = nullptr;
     NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsNew(&raw));
     const std::unique_ptr<TRITONBACKEND_ModelInstanceResponseStatistics, DeleteReport> report(raw);
-    NEREID_KIT_TRY(
-        TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(raw, instance));
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(raw, instance));
     NEREID_KIT_TRY(
         TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFactory(raw, factory_.get()));
     NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseStart(raw, start_ns));
-    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(
-        raw, output_start_ns));
+    NEREID_KIT_TRY(
+        TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(raw, output_start_ns));
     NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(raw, end_ns));
     NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceResponseStatisticsSetError(raw, error));
     return Error(TRITONBACKEND_ModelInstanceReportResponseStatistics(raw));
@@ -103,9 +103,9 @@ class ResponseSender {
   std::unique_ptr<TRITONBACKEND_ResponseFactory, Delete> factory_;
 };
 
-// Threads that send responses in the background, each one thing at a time. A few stay for what comes
-// next, because starting a thread costs more than many a response. Its owner's end waits for all.
-// Thread-safe.
+// Threads that send responses in the background, each one thing at a time. A few stay for what
+// comes next, because starting a thread costs more than many a response. Its owner's end waits for
+// all. Thread-safe.
 class BackgroundWork {
  public:
   BackgroundWork() = default;
@@ -170,7 +170,8 @@ class BackgroundWork {
   bool is_ending_ = false;
 };
 
-// Waits `time`, but not beyond a cancellation by more than a moment. Whether the request was cancelled.
+// Waits `time`, but not beyond a cancellation by more than a moment. Whether the request was
+// cancelled.
 inline bool WaitUnlessCancelled(const ResponseSender& sender, std::chrono::nanoseconds time) {
   constexpr std::chrono::milliseconds kMoment(10);
   const auto end = std::chrono::steady_clock::now() + time;

@@ -23,7 +23,9 @@ std::string_view View(nghttp2_rcbuf* buffer) {
   return {reinterpret_cast<const char*>(bytes.base), bytes.len};
 }
 
-const uint8_t* Bytes(std::string_view text) { return reinterpret_cast<const uint8_t*>(text.data()); }
+const uint8_t* Bytes(std::string_view text) {
+  return reinterpret_cast<const uint8_t*>(text.data());
+}
 
 bool IsCapital(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsLetter(char c) { return IsCapital(c) || (c >= 'a' && c <= 'z'); }

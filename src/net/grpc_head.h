@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers of gRPC requests: what HTTP/2 demands of them (RFC 9113, 8.2 and 8.3) is checked, and
-// what gRPC needs is picked out. Clients repeat themselves: a request whose headers are those of the
-// one before shares its GrpcHead, and costs a comparison of pointers for each.
+// what gRPC needs is picked out. Clients repeat themselves: a request whose headers are those of
+// the one before shares its GrpcHead, and costs a comparison of pointers for each.
 #pragma once
 
 #include <chrono>

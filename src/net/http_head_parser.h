@@ -53,8 +53,8 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   // Reads a head as nearly every client writes it, with its blank line, in one pass: GET or POST,
   // HTTP/1.1, plain characters, nothing that changes how the connection or the body is read but
   // Content-Length and Connection. The bytes of the head; 0 when it is not like that, or not whole:
-  // then scanner and parser decide, and `head` may be half filled. What is taken here means the same
-  // to them.
+  // then scanner and parser decide, and `head` may be half filled. What is taken here means the
+  // same to them.
   static size_t ReadPlain(std::string_view data, size_t max_header_bytes, HttpHead& head);
 
   static bool IsKeptAlive(const HttpHead& head) { return head.keep_alive_; }
@@ -67,7 +67,8 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
     bool done = false;
     HttpRefusal refusal;
   };
-  // After the head of a chunked request: decodes what it can. Unconsumed bytes come again, with more.
+  // After the head of a chunked request: decodes what it can. Unconsumed bytes come again, with
+  // more.
   Progress ParseChunks(std::string_view data, HttpChunkSink& sink);
 
  private:

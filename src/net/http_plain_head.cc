@@ -24,7 +24,9 @@ consteval std::array<uint8_t, 256> MakeClasses() {
 
 constexpr std::array<uint8_t, 256> kClasses = MakeClasses();
 
-bool Is(CharacterClass what, char c) { return (kClasses[static_cast<unsigned char>(c)] & what) != 0; }
+bool Is(CharacterClass what, char c) {
+  return (kClasses[static_cast<unsigned char>(c)] & what) != 0;
+}
 
 // `lower` has no characters but small letters and hyphens.
 bool IsNamed(std::string_view name, std::string_view lower) {
@@ -115,13 +117,20 @@ class HttpHeadParser::Plain {
 
   bool Note(std::string_view name, std::string_view value) {
     switch (name.size()) {
-      case 14: return !IsNamed(name, "content-length") || ReadLength(value);
-      case 10: return !IsNamed(name, "connection") || ReadConnection(value);
-      case 17: return !IsNamed(name, "transfer-encoding");
-      case 16: return !IsNamed(name, "proxy-connection");
-      case 6: return !IsNamed(name, "expect");
-      case 7: return !IsNamed(name, "upgrade");
-      default: return true;
+      case 14:
+        return !IsNamed(name, "content-length") || ReadLength(value);
+      case 10:
+        return !IsNamed(name, "connection") || ReadConnection(value);
+      case 17:
+        return !IsNamed(name, "transfer-encoding");
+      case 16:
+        return !IsNamed(name, "proxy-connection");
+      case 6:
+        return !IsNamed(name, "expect");
+      case 7:
+        return !IsNamed(name, "upgrade");
+      default:
+        return true;
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -73,14 +74,24 @@ class Cursor {
     return flag;  // what must follow is looked for by who asked
   }
 
-  // Calls `member(key)`, which takes the value, for each member of an object.
+  // Takes a key with its quotes and its colon, if it is that one.
+  template <size_t size>
+  bool TakeKey(const char (&quoted)[size]) {
+    constexpr size_t kLength = size - 1;
+    if (static_cast<size_t>(end_ - at_) < kLength) return false;
+    if (std::memcmp(at_, quoted, kLength) != 0) return false;
+    at_ += kLength;
+    return true;
+  }
+
+  // Calls `member()`, which takes key and value, for each member of an object.
   template <typename Member>
   bool Object(const Member& member) {
     if (!Take('{')) return false;
     if (Take('}')) return true;
     do {
-      const auto key = Text();
-      if (!key || !Take(':') || !member(*key)) return false;
+      SkipSpace();
+      if (!member()) return false;
     } while (Take(','));
     return Take('}');
   }
@@ -120,11 +131,15 @@ class PlainReader {
 
   bool Read() {
     unsigned seen = 0;
-    const bool taken = cursor_.Object([&](std::string_view key) {
-      if (key == "inputs") return SeeOnce(seen, 1) && cursor_.Array([this] { return ReadInput(); });
-      if (key == "outputs") return SeeOnce(seen, 2) && cursor_.Array([this] { return ReadOutput(); });
-      if (key == "parameters") return SeeOnce(seen, 4) && ReadParameters();
-      return key == "id" && SeeOnce(seen, 8) && ReadId();
+    const bool taken = cursor_.Object([&] {
+      if (cursor_.TakeKey("\"inputs\":")) {
+        return SeeOnce(seen, 1) && cursor_.Array([this] { return ReadInput(); });
+      }
+      if (cursor_.TakeKey("\"outputs\":")) {
+        return SeeOnce(seen, 2) && cursor_.Array([this] { return ReadOutput(); });
+      }
+      if (cursor_.TakeKey("\"parameters\":")) return SeeOnce(seen, 4) && ReadParameters();
+      return cursor_.TakeKey("\"id\":") && SeeOnce(seen, 8) && ReadId();
     });
     return taken && (seen & 1) != 0 && binary_.empty() && cursor_.IsAtEnd();
   }
@@ -139,19 +154,19 @@ class PlainReader {
 
   bool ReadParameters() {
     unsigned seen = 0;
-    return cursor_.Object([&](std::string_view key) {
-      if (key == "binary_data_output") {
+    return cursor_.Object([&] {
+      if (cursor_.TakeKey("\"binary_data_output\":")) {
         const auto flag = cursor_.Flag();
         answer_.is_binary_by_default = flag.value_or(false);
         return SeeOnce(seen, 1) && flag.has_value();
       }
-      if (key == "sequence_id") {
+      if (cursor_.TakeKey("\"sequence_id\":")) {
         const auto id = cursor_.Number();
         request_.correlation_id = id.value_or(0);
         return SeeOnce(seen, 2) && id.has_value();
       }
-      const bool is_start = key == "sequence_start";
-      if (!is_start && key != "sequence_end") return false;
+      const bool is_start = cursor_.TakeKey("\"sequence_start\":");
+      if (!is_start && !cursor_.TakeKey("\"sequence_end\":")) return false;
       const auto flag = cursor_.Flag();
       if (flag.value_or(false)) {
         request_.flags |= is_start ? core::kSequenceStart : core::kSequenceEnd;
@@ -168,38 +183,41 @@ class PlainReader {
     tensor::DataType type = tensor::DataType::kInvalid;
     tensor::Shape shape;
     uint64_t size = 0;
-    const auto read_size = [&](std::string_view key) {
+    const auto read_size = [&] {
+      if (!cursor_.TakeKey("\"binary_data_size\":")) return false;
       const auto number = cursor_.Number();
       size = number.value_or(0);
-      return key == "binary_data_size" && SeeOnce(seen, kSize) && number.has_value();
+      return SeeOnce(seen, kSize) && number.has_value();
     };
-    const bool taken = cursor_.Object([&](std::string_view key) {
-      if (key == "name") {
+    const bool taken = cursor_.Object([&] {
+      if (cursor_.TakeKey("\"name\":")) {
         const auto text = cursor_.Text();
         name = text.value_or("");
         return SeeOnce(seen, kName) && text.has_value();
       }
-      if (key == "shape") {
+      if (cursor_.TakeKey("\"shape\":")) {
         return SeeOnce(seen, kShape) && cursor_.Array([&] {
           const auto dim = cursor_.Number();
           if (dim) shape.PushBack(static_cast<int64_t>(*dim));
           return dim.has_value();
         });
       }
-      if (key == "datatype") {
+      if (cursor_.TakeKey("\"datatype\":")) {
         const auto text = cursor_.Text();
         const auto known = text ? tensor::FromProtocolName(*text) : std::nullopt;
         type = known.value_or(tensor::DataType::kInvalid);
         return SeeOnce(seen, kType) && known.has_value();
       }
-      return key == "parameters" && SeeOnce(seen, kParameters) && cursor_.Object(read_size);
+      return cursor_.TakeKey("\"parameters\":") && SeeOnce(seen, kParameters) &&
+             cursor_.Object(read_size);
     });
     if (!taken || seen != kAll || size > binary_.size()) return false;
     if (request_.inputs.size() >= kMostTensors || request_.FindInput(name) != nullptr) return false;
     core::RequestInput& input = request_.AddInput(name, type);
     input.shape = std::move(shape);
     if (size > 0) {
-      input.Append({reinterpret_cast<const std::byte*>(binary_.data()), static_cast<size_t>(size), {}});
+      input.Append(
+          {reinterpret_cast<const std::byte*>(binary_.data()), static_cast<size_t>(size), {}});
     }
     binary_.remove_prefix(static_cast<size_t>(size));
     return true;
@@ -209,14 +227,18 @@ class PlainReader {
     unsigned seen = 0;
     std::string_view name;
     OutputOptions options;
-    const auto read_parameter = [&](std::string_view key) {
+    const auto read_parameter = [&] {
+      if (!cursor_.TakeKey("\"binary_data\":")) return false;
       const auto flag = cursor_.Flag();
       options.is_binary = flag.value_or(false);
-      return key == "binary_data" && SeeOnce(seen, 4) && flag.has_value();
+      return SeeOnce(seen, 4) && flag.has_value();
     };
-    const bool taken = cursor_.Object([&](std::string_view key) {
-      if (key == "parameters") return SeeOnce(seen, 2) && cursor_.Object(read_parameter);
-      const auto text = key == "name" ? cursor_.Text() : std::nullopt;
+    const bool taken = cursor_.Object([&] {
+      if (cursor_.TakeKey("\"parameters\":")) {
+        return SeeOnce(seen, 2) && cursor_.Object(read_parameter);
+      }
+      if (!cursor_.TakeKey("\"name\":")) return false;
+      const auto text = cursor_.Text();
       name = text.value_or("");
       return SeeOnce(seen, 1) && text.has_value();
     });
