@@ -86,6 +86,10 @@ void MeasureHttpHead() {
       "POST /v2/models/model/infer HTTP/1.1\r\nHost: localhost:8000\r\nAccept: */*\r\n"
       "User-Agent: client/1.0\r\nContent-Type: application/octet-stream\r\n"
       "Inference-Header-Content-Length: 153\r\nContent-Length: 217\r\n\r\n";
+  Measure("http_plain_head", [&] {
+    net::HttpHead parsed;
+    NEREID_CHECK(net::HttpHeadParser::ReadPlain(head, 65536, parsed) == head.size());
+  });
   Measure("http_head", [&] {
     net::HttpHead parsed;
     net::HttpHeadScanner scanner;
