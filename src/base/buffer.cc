@@ -2,8 +2,16 @@
 // Size classes are four per power of two from 4 KiB to 64 MiB, so a buffer wastes at most a fifth.
 // Small classes have a cache per thread, refilled from and spilled to a depot in batches; large ones
 // go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
+//
+// Large classes have room for a head beside their round number of bytes: a message with a tensor of 16 MiB
+// is in the class of a tensor of 16 MiB, so that the memory of requests that were executed serves the
+// outputs of the next. The largest are mappings of their own, which go back to the system the moment they
+// are freed, in huge pages as far as they were asked for when they were made.
 #include "base/buffer.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -12,6 +20,7 @@
 
 #include "base/mutex.h"
 #include "base/per_thread.h"
+#include "base/platform.h"
 
 namespace nereid::base {
 namespace {
@@ -26,16 +35,24 @@ constexpr uint32_t kClasses = 4 * 14 + 1;  // 4 KiB * 2^14 = 64 MiB
 constexpr uint32_t kCachedClasses = 4 * 4 + 1;  // up to 64 KiB
 constexpr size_t kCachePerClass = 32;
 constexpr size_t kBatch = 16;
+// Classes above this many bytes have kHeadRoom more.
+constexpr size_t kRoomAbove = size_t{256} << 10;
+constexpr size_t kHeadRoom = size_t{16} << 10;
+// From here on a buffer is a mapping. Sanitizers see into the allocator's memory only.
+constexpr size_t kMappedFrom = kHasAddressSanitizer ? SIZE_MAX : size_t{1} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
 // Depot bytes above this are freed at once.
 constexpr size_t kDepotLimit = size_t{512} << 20;
 
 size_t ClassBytes(uint32_t size_class) {
   const size_t base = kSmallest << (size_class / 4);
-  return base + base / 4 * (size_class % 4);
+  const size_t bytes = base + base / 4 * (size_class % 4);
+  return bytes > kRoomAbove ? bytes + kHeadRoom : bytes;
 }
 
 uint32_t ClassFor(size_t size) {
   if (size <= kSmallest) return 0;
+  if (size > kRoomAbove) size = std::max(size - kHeadRoom, kRoomAbove + 1);
   if (size > kLargest) return kUnpooled;
   const size_t log2 = std::bit_width(size - 1) - 1;  // largest power of two below `size`
   const size_t base = size_t{1} << log2;
@@ -43,23 +60,55 @@ uint32_t ClassFor(size_t size) {
   return static_cast<uint32_t>((log2 - kSmallest_log2) * 4 + quarter);
 }
 
-Header* Allocate(size_t capacity, uint32_t size_class) {
-  const size_t bytes = sizeof(Header) + capacity + kBufferPadding;
-  const size_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-  if (rounded < capacity) return nullptr;
-  void* memory = std::aligned_alloc(kBufferAlignment, rounded);
+constexpr size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+size_t MappedBytes(size_t capacity) {
+  return RoundUp(sizeof(Header) + capacity + kBufferPadding, size_t{4096});
+}
+
+// Begins at a huge page; the first `used` bytes are in huge pages where the system has them, which
+// copies through large buffers are a quarter to a third quicker with.
+void* Map(size_t bytes, size_t used) {
+  size_t reserved;
+  if (__builtin_add_overflow(bytes, kHugePage, &reserved)) return nullptr;
+  void* const place = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) return nullptr;
+  auto* const start = static_cast<std::byte*>(place);
+  auto* const begin = reinterpret_cast<std::byte*>(
+      RoundUp(reinterpret_cast<uintptr_t>(start), kHugePage));
+  if (begin != start) ::munmap(start, static_cast<size_t>(begin - start));
+  const size_t behind = reserved - static_cast<size_t>(begin - start) - bytes;
+  if (behind > 0) ::munmap(begin + bytes, behind);
+  const size_t huge = used / kHugePage * kHugePage;
+  // Where it is refused, pages are small.
+  if (huge > 0) ::madvise(begin, huge, MADV_HUGEPAGE);
+  return begin;
+}
+
+Header* Allocate(size_t capacity, uint32_t size_class, size_t used) {
+  if (capacity > SIZE_MAX / 2) return nullptr;  // no sum below overflows
+  const bool is_mapped = capacity >= kMappedFrom;
+  void* const memory = is_mapped ? Map(MappedBytes(capacity), sizeof(Header) + used)
+                                 : std::aligned_alloc(kBufferAlignment, RoundUp(sizeof(Header) + capacity + kBufferPadding,
+                                                                    kBufferAlignment));
   if (memory == nullptr) return nullptr;
   auto* header = new (memory) Header{};
   header->size_class = size_class;
   header->capacity = capacity;
-  // The padding is read by vector loads; keep it defined.
-  std::memset(header->data() + capacity, 0, kBufferPadding);
+  // The padding is read by vector loads; keep it defined, as mappings are.
+  if (!is_mapped) std::memset(header->data() + capacity, 0, kBufferPadding);
   return header;
 }
 
 void Free(Header* header) {
+  const size_t capacity = header->capacity;
   header->~Header();
-  std::free(header);
+  if (capacity >= kMappedFrom) {
+    ::munmap(header, MappedBytes(capacity));
+  } else {
+    std::free(header);
+  }
 }
 
 struct FreeList {
@@ -158,9 +207,9 @@ BufferRef AcquireBuffer(size_t size) {
   if (size_class != kUnpooled) {
     if (size_class < kCachedClasses) header = Cache().lists[size_class].Pop();
     if (header == nullptr) header = TakeFromDepot(size_class);
-    if (header == nullptr) header = Allocate(ClassBytes(size_class), size_class);
+    if (header == nullptr) header = Allocate(ClassBytes(size_class), size_class, size);
   } else {
-    header = Allocate(size, kUnpooled);
+    header = Allocate(size, kUnpooled, size);
   }
   if (header == nullptr) return {};
   header->references.store(1, std::memory_order_relaxed);

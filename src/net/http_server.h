@@ -158,6 +158,9 @@ class HttpExchange {
   std::string_view body() const { return body_; }
   // Keeps body() (not the head) alive beyond the reply; empty when there is no body.
   const base::BufferRef& body_buffer() const { return body_buffer_; }
+  // The same for whoever alone needs the body: it goes with what is returned, and need not wait for the
+  // reply to be sent.
+  base::BufferRef TakeBodyBuffer() { return std::move(body_buffer_); }
   // True when the body was larger than the server's limit. body() then holds its first bytes (as
   // many as BodySplit named, at most the limit; nothing for chunked ones), body_size() the true size
   // as far as it is known, and the rest was thrown away.

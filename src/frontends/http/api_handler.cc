@@ -327,7 +327,7 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   }
   InferSubmission submission;
   submission.body.bytes = exchange->body();
-  submission.body_buffer = exchange->body_buffer();
+  submission.body_buffer = exchange->TakeBodyBuffer();
   if (*encoding != net::Compression::kIdentity) {
     const size_t split = HeaderSplit(head, dialect);
     base::Result<net::BufferView> body = net::Decompress(
