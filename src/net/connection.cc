@@ -222,6 +222,21 @@ ssize_t Connection::Receive(std::byte* into, size_t size) {
   return n > 0 ? n : -1;
 }
 
+ssize_t Connection::ReceiveInto(const iovec* parts, size_t count, size_t size) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(parts);
+  message.msg_iovlen = count;
+  for (;;) {
+    const ssize_t n = ::recvmsg(fd_, &message, MSG_DONTWAIT);
+    if (n > 0 && static_cast<size_t>(n) < size) may_read_ = has_ended_;
+    if (n > 0) return n;
+    if (n == 0) return -1;
+    if (errno == EINTR) continue;
+    may_read_ = false;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+  }
+}
+
 void Connection::CancelRead() {
   NEREID_CHECK(!write_armed_);
   if (!read_armed_) return;

@@ -166,29 +166,37 @@ void GrpcConnection::WorkOnReactor() {
 }
 
 void GrpcConnection::ReadSocket() {
-  size_t size = kKeptBytes;
-  auto n = static_cast<ssize_t>(std::exchange(kept_size_, 0));
-  base::BufferRef buffer = kept_;
-  for (int reads = 1; n != 0; ++reads) {
-    if (n < 0 || !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()),
-                                    static_cast<size_t>(n))) {
-      is_finished_ = true;
-      WriteOut();  // tells the client why, where there is a reason
-      return;
-    }
-    if (static_cast<size_t>(n) < size || reads == kReadsPerTurn) return;
+  const size_t n = std::exchange(kept_size_, 0);
+  auto read = session_->Receive(reinterpret_cast<const uint8_t*>(kept_.data()), n)
+                  ? (n < kKeptBytes ? Read::kAll : Read::kMore)
+                  : Read::kFailed;
+  for (int reads = 1; read == Read::kMore && reads < kReadsPerTurn; ++reads) {
     // More than the buffer took: a large message is on its way.
     WriteOut();
-    if (size < kBulkReceiveBytes) {
-      size = kBulkReceiveBytes;
-      buffer = base::AcquireBuffer(size);
-      if (!buffer) {
-        is_finished_ = true;
-        return;
-      }
-    }
-    n = Receive(buffer.data(), size);
+    read = ReadOn();
   }
+  if (read != Read::kFailed) return;
+  is_finished_ = true;
+  WriteOut();  // tells the client why, where there is a reason
+}
+
+GrpcConnection::Read GrpcConnection::ReadOn() {
+  Http2Scatter plan;
+  if (is_plain() && session_->PlanReceive(plan, {kept_.data(), kKeptBytes})) {
+    const ssize_t n = ReceiveInto(plan.parts.data(), plan.count, plan.bytes);
+    if (n == 0) return Read::kAll;
+    if (n < 0 || !session_->ReceivePlanned(plan, static_cast<size_t>(n))) return Read::kFailed;
+    return static_cast<size_t>(n) < plan.bytes ? Read::kAll : Read::kMore;
+  }
+  const base::BufferRef buffer = base::AcquireBuffer(kBulkReceiveBytes);
+  if (!buffer) return Read::kFailed;
+  const ssize_t n = Receive(buffer.data(), kBulkReceiveBytes);
+  if (n == 0) return Read::kAll;
+  if (n < 0 || !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()),
+                                  static_cast<size_t>(n))) {
+    return Read::kFailed;
+  }
+  return static_cast<size_t>(n) < kBulkReceiveBytes ? Read::kAll : Read::kMore;
 }
 
 void GrpcConnection::ServeOrders() {

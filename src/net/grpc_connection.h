@@ -79,6 +79,9 @@ class GrpcConnection final : public Connection {
   // These need to have the connection; WorkOnReactor also is on the reactor.
   void WorkOnReactor();
   void ReadSocket();
+  // What a read found: as much as it had room for, all there was, or an end.
+  enum class Read { kMore, kAll, kFailed };
+  Read ReadOn();
   void ServeOrders();
   void WriteOut();
   void Shut();

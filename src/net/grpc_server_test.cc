@@ -165,6 +165,20 @@ class Client {
     EXPECT_TRUE(Until([this, id] { return replies_[id].is_closed || is_closed_; }));
     return replies_[id];
   }
+  // Returns when server and client know each other's settings.
+  void Settle() {
+    const int before = pongs_;
+    Ping();
+    EXPECT_TRUE(Until([this, before] { return pongs_ > before; }));
+  }
+  // Frames that the session knows nothing of.
+  void SendRaw(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      ASSERT_GT(n, 0);
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+  }
   const Reply& reply(int32_t id) { return replies_[id]; }
   int pongs() const { return pongs_; }
   int goaways() const { return goaways_; }
@@ -395,6 +409,112 @@ TEST_F(GrpcServerTest, CarriesLargeMessagesThroughSmallWindows) {
   EXPECT_EQ(reply.status(), "0");
   ASSERT_EQ(reply.messages().size(), 1u);
   EXPECT_TRUE(reply.messages()[0] == text);
+}
+
+std::string Noise(size_t size, uint32_t seed) {
+  std::string text(size, '\0');
+  for (char& c : text) {
+    seed = seed * 1664525 + 1013904223;
+    c = static_cast<char>(seed >> 24);
+  }
+  return text;
+}
+
+std::string Frame(uint8_t type, uint8_t flags, int32_t stream, std::string_view payload) {
+  std::string frame;
+  for (int shift = 16; shift >= 0; shift -= 8) frame += static_cast<char>(payload.size() >> shift);
+  frame += static_cast<char>(type);
+  frame += static_cast<char>(flags);
+  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>(stream >> shift);
+  return frame.append(payload);
+}
+
+// Cuts `bytes` into DATA frames whose lengths `length` gives, the last of which ends the stream.
+std::vector<std::string> Cut(int32_t stream, std::string_view bytes,
+                             const std::function<size_t(size_t index)>& length) {
+  std::vector<std::string> frames;
+  while (!bytes.empty()) {
+    const std::string_view payload = bytes.substr(0, length(frames.size()));
+    bytes.remove_prefix(payload.size());
+    const uint8_t flags = bytes.empty() ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE;
+    frames.push_back(Frame(NGHTTP2_DATA, flags, stream, payload));
+  }
+  return frames;
+}
+
+TEST_F(GrpcServerTest, TakesLargeMessagesHoweverTheyAreCutIntoFrames) {
+  Start();
+  Client client(server_->port());
+  client.Settle();
+  uint32_t seed = 1;
+  const std::vector<std::function<size_t(size_t)>> lengths = {
+      [](size_t) { return 16384; },
+      [](size_t) { return 100'000; },
+      [](size_t) { return 1 << 20; },
+      [](size_t i) { return i % 40 == 39 ? 9 : 16384; },
+      [&](size_t) { return 1 + (seed = seed * 1664525 + 1013904223) % 40'000; },
+      [](size_t i) { return i < 30 ? 16384 : 500; },
+  };
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const std::string text = Noise(3'000'000 + i * 12'345, static_cast<uint32_t>(i));
+    const int32_t id = client.Call("/echo", "", {}, true);
+    std::string bytes;
+    for (const std::string& frame : Cut(id, Prefixed(text), lengths[i])) bytes += frame;
+    client.SendRaw(bytes);
+    ASSERT_TRUE(client.Until([&] { return client.reply(id).status() != "none"; })) << i;
+    ASSERT_EQ(client.reply(id).messages().size(), 1u) << i;
+    EXPECT_TRUE(client.reply(id).messages()[0] == text) << i;
+  }
+}
+
+TEST_F(GrpcServerTest, TakesLargeMessagesWithOtherFramesBetweenTheirs) {
+  Start();
+  Client client(server_->port());
+  client.Settle();
+  const std::string text = Noise(2'500'000, 7);
+  const std::string other_text = Noise(2'000'000, 8);
+  const int32_t id = client.Call("/echo", "", {}, true);
+  const int32_t other_id = client.Call("/echo", "", {}, true);
+  const auto frames = Cut(id, Prefixed(text), [](size_t) { return 16384; });
+  const auto other = Cut(other_id, Prefixed(other_text), [](size_t) { return 16384; });
+  std::string bytes;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    if (i % 16 == 3) bytes += Frame(NGHTTP2_WINDOW_UPDATE, 0, 0, {"\0\0\0\1", 4});
+    if (i % 16 == 7) bytes += Frame(NGHTTP2_DATA, 0, id, "");
+    if (i == 20) {
+      // The same payload with padding.
+      const std::string payload = frames[i].substr(9);
+      bytes += Frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, id, '\x05' + payload + std::string(5, '\0'));
+    } else {
+      bytes += frames[i];
+    }
+    if (i >= 60 && i - 60 < other.size()) bytes += other[i - 60];
+  }
+  for (size_t i = frames.size() - 60; i < other.size(); ++i) bytes += other[i];
+  client.SendRaw(bytes);
+  for (const auto& [call, sent] : {std::pair{id, &text}, std::pair{other_id, &other_text}}) {
+    ASSERT_TRUE(client.Until([&] { return client.reply(call).status() != "none"; }));
+    ASSERT_EQ(client.reply(call).messages().size(), 1u);
+    EXPECT_TRUE(client.reply(call).messages()[0] == *sent);
+  }
+}
+
+TEST_F(GrpcServerTest, TakesOneLargeMessageAfterTheOtherFromFramesThatCrossTheirEnds) {
+  Start();
+  Client client(server_->port());
+  client.Settle();
+  const int32_t id = client.Call("/stream", "", {}, true);
+  std::string all;
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < 6; ++i) {
+    texts.push_back(Noise(i % 2 == 0 ? 700'000 + i : 3, i));
+    all += Prefixed(texts.back());
+  }
+  std::string bytes;
+  for (const std::string& frame : Cut(id, all, [](size_t) { return 16384; })) bytes += frame;
+  client.SendRaw(bytes);
+  ASSERT_TRUE(client.Until([&] { return client.reply(id).status() != "none"; }));
+  EXPECT_TRUE(client.reply(id).messages() == texts);
 }
 
 TEST_F(GrpcServerTest, StreamsBothWays) {

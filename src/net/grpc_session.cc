@@ -72,6 +72,11 @@ nghttp2_session_callbacks* GrpcSession::MakeCallbacks() {
 }
 
 void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
+  nghttp2_session_callbacks_set_on_begin_frame_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame_hd* head, void* self) {
+        static_cast<GrpcSession*>(self)->OnBeginFrame(*head);
+        return 0;
+      });
   nghttp2_session_callbacks_set_on_begin_headers_callback(
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
         return static_cast<GrpcSession*>(self)->OnBeginHeaders(*frame);
@@ -97,19 +102,27 @@ void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
       });
 }
 
-GrpcCall* GrpcSession::FindCall(int32_t stream_id) {
+GrpcCall* GrpcSession::FindCall(int32_t stream_id) const {
   // What comes next is mostly of the same stream.
   if (latest_ != nullptr && latest_->stream_id_ == stream_id) return latest_;
   return static_cast<GrpcCall*>(nghttp2_session_get_stream_user_data(session_, stream_id));
 }
 
 bool GrpcSession::Receive(const uint8_t* data, size_t size) {
+  NoteReceived();
+  const bool ok = Feed(data, size);
+  Replenish();
+  return ok;
+}
+
+void GrpcSession::NoteReceived() {
   now_ns_ = base::NowNs();
   last_received_ns_ = now_ns_;
   ping_sent_ns_ = 0;
-  const ssize_t n = nghttp2_session_mem_recv(session_, data, size);
-  Replenish();
-  return n >= 0;
+}
+
+bool GrpcSession::Feed(const void* data, size_t size) {
+  return nghttp2_session_mem_recv(session_, static_cast<const uint8_t*>(data), size) >= 0;
 }
 
 int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "net/grpc_server.h"
 #include "net/http2_memory.h"
 #include "net/http2_output.h"
+#include "net/http2_scatter.h"
 
 namespace nereid::net {
 
@@ -30,6 +32,12 @@ class GrpcSession {
 
   // False: the connection cannot go on (what Fill has should still be sent).
   bool Receive(const uint8_t* data, size_t size);
+  // Lays out a read of what comes next, ending with `rest` if there is anything to it. False when there
+  // is nothing to gain.
+  bool PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) const;
+  // Takes in the first `size` bytes of a read laid out by PlanReceive, with nothing received since. As
+  // Receive.
+  bool ReceivePlanned(const Http2Scatter& plan, size_t size);
   // Carries out what a call was told to do.
   void Apply(GrpcMessagePtr order);
   // Moves what may be sent into `output` until it is full. False: the connection cannot go on.
@@ -65,7 +73,8 @@ class GrpcSession {
   static void SetReceiveCallbacks(nghttp2_session_callbacks* callbacks);
   static void SetSendCallbacks(nghttp2_session_callbacks* callbacks);
 
-  GrpcCall* FindCall(int32_t stream_id);
+  GrpcCall* FindCall(int32_t stream_id) const;
+  void OnBeginFrame(const nghttp2_frame_hd& head);
   int OnBeginHeaders(const nghttp2_frame& frame);
   void OnHeader(const nghttp2_frame& frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value);
   int OnFrame(const nghttp2_frame& frame);
@@ -82,6 +91,10 @@ class GrpcSession {
   void RefuseMalformed(GrpcCall& call);
   void HalfClose(GrpcCall& call);
 
+  void NoteReceived();
+  bool Feed(const void* data, size_t size);
+  bool IsAsPlanned(const Http2Scatter& plan, size_t frame) const;
+  bool FeedRest(const Http2Scatter& plan, size_t part, size_t size);
   void ReceiveMessageBytes(GrpcCall& call, const uint8_t* data, size_t size);
   bool StartMessage(GrpcCall& call);
   void FinishMessage(GrpcCall& call);
@@ -113,6 +126,12 @@ class GrpcSession {
   bool has_bad_trailers_ = false;  // in the block that is being read
   nghttp2_session* session_ = nullptr;
   Http2Output* output_ = nullptr;  // during Fill
+
+  // The DATA frame under way, if it has no padding.
+  int32_t frame_stream_ = 0;
+  size_t frame_bytes_ = 0;
+  size_t frame_left_ = 0;
+  int plans_to_skip_ = 0;  // since frames did not come as foretold
 
   GrpcCall* calls_ = nullptr;   // open streams
   GrpcCall* latest_ = nullptr;  // of them, the one whose client began last
