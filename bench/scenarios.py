@@ -130,8 +130,8 @@ def hot_model(bench, side):
         quiet = measure()
         loader.start()
         busy = measure()
-        if not loader.is_alive():
-            raise tools.ToolError("loading the other model failed")
+        if not loader.is_alive() or not loads:
+            raise tools.ToolError("loading the other model failed, or never got a processor")
         return {
             "quiet_p99_us": quiet["p99_us"],
             "p99_us": busy["p99_us"],
