@@ -125,6 +125,30 @@ bool GrpcSession::Feed(const void* data, size_t size) {
   return nghttp2_session_mem_recv(session_, static_cast<const uint8_t*>(data), size) >= 0;
 }
 
+// nghttp2 forgets a stream with its end and passes over what comes for it later. (Data it passes over
+// without telling anybody.)
+void GrpcSession::CheckStream(const nghttp2_frame_hd& frame) {
+  if (frame.type != NGHTTP2_HEADERS || frame.stream_id % 2 == 0) return;
+  if (frame.stream_id > newest_stream_) {
+    const int32_t step = (frame.stream_id - std::exchange(newest_stream_, frame.stream_id) + 1) / 2;
+    begun_ = (step < kRememberedStreams ? begun_ << step : 0) | 1;
+    ended_ = step < kRememberedStreams ? ended_ << step : 0;
+    return;
+  }
+  const uint64_t stream = StreamBit(frame.stream_id);
+  if (stream == 0 || FindCall(frame.stream_id) != nullptr) return;
+  if (!(begun_ & stream)) {
+    nghttp2_session_terminate_session(session_, NGHTTP2_PROTOCOL_ERROR);  // numbers must grow
+  } else if (ended_ & stream) {
+    nghttp2_session_terminate_session(session_, NGHTTP2_STREAM_CLOSED);
+  }
+}
+
+uint64_t GrpcSession::StreamBit(int32_t stream_id) const {
+  const int32_t age = (newest_stream_ - stream_id) / 2;
+  return age < kRememberedStreams ? uint64_t{1} << age : 0;
+}
+
 int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
   has_bad_trailers_ = false;
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
@@ -240,6 +264,7 @@ void GrpcSession::RefuseHttp(GrpcCall& call, int status) {
 
 void GrpcSession::HalfClose(GrpcCall& call) {
   call.half_closed_ = true;
+  ended_ |= StreamBit(call.stream_id_);
   if (call.is_rejected_ || call.finished_) return;
   if (call.content_left_ > 0) return RefuseMalformed(call);
   if (call.prefix_filled_ > 0) {

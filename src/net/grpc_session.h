@@ -75,6 +75,10 @@ class GrpcSession {
 
   GrpcCall* FindCall(int32_t stream_id) const;
   void OnBeginFrame(const nghttp2_frame_hd& head);
+  // A client must begin streams in their order, and send nothing for those that it has ended.
+  void CheckStream(const nghttp2_frame_hd& frame);
+  // In begun_ and ended_; 0 for those that are not remembered.
+  uint64_t StreamBit(int32_t stream_id) const;
   int OnBeginHeaders(const nghttp2_frame& frame);
   void OnHeader(const nghttp2_frame& frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value);
   int OnFrame(const nghttp2_frame& frame);
@@ -132,6 +136,13 @@ class GrpcSession {
   size_t frame_bytes_ = 0;
   size_t frame_left_ = 0;
   int plans_to_skip_ = 0;  // since frames did not come as foretold
+
+  // Of the last streams, the newest in the lowest bit: which the client has begun, and which it has
+  // ended. It must not send any more for those.
+  static constexpr int32_t kRememberedStreams = 64;
+  int32_t newest_stream_ = -1;
+  uint64_t begun_ = 0;
+  uint64_t ended_ = 0;
 
   GrpcCall* calls_ = nullptr;   // open streams
   GrpcCall* latest_ = nullptr;  // of them, the one whose client began last

@@ -44,6 +44,7 @@ size_t DeclaredSize(const uint8_t* prefix) {
 }  // namespace
 
 void GrpcSession::OnBeginFrame(const nghttp2_frame_hd& head) {
+  CheckStream(head);
   const bool is_plain_data =
       head.type == NGHTTP2_DATA && !(head.flags & NGHTTP2_FLAG_PADDED);
   frame_stream_ = head.stream_id;

@@ -133,6 +133,39 @@ AFTER_A_LIKE_ONE = {
 }
 
 
+@pytest.mark.parametrize("late", [ENDED, request(head())], ids=["ending it again", "leaving it open"])
+def test_5_1_headers_for_a_stream_that_is_over_are_refused(server, late):
+    connection = h2.Connection(server.grpc_port)
+    with connection.socket:
+        connection.socket.sendall(ENDED)
+        while connection.next_frame()[:3] != (h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, 1):
+            pass
+        connection.socket.sendall(late)
+        assert next_error(connection) == STREAM_CLOSED
+
+
+def test_5_1_1_stream_numbers_grow(server):
+    connection = h2.Connection(server.grpc_port)
+    with connection.socket:
+        connection.socket.sendall(request(head(), stream=9) + request(head(), stream=3))
+        assert next_error(connection) == PROTOCOL
+
+
+def test_5_1_frames_that_cross_a_reset_are_put_up_with(server):
+    """The client cannot know yet that its stream is over."""
+    connection = h2.Connection(server.grpc_port)
+    with connection.socket:
+        connection.socket.sendall(request(head(("connection", "close"))))
+        assert next_error(connection) == PROTOCOL
+        connection.socket.sendall(h2.frame(h2.DATA, h2.END_STREAM, 1, h2.message(b"")) + request(head(), stream=3))
+        connection.socket.sendall(h2.frame(PING, 0, 0, b"12345678"))
+        while True:
+            kind = connection.next_frame()[0]
+            assert kind != h2.GOAWAY
+            if kind == PING:
+                return
+
+
 @pytest.mark.parametrize("rule", AFTER_A_LIKE_ONE)
 def test_a_rule_is_kept_after_a_request_that_began_in_the_same_way(server, rule):
     """Only what differs from the request before is looked at closely."""
