@@ -6,32 +6,13 @@
 
 namespace nereid::net {
 
-bool Http2Output::Copy(const void* data, size_t size) {
-  if (size == 0) return true;
-  if (scratch_.empty() || scratch_.back().capacity() - scratch_used_ < size) {
-    base::BufferRef block = base::AcquireBuffer(std::max(size, kScratchBytes));
-    if (!block) return false;
-    scratch_.push_back(std::move(block));
-    scratch_used_ = 0;
-  }
-  std::byte* const place = scratch_.back().data() + scratch_used_;
-  std::memcpy(place, data, size);
-  scratch_used_ += size;
-  Refer(place, size);
-  return true;
-}
-
-void Http2Output::Refer(const std::byte* data, size_t size) {
-  if (size == 0) return;
-  pending_bytes_ += size;
-  if (!empty()) {
-    iovec& last = pieces_.back();
-    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == data) {
-      last.iov_len += size;
-      return;
-    }
-  }
-  pieces_.push_back({const_cast<std::byte*>(data), size});
+bool Http2Output::CopyToNew(const void* data, size_t size) {
+  base::BufferRef block = base::AcquireBuffer(std::max(size, kScratchBytes));
+  if (!block) return false;
+  place_ = block.data();
+  room_ = block.capacity();
+  scratch_.push_back(std::move(block));
+  return Copy(data, size);
 }
 
 bool Http2Output::Add(const std::byte* data, size_t size, bool* failed) {
@@ -68,16 +49,20 @@ void Http2Output::Advance(size_t written) {
   if (empty()) {
     pieces_.clear();
     first_ = 0;
-    scratch_.clear();
-    scratch_used_ = 0;
+    ForgetPlaces();
   }
+}
+
+void Http2Output::ForgetPlaces() {
+  scratch_.clear();
+  end_ = place_ = nullptr;
+  room_ = 0;
 }
 
 void Http2Output::Clear() {
   pieces_.clear();
   first_ = 0;
-  scratch_.clear();
-  scratch_used_ = 0;
+  ForgetPlaces();
   pending_bytes_ = 0;
   retired_.clear();
   first_retired_ = 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -28,9 +29,26 @@ class Http2Output {
   uint64_t written_bytes() const { return written_bytes_; }
 
   // False when memory is exhausted.
-  bool Copy(const void* data, size_t size);
+  bool Copy(const void* data, size_t size) {
+    if (size > room_) return CopyToNew(data, size);
+    if (size == 0) return true;
+    std::memcpy(place_, data, size);
+    place_ += size;
+    room_ -= size;
+    Refer(place_ - size, size);
+    return true;
+  }
   // Refers to bytes that stay until they are written.
-  void Refer(const std::byte* data, size_t size);
+  void Refer(const std::byte* data, size_t size) {
+    if (size == 0) return;
+    pending_bytes_ += size;
+    if (data == end_) {
+      pieces_.back().iov_len += size;
+    } else {
+      pieces_.push_back({const_cast<std::byte*>(data), size});
+    }
+    end_ = data + size;
+  }
   // Copies when that is cheaper than a piece of its own. True: referred to.
   bool Add(const std::byte* data, size_t size, bool* failed);
   // Recycles `message` once everything added so far has been written.
@@ -49,6 +67,9 @@ class Http2Output {
   static constexpr size_t kCopyBelow = 2048;
   static constexpr size_t kScratchBytes = 16 << 10;
 
+  bool CopyToNew(const void* data, size_t size);
+  void ForgetPlaces();
+
   struct Retired {
     uint64_t at;  // position in the output after which the message goes
     GrpcMessagePtr message;
@@ -56,8 +77,10 @@ class Http2Output {
 
   std::vector<iovec> pieces_;
   size_t first_ = 0;  // first piece with unwritten bytes
+  const std::byte* end_ = nullptr;  // of the last piece
   std::vector<base::BufferRef> scratch_;
-  size_t scratch_used_ = 0;  // of the last block
+  std::byte* place_ = nullptr;  // in the last block of it
+  size_t room_ = 0;             // from there on
   size_t pending_bytes_ = 0;
   uint64_t written_bytes_ = 0;
   std::vector<Retired> retired_;
