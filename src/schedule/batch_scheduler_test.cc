@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "base/thread_use.h"
 #include "core/testing/fakes.h"
 
 namespace nereid::schedule {
@@ -120,10 +121,12 @@ TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
 TEST_F(BatchSchedulerTest, OneSlowExecutionKeepsAQuickInstanceOnTheReactorAndASecondDoesNot) {
   std::vector<std::thread::id> threads;
   // Each slow one alone is more than the average may grow by.
-  Make({.inline_budget = std::chrono::milliseconds(20)}, 1, true, [&](std::span<core::RequestPtr>) {
+  Make({.inline_budget = std::chrono::milliseconds(5)}, 1, true, [&](std::span<core::RequestPtr>) {
     threads.push_back(std::this_thread::get_id());
     const bool is_slow = threads.size() == 41 || threads.size() == 51;
-    if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const uint64_t end_ns = base::ThreadUse::Now().cpu_ns + (is_slow ? 80'000'000 : 0);
+    while (base::ThreadUse::Now().cpu_ns < end_ns) {
+    }
   });
   for (size_t i = 0; i < 52; ++i) {
     core::RequestPtr request = Request();
