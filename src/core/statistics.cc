@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <type_traits>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/per_thread.h"
@@ -80,6 +81,67 @@ struct AtomicDuration {
   }
 };
 
+// What batches of one size took. Added to by whoever executes, and never taken away.
+struct BatchCounters {
+  explicit BatchCounters(uint64_t of_size) : size(of_size) {}
+
+  const uint64_t size;
+  std::atomic<uint64_t> input_ns{0}, infer_ns{0}, output_ns{0};
+  std::atomic<uint64_t> count{0};  // of all three
+  BatchCounters* next = nullptr;   // constant once it is in its list
+};
+
+// BatchCounters by size; found and added without a lock.
+class BatchTable {
+ public:
+  BatchTable() = default;
+  BatchTable(const BatchTable&) = delete;
+  BatchTable& operator=(const BatchTable&) = delete;
+  ~BatchTable() {
+    for (const auto& list : lists_) {
+      for (BatchCounters* batch = list.load(); batch != nullptr;) {
+        delete std::exchange(batch, batch->next);
+      }
+    }
+  }
+
+  BatchCounters& Of(uint64_t size) {
+    std::atomic<BatchCounters*>& list = lists_[size % kLists];
+    BatchCounters* first = list.load(std::memory_order_acquire);
+    if (BatchCounters* const found = Find(first, size)) [[likely]] return *found;
+    auto made = std::make_unique<BatchCounters>(size);
+    do {
+      // Another thread of the shard that several share may have made it meanwhile.
+      if (BatchCounters* const found = Find(first, size)) return *found;
+      made->next = first;
+    } while (!list.compare_exchange_weak(first, made.get(), std::memory_order_acq_rel));
+    return *made.release();
+  }
+  void AddTo(std::map<uint64_t, BatchStatistics>& sums) const {
+    for (const auto& list : lists_) {
+      const BatchCounters* batch = list.load(std::memory_order_acquire);
+      for (; batch != nullptr; batch = batch->next) {
+        const uint64_t count = batch->count.load(std::memory_order_acquire);
+        if (count == 0) continue;
+        BatchStatistics& sum = sums[batch->size];
+        sum.compute_input += {count, batch->input_ns.load(std::memory_order_relaxed)};
+        sum.compute_infer += {count, batch->infer_ns.load(std::memory_order_relaxed)};
+        sum.compute_output += {count, batch->output_ns.load(std::memory_order_relaxed)};
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kLists = 4;  // what a map would take
+
+  static BatchCounters* Find(BatchCounters* batch, uint64_t size) {
+    while (batch != nullptr && batch->size != size) batch = batch->next;
+    return batch;
+  }
+
+  std::array<std::atomic<BatchCounters*>, kLists> lists_{};
+};
+
 // The first bucket that a duration of so many bits may fall into.
 constexpr std::array<uint8_t, 65> kFirstBucket = [] {
   std::array<uint8_t, 65> table{};
@@ -105,12 +167,6 @@ struct AtomicBuckets {
   }
 };
 
-uint64_t WallClockMs() {
-  using namespace std::chrono;
-  return static_cast<uint64_t>(
-      duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
-}
-
 }  // namespace
 
 struct alignas(128) ModelStatistics::Shard {
@@ -119,12 +175,12 @@ struct alignas(128) ModelStatistics::Shard {
   AtomicBuckets request_buckets, queue_buckets, compute_buckets;
   std::atomic<uint64_t> inference_count{0};
   std::atomic<uint64_t> execution_count{0};
-  std::atomic<uint64_t> last_inference_ms{0};
+  std::atomic<uint64_t> last_executed_ns{0};
   std::atomic<int64_t> pending{0};
   std::array<std::atomic<uint64_t>, kFailureReasons> failures{};
   std::array<std::atomic<uint64_t>, kBatchClosedReasons> batches_closed{};
+  BatchTable batches;
   mutable base::Mutex mutex;
-  std::map<uint64_t, BatchStatistics> batches NEREID_GUARDED_BY(mutex);
   std::map<uint64_t, ResponseStatistics> responses NEREID_GUARDED_BY(mutex);
 };
 
@@ -201,18 +257,16 @@ void ModelStatistics::RecordFailure(FailureReason reason, uint64_t request_start
   add(shard.failures[static_cast<size_t>(reason)], 1);
 }
 
-void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& compute) {
+void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& compute,
+                                      uint64_t executed_ns) {
   const auto [shard, add] = Mine();
   add(shard.execution_count, 1);
-  shard.last_inference_ms.store(WallClockMs(), std::memory_order_relaxed);
-  const auto sum_up = [](Duration& sum, uint64_t start, uint64_t end) {
-    sum += {1, Since(start, end)};
-  };
-  base::MutexLock lock(shard.mutex);
-  BatchStatistics& batch = shard.batches[batch_size];
-  sum_up(batch.compute_input, compute.compute_start_ns, compute.compute_input_end_ns);
-  sum_up(batch.compute_infer, compute.compute_input_end_ns, compute.compute_output_start_ns);
-  sum_up(batch.compute_output, compute.compute_output_start_ns, compute.compute_end_ns);
+  shard.last_executed_ns.store(executed_ns, std::memory_order_relaxed);
+  BatchCounters& batch = shard.batches.Of(batch_size);
+  add(batch.input_ns, Since(compute.compute_start_ns, compute.compute_input_end_ns));
+  add(batch.infer_ns, Since(compute.compute_input_end_ns, compute.compute_output_start_ns));
+  add(batch.output_ns, Since(compute.compute_output_start_ns, compute.compute_end_ns));
+  add(batch.count, 1);
 }
 
 void ModelStatistics::RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns,
@@ -252,12 +306,27 @@ void ModelStatistics::AddPending(int64_t change) {
 }
 
 void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use) {
-  base::MutexLock lock(memory_mutex_);
+  base::MutexLock lock(mutex_);
   memory_[owner] = std::move(use);
+}
+
+// Executions are noted by the monotonic clock, which their ends were read from anyway. What was told
+// once is told again, although the wall clock may have been set since.
+uint64_t ModelStatistics::ToWallClockMs(uint64_t last_executed_ns) const {
+  if (last_executed_ns == 0) return 0;
+  base::MutexLock lock(mutex_);
+  if (told_executed_ns_ == last_executed_ns) return told_ms_;
+  told_executed_ns_ = last_executed_ns;
+  using namespace std::chrono;
+  const nanoseconds ago(Since(last_executed_ns, base::NowNs()));
+  const auto executed = system_clock::now().time_since_epoch() - ago;
+  told_ms_ = static_cast<uint64_t>(duration_cast<milliseconds>(executed).count());
+  return told_ms_;
 }
 
 StatisticsSnapshot ModelStatistics::Read() const {
   StatisticsSnapshot sum;
+  uint64_t last_executed_ns = 0;
   int64_t pending = 0;
   for (const std::atomic<Shard*>& place : shards_) {
     const Shard* const made = place.load(std::memory_order_acquire);
@@ -277,8 +346,8 @@ StatisticsSnapshot ModelStatistics::Read() const {
     shard.compute_buckets.AddTo(sum.compute_buckets);
     sum.inference_count += shard.inference_count.load(std::memory_order_relaxed);
     sum.execution_count += shard.execution_count.load(std::memory_order_relaxed);
-    sum.last_inference_ms =
-        std::max(sum.last_inference_ms, shard.last_inference_ms.load(std::memory_order_relaxed));
+    last_executed_ns =
+        std::max(last_executed_ns, shard.last_executed_ns.load(std::memory_order_relaxed));
     pending += shard.pending.load(std::memory_order_relaxed);
     for (size_t reason = 0; reason < kFailureReasons; ++reason) {
       sum.failures[reason] += shard.failures[reason].load(std::memory_order_relaxed);
@@ -286,18 +355,14 @@ StatisticsSnapshot ModelStatistics::Read() const {
     for (size_t reason = 0; reason < kBatchClosedReasons; ++reason) {
       sum.batches_closed[reason] += shard.batches_closed[reason].load(std::memory_order_relaxed);
     }
+    shard.batches.AddTo(sum.batches);
     base::MutexLock lock(shard.mutex);
     for (const auto& [position, response] : shard.responses) sum.responses[position] += response;
-    for (const auto& [size, batch] : shard.batches) {
-      BatchStatistics& total = sum.batches[size];
-      total.compute_input += batch.compute_input;
-      total.compute_infer += batch.compute_infer;
-      total.compute_output += batch.compute_output;
-    }
   }
+  sum.last_inference_ms = ToWallClockMs(last_executed_ns);
   sum.pending_count = pending > 0 ? static_cast<uint64_t>(pending) : 0;
   std::map<std::pair<memory::MemoryType, int64_t>, uint64_t> bytes;
-  base::MutexLock lock(memory_mutex_);
+  base::MutexLock lock(mutex_);
   for (const auto& [owner, list] : memory_) {
     for (const MemoryUse& use : list) bytes[{use.where.type, use.where.id}] += use.bytes;
   }

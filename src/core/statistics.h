@@ -117,7 +117,8 @@ class ModelStatistics {
   void RecordSuccess(uint64_t batch_size, uint64_t request_start_ns, uint64_t queue_start_ns,
                      const ComputeTimes& compute, uint64_t request_end_ns);
   void RecordFailure(FailureReason reason, uint64_t request_start_ns, uint64_t request_end_ns);
-  void RecordExecution(uint64_t batch_size, const ComputeTimes& compute);
+  // A batch was executed; `executed_ns` is when that ended.
+  void RecordExecution(uint64_t batch_size, const ComputeTimes& compute, uint64_t executed_ns);
   // A request answered from the cache after a lookup of `lookup_ns`: a success without an inference.
   void RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns, uint64_t lookup_ns);
   // Looked up and, after its execution, inserted: `cache_ns` for both.
@@ -138,14 +139,18 @@ class ModelStatistics {
   struct Writer;
   Writer Mine();
   Shard& Make(size_t index);
+  uint64_t ToWallClockMs(uint64_t last_executed_ns) const;
 
   static constexpr size_t kShards = 16;
   // Made when their threads first record something: of a thousand models few are asked by many.
   std::array<std::atomic<Shard*>, kShards> shards_{};
   std::unique_ptr<Observers> observers_;  // constant once there are requests
   bool times_first_responses_ = false;    // the same
-  mutable base::Mutex memory_mutex_;
-  std::map<const void*, std::vector<MemoryUse>> memory_ NEREID_GUARDED_BY(memory_mutex_);
+  mutable base::Mutex mutex_;  // of what is seldom written
+  std::map<const void*, std::vector<MemoryUse>> memory_ NEREID_GUARDED_BY(mutex_);
+  // The last execution that was read, and how that was told.
+  mutable uint64_t told_executed_ns_ NEREID_GUARDED_BY(mutex_) = 0;
+  mutable uint64_t told_ms_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace nereid::core

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace nereid::core {
 namespace {
@@ -18,7 +21,7 @@ TEST(ModelStatistics, SumsWhatManyThreadsRecorded) {
       threads.emplace_back([&] {
         for (int i = 0; i < 1000; ++i) {
           statistics.RecordSuccess(2, 100, 110, {120, 125, 145, 150}, 160);
-          statistics.RecordExecution(2, {120, 125, 145, 150});
+          statistics.RecordExecution(2, {120, 125, 145, 150}, 150);
           statistics.RecordFailure(FailureReason::kBackend, 100, 130);
           statistics.AddPending(1);
           statistics.AddPending(-1);
@@ -39,6 +42,48 @@ TEST(ModelStatistics, SumsWhatManyThreadsRecorded) {
   EXPECT_EQ(sum.failures[static_cast<size_t>(FailureReason::kBackend)], kCalls);
   EXPECT_EQ(sum.batches.at(2).compute_output.count, kCalls);
   EXPECT_EQ(sum.pending_count, 0u);
+}
+
+TEST(ModelStatistics, KeepsBatchesOfEverySizeApart) {
+  ModelStatistics statistics;
+  std::vector<std::thread> threads;
+  // More than have a shard of their own, so that some share the last one.
+  for (int t = 0; t < 24; ++t) {
+    threads.emplace_back([&] {
+      for (uint64_t i = 0; i < 1000; ++i) {
+        statistics.RecordExecution(i % 50 + 1, {100, 101, 103, 107}, 107);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const StatisticsSnapshot sum = statistics.Read();
+  ASSERT_EQ(sum.batches.size(), 50u);
+  for (const auto& [size, batch] : sum.batches) {
+    EXPECT_EQ(batch.compute_input.count, 480u) << size;
+    EXPECT_EQ(batch.compute_input.ns, 480u) << size;
+    EXPECT_EQ(batch.compute_infer.ns, 960u) << size;
+    EXPECT_EQ(batch.compute_output.count, 480u) << size;
+    EXPECT_EQ(batch.compute_output.ns, 1920u) << size;
+  }
+}
+
+TEST(ModelStatistics, TellsWhenTheLastExecutionWasByTheWallClock) {
+  using namespace std::chrono;
+  const auto wall_ms = [] {
+    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  };
+  ModelStatistics statistics;
+  EXPECT_EQ(statistics.Read().last_inference_ms, 0u);
+  const auto before = static_cast<uint64_t>(wall_ms());
+  const uint64_t now = base::NowNs();
+  statistics.RecordExecution(1, {now, now, now, now}, now);
+  const uint64_t told = statistics.Read().last_inference_ms;
+  EXPECT_LE(before, told + 1);  // the two clocks are not read at the same moment
+  EXPECT_LE(told, static_cast<uint64_t>(wall_ms()));
+  EXPECT_EQ(statistics.Read().last_inference_ms, told);
+  // A backend that counts from elsewhere is not believed to have executed in the future.
+  statistics.RecordExecution(1, {now, now, now, now}, UINT64_MAX);
+  EXPECT_LE(statistics.Read().last_inference_ms, static_cast<uint64_t>(wall_ms()));
 }
 
 TEST(ModelStatistics, AddsUpTheMemoryThatModelAndInstancesReport) {

@@ -199,7 +199,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
   return Answer([&]() -> Status {
     if (!FromHandle(instance)->counts_batch()) return {};
     FromHandle(instance)->model().statistics().RecordExecution(
-        batch_size, {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns});
+        batch_size, {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns},
+        exec_end_ns != 0 ? exec_end_ns : nereid::base::NowNs());
     return {};
   });
 }
