@@ -7,7 +7,7 @@
 
 namespace nereid::tensor {
 
-void Shape::Assign(std::span<const int64_t> dims) {
+void Shape::AssignAny(std::span<const int64_t> dims) {
   if (dims.size() > kInlineRank) {
     auto copy = std::make_unique<int64_t[]>(dims.size());
     std::copy(dims.begin(), dims.end(), copy.get());

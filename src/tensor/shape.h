@@ -44,7 +44,12 @@ class Shape {
     return *this;
   }
 
-  void Assign(std::span<const int64_t> dims);
+  void Assign(std::span<const int64_t> dims) {
+    if (dims.size() > kInlineRank || heap_) [[unlikely]] return AssignAny(dims);
+    // Forwards: `dims` may be a part of this shape. One by one: it is seldom more than a few.
+    rank_ = dims.size();
+    for (size_t i = 0; i < rank_; ++i) inline_[i] = dims[i];
+  }
   void PushBack(int64_t dim);
   void Clear() {
     rank_ = 0;
@@ -62,6 +67,8 @@ class Shape {
   bool operator==(const Shape& other) const;
 
  private:
+  void AssignAny(std::span<const int64_t> dims);
+
   std::unique_ptr<int64_t[]> heap_;  // set when the rank exceeds kInlineRank
   size_t rank_ = 0;
   std::array<int64_t, kInlineRank> inline_;
