@@ -126,6 +126,12 @@ void Request::MarkQueued(uint64_t now_ns) {
   if (trace->wants_tensors()) TraceInputs(*this);
 }
 
+uint64_t Request::MarkQueued() {
+  if (times.queue_start_ns == 0) times.queue_start_ns = base::NowNs();
+  MarkQueued(times.queue_start_ns);
+  return times.queue_start_ns;
+}
+
 void Request::NoteResponse(const Response& response) {
   const bool is_first = !std::exchange(has_responded_, true);
   if (is_first && model && model->statistics().times_first_responses() && is_counted &&

@@ -217,6 +217,8 @@ class Request final : public RequestHandle {
 
   // The request begins to wait for its turn, now.
   void MarkQueued(uint64_t now_ns);
+  // The same, at a time that is known already (times.queue_start_ns) or else read; returns it.
+  uint64_t MarkQueued();
   // Before `response` goes to the sink, for metrics and traces.
   void NoteResponse(const Response& response);
 

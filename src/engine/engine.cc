@@ -333,19 +333,23 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
 }
 
 void Engine::Infer(core::RequestPtr request) {
-  if (request->times.request_start_ns == 0) request->times.request_start_ns = base::NowNs();
+  core::RequestTimes& times = request->times;
   if (request->trace != nullptr) [[unlikely]] {
-    request->trace->Report(observe::TraceActivity::kRequestStart, request->times.request_start_ns);
+    if (times.request_start_ns == 0) times.request_start_ns = base::NowNs();
+    request->trace->Report(observe::TraceActivity::kRequestStart, times.request_start_ns);
   }
+  const bool starts_now = times.request_start_ns == 0;
   if (base::Status status = Prepare(*request); !status.ok()) {
     return core::Respond(std::move(request), std::move(status));
   }
+  if (starts_now) times.queue_start_ns = times.request_start_ns;
   Schedule(std::move(request));
 }
 
 base::Status Engine::Prepare(core::Request& request) {
-  if (request.times.request_start_ns == 0) request.times.request_start_ns = base::NowNs();
   base::Status status = NormalizeRequest(request);
+  // As with Triton, the time of a request that no frontend received begins when it has been checked.
+  if (request.times.request_start_ns == 0) request.times.request_start_ns = base::NowNs();
   if (!status.ok()) {
     request.model->statistics().RecordFailure(core::FailureReason::kOther,
                                               request.times.request_start_ns, base::NowNs());

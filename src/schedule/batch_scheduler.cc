@@ -62,7 +62,7 @@ BatchScheduler::~BatchScheduler() {
 }
 
 void BatchScheduler::Enqueue(core::RequestPtr request) {
-  request->MarkQueued(base::NowNs());
+  const uint64_t now_ns = request->MarkQueued();
   InstancePool::Arrival arrival(*request);
   bool is_stopping = false;
   {
@@ -71,7 +71,7 @@ void BatchScheduler::Enqueue(core::RequestPtr request) {
     if (!is_stopping && queue_.Push(request)) {
       model_.statistics().AddPending(1);
       WatchExpiry();
-      pool_.Announce(arrival);
+      pool_.Announce(arrival, now_ns);
     }
   }
   if (request != nullptr) [[unlikely]] {

@@ -34,18 +34,18 @@ class Stopwatch {
  public:
   // With `is_exact`, what passes while another thread has the processor does not count: that is not
   // the execution's doing, unless it waits for something.
-  explicit Stopwatch(bool is_exact)
+  Stopwatch(bool is_exact, uint64_t start_ns)
       : is_exact_(is_exact),
         use_(is_exact ? base::ThreadUse::Now() : base::ThreadUse()),
-        start_ns_(base::NowNs()) {}
+        start_ns_(start_ns) {}
 
-  std::chrono::nanoseconds Passed() const {
-    uint64_t passed_ns = base::NowNs() - start_ns_;
+  uint64_t PassedNs(uint64_t end_ns) const {
+    uint64_t passed_ns = end_ns > start_ns_ ? end_ns - start_ns_ : 0;
     if (is_exact_) {
       const base::ThreadUse use = base::ThreadUse::Now();
       if (use.waits == use_.waits) passed_ns = std::min(passed_ns, use.cpu_ns - use_.cpu_ns);
     }
-    return std::chrono::nanoseconds(passed_ns);
+    return passed_ns;
   }
 
  private:
@@ -167,14 +167,14 @@ InstancePool::Round& InstancePool::RoundOn(core::RoundExecutor& executor) {
   return *rounds_.emplace_back(std::make_unique<Round>(*this, executor));
 }
 
-void InstancePool::Announce(Arrival& arrival) {
+void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
   if (arrival.executor_ != nullptr && options_.collects_rounds) {
     // What else arrives in this round may join the batch; nobody is woken before it is over.
     return AnnounceRound(arrival);
   }
   if (arrival.executor_ != nullptr) {
     Slot* const slot = IdleSlot();
-    if (slot != nullptr && MayRunInline(*slot) && TakeBatch(*slot)) {
+    if (slot != nullptr && MayRunInline(*slot) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
       return;
     }
@@ -195,15 +195,15 @@ void InstancePool::AnnounceRound(Arrival& arrival) {
 void InstancePool::Finish(Arrival arrival) {
   if (arrival.round_ != nullptr) arrival.round_->Schedule(std::move(arrival.pin_));
   if (arrival.inline_slot_ == nullptr) return;
-  const std::chrono::nanoseconds duration = Execute(*arrival.inline_slot_);
+  Slot& slot = *arrival.inline_slot_;
+  const uint64_t end_ns = Execute(slot);
   base::MutexLock lock(mutex_);
-  Account(*arrival.inline_slot_, duration);
+  Account(slot);
   // What other reactors brought meanwhile, and left because this one was at it.
-  RunWaiting(options_.inline_budget * kInlineBudgetsPerRound - duration);
+  RunWaiting(InlineRoundNs() - static_cast<int64_t>(slot.duration_ns), end_ns);
 }
 
-bool InstancePool::TakeBatch(Slot& slot) {
-  const uint64_t now_ns = base::NowNs();
+bool InstancePool::TakeBatch(Slot& slot, uint64_t now_ns) {
   const BatchDecision decision = source_.Decide(slot.index, now_ns);
   if (decision.request_count == 0) return false;
   if (slot.claim != nullptr && !slot.claim->TryTake()) return false;
@@ -216,11 +216,12 @@ bool InstancePool::TakeBatch(Slot& slot) {
   model_.statistics().AddPending(-taken);
   model_.statistics().RecordBatchClosed(decision.reason);
   slot.is_busy = true;
+  slot.taken_ns = now_ns;
   ++busy_count_;
   return true;
 }
 
-std::chrono::nanoseconds InstancePool::Execute(Slot& slot) {
+uint64_t InstancePool::Execute(Slot& slot) {
   if (options_.drops_cancelled) {
     // Clients that left meanwhile cost no computation.
     std::erase_if(slot.batch, [](core::RequestPtr& request) {
@@ -229,9 +230,10 @@ std::chrono::nanoseconds InstancePool::Execute(Slot& slot) {
       return true;
     });
   }
-  const Stopwatch stopwatch(IsWatched(slot));
+  const Stopwatch stopwatch(IsWatched(slot), slot.taken_ns);
   if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
-  const std::chrono::nanoseconds duration = stopwatch.Passed();
+  const uint64_t end_ns = base::NowNs();
+  slot.duration_ns = stopwatch.PassedNs(end_ns);
   slot.batch.clear();
   if (slot.claim != nullptr) {
     mutex_.Lock();
@@ -239,11 +241,11 @@ std::chrono::nanoseconds InstancePool::Execute(Slot& slot) {
     mutex_.Unlock();
     slot.claim->Give(wants_more);
   }
-  return duration;
+  return end_ns;
 }
 
-void InstancePool::Account(Slot& slot, std::chrono::nanoseconds duration) {
-  auto duration_ns = static_cast<uint64_t>(duration.count());
+void InstancePool::Account(Slot& slot) {
+  uint64_t duration_ns = slot.duration_ns;
   const auto budget_ns = static_cast<uint64_t>(options_.inline_budget.count());
   const bool was_watched = IsWatched(slot);
   if (slot.watched_runs > 0) --slot.watched_runs;
@@ -263,26 +265,31 @@ void InstancePool::Account(Slot& slot, std::chrono::nanoseconds duration) {
   if (IsIdle()) NotifyIdle();
 }
 
+int64_t InstancePool::InlineRoundNs() const {
+  return (options_.inline_budget * kInlineBudgetsPerRound).count();
+}
+
 void InstancePool::RunRound(Round& round) {
   base::MutexLock lock(mutex_);
   round.is_announced = false;
   --scheduled_rounds_;
-  RunWaiting(options_.inline_budget * kInlineBudgetsPerRound);
+  if (!source_.HasWaiting()) return;
+  RunWaiting(InlineRoundNs(), base::NowNs());
 }
 
-void InstancePool::RunWaiting(std::chrono::nanoseconds left) {
+void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
   // Where every instance is busy, whoever finishes first takes more.
   Slot* slot = IdleSlot();
   while (slot != nullptr && source_.HasWaiting()) {
-    if (left.count() < 0 || !MayRunInline(*slot) || !TakeBatch(*slot)) {
+    if (left_ns < 0 || !MayRunInline(*slot) || !TakeBatch(*slot, now_ns)) {
       WakeForWork();
       break;
     }
     mutex_.Unlock();
-    const std::chrono::nanoseconds duration = Execute(*slot);
-    left -= duration;
+    now_ns = Execute(*slot);
+    left_ns -= static_cast<int64_t>(slot->duration_ns);
     mutex_.Lock();
-    Account(*slot, duration);
+    Account(*slot);
     slot = IdleSlot();
   }
 }
@@ -392,13 +399,13 @@ void InstancePool::ThreadMain(Slot& slot) {
   mutex_.Lock();
   while (true) {
     if (!slot.is_busy && !is_ending_ && source_.HasWaiting() && !IsLeftToReactor(slot) &&
-        TakeBatch(slot)) {
+        TakeBatch(slot, base::NowNs())) {
       // More than this batch waits: another instance may take it meanwhile.
       WakeForWork();
       mutex_.Unlock();
-      const std::chrono::nanoseconds duration = Execute(slot);
+      Execute(slot);
       mutex_.Lock();
-      Account(slot, duration);
+      Account(slot);
       continue;
     }
     if (is_ending_ && !slot.is_busy) break;

@@ -11,7 +11,7 @@
 //   {
 //     base::MutexLock lock(pool_.mutex());
 //     source_.Push(std::move(request));
-//     pool_.Announce(arrival);
+//     pool_.Announce(arrival, now_ns);
 //   }
 //   pool_.Finish(std::move(arrival));
 #pragma once
@@ -73,8 +73,8 @@ class InstancePool {
 
   base::Mutex& mutex() NEREID_RETURN_CAPABILITY(mutex_) { return mutex_; }
 
-  // The source has new work, because of `arrival`.
-  void Announce(Arrival& arrival) NEREID_REQUIRES(mutex_);
+  // The source has new work, because of `arrival`, which came at `now_ns`.
+  void Announce(Arrival& arrival, uint64_t now_ns) NEREID_REQUIRES(mutex_);
   // What Announce decided that the calling thread does itself.
   void Finish(Arrival arrival) NEREID_EXCLUDES(mutex_);
   // The source's decisions may have changed: wakes (or starts) threads of idle instances that have
@@ -104,6 +104,8 @@ class InstancePool {
     bool is_waiting = false;     // its thread sleeps on `wake`
     bool is_notified = false;    // and has been told
     uint64_t wait_until_ns = 0;  // 0: no deadline
+    uint64_t taken_ns = 0;       // when it became busy
+    uint64_t duration_ns = 0;    // of the last execution
     uint64_t execution_count = 0;
     uint64_t average_ns = 0;                    // of an execution, exponentially weighted
     uint64_t watched_runs = 0;                  // the next so many are timed with care
@@ -122,23 +124,25 @@ class InstancePool {
   bool IsWatched(const Slot& slot) const;
   Slot* IdleSlot() NEREID_REQUIRES(mutex_);
   // Moves the next batch into `slot` and marks it busy. False when nothing is to be run now.
-  bool TakeBatch(Slot& slot) NEREID_REQUIRES(mutex_);
+  bool TakeBatch(Slot& slot, uint64_t now_ns) NEREID_REQUIRES(mutex_);
   void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
   // WakeForWork where decisions differ between instances.
   void WakeEachForWork() NEREID_REQUIRES(mutex_);
-  // Runs the batch that TakeBatch put into `slot`; how long that took is for Account. Where the
-  // slot is watched, time in which others had the processor is left out.
-  std::chrono::nanoseconds Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
+  // Runs the batch that TakeBatch put into `slot`, and times it: where the slot is watched, without
+  // the time in which others had the processor. Returns when that ended, for whatever happens next.
+  uint64_t Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
   // `slot` has run its batch and is idle again.
-  void Account(Slot& slot, std::chrono::nanoseconds duration) NEREID_REQUIRES(mutex_);
+  void Account(Slot& slot) NEREID_REQUIRES(mutex_);
   // Whether a reactor is about to look for work that it may run on `slot` itself.
   bool IsLeftToReactor(const Slot& slot) const NEREID_REQUIRES(mutex_) {
     return scheduled_rounds_ > 0 && MayRunInline(slot);
   }
+  // How long a reactor runs batches before it turns to its sockets again.
+  int64_t InlineRoundNs() const;
   void RunRound(Round& round) NEREID_EXCLUDES(mutex_);
-  // Runs what is ready on the calling reactor, for about as long as is `left` of its time and where
+  // Runs what is ready on the calling reactor, for about as long as is left of its time and where
   // that is allowed, and leaves the rest to threads. Lets the lock go while it runs.
-  void RunWaiting(std::chrono::nanoseconds left) NEREID_REQUIRES(mutex_);
+  void RunWaiting(int64_t left_ns, uint64_t now_ns) NEREID_REQUIRES(mutex_);
   // `arrival` lets its reactor look for work after this round.
   void AnnounceRound(Arrival& arrival) NEREID_REQUIRES(mutex_);
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(mutex_);

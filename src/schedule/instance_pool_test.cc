@@ -65,7 +65,7 @@ void Enqueue(InstancePool& pool, Source& source, core::RequestPtr request) {
   {
     base::MutexLock lock(pool.mutex());
     source.Push(std::move(request));
-    pool.Announce(arrival);
+    pool.Announce(arrival, base::NowNs());
   }
   pool.Finish(std::move(arrival));
 }

@@ -216,7 +216,7 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
     NoteRefused(admission.cancelled);
   }
   SetTimer();
-  pool_.Announce(arrival);
+  pool_.Announce(arrival, now_ns);
 }
 
 void SequenceScheduler::OnCancelled(core::Request& request) {
