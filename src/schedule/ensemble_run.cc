@@ -13,23 +13,15 @@ namespace {
 // A producer of many answers waits no longer for those behind it, whatever happens.
 constexpr std::chrono::seconds kLongestWait{300};
 
-// An address that no other living thread has.
-const void* ThisThread() {
-  static thread_local char here;
-  return &here;
+std::thread::id ThisThread() { return std::this_thread::get_id(); }
+
+// The end of the list in an inbox that has a driver; not an event.
+EnsembleEvent* Driven() {
+  alignas(EnsembleEvent) static constinit char mark = 0;
+  return reinterpret_cast<EnsembleEvent*>(&mark);
 }
 
 }  // namespace
-
-struct EnsembleRun::Event {
-  Kind kind = Kind::kAnswer;
-  StepCall* call = nullptr;
-  core::ResponsePtr response;
-  bool is_final = false;
-  Event* next = nullptr;
-
-  void Recycle() { response.reset(); }
-};
 
 // Starts the calls that got a place in a limiter, one after another: starting one may end another,
 // whose place goes on, and the stack must not grow with that.
@@ -115,13 +107,15 @@ void EnsembleRun::Start(EnsembleShared& shared, core::RequestPtr request) {
   EnsembleRun& run = *base::ObjectPool<EnsembleRun>::Take();
   run.shared_ = &shared;
   run.request_ref_ = core::RequestRef(*request);
-  run.home_thread_ = request->round != nullptr ? ThisThread() : nullptr;
+  run.home_thread_ = request->round != nullptr ? ThisThread() : std::thread::id();
   run.request_ = std::move(request);
   run.references_.store(2, std::memory_order_relaxed);  // until Complete, and here
   run.unreleased_.store(1, std::memory_order_relaxed);
-  {
+  run.driver_.store(ThisThread(), std::memory_order_relaxed);
+  run.inbox_.store(Driven(), std::memory_order_relaxed);
+  if (!shared.limiters.empty()) {
     base::MutexLock lock(run.mutex_);
-    run.driver_ = ThisThread();
+    run.has_failed_ = false;
   }
   shared.runs->Add(run, *run.request_);
   run.Begin();
@@ -146,6 +140,7 @@ void EnsembleRun::Unreference() {
 void EnsembleRun::Recycle() {
   shared_ = nullptr;
   needs_ = nullptr;
+  begins_ns_ = 0;
   pending_.reset();
   has_sent_ = false;
   is_finished_ = false;
@@ -155,57 +150,103 @@ void EnsembleRun::Recycle() {
   compute_input_ns_.store(0, std::memory_order_relaxed);
   compute_infer_ns_.store(0, std::memory_order_relaxed);
   compute_output_ns_.store(0, std::memory_order_relaxed);
-  base::MutexLock lock(mutex_);
-  has_failed_ = false;
 }
 
 bool EnsembleRun::BecomeDriver(Kind kind, StepCall* call, core::ResponsePtr& response,
                                bool is_final) {
-  base::MutexLock lock(mutex_);
-  if (driver_ == nullptr) {
-    driver_ = ThisThread();
+  const bool is_mine = driver_.load(std::memory_order_relaxed) == ThisThread();
+  Event* first = nullptr;
+  if (!is_mine && inbox_.compare_exchange_strong(first, Driven(), std::memory_order_acquire)) {
+    driver_.store(ThisThread(), std::memory_order_relaxed);
     return true;
   }
-  Event* const event = base::ObjectPool<Event>::Take();
+  // The final answer of a call needs no event of its own: there is one.
+  Event* const event = is_final ? &call->final_answer_ : base::ObjectPool<Event>::Take();
   event->kind = kind;
   event->call = call;
   event->response = std::move(response);
   event->is_final = is_final;
-  event->next = nullptr;
-  if (kind == Kind::kAnswer && !is_final) ++call->queued_count_;
-  (last_event_ != nullptr ? last_event_->next : first_event_) = event;
-  last_event_ = event;
+  const bool is_counted =
+      kind == Kind::kAnswer && !is_final && !shared_->limiters.empty();
+  if (is_counted) {
+    base::MutexLock lock(mutex_);
+    ++call->queued_count_;
+  }
+  if (is_mine) {
+    // An earlier answer of the same call may have come from another thread.
+    TakeInbox();
+    Append(*event);
+    return false;
+  }
+  for (;;) {
+    if (first != nullptr) {
+      event->next = first;
+      if (inbox_.compare_exchange_weak(first, event, std::memory_order_release)) return false;
+    } else if (inbox_.compare_exchange_weak(first, Driven(), std::memory_order_acquire)) {
+      break;  // the driver has just gone
+    }
+  }
+  driver_.store(ThisThread(), std::memory_order_relaxed);
+  TakeInbox();
+  Append(*event);
+  Reference();
+  Drive();
+  Unreference();
   return false;
 }
 
+void EnsembleRun::Append(Event& event) {
+  event.next = nullptr;
+  (last_event_ != nullptr ? last_event_->next : first_event_) = &event;
+  last_event_ = &event;
+}
+
+void EnsembleRun::TakeInbox() {
+  if (inbox_.load(std::memory_order_relaxed) == Driven()) return;
+  Event* latest = inbox_.exchange(Driven(), std::memory_order_acquire);
+  Event* earliest = nullptr;
+  while (latest != Driven()) {
+    Event* const event = std::exchange(latest, latest->next);
+    event->next = std::exchange(earliest, event);
+  }
+  while (earliest != nullptr) Append(*std::exchange(earliest, earliest->next));
+}
+
 void EnsembleRun::Drive() {
-  StepCall* handled = nullptr;  // by the last event, after which it is still in flight
   for (;;) {
-    Event* event;
-    {
-      base::MutexLock lock(mutex_);
-      if (handled != nullptr && --handled->queued_count_ == 0) room_.NotifyAll();
-      event = first_event_;
-      if (event == nullptr) {
-        driver_ = nullptr;
-        return;
-      }
-      first_event_ = event->next;
-      if (first_event_ == nullptr) last_event_ = nullptr;
+    if (first_event_ == nullptr) TakeInbox();
+    Event* const event = first_event_;
+    if (event == nullptr) {
+      driver_.store({}, std::memory_order_relaxed);
+      Event* driven = Driven();
+      if (inbox_.compare_exchange_strong(driven, nullptr, std::memory_order_release)) return;
+      driver_.store(ThisThread(), std::memory_order_relaxed);
+      continue;
     }
-    handled = event->kind == Kind::kAnswer && !event->is_final ? event->call : nullptr;
-    switch (event->kind) {
+    first_event_ = event->next;
+    if (first_event_ == nullptr) last_event_ = nullptr;
+    // The event may go with its call.
+    const Kind kind = event->kind;
+    StepCall* const call = event->call;
+    const bool is_final = event->is_final;
+    core::ResponsePtr response = std::move(event->response);
+    if (!is_final) base::ObjectPool<Event>::Give(event);
+    switch (kind) {
       case Kind::kAnswer:
-        HandleAnswer(*event->call, std::move(event->response), event->is_final);
+        HandleAnswer(*call, std::move(response), is_final);
+        // A call that has not ended is in flight, and may wait for this.
+        if (!is_final && !shared_->limiters.empty()) {
+          base::MutexLock lock(mutex_);
+          if (--call->queued_count_ == 0) room_.NotifyAll();
+        }
         break;
       case Kind::kPlace:
-        HandlePlace(*event->call);
+        HandlePlace(*call);
         break;
       case Kind::kCancel:
         HandleCancel();
         break;
     }
-    base::ObjectPool<Event>::Give(event);
   }
 }
 
@@ -351,9 +392,10 @@ void EnsembleRun::Count() {
     times.compute_input_end_ns = times.compute_start_ns + compute_input_ns_.load();
     times.compute_output_start_ns = times.compute_input_end_ns + compute_infer_ns_.load();
     times.compute_end_ns = times.compute_output_start_ns + compute_output_ns_.load();
+    const uint64_t now_ns = base::NowNs();
     statistics.RecordSuccess(request.batch_count(), request.times.request_start_ns,
-                             request.times.queue_start_ns, times, base::NowNs());
-    statistics.RecordExecution(request.batch_count(), times);
+                             request.times.queue_start_ns, times, now_ns);
+    statistics.RecordExecution(request.batch_count(), times, now_ns);
     request.sink().OnExecuted(times);
   } else {
     statistics.RecordFailure(core::FailureReason::kOther, request.times.request_start_ns,
@@ -373,8 +415,8 @@ void EnsembleRun::WaitForRoom(const StepCall& call) {
   // A reactor never waits, nor an instance that the steps behind need: what they wait for may be them.
   if (IsHome() || !shared_->plan.steps()[call.step_].may_wait) return;
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kLongestWait;
+  if (driver_.load(std::memory_order_relaxed) == ThisThread()) return;  // within the run itself
   base::MutexLock lock(mutex_);
-  if (driver_ == ThisThread()) return;  // called from within the run itself
   // Until its answer has been seen to, and everything that waits has a place.
   while (call.queued_count_ > 0 ||
          (held_count_ > 0 && !has_failed_ && !call.in_flight_->is_cancelled())) {

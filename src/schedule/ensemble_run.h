@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/mutex.h"
@@ -30,6 +31,20 @@ namespace nereid::schedule {
 class EnsembleRun;
 class EnsembleRuns;
 class StepCall;
+
+// Something that happened to a run while another thread, or the same one further up, was at it.
+struct EnsembleEvent {
+  enum class Kind : uint8_t { kAnswer, kPlace, kCancel };
+
+  Kind kind = Kind::kAnswer;
+  bool is_final = false;
+  StepCall* call = nullptr;
+  core::ResponsePtr response;
+  EnsembleEvent* next = nullptr;
+
+  // For ObjectPool.
+  void Recycle() { response.reset(); }
+};
 
 // At most so many requests of one step are in flight, counted over all requests of the ensemble; the
 // others wait in order. Thread-safe.
@@ -90,7 +105,7 @@ struct EnsembleValue {
 class EnsembleFrame {
  public:
   static EnsembleFrame& Take(const EnsemblePlan& plan, const EnsembleNeeds& needs, uint32_t group);
-  void Reference() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Reference(uint32_t count = 1) { references_.fetch_add(count, std::memory_order_relaxed); }
   // Nobody reads or writes its tensors after the last one.
   void Unreference();
 
@@ -138,6 +153,7 @@ class StepCall final : public core::ResponseSink {
   uint32_t queued_count_ = 0;   // its answers in the run's queue, the final one apart; guarded by the run
   core::RequestPtr held_;       // while it waits for a place
   core::RequestRef in_flight_;  // until the final answer was handled
+  EnsembleEvent final_answer_;  // while it waits to be handled
   StepCall* previous_ = nullptr;  // of the run's calls in flight
   StepCall* next_ = nullptr;
   bool is_waiting_ = false;  // guarded by the limiter, like the two below
@@ -162,12 +178,15 @@ class EnsembleRun {
   friend class PlacesGiven;
   friend class StepCall;
 
-  enum class Kind : uint8_t { kAnswer, kPlace, kCancel };
-  struct Event;
+  using Event = EnsembleEvent;
+  using Kind = EnsembleEvent::Kind;
 
   // From here to Drive: the caller's own event is handled at once or queued.
   bool BecomeDriver(Kind kind, StepCall* call, core::ResponsePtr& response, bool is_final);
   void Drive();
+  // For the driver: moves what other threads brought to the end of its own list.
+  void TakeInbox();
+  void Append(Event& event);
   void Deliver(StepCall& call, core::ResponsePtr response, bool is_final);
   void OnPlace(StepCall& call);
 
@@ -202,9 +221,10 @@ class EnsembleRun {
   EnsembleShared* shared_ = nullptr;
   core::RequestPtr request_;      // until everything that reads its inputs is released
   core::RequestRef request_ref_;  // until the last call is gone
-  const void* home_thread_ = nullptr;  // whose round executor the request carries
+  std::thread::id home_thread_;  // whose round executor the request carries
   const EnsembleNeeds* needs_ = nullptr;
   EnsembleNeeds own_needs_;
+  uint64_t begins_ns_ = 0;  // when the first step starts; 0: it has
 
   std::vector<uint32_t> ready_;
   StepCall* calls_ = nullptr;  // in flight
@@ -222,10 +242,16 @@ class EnsembleRun {
   std::atomic<uint64_t> compute_infer_ns_{0};
   std::atomic<uint64_t> compute_output_ns_{0};
 
+  // What the driver has to handle; and what other threads brought it, the latest first, ending in a
+  // mark. Null: there is no driver.
+  Event* first_event_ = nullptr;
+  Event* last_event_ = nullptr;
+  std::atomic<Event*> inbox_{nullptr};
+  // The thread that handles events. Its own thread reads what it wrote, others see another one.
+  std::atomic<std::thread::id> driver_{};
+
+  // Where the ensemble has limiters.
   base::Mutex mutex_;
-  const void* driver_ NEREID_GUARDED_BY(mutex_) = nullptr;  // the thread that handles events
-  Event* first_event_ NEREID_GUARDED_BY(mutex_) = nullptr;
-  Event* last_event_ NEREID_GUARDED_BY(mutex_) = nullptr;
   uint32_t held_count_ NEREID_GUARDED_BY(mutex_) = 0;  // calls that wait for a place
   bool has_failed_ NEREID_GUARDED_BY(mutex_) = false;
   base::CondVar room_;

@@ -22,7 +22,7 @@ EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
 }
 
 void EnsembleScheduler::Enqueue(core::RequestPtr request) {
-  request->MarkQueued(base::NowNs());
+  request->MarkQueued();
   if (is_stopping_.load(std::memory_order_relaxed)) [[unlikely]] {
     shared_.model.statistics().RecordFailure(core::FailureReason::kOther,
                                              request->times.request_start_ns, base::NowNs());

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -653,6 +655,68 @@ TEST_F(EnsembleSchedulerTest, StepsAnsweredByManyThreadsAtOnceGiveOneAnswerEach)
     }
     thread.join();
   }
+}
+
+TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
+  constexpr int kAnswers = 200;
+  base::Mutex mutex;
+  base::CondVar changed;
+  std::vector<int> seen;
+  std::vector<core::RequestPtr> waiting;
+  core::RequestPtr producer;
+  engine_.Add(MakeModel("d", {"I"}, {"O"}, true),
+              [&](core::RequestPtr request) { producer = std::move(request); });
+  engine_.Add(MakeModel("m", {"I"}, {"O"}), [&](core::RequestPtr request) {
+    base::MutexLock lock(mutex);
+    seen.push_back(static_cast<int>(*request->inputs[0].first.data));
+    waiting.push_back(std::move(request));
+    changed.NotifyAll();
+  });
+  Make({"in"}, {"out"},
+       {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  core::FakeSink sink;
+  {
+    core::RequestPtr request = core::Request::Create(sink);
+    NEREID_CHECK(ensemble_->TryPin());
+    request->model = core::ModelHandle(*ensemble_);
+    core::RequestInput& input = request->AddInput("in", tensor::DataType::kUint8);
+    input.shape = {kSize};
+    input.Append({.data = data_.data(), .size = kSize, .where = {}});
+    ensemble_->scheduler().Enqueue(std::move(request));
+  }
+  // Two threads bring answers in turns while a third one, answering the steps behind, is often at it.
+  std::atomic<int> turn{0};
+  const auto produce = [&](int first) {
+    for (int i = first; i < kAnswers; i += 2) {
+      while (turn.load(std::memory_order_acquire) != i) std::this_thread::yield();
+      producer->sink().Send(Respond(*producer, i), false);
+      turn.store(i + 1, std::memory_order_release);
+    }
+  };
+  std::thread even(produce, 0);
+  std::thread odd(produce, 1);
+  for (int i = 0; i < kAnswers; ++i) {
+    core::RequestPtr step;
+    {
+      base::MutexLock lock(mutex);
+      while (waiting.empty()) changed.Wait(mutex);
+      step = std::move(waiting.back());
+      waiting.pop_back();
+    }
+    core::ResponsePtr response = Respond(*step, 1);
+    Answer(std::move(step), std::move(response));
+  }
+  even.join();
+  odd.join();
+  {
+    core::ResponseSink& answers = producer->sink();
+    const core::RequestRef kept(*producer);
+    producer.reset();
+    answers.Send(nullptr, true);
+  }
+  EXPECT_TRUE(sink.WaitForGone(1));
+  ASSERT_EQ(seen.size(), static_cast<size_t>(kAnswers));
+  EXPECT_TRUE(std::ranges::is_sorted(seen));
 }
 
 TEST_F(EnsembleSchedulerTest, StopRefusesNewRequestsAndWaitsForTheOthers) {

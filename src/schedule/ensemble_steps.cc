@@ -3,6 +3,7 @@
 // Texts and shape rules: core/src/ensemble_scheduler/ensemble_scheduler.cc of Triton.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 #include "base/object_pool.h"
@@ -103,6 +104,8 @@ void EnsembleRun::ChooseNeeds() {
 
 void EnsembleRun::Begin() {
   ChooseNeeds();
+  // The first step starts now; nothing waits for a place yet.
+  if (shared_->limiters.empty()) begins_ns_ = request_->times.queue_start_ns;
   const EnsemblePlan& plan = shared_->plan;
   EnsembleFrame& frame = EnsembleFrame::Take(plan, *needs_, 0);
   for (const core::RequestInput& input : request_->inputs) {
@@ -184,8 +187,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   call.run_ = this;
   Reference();
   call.frame_ = &frame;
-  frame.Reference();
-  frame.Reference();
+  frame.Reference(2);
   call.step_ = index;
   core::RequestPtr request = core::Request::Create(call);
   request->model = std::move(*model);
@@ -193,6 +195,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   request->parameters = request_->parameters;
   request->priority = request_->priority;
   request->timeout_us = request_->timeout_us;
+  request->times.request_start_ns = request->times.queue_start_ns = std::exchange(begins_ns_, 0);
   if (IsHome()) request->round = request_->round;
   FillSequence(*request, step, frame);
   call.correlation_id_ = request->correlation_id;
@@ -255,14 +258,16 @@ void EnsembleRun::FillSequence(core::Request& request, const EnsembleStep& step,
 void EnsembleRun::FillInputs(core::Request& request, const EnsembleStep& step,
                              EnsembleFrame& frame) {
   const core::Model& model = *request.model;
+  const bool is_batching = model.max_batch_size() > 0;
   for (const EnsembleBinding& binding : step.inputs) {
     const EnsembleValue& value = frame.values[binding.tensor];
     if (!value.has_data()) continue;
     core::RequestInput& input = request.AddInput(binding.name, value.type());
-    const int index = model.FindInput(binding.name);
-    if (index >= 0) {
+    if (is_batching == (value.batch_size != 0)) {
+      input.shape = value.shape();
+    } else if (const int index = model.FindInput(binding.name); index >= 0) {
       input.shape = AcrossBatching(model.inputs()[static_cast<size_t>(index)].dims,
-                                   model.max_batch_size() > 0, value.batch_size, value.shape());
+                                   is_batching, value.batch_size, value.shape());
     } else {
       input.shape = value.shape();  // the engine refuses it
     }
