@@ -288,32 +288,32 @@ class StreamLoad:
 
 # A request costs a read and a write, and a part in a wait: how many share that is up to the clients.
 LOADS = {
-    "http": (HttpLoad("id"), Budget(calls=2.1, locks=3.1)),
-    "http_16": (HttpLoad("id", 16), Budget(calls=2.1, locks=3.1)),
-    "http_json": (HttpLoad("id", count=1000, as_json=True), Budget(calls=2.1, locks=3.1)),
-    "http_batched": (HttpLoad("batched", batched=True), Budget(calls=2.1, locks=4.1)),
-    "http_batched_16": (HttpLoad("batched", 16, batched=True), Budget(calls=2.1, locks=4.1)),
-    "http_ensemble": (HttpLoad("ensemble"), Budget(calls=2.1, locks=21.1)),
-    "http_ensemble_16": (HttpLoad("ensemble", 16), Budget(calls=2.1, locks=21.1)),
+    "http": (HttpLoad("id"), Budget(calls=2.1, locks=2.1)),
+    "http_16": (HttpLoad("id", 16), Budget(calls=2.1, locks=2.1)),
+    "http_json": (HttpLoad("id", count=1000, as_json=True), Budget(calls=2.1, locks=2.1)),
+    "http_batched": (HttpLoad("batched", batched=True), Budget(calls=2.1, locks=3.1)),
+    "http_batched_16": (HttpLoad("batched", 16, batched=True), Budget(calls=2.1, locks=3.1)),
+    "http_ensemble": (HttpLoad("ensemble"), Budget(calls=2.1, locks=8.1)),
+    "http_ensemble_16": (HttpLoad("ensemble", 16), Budget(calls=2.1, locks=8.1)),
     "http_cached": (HttpLoad("cached"), Budget(calls=2.1, locks=1.1, allocations=4.1)),
     "http_sequence": (
         HttpLoad("sequence", batched=True, first={"sequence_id": 1, "sequence_start": True}, then={"sequence_id": 1}),
-        Budget(calls=2.1, locks=6.1),
+        Budget(calls=2.1, locks=5.1),
     ),
     # How often a large body is looked at depends on how fast the client sends it.
     "http_1mb": (HttpLoad("id", count=MIB // 4), Budget(calls=20, locks=8, polls=20, sleeps=20, copies=1)),
-    "grpc": (GrpcLoad("id"), Budget(calls=2.1, locks=3.1)),
-    "grpc_4x4": (GrpcLoad("id", 4, 4), Budget(calls=0.6, locks=3.1)),
-    "grpc_batched": (GrpcLoad("batched", batched=True), Budget(calls=2.1, locks=4.1)),
-    "grpc_batched_4x4": (GrpcLoad("batched", 4, 4, batched=True), Budget(calls=0.6, locks=4.1)),
-    "grpc_ensemble_4x4": (GrpcLoad("ensemble", 4, 4), Budget(calls=0.6, locks=21.1)),
+    "grpc": (GrpcLoad("id"), Budget(calls=2.1, locks=2.1)),
+    "grpc_4x4": (GrpcLoad("id", 4, 4), Budget(calls=0.6, locks=2.1)),
+    "grpc_batched": (GrpcLoad("batched", batched=True), Budget(calls=2.1, locks=3.1)),
+    "grpc_batched_4x4": (GrpcLoad("batched", 4, 4, batched=True), Budget(calls=0.6, locks=3.1)),
+    "grpc_ensemble_4x4": (GrpcLoad("ensemble", 4, 4), Budget(calls=0.6, locks=8.1)),
     "grpc_1mb": (GrpcLoad("id", count=MIB // 4), Budget(calls=40, locks=60, polls=40, sleeps=40, copies=1)),
     # How many responses leave together depends on who gets the processor; one by one they take 1.02.
     "stream_1000": (StreamLoad(1000), Budget(calls=0.95, locks=4.2, allocations=0.1)),
 }
 if servers.has_backend("onnxruntime"):
     # The allocations are the library's own.
-    LOADS["http_digits"] = (DigitsLoad(), Budget(calls=2.1, locks=8.1, allocations=35))
+    LOADS["http_digits"] = (DigitsLoad(), Budget(calls=2.1, locks=7.1, allocations=35))
 
 
 def count(counted, load, rounds):
