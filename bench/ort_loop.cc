@@ -3,7 +3,8 @@
 // load.
 //
 //   ort_loop --model=FILE --batch=64 [--seconds=2]    runs it in a loop on one thread
-//   ort_loop --model=FILE --load=64 --threads=2       makes so many sessions of it; ready_ms counts from
+//   ort_loop --model=FILE --load=64 --threads=2       makes so many sessions of it; ready_ms counts
+//   from
 //                                                     --since=NS of the monotonic clock, if given
 //
 // The model has one input and one output, of floats but for the output, [n, k]. Prints one JSON

@@ -60,7 +60,8 @@ std::optional<std::string> Serve(Options options) {
     base::TrimObjectPools();
   }
   server.StartDraining();
-  if (drain_time.count() > 0) WaitForStopSignal(drain_time.count());  // a second signal cuts it short
+  if (drain_time.count() > 0)
+    WaitForStopSignal(drain_time.count());  // a second signal cuts it short
   LetSignalsEndTheProcess();
   if (!server.Stop()) return "some requests did not finish within --exit-timeout-secs";
   return std::nullopt;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recycles objects of one type without touching the allocator in steady state. Each thread keeps a
-// few; surplus moves through a shared depot in batches, so that objects taken on one thread and given
-// back on another cost a lock only once per batch. A thread that only gives back keeps fewer: a server
-// of many models has many of those. TrimObjectPools frees what the depots hold in vain. T needs
-// `void Recycle()`, which drops what it holds and leaves it ready for reuse. Thread-safe.
+// few; surplus moves through a shared depot in batches, so that objects taken on one thread and
+// given back on another cost a lock only once per batch. A thread that only gives back keeps fewer:
+// a server of many models has many of those. TrimObjectPools frees what the depots hold in vain. T
+// needs `void Recycle()`, which drops what it holds and leaves it ready for reuse. Thread-safe.
 //
-// Under AddressSanitizer nothing is kept, so that whoever uses an object after giving it back is found.
+// Under AddressSanitizer nothing is kept, so that whoever uses an object after giving it back is
+// found.
 #pragma once
 
 #include <algorithm>

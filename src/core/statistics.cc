@@ -230,7 +230,8 @@ void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_
   shard.request_buckets.Record(add, request_ns);
   shard.queue_buckets.Record(add, queue_ns);
   shard.compute_buckets.Record(add, input_ns + infer_ns + output_ns);
-  if (observers_ == nullptr || observers_->queue == nullptr) [[likely]] return;
+  if (observers_ == nullptr || observers_->queue == nullptr) [[likely]]
+    return;
   const auto observe = [](observe::Summary& summary, uint64_t ns) {
     summary.Observe(static_cast<double>(ns / 1000));
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model version has done. Recording is a few relaxed additions on a cache line that belongs to
-// the calling thread (or few threads); reading sums the shards. Thread-safe.
+// What a model version has done. Recording is a few relaxed additions on a cache line that belongs
+// to the calling thread (or few threads); reading sums the shards. Thread-safe.
 #pragma once
 
 #include <array>
@@ -35,9 +35,9 @@ inline constexpr std::array<std::string_view, kFailureReasons> kFailureReasonNam
 
 // Where the buckets of durations end: a scale that is the same for requests, queues and executions.
 inline constexpr std::array<uint64_t, 20> kDurationBoundsNs = {
-    10'000,      25'000,      50'000,        100'000,       250'000,
-    500'000,     1'000'000,   2'500'000,     5'000'000,     10'000'000,
-    25'000'000,  50'000'000,  100'000'000,   250'000'000,   500'000'000,
+    10'000,        25'000,        50'000,        100'000,        250'000,
+    500'000,       1'000'000,     2'500'000,     5'000'000,      10'000'000,
+    25'000'000,    50'000'000,    100'000'000,   250'000'000,    500'000'000,
     1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000};
 // How many durations fell into each bucket; the last one has no end.
 using DurationBuckets = std::array<uint64_t, kDurationBoundsNs.size() + 1>;
@@ -89,9 +89,9 @@ struct StatisticsSnapshot {
   Duration cache_hit, cache_miss;
   std::array<uint64_t, kFailureReasons> failures{};
   std::array<uint64_t, kBatchClosedReasons> batches_closed{};
-  std::map<uint64_t, BatchStatistics> batches;  // by executed batch size
+  std::map<uint64_t, BatchStatistics> batches;       // by executed batch size
   std::map<uint64_t, ResponseStatistics> responses;  // by position
-  std::vector<MemoryUse> memory;  // by type and device
+  std::vector<MemoryUse> memory;                     // by type and device
   // Of successful requests; those from the cache have no compute.
   DurationBuckets request_buckets{}, queue_buckets{}, compute_buckets{};
 };
@@ -119,7 +119,8 @@ class ModelStatistics {
   void RecordFailure(FailureReason reason, uint64_t request_start_ns, uint64_t request_end_ns);
   // A batch was executed; `executed_ns` is when that ended.
   void RecordExecution(uint64_t batch_size, const ComputeTimes& compute, uint64_t executed_ns);
-  // A request answered from the cache after a lookup of `lookup_ns`: a success without an inference.
+  // A request answered from the cache after a lookup of `lookup_ns`: a success without an
+  // inference.
   void RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns, uint64_t lookup_ns);
   // Looked up and, after its execution, inserted: `cache_ns` for both.
   void RecordCacheMiss(uint64_t cache_ns);
@@ -129,7 +130,8 @@ class ModelStatistics {
   bool times_first_responses() const { return times_first_responses_; }
   void RecordFirstResponse(uint64_t request_start_ns);
   void AddPending(int64_t change);
-  // What `owner` (the model or one of its instances) holds from now on, in place of what it said before.
+  // What `owner` (the model or one of its instances) holds from now on, in place of what it said
+  // before.
   void SetMemoryUse(const void* owner, std::vector<MemoryUse> use);
 
   StatisticsSnapshot Read() const;
@@ -146,7 +148,7 @@ class ModelStatistics {
   std::array<std::atomic<Shard*>, kShards> shards_{};
   std::unique_ptr<Observers> observers_;  // constant once there are requests
   bool times_first_responses_ = false;    // the same
-  mutable base::Mutex mutex_;  // of what is seldom written
+  mutable base::Mutex mutex_;             // of what is seldom written
   std::map<const void*, std::vector<MemoryUse>> memory_ NEREID_GUARDED_BY(mutex_);
   // The last execution that was read, and how that was told.
   mutable uint64_t told_executed_ns_ NEREID_GUARDED_BY(mutex_) = 0;

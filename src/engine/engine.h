@@ -109,15 +109,16 @@ class Engine final : public service::Service, private core::Submitter {
   base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
       std::string_view name, std::string_view version) override;
   void Infer(core::RequestPtr request) override;
-  // The two halves of Infer, for who wants to know at once when a request does not fit its model: the
-  // first one checks and normalizes, once, and does not answer; the second one schedules.
+  // The two halves of Infer, for who wants to know at once when a request does not fit its model:
+  // the first one checks and normalizes, once, and does not answer; the second one schedules.
   base::Status Prepare(core::Request& request);
   static void Schedule(core::RequestPtr request);
   // Brings the models to what the repositories hold now. Unavailable where the mode is not polling.
   // Blocks.
   base::Status PollNow();
-  // Explicit control only: adds a repository to those in which models are looked for, with the names of
-  // models whose folders are called otherwise, and takes one away. Models stay as they are.
+  // Explicit control only: adds a repository to those in which models are looked for, with the
+  // names of models whose folders are called otherwise, and takes one away. Models stay as they
+  // are.
   base::Status RegisterRepository(const std::string& path, const repository::NameMapping& names);
   base::Status UnregisterRepository(const std::string& path);
   void Cancel(core::Request& request) override;

@@ -23,15 +23,17 @@ namespace nereid::engine {
 
 class WarmUp;
 
-// A loaded version. Destroying it finalizes instances and model; nobody may use it any more by then.
+// A loaded version. Destroying it finalizes instances and model; nobody may use it any more by
+// then.
 struct LoadedVersion {
   // Destroyed last: the files are in use until the backend has let go of them.
   std::shared_ptr<repository::ModelFiles> files;
   // Outlives the model's instances; null for an ensemble.
   std::unique_ptr<backend_host::BackendModel> backend;
-  std::shared_ptr<core::Model> model;                   // shared with model tables, which only name it
+  std::shared_ptr<core::Model> model;  // shared with model tables, which only name it
   std::chrono::nanoseconds load_duration{0};
-  int ensemble_depth = 0;  // 0: no ensemble; else how deep ensembles are nested in it, itself included
+  int ensemble_depth =
+      0;  // 0: no ensemble; else how deep ensembles are nested in it, itself included
   std::shared_ptr<const repository::ModelSource> source;  // what it was made from, and its folder
 
   LoadedVersion() = default;
@@ -41,10 +43,10 @@ struct LoadedVersion {
 };
 
 struct ModelLoaderOptions {
-  base::Timers* timers = nullptr;  // set by the engine; outlives what is loaded
+  base::Timers* timers = nullptr;                 // set by the engine; outlives what is loaded
   schedule::RateLimiter* rate_limiter = nullptr;  // the same; null: rates are not limited
   base::ThreadReaper* reaper = nullptr;           // the same
-  core::Submitter* submitter = nullptr;  // set by the engine, for ensembles
+  core::Submitter* submitter = nullptr;           // set by the engine, for ensembles
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   MetricsConfig metrics;  // set by the engine
 };
@@ -62,8 +64,8 @@ class ModelLoader {
   base::Result<LoadedVersion> LoadEnsemble(
       const repository::ModelSource& source, int64_t version,
       const std::vector<std::shared_ptr<core::Model>>& models) const;
-  // Where models that ask for it keep their responses; null: nowhere. Outlives what is loaded. Before
-  // anything is loaded.
+  // Where models that ask for it keep their responses; null: nowhere. Outlives what is loaded.
+  // Before anything is loaded.
   void SetResponseCache(core::ResponseCache* cache) { response_cache_ = cache; }
 
  private:

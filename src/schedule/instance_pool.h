@@ -46,8 +46,8 @@ struct InstancePoolOptions {
   std::function<base::Status(core::Instance&)> warm_up;
   // Null: instances run whenever there is work.
   RateLimiter* rate_limiter = nullptr;
-  // Joins threads that ended because there was nothing to do; outlives the pool. Null: the pool does
-  // when it needs another, or ends.
+  // Joins threads that ended because there was nothing to do; outlives the pool. Null: the pool
+  // does when it needs another, or ends.
   base::ThreadReaper* reaper = nullptr;
   // How long the thread of an instance that may run on any waits for work before it ends, with what
   // it keeps for its next request: a server of a thousand models needs few of them at a time.

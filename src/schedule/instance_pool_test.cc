@@ -76,10 +76,11 @@ TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
   const auto model = core::MakeFakeModel(0, {16});
   Line line;
   base::ThreadReaper reaper;
-  InstancePool pool(*model, line, {.inline_budget = std::chrono::nanoseconds(0),
-                                   .warm_up = {},
-                                   .reaper = &reaper,
-                                   .idle_thread_lifetime = std::chrono::milliseconds(1)});
+  InstancePool pool(*model, line,
+                    {.inline_budget = std::chrono::nanoseconds(0),
+                     .warm_up = {},
+                     .reaper = &reaper,
+                     .idle_thread_lifetime = std::chrono::milliseconds(1)});
   std::vector<std::unique_ptr<core::Instance>> instances;
   instances.push_back(std::make_unique<core::FakeInstance>(
       "instance", true, [&](std::span<core::RequestPtr> /*batch*/) {
@@ -107,7 +108,8 @@ TEST(InstancePool, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) {
   instances.push_back(std::make_unique<core::FakeInstance>(
       "instance", false, [](std::span<core::RequestPtr> /*batch*/) {}));
   ASSERT_TRUE(pool.Start(std::move(instances)).ok());
-  ASSERT_TRUE(pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
+  ASSERT_TRUE(
+      pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
   // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
   Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
   EXPECT_TRUE(sink.WaitForGone(1));
