@@ -18,7 +18,7 @@ namespace nereid::app {
 namespace {
 
 // Idle memory of the pools goes back to the system at this pace.
-constexpr time_t kTrimSeconds = 1;
+constexpr time_t kTrimSeconds = 2;
 
 int Fail(const std::string& line) {
   base::FlushLog();

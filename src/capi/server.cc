@@ -38,7 +38,7 @@ namespace nereid::capi {
 namespace {
 
 // Idle memory of the pools goes back to the system at this pace.
-constexpr uint64_t kTrimNs = 1'000'000'000;
+constexpr uint64_t kTrimNs = 2'000'000'000;
 
 }  // namespace
 
