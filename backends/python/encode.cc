@@ -74,18 +74,55 @@ void BatchEncoder::AppendText(std::string_view text) {
   meta_.resize(Padded(meta_.size()));
 }
 
-Error BatchEncoder::AddInput(TRITONBACKEND_Request* request, uint32_t index, uint64_t begin) {
+Error BatchEncoder::Find(TRITONBACKEND_Request* request, BlockPool& inputs,
+                         RequestRecord& record) {
+  uint32_t count = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(request, &count));
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  for (uint32_t i = 0; i < count; ++i) {
+    NEREID_KIT_ASSIGN(const InputView view, backend::ReadInput(request, i));
+    if (view.byte_size == 0) continue;
+    // Texts are checked, which must not be what the worker can change.
+    const uint32_t element = backend::ElementByteSize(view.datatype);
+    if (element == 0 || view.buffer_count != 1) return {};
+    NEREID_KIT_ASSIGN(const std::span<const char> bytes, backend::InputBuffer(view, 0));
+    if (bytes.size() != view.byte_size || reinterpret_cast<uintptr_t>(bytes.data()) % element != 0) {
+      return {};
+    }
+    if (begin == nullptr || bytes.data() < begin) begin = bytes.data();
+    if (end == nullptr || bytes.data() + bytes.size() > end) end = bytes.data() + bytes.size();
+  }
+  if (begin == nullptr) return {};
+  BlockPool::Block block = inputs.Take({begin, static_cast<size_t>(end - begin)});
+  if (!block.exists()) return {};
+  record.block = block.payload_offset();
+  record.data = record.block + static_cast<uint64_t>(begin - block.payload());
+  received_at_ = begin;
+  received_.push_back(std::move(block));
+  return {};
+}
+
+Error BatchEncoder::AddInput(TRITONBACKEND_Request* request, uint32_t index,
+                             const RequestRecord& record) {
   NEREID_KIT_ASSIGN(const InputView view, backend::ReadInput(request, index));
   const std::string_view name = view.name;
+  uint64_t data = 0;
+  if (record.block == 0) {
+    data = data_size_ - record.data;
+    copies_.push_back({view, data_size_});
+    data_size_ += Aligned(view.byte_size);
+  } else if (view.byte_size != 0) {
+    NEREID_KIT_ASSIGN(const std::span<const char> bytes, backend::InputBuffer(view, 0));
+    data = static_cast<uint64_t>(bytes.data() - received_at_);
+  }
   Append(TensorRecord{.datatype = static_cast<uint32_t>(view.datatype),
                       .dims = static_cast<uint32_t>(view.shape.size()),
                       .name_size = static_cast<uint32_t>(name.size()),
-                      .data = data_size_ - begin,
+                      .data = data,
                       .byte_size = view.byte_size});
   meta_.append(reinterpret_cast<const char*>(view.shape.data()), view.shape.size_bytes());
   AppendText(name);
-  copies_.push_back({view, data_size_});
-  data_size_ += Aligned(view.byte_size);
   return {};
 }
 
@@ -94,10 +131,10 @@ Error BatchEncoder::AddForm(TRITONBACKEND_Request* request, RequestRecord& recor
   NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(request, &header.inputs));
   NEREID_KIT_TRY(TRITONBACKEND_RequestOutputCount(request, &header.outputs));
   record.form = static_cast<uint32_t>(meta_.size());
-  record.data = data_size_;
+  if (record.block == 0) record.data = data_size_;
   Append(header);
   for (uint32_t i = 0; i < header.inputs; ++i) {
-    NEREID_KIT_TRY(AddInput(request, i, record.data).Release());
+    NEREID_KIT_TRY(AddInput(request, i, record).Release());
   }
   for (uint32_t i = 0; i < header.outputs; ++i) {
     const char* name = nullptr;
@@ -137,8 +174,11 @@ Error BatchEncoder::AddTexts(TRITONBACKEND_Request* request, RequestRecord& reco
   return {};
 }
 
-Error BatchEncoder::Add(const Numbered& numbered) {
+Error BatchEncoder::Add(const Numbered& numbered, BlockPool& inputs) {
   RequestRecord record{.handle = numbered.handle};
+  if (inputs.busy_bytes() != 0) {
+    NEREID_KIT_TRY(Find(numbered.request, inputs, record).Release());
+  }
   NEREID_KIT_TRY(AddForm(numbered.request, record).Release());
   NEREID_KIT_TRY(AddTexts(numbered.request, record).Release());
   NEREID_KIT_TRY(TRITONBACKEND_RequestFlags(numbered.request, &record.flags));
@@ -149,12 +189,13 @@ Error BatchEncoder::Add(const Numbered& numbered) {
 }
 
 Result<BatchEncoder::Encoded> BatchEncoder::Encode(const std::vector<Numbered>& requests,
-                                                   BlockPool& blocks) {
+                                                   BlockPool& blocks, BlockPool& inputs) {
   records_.clear();
   meta_.clear();
   copies_.clear();
+  received_.clear();
   data_size_ = 0;
-  for (const Numbered& numbered : requests) NEREID_KIT_TRY(Add(numbered).Release());
+  for (const Numbered& numbered : requests) NEREID_KIT_TRY(Add(numbered, inputs).Release());
   const uint64_t meta = sizeof(BatchHeader) + records_.size() * sizeof(RequestRecord);
   if (meta_.size() > UINT32_MAX - meta) return Error::Unsupported("the batch is too large");
   const uint64_t data = Aligned(meta + meta_.size());
@@ -165,7 +206,7 @@ Result<BatchEncoder::Encoded> BatchEncoder::Encode(const std::vector<Numbered>& 
          {&record.form, &record.id, &record.correlation_text, &record.parameters, &record.trace}) {
       *offset += static_cast<uint32_t>(meta);
     }
-    record.data += block.payload_offset() + data;
+    if (record.block == 0) record.data += block.payload_offset() + data;
   }
   const BatchHeader header{.count = static_cast<uint32_t>(records_.size())};
   std::memcpy(payload, &header, sizeof(header));
@@ -178,7 +219,7 @@ Result<BatchEncoder::Encoded> BatchEncoder::Encode(const std::vector<Numbered>& 
       NEREID_KIT_TRY(CheckStrings(copy.view, to).Release());
     }
   }
-  return Encoded{std::move(block), data + data_size_};
+  return Encoded{std::move(block), data + data_size_, std::exchange(received_, {})};
 }
 
 }  // namespace nereid::python

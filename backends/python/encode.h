@@ -22,10 +22,13 @@ class BatchEncoder {
   struct Encoded {
     BlockPool::Block block;
     uint64_t size = 0;
+    std::vector<BlockPool::Block> received;  // those that requests are in which are not copied
   };
 
-  // All requests or none.
-  backend::Result<Encoded> Encode(const std::vector<Numbered>& requests, BlockPool& blocks);
+  // All requests or none, as the worker of these pools gets them. Requests that were received into one
+  // of the blocks of `inputs` stay there.
+  backend::Result<Encoded> Encode(const std::vector<Numbered>& requests, BlockPool& blocks,
+                                  BlockPool& inputs);
 
  private:
   struct Copy {
@@ -33,9 +36,12 @@ class BatchEncoder {
     uint64_t at;  // from the start of all data
   };
 
-  backend::Error Add(const Numbered& numbered);
+  backend::Error Add(const Numbered& numbered, BlockPool& inputs);
   backend::Error AddForm(TRITONBACKEND_Request* request, RequestRecord& record);
-  backend::Error AddInput(TRITONBACKEND_Request* request, uint32_t index, uint64_t begin);
+  backend::Error AddInput(TRITONBACKEND_Request* request, uint32_t index,
+                          const RequestRecord& record);
+  // Where a request lies that need not be copied: `record` says so then.
+  backend::Error Find(TRITONBACKEND_Request* request, BlockPool& inputs, RequestRecord& record);
   backend::Error AddTexts(TRITONBACKEND_Request* request, RequestRecord& record);
   template <typename Value>
   void Append(const Value& value);
@@ -44,6 +50,8 @@ class BatchEncoder {
   std::vector<RequestRecord> records_;
   std::string meta_;  // what the records point to; offsets are from its start until the end
   std::vector<Copy> copies_;
+  std::vector<BlockPool::Block> received_;
+  const char* received_at_ = nullptr;  // the first byte of inputs of a request that is not copied
   uint64_t data_size_ = 0;
 };
 

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "backend_kit/batch.h"
 
 namespace nereid::python {
@@ -46,20 +48,26 @@ std::string ArgumentsJson(const Model& model, const std::string& name, const std
   return {text.GetString(), text.GetSize()};
 }
 
-// Lends what lies in the two blocks of a batch: that of its inputs, once nothing in the worker
-// refers to it any more, and that of its answer. Both are the server's then.
+// Lends what lies in the blocks of a batch: those of its inputs, once nothing in the worker refers to
+// them any more, and that of its answer. They are the server's then.
 class BatchLender final : public Lender {
  public:
-  BatchLender(std::shared_ptr<Worker> worker, BlockPool::Block& inputs)
-      : worker_(std::move(worker)), inputs_(inputs) {}
+  BatchLender(std::shared_ptr<Worker> worker, BatchEncoder::Encoded& batch)
+      : worker_(std::move(worker)), batch_(batch) {}
 
   std::shared_ptr<const void> Lend(std::span<const char> bytes) override {
     if (kept_ == nullptr) {
       kept_ = std::make_shared<Kept>();
       kept_->worker = worker_;
     }
-    if (Holds(kept_->inputs.exists() ? kept_->inputs : inputs_, bytes)) {
-      if (!kept_->inputs.exists()) kept_->inputs = std::move(inputs_);
+    if (Holds(kept_->inputs.exists() ? kept_->inputs : batch_.block, bytes)) {
+      if (!kept_->inputs.exists()) kept_->inputs = std::move(batch_.block);
+      return kept_;
+    }
+    const auto holds = [bytes](const BlockPool::Block& block) { return Holds(block, bytes); };
+    if (std::ranges::any_of(kept_->received, holds)) return kept_;
+    if (std::ranges::any_of(batch_.received, holds)) {
+      kept_->received = std::move(batch_.received);
       return kept_;
     }
     const BlockHeader* const answer = kept_->answer != nullptr ? kept_->answer : worker_->answer();
@@ -80,6 +88,7 @@ class BatchLender final : public Lender {
     }
     std::shared_ptr<Worker> worker;  // goes last
     BlockPool::Block inputs;
+    std::vector<BlockPool::Block> received;
     BlockHeader* answer = nullptr;
   };
 
@@ -97,7 +106,7 @@ class BatchLender final : public Lender {
   }
 
   const std::shared_ptr<Worker> worker_;
-  BlockPool::Block& inputs_;
+  BatchEncoder::Encoded& batch_;
   std::shared_ptr<Kept> kept_;
 };
 
@@ -145,6 +154,7 @@ Error Instance::StartWorker() {
     worker->Stop(Clock::now());
     return initialized.TakeError();
   }
+  model_.AddLender(context_.name, worker);
   const std::lock_guard lock(mutex_);
   active_ = {worker, pending};
   asks_ready_ = initialized.value() == "is_ready";
@@ -262,9 +272,11 @@ Error Instance::Run(Times& times) {
     item.handle = table_->Add(item.pending);
     numbered_.push_back({item.request, item.handle});
   }
-  NEREID_KIT_ASSIGN(BatchEncoder::Encoded encoded, encoder_.Encode(numbered_, worker->blocks()));
+  NEREID_KIT_ASSIGN(BatchEncoder::Encoded encoded, 
+                    encoder_.Encode(numbered_, worker->blocks(), worker->inputs()));
   times.compute_start = NowNs();
   encoded.block.Share();
+  for (const BlockPool::Block& block : encoded.received) block.Share();
   auto answer = worker->Run(Work::kExecute, encoded.block, encoded.size);
   times.compute_end = NowNs();
   if (!answer.ok()) {
@@ -285,7 +297,7 @@ Error Instance::Run(Times& times) {
   }
   if (error.ok()) {
     // Before anything is answered: who has the answer finds it counted.
-    BatchLender lender(worker, encoded.block);
+    BatchLender lender(worker, encoded);
     Finish({}, times, &lender);
   }
   worker->ReleaseAnswer();

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace nereid::python {
@@ -30,6 +31,25 @@ Result<std::string> OwnFolder() {
 
 // Names with these are refused, as Triton's users know it; nothing here would give them a meaning.
 constexpr std::string_view kRefusedCharacters = ";|&$`<>()[]{}\\\"'*?~#!";
+
+// Below this, copying costs less than keeping.
+constexpr uint64_t kFewestLent = uint64_t{64} << 10;
+// Readable bytes that what is lent needs behind it.
+constexpr uint64_t kLentPadding = 64;
+
+// A part of a worker's memory in the server's hands. Keeps the memory even when the worker has ended.
+struct Lease {
+  Lease(std::shared_ptr<Worker> from, BlockPool::Block lent)
+      : worker(std::move(from)), block(std::move(lent)) {
+    worker->CountLease(1);
+  }
+  ~Lease() { worker->CountLease(-1); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  std::shared_ptr<Worker> worker;  // goes last
+  BlockPool::Block block;
+};
 
 bool DecoupledIn(const rapidjson::Value& config) {
   const rapidjson::Value* const policy = backend::Find(config, "model_transaction_policy");
@@ -82,6 +102,14 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &completes));
   if (completes) NEREID_KIT_TRY(model->Complete(handle).Release());
   model->is_decoupled_ = DecoupledIn(model->config_.json());
+  if (NEREIDBACKEND_ModelLendInputs != nullptr && model->LendsInputs()) {
+    NEREID_KIT_TRY(NEREIDBACKEND_ModelLendInputs(
+        handle, kFewestLent,
+        [](void* user, uint64_t size, NEREIDBACKEND_LentInput* lent) {
+          return static_cast<Model*>(user)->Lend(size, lent);
+        },
+        model.get()));
+  }
   return model;
 }
 
@@ -182,6 +210,48 @@ Result<std::shared_ptr<Worker>> Model::GetWorker(const std::string& name,
   if (spare == nullptr) return StartWorker(name, std::move(on_call), std::move(on_death));
   spare->Adopt(name, std::move(on_call), std::move(on_death));
   return spare;
+}
+
+// Sequences may get the same request again, which must be as it was. Texts are checked, so they must
+// be where no worker can change them. HTTP, which asks for such memory, asks no decoupled model.
+bool Model::LendsInputs() const {
+  if (is_decoupled_ || backend::Find(config_.json(), "sequence_batching") != nullptr) return false;
+  const rapidjson::Value* const inputs = backend::Find(config_.json(), "input");
+  if (inputs == nullptr || !inputs->IsArray()) return false;
+  return std::ranges::none_of(inputs->GetArray(), [](const rapidjson::Value& input) {
+    return backend::StringMember(input, "data_type") == "TYPE_STRING";
+  });
+}
+
+void Model::AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker) {
+  const std::lock_guard lock(lenders_mutex_);
+  lenders_[instance] = worker;
+}
+
+std::shared_ptr<Worker> Model::FindLender() {
+  std::shared_ptr<Worker> found;
+  const std::lock_guard lock(lenders_mutex_);
+  for (const auto& [instance, lender] : lenders_) {
+    std::shared_ptr<Worker> worker = lender.lock();
+    if (worker == nullptr || !worker->is_alive()) continue;
+    if (found == nullptr || worker->lease_count() < found->lease_count()) found = std::move(worker);
+  }
+  return found;
+}
+
+bool Model::Lend(uint64_t size, NEREIDBACKEND_LentInput* lent) {
+  std::shared_ptr<Worker> worker = FindLender();
+  if (worker == nullptr) return false;
+  auto block = worker->inputs().Allocate(size + kLentPadding);
+  if (!block.ok()) {
+    block.TakeError().Ignore();
+    return false;
+  }
+  auto* const lease = new Lease(std::move(worker), std::move(block).value());
+  lent->buffer = lease->block.payload();
+  lent->release = [](void* user) { delete static_cast<Lease*>(user); };
+  lent->user = lease;
+  return true;
 }
 
 std::string Model::config_text() const {

@@ -3,10 +3,13 @@
 // are started, and its configuration, which the model may complete.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "backend_kit/config.h"
+#include "nereid/backend_inputs.h"
 #include "python_backend/environment.h"
 #include "python_backend/settings.h"
 #include "python_backend/worker.h"
@@ -24,7 +27,7 @@ struct Backend {
   std::unique_ptr<Environments> environments;
 };
 
-// Immutable once created, but for the spare worker.
+// Immutable once created, but for the spare worker and those that lend memory.
 class Model {
  public:
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
@@ -42,6 +45,9 @@ class Model {
 
   ~Model();
 
+  // From now on requests may be received into the memory shared with this worker. Thread-safe.
+  void AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker);
+
   // A worker that is to be told to initialize; `name` is its name in messages.
   backend::Result<std::shared_ptr<Worker>> GetWorker(const std::string& name,
                                                      Worker::CallHandler on_call,
@@ -54,6 +60,11 @@ class Model {
   backend::Error Locate(TRITONBACKEND_Model* handle);
   backend::Error ReadParameters();
   backend::Error Complete(TRITONBACKEND_Model* handle);
+  // Whether requests of this model can be received where its workers want them.
+  bool LendsInputs() const;
+  bool Lend(uint64_t size, NEREIDBACKEND_LentInput* lent);
+  // The worker that a request most likely goes to: the first that has the fewest on their way.
+  std::shared_ptr<Worker> FindLender();
   backend::Result<std::shared_ptr<Worker>> StartWorker(const std::string& name,
                                                        Worker::CallHandler on_call,
                                                        Worker::DeathHandler on_death) const;
@@ -70,6 +81,8 @@ class Model {
   // What was started to complete the configuration of a model that does not complete any.
   std::mutex spare_mutex_;
   std::shared_ptr<Worker> spare_;
+  std::mutex lenders_mutex_;
+  std::map<std::string, std::weak_ptr<Worker>> lenders_;  // by the names of their instances
 };
 
 }  // namespace nereid::python

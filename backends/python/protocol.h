@@ -3,7 +3,8 @@
 // anonymous memory:
 //
 //   control   struct Control: what is to be done, what is done, and the ring of the worker's calls
-//   blocks    from kBlocksBegin: the server's, up to half of the region, then the worker's
+//   blocks    from kBlocksBegin: the server's, up to half of the region, then the worker's; the latter
+//             half of the server's is for requests that are received there
 //
 // All offsets are from the start of the region. A block belongs to who made it, and starts with a
 // BlockHeader that says whether the other side still uses it. Nothing that a worker writes is
@@ -18,7 +19,7 @@
 
 namespace nereid::python {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 // What the server wants done, one at a time.
 enum class Work : uint32_t {
@@ -118,7 +119,8 @@ struct RequestRecord {
   uint64_t handle;
   uint64_t correlation_id;
   uint64_t timeout_us;
-  uint64_t data;  // where offsets of tensors start, in the region
+  uint64_t data;   // where offsets of tensors start, in the region
+  uint64_t block;  // the payload of the block that all tensors are in; 0 for the batch's own
   // What describes tensors: the same bytes for requests of the same form, so that the worker need
   // not read them again.
   uint32_t form, form_size;
@@ -129,7 +131,7 @@ struct RequestRecord {
   uint32_t parameters, parameters_size;
   uint32_t trace, trace_size;
 };
-static_assert(sizeof(RequestRecord) == 80);
+static_assert(sizeof(RequestRecord) == 88);
 
 // A form: counts of inputs and of requested outputs, then for each input a TensorRecord with its
 // dimensions and its name, then for each output its length and its name. Names are padded to 8

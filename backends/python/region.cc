@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -20,8 +21,6 @@ using backend::StrCat;
 constexpr uint64_t kMostBytes = uint64_t{1} << 36;
 constexpr uint64_t kFewestBytes = uint64_t{1} << 28;
 constexpr uint64_t kPage = 4096;
-// Freed blocks keep their memory for the next ones, up to this.
-constexpr uint64_t kKeptBytes = uint64_t{256} << 20;
 constexpr uint64_t kLargeBlock = uint64_t{1} << 20;
 
 // Sizes of blocks: four for each power of two, so that freed ones fit again.
@@ -73,15 +72,18 @@ void Region::Forget(uint64_t offset, uint64_t size) const {
             static_cast<off_t>(size));
 }
 
-BlockPool::BlockPool(const Region& region) : region_(region), next_(kBlocksBegin) {}
-
 Result<BlockPool::Block> BlockPool::Allocate(uint64_t size) {
-  if (size > region_.worker_begin()) {
+  if (size > options_.end) {
     return Error::Unavailable(
         StrCat("a tensor of ", size, " bytes is too large for a Python model"));
   }
   const uint64_t wanted = RoundUp(size + sizeof(BlockHeader));
   const std::lock_guard lock(mutex_);
+  if (wanted > options_.most_bytes) return Error::Unavailable("too large");
+  if (busy_bytes() > options_.most_bytes - wanted) {
+    Sweep();
+    if (busy_bytes() > options_.most_bytes - wanted) return Error::Unavailable("too much is in use");
+  }
   auto found = free_.find(wanted);
   if (found == free_.end() || found->second.empty()) {
     Sweep();
@@ -93,23 +95,42 @@ Result<BlockPool::Block> BlockPool::Allocate(uint64_t size) {
     found->second.pop_back();
     if (place->is_resident) free_bytes_ -= place->size;
   } else {
-    if (wanted > region_.worker_begin() - next_) {
+    if (wanted > options_.end - next_) {
       return Error::Unavailable("the memory shared with a Python model is exhausted");
     }
     place = &places_.emplace_back(Place{.offset = next_, .size = wanted});
     next_ += wanted;
   }
   place->is_resident = true;
-  place->is_held = true;
+  place->is_taken = false;
+  place->holds = 1;
   busy_.push_back(place);
+  busy_bytes_.fetch_add(place->size, std::memory_order_relaxed);
   Block block(this, place);
   new (&block.header()) BlockHeader{};
   return block;
 }
 
+BlockPool::Block BlockPool::Take(std::span<const char> bytes) {
+  const auto offset = static_cast<uint64_t>(bytes.data() - region_.base());
+  const std::lock_guard lock(mutex_);
+  auto after = std::upper_bound(places_.begin(), places_.end(), offset,
+                                [](uint64_t at, const Place& place) { return at < place.offset; });
+  if (after == places_.begin()) return {};
+  Place& place = *--after;
+  const uint64_t inside = offset - place.offset;
+  if (place.holds == 0 || place.is_taken || inside < sizeof(BlockHeader) || inside > place.size ||
+      bytes.size() > place.size - inside) {
+    return {};
+  }
+  place.is_taken = true;
+  ++place.holds;
+  return Block(this, &place);
+}
+
 void BlockPool::Drop(Place* place) {
   const std::lock_guard lock(mutex_);
-  place->is_held = false;
+  if (--place->holds != 0) return;
   // The usual case, a batch whose worker is done with it: it serves the next one.
   if (!busy_.empty() && busy_.back() == place) {
     const auto* header = reinterpret_cast<const BlockHeader*>(region_.At(place->offset));
@@ -124,7 +145,7 @@ void BlockPool::Sweep() {
   size_t kept = 0;
   for (Place* place : busy_) {
     const auto* header = reinterpret_cast<const BlockHeader*>(region_.At(place->offset));
-    if (place->is_held || header->state.load(std::memory_order_acquire) != 0) {
+    if (place->holds != 0 || header->state.load(std::memory_order_acquire) != 0) {
       busy_[kept++] = place;
     } else {
       Free(place);
@@ -134,7 +155,8 @@ void BlockPool::Sweep() {
 }
 
 void BlockPool::Free(Place* place) {
-  if (place->size >= kLargeBlock && free_bytes_ + place->size > kKeptBytes) {
+  busy_bytes_.fetch_sub(place->size, std::memory_order_relaxed);
+  if (place->size >= kLargeBlock && free_bytes_ + place->size > options_.kept_bytes) {
     region_.Forget(place->offset, place->size);
     place->is_resident = false;
   } else {

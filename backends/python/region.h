@@ -4,6 +4,7 @@
 // the server's half of it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -26,7 +27,8 @@ class Region {
 
   int fd() const { return fd_; }
   uint64_t size() const { return size_; }
-  // Where the worker's blocks start.
+  // What the server receives requests into starts here, behind its other blocks; then come the worker's.
+  uint64_t inputs_begin() const { return size_ / 4; }
   uint64_t worker_begin() const { return size_ / 2; }
   Control& control() const { return *reinterpret_cast<Control*>(base_); }
   char* base() const { return base_; }
@@ -47,16 +49,25 @@ class Region {
   const uint64_t size_;
 };
 
-// The server's blocks. Thread-safe.
+struct BlockPoolOptions {
+  uint64_t begin = 0;  // of its part of the region
+  uint64_t end = 0;
+  uint64_t most_bytes = UINT64_MAX;                // in use at a time
+  uint64_t kept_bytes = uint64_t{256} << 20;  // that freed blocks keep in memory for the next ones
+};
+
+// The server's blocks in a part of the region. Thread-safe.
 class BlockPool {
  public:
-  explicit BlockPool(const Region& region);
+  BlockPool(const Region& region, const BlockPoolOptions& options)
+      : region_(region), options_(options), next_(options.begin) {}
 
   struct Place {
     uint64_t offset;
     uint64_t size;
     bool is_resident;
-    bool is_held;
+    bool is_taken;   // Take gave it
+    uint32_t holds;  // of the server's
   };
 
   // A block in the server's hands. What was shared stays until the worker lets it go, too.
@@ -93,6 +104,11 @@ class BlockPool {
 
   // With room for `size` bytes after the header, 64-byte aligned. Not cleared.
   backend::Result<Block> Allocate(uint64_t size);
+  // The block that these bytes lie in, held once more; none where they lie in no block that is held, or
+  // one that was taken before: a block is shared with the worker once.
+  Block Take(std::span<const char> bytes);
+  // Of blocks in use, and some that were.
+  uint64_t busy_bytes() const { return busy_bytes_.load(std::memory_order_relaxed); }
 
  private:
   void Drop(Place* place);
@@ -101,10 +117,12 @@ class BlockPool {
   void Free(Place* place);
 
   const Region& region_;
+  const BlockPoolOptions options_;
   std::mutex mutex_;
   uint64_t next_;
   uint64_t free_bytes_ = 0;  // resident ones
-  std::deque<Place> places_;
+  std::atomic<uint64_t> busy_bytes_{0};
+  std::deque<Place> places_;  // in the order of their offsets
   std::map<uint64_t, std::vector<Place*>> free_;  // by size
   std::vector<Place*> busy_;
 };

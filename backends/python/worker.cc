@@ -36,6 +36,11 @@ const std::chrono::nanoseconds kSpin = std::chrono::microseconds(CoreCount() > 1
 // A call may load a model, which takes any time; who waits for a dead worker hears of it soon.
 constexpr std::chrono::milliseconds kPatienceWithLastCalls{300};
 
+// Clients that stop in the middle of what they send hold no more than this. Sizes of blocks are few:
+// this much of each fits into the place for them.
+constexpr uint64_t kMostInputBytes = uint64_t{256} << 20;
+constexpr uint64_t kKeptInputBytes = uint64_t{128} << 20;
+
 // Hands the greeting and the memory to the other end.
 Error SendGreeting(int channel, const std::string& greeting, int memory) {
   iovec data{const_cast<char*>(greeting.data()), greeting.size()};
@@ -62,7 +67,11 @@ Worker::Worker(WorkerOptions options, std::unique_ptr<Region> region, CallHandle
                DeathHandler on_death)
     : options_(std::move(options)),
       region_(std::move(region)),
-      blocks_(*region_),
+      blocks_(*region_, {.begin = kBlocksBegin, .end = region_->inputs_begin()}),
+      inputs_(*region_, {.begin = region_->inputs_begin(),
+                         .end = region_->worker_begin(),
+                         .most_bytes = kMostInputBytes,
+                         .kept_bytes = kKeptInputBytes}),
       name_(options_.name),
       owner_(std::make_shared<const Owner>(Owner{std::move(on_call), std::move(on_death)})) {}
 

@@ -51,6 +51,11 @@ class Worker : public std::enable_shared_from_this<Worker> {
   pid_t pid() const { return process_->pid(); }
   const Region& region() const { return *region_; }
   BlockPool& blocks() { return blocks_; }
+  // Where requests are received.
+  BlockPool& inputs() { return inputs_; }
+  // How many requests are in blocks of `inputs`, or on their way there.
+  int lease_count() const { return leases_.load(std::memory_order_relaxed); }
+  void CountLease(int change) { leases_.fetch_add(change, std::memory_order_relaxed); }
   bool is_alive() const { return !is_dead_.load(std::memory_order_acquire); }
   // Why the worker is not there, in the words that Triton's users know, and what happened. Needs
   // !is_alive().
@@ -129,6 +134,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
   const WorkerOptions options_;
   const std::unique_ptr<Region> region_;
   BlockPool blocks_;
+  BlockPool inputs_;
+  std::atomic<int> leases_{0};
   mutable std::mutex owner_mutex_;
   std::string name_;
   std::shared_ptr<const Owner> owner_;

@@ -96,8 +96,9 @@ Header* Allocate(size_t capacity, uint32_t size_class, size_t used) {
   auto* header = new (memory) Header{};
   header->size_class = size_class;
   header->capacity = capacity;
+  header->bytes = reinterpret_cast<std::byte*>(header + 1);
   // The padding is read by vector loads; keep it defined, as mappings are.
-  if (!is_mapped) std::memset(header->data() + capacity, 0, kBufferPadding);
+  if (!is_mapped) std::memset(header->bytes + capacity, 0, kBufferPadding);
   return header;
 }
 
@@ -187,6 +188,12 @@ Header* TakeFromDepot(uint32_t size_class) {
 }  // namespace
 
 void buffer_internal::Recycle(Header* header) {
+  if (header->release != nullptr) [[unlikely]] {
+    const LentBytesReleaser release = header->release;
+    void* const user = header->user;
+    delete header;
+    return release(user);
+  }
   if (header->size_class == kUnpooled) return Free(header);
   Depot& depot = TheDepot();
   if (header->size_class < kCachedClasses) {
@@ -213,6 +220,21 @@ BufferRef AcquireBuffer(size_t size) {
   }
   if (header == nullptr) return {};
   header->references.store(1, std::memory_order_relaxed);
+  return BufferRef(header);
+}
+
+BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release, void* user) {
+  auto* const header = new (std::nothrow) Header{};
+  if (header == nullptr) {
+    release(user);
+    return {};
+  }
+  header->references.store(1, std::memory_order_relaxed);
+  header->size_class = kUnpooled;
+  header->capacity = capacity;
+  header->bytes = bytes;
+  header->release = release;
+  header->user = user;
   return BufferRef(header);
 }
 

@@ -16,13 +16,18 @@ inline constexpr size_t kBufferAlignment = 64;
 // Readable bytes past the capacity of every buffer, for parsers that load whole vectors.
 inline constexpr size_t kBufferPadding = 64;
 
+// Told, on any thread, that lent bytes are not used any more.
+using LentBytesReleaser = void (*)(void* user);
+
 namespace buffer_internal {
 struct alignas(kBufferAlignment) Header {
   std::atomic<uint32_t> references;
   uint32_t size_class;  // kUnpooled: back to the allocator
   size_t capacity;
-  Header* next;  // while on a free list
-  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+  std::byte* bytes;  // behind the header, but for lent ones
+  Header* next;      // while on a free list
+  LentBytesReleaser release;  // null but for lent ones
+  void* user;
 };
 void Recycle(Header* header);
 }  // namespace buffer_internal
@@ -41,8 +46,10 @@ class BufferRef {
 
   explicit operator bool() const { return header_ != nullptr; }
   // 64-byte aligned.
-  std::byte* data() const { return header_->data(); }
+  std::byte* data() const { return header_->bytes; }
   size_t capacity() const { return header_ != nullptr ? header_->capacity : 0; }
+  // Made by WrapLentBytes: others may see the bytes, and change them.
+  bool is_lent() const { return header_ != nullptr && header_->release != nullptr; }
   bool unique() const { return header_->references.load(std::memory_order_acquire) == 1; }
   void Reset() {
     buffer_internal::Header* header = std::exchange(header_, nullptr);
@@ -53,6 +60,8 @@ class BufferRef {
 
  private:
   friend BufferRef AcquireBuffer(size_t size);
+  friend BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release,
+                                 void* user);
   explicit BufferRef(buffer_internal::Header* header) : header_(header) {}
   void Retain() const {
     if (header_ != nullptr) header_->references.fetch_add(1, std::memory_order_relaxed);
@@ -65,6 +74,10 @@ class BufferRef {
 BufferRef AcquireBuffer(size_t size);
 // The same with the first `size` bytes zero.
 BufferRef AcquireZeroedBuffer(size_t size);
+// A buffer whose bytes are somebody else's: 64-byte aligned, kBufferPadding more readable ones behind
+// them. `release(user)` is called once, when the last reference goes; also if memory is exhausted,
+// when the result is empty.
+BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release, void* user);
 
 // Bytes that the process-wide pool keeps for reuse, and gives back to the system by TrimBuffers.
 size_t PooledBufferBytes();

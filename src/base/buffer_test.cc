@@ -67,6 +67,24 @@ TEST(Buffer, TrimGivesBackWhatNobodyUsed) {
   EXPECT_LE(PooledBufferBytes(), before);
 }
 
+TEST(Buffer, OfLentBytesGivesThemBackOnceAfterItsLastReference) {
+  alignas(kBufferAlignment) std::byte bytes[256];
+  int released = 0;
+  BufferRef first =
+      WrapLentBytes(bytes, 192, [](void* user) { ++*static_cast<int*>(user); }, &released);
+  EXPECT_TRUE(first.is_lent());
+  EXPECT_EQ(first.data(), bytes);
+  EXPECT_EQ(first.capacity(), 192u);
+  BufferRef second = first;
+  EXPECT_FALSE(second.unique());
+  first.Reset();
+  EXPECT_EQ(released, 0);
+  second.Reset();
+  EXPECT_EQ(released, 1);
+  EXPECT_FALSE(AcquireBuffer(192).is_lent());
+  EXPECT_FALSE(BufferRef().is_lent());
+}
+
 TEST(Buffer, MovesBetweenThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

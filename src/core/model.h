@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/status.h"
 #include "config/model_config.h"
 #include "core/model_handle.h"
@@ -84,6 +85,17 @@ class Model {
   // Before the model is published, once. Any thread may call `check`, many at the same time.
   void SetReadyCheck(std::function<base::Status()> check) { ready_check_ = std::move(check); }
 
+  // Memory that what executes the model lends for the bytes of inputs, `size` of them, so that it need
+  // not copy them. Empty where there is none, or none left. The caller holds a pin; the memory may be
+  // kept longer.
+  base::BufferRef LendInputMemory(size_t size) const {
+    return input_memory_ ? input_memory_(size) : base::BufferRef();
+  }
+  // Before the model is published, once. Any thread may call `lend`, many at the same time.
+  void SetInputMemory(std::function<base::BufferRef(size_t)> lend) {
+    input_memory_ = std::move(lend);
+  }
+
   // Pins the version for use: false once it is closing.
   bool TryPin();
   // Adds a pin to one that the caller holds.
@@ -107,6 +119,7 @@ class Model {
   ModelStatistics statistics_;
   std::unique_ptr<Scheduler> scheduler_;       // constant once published
   std::function<base::Status()> ready_check_;  // constant once published
+  std::function<base::BufferRef(size_t)> input_memory_;  // the same
   std::atomic<uint64_t> pins_{0};              // kClosed, kDrained and a count
   std::function<void()> drained_;              // written before kClosed is set
 };

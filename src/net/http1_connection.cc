@@ -149,6 +149,7 @@ bool Http1Connection::BeginBodyOfLength(uint64_t length) {
   if (length <= max_body_bytes_) {
     if (in_end_ - in_begin_ >= length) return PlaceWholeBody(length);
     body_wanted_ = length;
+    body_buffer_ = core_.handler.BodyBuffer(head_, split_, body_offset_ + length);
   } else {
     body_truncated_ = true;
     if (split_ != HttpHandler::kNoSplit) {
@@ -161,7 +162,7 @@ bool Http1Connection::BeginBodyOfLength(uint64_t length) {
     }
   }
   if (body_wanted_ > 0) {
-    body_buffer_ = base::AcquireBuffer(body_offset_ + body_wanted_);
+    if (!body_buffer_) body_buffer_ = base::AcquireBuffer(body_offset_ + body_wanted_);
     if (!body_buffer_) return Refuse({503, "out of memory for the request body"});
     body_got_ = std::min(body_wanted_, in_end_ - in_begin_);
     std::memcpy(body_buffer_.data() + body_offset_, unparsed().data(), body_got_);

@@ -113,6 +113,11 @@ size_t HttpHandler::BodySplit(const HttpHead&) { return kNoSplit; }
 
 size_t HttpHandler::MaxBodyBytes(size_t, size_t configured) { return configured; }
 
+base::BufferRef HttpHandler::BodyBuffer(const HttpHead& /*head*/, size_t /*split*/,
+                                        size_t /*size*/) {
+  return {};
+}
+
 void HttpExchangeDropper::operator()(HttpExchange* exchange) const {
   static_cast<Http1Connection*>(exchange)->Drop();
 }

@@ -238,6 +238,10 @@ class HttpHandler {
   // The largest body to take for a request, in place of HttpServerOptions::max_body_bytes, given what
   // BodySplit said of it.
   virtual size_t MaxBodyBytes(size_t split, size_t configured);
+  // Where to receive a body of `size` bytes that has not come whole with its head: a buffer of at least
+  // that capacity, whose first byte is not needed to be the body's. Empty, as by default: one of the
+  // server's own.
+  virtual base::BufferRef BodyBuffer(const HttpHead& head, size_t split, size_t size);
   // On the reactor; must not block.
   virtual void Handle(HttpExchangePtr exchange) = 0;
 };

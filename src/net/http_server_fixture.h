@@ -133,7 +133,12 @@ class FunctionHandler final : public HttpHandler {
     std::from_chars(text.data(), text.data() + text.size(), split);
     return split;
   }
+  base::BufferRef BodyBuffer(const HttpHead&, size_t, size_t size) override {
+    return body_buffer ? body_buffer(size) : base::BufferRef();
+  }
   void Handle(HttpExchangePtr exchange) override { function_(std::move(exchange)); }
+
+  std::function<base::BufferRef(size_t)> body_buffer;
 
  private:
   Function function_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server must refuse or bear: bad heads and bodies, limits, slow clients.
 
+#include <array>
 #include <atomic>
 #include <random>
 #include <string>
@@ -129,6 +130,43 @@ TEST(HttpServer, ThrowsAwayOversizeBodiesAndGoesOn) {
   for (int i = 0; i < 100; ++i) chunked += "64\r\n" + std::string(100, 'x') + "\r\n";
   EXPECT_EQ("cut 10000 ", client.Exchange(chunked + "0\r\n\r\n").body);
   EXPECT_EQ("whole 1 y", client.Exchange(Post("y")).body);
+}
+
+TEST(HttpServer, ReceivesBodiesWhereTheHandlerWantsThem) {
+  alignas(base::kBufferAlignment) static std::array<std::byte, 1 << 20> memory;
+  std::atomic<int> lent{0};
+  std::atomic<int> released{0};
+  Fixture f([&](HttpExchangePtr e) {
+    const auto* const at = reinterpret_cast<const std::byte*>(e->body().data());
+    const bool is_there = at >= memory.data() && at < memory.data() + memory.size();
+    RespondText(std::move(e), std::string(is_there ? "there " : "elsewhere ") +
+                                  (reinterpret_cast<uintptr_t>(at + 10) % 64 == 0 ? "aligned " : "") +
+                                  std::string(e->body().substr(0, 10)));
+  });
+  f.handler.body_buffer = [&](size_t size) -> base::BufferRef {
+    if (size > memory.size()) return {};
+    ++lent;
+    return base::WrapLentBytes(memory.data(), memory.size(),
+                               [](void* user) { ++*static_cast<std::atomic<int>*>(user); },
+                               &released);
+  };
+  Client client(f.port());
+  const std::string_view split = "Inference-Header-Content-Length: 10\r\n";
+  const std::string large = "0123456789" + std::string(500'000, 'x');
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ("there aligned 0123456789", client.Exchange(Post(large, split)).body);
+  }
+  // Larger than what there is to lend.
+  EXPECT_EQ("elsewhere aligned 0123456789",
+            client.Exchange(Post(large + std::string(1 << 20, 'x'), split)).body);
+  {
+    Client leaves(f.port());
+    leaves.Send(Post(large, split).substr(0, 100'000));
+    while (lent < 4) std::this_thread::yield();
+  }
+  client.Close();
+  while (released < lent) std::this_thread::yield();
+  EXPECT_EQ(lent, 4);
 }
 
 TEST(HttpServer, DoesNotReadWithoutEnd) {

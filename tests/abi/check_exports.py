@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-ADDED = {"NEREIDBACKEND_OutputLend"}
+ADDED = {"NEREIDBACKEND_OutputLend", "NEREIDBACKEND_ModelLendInputs"}
 # As a part of a mangled name.
 OWN = re.compile(r"\d(nereid|google|re2|pugi|spdlog|boost|simdjson)(?=\d|[A-Z])")
 

@@ -26,6 +26,9 @@ namespace {
 using net::HttpExchange;
 using net::HttpExchangePtr;
 
+// It is copied then.
+constexpr size_t kMostJsonInLentMemory = size_t{64} << 10;
+
 void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
                  std::string_view headers = {}) {
   HttpExchange::Respond(
@@ -89,6 +92,21 @@ size_t ApiHandler::BodySplit(const net::HttpHead& head) {
 
 size_t ApiHandler::MaxBodyBytes(size_t split, size_t configured) {
   return MaxInferBytes(split, configured);
+}
+
+// Tensors of a model whose backend lends memory for them arrive there. Whatever is not an inference by
+// someone who may make one will be refused, or goes another way, and is received as ever.
+base::BufferRef ApiHandler::BodyBuffer(const net::HttpHead& head, size_t split, size_t size) {
+  if (split == kNoSplit || split > kMostJsonInLentMemory || head.method() != net::HttpMethod::kPost) {
+    return {};
+  }
+  const Route route = MatchRoute(head.path());
+  if (route.kind != RouteKind::kModelInfer || !head.Header("Content-Encoding").empty() ||
+      IsRefused(head, RouteCategory(route.kind))) {
+    return {};
+  }
+  const base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
+  return model.ok() ? (*model)->LendInputMemory(size) : base::BufferRef();
 }
 
 // As in Triton, the configured limit holds for JSON, for requests of one raw tensor and for what

@@ -46,6 +46,7 @@ class ApiHandler final : public net::HttpHandler {
 
   size_t BodySplit(const net::HttpHead& head) override;
   size_t MaxBodyBytes(size_t split, size_t configured) override;
+  base::BufferRef BodyBuffer(const net::HttpHead& head, size_t split, size_t size) override;
   void Handle(net::HttpExchangePtr exchange) override;
 
   // For entry points with paths of their own: what Handle does once it knows the route.

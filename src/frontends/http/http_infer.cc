@@ -2,6 +2,7 @@
 #include "http/http_infer.h"
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/clock.h"
@@ -21,6 +22,27 @@ constexpr uint32_t kParts = 3;
 
 // Longer heads are sent from where they are, as parts are; shorter ones the socket layer may copy.
 constexpr size_t kCopiedHeadBytes = size_t{16} << 10;
+
+// The backend whose memory the body is in can write it; what is read twice must be ours.
+base::Status CopyJson(InferBody& body, core::Request& request) {
+  const size_t size = body.header_length;
+  if (size == 0) return base::OkStatus();
+  auto* const copy =
+      reinterpret_cast<char*>(request.arena().Allocate(size + base::kBufferPadding));
+  if (copy == nullptr) return base::UnavailableError("out of memory for the request");
+  std::memcpy(copy, body.bytes.data(), size);
+  std::memset(copy + size, 0, base::kBufferPadding);
+  body.json_copy = {copy, size};
+  return base::OkStatus();
+}
+
+void MarkAsLent(std::string_view body, core::Request& request) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(body.data());
+  for (core::RequestInput& input : request.inputs) {
+    const std::byte* const data = input.first.data;
+    if (data >= begin && data < begin + body.size()) input.first.may_change = true;
+  }
+}
 
 }  // namespace
 
@@ -57,9 +79,13 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
     self->trace_ = std::move(submission.trace);
     request->trace = self->trace_;
   }
+  base::Status status;
+  const bool is_lent = submission.body_buffer.is_lent();
+  if (is_lent) [[unlikely]] status = CopyJson(submission.body, *request);
   if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
   self->options_.regions = common::RequestRegions(&service.regions());
-  base::Status status = reader.Read(submission.body, *request, self->options_);
+  if (status.ok()) status = reader.Read(submission.body, *request, self->options_);
+  if (is_lent) [[unlikely]] MarkAsLent(submission.body.bytes, *request);
   if (submission.forwarder != nullptr && status.ok()) {
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }

@@ -19,8 +19,9 @@ base::Status InferRequestReader::Read(const InferBody& body, core::Request& requ
   if (body.header_length == 0) {
     return infer_internal::ReadRaw(body.bytes, max_input_bytes_, request, answer);
   }
-  const std::string_view json = body.bytes.substr(0, body.header_length);
-  const std::string_view binary = body.bytes.substr(json.size());
+  const std::string_view binary = body.bytes.substr(body.header_length);
+  const std::string_view json = body.json_copy.empty() ? body.bytes.substr(0, body.header_length)
+                                                       : body.json_copy;
   if (json.size() > max_input_bytes_) {
     return base::InvalidArgumentError(
         "request JSON size of " + std::to_string(json.size()) +

@@ -52,6 +52,9 @@ struct InferBody {
   std::string_view bytes;
   // Where the JSON ends and binary tensors begin; 0 when there is no JSON at all.
   size_t header_length = 0;
+  // The JSON itself, followed in the same way, where it must not be read from `bytes`: those lie in
+  // memory that others can write (base::BufferRef::is_lent). Views of it live as long as the request.
+  std::string_view json_copy = {};
 };
 
 // Depth at which nested `data` is refused.

@@ -6,6 +6,7 @@
 #include "backend_host/handles.h"
 #include "backend_host/memory_use.h"
 #include "config/print.h"
+#include "nereid/backend_inputs.h"
 
 using nereid::abi_objects::Answer;
 using nereid::backend_host::FromHandle;
@@ -87,6 +88,15 @@ TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model* mo
     NEREID_ASSIGN_OR_RETURN(auto use, nereid::backend_host::ToMemoryUse({usage, usage_size}));
     FromHandle(model)->SetMemoryUse(std::move(use));
     return {};
+  });
+}
+
+TRITONSERVER_Error* NEREIDBACKEND_ModelLendInputs(TRITONBACKEND_Model* model,
+                                                  uint64_t least_byte_size,
+                                                  NEREIDBACKEND_LendInputFn_t lend, void* user) {
+  return nereid::abi_objects::Answer([&]() -> nereid::base::Status {
+    return FromHandle(model)->SetInputLender(
+        {.least_bytes = least_byte_size, .lend = lend, .user = user});
   });
 }
 

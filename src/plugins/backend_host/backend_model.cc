@@ -144,6 +144,26 @@ void BackendModel::SetMemoryUse(std::vector<core::MemoryUse> use) {
   }
 }
 
+base::Status BackendModel::SetInputLender(InputLender lender) {
+  if (!is_initializing_) {
+    return base::InvalidArgumentError(
+        "memory for inputs can be lent from TRITONBACKEND_ModelInitialize on only");
+  }
+  input_lender_ = lender;
+  return {};
+}
+
+base::BufferRef BackendModel::LendInputMemory(size_t size) const {
+  if (size < input_lender_.least_bytes) return {};
+  NEREIDBACKEND_LentInput lent{};
+  if (!input_lender_.lend(input_lender_.user, size, &lent)) return {};
+  base::BufferRef buffer = base::WrapLentBytes(static_cast<std::byte*>(lent.buffer), size,
+                                               lent.release, lent.user);
+  const bool is_aligned =
+      reinterpret_cast<uintptr_t>(lent.buffer) % base::kBufferAlignment == 0;
+  return is_aligned ? std::move(buffer) : base::BufferRef();
+}
+
 base::Status BackendModel::CreateInstances(core::Model& model) {
   model_ = &model;
   SetMemoryUse(std::move(memory_use_));

@@ -17,10 +17,12 @@
 
 #include "backend_host/backend_libraries.h"
 #include "backend_host/plugin_instance.h"
+#include "base/buffer.h"
 #include "base/status.h"
 #include "config/model_config.h"
 #include "core/model.h"
 #include "core/scheduler.h"
+#include "nereid/backend_inputs.h"
 
 namespace nereid::backend_host {
 
@@ -75,6 +77,10 @@ class BackendModel {
   // Asks every instance whether it can execute; the first refusal.
   base::Status CheckReady() const;
 
+  bool lends_input_memory() const { return input_lender_.lend != nullptr; }
+  // Memory of the backend's for the inputs of a request; empty where it lends none. Any thread.
+  base::BufferRef LendInputMemory(size_t size) const;
+
   // For the C API.
   bool may_set_config() const { return is_initializing_ && completes_config(); }
   bool completes_config() const { return libraries_.options().auto_complete_config; }
@@ -82,6 +88,13 @@ class BackendModel {
   base::Status SetConfig(std::string_view json, uint32_t config_version);
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
+  // Who lends memory for inputs of at least `least_bytes`. While the model initialises.
+  struct InputLender {
+    uint64_t least_bytes = 0;
+    NEREIDBACKEND_LendInputFn_t lend = nullptr;
+    void* user = nullptr;
+  };
+  base::Status SetInputLender(InputLender lender);
   // What the model holds, its instances apart. Shown in its statistics once there are some.
   void SetMemoryUse(std::vector<core::MemoryUse> use);
 
@@ -100,6 +113,7 @@ class BackendModel {
   bool is_initialized_ = false;
   bool is_config_set_ = false;
   void* state_ = nullptr;
+  InputLender input_lender_;  // constant once loaded
   core::Model* model_ = nullptr;                            // once CreateInstances was called
   std::vector<core::MemoryUse> memory_use_;                 // until then
   std::vector<std::unique_ptr<core::Instance>> instances_;  // until they are taken

@@ -9,7 +9,7 @@
 
 // As ../../protocol.h has them.
 typedef struct {
-  uint64_t handle, correlation_id, timeout_us, data;
+  uint64_t handle, correlation_id, timeout_us, data, block;
   uint32_t form, form_size, flags, has_correlation_text;
   uint32_t texts[8];  // places and sizes of the id, the correlation text, parameters, the trace
 } RequestRecord;
@@ -37,6 +37,7 @@ static PyObject* release_all;  // the flags of a request that does not come agai
 typedef struct {
   PyObject ob_base;
   PyObject* block;    // NULL for a request of the model's own
+  PyObject* data;     // the block that the inputs are in; NULL once they hold it
   PyObject* form;     // what read_form gave
   PyObject* inputs;   // NULL until they are asked for
   PyObject* outputs;  // names
@@ -51,6 +52,7 @@ static PyTypeObject* request_base;
 static int RequestTraverse(PyObject* self, visitproc visit, void* arg) {
   Request* const request = (Request*)self;
   Py_VISIT(request->block);
+  Py_VISIT(request->data);
   Py_VISIT(request->inputs);
   Py_VISIT(request->outputs);
   Py_VISIT(request->sender);
@@ -60,6 +62,7 @@ static int RequestTraverse(PyObject* self, visitproc visit, void* arg) {
 static int RequestClear(PyObject* self) {
   Request* const request = (Request*)self;
   Py_CLEAR(request->block);
+  Py_CLEAR(request->data);
   Py_CLEAR(request->form);
   Py_CLEAR(request->inputs);
   Py_CLEAR(request->outputs);
@@ -88,7 +91,7 @@ static PyObject* MakeInputs(const Request* request) {
     PyObject* tensor = NULL;
     if (PyArg_ParseTuple(PyList_GetItem(tensors, i), "OiOKK", &name, &type, &shape, &place,
                          &size)) {
-      tensor = NewTensor(name, type, shape, request->block, request->record.data + place, size);
+      tensor = NewTensor(name, type, shape, request->data, request->record.data + place, size);
     }
     if (tensor == NULL) {
       Py_DECREF(inputs);
@@ -201,6 +204,15 @@ static PyObject* MakeRequest(uint64_t payload, const RequestRecord* record, PyOb
   }
   request->form = form;
   Keep(&request->block, block);
+  if (record->block == 0) {
+    Keep(&request->data, block);
+  } else {
+    request->data = NewBlock(record->block);
+    if (request->data == NULL) {
+      Py_DECREF((PyObject*)request);
+      return NULL;
+    }
+  }
   Keep(&request->outputs, PyTuple_GetItem(form, 1));
   request->flags = PyLong_FromUnsignedLong(record->flags);
   Keep(&request->release_flags, release_all);

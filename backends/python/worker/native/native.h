@@ -75,6 +75,8 @@ extern PyTypeObject* tensor_base;
 // What the server describes, as an object of pb_utils.Tensor. NULL with an exception set.
 PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, uint64_t at,
                     uint64_t byte_size);
+// Holds a block of the server's by where its payload is; NULL with an exception set.
+PyObject* NewBlock(uint64_t at);
 // The array with its values; NULL with an exception set. Borrowed.
 PyObject* ValuesOf(Tensor* tensor);
 

@@ -51,6 +51,15 @@ static int BlockInit(PyObject* self, PyObject* args, PyObject* keywords) {
   return 0;
 }
 
+PyObject* NewBlock(uint64_t at) {
+  Block* const block =
+      (Block*)((allocfunc)PyType_GetSlot(block_type, Py_tp_alloc))(block_type, 0);
+  if (block == NULL) return NULL;
+  block->at = at;
+  block->generation = generation;
+  return (PyObject*)block;
+}
+
 static void BlockFree(PyObject* self) {
   const uint64_t at = ((Block*)self)->at;
   // A forked process has copies of what the other one holds.

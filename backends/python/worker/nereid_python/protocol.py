@@ -3,7 +3,7 @@
 
 import struct
 
-VERSION = 1
+VERSION = 2
 
 COMPLETE, INITIALIZE, EXECUTE, FINALIZE, ASK_READY = range(1, 6)
 
@@ -46,9 +46,9 @@ REPLY_PART = struct.Struct("<QQ")
 REPLY_AT = 24
 
 BATCH = struct.Struct("<II")
-# handle, correlation id, timeout, data; form, its size, flags, whether the correlation id is a text,
+# handle, correlation id, timeout, data, block; form, its size, flags, whether the correlation id is a text,
 # then offsets and sizes of the id, the correlation text, the parameters and the trace's context
-REQUEST = struct.Struct("<QQQQIIIIIIIIIIII")
+REQUEST = struct.Struct("<QQQQQIIIIIIIIIIII")
 FORM = struct.Struct("<II")
 TENSOR_HEAD = struct.Struct("<IIII")  # datatype, dimensions, size of the name, 0
 TENSOR_DATA = struct.Struct("<QQ")
