@@ -108,8 +108,9 @@ def judge(row):
     for aim in row["aims"]:
         value = value_of(row, aim[0])
         if value is None:
-            # A side that fails where the other does not needs no ratio.
-            lost = "reference" in row["errors"] and "nereid" not in row["errors"]
+            # A side that fails, or answers nothing, where the other does not needs no ratio.
+            lost = "reference" in row["errors"] or median(row, "reference", "per_second") == 0
+            lost = lost and "nereid" not in row["errors"]
             (met if lost else unknown).append(aim_text(aim))
             continue
         text, limit = f"{aim_text(aim)}: {number(value)}", limit_of(row, aim[0])

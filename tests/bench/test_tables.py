@@ -56,6 +56,8 @@ def test_a_side_that_failed_is_told_of():
     entry = row([sample(lost=0, responses=10)], [], [("T", ">=", 8)], {"reference": "it hung"})
     assert "the reference failed: it hung" in tables.losses(entry)
     assert tables.verdict(entry) == "met"
+    entry = row([sample(lost=0)], [sample(rate=0, lost=10)], [("T", ">=", 8)])
+    assert tables.verdict(entry) == "met"
     entry = row([], [sample()], [("T", ">=", 8)], {"nereid": "it hung"})
     assert tables.verdict(entry) == "not measured (T ≥ 8)"
 
