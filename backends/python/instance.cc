@@ -272,7 +272,7 @@ Error Instance::Run(Times& times) {
     item.handle = table_->Add(item.pending);
     numbered_.push_back({item.request, item.handle});
   }
-  NEREID_KIT_ASSIGN(BatchEncoder::Encoded encoded, 
+  NEREID_KIT_ASSIGN(BatchEncoder::Encoded encoded,
                     encoder_.Encode(numbered_, worker->blocks(), worker->inputs()));
   times.compute_start = NowNs();
   encoded.block.Share();

@@ -89,9 +89,9 @@ void* Map(size_t bytes, size_t used) {
 Header* Allocate(size_t capacity, uint32_t size_class, size_t used) {
   if (capacity > SIZE_MAX / 2) return nullptr;  // no sum below overflows
   const bool is_mapped = capacity >= kMappedFrom;
+  const size_t bytes = RoundUp(sizeof(Header) + capacity + kBufferPadding, kBufferAlignment);
   void* const memory = is_mapped ? Map(MappedBytes(capacity), sizeof(Header) + used)
-                                 : std::aligned_alloc(kBufferAlignment, RoundUp(sizeof(Header) + capacity + kBufferPadding,
-                                                                    kBufferAlignment));
+                                 : std::aligned_alloc(kBufferAlignment, bytes);
   if (memory == nullptr) return nullptr;
   auto* header = new (memory) Header{};
   header->size_class = size_class;
