@@ -308,8 +308,9 @@ LOADS = {
     "grpc_batched_4x4": (GrpcLoad("batched", 4, 4, batched=True), Budget(calls=0.6, locks=3.1)),
     "grpc_ensemble_4x4": (GrpcLoad("ensemble", 4, 4), Budget(calls=0.6, locks=8.1)),
     "grpc_1mb": (GrpcLoad("id", count=MIB // 4), Budget(calls=40, locks=60, polls=40, sleeps=40, copies=1)),
-    # How many responses leave together depends on who gets the processor; one by one they take 1.02.
-    "stream_1000": (StreamLoad(1000), Budget(calls=0.95, locks=4.2, allocations=0.1)),
+    # How many responses leave together depends on who gets the processor, and following the calls slows
+    # whoever makes them: never more than one each.
+    "stream_1000": (StreamLoad(1000), Budget(calls=1.05, locks=4.2, allocations=0.1)),
 }
 if servers.has_backend("onnxruntime"):
     # The allocations are the library's own.
