@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "net/ascii.h"
 #include "net/grpc_wire.h"
 
 namespace nereid::net {
@@ -27,13 +28,7 @@ const uint8_t* Bytes(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
 }
 
-bool IsCapital(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsLetter(char c) { return IsCapital(c) || (c >= 'a' && c <= 'z'); }
-char Lower(char c) { return static_cast<char>(IsCapital(c) ? c + ('a' - 'A') : c); }
-
-bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
-  return std::ranges::equal(text, lower, {}, Lower);
-}
 
 bool IsScheme(std::string_view value) {
   return !value.empty() && IsLetter(value.front()) && std::ranges::all_of(value, [](char c) {
@@ -76,7 +71,9 @@ std::string_view GrpcHead::Find(std::string_view name) const {
   return {};
 }
 
-bool IsTrailerAllowed(std::string_view name, std::string_view value) {
+bool IsTrailerAllowed(nghttp2_rcbuf* name_buffer, nghttp2_rcbuf* value_buffer) {
+  const std::string_view name = View(name_buffer);
+  const std::string_view value = View(value_buffer);
   if (name.starts_with(':') || std::ranges::any_of(name, IsCapital)) return false;
   if (IsOfConnection(name) || name == "content-length") return false;
   return name != "te" || EqualsIgnoringCase(value, "trailers");

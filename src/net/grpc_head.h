@@ -69,7 +69,7 @@ class GrpcHead {
 };
 
 // Whether a field may come behind the data of a request.
-bool IsTrailerAllowed(std::string_view name, std::string_view value);
+bool IsTrailerAllowed(nghttp2_rcbuf* name, nghttp2_rcbuf* value);
 
 // Reads the header blocks of one connection, one after the other. Confined to the holder of the
 // connection; what its fields refer to is the session's memory, which outlives it.

@@ -13,14 +13,6 @@
 #include "net/grpc_wire.h"
 
 namespace nereid::net {
-namespace {
-
-std::string_view View(nghttp2_rcbuf* buffer) {
-  const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(buffer);
-  return {reinterpret_cast<const char*>(bytes.base), bytes.len};
-}
-
-}  // namespace
 
 GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
                          GrpcConnection& connection, Reactor& reactor)
@@ -171,7 +163,7 @@ int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
 void GrpcSession::OnHeader(const nghttp2_frame& frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value) {
   if (frame.hd.type != NGHTTP2_HEADERS) return;
   if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) return heads_.Add(name, value);
-  if (!IsTrailerAllowed(View(name), View(value))) has_bad_trailers_ = true;
+  if (!IsTrailerAllowed(name, value)) has_bad_trailers_ = true;
 }
 
 int GrpcSession::OnFrame(const nghttp2_frame& frame) {

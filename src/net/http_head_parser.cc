@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "net/ascii.h"
+
 namespace nereid::net {
 namespace {
 
@@ -10,19 +12,6 @@ constexpr std::string_view kTooManyChunks =
     "Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer or larger HTTP "
     "chunks.";
 constexpr std::string_view kBadRequest = "malformed HTTP request";
-
-constexpr unsigned char Lower(char c) {
-  return static_cast<unsigned char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  if (std::memcmp(a.data(), b.data(), a.size()) == 0) return true;  // nearly always
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (Lower(a[i]) != Lower(b[i])) return false;
-  }
-  return true;
-}
 
 HttpMethod MethodOf(boost::beast::http::verb method) {
   using boost::beast::http::verb;

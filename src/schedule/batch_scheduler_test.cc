@@ -37,6 +37,13 @@ class BatchSchedulerTest : public testing::Test {
     return std::chrono::steady_clock::now() + std::chrono::minutes(1);
   }
 
+  // As by the thread of a reactor, which is this one.
+  void EnqueueOnReactor() {
+    core::RequestPtr request = Request();
+    request->round = &rounds_;
+    scheduler_->Enqueue(std::move(request));
+  }
+
   base::Timers timers_;
   core::FakeSink sink_;
   core::FakeRounds rounds_;
@@ -92,9 +99,7 @@ TEST_F(BatchSchedulerTest, RunsOnTheReactorOnlyOnceTheInstanceIsKnownToBeQuick) 
   Make({.inline_budget = std::chrono::hours(1)}, 1, true,
        [&](std::span<core::RequestPtr>) { threads.push_back(std::this_thread::get_id()); });
   for (size_t i = 0; i < 40; ++i) {
-    core::RequestPtr request = Request();
-    request->round = &rounds_;
-    scheduler_->Enqueue(std::move(request));
+    EnqueueOnReactor();
     ASSERT_TRUE(sink_.WaitForGone(i + 1));
     // The instance counts as free only a moment after its answer went out.
     ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
@@ -111,9 +116,7 @@ TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
     EXPECT_NE(rounds_thread_, std::this_thread::get_id());
   });
   for (size_t i = 0; i < 50; ++i) {
-    core::RequestPtr request = Request();
-    request->round = &rounds_;
-    scheduler_->Enqueue(std::move(request));
+    EnqueueOnReactor();
     ASSERT_TRUE(sink_.WaitForGone(i + 1));
   }
 }
@@ -129,9 +132,7 @@ TEST_F(BatchSchedulerTest, OneSlowExecutionKeepsAQuickInstanceOnTheReactorAndASe
     }
   });
   for (size_t i = 0; i < 52; ++i) {
-    core::RequestPtr request = Request();
-    request->round = &rounds_;
-    scheduler_->Enqueue(std::move(request));
+    EnqueueOnReactor();
     ASSERT_TRUE(sink_.WaitForGone(i + 1));
     ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
   }
@@ -148,9 +149,7 @@ TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
   size_t sent = 0;
   for (int round = 0; round < 40; ++round) {
     for (int i = 0; i < 3; ++i, ++sent) {
-      core::RequestPtr request = Request();
-      request->round = &rounds_;
-      scheduler_->Enqueue(std::move(request));
+      EnqueueOnReactor();
     }
     rounds_.EndRound();
     ASSERT_TRUE(sink_.WaitForGone(sent));

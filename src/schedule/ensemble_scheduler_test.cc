@@ -166,7 +166,7 @@ class EnsembleSchedulerTest : public testing::Test {
         std::make_unique<EnsembleScheduler>(*ensemble_, std::move(plan).value(), engine_));
   }
 
-  core::RequestPtr Request(Client& client, std::vector<std::string> wanted = {}) {
+  core::RequestPtr Request(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
     core::RequestPtr request = core::Request::Create(client);
     NEREID_CHECK(ensemble_->TryPin());
     request->model = core::ModelHandle(*ensemble_);
@@ -184,7 +184,7 @@ class EnsembleSchedulerTest : public testing::Test {
     }
     return request;
   }
-  void Run(Client& client, std::vector<std::string> wanted = {}) {
+  void Run(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
     ensemble_->scheduler().Enqueue(Request(client, std::move(wanted)));
   }
   // A model that answers at once with its first input plus one.
@@ -586,13 +586,7 @@ TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
     size_t answers = 0;
     bool is_gone = false;
   } client;
-  core::RequestPtr request = core::Request::Create(client);
-  NEREID_CHECK(ensemble_->TryPin());
-  request->model = core::ModelHandle(*ensemble_);
-  core::RequestInput& input = request->AddInput("in", tensor::DataType::kUint8);
-  input.shape = {kSize};
-  input.Append({.data = data_.data(), .size = kSize, .where = {}});
-  ensemble_->scheduler().Enqueue(std::move(request));
+  Run(client);
   for (size_t i = 0; i < 20; ++i) {
     core::RequestPtr step;
     {
@@ -630,12 +624,7 @@ TEST_F(EnsembleSchedulerTest, StepsAnsweredByManyThreadsAtOnceGiveOneAnswerEach)
         {"join", {{"I", "a"}, {"J", "b"}}, {{"O", "out"}}}});
   core::FakeSink sink;
   for (int i = 0; i < 100; ++i) {
-    core::RequestPtr request = core::Request::Create(sink);
-    NEREID_CHECK(ensemble_->TryPin());
-    request->model = core::ModelHandle(*ensemble_);
-    core::RequestInput& input = request->AddInput("in", tensor::DataType::kUint8);
-    input.shape = {kSize};
-    input.Append({.data = data_.data(), .size = kSize, .where = {}});
+    core::RequestPtr request = Request(sink);
     core::RequestRef kept(*request);
     ensemble_->scheduler().Enqueue(std::move(request));
     // Cancelling some of them races with everything else.
@@ -675,15 +664,7 @@ TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
   Make({"in"}, {"out"},
        {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   core::FakeSink sink;
-  {
-    core::RequestPtr request = core::Request::Create(sink);
-    NEREID_CHECK(ensemble_->TryPin());
-    request->model = core::ModelHandle(*ensemble_);
-    core::RequestInput& input = request->AddInput("in", tensor::DataType::kUint8);
-    input.shape = {kSize};
-    input.Append({.data = data_.data(), .size = kSize, .where = {}});
-    ensemble_->scheduler().Enqueue(std::move(request));
-  }
+  Run(sink);
   // Two threads bring answers in turns while a third one, answering the steps behind, is often at it.
   std::atomic<int> turn{0};
   const auto produce = [&](int first) {

@@ -62,10 +62,6 @@ def folder(tmp_path):
     return tmp_path / "m"
 
 
-def start(start_server, folder, *args):
-    return start_server(folder, args=args, env=python_models.ENVIRONMENT)
-
-
 def tensor_of(module, value, name="INPUT0", datatype="FP32"):
     tensor = module.InferInput(name, list(value.shape), datatype)
     tensor.set_data_from_numpy(value)
@@ -108,7 +104,7 @@ def answer_of(connection):
 
 def test_large_requests_arrive_where_the_model_reads_them(start_server, folder):
     python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     value = np.arange(LARGE, dtype=np.float32) % 100
     with httpclient.InferenceServerClient(server.http) as client:
         for k in range(20):
@@ -128,7 +124,7 @@ def test_large_requests_arrive_where_the_model_reads_them(start_server, folder):
 
 def test_a_tensor_that_came_without_json_is_received_there_too(start_server, folder):
     python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     value = np.full(LARGE, 2, np.float32)
     with connect(server) as connection:
         connection.sendall(b"POST /v2/models/looks/infer HTTP/1.1\r\nHost: h\r\n"
@@ -142,7 +138,7 @@ def test_a_tensor_that_came_without_json_is_received_there_too(start_server, fol
 
 def test_outputs_made_of_what_was_received_are_right(start_server, folder):
     python_models.write(folder, "same", python_models.IDENTITY)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     wrong = queue.Queue()
 
     def run(seed):
@@ -163,7 +159,7 @@ def test_outputs_made_of_what_was_received_are_right(start_server, folder):
 
 def test_what_a_model_keeps_stays_as_it_was(start_server, folder):
     python_models.write(folder, "keeps", KEEPS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http) as client:
         for k in range(30):
             assert ask(client, np.full(LARGE, k, np.float32), "keeps")[0] == 1
@@ -186,7 +182,7 @@ def test_several_inputs_whatever_their_places(start_server, folder):
                     responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", out)]))
                 return responses
         """, config=config)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http) as client:
         for sizes in ((LARGE, LARGE, 0), (LARGE + 1, LARGE, 5), (4, 3, LARGE), (0, 0, LARGE)):
             values = [np.ones(size, kind) for size, kind in zip(sizes, (bool, np.float32, np.float32))]
@@ -198,7 +194,7 @@ def test_several_inputs_whatever_their_places(start_server, folder):
 
 def test_requests_in_the_memory_of_a_worker_that_dies_are_answered_by_the_next(start_server, folder):
     model = python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     answers = queue.Queue()
 
     def run(first):
@@ -239,7 +235,7 @@ def test_requests_in_the_memory_of_a_worker_that_dies_are_answered_by_the_next(s
 
 def test_clients_that_stop_in_the_middle_hold_little_and_give_it_back(start_server, folder):
     python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     size = LIMIT // 4 - (1 << 20)
     stopped = []
     value = np.ones(LARGE, np.float32)
@@ -264,7 +260,7 @@ def test_clients_that_stop_in_the_middle_hold_little_and_give_it_back(start_serv
 
 def test_a_body_that_is_too_large_is_refused_as_ever(start_server, folder):
     python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with connect(server) as connection:
         connection.sendall(head_of(1 << 33))
         status, answer = answer_of(connection)
@@ -277,7 +273,7 @@ def test_a_body_that_is_too_large_is_refused_as_ever(start_server, folder):
 
 def test_a_request_that_is_wrong_gives_its_memory_back(start_server, folder):
     python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http) as client:
         for _ in range(LIMIT // (16 << 20) + 5):
             with pytest.raises(InferenceServerException):
@@ -287,7 +283,7 @@ def test_a_request_that_is_wrong_gives_its_memory_back(start_server, folder):
 
 def test_a_model_that_is_unloaded_while_a_request_arrives(start_server, folder):
     python_models.write(folder, "looks", LOOKS)
-    server = start(start_server, folder, "--model-control-mode=explicit", "--load-model=looks")
+    server = python_models.start(start_server, folder, "--model-control-mode=explicit", "--load-model=looks")
     body = np.ones(LARGE, np.float32).tobytes()
     with httpclient.InferenceServerClient(server.http) as client, connect(server) as connection:
         connection.sendall(head_of(len(body)) + body[: len(body) // 2])

@@ -75,14 +75,10 @@ def folder(tmp_path):
     return tmp_path / "m"
 
 
-def start(start_server, folder, *args):
-    return start_server(folder, args=args, env=python_models.ENVIRONMENT)
-
-
 def test_a_worker_killed_in_a_batch_fails_it_at_once_and_comes_back(start_server, folder):
     before = shared_memory_names()
     model = python_models.write(folder, "sleeps", SLEEPS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     (worker,) = python_models.workers(server)
     tensor = grpcclient.InferInput("INPUT0", [1], "FP32")
     tensor.set_data_from_numpy(np.array([30], np.float32))
@@ -114,7 +110,7 @@ def test_a_worker_killed_in_a_batch_fails_it_at_once_and_comes_back(start_server
 
 def test_a_worker_that_dies_again_and_again_comes_back_each_time(start_server, folder):
     python_models.write(folder, "sleeps", SLEEPS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http, network_timeout=120) as client:
         for _ in range(4):
             with pytest.raises(InferenceServerException, match=r"signal 6 \(Aborted\)"):
@@ -124,7 +120,7 @@ def test_a_worker_that_dies_again_and_again_comes_back_each_time(start_server, f
 
 def test_a_model_that_no_longer_starts_says_why(start_server, folder):
     model = python_models.write(folder, "starts", STARTS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http) as client:
         infer(client, "starts", [1])
         (model / "1" / "broken").touch()
@@ -148,7 +144,7 @@ def test_readiness_is_what_the_model_says(start_server, folder):
     model = python_models.write(folder, "ready", READY)
     says = model / "1" / "ready"
     says.write_text("yes")
-    server = start(start_server, folder, "--strict-readiness=false")
+    server = python_models.start(start_server, folder, "--strict-readiness=false")
     with httpclient.InferenceServerClient(server.http) as client:
         for what, expected in (("yes", True), ("no", False), ("raise", False), ("odd", False),
                                ("yes", True)):
@@ -164,7 +160,7 @@ def test_readiness_is_what_the_model_says(start_server, folder):
 def test_a_model_that_fails_to_initialize_is_not_loaded(start_server, folder, what, expected):
     model = python_models.write(folder, "starts", STARTS)
     (model / "1" / what).touch()
-    server = start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
+    server = python_models.start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
     with httpclient.InferenceServerClient(server.http) as client:
         (entry,) = client.get_model_repository_index()
     assert entry["state"] == "UNAVAILABLE"
@@ -176,7 +172,7 @@ def test_a_missing_file_a_syntax_error_and_a_missing_class_are_told(start_server
     (python_models.write(folder, "missing", "") / "1" / "model.py").unlink()
     python_models.write(folder, "syntax", "class class\n")
     python_models.write(folder, "nothing", "x = 1\n")
-    server = start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
+    server = python_models.start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
     with httpclient.InferenceServerClient(server.http) as client:
         reasons = {e["name"]: e["reason"] for e in client.get_model_repository_index()}
     assert ("Failed to preinitialize Python stub: Python model file not found in "
@@ -188,7 +184,7 @@ def test_a_missing_file_a_syntax_error_and_a_missing_class_are_told(start_server
 def test_workers_end_with_their_server_however_it_ends(start_server, folder):
     for name in ("one", "two"):
         python_models.write(folder, name, SLEEPS)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     workers = python_models.workers(server)
     assert len(workers) == 2
     server.signal(signal.SIGKILL)
@@ -213,7 +209,7 @@ def test_instances_are_processes_of_their_own_and_start_side_by_side(start_serve
     model = python_models.write(folder, "three", MEETS)
     config = (model / "config.pbtxt").read_text()
     (model / "config.pbtxt").write_text(config.replace("count: 1", "count: 3"))
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     assert len(python_models.workers(server)) == 3
 
 
@@ -226,7 +222,7 @@ def test_names_that_a_shell_would_read_are_refused_and_odd_ones_are_names(start_
     before = shared_memory_names()
     for name in refused + odd:
         python_models.write(folder, name, python_models.IDENTITY)
-    server = start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
+    server = python_models.start(start_server, folder, "--exit-on-error=false", "--strict-readiness=false")
     with grpcclient.InferenceServerClient(server.grpc) as client:
         index = {m.name: m.reason for m in client.get_model_repository_index().models}
         for name in refused:
@@ -289,7 +285,7 @@ class TritonPythonModel:
 
 def test_a_hostile_worker_is_replaced(start_server, folder):
     python_models.write(folder, "hostile", HOSTILE)
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http, network_timeout=120) as client:
         for what in (1, 2, 3, 4, 6):
             with pytest.raises(InferenceServerException, match="is not healthy"):
@@ -316,7 +312,7 @@ def _ignore_errors(server, what):
 def test_a_model_needs_no_configuration_at_all(start_server, folder):
     model = python_models.write(folder, "bare", python_models.IDENTITY)
     (model / "config.pbtxt").unlink()
-    server = start(start_server, folder)
+    server = python_models.start(start_server, folder)
     with httpclient.InferenceServerClient(server.http) as client:
         config = client.get_model_config("bare")
         assert config["backend"] == "python"

@@ -47,6 +47,11 @@ def write(repository, name, code, config=None, datatype="FP32", dims=(-1,), extr
     return folder
 
 
+def start(start_server, repository, *args):
+    """A server of these models, whose workers find an interpreter with numpy."""
+    return start_server(repository, args=args, env=ENVIRONMENT)
+
+
 def workers(server):
     """The processes that run models, by instance: the arguments say nothing, so all of them."""
     return [
