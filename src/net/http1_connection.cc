@@ -288,6 +288,7 @@ bool Http1Connection::AfterHandle() {
     FinishExchange();
     return true;
   }
+  if (deferred_size_ != 0) return false;
   // Bytes of a next request wait where they are; without any, reading finds out when the client goes.
   if (!has_unparsed()) {
     ReadMore();

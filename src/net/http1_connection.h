@@ -12,6 +12,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,11 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   struct ResumeTask final : Task {
     explicit ResumeTask(Http1Connection& connection) : connection(connection) {}
     void Run() override { connection.OnResume(); }
+    Http1Connection& connection;
+  };
+  struct SendTask final : Task {
+    explicit SendTask(Http1Connection& connection) : connection(connection) {}
+    void Run() override { connection.SendDeferred(); }
     Http1Connection& connection;
   };
   struct StreamTask final : Task {
@@ -138,6 +144,8 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void StartLinger();
   void DisarmEvents();
   void FireDisconnect();
+  bool Defer(std::span<const iovec> parts, size_t size, HttpReplyOwner* owner);
+  void SendDeferred();
   void KeepPending(std::string_view head, const HttpReply& reply, size_t sent, bool with_body);
   void DropPending();
   bool WritePending();
@@ -191,6 +199,10 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   std::unique_ptr<Stream> stream_;
   bool stream_started_ = false;
   bool stream_chunked_ = false;
+  // A reply that leaves together with others: it lies in in_, behind the request.
+  size_t deferred_size_ = 0;
+  HttpReplyOwner* deferred_owner_ = nullptr;
+  SendTask send_{*this};
   ResumeTask resume_{*this};
   StreamTask stream_task_{*this};
 

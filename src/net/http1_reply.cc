@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kInlineParts = 30;
 constexpr size_t kWriteParts = 64;
+// Larger replies are sent at once instead of being kept for others.
+constexpr size_t kMostDeferred = 4 << 10;
 // Of a stream that brings more and more, before others have their turn.
 constexpr int kMostSends = 16;
 
@@ -173,6 +175,7 @@ void Http1Connection::Reply(const HttpReply& reply) {
     }
     total += length;
   }
+  if (total <= kMostDeferred && Defer({vector, count}, total, reply.owner)) return;
   const ssize_t sent = Send(vector, count);
   if (sent < 0) close_after_ = true;
   const bool pending = sent >= 0 && static_cast<size_t>(sent) < total;
@@ -180,6 +183,43 @@ void Http1Connection::Reply(const HttpReply& reply) {
     KeepPending(head.text(), reply, static_cast<size_t>(sent), with_body);
   } else if (reply.owner != nullptr) {
     reply.owner->ReplySent();
+  }
+  Complete(pending || close_after_);
+}
+
+// Keeps a small reply until others to requests that came with this one are ready, as sending wakes
+// a client that waits on the same machine, which costs more than all the rest, and does so once for
+// those that follow. False when it is to be sent at once.
+bool Http1Connection::Defer(std::span<const iovec> parts, size_t size, HttpReplyOwner* owner) {
+  if (!reactor().IsCurrent() || !reactor().HasMoreEvents()) return false;
+  if (!in_handle_ || close_after_ || has_unparsed() || !in_) return false;
+  if (in_.capacity() - in_end_ < size) return false;
+  std::byte* to = in_.data() + in_end_;
+  for (const iovec& part : parts) {
+    if (part.iov_len == 0) continue;
+    std::memcpy(to, part.iov_base, part.iov_len);
+    to += part.iov_len;
+  }
+  deferred_size_ = size;
+  deferred_owner_ = owner;
+  reactor().RunTogether(send_);
+  return true;
+}
+
+void Http1Connection::SendDeferred() {
+  const size_t size = std::exchange(deferred_size_, 0);
+  const iovec part{in_.data() + in_end_, size};
+  const ssize_t sent = Send(&part, 1);
+  if (sent < 0) close_after_ = true;
+  const bool pending = sent >= 0 && static_cast<size_t>(sent) < size;
+  HttpReplyOwner* const owner = std::exchange(deferred_owner_, nullptr);
+  if (pending) {
+    pending_ = std::make_unique<PendingReply>();
+    pending_->owner = owner;
+    pending_->text.assign(static_cast<const char*>(part.iov_base) + sent,
+                          size - static_cast<size_t>(sent));
+  } else if (owner != nullptr) {
+    owner->ReplySent();
   }
   Complete(pending || close_after_);
 }

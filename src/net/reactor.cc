@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass of the loop: what is due, then every event that is ready, then what those asked to be
-// done soon, what other threads posted, and last the work of the round. Work from other threads
-// goes through a lock-free stack; only who finds the loop asleep pays for waking it.
+// One pass of the loop: what is due, then every event that is ready and the small answers to them,
+// then what those asked to be done soon, what other threads posted, and last the work of the round.
+// Work from other threads goes through a lock-free stack; only who finds the loop asleep pays for
+// waking it.
 #include "net/reactor.h"
 
 #include <sys/epoll.h>
@@ -25,6 +26,8 @@ thread_local Reactor* current_reactor = nullptr;
 constexpr std::chrono::seconds kBeat{1};
 // Events taken in one pass.
 constexpr int kEvents = 256;
+// Tasks that wait for each other.
+constexpr int kMostTogether = 16;
 
 // Runs a function object once and deletes itself.
 class FunctionTask final : public Task {
@@ -103,8 +106,17 @@ void Reactor::HandleEvents(int timeout_ms) {
   NEREID_CHECK(count >= 0 || errno == EINTR);
   for (int i = 0; i < count; ++i) {
     if (events[i].data.ptr == nullptr) continue;  // woken
+    events_left_ = count - 1 - i;
     static_cast<Watched*>(events[i].data.ptr)->OnEvents(events[i].events);
+    if (together_count_ >= kMostTogether) RunTogetherNow();
   }
+  events_left_ = 0;
+  RunTogetherNow();
+}
+
+void Reactor::RunTogetherNow() {
+  together_count_ = 0;
+  together_.RunAll();
 }
 
 bool Reactor::Watch(int fd, Watched& watched) {
@@ -170,6 +182,11 @@ void Reactor::DrainInbox() {
 }
 
 void Reactor::RunSoon(Task& task) { soon_.Append(task); }
+
+void Reactor::RunTogether(Task& task) {
+  together_.Append(task);
+  ++together_count_;
+}
 
 void Reactor::RunAfterRound(base::UniqueFunction<void()> fn) {
   RunAfterRound(*new FunctionTask(std::move(fn)));

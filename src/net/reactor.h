@@ -81,6 +81,11 @@ class Reactor {
   void Unwatch(int fd);
   // Runs `task` once the events of this pass have been handled.
   void RunSoon(Task& task);
+  // Whether this pass has more events to handle.
+  bool HasMoreEvents() const { return events_left_ > 0; }
+  // Runs `task` among others of its kind, after the events of this pass or once several wait: small
+  // answers that leave one after another wake a client which shares the machine once, not each time.
+  void RunTogether(Task& task);
 
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -104,6 +109,7 @@ class Reactor {
   explicit Reactor(unsigned index);
   void Run();
   void HandleEvents(int timeout_ms);
+  void RunTogetherNow();
   void Stop();
   void Push(Task& task);
   void Wake();
@@ -127,6 +133,9 @@ class Reactor {
   std::atomic<bool> is_stopping_{false};
   std::atomic<uint32_t> posters_{0};  // other threads inside Post
   TaskList soon_;
+  TaskList together_;
+  int together_count_ = 0;
+  int events_left_ = 0;
   TaskList round_;
   std::vector<Timer*> timers_;  // a heap, the earliest first
   std::unique_ptr<Timer> beat_;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small replies to requests that arrived together, which leave together.
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "net/http_server_fixture.h"
+
+namespace nereid::net {
+namespace {
+
+// A server with one reactor, and clients that are connected to it.
+class Crowd {
+ public:
+  Crowd(size_t clients, FunctionHandler::Function function)
+      : fixture_(
+            [this, function = std::move(function)](HttpExchangePtr e) {
+              e->head().target() == "/warm" ? Echo(std::move(e)) : function(std::move(e));
+            },
+            {}, 1) {
+    for (size_t i = 0; i < clients; ++i) {
+      clients_.push_back(std::make_unique<Client>(fixture_.port()));
+      EXPECT_EQ(200, client(i).Exchange("GET /warm HTTP/1.1\r\nHost: h\r\n\r\n").status);
+    }
+  }
+
+  Client& client(size_t i) { return *clients_[i]; }
+  uint16_t port() const { return fixture_.port(); }
+
+  // The reactor finds what `send` sends in one pass.
+  template <typename Send>
+  void Together(Send send) {
+    std::latch held(1);
+    std::latch sent(1);
+    std::latch released(1);
+    fixture_.pool.reactor(0).Post([&] {
+      held.count_down();
+      sent.wait();
+      released.count_down();
+    });
+    held.wait();
+    send();
+    sent.count_down();
+    released.wait();
+  }
+  void AskTogether(std::string_view request) {
+    Together([&] {
+      for (const auto& client : clients_) EXPECT_TRUE(client->Send(request));
+    });
+  }
+
+  // How many clients have something to read, which may take a moment to become `expected`.
+  size_t WaitForAnswered(size_t expected) const {
+    std::vector<pollfd> all;
+    for (const auto& client : clients_) all.push_back({client->fd(), POLLIN, 0});
+    const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    for (;;) {
+      const auto answered = static_cast<size_t>(::poll(all.data(), all.size(), 0));
+      if (answered >= expected || std::chrono::steady_clock::now() > deadline) return answered;
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Client>> clients_;
+  Fixture fixture_;
+};
+
+TEST(HttpServerTogether, SixteenRepliesAtMostWaitForEachOther) {
+  constexpr size_t kClients = 40;
+  std::vector<size_t> answered;  // when a request is handled
+  std::unique_ptr<Crowd> crowd;
+  crowd = std::make_unique<Crowd>(kClients, [&](HttpExchangePtr e) {
+    answered.push_back(crowd->WaitForAnswered(answered.size() / 16 * 16));
+    Echo(std::move(e));
+  });
+  crowd->AskTogether(Post("body"));
+  EXPECT_EQ(kClients, crowd->WaitForAnswered(kClients));  // nobody reads before
+  for (size_t i = 0; i < kClients; ++i) EXPECT_EQ("POST /p body", crowd->client(i).Receive().body);
+  ASSERT_EQ(kClients, answered.size());
+  for (size_t i = 0; i < kClients; ++i) EXPECT_EQ(i / 16 * 16, answered[i]) << i;
+}
+
+TEST(HttpServerTogether, RequestsThatFollowEachOtherAreAnsweredInOrder) {
+  Crowd crowd(5, Echo);
+  crowd.AskTogether(Post("a") + Post("b"));
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ("POST /p a", crowd.client(i).Receive().body);
+    EXPECT_EQ("POST /p b", crowd.client(i).Receive().body);
+  }
+}
+
+TEST(HttpServerTogether, AClientThatGoesMeanwhileTakesNoOtherReplyWithIt) {
+  std::unique_ptr<Crowd> crowd;
+  size_t handled = 0;
+  crowd = std::make_unique<Crowd>(3, [&](HttpExchangePtr e) {
+    if (++handled == 2) {
+      // One of the two has its reply waiting already.
+      crowd->client(0).Reset();
+      crowd->client(1).Reset();
+    }
+    Echo(std::move(e));
+  });
+  crowd->AskTogether(Post("body"));
+  EXPECT_EQ("POST /p body", crowd->client(2).Receive().body);
+  EXPECT_EQ(200, Client(crowd->port()).Exchange(Post("another")).status);
+}
+
+TEST(HttpServerTogether, AReplyThatTheSocketDoesNotTakeWholeIsFinishedLater) {
+  std::atomic<size_t> handled{0};
+  const std::string padding(3500, 'x');
+  Crowd crowd(2, [&](HttpExchangePtr e) {
+    if (e->body() == "other") return Echo(std::move(e));
+    RespondText(std::move(e), padding + std::to_string(handled.fetch_add(1)));
+  });
+  Client& reads_late = crowd.client(0);
+  size_t asked = 0;
+  // Until a request is not looked at, because the reply before it is not sent.
+  for (; asked < 20'000 && handled.load() == asked; ++asked) {
+    crowd.Together([&] {
+      EXPECT_TRUE(reads_late.Send(Post("late")));
+      EXPECT_TRUE(crowd.client(1).Send(Post("other")));
+    });
+    EXPECT_EQ("POST /p other", crowd.client(1).Receive().body);
+  }
+  EXPECT_LT(asked, 20'000u);
+  for (size_t i = 0; i < asked; ++i) EXPECT_EQ(padding + std::to_string(i), reads_late.Receive().body);
+}
+
+}  // namespace
+}  // namespace nereid::net
