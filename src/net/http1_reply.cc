@@ -191,8 +191,8 @@ void Http1Connection::Reply(const HttpReply& reply) {
 // a client that waits on the same machine, which costs more than all the rest, and does so once for
 // those that follow. False when it is to be sent at once.
 bool Http1Connection::Defer(std::span<const iovec> parts, size_t size, HttpReplyOwner* owner) {
-  if (!reactor().IsCurrent() || !reactor().HasMoreEvents()) return false;
-  if (!in_handle_ || close_after_ || has_unparsed() || !in_) return false;
+  if (!reactor().IsCurrent() || !reactor().ExpectsAnswers()) return false;
+  if (close_after_ || has_unparsed() || !in_) return false;
   if (in_.capacity() - in_end_ < size) return false;
   std::byte* to = in_.data() + in_end_;
   for (const iovec& part : parts) {

@@ -92,6 +92,28 @@ TEST(HttpServerTogether, SixteenRepliesAtMostWaitForEachOther) {
   for (size_t i = 0; i < kClients; ++i) EXPECT_EQ(i / 16 * 16, answered[i]) << i;
 }
 
+TEST(HttpServerTogether, RepliesOfARoundLeaveAfterIt) {
+  std::vector<HttpExchangePtr> round;
+  size_t early = 0;
+  std::unique_ptr<Crowd> crowd;
+  crowd = std::make_unique<Crowd>(20, [&](HttpExchangePtr e) {
+    if (round.empty()) {
+      e->reactor().RunAfterRound([&] {
+        for (HttpExchangePtr& exchange : round) {
+          Echo(std::move(exchange));
+          early += crowd->WaitForAnswered(0);
+        }
+        round.clear();
+      });
+    }
+    round.push_back(std::move(e));
+  });
+  crowd->AskTogether(Post("body"));
+  EXPECT_EQ(20u, crowd->WaitForAnswered(20));
+  EXPECT_EQ(0u, early);
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ("POST /p body", crowd->client(i).Receive().body);
+}
+
 TEST(HttpServerTogether, RequestsThatFollowEachOtherAreAnsweredInOrder) {
   Crowd crowd(5, Echo);
   crowd.AskTogether(Post("a") + Post("b"));

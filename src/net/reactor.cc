@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass of the loop: what is due, then every event that is ready and the small answers to them,
-// then what those asked to be done soon, what other threads posted, and last the work of the round.
+// then what those asked to be done soon, what other threads posted, and last the work of the round
+// and its small answers.
 // Work from other threads goes through a lock-free stack; only who finds the loop asleep pays for
 // waking it.
 #include "net/reactor.h"
@@ -89,7 +90,10 @@ void Reactor::Run() {
     soon_.RunAll();
     DrainInbox();
     // Work of the round may ask for more of it: answers that are to leave together.
+    is_in_round_ = true;
     while (!round_.empty()) round_.RunAll();
+    is_in_round_ = false;
+    RunTogetherNow();
   }
   current_reactor = nullptr;
 }

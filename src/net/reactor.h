@@ -81,10 +81,11 @@ class Reactor {
   void Unwatch(int fd);
   // Runs `task` once the events of this pass have been handled.
   void RunSoon(Task& task);
-  // Whether this pass has more events to handle.
-  bool HasMoreEvents() const { return events_left_ > 0; }
-  // Runs `task` among others of its kind, after the events of this pass or once several wait: small
-  // answers that leave one after another wake a client which shares the machine once, not each time.
+  // Whether more answers may be made soon, so that a small one had better wait for RunTogether.
+  bool ExpectsAnswers() const { return events_left_ > 0 || is_in_round_; }
+  // Runs `task` among others of its kind: after the events of this pass, or once several wait, or
+  // after the work of the round. Small answers that leave one after another wake a client which
+  // shares the machine once, not each time; and a batch of requests takes no longer for its answers.
   void RunTogether(Task& task);
 
   Reactor(const Reactor&) = delete;
@@ -136,6 +137,7 @@ class Reactor {
   TaskList together_;
   int together_count_ = 0;
   int events_left_ = 0;
+  bool is_in_round_ = false;
   TaskList round_;
   std::vector<Timer*> timers_;  // a heap, the earliest first
   std::unique_ptr<Timer> beat_;

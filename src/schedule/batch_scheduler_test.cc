@@ -158,6 +158,25 @@ TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
   EXPECT_EQ(sizes, std::vector<size_t>(40, 3));
 }
 
+TEST_F(BatchSchedulerTest, ABatchOnTheReactorMayTakeAsLongAsItsRequestsOneByOne) {
+  std::thread::id last;
+  auto options = Dynamic(8);
+  options.inline_budget = std::chrono::milliseconds(20);
+  Make(std::move(options), 1, true, [&](std::span<core::RequestPtr> batch) {
+    last = std::this_thread::get_id();
+    const uint64_t end_ns = base::ThreadUse::Now().cpu_ns + batch.size() * 8'000'000;
+    while (base::ThreadUse::Now().cpu_ns < end_ns) {
+    }
+  });
+  for (size_t round = 1; round <= 34; ++round) {
+    for (int i = 0; i < 3; ++i) EnqueueOnReactor();
+    rounds_.EndRound();
+    ASSERT_TRUE(sink_.WaitForGone(3 * round));
+    ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
+  }
+  EXPECT_EQ(last, rounds_thread_);
+}
+
 TEST_F(BatchSchedulerTest, SendsAPartialBatchWhenItsDelayIsOver) {
   auto options = Dynamic(8);
   options.policy.max_queue_delay = microseconds(2000);

@@ -19,9 +19,9 @@ constexpr uint64_t kMeasuredRuns = 32;
 // Executions that are timed with care after one took longer than it may on a reactor. More than a
 // few: a model that is slow from time to time shall be found out.
 constexpr uint64_t kWatchedRuns = 256;
-// A reactor runs batches for so many times the longest average before it turns to its sockets
-// again.
-constexpr int kInlineBudgetsPerRound = 4;
+// A reactor runs a batch, or several, for so many times the budget before it turns to its sockets
+// again; as many quick requests that are not batched might have come to it at once.
+constexpr int kInlineBudgetsPerRound = 8;
 // Batches up to this size never grow the memory kept for them.
 constexpr int64_t kReservedBatch = 1024;
 
@@ -230,6 +230,7 @@ uint64_t InstancePool::Execute(Slot& slot) {
       return true;
     });
   }
+  slot.executed_requests = slot.batch.size();
   const Stopwatch stopwatch(IsWatched(slot), slot.taken_ns);
   if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
   const uint64_t end_ns = base::NowNs();
@@ -245,7 +246,9 @@ uint64_t InstancePool::Execute(Slot& slot) {
 }
 
 void InstancePool::Account(Slot& slot) {
-  uint64_t duration_ns = slot.duration_ns;
+  // A batch may take as long as its requests might have taken one by one.
+  uint64_t duration_ns =
+      slot.duration_ns / std::clamp<size_t>(slot.executed_requests, 1, kInlineBudgetsPerRound);
   const auto budget_ns = static_cast<uint64_t>(options_.inline_budget.count());
   const bool was_watched = IsWatched(slot);
   if (slot.watched_runs > 0) --slot.watched_runs;

@@ -35,6 +35,7 @@ namespace nereid::schedule {
 
 struct InstancePoolOptions {
   // An instance whose executions take longer than this on average never runs on a reactor; 0: none.
+  // A batch may take several times as long, once for each of its requests up to eight.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   // Requests that arrive in one round are seen together before any runs.
   bool collects_rounds = false;
@@ -106,8 +107,9 @@ class InstancePool {
     uint64_t wait_until_ns = 0;  // 0: no deadline
     uint64_t taken_ns = 0;       // when it became busy
     uint64_t duration_ns = 0;    // of the last execution
+    size_t executed_requests = 0;
     uint64_t execution_count = 0;
-    uint64_t average_ns = 0;                    // of an execution, exponentially weighted
+    uint64_t average_ns = 0;                    // against the inline budget, exponentially weighted
     uint64_t watched_runs = 0;                  // the next so many are timed with care
     std::vector<core::RequestPtr> batch;        // of whoever made it busy
     std::unique_ptr<RateLimiter::Claim> claim;  // constant; null where nothing is limited
