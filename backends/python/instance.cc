@@ -228,18 +228,21 @@ Result<Instance::Active> Instance::AcquireWorker() {
       failure_.empty() ? StrCat("Stub process '", context_.name, "' is not healthy.") : failure_);
 }
 
+Instance::Active Instance::ReadyWorker() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kReady || active_.worker == nullptr || !active_.worker->is_alive()) return {};
+  return active_;
+}
+
 Error Instance::CheckReady() {
-  std::shared_ptr<Worker> worker;
-  bool asks = false;
+  const std::shared_ptr<Worker> worker = ReadyWorker().worker;
+  if (worker == nullptr) {
+    return Error::Internal(StrCat("Stub process '", context_.name, "' is not healthy."));
+  }
   {
     const std::lock_guard lock(mutex_);
-    if (state_ != State::kReady || active_.worker == nullptr || !active_.worker->is_alive()) {
-      return Error::Internal(StrCat("Stub process '", context_.name, "' is not healthy."));
-    }
-    worker = active_.worker;
-    asks = asks_ready_;
+    if (!asks_ready_) return {};
   }
-  if (!asks) return {};
   auto answer = worker->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
   if (!answer.ok()) {
     Error error = answer.TakeError();
@@ -263,8 +266,7 @@ uint64_t Instance::BatchSize() const {
   return sum;
 }
 
-Error Instance::Run(Times& times) {
-  NEREID_KIT_ASSIGN(const Active active, AcquireWorker());
+Result<Instance::Execution> Instance::Encode(Active active) {
   const std::shared_ptr<Worker>& worker = active.worker;
   table_ = active.pending;
   numbered_.clear();
@@ -272,13 +274,24 @@ Error Instance::Run(Times& times) {
     item.handle = table_->Add(item.pending);
     numbered_.push_back({item.request, item.handle});
   }
-  NEREID_KIT_ASSIGN(BatchEncoder::Encoded encoded,
+  NEREID_KIT_ASSIGN(BatchEncoder::Encoded batch,
                     encoder_.Encode(numbered_, worker->blocks(), worker->inputs()));
-  times.compute_start = NowNs();
-  encoded.block.Share();
-  for (const BlockPool::Block& block : encoded.received) block.Share();
-  auto answer = worker->Run(Work::kExecute, encoded.block, encoded.size);
-  times.compute_end = NowNs();
+  times_.compute_start = NowNs();
+  batch.block.Share();
+  for (const BlockPool::Block& block : batch.received) block.Share();
+  return Execution{std::move(active), std::move(batch)};
+}
+
+Error Instance::Run() {
+  NEREID_KIT_ASSIGN(Active active, AcquireWorker());
+  NEREID_KIT_ASSIGN(Execution execution, Encode(std::move(active)));
+  const BatchEncoder::Encoded& batch = execution.batch;
+  return Complete(execution, execution.active.worker->Run(Work::kExecute, batch.block, batch.size));
+}
+
+Error Instance::Complete(Execution& execution, Result<Worker::Answer> answer) {
+  const std::shared_ptr<Worker>& worker = execution.active.worker;
+  times_.compute_end = NowNs();
   if (!answer.ok()) {
     // What it sent before it died comes before the error that ends the requests.
     worker->WaitForLastCalls();
@@ -297,8 +310,8 @@ Error Instance::Run(Times& times) {
   }
   if (error.ok()) {
     // Before anything is answered: who has the answer finds it counted.
-    BatchLender lender(worker, encoded);
-    Finish({}, times, &lender);
+    BatchLender lender(worker, execution.batch);
+    Finish({}, &lender);
   }
   worker->ReleaseAnswer();
   return error;
@@ -317,20 +330,20 @@ Error Instance::ReadAnswer(const Worker& worker, std::span<const char> payload) 
   return {};
 }
 
-void Instance::Finish(const Error& error, const Times& times, Lender* lender) {
+void Instance::Finish(const Error& error, Lender* lender) {
   const uint64_t end = NowNs();
-  const uint64_t compute_start = times.compute_start == 0 ? end : times.compute_start;
-  const uint64_t compute_end = times.compute_end == 0 ? end : times.compute_end;
+  const uint64_t compute_start = times_.compute_start == 0 ? end : times_.compute_start;
+  const uint64_t compute_end = times_.compute_end == 0 ? end : times_.compute_end;
   for (const Item& item : batch_) {
     const bool is_success = error.ok() && item.response.kind != ResponseKind::kError;
     LogIfError(
         Error(TRITONBACKEND_ModelInstanceReportStatistics(
-            handle_, item.request, is_success, times.exec_start, compute_start, compute_end, end)),
+            handle_, item.request, is_success, times_.exec_start, compute_start, compute_end, end)),
         "failed reporting request statistics");
   }
-  if (times.compute_end != 0) {
+  if (times_.compute_end != 0) {
     LogIfError(Error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
-                   handle_, BatchSize(), times.exec_start, compute_start, compute_end, end)),
+                   handle_, BatchSize(), times_.exec_start, compute_start, compute_end, end)),
                "failed reporting batch request statistics");
   }
   for (Item& item : batch_) {
@@ -362,14 +375,50 @@ void Instance::Finish(const Error& error, const Times& times, Lender* lender) {
   table_ = nullptr;
 }
 
-void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
-  Times times{.exec_start = NowNs()};
+void Instance::TakeBatch(TRITONBACKEND_Request** requests, uint32_t count) {
+  times_ = {.exec_start = NowNs()};
   for (uint32_t r = 0; r < count; ++r) {
     batch_.push_back({.request = requests[r],
                       .pending = std::make_shared<Pending>(requests[r], model_.is_decoupled())});
   }
-  const Error error = Run(times);
-  if (!error.ok()) Finish(error, times);
+}
+
+void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
+  TakeBatch(requests, count);
+  const Error error = Run();
+  if (!error.ok()) Finish(error);
+}
+
+bool Instance::Begin(TRITONBACKEND_Request** requests, uint32_t count,
+                     std::chrono::nanoseconds patience) {
+  TakeBatch(requests, count);
+  Active active = ReadyWorker();
+  if (active.worker == nullptr) return false;
+  auto encoded = Encode(std::move(active));
+  if (!encoded.ok()) {
+    Finish(encoded.TakeError());
+    return true;
+  }
+  begun_ = std::move(encoded.value());
+  Worker& worker = *begun_->active.worker;
+  worker.Begin(Work::kExecute, begun_->batch.block, begun_->batch.size);
+  const std::optional<Worker::Answer> answer = worker.Look(patience);
+  if (!answer) return false;
+  Execution execution = *std::exchange(begun_, std::nullopt);
+  const Error error = Complete(execution, *answer);
+  if (!error.ok()) Finish(error);
+  return true;
+}
+
+void Instance::End() {
+  Error error;
+  if (begun_) {
+    Execution execution = *std::exchange(begun_, std::nullopt);
+    error = Complete(execution, execution.active.worker->Wait());
+  } else {
+    error = Run();
+  }
+  if (!error.ok()) Finish(error);
 }
 
 }  // namespace nereid::python

@@ -24,6 +24,9 @@ class Instance {
 
   // Answers and releases all requests, or leaves that to the model where it is decoupled.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
+  // The same without waiting longer than `patience` for the worker; false when End is to be called.
+  bool Begin(TRITONBACKEND_Request** requests, uint32_t count, std::chrono::nanoseconds patience);
+  void End();
   // Whether there is a worker that executes, and the model says that it is ready. Any thread.
   backend::Error CheckReady();
 
@@ -48,10 +51,22 @@ class Instance {
   };
   // Perhaps after waiting for a new one to be ready.
   backend::Result<Active> AcquireWorker();
+  // The worker if it is ready now.
+  Active ReadyWorker();
 
-  backend::Error Run(Times& times);
+  // A batch that a worker has.
+  struct Execution {
+    Active active;
+    BatchEncoder::Encoded batch;
+  };
+  void TakeBatch(TRITONBACKEND_Request** requests, uint32_t count);
+  // Puts the batch where the worker finds it.
+  backend::Result<Execution> Encode(Active active);
+  backend::Error Run();
+  // Answers the batch, from what the worker said.
+  backend::Error Complete(Execution& execution, backend::Result<Worker::Answer> answer);
   backend::Error ReadAnswer(const Worker& worker, std::span<const char> payload);
-  void Finish(const backend::Error& error, const Times& times, Lender* lender = nullptr);
+  void Finish(const backend::Error& error, Lender* lender = nullptr);
   uint64_t BatchSize() const;
 
   TRITONBACKEND_ModelInstance* const handle_;
@@ -67,6 +82,8 @@ class Instance {
     ModelResponse response;
   };
   std::vector<Item> batch_;
+  Times times_;
+  std::optional<Execution> begun_;  // by Begin
   std::shared_ptr<PendingTable> table_;  // null until there is a worker for it
   std::vector<Numbered> numbered_;
   BatchEncoder encoder_;

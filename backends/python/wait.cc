@@ -27,20 +27,24 @@ void Wake(std::atomic<uint32_t>& word) {
 
 }  // namespace
 
+uint32_t LookWhile(const std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds time) {
+  uint32_t value = word.load(std::memory_order_acquire);
+  if (value != seen || time.count() <= 0) return value;
+  const Clock::time_point end = Clock::now() + time;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      Pause();
+      value = word.load(std::memory_order_acquire);
+      if (value != seen) return value;
+    }
+  } while (Clock::now() < end);
+  return value;
+}
+
 uint32_t WaitWhile(std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleeping, uint32_t seen,
                    std::chrono::nanoseconds spin, Clock::time_point deadline) {
-  uint32_t value = word.load(std::memory_order_acquire);
+  uint32_t value = LookWhile(word, seen, spin);
   if (value != seen) return value;
-  if (spin.count() > 0) {
-    const Clock::time_point end = Clock::now() + spin;
-    do {
-      for (int i = 0; i < 32; ++i) {
-        Pause();
-        value = word.load(std::memory_order_acquire);
-        if (value != seen) return value;
-      }
-    } while (Clock::now() < end);
-  }
   timespec timeout{};
   const bool forever = deadline == Clock::time_point::max();
   if (!forever) {

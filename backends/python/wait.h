@@ -8,6 +8,9 @@
 
 namespace nereid::python {
 
+// Looks at `word` until it is not `seen` any more, for `time` at most, and returns its value.
+uint32_t LookWhile(const std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds time);
+
 // Waits until `word` is not `seen` any more, looking for `spin` before sleeping, at most until
 // `deadline`, and returns its value. May return `seen` early.
 uint32_t WaitWhile(

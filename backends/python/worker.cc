@@ -236,6 +236,11 @@ bool Worker::TakeCall() {
   return true;
 }
 
+bool Worker::HasOpenCalls() const {
+  const uint32_t made = region_->control().ring_head.load(std::memory_order_acquire);
+  return static_cast<int32_t>(made - handled_calls_.load(std::memory_order_acquire)) > 0;
+}
+
 void Worker::WaitForCalls() {
   const uint32_t made = region_->control().ring_head.load(std::memory_order_acquire);
   for (;;) {
@@ -319,6 +324,26 @@ Result<Worker::Answer> Worker::Run(Work work, const BlockPool::Block& block, uin
       Await(control.done, ticket, looks ? kSpin : std::chrono::nanoseconds(0), deadline, &answer_);
   if (looks) misses_ = Clock::now() - start <= kSpin ? 0 : std::min(misses_ * 2 + 1, 63u);
   return answer;
+}
+
+void Worker::Begin(Work work, const BlockPool::Block& block, uint64_t size) {
+  Control& control = region_->control();
+  begun_ = Put(control.work, control.done, work, block.payload_offset(), size);
+}
+
+std::optional<Worker::Answer> Worker::Look(std::chrono::nanoseconds patience) {
+  Control& control = region_->control();
+  if (LookWhile(control.done.word, begun_.seen, patience) == begun_.seen) return std::nullopt;
+  if (!is_alive() || control.done.answers != begun_.number) return std::nullopt;
+  if (HasOpenCalls()) return std::nullopt;
+  auto answer = Await(control.done, begun_, {}, Clock::time_point::max(), &answer_);
+  if (answer.ok()) return answer.value();
+  answer.TakeError().Ignore();  // Wait finds it, too
+  return std::nullopt;
+}
+
+Result<Worker::Answer> Worker::Wait() {
+  return Await(region_->control().done, begun_, {}, Clock::time_point::max(), &answer_);
 }
 
 void Worker::ReleaseAnswer() {

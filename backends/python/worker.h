@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -70,6 +71,12 @@ class Worker : public std::enable_shared_from_this<Worker> {
   backend::Result<Answer> Run(Work work, const BlockPool::Block& block, uint64_t size,
                               std::chrono::steady_clock::time_point deadline =
                                   std::chrono::steady_clock::time_point::max());
+  // The same in parts: has it begun, looks for the answer for `patience` at most (nothing if there is
+  // none then, or not all that the worker called for before it is handled), and waits for it. Look is
+  // for once, and Wait comes last.
+  void Begin(Work work, const BlockPool::Block& block, uint64_t size);
+  std::optional<Answer> Look(std::chrono::nanoseconds patience);
+  backend::Result<Answer> Wait();
   void ReleaseAnswer();
   // The block of the answer; null if there is none.
   const BlockHeader* answer() const { return answer_; }
@@ -92,6 +99,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   // Waits until every call that the worker had made when this began was handled. Not for the thread
   // of calls.
   void WaitForCalls();
+
+  // Whether that would wait.
+  bool HasOpenCalls() const;
 
   // The same for a worker that has died: until its last call was handled, or for a moment.
   void WaitForLastCalls() const;
@@ -142,6 +152,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   std::shared_ptr<Process> process_;
   int channel_ = -1;
   std::thread listener_;
+  Ticket begun_;
   BlockHeader* answer_ = nullptr;  // of the last Run
   uint32_t misses_ = 0;            // of looking for an answer instead of sleeping
   uint32_t skipped_looks_ = 0;

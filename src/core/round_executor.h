@@ -17,6 +17,8 @@ class RoundExecutor {
  public:
   virtual ~RoundExecutor() = default;
   virtual void RunAfterRound(RoundTask& task) = 0;
+  // Whether more has arrived that this thread has not looked at yet.
+  virtual bool HasMoreEvents() const = 0;
 };
 
 }  // namespace nereid::core

@@ -55,6 +55,15 @@ class Instance {
   virtual void Execute(std::span<RequestPtr> batch) = 0;
   // Whether any thread may call Execute and it never waits for anything but the CPU.
   virtual bool runs_on_any_thread() const = 0;
+  // Whether any thread may call Begin.
+  virtual bool begins_on_any_thread() const { return false; }
+  // As Execute, waiting no longer than about `patience`; false when End is to be called, on the
+  // instance's own thread and before anything else is executed.
+  virtual bool Begin(std::span<RequestPtr> batch, std::chrono::nanoseconds /*patience*/) {
+    Execute(batch);
+    return true;
+  }
+  virtual void End() {}
   // Called first on the thread that will call Execute, where the instance needs its own thread.
   virtual base::Status InitializeOnThread() { return base::OkStatus(); }
   virtual void FinalizeOnThread() {}

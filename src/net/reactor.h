@@ -81,8 +81,10 @@ class Reactor {
   void Unwatch(int fd);
   // Runs `task` once the events of this pass have been handled.
   void RunSoon(Task& task);
+  // Whether this pass has more events to handle. Only from this reactor's thread.
+  bool HasMoreEvents() const { return events_left_ > 0; }
   // Whether more answers may be made soon, so that a small one had better wait for RunTogether.
-  bool ExpectsAnswers() const { return events_left_ > 0 || is_in_round_; }
+  bool ExpectsAnswers() const { return HasMoreEvents() || is_in_round_; }
   // Runs `task` among others of its kind: after the events of this pass, or once several wait, or
   // after the work of the round. Small answers that leave one after another wake a client which
   // shares the machine once, not each time; and a batch of requests takes no longer for its answers.

@@ -22,6 +22,12 @@ constexpr uint64_t kWatchedRuns = 256;
 // A reactor runs a batch, or several, for so many times the budget before it turns to its sockets
 // again; as many quick requests that are not batched might have come to it at once.
 constexpr int kInlineBudgetsPerRound = 8;
+// A reactor waits for what runs elsewhere for so many times the budget: it need not be quicker than
+// a change of threads.
+constexpr int kBudgetsToWait = 2;
+// After two requests were there at the same time, so many have to come alone before a reactor waits
+// for one: while it waits it reads no other.
+constexpr uint32_t kCrowdedArrivals = 32;
 // Batches up to this size never grow the memory kept for them.
 constexpr int64_t kReservedBatch = 1024;
 
@@ -141,14 +147,26 @@ std::future<base::Status> InstancePool::StartThread(Slot& slot) {
   return result;
 }
 
+bool InstancePool::IsQuick(const Slot& slot, int64_t limit_ns) const {
+  return limit_ns > 0 && slot.claim == nullptr && slot.execution_count >= kMeasuredRuns &&
+         slot.average_ns <= static_cast<uint64_t>(limit_ns);
+}
+
 bool InstancePool::MayRunInline(const Slot& slot) const {
-  return options_.inline_budget.count() > 0 && slot.claim == nullptr &&
-         slot.instance->runs_on_any_thread() && slot.execution_count >= kMeasuredRuns &&
-         slot.average_ns <= static_cast<uint64_t>(options_.inline_budget.count());
+  return slot.instance->runs_on_any_thread() && IsQuick(slot, options_.inline_budget.count());
+}
+
+bool InstancePool::MayBegin(const Slot& slot, uint64_t now_ns) {
+  // With one core, who waits keeps the execution from it.
+  static const bool has_cores = base::AvailableCpus() > 1;
+  return has_cores && slot.instance->begins_on_any_thread() &&
+         IsQuick(slot, (options_.inline_budget * kBudgetsToWait).count()) &&
+         source_.Decide(slot.index, now_ns).request_count == 1;
 }
 
 bool InstancePool::IsWatched(const Slot& slot) const {
-  return options_.inline_budget.count() > 0 && slot.instance->runs_on_any_thread() &&
+  return options_.inline_budget.count() > 0 &&
+         (slot.instance->runs_on_any_thread() || slot.instance->begins_on_any_thread()) &&
          (slot.watched_runs > 0 ||
           slot.average_ns > static_cast<uint64_t>(options_.inline_budget.count()));
 }
@@ -178,6 +196,14 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
       arrival.inline_slot_ = slot;
       return;
     }
+    if (slot == nullptr || arrival.executor_->HasMoreEvents()) {
+      crowded_ = kCrowdedArrivals;
+    } else if (crowded_ > 0) {
+      --crowded_;
+    } else if (MayBegin(*slot, now_ns) && TakeBatch(*slot, now_ns)) {
+      arrival.inline_slot_ = slot;
+      return;
+    }
     // A quick model whose thread is behind comes back to the reactor, which would otherwise keep
     // that thread behind for as long as requests come.
     if (slot == nullptr && !slots_.empty() && MayRunInline(*slots_.front())) {
@@ -196,6 +222,7 @@ void InstancePool::Finish(Arrival arrival) {
   if (arrival.round_ != nullptr) arrival.round_->Schedule(std::move(arrival.pin_));
   if (arrival.inline_slot_ == nullptr) return;
   Slot& slot = *arrival.inline_slot_;
+  if (!slot.instance->runs_on_any_thread()) return Begin(slot);
   const uint64_t end_ns = Execute(slot);
   base::MutexLock lock(mutex_);
   Account(slot);
@@ -221,15 +248,35 @@ bool InstancePool::TakeBatch(Slot& slot, uint64_t now_ns) {
   return true;
 }
 
-uint64_t InstancePool::Execute(Slot& slot) {
-  if (options_.drops_cancelled) {
-    // Clients that left meanwhile cost no computation.
-    std::erase_if(slot.batch, [](core::RequestPtr& request) {
-      if (!request->is_cancelled()) return false;
-      Refuse(std::move(request), core::FailureReason::kCancelled, CancelledError());
-      return true;
-    });
+void InstancePool::DropCancelled(Slot& slot) {
+  if (!options_.drops_cancelled) return;
+  // Clients that left meanwhile cost no computation.
+  std::erase_if(slot.batch, [](core::RequestPtr& request) {
+    if (!request->is_cancelled()) return false;
+    Refuse(std::move(request), core::FailureReason::kCancelled, CancelledError());
+    return true;
+  });
+}
+
+void InstancePool::Begin(Slot& slot) {
+  DropCancelled(slot);
+  slot.executed_requests = slot.batch.size();
+  const bool is_over = slot.batch.empty() ||
+                       slot.instance->Begin(slot.batch, options_.inline_budget * kBudgetsToWait);
+  slot.batch.clear();
+  slot.duration_ns = base::NowNs() - slot.taken_ns;
+  base::MutexLock lock(mutex_);
+  if (!is_over) {
+    slot.is_begun = true;
+    slot.wake.NotifyOne();
+    return;
   }
+  Account(slot);
+  WakeForWork();
+}
+
+uint64_t InstancePool::Execute(Slot& slot) {
+  DropCancelled(slot);
   slot.executed_requests = slot.batch.size();
   const Stopwatch stopwatch(IsWatched(slot), slot.taken_ns);
   if (!slot.batch.empty()) slot.instance->Execute(slot.batch);
@@ -265,6 +312,8 @@ void InstancePool::Account(Slot& slot) {
   slot.is_busy = false;
   --busy_count_;
   source_.OnExecuted(slot.index);
+  // Its thread waits until nothing is executed any more.
+  if (is_ending_ && slot.is_waiting) slot.wake.NotifyOne();
   if (IsIdle()) NotifyIdle();
 }
 
@@ -284,6 +333,12 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
   // Where every instance is busy, whoever finishes first takes more.
   Slot* slot = IdleSlot();
   while (slot != nullptr && source_.HasWaiting()) {
+    if (MayBegin(*slot, now_ns) && TakeBatch(*slot, now_ns)) {
+      mutex_.Unlock();
+      Begin(*slot);
+      mutex_.Lock();
+      return;
+    }
     if (left_ns < 0 || !MayRunInline(*slot) || !TakeBatch(*slot, now_ns)) {
       WakeForWork();
       break;
@@ -401,6 +456,14 @@ bool InstancePool::HoldsInVain(const Slot& slot) {
 void InstancePool::ThreadMain(Slot& slot) {
   mutex_.Lock();
   while (true) {
+    if (std::exchange(slot.is_begun, false)) {
+      mutex_.Unlock();
+      slot.instance->End();
+      slot.duration_ns = base::NowNs() - slot.taken_ns;
+      mutex_.Lock();
+      Account(slot);
+      continue;
+    }
     if (!slot.is_busy && !is_ending_ && source_.HasWaiting() && !IsLeftToReactor(slot) &&
         TakeBatch(slot, base::NowNs())) {
       // More than this batch waits: another instance may take it meanwhile.

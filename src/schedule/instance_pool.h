@@ -108,6 +108,7 @@ class InstancePool {
     uint64_t taken_ns = 0;       // when it became busy
     uint64_t duration_ns = 0;    // of the last execution
     size_t executed_requests = 0;
+    bool is_begun = false;  // its thread is to end the execution
     uint64_t execution_count = 0;
     uint64_t average_ns = 0;                    // against the inline budget, exponentially weighted
     uint64_t watched_runs = 0;                  // the next so many are timed with care
@@ -121,6 +122,11 @@ class InstancePool {
   // Starts the thread of `slot`, which initialises its instance; how that went.
   std::future<base::Status> StartThread(Slot& slot);
   bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
+  // Whether a reactor may begin the execution of what waits, and wait for its end for a moment: a
+  // quick instance's, and a single request's. With several, the reactor had better read the others.
+  bool MayBegin(const Slot& slot, uint64_t now_ns) NEREID_REQUIRES(mutex_);
+  // Whether `slot` was quick, often enough to know.
+  bool IsQuick(const Slot& slot, int64_t limit_ns) const NEREID_REQUIRES(mutex_);
   // Whether it matters, and is in doubt, how much of the time that passes is its execution's. For
   // whoever has made `slot` busy.
   bool IsWatched(const Slot& slot) const;
@@ -133,6 +139,9 @@ class InstancePool {
   // Runs the batch that TakeBatch put into `slot`, and times it: where the slot is watched, without
   // the time in which others had the processor. Returns when that ended, for whatever happens next.
   uint64_t Execute(Slot& slot) NEREID_EXCLUDES(mutex_);
+  // The same as far as it goes at once; the slot's thread does the rest.
+  void Begin(Slot& slot) NEREID_EXCLUDES(mutex_);
+  void DropCancelled(Slot& slot) NEREID_EXCLUDES(mutex_);
   // `slot` has run its batch and is idle again.
   void Account(Slot& slot) NEREID_REQUIRES(mutex_);
   // Whether a reactor is about to look for work that it may run on `slot` itself.
@@ -168,6 +177,7 @@ class InstancePool {
   base::CondVar idle_;  // signalled when the pool may have become idle
   size_t idle_waiters_ NEREID_GUARDED_BY(mutex_) = 0;
   size_t scheduled_rounds_ NEREID_GUARDED_BY(mutex_) = 0;
+  uint32_t crowded_ NEREID_GUARDED_BY(mutex_) = 0;  // arrivals until a reactor may begin
   size_t busy_count_ NEREID_GUARDED_BY(mutex_) = 0;
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;

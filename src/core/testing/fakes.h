@@ -66,7 +66,10 @@ class FakeInstance final : public Instance {
 class FakeRounds final : public RoundExecutor {
  public:
   void RunAfterRound(RoundTask& task) override { tasks_.push_back(&task); }
+  bool HasMoreEvents() const override { return has_more_events; }
   void EndRound();
+
+  bool has_more_events = false;
 
  private:
   std::vector<RoundTask*> tasks_;

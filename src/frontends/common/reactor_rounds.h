@@ -20,6 +20,7 @@ class ReactorRounds final : public core::RoundExecutor, private net::Task {
   // `task` runs once the events that are ready now have been handled. A task that is scheduled twice
   // before it runs is run twice.
   void RunAfterRound(core::RoundTask& task) override;
+  bool HasMoreEvents() const override { return reactor_.HasMoreEvents(); }
 
  private:
   void Run() override;

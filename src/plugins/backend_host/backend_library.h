@@ -33,6 +33,9 @@ struct BackendEntryPoints {
   using ExecuteFunction = TRITONSERVER_Error*(TRITONBACKEND_ModelInstance*,
                                               TRITONBACKEND_Request**, uint32_t);
   using TraitsFunction = uint32_t();
+  using BeginFunction = TRITONSERVER_Error*(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**,
+                                            uint32_t, uint64_t, bool*);
+  using EndFunction = void(TRITONBACKEND_ModelInstance*);
 
   BackendFunction* initialize = nullptr;
   BackendFunction* finalize = nullptr;
@@ -44,6 +47,8 @@ struct BackendEntryPoints {
   InstanceFunction* instance_ready = nullptr;
   ExecuteFunction* execute = nullptr;
   TraitsFunction* traits = nullptr;
+  BeginFunction* begin = nullptr;  // with `end`, or null
+  EndFunction* end = nullptr;
 };
 
 struct BackendLibraryOptions {

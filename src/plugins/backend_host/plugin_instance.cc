@@ -61,7 +61,11 @@ bool PluginInstance::runs_on_any_thread() const {
   return backend_model_.library().runs_on_any_thread();
 }
 
-void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
+bool PluginInstance::begins_on_any_thread() const {
+  return backend_model_.library().entry_points().begin != nullptr;
+}
+
+void PluginInstance::Take(std::span<core::RequestPtr> batch) {
   handles_.clear();
   counts_batch_ = false;
   for (core::RequestPtr& taken : batch) {
@@ -71,6 +75,10 @@ void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
     for (core::RequestInput& input : request->inputs) input.owner = request;
     handles_.push_back(ToHandle(request));
   }
+}
+
+void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
+  Take(batch);
   // Where this succeeds, the requests may all be gone already.
   const base::Status status =
       CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this), handles_.data(),
@@ -78,6 +86,19 @@ void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
   if (!status.ok()) [[unlikely]]
     FailBatch(status);
 }
+
+bool PluginInstance::Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) {
+  Take(batch);
+  bool is_over = true;
+  const base::Status status = CallPlugin(
+      backend_model_.library().entry_points().begin, ToHandle(this), handles_.data(),
+      static_cast<uint32_t>(handles_.size()), static_cast<uint64_t>(patience.count()), &is_over);
+  if (status.ok()) return is_over;
+  FailBatch(status);
+  return true;
+}
+
+void PluginInstance::End() { backend_model_.library().entry_points().end(ToHandle(this)); }
 
 void PluginInstance::FailBatch(const base::Status& error) {
   const uint64_t now = base::NowNs();

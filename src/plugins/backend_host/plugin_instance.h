@@ -47,6 +47,9 @@ class PluginInstance final : public core::Instance {
   const std::string& name() const override { return options_.name; }
   void Execute(std::span<core::RequestPtr> batch) override;
   bool runs_on_any_thread() const override;
+  bool begins_on_any_thread() const override;
+  bool Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) override;
+  void End() override;
   base::Status InitializeOnThread() override { return Initialize(); }
   void FinalizeOnThread() override { Finalize(); }
 
@@ -62,6 +65,8 @@ class PluginInstance final : public core::Instance {
 
  private:
   void Finalize();
+  // The batch becomes the backend's, as handles_.
+  void Take(std::span<core::RequestPtr> batch);
   // Answers the requests of the last batch, which the backend refused, and releases them.
   void FailBatch(const base::Status& error);
 
