@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass of the loop: what is due, then every event that is ready and the small answers to them,
 // then what those asked to be done soon, what other threads posted, and last the work of the round
-// and its small answers.
-// Work from other threads goes through a lock-free stack; only who finds the loop asleep pays for
-// waking it.
+// and its small answers. Work from other threads goes through a lock-free stack; only who finds the
+// loop asleep pays for waking it.
 #include "net/reactor.h"
 
 #include <sys/epoll.h>
