@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <future>
+#include <thread>
 
 #include "core/testing/fakes.h"
 
@@ -97,6 +98,52 @@ TEST(InstancePool, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
     ASSERT_EQ(ends.back().wait_for(std::chrono::minutes(1)), std::future_status::ready);
   }
   pool.End();
+}
+
+TEST(InstancePool, EndsAfterAReactorsLastExecutionThoughItsThreadWaits) {
+  core::FakeSink sink;
+  core::FakeRounds rounds;
+  const auto model = core::MakeFakeModel(0, {16});
+  Line line;
+  InstancePool pool(*model, line,
+                    {.inline_budget = std::chrono::hours(1),
+                     .warm_up = {},
+                     .idle_thread_lifetime = std::chrono::hours(1)});
+  std::promise<void> entered;
+  std::promise<void> leave;
+  bool is_last = false;
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  instances.push_back(std::make_unique<core::FakeInstance>(
+      "instance", true, [&](std::span<core::RequestPtr> /*batch*/) {
+        if (!is_last) return;
+        entered.set_value();
+        leave.get_future().wait();
+      }));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  const auto enqueue = [&] {
+    core::RequestPtr request = core::MakeFakeRequest(*model, sink, {16});
+    request->round = &rounds;
+    Enqueue(pool, line, std::move(request));
+  };
+  for (size_t i = 1; i <= 40; ++i) {
+    enqueue();
+    ASSERT_TRUE(sink.WaitForGone(i));
+    ASSERT_TRUE(
+        pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
+  }
+  is_last = true;
+  std::thread reactor(enqueue);
+  entered.get_future().wait();
+  std::thread ender([&] { pool.End(); });
+  for (bool is_ending = false; !is_ending; std::this_thread::yield()) {
+    base::MutexLock lock(pool.mutex());
+    is_ending = pool.is_stopping();
+  }
+  // Mostly enough for the instance's thread to look, and to wait again.
+  for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+  leave.set_value();
+  reactor.join();
+  ender.join();
 }
 
 TEST(InstancePool, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) {
