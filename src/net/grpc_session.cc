@@ -122,7 +122,8 @@ bool GrpcSession::Feed(const void* data, size_t size) {
 void GrpcSession::CheckStream(const nghttp2_frame_hd& frame) {
   if (frame.type != NGHTTP2_HEADERS || frame.stream_id % 2 == 0) return;
   if (frame.stream_id > newest_stream_) {
-    const int32_t step = (frame.stream_id - std::exchange(newest_stream_, frame.stream_id) + 1) / 2;
+    const int64_t step =
+        (int64_t{frame.stream_id} - std::exchange(newest_stream_, frame.stream_id) + 1) / 2;
     begun_ = (step < kRememberedStreams ? begun_ << step : 0) | 1;
     ended_ = step < kRememberedStreams ? ended_ << step : 0;
     return;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/json_dom.h"
 
+#include <charconv>
+#include <system_error>
+
+#include <rapidjson/encodedstream.h>
 #include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 
 namespace nereid::http {
 namespace {
@@ -18,16 +24,73 @@ base::Status MissingMember(std::string_view context, const char* name) {
                                    "'");
 }
 
+// The number that ends at `end` of `text`, exactly; `value` where it is none, or beyond a double.
+double ExactNumber(double value, std::string_view text, size_t end) {
+  size_t begin = end;
+  while (begin > 0 && std::string_view("0123456789+-.eE").find(text[begin - 1]) != text.npos) --begin;
+  double exact = 0;
+  const auto read = std::from_chars(text.data() + begin, text.data() + end, exact);
+  return read.ec == std::errc() && read.ptr == text.data() + end ? exact : value;
+}
+
+// Passes on to a document what RapidJSON reads, with its numbers read again: its own way to do so exactly
+// (kParseFullPrecisionFlag, in 1.1) makes some other number of a zero with many digits or an exponent
+// beyond 22.
+template <typename Stream>
+class ExactNumbers {
+ public:
+  ExactNumbers(rapidjson::Document& document, std::string_view text, const Stream& stream)
+      : document_(document), text_(text), stream_(stream) {}
+
+  bool Double(double value) {
+    // It has read up to the end of the number.
+    return document_.Double(ExactNumber(value, text_, stream_.Tell()));
+  }
+  bool Null() { return document_.Null(); }
+  bool Bool(bool value) { return document_.Bool(value); }
+  bool Int(int value) { return document_.Int(value); }
+  bool Uint(unsigned value) { return document_.Uint(value); }
+  bool Int64(int64_t value) { return document_.Int64(value); }
+  bool Uint64(uint64_t value) { return document_.Uint64(value); }
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool copies) {
+    return document_.RawNumber(text, size, copies);
+  }
+  bool String(const char* text, rapidjson::SizeType size, bool copies) {
+    return document_.String(text, size, copies);
+  }
+  bool StartObject() { return document_.StartObject(); }
+  bool Key(const char* text, rapidjson::SizeType size, bool copies) {
+    return document_.Key(text, size, copies);
+  }
+  bool EndObject(rapidjson::SizeType members) { return document_.EndObject(members); }
+  bool StartArray() { return document_.StartArray(); }
+  bool EndArray(rapidjson::SizeType elements) { return document_.EndArray(elements); }
+
+ private:
+  rapidjson::Document& document_;
+  const std::string_view text_;
+  const Stream& stream_;
+};
+
 }  // namespace
 
 base::Status ParseJson(std::string_view text, rapidjson::Document& document) {
-  constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag |
-                              rapidjson::kParseFullPrecisionFlag;
-  document.Parse<kFlags>(text.data(), text.size());
-  if (!document.HasParseError()) return base::OkStatus();
+  constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag;
+  const rapidjson::MemoryStream bytes(text.data(), text.size());
+  rapidjson::ParseResult result;
+  const auto parse = [&](rapidjson::Document& into) {
+    rapidjson::MemoryStream source = bytes;
+    rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(source);
+    ExactNumbers handler(into, text, stream);
+    rapidjson::Reader reader;
+    result = reader.Parse<kFlags>(stream, handler);
+    return !result.IsError();
+  };
+  document.Populate(parse);
+  if (!result.IsError()) return base::OkStatus();
   return base::InternalError(std::string("failed to parse the request JSON buffer: ") +
-                             rapidjson::GetParseError_En(document.GetParseError()) + " at " +
-                             std::to_string(document.GetErrorOffset()));
+                             rapidjson::GetParseError_En(result.Code()) + " at " +
+                             std::to_string(result.Offset()));
 }
 
 const JsonValue* FindMember(const JsonValue& object, const char* name) {
