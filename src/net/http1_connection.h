@@ -146,6 +146,8 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void FireDisconnect();
   bool Defer(std::span<const iovec> parts, size_t size, HttpReplyOwner* owner);
   void SendDeferred();
+  void AfterSend(ssize_t sent, size_t total, std::string_view head, const HttpReply& reply,
+                 bool with_body);
   void KeepPending(std::string_view head, const HttpReply& reply, size_t sent, bool with_body);
   void DropPending();
   bool WritePending();

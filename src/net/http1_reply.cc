@@ -175,12 +175,18 @@ void Http1Connection::Reply(const HttpReply& reply) {
     }
     total += length;
   }
-  if (total <= kMostDeferred && Defer({vector, count}, total, reply.owner)) return;
-  const ssize_t sent = Send(vector, count);
+  const bool is_whole = !with_body || reply.parts.size() <= kInlineParts;
+  if (is_whole && total <= kMostDeferred && Defer({vector, count}, total, reply.owner)) return;
+  AfterSend(Send(vector, count), total, head.text(), reply, with_body);
+}
+
+// `sent` is what Send gave of `head` and, `with_body`, the rest of `reply`: `total` bytes.
+void Http1Connection::AfterSend(ssize_t sent, size_t total, std::string_view head,
+                                const HttpReply& reply, bool with_body) {
   if (sent < 0) close_after_ = true;
   const bool pending = sent >= 0 && static_cast<size_t>(sent) < total;
   if (pending) {
-    KeepPending(head.text(), reply, static_cast<size_t>(sent), with_body);
+    KeepPending(head, reply, static_cast<size_t>(sent), with_body);
   } else if (reply.owner != nullptr) {
     reply.owner->ReplySent();
   }
@@ -207,21 +213,11 @@ bool Http1Connection::Defer(std::span<const iovec> parts, size_t size, HttpReply
 }
 
 void Http1Connection::SendDeferred() {
-  const size_t size = std::exchange(deferred_size_, 0);
-  const iovec part{in_.data() + in_end_, size};
-  const ssize_t sent = Send(&part, 1);
-  if (sent < 0) close_after_ = true;
-  const bool pending = sent >= 0 && static_cast<size_t>(sent) < size;
-  HttpReplyOwner* const owner = std::exchange(deferred_owner_, nullptr);
-  if (pending) {
-    pending_ = std::make_unique<PendingReply>();
-    pending_->owner = owner;
-    pending_->text.assign(static_cast<const char*>(part.iov_base) + sent,
-                          size - static_cast<size_t>(sent));
-  } else if (owner != nullptr) {
-    owner->ReplySent();
-  }
-  Complete(pending || close_after_);
+  const std::string_view whole(reinterpret_cast<const char*>(in_.data()) + in_end_,
+                               std::exchange(deferred_size_, 0));
+  const iovec part = Part(whole);
+  AfterSend(Send(&part, 1), whole.size(), whole,
+            {.owner = std::exchange(deferred_owner_, nullptr)}, false);
 }
 
 void Http1Connection::KeepPending(std::string_view head, const HttpReply& reply, size_t sent,

@@ -130,6 +130,20 @@ TEST(HttpServerTogether, RequestsThatFollowEachOtherAreAnsweredInOrder) {
   }
 }
 
+TEST(HttpServerTogether, RepliesOfManyPartsAreWhole) {
+  std::vector<std::string> pieces;
+  for (int i = 0; i < 100; ++i) pieces.push_back("piece " + std::to_string(i) + ";");
+  Crowd crowd(3, [&](HttpExchangePtr e) {
+    std::vector<HttpBodyPart> parts;
+    for (const std::string& piece : pieces) parts.push_back({piece.data(), piece.size(), {}});
+    HttpExchange::Respond(std::move(e), {.text = "head;", .parts = parts});
+  });
+  crowd.AskTogether(Post("body"));
+  std::string expected = "head;";
+  for (const std::string& piece : pieces) expected += piece;
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(expected, crowd.client(i).Receive().body);
+}
+
 TEST(HttpServerTogether, AClientThatGoesMeanwhileTakesNoOtherReplyWithIt) {
   std::unique_ptr<Crowd> crowd;
   size_t handled = 0;
