@@ -156,8 +156,7 @@ Error Instance::StartWorker() {
   }
   model_.AddLender(context_.name, worker);
   const std::lock_guard lock(mutex_);
-  active_ = {worker, pending};
-  asks_ready_ = initialized.value() == "is_ready";
+  active_ = {worker, pending, initialized.value() == "is_ready"};
   state_ = State::kReady;
   changed_.notify_all();
   return {};
@@ -235,15 +234,12 @@ Instance::Active Instance::ReadyWorker() {
 }
 
 Error Instance::CheckReady() {
-  const std::shared_ptr<Worker> worker = ReadyWorker().worker;
-  if (worker == nullptr) {
+  const Active active = ReadyWorker();
+  if (active.worker == nullptr) {
     return Error::Internal(StrCat("Stub process '", context_.name, "' is not healthy."));
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (!asks_ready_) return {};
-  }
-  auto answer = worker->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
+  if (!active.asks_ready) return {};
+  auto answer = active.worker->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
   if (!answer.ok()) {
     Error error = answer.TakeError();
     if (error.code() != TRITONSERVER_ERROR_UNAVAILABLE) return error;

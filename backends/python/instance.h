@@ -49,6 +49,7 @@ class Instance {
   struct Active {
     std::shared_ptr<Worker> worker;
     std::shared_ptr<PendingTable> pending;
+    bool asks_ready = false;  // the model has is_ready
   };
   // Perhaps after waiting for a new one to be ready.
   backend::Result<Active> AcquireWorker();
@@ -93,7 +94,6 @@ class Instance {
   std::condition_variable changed_;
   State state_ = State::kStarting;
   Active active_;
-  bool asks_ready_ = false;  // the model has is_ready
   std::string failure_;      // why there is no worker
   std::thread keeper_;
 };

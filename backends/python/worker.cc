@@ -318,17 +318,16 @@ Result<Worker::Answer> Worker::Run(Work work, const BlockPool::Block& block, uin
   const bool looks = misses_ == 0 || ++skipped_looks_ >= misses_;
   if (looks) skipped_looks_ = 0;
   const Clock::time_point start = Clock::now();
-  const Ticket ticket =
-      Put(control.work, control.done, work, block.exists() ? block.payload_offset() : 0, size);
+  Begin(work, block, size);
   Result<Answer> answer =
-      Await(control.done, ticket, looks ? kSpin : std::chrono::nanoseconds(0), deadline, &answer_);
+      Await(control.done, begun_, looks ? kSpin : std::chrono::nanoseconds(0), deadline, &answer_);
   if (looks) misses_ = Clock::now() - start <= kSpin ? 0 : std::min(misses_ * 2 + 1, 63u);
   return answer;
 }
 
 void Worker::Begin(Work work, const BlockPool::Block& block, uint64_t size) {
   Control& control = region_->control();
-  begun_ = Put(control.work, control.done, work, block.payload_offset(), size);
+  begun_ = Put(control.work, control.done, work, block.exists() ? block.payload_offset() : 0, size);
 }
 
 std::optional<Worker::Answer> Worker::Look(std::chrono::nanoseconds patience) {

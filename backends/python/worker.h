@@ -152,7 +152,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   std::shared_ptr<Process> process_;
   int channel_ = -1;
   std::thread listener_;
-  Ticket begun_;
+  Ticket begun_;  // of the last Run or Begin
   BlockHeader* answer_ = nullptr;  // of the last Run
   uint32_t misses_ = 0;            // of looking for an answer instead of sleeping
   uint32_t skipped_looks_ = 0;

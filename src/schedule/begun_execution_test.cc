@@ -23,7 +23,7 @@ class TwoPartInstance final : public core::Instance {
   bool begins_on_any_thread() const override { return true; }
   void Execute(std::span<core::RequestPtr> batch) override {
     calls.push_back("execute" + Where());
-    Answer(batch);
+    core::AnswerFakeBatch(batch);
   }
   bool Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) override {
     calls.push_back("begin" + Where());
@@ -31,7 +31,7 @@ class TwoPartInstance final : public core::Instance {
       for (core::RequestPtr& request : batch) begun_.push_back(std::move(request));
       return false;
     }
-    Answer(batch);
+    core::AnswerFakeBatch(batch);
     return true;
   }
   void End() override {
@@ -39,7 +39,7 @@ class TwoPartInstance final : public core::Instance {
     const uint64_t end_ns = base::NowNs() + takes_ns;
     while (base::NowNs() < end_ns) {
     }
-    Answer(begun_);
+    core::AnswerFakeBatch(begun_);
     begun_.clear();
   }
 
@@ -51,15 +51,6 @@ class TwoPartInstance final : public core::Instance {
   std::string Where() const {
     return std::this_thread::get_id() == reactor_ ? " on the reactor" : " on its thread";
   }
-  static void Answer(std::span<core::RequestPtr> batch) {
-    for (core::RequestPtr& request : batch) {
-      core::ResponsePtr response = core::Response::Create(*request);
-      core::ResponseSink& sink = request->sink();
-      request.reset();
-      sink.Send(std::move(response), true);
-    }
-  }
-
   const std::string name_ = "instance";
   const std::thread::id reactor_ = std::this_thread::get_id();
   std::vector<core::RequestPtr> begun_;

@@ -66,8 +66,12 @@ RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_li
 
 void FakeInstance::Execute(std::span<RequestPtr> batch) {
   if (hook_) hook_(batch);
+  AnswerFakeBatch(batch);
+}
+
+void AnswerFakeBatch(std::span<RequestPtr> batch) {
   for (RequestPtr& request : batch) {
-    if (request == nullptr) continue;  // taken by the hook
+    if (request == nullptr) continue;  // somebody has taken it
     ResponsePtr response = Response::Create(*request);
     ResponseSink& sink = request->sink();
     request.reset();

@@ -45,6 +45,9 @@ class FakeSink final : public ResponseSink {
 // batches.
 RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_list<int64_t> shape);
 
+// Answers each request that is still there, without outputs.
+void AnswerFakeBatch(std::span<RequestPtr> batch);
+
 // Answers each request with an empty success, after calling a hook with the batch.
 class FakeInstance final : public Instance {
  public:

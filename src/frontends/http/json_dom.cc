@@ -76,10 +76,9 @@ class ExactNumbers {
 
 base::Status ParseJson(std::string_view text, rapidjson::Document& document) {
   constexpr unsigned kFlags = rapidjson::kParseNanAndInfFlag | rapidjson::kParseIterativeFlag;
-  const rapidjson::MemoryStream bytes(text.data(), text.size());
   rapidjson::ParseResult result;
   const auto parse = [&](rapidjson::Document& into) {
-    rapidjson::MemoryStream source = bytes;
+    rapidjson::MemoryStream source(text.data(), text.size());
     rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(source);
     ExactNumbers handler(into, text, stream);
     rapidjson::Reader reader;

@@ -49,7 +49,7 @@ base::Status BackendLibrary::FindEntryPoints() {
   find(e.traits, "NEREIDBACKEND_Traits");
   find(e.begin, "NEREIDBACKEND_ModelInstanceBegin");
   find(e.end, "NEREIDBACKEND_ModelInstanceEnd");
-  if (e.begin == nullptr || e.end == nullptr) e.begin = nullptr, e.end = nullptr;
+  if (e.end == nullptr) e.begin = nullptr;
   if (e.execute == nullptr) {
     return base::NotFoundError(
         "unable to find required entrypoint 'TRITONBACKEND_ModelInstanceExecute' in shared "

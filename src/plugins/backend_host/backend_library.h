@@ -47,7 +47,7 @@ struct BackendEntryPoints {
   InstanceFunction* instance_ready = nullptr;
   ExecuteFunction* execute = nullptr;
   TraitsFunction* traits = nullptr;
-  BeginFunction* begin = nullptr;  // with `end`, or null
+  BeginFunction* begin = nullptr;  // null without `end`
   EndFunction* end = nullptr;
 };
 
