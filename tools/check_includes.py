@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds src/ to its module graph and to the rules that a compiler does not check.
+"""Holds the sources to the module graph and to the rules that a compiler does not check.
 
 The compiler already refuses an include that a target's declared edges forbid. What is left for this
-check: that the declared edges are those of the table below, that nobody goes round them with "../",
-that some types stay in the few places meant for them, and a few bans. Each finding is one line,
-`file:line: what is wrong`; any finding fails the check.
+check: that the declared edges are those of the table below and that ARCHITECTURE.md shows the same, that no
+include goes round them with "../", that plug-ins see nothing of the server but its C headers, that some
+types stay in the few places meant for them, and a few bans. Each finding is one line, `file:line: what is wrong`;
+any finding fails the check.
 
 usage: tools/check_includes.py [ROOT]
 """
@@ -16,17 +17,16 @@ import sys
 
 # What each module may name in an #include or as an edge in its CMakeLists.txt, itself aside. A name
 # brings along what that module may name, except the modules in PRIVATE. Folders under src/; a
-# nested module goes by its leaf. ARCHITECTURE.md shows the same table with its reasons.
+# nested module goes by its leaf. ARCHITECTURE.md shows the same table.
 MODULES = {
     "abi": [],
     "base": [],
     "proto": [],
-    "json": ["base"],
     "tensor": ["base"],
     "net": ["base"],
-    "observe": ["base", "json", "tensor"],
+    "observe": ["base", "tensor"],
     "memory": ["tensor"],
-    "config": ["tensor", "json", "proto"],
+    "config": ["tensor", "proto"],
     "core": ["memory", "config", "observe"],
     "schedule": ["core"],
     "repository": ["core"],
@@ -37,14 +37,11 @@ MODULES = {
     "plugins/repoagent_host": ["abi_objects", "repository", "abi"],
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "s3", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
-    "frontends/common": ["service", "json", "net"],
+    "frontends/common": ["service", "net"],
     "frontends/http": ["common", "net"],
     "frontends/grpc": ["common", "net", "proto"],
-    "frontends/openai": ["common", "net"],
-    "frontends/console": ["common", "net"],
-    "frontends/cloud": ["http"],
     "capi": ["engine", "abi_objects", "abi"],
-    "app": ["engine", "http", "grpc", "openai", "console", "cloud", "capi"],
+    "app": ["engine", "http", "grpc", "capi"],
 }
 # Seen only by those whose own row names them.
 PRIVATE = {"proto", "abi"}
@@ -56,10 +53,45 @@ CONFINED = [
     (re.compile(r"boost/(asio|beast)|nghttp2/|sys/epoll\.h"), ["net"], "the event loop"),
     (re.compile(r"cuda"), ["memory"], "CUDA"),
 ]
-CONDITIONALS = ["base/platform.h", "abi/"]
+# Folders of plug-ins and of the Python extension, and what they may include of ours besides their own files.
+PLUGINS = ["backends", "caches", "agents", "python"]
+PLUGIN_INCLUDES = ["backend_kit", "cache_kit", "triton", "nereid"]
+CONDITIONALS = [
+    "src/base/platform.h",
+    "src/abi/",
+    # The instruction that tells a processor that a loop is waiting.
+    "backends/python/wait.cc",
+    "backends/python/worker/native/waits.c",
+]
+# A sleep wakes for nothing and delays what it waits for. These have a reason for one.
+SLEEPS = [
+    "src/base/sleep.",
+    # The pause before a request to an object store is repeated.
+    "src/s3/client.cc",
+    # A lock of a file, which tells nobody when it is free.
+    "src/s3/download.cc",
+    # The delays that models and tests ask for.
+    "src/frontends/grpc/infer_call.cc",
+    # The last calls of a worker that ends, which another thread answers.
+    "backends/python/worker.cc",
+    "backends/identity/",
+    "backends/repeat/",
+    "backends/sequence/",
+    "backends/dyna_sequence/",
+    "backends/iterative_sequence/",
+    "backends/square/",
+    "backends/kit/responses.h",
+]
+# Loops on yield() wait for another thread to finish a few instructions that have begun.
+YIELDS = ["src/net/reactor.cc", "src/net/http1_reply.cc", "backends/python/worker/native/waits.c"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
-SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|\bsleep\s*\(")
+SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|SleepFor)\b|\bsleep\s*\(")
+YIELD = re.compile(r"\b(sched_yield|this_thread::yield)\b")
+# A condition variable of one block, which must be told about by name for anybody to signal it.
+LOCAL_CONDITION = re.compile(r"^\s+(?:base::CondVar|std::condition_variable(?:_any)?)\s+(\w*[^_\W]);")
+# A row of the table of modules: its folder, what it is, what it may include.
+ROW = re.compile(r"^\| `([a-z0-9_/]+)` \|[^|]*\|([^|]*)\|$")
 EDGES = re.compile(r"nereid_module\((.*?)\)", re.S)
 KEYWORDS = {"NAME", "DEPS", "PRIVATE_DEPS", "LIBS", "PRIVATE_LIBS", "TEST_LIBS"}
 
@@ -106,25 +138,73 @@ class Check:
             if other in self.by_leaf and other not in self.allowed[module]:
                 self.find(path, number, f"{module} may not include {other} ({target})")
 
+    def common(self, path, lines):
+        """The rules of every source file of ours."""
+        relative = path.relative_to(self.root).as_posix()
+
+        def listed(places):
+            return any(relative.startswith(place) for place in places)
+
+        if not lines or lines[0] != "// SPDX-License-Identifier: Apache-2.0":
+            self.find(path, 1, "the first line must be // SPDX-License-Identifier: Apache-2.0")
+        if path.suffix == ".h" and not relative.startswith("src/abi/") and "#pragma once" not in lines:
+            self.find(path, 1, "a header says #pragma once")
+        text = "\n".join(lines)
+        is_test = path.stem.endswith("_test")
+        for number, line in enumerate(lines, 1):
+            code = line.split("//")[0]
+            if CONDITIONAL.match(line) and not listed(CONDITIONALS):
+                self.find(path, number, f"conditional compilation belongs to {', '.join(CONDITIONALS)} only")
+            if SLEEP.search(code) and not listed(SLEEPS):
+                self.find(path, number, "no sleeps: wait on a condition with a deadline")
+            if YIELD.search(code) and not listed(YIELDS) and not is_test:
+                self.find(path, number, "no loops on yield(): wait on a condition with a deadline")
+            if path.suffix == ".cc" and (match := LOCAL_CONDITION.match(line)) and not re.search(
+                rf"\b{match[1]}\b\s*(?:\.\s*(?:[Nn]otify|Signal)|[,)}}])", text
+            ):
+                self.find(path, number, f"nobody can signal {match[1]}: a sleep is called base::SleepFor")
+
     def source(self, path):
+        """A file of the server."""
         relative = path.relative_to(self.src)
         module = self.module_of(relative)
         if module is None:
             self.find(path, 1, "this folder is not in the table of modules")
             return
         lines = path.read_text(errors="replace").splitlines()
-        if not lines or lines[0] != "// SPDX-License-Identifier: Apache-2.0":
-            self.find(path, 1, "the first line must be // SPDX-License-Identifier: Apache-2.0")
-        may_branch = any(relative.as_posix().startswith(place) for place in CONDITIONALS)
-        if path.suffix == ".h" and module != "abi" and "#pragma once" not in lines:
-            self.find(path, 1, "a header says #pragma once")
+        self.common(path, lines)
         for number, line in enumerate(lines, 1):
             if match := INCLUDE.match(line):
                 self.include(path, number, module, *match.groups())
-            if CONDITIONAL.match(line) and not may_branch:
-                self.find(path, number, f"conditional compilation belongs to {', '.join(CONDITIONALS)} only")
-            if SLEEP.search(line.split("//")[0]):
-                self.find(path, number, "no sleeps: wait on a condition with a deadline")
+
+    def plugin(self, path):
+        """A file of a plug-in, which is built against the C headers alone."""
+        lines = path.read_text(errors="replace").splitlines()
+        self.common(path, lines)
+        for number, line in enumerate(lines, 1):
+            if not (match := INCLUDE.match(line)):
+                continue
+            quote, target = match.groups()
+            first = target.split("/")[0]
+            if first == "..":
+                self.find(path, number, f'include "{target}" by its library, not by a relative path')
+            elif quote == '"' and first in self.by_leaf and first not in PLUGIN_INCLUDES:
+                self.find(path, number, f"a plug-in may not include the server's {first} ({target})")
+
+    def architecture(self):
+        """The table of modules in ARCHITECTURE.md names the modules and edges of the table here."""
+        path = self.root / "ARCHITECTURE.md"
+        if not path.exists():
+            return
+        shown = {}
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := ROW.match(line):
+                shown[match[1]] = (number, re.findall(r"`([^`]+)`", match[2]))
+        for folder, deps in MODULES.items():
+            if folder not in shown:
+                self.find(path, 1, f"the table of modules has no row for {folder}")
+            elif sorted(shown[folder][1]) != sorted(deps):
+                self.find(path, shown[folder][0], f"{folder} may include {', '.join(deps) or 'nothing'}")
 
     def edges(self, path):
         """The declared edges of one CMakeLists.txt."""
@@ -150,6 +230,11 @@ class Check:
                 self.source(path)
             elif path.name == "CMakeLists.txt":
                 self.edges(path)
+        for part in PLUGINS:
+            for path in sorted((self.root / part).rglob("*")):
+                if path.suffix in (".h", ".cc", ".c"):
+                    self.plugin(path)
+        self.architecture()
         return self.findings
 
 

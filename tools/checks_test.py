@@ -55,6 +55,28 @@ class Includes(unittest.TestCase):
         self.finds("src/net/a.cc", HEADER + "#ifdef NEREID_CUDA\n#endif\n", "conditional compilation")
         self.passes("src/net/a.cc", HEADER + "// sleep_for is not used here.\n")
 
+    def test_a_sleep_by_another_name(self):
+        nobody = HEADER + "void F() {\n  base::CondVar never;\n  never.WaitUntil(mutex, end);\n}\n"
+        self.finds("src/net/a.cc", nobody, "nobody can signal never")
+        self.passes("src/net/a.cc", nobody + "void G() { never.NotifyAll(); }\n")
+        self.finds("src/net/a.cc", HEADER + "  while (!done) std::this_thread::yield();\n", "no loops on yield()")
+        self.finds("src/net/a.cc", HEADER + "  base::SleepFor(delay);\n", "no sleeps")
+        self.passes("src/s3/client.cc", HEADER + "  base::SleepFor(delay);\n")
+
+    def test_plugins_see_the_c_headers_alone(self):
+        self.passes("backends/a/a.cc", HEADER + '#include "backend_kit/error.h"\n#include "triton/core/tritonbackend.h"\n')
+        self.finds("backends/a/a.cc", HEADER + '#include "base/status.h"\n', "may not include the server's base")
+        self.finds("caches/a/a.cc", HEADER + '#include "../local/store.h"\n', "not by a relative path")
+        self.finds("agents/a/a.cc", HEADER + "  usleep(1);\n", "no sleeps")
+        self.finds("python/src/a.cc", "#pragma once\n", "first line")
+
+    def test_the_table_that_people_read(self):
+        row = "| `base` | the ground | `net` |\n"
+        status, output = run("check_includes.py", {"ARCHITECTURE.md": row, "src/base/a.cc": HEADER})
+        self.assertEqual(status, 1)
+        self.assertIn("ARCHITECTURE.md:1: base may include nothing", output)
+        self.assertIn("no row for net", output)
+
     def test_first_line_and_guard(self):
         self.finds("src/net/a.cc", "// Something else\n", "first line")
         self.finds("src/net/a.h", HEADER + "\n", "#pragma once")

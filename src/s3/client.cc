@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/mutex.h"
+#include "base/sleep.h"
 #include "s3/list_page.h"
 
 namespace nereid::s3 {
@@ -20,16 +20,12 @@ namespace {
 constexpr size_t kMaxPageBytes = 32 << 20;
 constexpr size_t kMaxObjects = 2'000'000;
 
-// Waits; who meets the same fault at the same time does not come back at the same time.
+// Waits between half of `longest` and all of it: clients that met the same fault at the same time
+// do not come back at the same time.
 void Pause(std::chrono::milliseconds longest) {
   thread_local std::minstd_rand random{std::random_device{}()};
   std::uniform_int_distribution<int64_t> spread(longest.count() / 2, longest.count());
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(spread(random));
-  base::Mutex mutex;
-  base::CondVar never;
-  base::MutexLock lock(mutex);
-  while (never.WaitUntil(mutex, until)) {
-  }
+  base::SleepFor(std::chrono::milliseconds(spread(random)));
 }
 
 std::string_view WithoutQuotes(std::string_view text) {

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/mutex.h"
+#include "base/sleep.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
 #include "s3/digest.h"
@@ -35,16 +36,13 @@ bool IsMd5(std::string_view etag) {
 // What an interrupted download has is known in units of this size; a part is several of them.
 constexpr uint64_t kBlockBytes = 1 << 20;
 
-// Waits until nobody else has the lock; false when it cannot be had or is not wanted any more. Asks
-// again and again: who waits must hear that others here have failed, or two processes could wait
-// for each other.
+// Waits until no other process has the lock; false when it cannot be had or `is_over`. The file system
+// tells nobody when a lock is free, and a blocking call would not notice that the other downloads
+// of this process have failed, so that two processes could wait for each other: hence the sleep.
 bool Lock(int fd, const std::atomic<bool>& is_over) {
-  base::Mutex mutex;
-  base::CondVar never;
-  base::MutexLock lock(mutex);
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || is_over) return false;
-    never.WaitUntil(mutex, std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+    base::SleepFor(std::chrono::milliseconds(20));
   }
   return true;
 }

@@ -3,28 +3,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/object_pool.h"
+#include "base/sleep.h"
 #include "common/failed_inference.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
 
 namespace nereid::grpc {
-namespace {
-
-// A test's wish: keeps the answer, and the thread that brings it, for this long.
-void HoldBack(std::chrono::milliseconds delay) {
-  const base::TimePoint end = std::chrono::steady_clock::now() + delay;
-  base::Mutex mutex;
-  base::CondVar nobody;
-  base::MutexLock lock(mutex);
-  while (nobody.WaitUntil(mutex, end)) {
-  }
-}
-
-}  // namespace
-
 net::GrpcCallEvents* InferCall::Start(CallContext& context, net::GrpcCallRef call) {
   InferCall* const self = base::ObjectPool<InferCall>::Take();
   self->context_ = &context;
@@ -93,7 +79,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
-  if (context_->answer_delay.count() > 0) [[unlikely]] HoldBack(context_->answer_delay);
+  if (context_->answer_delay.count() > 0) [[unlikely]] base::SleepFor(context_->answer_delay);
   if (response == nullptr) {
     if (!is_final) return;
     is_answered_ = true;
