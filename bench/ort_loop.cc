@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
   using namespace nereid::bench;
   const Options options(argc, argv);
   OrtEnv* env = nullptr;
+  setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);  // before the first use of the library
   Check(Api().CreateEnv(ORT_LOGGING_LEVEL_WARNING, "bench", &env));
   options.Has("load") ? LoadMany(env, options) : Run(env, options);
 }

@@ -215,7 +215,8 @@ class Side:
         self.args = list(args)
         # Python models are run by the interpreter in PATH, which shall be the one with NumPy.
         path = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", "")))
-        self.env = {"PATH": path, **(env or {})}
+        # ONNX Runtime's telemetry is no part of a measurement, and nobody's business.
+        self.env = {"PATH": path, "ORT_DISABLE_TELEMETRY": "1", **(env or {})}
         self._help = None
 
     def accepts(self, flag):

@@ -8,12 +8,17 @@ of Triton expect; simple_string does so with numbers written as strings.
 usage: .venv/bin/python examples/make_models.py
 """
 
+import os
 import pathlib
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-import onnxruntime
+
+# Before onnxruntime is imported, whose telemetry is on otherwise.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import onnxruntime  # noqa: E402
 
 MODELS = pathlib.Path(__file__).resolve().parent / "models"
 

@@ -10,12 +10,17 @@ usage: .venv/bin/python examples/train_digits.py
 """
 
 import json
+import os
 import pathlib
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-import onnxruntime
+
+# Before onnxruntime is imported, whose telemetry is on otherwise.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import onnxruntime  # noqa: E402
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier

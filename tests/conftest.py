@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of every test that talks to a running server; see harness/server.py for which one."""
 
+import os
 import pathlib
 import sys
 
 import pytest
+
+# Before anything imports onnxruntime, whose telemetry is on otherwise.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 

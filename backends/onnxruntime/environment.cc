@@ -2,6 +2,7 @@
 #include "onnxruntime_backend/environment.h"
 
 #include <charconv>
+#include <cstdlib>
 
 #include "backend_kit/config.h"
 
@@ -51,6 +52,20 @@ OrtLoggingLevel Level() {
                                                           : ORT_LOGGING_LEVEL_ERROR;
 }
 
+// From 1.31 on, ONNX Runtime keeps a database of its use below the home folder, with paths of models and
+// texts of errors, and sends it to its makers. The C API's DisableTelemetryEvents comes too late for
+// that: creating the environment opens the database. So the switch is this variable, which the server
+// sets before it has threads, and its Python package when it is imported. Only a program that embeds the
+// C API finds it missing here, where other threads may read the environment; setting it then is still
+// better than telling somebody.
+void SwitchOffTelemetry() {
+  constexpr const char* kSwitch = "ORT_DISABLE_TELEMETRY";
+  const char* const value = std::getenv(kSwitch);
+  if (value == nullptr || std::string_view(value) != "1") {
+    setenv(kSwitch, "1", /*overwrite=*/1);
+  }
+}
+
 }  // namespace
 
 Result<CommandLine> CommandLine::Parse(std::string_view json) {
@@ -85,6 +100,7 @@ Result<CommandLine> CommandLine::Parse(std::string_view json) {
 }
 
 Result<std::unique_ptr<Environment>> Environment::Create(const CommandLine& options) {
+  SwitchOffTelemetry();
   if (ApiOrNull() == nullptr) {
     return Error::Unsupported(StrCat("the ONNX Runtime library found at run time is version ",
                                      OrtGetApiBase()->GetVersionString(),

@@ -23,6 +23,7 @@ struct CommandLine {
 // Thread-safe: immutable after Create, and sessions may be made from it concurrently.
 class Environment {
  public:
+  // Nothing that ONNX Runtime does with it is told to anybody: its telemetry is off.
   static backend::Result<std::unique_ptr<Environment>> Create(const CommandLine& options);
   // The same with the options that the backend was given.
   static backend::Result<std::unique_ptr<Environment>> Create(TRITONBACKEND_Backend* handle);

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -80,6 +81,9 @@ int RunServer(int argc, char** argv) {
     fmt::print("{}\n", options->engine.version);
     return 0;
   }
+  // Before any thread exists, as the environment is nothing that threads can share: ONNX Runtime, here
+  // or in a Python model's process, which inherits this, keeps and sends data about its use otherwise.
+  setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);
   // Before any thread exists, so that all inherit it: only this thread takes the signals.
   const sigset_t set = StopSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
