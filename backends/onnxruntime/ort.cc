@@ -4,9 +4,9 @@
 namespace nereid::onnxruntime {
 
 const OrtApi* ApiOrNull() {
-  // Version 15 brought GetResizedStringTensorElementBuffer, the newest function used here. The table
+  // Version 18 brought AddExternalInitializersFromFilesInMemory, the newest function used here. The table
   // is append-only, so an older one is a prefix of the one our header describes.
-  constexpr uint32_t kOldest = 15;
+  constexpr uint32_t kOldest = 18;
   static const OrtApi* const api = [] {
     const OrtApi* found = nullptr;
     for (uint32_t version = ORT_API_VERSION; version >= kOldest && found == nullptr; --version) {

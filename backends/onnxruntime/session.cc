@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/session.h"
 
+#include "onnxruntime_backend/external_files.h"
 #include "onnxruntime_backend/providers.h"
 
 namespace nereid::onnxruntime {
@@ -146,10 +147,17 @@ Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
   const Owned<OrtSessionOptions> options(raw_options);
   NEREID_KIT_TRY(Apply(raw_options, settings, environment.options().global_thread_pool));
   NEREID_KIT_TRY(AddProviders(raw_options, settings, placement, model_name));
+  NEREID_KIT_ASSIGN(const ModelFile model, ModelFile::Read(path));
+  NEREID_KIT_ASSIGN(const ExternalFiles external, ExternalFiles::Open(path, model));
+  NEREID_KIT_TRY(external.AddTo(raw_options));
   std::shared_ptr<Session> session(new Session());
   OrtSession* raw_session = nullptr;
-  NEREID_ORT_TRY(Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session));
+  Error failure =
+      FromOrt(Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session));
   session->session_.reset(raw_session);
+  // A file that was changed meanwhile is the reason for whatever else went wrong.
+  NEREID_KIT_TRY(external.Finish());
+  NEREID_KIT_TRY(std::move(failure));
   NEREID_KIT_ASSIGN(session->signature_, ReadSignature(raw_session));
   return session;
 }

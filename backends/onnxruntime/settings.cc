@@ -113,7 +113,10 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
   for (const auto& parameter : parameters->GetObject()) {
     const std::string key = parameter.name.GetString();
     const std::string value(backend::StringMember(parameter.value, "string_value"));
-    if (StartsWith(key, "session.") || StartsWith(key, "optimization.") ||
+    if (key == "session.use_memory_mapped_ort_model") {
+      // Whoever cuts off a mapped file ends the process.
+      backend::LogInfo(StrCat("the parameter '", key, "' is ignored: models are read into memory"));
+    } else if (StartsWith(key, "session.") || StartsWith(key, "optimization.") ||
         StartsWith(key, "mlas.") || StartsWith(key, "ep.")) {
       settings->session_entries.emplace_back(key, value);
     } else if (StartsWith(key, "memory.")) {

@@ -15,7 +15,13 @@ import re
 import subprocess
 import sys
 
-ADDED = {"NEREIDBACKEND_OutputLend", "NEREIDBACKEND_ModelLendInputs"}
+ADDED = {
+    "NEREIDBACKEND_OutputLend",
+    "NEREIDBACKEND_ModelLendInputs",
+    "NEREIDBACKEND_MemoryGuardNew",
+    "NEREIDBACKEND_MemoryGuardIsBroken",
+    "NEREIDBACKEND_MemoryGuardDelete",
+}
 # As a part of a mangled name.
 OWN = re.compile(r"\d(nereid|google|re2|pugi|spdlog|boost|simdjson)(?=\d|[A-Z])")
 
