@@ -86,13 +86,9 @@ void CompleteTensors(const char* key, const std::vector<TensorInfo>& tensors, Mo
   config->SetMember(key, std::move(ios));
 }
 
-void CompleteBatching(const std::string& model_name, int default_max_batch_size,
-                      ModelConfig* config) {
+void CompleteBatching(int generated_max_batch_size, ModelConfig* config) {
   if (config->max_batch_size() == 0) {
-    const int size = std::max(default_max_batch_size, 0);
-    config->SetMaxBatchSize(size);
-    backend::LogInfo(StrCat("model '", model_name, "' takes batches and its configuration has no ",
-                            "max_batch_size: set to ", size));
+    config->SetMaxBatchSize(generated_max_batch_size);
   }
   if (config->max_batch_size() > 1 && Find(config->json(), "sequence_batching") == nullptr &&
       Find(config->json(), "dynamic_batching") == nullptr) {
@@ -109,9 +105,9 @@ bool NeedsCompletion(const ModelConfig& config) {
 }
 
 Error Complete(const std::string& model_name, const Signature& signature,
-               int default_max_batch_size, ModelConfig* config) {
+               int generated_max_batch_size, ModelConfig* config) {
   if (CanBatch(signature)) {
-    CompleteBatching(model_name, default_max_batch_size, config);
+    CompleteBatching(generated_max_batch_size, config);
   } else if (config->max_batch_size() != 0) {
     return Error::InvalidArgument(
         StrCat("autofill failed for model '", model_name,

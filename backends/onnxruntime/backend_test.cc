@@ -110,6 +110,15 @@ TEST(AutoComplete, FindsBatchesAndTurnsDynamicBatchingOn) {
   EXPECT_EQ(backend::StringMember(inputs[1], "data_type"), "TYPE_FP32");
 }
 
+TEST(AutoComplete, GivesAModelThatIsNotBatchedItsWholeShapes) {
+  ModelConfig config = Config(R"({"name":"m"})");
+  ASSERT_TRUE(Complete("m", AddSub(), 0, &config).ok());
+  EXPECT_EQ(config.max_batch_size(), 0);
+  EXPECT_EQ(backend::Find(config.json(), "dynamic_batching"), nullptr);
+  EXPECT_EQ(backend::DimsMember(backend::ArrayOf(config.json(), "output")[0], "dims"),
+            (std::vector<int64_t>{-1, 4}));
+}
+
 TEST(AutoComplete, LeavesChosenSchedulersAndTensorsAlone) {
   ModelConfig config = Config(R"({"max_batch_size":2,"sequence_batching":{},
     "input":[{"name":"A","data_type":"TYPE_FP32","dims":[4]}]})");

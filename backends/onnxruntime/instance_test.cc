@@ -48,6 +48,12 @@ std::string Model(const std::string& nodes_and_tensors) {
   return Number(1, 8) + Bytes(7, nodes_and_tensors + Bytes(2, "g")) + Bytes(8, Number(2, 13));
 }
 
+// A constant of the graph.
+std::string Int64Constant(const std::string& name, const std::vector<int64_t>& values) {
+  std::string data(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t));
+  return Bytes(5, Number(1, values.size()) + Number(2, 7) + Bytes(8, name) + Bytes(9, data));
+}
+
 constexpr int kOnnxFloat = 1;
 constexpr int kOnnxInt32 = 6;
 constexpr int kOnnxInt64 = 7;
@@ -326,6 +332,51 @@ TEST_F(Execution, PutsRaggedRequestsTogetherAndDividesByTheirShapes) {
     EXPECT_EQ(requests[0].answer.outputs.at("C").bytes, std::string("\3\0\0\0", 4));
     EXPECT_EQ(requests[2].answer.outputs.at("C").bytes, std::string("\2\0\0\0", 4));
   }
+}
+
+// Transposed, so that the rows of the output are the columns of the input.
+TEST_F(Execution, FailsRatherThanCutsAnOutputWhoseRowsAreNotTheBatch) {
+  Load(Model(Node("Transpose", {"X"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {-1, 3})) +
+             Bytes(12, Tensor("Y", kOnnxFloat, {-1, -1}))),
+       R"({"max_batch_size":8,"input":[{"name":"X","dims":[3]}],
+           "output":[{"name":"Y","dims":[-1]}]})");
+  for (int again = 0; again < 2; ++again) {
+    std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3})};
+    Execute(requests);
+    EXPECT_EQ(requests[0].answer.error,
+              "[request id: <id_unknown>] failed to split the output tensor 'Y' in responses: "
+              "expected batch size of 1 in model output, got 3");
+  }
+  std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3, 4, 5, 6}),
+                                                 Doubling({1, 2, 3, 4, 5, 6})};
+  Execute(requests);
+  for (const TRITONBACKEND_Request& request : requests) {
+    EXPECT_EQ(request.answer.error,
+              "[request id: <id_unknown>] failed to split the output tensor 'Y' in responses: "
+              "expected batch size of at least 4 in model output, got 3");
+    EXPECT_TRUE(request.answer.outputs.empty());
+  }
+}
+
+TEST_F(Execution, FailsRatherThanCutsAnOutputOfMoreThanTheShapesOfAnInput) {
+  Load(Model(Node("Tile", {"X", "T"}, "Y") + Int64Constant("T", {2}) +
+             Bytes(11, Tensor("X", kOnnxFloat, {-1})) + Bytes(12, Tensor("Y", kOnnxFloat, {-1}))),
+       R"({"max_batch_size":8,"input":[{"name":"X","dims":[-1],"allow_ragged_batch":true}],
+           "output":[{"name":"Y","data_type":"TYPE_FP32","dims":[-1]}],
+           "batch_output":[{"kind":"BATCH_SCATTER_WITH_INPUT_SHAPE",
+                            "target_name":["Y"],"source_input":["X"]}]})");
+  const auto request = [](const std::vector<float>& x) {
+    return TRITONBACKEND_Request{
+        .inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, static_cast<int64_t>(x.size())}, {Floats(x)}}},
+        .wanted = {"Y"},
+        .answer = {}};
+  };
+  std::vector<TRITONBACKEND_Request> requests = {request({1, 2}), request({3})};
+  Execute(requests);
+  EXPECT_EQ(requests[1].answer.error,
+            "[request id: <id_unknown>] failed to split the output tensor 'Y' in responses: "
+            "expected 3 elements by the shapes of input 'X' in model output, got 6");
+  EXPECT_EQ(requests[0].answer.error, requests[1].answer.error);
 }
 
 TEST_F(Execution, FailsARequestWithMoreInputsThanTheRest) {

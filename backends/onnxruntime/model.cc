@@ -3,12 +3,15 @@
 
 #include <filesystem>
 
+#include "backend_kit/completion.h"
 #include "backend_kit/location.h"
 #include "onnxruntime_backend/auto_complete.h"
+#include "onnxruntime_backend/batch_probe.h"
 #include "onnxruntime_backend/validate.h"
 
 namespace nereid::onnxruntime {
 
+using backend::BatchVerdict;
 using backend::Error;
 using backend::ModelConfig;
 using backend::Result;
@@ -34,14 +37,44 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   // The session made to look at the model is the one that will serve it on the CPU.
   const Placement cpu;
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(cpu));
-  NEREID_KIT_TRY(Complete(name_, session->signature(),
-                          environment_.options().default_max_batch_size, &config_));
+  NEREID_KIT_ASSIGN(const BatchVerdict verdict, ChooseBatching(handle, *session));
+  const int default_size = environment_.options().default_max_batch_size;
+  NEREID_KIT_TRY(
+      Complete(name_, session->signature(), verdict.is_batched ? default_size : 0, &config_));
   NEREID_KIT_TRY(config_.Store(handle));
   // The server adds defaults to what it was given.
   NEREID_KIT_ASSIGN(config_, ModelConfig::Load(handle));
-  NEREID_KIT_TRY(Validate(name_, config_, session->signature()));
+  if (Error error = Validate(name_, config_, session->signature()); !error.ok()) {
+    return config_.max_batch_size() > 0
+               ? std::move(error)
+               : Error(error.code(),
+                       StrCat(error.message(), "; it is not batched: ", verdict.text));
+  }
   sessions_.emplace_back(cpu, session);
   return {};
+}
+
+Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, const Session& session) {
+  const int default_size = environment_.options().default_max_batch_size;
+  NEREID_KIT_ASSIGN(const bool is_given, backend::GivesMaxBatchSize(handle));
+  BatchVerdict verdict;
+  if (const int64_t size = config_.max_batch_size(); is_given || size != 0) {
+    verdict = {.is_batched = size > 0,
+               .reason = "configured",
+               .text = StrCat("max_batch_size is ", size, " in the configuration")};
+  } else if (default_size <= 0) {
+    verdict = BatchVerdict::No("default_max_batch_size", "default-max-batch-size is 0");
+  } else {
+    verdict = DecideBatching(session, settings_, default_size);
+    backend::LogInfo(verdict.is_batched
+                         ? StrCat("model '", name_, "' takes batches and its configuration has no ",
+                                  "max_batch_size: set to ", default_size, " (", verdict.text, ")")
+                         : StrCat("model '", name_, "' is not batched (", verdict.reason,
+                                  "): ", verdict.text,
+                                  "; max_batch_size in its configuration would decide otherwise"));
+  }
+  NEREID_KIT_TRY(backend::Explain(handle, "batching", verdict.ToJson()));
+  return verdict;
 }
 
 Result<std::shared_ptr<Session>> Model::SessionAt(const Placement& placement) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend_kit/batch_rule.h"
 #include "backend_kit/config.h"
 #include "onnxruntime_backend/session.h"
 
@@ -40,6 +41,9 @@ class Model {
         settings_(std::move(settings)) {}
 
   backend::Error AutoComplete(TRITONBACKEND_Model* handle);
+  // Whether the completed configuration will have batches, and why; told to the server and its log.
+  backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle,
+                                                        const Session& session);
   // The file to load: <version folder>/<model filename>, or model.onnx in it if that is a folder.
   backend::Result<std::string> ModelPath() const;
   // Needs sessions_mutex_ or that nobody else knows the model yet.

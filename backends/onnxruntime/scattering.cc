@@ -13,6 +13,17 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
+Error Scattering::CheckRows(const Port& port, int64_t rows) const {
+  const int64_t expected = gathering_.total_batch_size();
+  if (rows == expected) {
+    return {};
+  }
+  return Error::Unsupported(StrCat("failed to split the output tensor '", port.info.name,
+                                   "' in responses: expected batch size of ",
+                                   rows < expected ? "at least " : "", expected,
+                                   " in model output, got ", rows));
+}
+
 template <typename Answer>
 void Scattering::ForEachMember(Batch& batch, To to, size_t o, std::span<const int64_t> shape,
                                Answer&& answer) {
@@ -20,22 +31,18 @@ void Scattering::ForEachMember(Batch& batch, To to, size_t o, std::span<const in
   const std::span<const int64_t> visible = ResponseShape(port, shape);
   rows_shape_.assign(visible.begin(), visible.end());
   const bool has_rows = batching_ && !rows_shape_.empty();
-  const int64_t rows = has_rows ? rows_shape_[0] : 1;
-  int64_t next_row = 0;
+  const Error mismatch = has_rows ? CheckRows(port, rows_shape_[0]) : Error();
   int64_t next_element = 0;
   for (const uint32_t r : gathering_.members()) {
-    const int64_t end = next_row + (has_rows ? gathering_.batch_size(r) : 1);
     if (has_rows) {
       rows_shape_[0] = gathering_.batch_size(r);
     }
     auto elements = backend::ElementCount(rows_shape_);
     if (batch.live(r) && (to == To::kState || gathering_.wants(r, o))) {
       Error error;
-      if (end > rows) {
-        error = Error::Unsupported(StrCat(
-            backend::RequestIdPrefix(batch.request(r)), "failed to split the output tensor '",
-            port.info.name, "' in responses: expected batch size of at least ", end,
-            " in model output, got ", rows));
+      if (!mismatch.ok()) {
+        error = Error(mismatch.code(),
+                      StrCat(backend::RequestIdPrefix(batch.request(r)), mismatch.message()));
       } else if (!elements.ok()) {
         error = elements.TakeError();
       } else {
@@ -45,7 +52,6 @@ void Scattering::ForEachMember(Batch& batch, To to, size_t o, std::span<const in
         batch.Fail(r, std::move(error));
       }
     }
-    next_row = end;
     next_element += elements.ok() ? elements.value() : 0;
   }
 }
@@ -111,20 +117,39 @@ Error Scattering::TakeInputShape(const backend::BatchOutput& scatter, uint32_t r
   return {};
 }
 
+Error Scattering::CheckElements(const Port& port, uint64_t elements) {
+  uint64_t expected = 0;
+  for (const uint32_t r : gathering_.members()) {
+    NEREID_KIT_TRY(TakeInputShape(*port.scatter, r));
+    NEREID_KIT_ASSIGN(const int64_t count, backend::ElementCount(rows_shape_));
+    if (__builtin_add_overflow(expected, static_cast<uint64_t>(count), &expected)) {
+      return Error::InvalidArgument("unexpected integer overflow while calculating element count.");
+    }
+  }
+  if (expected == elements) {
+    return {};
+  }
+  return Error::Unsupported(StrCat("failed to split the output tensor '", port.info.name,
+                                   "' in responses: expected ", expected,
+                                   " elements by the shapes of input '", port.scatter->source,
+                                   "' in model output, got ", elements));
+}
+
 void Scattering::ByInputShapes(Batch& batch, size_t o, uint64_t elements, const char* data) {
   const Port& port = ports_.outputs[o];
+  const Error mismatch = CheckElements(port, elements);
   uint64_t next = 0;
   for (const uint32_t r : gathering_.members()) {
     const auto deal = [&]() -> Error {
+      if (!mismatch.ok()) {
+        return gathering_.wants(r, o) ? Error(mismatch.code(),
+                                              StrCat(backend::RequestIdPrefix(batch.request(r)),
+                                                     mismatch.message()))
+                                      : Error();
+      }
       NEREID_KIT_TRY(TakeInputShape(*port.scatter, r));
       NEREID_KIT_ASSIGN(const int64_t count, backend::ElementCount(rows_shape_));
       const uint64_t first = next;
-      if (static_cast<uint64_t>(count) > elements - first) {
-        return Error::Unsupported(StrCat(
-            backend::RequestIdPrefix(batch.request(r)), "failed to split the output tensor '",
-            port.info.name, "' in responses: shape ", backend::ShapeToString(rows_shape_),
-            " needs more elements than are left"));
-      }
       next += static_cast<uint64_t>(count);
       if (!batch.live(r) || !gathering_.wants(r, o)) {
         return {};

@@ -46,6 +46,11 @@ class Scattering {
     TRITONBACKEND_State* state = nullptr;
   };
 
+  // Why an output of `rows` rows cannot be dealt out: it must have as many as the batch, neither fewer nor
+  // more, or nobody knows whose they are.
+  backend::Error CheckRows(const Port& port, int64_t rows) const;
+  // The same for an output that is divided by the shapes of an input.
+  backend::Error CheckElements(const Port& port, uint64_t elements);
   // Calls answer(r, index of the first element, elements) for each, with its shape in rows_shape_.
   template <typename Answer>
   void ForEachMember(backend::Batch& batch, To to, size_t o, std::span<const int64_t> shape,

@@ -259,6 +259,7 @@ ModelConfig FromProto(const inference::ModelConfig& m) {
                      .backend = m.backend(),
                      .runtime = m.runtime(),
                      .max_batch_size = m.max_batch_size(),
+                     .gives_max_batch_size = m.max_batch_size() != 0,
                      .input = Each(m.input(), Input),
                      .output = Each(m.output(), Output),
                      .batch_input = Each(m.batch_input(), BatchIn),

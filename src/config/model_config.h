@@ -298,6 +298,8 @@ struct ModelConfig {
   std::string runtime;
   std::optional<VersionPolicy> version_policy;
   int32_t max_batch_size = 0;
+  // Whether max_batch_size was written, be it as 0: then no backend chooses another.
+  bool gives_max_batch_size = false;
   std::vector<ModelInput> input;
   std::vector<ModelOutput> output;
   std::vector<BatchInput> batch_input;

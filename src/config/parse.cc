@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -40,6 +41,25 @@ bool FitsInt(std::string_view text) {
   return text.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
 }
 
+// The message itself does not tell a zero from a field that is not there.
+const google::protobuf::FieldDescriptor* MaxBatchSizeField() {
+  return inference::ModelConfig::descriptor()->FindFieldByNumber(
+      inference::ModelConfig::kMaxBatchSizeFieldNumber);
+}
+
+// Whether JSON that was parsed as a configuration has the field, in either of its spellings.
+bool JsonGivesMaxBatchSize(std::string_view json) {
+  google::protobuf::Struct object;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(json.data(), json.size()), &object);
+  const auto gives = [&object](const std::string& key) {
+    const auto at = object.fields().find(key);
+    return at != object.fields().end() && !at->second.has_null_value();
+  };
+  return parsed.ok() &&
+         (gives(MaxBatchSizeField()->name()) || gives(MaxBatchSizeField()->json_name()));
+}
+
 }  // namespace
 
 base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::string_view file) {
@@ -49,9 +69,15 @@ base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::strin
   google::protobuf::TextFormat::Parser parser;
   parser.SetRecursionLimit(kMaxNesting);
   parser.RecordErrorsTo(&first_error);
+  google::protobuf::TextFormat::ParseInfoTree places;
+  parser.WriteLocationsTo(&places);
   if (parser.ParseFromString(std::string(text), &message)) {
     const std::string broken = FindBrokenText(message);
-    if (broken.empty()) return FromProto(message);
+    if (broken.empty()) {
+      ModelConfig config = FromProto(message);
+      config.gives_max_batch_size = places.GetLocation(MaxBatchSizeField(), -1).line >= 0;
+      return config;
+    }
     return base::InternalError(
         fmt::format("failed to read text proto from {}\n  {}: {}: found bytes that are not UTF-8, "
                     "expected UTF-8 text",
@@ -87,7 +113,9 @@ base::Result<ModelConfig> ParseModelConfigJson(std::string_view json, uint32_t c
   if (const std::string broken = FindBrokenText(message); !broken.empty()) {
     return base::InvalidArgumentError(broken + ": found bytes that are not UTF-8, expected UTF-8 text");
   }
-  return FromProto(message);
+  ModelConfig config = FromProto(message);
+  config.gives_max_batch_size = config.max_batch_size != 0 || JsonGivesMaxBatchSize(json);
+  return config;
 }
 
 base::Result<ModelConfig> ParseModelConfigProto(std::string_view bytes) {

@@ -89,6 +89,27 @@ TEST(ConfigText, ReportsEveryFaultWithPlaceFieldFoundAndExpected) {
             "integer");
 }
 
+// Protobuf's message does not tell a zero from a field that is not there.
+TEST(ConfigText, TellsWhetherMaxBatchSizeIsWritten) {
+  const auto text = [](std::string_view pbtxt) {
+    return ParseModelConfigText(pbtxt, "f")->gives_max_batch_size;
+  };
+  EXPECT_TRUE(text("max_batch_size: 0"));
+  EXPECT_TRUE(text("name: 'm' max_batch_size: 8"));
+  EXPECT_FALSE(text(""));
+  EXPECT_FALSE(text("name: 'max_batch_size: 0'  # max_batch_size: 0"));
+  EXPECT_FALSE(text("model_warmup [{ name: 'w' batch_size: 0 }]"));
+  const auto json = [](std::string_view form) {
+    return ParseModelConfigJson(form)->gives_max_batch_size;
+  };
+  EXPECT_TRUE(json(R"({"max_batch_size":0})"));
+  EXPECT_TRUE(json(R"({"maxBatchSize":"0"})"));
+  EXPECT_TRUE(json(R"({"max_batch_size":8})"));
+  EXPECT_FALSE(json("{}"));
+  EXPECT_FALSE(json(R"({"max_batch_size":null})"));
+  EXPECT_FALSE(json(R"({"parameters":{"max_batch_size":{"string_value":"0"}}})"));
+}
+
 TEST(ConfigText, ExplainsRivalFieldsAndBrokenBrackets) {
   EXPECT_THAT(FaultsOf("dynamic_batching { } sequence_batching { }"),
               HasSubstr("1:22: sequence_batching: found sequence_batching, expected only one of "

@@ -21,6 +21,8 @@ ADDED = {
     "NEREIDBACKEND_MemoryGuardNew",
     "NEREIDBACKEND_MemoryGuardIsBroken",
     "NEREIDBACKEND_MemoryGuardDelete",
+    "NEREIDBACKEND_ModelGivesMaxBatchSize",
+    "NEREIDBACKEND_ModelExplain",
 }
 # As a part of a mangled name.
 OWN = re.compile(r"\d(nereid|google|re2|pugi|spdlog|boost|simdjson)(?=\d|[A-Z])")

@@ -6,6 +6,7 @@
 #include "backend_host/handles.h"
 #include "backend_host/memory_use.h"
 #include "config/print.h"
+#include "nereid/backend_completion.h"
 #include "nereid/backend_inputs.h"
 
 using nereid::abi_objects::Answer;
@@ -89,6 +90,16 @@ TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model* mo
     FromHandle(model)->SetMemoryUse(std::move(use));
     return {};
   });
+}
+
+TRITONSERVER_Error* NEREIDBACKEND_ModelGivesMaxBatchSize(TRITONBACKEND_Model* model, bool* gives) {
+  *gives = FromHandle(model)->config().gives_max_batch_size;
+  return nullptr;
+}
+
+TRITONSERVER_Error* NEREIDBACKEND_ModelExplain(TRITONBACKEND_Model* model, const char* subject,
+                                               const char* json) {
+  return Answer([&]() -> Status { return FromHandle(model)->Explain(subject, json); });
 }
 
 TRITONSERVER_Error* NEREIDBACKEND_ModelLendInputs(TRITONBACKEND_Model* model,

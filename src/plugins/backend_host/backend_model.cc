@@ -153,6 +153,15 @@ base::Status BackendModel::SetInputLender(InputLender lender) {
   return {};
 }
 
+base::Status BackendModel::Explain(std::string subject, std::string json) {
+  if (!is_initializing_) {
+    return base::InvalidArgumentError("model '" + name() +
+                                      "' can be explained only while it is being initialized");
+  }
+  explanations_.insert_or_assign(std::move(subject), std::move(json));
+  return {};
+}
+
 base::BufferRef BackendModel::LendInputMemory(size_t size) const {
   if (size < input_lender_.least_bytes) return {};
   NEREIDBACKEND_LentInput lent{};

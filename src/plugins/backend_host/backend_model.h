@@ -10,6 +10,7 @@
 // It outlives its instances, hence the core::Model whose scheduler runs them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -57,6 +58,10 @@ class BackendModel {
   BackendLibrary& library() const { return library_; }
   const BackendLibraries& libraries() const { return libraries_; }
 
+  // Why the backend completed the configuration as it did: a JSON object for each subject, such as
+  // "batching". Constant once loaded.
+  const std::map<std::string, std::string>& explanations() const { return explanations_; }
+
   // Makes all instances of the configuration's groups, for executing `model`, which outlives them.
   // Those that any thread may run are initialised now, the others by InitializeOnThread. Once.
   base::Status CreateInstances(core::Model& model);
@@ -95,6 +100,8 @@ class BackendModel {
     void* user = nullptr;
   };
   base::Status SetInputLender(InputLender lender);
+  // Keeps why the backend decided about `subject` as it did. While the model initialises.
+  base::Status Explain(std::string subject, std::string json);
   // What the model holds, its instances apart. Shown in its statistics once there are some.
   void SetMemoryUse(std::vector<core::MemoryUse> use);
 
@@ -113,6 +120,7 @@ class BackendModel {
   bool is_initialized_ = false;
   bool is_config_set_ = false;
   void* state_ = nullptr;
+  std::map<std::string, std::string> explanations_;
   InputLender input_lender_;  // constant once loaded
   core::Model* model_ = nullptr;                            // once CreateInstances was called
   std::vector<core::MemoryUse> memory_use_;                 // until then

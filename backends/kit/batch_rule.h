@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the first dimension of a model's tensors can be a batch, as far as the model's own
+// description of them tells: all are open, they bear one name, and that name is not one of
+// something else. What the names leave open, batch_probe.h finds out by running the model.
+#pragma once
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend_kit/error.h"
+
+namespace nereid::backend {
+
+// A tensor at the border of a model, as the model describes it.
+struct ModelTensor {
+  std::string name;
+  TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
+  std::vector<int64_t> dims;  // -1 where the model leaves it open
+  std::vector<std::string>
+      symbols;  // names of the dimensions; empty texts, or none at all, are no names
+  bool is_output = false;
+
+  std::string_view symbol(size_t d) const {
+    return d < symbols.size() ? std::string_view(symbols[d]) : std::string_view();
+  }
+  std::string Describe() const { return StrCat(is_output ? "output '" : "input '", name, "'"); }
+};
+
+// Whether a model is batched, and why: the code is for programs, the text for people.
+struct BatchVerdict {
+  bool is_batched = false;
+  std::string reason;  // "row_values", ...; docs/batching.md lists them
+  std::string text;
+
+  static BatchVerdict No(std::string reason, std::string text) {
+    return {.is_batched = false, .reason = std::move(reason), .text = std::move(text)};
+  }
+  static BatchVerdict Yes(std::string reason, std::string text) {
+    return {.is_batched = true, .reason = std::move(reason), .text = std::move(text)};
+  }
+
+  // {"batched":false,"reason":"row_values","text":"..."}
+  std::string ToJson() const {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+    const auto put = [&writer](const char* key, const std::string& value) {
+      writer.Key(key);
+      writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+    };
+    writer.StartObject();
+    writer.Key("batched");
+    writer.Bool(is_batched);
+    put("reason", reason);
+    put("text", text);
+    writer.EndObject();
+    return {buffer.GetString(), buffer.GetSize()};
+  }
+};
+
+namespace batch_rule {
+
+inline bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+inline bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+inline char Lower(char c) { return IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+
+inline std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return Lower(c); });
+  return lower;
+}
+
+// The words of a name in lower case: "maxSeqLen", "max_seq_len" and "Max-Seq-Len" have the same
+// three.
+inline std::vector<std::string> WordsOf(std::string_view symbol) {
+  std::vector<std::string> words;
+  char before = '\0';
+  for (const char c : symbol) {
+    const bool is_letter = IsUpper(c) || IsLower(c);
+    const bool begins = !(IsUpper(before) || IsLower(before)) || (IsUpper(c) && IsLower(before));
+    if (is_letter && begins) {
+      words.emplace_back();
+    }
+    if (is_letter) {
+      words.back() += Lower(c);
+    }
+    before = c;
+  }
+  return words;
+}
+
+// "x12" behind `prefix` "x"; `prefix` alone, too.
+inline bool IsNumbered(std::string_view text, std::string_view prefix) {
+  return text.starts_with(prefix) &&
+         std::all_of(text.begin() + static_cast<std::ptrdiff_t>(prefix.size()), text.end(),
+                     IsDigit);
+}
+
+}  // namespace batch_rule
+
+// Whether a converter made the name up for one dimension of one tensor, so that it says nothing,
+// not even that another dimension is different: "unk__12" (TensorFlow), "y_dim_0" (PyTorch's
+// outputs), "p2o.DynamicDimension.3" (Paddle), "Resize_o0__d2" (ONNX Runtime).
+inline bool IsGeneratedSymbol(std::string_view symbol) {
+  const size_t digits =
+      symbol.size() -
+      static_cast<size_t>(std::find_if_not(symbol.rbegin(), symbol.rend(), batch_rule::IsDigit) -
+                          symbol.rbegin());
+  const std::string_view stem = symbol.substr(0, digits);
+  return symbol.empty() || symbol == "?" || symbol == "None" || symbol == "-1" ||
+         batch_rule::IsNumbered(symbol, "unk_") || batch_rule::IsNumbered(symbol, "unk__") ||
+         (stem.size() < symbol.size() && (stem.ends_with("_dim_") || stem.ends_with("__d") ||
+                                          stem.ends_with("DynamicDimension.")));
+}
+
+// Whether a name says "batch".
+inline bool IsBatchSymbol(std::string_view symbol) {
+  for (const std::string& word : batch_rule::WordsOf(symbol)) {
+    if (word.starts_with("batch") || word == "bs" || word == "bsz" || word == "nbatch") {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether a name is that of something which is not a batch: a place in time, in a text or in a
+// picture, a part of one item.
+inline bool IsNameOfSomethingElse(std::string_view symbol) {
+  static constexpr std::array kBeginnings = {
+      "seq",   "time",   "step", "token", "frame",  "len",   "word",  "char",
+      "posi",  "node",   "edge", "point", "vert",   "box",   "roi",   "anchor",
+      "patch", "pixel",  "feat", "chan",  "height", "width", "class", "vocab",
+      "embed", "hidden", "head", "layer", "past",   "audio", "depth"};
+  static constexpr std::array kAlone = {"t", "l", "s", "h", "w"};
+  if (IsBatchSymbol(symbol)) {
+    return false;
+  }
+  const std::string whole = batch_rule::Lower(symbol);
+  if (std::find(kAlone.begin(), kAlone.end(), whole) != kAlone.end()) {
+    return true;
+  }
+  for (const std::string& word : batch_rule::WordsOf(symbol)) {
+    if (word.ends_with("len") || word.ends_with("length") ||
+        std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                    [&word](std::string_view beginning) { return word.starts_with(beginning); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+namespace batch_rule {
+
+inline std::optional<BatchVerdict> RefuseFixed(std::span<const ModelTensor> tensors) {
+  for (const ModelTensor& tensor : tensors) {
+    if (tensor.dims.empty()) {
+      return BatchVerdict::No("fixed_dimension", StrCat(tensor.Describe(), " has no dimensions"));
+    }
+    if (tensor.dims[0] != -1) {
+      return BatchVerdict::No("fixed_dimension", StrCat("the first dimension of ",
+                                                        tensor.Describe(), " is ", tensor.dims[0]));
+    }
+  }
+  return std::nullopt;
+}
+
+// `symbol` is that of first dimensions, or empty where they have none that says anything.
+inline std::optional<BatchVerdict> RefuseElsewhere(std::span<const ModelTensor> tensors,
+                                                   std::string_view symbol) {
+  for (const ModelTensor& tensor : tensors) {
+    for (size_t d = 1; d < tensor.dims.size(); ++d) {
+      const std::string_view other = tensor.symbol(d);
+      if (!symbol.empty() && other == symbol) {
+        return BatchVerdict::No("symbol_elsewhere",
+                                StrCat("dimension ", d, " of ", tensor.Describe(), " is '", symbol,
+                                       "', as the first ones are"));
+      }
+      if (IsBatchSymbol(other) && !IsBatchSymbol(symbol)) {
+        return BatchVerdict::No(
+            "batch_elsewhere",
+            StrCat("dimension ", d, " of ", tensor.Describe(), " is called '", other, "'"));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace batch_rule
+
+// Why the first dimension cannot be a batch by what the model says of its tensors; nothing if it
+// can.
+inline std::optional<BatchVerdict> RefuseByDescription(std::span<const ModelTensor> tensors) {
+  if (auto refusal = batch_rule::RefuseFixed(tensors)) {
+    return refusal;
+  }
+  const ModelTensor* named = nullptr;
+  for (const ModelTensor& tensor : tensors) {
+    const std::string_view symbol = tensor.symbol(0);
+    if (IsGeneratedSymbol(symbol)) {
+      continue;
+    }
+    if (IsNameOfSomethingElse(symbol)) {
+      return BatchVerdict::No("symbol_name", StrCat("the first dimension of ", tensor.Describe(),
+                                                    " is called '", symbol, "'"));
+    }
+    if (named != nullptr && named->symbol(0) != symbol) {
+      return BatchVerdict::No(
+          "symbols_differ",
+          StrCat("the first dimension of ", named->Describe(), " is called '", named->symbol(0),
+                 "', that of ", tensor.Describe(), " '", symbol, "'"));
+    }
+    named = &tensor;
+  }
+  return batch_rule::RefuseElsewhere(tensors,
+                                     named == nullptr ? std::string_view() : named->symbol(0));
+}
+
+}  // namespace nereid::backend
