@@ -36,7 +36,7 @@ BatchScheduler::BatchScheduler(core::Model& model, base::Timers& timers,
       queue_(model, options_.policy, options_.strategy.get()),
       source_(queue_, options_.policy.preserves_order ? &order_ : nullptr),
       pool_(model, source_, PoolOptions(options_)),
-      expiry_timer_(timers, [this] { RefuseExpired(); }) {}
+      expiry_timer_(timers, [this] { ApplyTimeouts(); }) {}
 
 base::Result<std::unique_ptr<BatchScheduler>> BatchScheduler::Create(
     core::Model& model, base::Timers& timers, BatchSchedulerOptions options,
@@ -65,19 +65,25 @@ void BatchScheduler::Enqueue(core::RequestPtr request) {
   const uint64_t now_ns = request->MarkQueued();
   InstancePool::Arrival arrival(*request);
   bool is_stopping = false;
+  bool is_cancelled = false;
   {
     base::MutexLock lock(pool_.mutex());
     is_stopping = pool_.is_stopping();
-    if (!is_stopping && queue_.Push(request)) {
+    // Whoever cancelled it before it could be found here does not look for it again.
+    is_cancelled = request->is_cancelled();
+    if (!is_stopping && !is_cancelled && queue_.Push(request)) {
       model_.statistics().AddPending(1);
       WatchExpiry();
       pool_.Announce(arrival, now_ns);
     }
   }
   if (request != nullptr) [[unlikely]] {
-    return is_stopping
-               ? Refuse(std::move(request), core::FailureReason::kOther, StoppingError())
-               : Refuse(std::move(request), core::FailureReason::kRejected, QueueFullError());
+    if (is_stopping)
+      return Refuse(std::move(request), core::FailureReason::kOther, StoppingError());
+    if (is_cancelled) {
+      return Refuse(std::move(request), core::FailureReason::kCancelled, CancelledError());
+    }
+    return Refuse(std::move(request), core::FailureReason::kRejected, QueueFullError());
   }
   pool_.Finish(std::move(arrival));
 }
@@ -89,7 +95,7 @@ void BatchScheduler::OnCancelled(core::Request& request) {
     removed = queue_.Remove(request);
     if (removed != nullptr) {
       model_.statistics().AddPending(-1);
-      pool_.NoteRemoval();
+      pool_.NoteChange();
     }
   }
   if (removed != nullptr) {
@@ -102,19 +108,20 @@ void BatchScheduler::WatchExpiry() {
   if (const auto next = queue_.NextExpiry()) expiry_timer_.ArmAt(*next);
 }
 
-void BatchScheduler::RefuseExpired() {
-  while (true) {
-    core::RequestPtr request;
-    {
-      base::MutexLock lock(pool_.mutex());
-      request = queue_.PopExpired(base::NowNs());
-      if (request == nullptr) {
-        WatchExpiry();
-        return;
-      }
-      model_.statistics().AddPending(-1);
-      pool_.NoteRemoval();
+void BatchScheduler::ApplyTimeouts() {
+  std::vector<core::RequestPtr> expired;
+  {
+    base::MutexLock lock(pool_.mutex());
+    const uint64_t now_ns = base::NowNs();
+    while (core::RequestPtr request = queue_.PopExpired(now_ns)) {
+      expired.push_back(std::move(request));
     }
+    model_.statistics().AddPending(-static_cast<int64_t>(expired.size()));
+    WatchExpiry();
+    // Also where none has left: one that lost its turn makes others the first.
+    pool_.NoteChange();
+  }
+  for (core::RequestPtr& request : expired) {
     RefusePlainly(std::move(request), core::FailureReason::kRejected, TimeoutError());
   }
 }

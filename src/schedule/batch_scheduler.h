@@ -70,8 +70,8 @@ class BatchScheduler final : public core::Scheduler {
   BatchScheduler(core::Model& model, base::Timers& timers, BatchSchedulerOptions options);
 
   static InstancePoolOptions PoolOptions(const BatchSchedulerOptions& options);
-  // Answers the requests whose time is over.
-  void RefuseExpired();
+  // Answers the requests whose time is over, or moves them out of line, and sees to what is left.
+  void ApplyTimeouts();
   // Makes the timer ring for the next of them.
   void WatchExpiry() NEREID_REQUIRES(pool_.mutex());
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <thread>
@@ -231,6 +232,71 @@ TEST_F(BatchSchedulerTest, AnswersAnExpiredRequestInPlainWordsWhileTheInstanceIs
   EXPECT_EQ(sink_.results(), std::vector<std::string>{"Request timeout expired"});
   leave.set_value();
   EXPECT_TRUE(sink_.WaitForGone(2));
+}
+
+// Preferred sizes of 4 and 8 and an hour to wait for them: one request of 1 row and two of 2 wait.
+class UnluckySizeTest : public BatchSchedulerTest {
+ protected:
+  void MakeAndFill(config::QueuePolicy::TimeoutAction action, uint64_t first_timeout_us) {
+    auto options = Dynamic(8);
+    options.policy.preferred_batch_sizes = {4, 8};
+    options.policy.max_queue_delay = std::chrono::hours(1);
+    options.policy.default_queue_policy = {.timeout_action = action,
+                                           .default_timeout_microseconds = UINT64_C(3'600'000'000),
+                                           .allow_timeout_override = true};
+    Make(std::move(options), 1, false,
+         [&](std::span<core::RequestPtr> batch) { sizes_.push_back(batch.size()); });
+    Send(1, first_timeout_us);
+    Send(2, 0);
+    Send(2, 0);
+  }
+  void Send(int64_t rows, uint64_t timeout_us) {
+    core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {rows, 16});
+    request->timeout_us = timeout_us;
+    if (!first_) first_ = core::RequestRef(*request);
+    scheduler_->Enqueue(std::move(request));
+  }
+
+  core::RequestRef first_;
+  std::vector<size_t> sizes_;
+};
+
+//
+TEST_F(UnluckySizeTest, WhatIsLeftRunsWhenARequestHasExpired) {
+  MakeAndFill(config::QueuePolicy::TimeoutAction::kReject, 20'000);
+  first_.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  EXPECT_EQ(std::ranges::count(sink_.results(), "Request timeout expired"), 1);
+  EXPECT_EQ(sizes_, std::vector<size_t>{2});
+}
+
+TEST_F(UnluckySizeTest, WhatIsBehindRunsWhenARequestHasLostItsTurn) {
+  MakeAndFill(config::QueuePolicy::TimeoutAction::kDelay, 20'000);
+  first_.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_EQ(sizes_, std::vector<size_t>{2});
+  EXPECT_EQ(model_->statistics().Read().pending_count, 1u);
+}
+
+TEST_F(UnluckySizeTest, WhatIsLeftRunsWhenARequestIsCancelled) {
+  MakeAndFill(config::QueuePolicy::TimeoutAction::kReject, 0);
+  first_->Cancel();
+  scheduler_->OnCancelled(*first_);
+  first_.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(3));
+  EXPECT_EQ(sizes_, std::vector<size_t>{2});
+}
+
+TEST_F(BatchSchedulerTest, ARequestThatWasCancelledBeforeItArrivesDoesNotWait) {
+  auto options = Dynamic(8);
+  options.policy.max_queue_delay = std::chrono::hours(1);
+  Make(std::move(options), 1, false, {});
+  core::RequestPtr request = Request();
+  request->Cancel();
+  scheduler_->Enqueue(std::move(request));
+  EXPECT_TRUE(sink_.WaitForGone(1));
+  EXPECT_EQ(sink_.results(),
+            std::vector<std::string>{"[request id: <id_unknown>] Request cancelled"});
 }
 
 TEST_F(BatchSchedulerTest, RefusesRequestsAfterStopAndFinishesThoseBefore) {

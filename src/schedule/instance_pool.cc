@@ -194,7 +194,8 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
     Slot* const slot = IdleSlot();
     if (slot != nullptr && MayRunInline(*slot) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
-      return;
+      // What had waited before this arrival was perhaps that instance's until now.
+      return WakeForWork();
     }
     if (slot == nullptr || arrival.executor_->HasMoreEvents()) {
       crowded_ = kCrowdedArrivals;
@@ -202,7 +203,7 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
       --crowded_;
     } else if (MayBegin(*slot, now_ns) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
-      return;
+      return WakeForWork();
     }
     // A quick model whose thread is behind comes back to the reactor, which would otherwise keep
     // that thread behind for as long as requests come.
@@ -334,6 +335,7 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
   Slot* slot = IdleSlot();
   while (slot != nullptr && source_.HasWaiting()) {
     if (MayBegin(*slot, now_ns) && TakeBatch(*slot, now_ns)) {
+      WakeForWork();
       mutex_.Unlock();
       Begin(*slot);
       mutex_.Lock();
@@ -343,6 +345,8 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
       WakeForWork();
       break;
     }
+    // More than this batch waits: another instance need not wait for this thread.
+    WakeForWork();
     mutex_.Unlock();
     now_ns = Execute(*slot);
     left_ns -= static_cast<int64_t>(slot->duration_ns);
@@ -378,6 +382,7 @@ void InstancePool::Notify(Slot& slot) {
 }
 
 void InstancePool::WakeForWork() {
+  if (options_.rate_limiter != nullptr) WakeThoseInVain();
   if (is_ending_ || !source_.HasWaiting()) return;
   if (source_.is_instance_bound()) return WakeEachForWork();
   // One decision for all: one thread that is on its way, or sleeps until the right moment, is
@@ -385,7 +390,7 @@ void InstancePool::WakeForWork() {
   std::optional<BatchDecision> decision;
   Slot* candidate = nullptr;
   for (auto& slot : slots_) {
-    if (slot->is_busy) continue;
+    if (slot->is_busy || IsInLine(*slot)) continue;
     if (IsLeftToReactor(*slot)) return;
     if (slot->has_thread && (!slot->is_waiting || slot->is_notified)) return;
     if (!decision) decision = source_.Decide(slot->index, base::NowNs());
@@ -394,8 +399,6 @@ void InstancePool::WakeForWork() {
         slot->wait_until_ns <= *decision->look_again_at_ns) {
       return;
     }
-    // In line for resources already: the grant wakes it.
-    if (slot->claim != nullptr && slot->claim->is_waiting()) continue;
     if (candidate == nullptr || slot->wait_until_ns != 0) candidate = slot.get();
   }
   if (candidate != nullptr) Notify(*candidate);
@@ -404,7 +407,7 @@ void InstancePool::WakeForWork() {
 void InstancePool::WakeEachForWork() {
   const uint64_t now_ns = base::NowNs();
   for (auto& slot : slots_) {
-    if (slot->is_busy) continue;
+    if (slot->is_busy || IsInLine(*slot)) continue;
     const BatchDecision decision = source_.Decide(slot->index, now_ns);
     if (decision.request_count > 0) {
       Notify(*slot);
@@ -415,14 +418,19 @@ void InstancePool::WakeEachForWork() {
   }
 }
 
+void InstancePool::WakeThoseInVain() {
+  for (auto& slot : slots_) {
+    if (!slot->is_busy && IsInLine(*slot) && HoldsInVain(*slot)) Notify(*slot);
+  }
+}
+
 bool InstancePool::WaitForWork(Slot& slot) {
   uint64_t until_ns = 0;
   if (!slot.is_busy && source_.HasWaiting()) {
     const BatchDecision decision = source_.Decide(slot.index, base::NowNs());
     // Its time has come since TakeBatch looked, and nobody would say so again. In line for
     // resources, the grant will.
-    const bool is_in_line = slot.claim != nullptr && slot.claim->is_waiting();
-    if (decision.request_count > 0 && !is_in_line && !is_ending_ && !IsLeftToReactor(slot)) {
+    if (decision.request_count > 0 && !IsInLine(slot) && !is_ending_ && !IsLeftToReactor(slot)) {
       return true;
     }
     until_ns = decision.look_again_at_ns.value_or(0);
@@ -475,6 +483,8 @@ void InstancePool::ThreadMain(Slot& slot) {
       continue;
     }
     if (is_ending_ && !slot.is_busy) break;
+    // In line for what others hold; another instance may need something else, or nothing.
+    if (!slot.is_busy && IsInLine(slot)) WakeForWork();
     if (!slot.is_busy && HoldsInVain(slot)) {
       mutex_.Unlock();
       slot.claim->Give();
@@ -497,8 +507,9 @@ void InstancePool::ThreadMain(Slot& slot) {
   slot.instance->FinalizeOnThread();
 }
 
-void InstancePool::NoteRemoval() {
+void InstancePool::NoteChange() {
   if (IsIdle()) NotifyIdle();
+  WakeForWork();
 }
 
 bool InstancePool::IsAsleep() const {

@@ -81,6 +81,9 @@ class InstancePool {
   // The source's decisions may have changed: wakes (or starts) threads of idle instances that have
   // work, or a delay to watch.
   void WakeForWork() NEREID_REQUIRES(mutex_);
+  // To be called when what waits in the source has changed other than by an arrival or by Take:
+  // requests have left, or lost their turn. What is left may be runnable now, or nothing is.
+  void NoteChange() NEREID_REQUIRES(mutex_);
 
   bool is_stopping() const NEREID_REQUIRES(mutex_) { return is_stopping_; }
   // No new work is expected: delays are over. Waits until nothing waits or runs; false when
@@ -90,8 +93,6 @@ class InstancePool {
   void End();
   // Waits until nothing waits or runs and every thread sleeps, so that it is known who wakes up.
   bool WaitUntilAsleepForTest(base::TimePoint deadline);
-  // To be called when the source may have lost its last waiting request other than by Take.
-  void NoteRemoval() NEREID_REQUIRES(mutex_);
 
  private:
   // An instance and what the pool knows about it. Guarded by mutex_ but for the constant fields.
@@ -136,6 +137,13 @@ class InstancePool {
   void Notify(Slot& slot) NEREID_REQUIRES(mutex_);
   // WakeForWork where decisions differ between instances.
   void WakeEachForWork() NEREID_REQUIRES(mutex_);
+  // Wakes instances that stand in line for resources while others have taken their work: whoever
+  // stands behind them waits for nothing.
+  void WakeThoseInVain() NEREID_REQUIRES(mutex_);
+  // In line for resources: the grant wakes it.
+  static bool IsInLine(const Slot& slot) {
+    return slot.claim != nullptr && slot.claim->is_waiting();
+  }
   // Runs the batch that TakeBatch put into `slot`, and times it: where the slot is watched, without
   // the time in which others had the processor. Returns when that ended, for whatever happens next.
   uint64_t Execute(Slot& slot) NEREID_EXCLUDES(mutex_);

@@ -5,7 +5,9 @@
 
 #include <deque>
 #include <future>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/testing/fakes.h"
 
@@ -160,6 +162,45 @@ TEST(InstancePool, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) {
   // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
   Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
   EXPECT_TRUE(sink.WaitForGone(1));
+  pool.End();
+}
+
+//
+TEST(InstancePool, WhileOneInstanceStandsInLineAnotherRunsAndThenNobodyStandsInVain) {
+  RateLimiter limiter{{}};
+  const auto needs = [](const char* resource, uint32_t priority) {
+    return RateLimiter::ClaimOptions{
+        .needs = {.resources = {{resource, true, 1}}, .priority = priority}, .on_grant = [] {}};
+  };
+  auto other_model = limiter.Register(needs("a", 1));
+  ASSERT_TRUE(other_model.ok());
+  ASSERT_TRUE((*other_model)->TryTake());
+
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  Line line;
+  InstancePool pool(*model, line, {.warm_up = {}, .rate_limiter = &limiter});
+  std::vector<std::string> ran;
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  for (const std::string name : {"a", "b"}) {
+    instances.push_back(std::make_unique<core::FakeInstance>(
+        name, false, [&ran, name](std::span<core::RequestPtr>) { ran.push_back(name); }));
+  }
+  // The second one may pass the first, which is of less importance.
+  ASSERT_TRUE(pool.Start(std::move(instances), {needs("a", 2), needs("b", 1)}).ok());
+  Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
+  ASSERT_TRUE(sink.WaitForGone(1));
+  EXPECT_EQ(ran, std::vector<std::string>{"b"});
+
+  // Of the least importance: behind the first instance, did that stand in line still.
+  std::promise<void> granted;
+  auto last_options = needs("b", 100);
+  last_options.on_grant = [&granted] { granted.set_value(); };
+  auto last = limiter.Register(std::move(last_options));
+  ASSERT_TRUE(last.ok());
+  if (!(*last)->TryTake()) {
+    EXPECT_EQ(granted.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
   pool.End();
 }
 

@@ -19,7 +19,8 @@ std::optional<size_t> RateLimiter::Limit(const Key& key) const {
   size_t limit = 0;
   for (const auto& [device, by_name] : limits_) {
     // One for all devices may be given for any of them.
-    if (key.first != kGlobalResource && device != key.first && device != kEachDeviceResource) continue;
+    if (key.first != kGlobalResource && device != key.first && device != kEachDeviceResource)
+      continue;
     const auto found = by_name.find(key.second);
     if (found != by_name.end()) limit = std::max(limit, found->second);
   }
@@ -73,9 +74,22 @@ std::vector<RateLimiter::Claim*> RateLimiter::GrantFirst() {
 base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOptions options) {
   std::unique_ptr<Claim> claim(new Claim(*this));
   claim->priority_ = std::max<uint64_t>(options.needs.priority, 1);
+  NEREID_RETURN_IF_ERROR(Add(options.needs, options.device));
+  claim->options_ = std::move(options);
+  std::vector<Claim*> granted;
+  {
+    // Whoever is first in line may fit now.
+    base::MutexLock lock(mutex_);
+    granted = GrantFirst();
+  }
+  Tell(granted);
+  return claim;
+}
+
+base::Status RateLimiter::Add(const config::RateLimiter& needs, int32_t device) {
   base::MutexLock lock(mutex_);
-  for (const auto& need : options.needs.resources) {
-    const Key key = KeyOf(need, options.device);
+  for (const auto& need : needs.resources) {
+    const Key key = KeyOf(need, device);
     const bool conflicts = std::ranges::any_of(resources_, [&](const auto& entry) {
       return entry.first.second == need.name && !entry.second.needs.empty() &&
              (entry.first.first == kGlobalResource) != need.global;
@@ -93,11 +107,17 @@ base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOpt
                       need.name, *limit, need.count));
     }
   }
-  for (const auto& need : options.needs.resources) {
-    ++resources_[KeyOf(need, options.device)].needs[need.count];
+  for (const auto& need : needs.resources) ++resources_[KeyOf(need, device)].needs[need.count];
+  return base::OkStatus();
+}
+
+void RateLimiter::Tell(const std::vector<Claim*>& granted) {
+  for (Claim* claim : granted) {
+    claim->options_.on_grant();
+    base::MutexLock lock(mutex_);
+    --claim->telling_;
+    told_.NotifyAll();
   }
-  claim->options_ = std::move(options);
-  return claim;
 }
 
 void RateLimiter::Unregister(Claim& claim) {
@@ -163,12 +183,7 @@ void RateLimiter::Claim::Give(bool wants_more) {
     }
     to_tell = limiter.GrantFirst();
   }
-  for (Claim* claim : to_tell) {
-    claim->options_.on_grant();
-    base::MutexLock lock(limiter.mutex_);
-    --claim->telling_;
-    limiter.told_.NotifyAll();
-  }
+  limiter.Tell(to_tell);
 }
 
 }  // namespace nereid::schedule

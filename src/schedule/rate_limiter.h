@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares named resources among the instances of all models (--rate-limit=execution_count): an instance
-// executes only while it holds everything its group asks for. A claim is granted all of it at once or
-// nothing, so that claims cannot block each other; claims that wait are served in the order of their
-// executions so far times their priority, and a later one never passes the first.
+// Shares named resources among the instances of all models (--rate-limit=execution_count): an
+// instance executes only while it holds everything its group asks for. A claim is granted all of it
+// at once or nothing, so that claims cannot block each other; claims that wait are served in the
+// order of their executions so far times their priority, and a later one never passes the first.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace nereid::schedule {
 
-// How many there are of each resource, by device; the key for resources shared by all devices and for
-// those that each device has are below.
+// How many there are of each resource, by device; the key for resources shared by all devices and
+// for those that each device has are below.
 using ResourceMap = std::map<int32_t, std::map<std::string, size_t>>;
 inline constexpr int32_t kGlobalResource = -2;
 inline constexpr int32_t kEachDeviceResource = -1;
@@ -50,9 +50,9 @@ class RateLimiter {
     bool TryTake();
     bool is_waiting() const;  // in line
     bool is_idle() const;     // neither in line nor granted nor taken
-    // Gives back what was taken or granted, or leaves the line; with `wants_more`, stands in line again
-    // before anybody is served. Others may be granted and told, so not under a lock that an on_grant
-    // takes.
+    // Gives back what was taken or granted, or leaves the line; with `wants_more`, stands in line
+    // again before anybody is served. Others may be granted and told, so not under a lock that an
+    // on_grant takes.
     void Give(bool wants_more = false);
 
    private:
@@ -76,19 +76,23 @@ class RateLimiter {
     int telling_ = 0;  // calls of on_grant that are on their way
   };
 
-  // InvalidArgument when a limit of the command line is too small for `options.needs`, or a resource is
-  // named both as global and as one of each device.
+  // InvalidArgument when a limit of the command line is too small for `options.needs`, or a
+  // resource is named both as global and as one of each device. Where the new need makes a resource
+  // larger, others may be granted and told, as by Give.
   base::Result<std::unique_ptr<Claim>> Register(ClaimOptions options);
 
  private:
   struct Resource {
     size_t in_use = 0;
-    std::map<size_t, size_t> needs;  // how many claims need this many; sets the size without a limit
+    std::map<size_t, size_t>
+        needs;  // how many claims need this many; sets the size without a limit
   };
   using Key = std::pair<int32_t, std::string>;
 
   static Key KeyOf(const config::RateLimiter::Resource& resource, int32_t device);
   size_t Available(const Key& key) const NEREID_REQUIRES(mutex_);
+  // The rest of Register: checks the needs of a claim and counts them.
+  base::Status Add(const config::RateLimiter& needs, int32_t device) NEREID_EXCLUDES(mutex_);
   // Of the command line, on which what is not named does not exist; nothing when it names nothing.
   std::optional<size_t> Limit(const Key& key) const;
   bool Fits(const Claim& claim) const NEREID_REQUIRES(mutex_);
@@ -96,6 +100,8 @@ class RateLimiter {
   void Free(const Claim& claim) NEREID_REQUIRES(mutex_);
   // Grants to the first in line while that is possible; those to be told.
   std::vector<Claim*> GrantFirst() NEREID_REQUIRES(mutex_);
+  // Calls what those wait for, under no lock.
+  void Tell(const std::vector<Claim*>& granted) NEREID_EXCLUDES(mutex_);
   void Unregister(Claim& claim);
 
   const ResourceMap limits_;

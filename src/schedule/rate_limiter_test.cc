@@ -105,7 +105,8 @@ TEST_F(RateLimiterTest, RefusesWhatIsTwoThings) {
 }
 
 std::string Refusal(RateLimiter& limiter, config::RateLimiter::Resource need, int32_t device = 0) {
-  const auto claim = limiter.Register({.needs = {.resources = {std::move(need)}}, .device = device});
+  const auto claim =
+      limiter.Register({.needs = {.resources = {std::move(need)}}, .device = device});
   return claim.ok() ? "" : std::string(claim.status().message());
 }
 
@@ -129,6 +130,17 @@ TEST(RateLimiterLimits, OfOneForAllDevicesAreTheLargestOfAnyDevice) {
   RateLimiter limiter{{{kEachDeviceResource, {{"x", 2}}}, {3, {{"x", 4}}}}};
   EXPECT_EQ(Refusal(limiter, {"x", true, 4}), "");
   EXPECT_NE(Refusal(limiter, {"x", true, 5}), "");
+}
+
+// what a larger need adds is there for whoever waits.
+TEST_F(RateLimiterTest, ALargerNeedOfAnotherLetsTheFirstInLineIn) {
+  auto a = Claim({{"x", true, 1}});
+  auto b = Claim({{"x", true, 1}});
+  EXPECT_TRUE(a->TryTake());
+  EXPECT_FALSE(b->TryTake());
+  auto c = Claim({{"x", true, 2}});
+  EXPECT_EQ(granted_[1], 1);
+  EXPECT_TRUE(b->TryTake());
 }
 
 TEST_F(RateLimiterTest, AClaimThatGoesLetsTheNextOneIn) {

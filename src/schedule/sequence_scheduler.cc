@@ -235,8 +235,15 @@ void SequenceScheduler::OnCancelled(core::Request& request) {
   }
 }
 
+bool SequenceScheduler::HasIteratedTooLong(const core::Request& request) const {
+  if (model_.config().sequence_batching()->max_sequence_idle_microseconds == 0) return false;
+  const uint64_t now_ns = base::NowNs();
+  const uint64_t since_ns = request.times.batch_start_ns;
+  return now_ns > since_ns && now_ns - since_ns > plan_.idle_ns();
+}
+
 bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
-  if (!plan_.is_iterative()) return false;
+  if (!plan_.is_iterative() || HasIteratedTooLong(*request)) return false;
   request->RemoveServerInputs();
   request->states = nullptr;
   request->flags = 0;
@@ -311,7 +318,7 @@ void SequenceScheduler::SetTimer() {
 void SequenceScheduler::NoteRefused(const SequenceTable::Refused& refused) {
   if (refused.empty()) return;
   model_.statistics().AddPending(-static_cast<int64_t>(refused.size()));
-  pool_.NoteRemoval();
+  pool_.NoteChange();
 }
 
 void SequenceScheduler::NoteSequences() {

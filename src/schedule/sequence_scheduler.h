@@ -76,6 +76,9 @@ class SequenceScheduler final : public core::Scheduler {
   // What must hold before a request can join a sequence. Gives an iterative one its id.
   base::Status Prepare(core::Request& request);
   base::Status MissingStartError(const core::Request& request) const;
+  // Whether a request that comes back was with its backend for longer than its configuration lets a
+  // sequence be idle (S-36).
+  bool HasIteratedTooLong(const core::Request& request) const;
   // What Enqueue does under the lock. `request` is left alone when it is refused.
   struct Admission;
   void Admit(core::RequestPtr& request, InstancePool::Arrival& arrival, Admission& admission)

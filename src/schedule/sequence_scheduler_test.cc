@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "schedule/testing/sequences.h"
 
@@ -92,8 +93,9 @@ class Gate {
 
 TEST_F(SequenceSchedulerTest, SaysWhatIsWrongWithARequestInTheWordsOfTriton) {
   Make(Direct());
-  EXPECT_EQ(Ask(uint64_t{0}, kStart),
-            "inference request to model 'model' must specify a non-zero or non-empty correlation ID");
+  EXPECT_EQ(
+      Ask(uint64_t{0}, kStart),
+      "inference request to model 'model' must specify a non-zero or non-empty correlation ID");
   EXPECT_EQ(Ask(uint64_t{5}),
             "inference request for sequence 5 to model 'model' must specify the START flag on the "
             "first request of the sequence");
@@ -159,9 +161,9 @@ TEST_F(SequenceSchedulerTest, CancellingOneRequestCancelsAllThatWaitOfItsSequenc
   scheduler_->OnCancelled(*ref);
   ref.Reset();
   EXPECT_TRUE(sink_.WaitForGone(2));
-  EXPECT_EQ(sink_.results(), (std::vector<std::string>{
-                                 "[request id: <id_unknown>] Request cancelled",
-                                 "[request id: <id_unknown>] Request cancelled"}));
+  EXPECT_EQ(sink_.results(),
+            (std::vector<std::string>{"[request id: <id_unknown>] Request cancelled",
+                                      "[request id: <id_unknown>] Request cancelled"}));
   EXPECT_NE(Ask(uint64_t{1}), "");
   gate.Leave();
   EXPECT_TRUE(sink_.WaitForGone(5));
@@ -236,6 +238,21 @@ TEST_F(SequenceSchedulerTest, RunsAnIterativeSequenceUntilItsBackendHasEnough) {
     EXPECT_EQ(batches_, (std::vector<std::string>{"1s", "1", "1", "1"}));
     EXPECT_EQ(scheduler_->SequenceCount(), 0u);
   }
+}
+
+// S-36
+TEST_F(SequenceSchedulerTest, AnIterationThatTakesLongerThanASequenceMayBeIdleIsItsLast) {
+  SequenceModelOptions model = Iterative(Direct());
+  model.batching.max_sequence_idle_microseconds = 1;
+  Make(std::move(model), {}, [&](std::span<core::RequestPtr> batch) {
+    while (base::NowNs() - batch[0]->times.batch_start_ns <= 1000) std::this_thread::yield();
+    EXPECT_FALSE(scheduler_->Reschedule(batch[0]));
+    EXPECT_NE(batch[0], nullptr);
+  });
+  EXPECT_EQ(Ask(uint64_t{0}), "");
+  WaitUntilIdle();
+  EXPECT_EQ(batches_, std::vector<std::string>{"1s"});
+  EXPECT_EQ(scheduler_->SequenceCount(), 0u);
 }
 
 // S-34
