@@ -6,6 +6,7 @@
 
 #include "base/object_pool.h"
 #include "core/model.h"
+#include "core/release_scope.h"
 #include "core/response.h"
 #include "core/trace_tensors.h"
 
@@ -47,6 +48,10 @@ void RequestDeleter::operator()(Request* request) const {
   }
   request->sink_->OnRequestReleased(*request);
   request->buffers_.clear();
+  if (ReleaseScope* const scope = ReleaseScope::Current(); scope != nullptr) {
+    request->next = request;  // for ReleaseScope::IsReleased
+    return scope->Keep(RequestRef::Adopt(request));
+  }
   request->Unreference();
 }
 

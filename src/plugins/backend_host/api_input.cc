@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_Input*: an input of a request. Only requests of the C API bring other buffers for some
-// host policies.
+// TRITONBACKEND_Input*: an input of a request. Only requests of the C API bring other buffers for
+// some host policies.
 #include <algorithm>
 #include <new>
 
@@ -32,9 +32,19 @@ DataChunk ChunkAt(const RequestInput& input, uint32_t index) {
   return index < input.chunk_count() ? input.chunk(index) : DataChunk{};
 }
 
+// The data of inputs goes with the release of their request.
+bool IsReleased(const RequestInput& input) {
+  return nereid::backend_host::IsReleased(*input.owner);
+}
+
+TRITONSERVER_Error* ReleasedError() {
+  return Answer([] { return nereid::backend_host::ReleasedError(); });
+}
+
 // What there is for instances of that policy in particular; null: nothing, they see what all see.
 const nereid::core::HostPolicyData* DataFor(const RequestInput& input, const char* policy) {
-  if (input.host_policies.empty() || policy == nullptr) [[likely]] return nullptr;
+  if (input.host_policies.empty() || policy == nullptr) [[likely]]
+    return nullptr;
   const auto found =
       std::ranges::find(input.host_policies, policy, &nereid::core::HostPolicyData::policy);
   return found == input.host_policies.end() ? nullptr : &*found;
@@ -66,7 +76,8 @@ TRITONSERVER_Error* TRITONBACKEND_InputPropertiesForHostPolicy(
   TRITONSERVER_Error* const error = TRITONBACKEND_InputProperties(
       input, name, datatype, shape, dims_count, byte_size, buffer_count);
   const auto* const data = DataFor(*FromHandle(input), host_policy_name);
-  if (error != nullptr || data == nullptr) [[likely]] return error;
+  if (error != nullptr || data == nullptr) [[likely]]
+    return error;
   if (buffer_count != nullptr) *buffer_count = static_cast<uint32_t>(data->chunks.size());
   if (byte_size != nullptr) {
     *byte_size = 0;
@@ -79,6 +90,10 @@ TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const 
                                               const void** buffer, uint64_t* buffer_byte_size,
                                               TRITONSERVER_MemoryType* memory_type,
                                               int64_t* memory_type_id) {
+  *buffer = nullptr;
+  *buffer_byte_size = 0;
+  if (IsReleased(*FromHandle(input))) [[unlikely]]
+    return ReleasedError();
   const DataChunk chunk = ChunkAt(*FromHandle(input), index);
   *buffer = chunk.data;
   *buffer_byte_size = chunk.size;
@@ -91,6 +106,10 @@ TRITONSERVER_Error* TRITONBACKEND_InputBufferForHostPolicy(
     TRITONBACKEND_Input* input, const char* host_policy_name, const uint32_t index,
     const void** buffer, uint64_t* buffer_byte_size, TRITONSERVER_MemoryType* memory_type,
     int64_t* memory_type_id) {
+  *buffer = nullptr;
+  *buffer_byte_size = 0;
+  if (IsReleased(*FromHandle(input))) [[unlikely]]
+    return ReleasedError();
   const auto* const data = DataFor(*FromHandle(input), host_policy_name);
   if (data != nullptr && index < data->chunks.size()) [[unlikely]] {
     const DataChunk& chunk = data->chunks[index];
@@ -111,14 +130,15 @@ TRITONSERVER_Error* TRITONBACKEND_InputBufferAttributes(
     *buffer = nullptr;
     *buffer_attributes = nullptr;
     const RequestInput& i = *FromHandle(input);
+    if (IsReleased(i)) return nereid::backend_host::ReleasedError();
     const DataChunk chunk = ChunkAt(i, index);
     std::byte* const place = i.owner->arena().Allocate(sizeof(TRITONSERVER_BufferAttributes),
                                                        alignof(TRITONSERVER_BufferAttributes));
     if (place == nullptr) throw std::bad_alloc();
-    *buffer_attributes = new (place) TRITONSERVER_BufferAttributes{
-        .memory_type = ToMemoryType(chunk.where.type),
-        .memory_type_id = chunk.where.id,
-        .byte_size = chunk.size};
+    *buffer_attributes =
+        new (place) TRITONSERVER_BufferAttributes{.memory_type = ToMemoryType(chunk.where.type),
+                                                  .memory_type_id = chunk.where.id,
+                                                  .byte_size = chunk.size};
     *buffer = chunk.data;
     return {};
   });

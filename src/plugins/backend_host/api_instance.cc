@@ -57,7 +57,8 @@ nereid::base::Result<ResponseStatistics> Count(
     counted.cancel = {1, whole};
     return counted;
   }
-  counted.compute_infer = {1, has_outputs ? r.compute_output_start_ns - r.response_start_ns : whole};
+  counted.compute_infer = {1,
+                           has_outputs ? r.compute_output_start_ns - r.response_start_ns : whole};
   if (has_outputs) counted.compute_output = {1, r.response_end_ns - r.compute_output_start_ns};
   nereid::core::Duration& outcome = r.error != nullptr ? counted.fail
                                     : has_outputs      ? counted.success
@@ -170,7 +171,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     const uint64_t exec_end_ns) {
   nereid::core::ModelStatistics& statistics = FromHandle(instance)->model().statistics();
   const nereid::core::Request& r = *FromHandle(request);
-  if (!r.is_counted || r.is_padding) return nullptr;
+  // Without a model it is gone, released earlier than in this execution: nothing is known of it.
+  if (!r.is_counted || r.is_padding || !r.model) return nullptr;
   if (r.trace != nullptr) [[unlikely]] {
     using nereid::observe::TraceActivity;
     r.trace->Report(TraceActivity::kComputeStart, exec_start_ns);
@@ -254,8 +256,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
-    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics,
-    TRITONSERVER_Error* error) {
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics, TRITONSERVER_Error* error) {
   response_statistics->error = error;
   return nullptr;
 }

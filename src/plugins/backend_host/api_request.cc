@@ -24,8 +24,8 @@ std::string_view Terminate(nereid::memory::Arena& arena, std::string_view text) 
   return copy;
 }
 
-// Texts of a request are views into what the client sent. The C API promises a zero byte after them,
-// so they are copied once, for the backends that ask.
+// Texts of a request are views into what the client sent. The C API promises a zero byte after
+// them, so they are copied once, for the backends that ask.
 void MakeCStrings(Request& request) {
   if (request.has_c_strings) return;
   nereid::memory::Arena& arena = request.arena();
@@ -49,7 +49,7 @@ Status OutOfBounds(const std::string& prefix, uint32_t index, size_t count, cons
 
 // Without a wish of the client, all of the model's outputs are wanted. Of a padding request, none.
 size_t OutputCount(const Request& request) {
-  if (request.is_padding) return 0;
+  if (request.is_padding || !request.model) return 0;
   return request.outputs.empty() ? request.model->outputs().size() : request.outputs.size();
 }
 
@@ -69,6 +69,23 @@ ParameterValue ValueOf(const nereid::core::Parameter& parameter) {
     return {TRITONSERVER_PARAMETER_BOOL, flag};
   }
   return {TRITONSERVER_PARAMETER_DOUBLE, &std::get<double>(parameter.value)};
+}
+
+Status CannotReschedule(const Request& request) {
+  const auto* const batching = request.model->config().sequence_batching();
+  if (batching == nullptr || !batching->iterative_sequence) {
+    return InvalidArgumentError(
+        "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not "
+        "configured to handle such a flag.");
+  }
+  // Its sequence is over, and giving it back would begin another one.
+  const auto* const text = std::get_if<std::string_view>(&request.correlation_id);
+  const std::string id = text != nullptr
+                             ? std::string(*text)
+                             : std::to_string(std::get<uint64_t>(request.correlation_id));
+  return InvalidArgumentError("inference request for sequence " + id + " to model '" +
+                              request.model->name() +
+                              "' must specify the START flag on the first request of the sequence");
 }
 
 }  // namespace
@@ -210,8 +227,8 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
     if (index >= OutputCount(r)) {
       return OutOfBounds(r.LogPrefix(), index, OutputCount(r), "requested outputs");
     }
-    const size_t at = r.outputs.empty() ? r.model->outputs_by_name()[index]
-                                        : r.outputs[index].model_index;
+    const size_t at =
+        r.outputs.empty() ? r.model->outputs_by_name()[index] : r.outputs[index].model_index;
     *output_name = r.model->outputs()[at].name.c_str();
     return {};
   });
@@ -222,6 +239,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
     TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id) {
   return Answer([&]() -> Status {
     const Request& r = *FromHandle(request);
+    if (nereid::backend_host::IsReleased(r)) return nereid::backend_host::ReleasedError();
     const auto wish = nereid::abi_objects::FromMemoryType(*memory_type);
     if (!wish) return InvalidArgumentError("unknown memory type");
     NEREID_ASSIGN_OR_RETURN(
@@ -240,15 +258,23 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
                                                  uint32_t release_flags) {
   return Answer([&]() -> Status {
     // The server releases an embedder's request, when the backend that executes it does.
-    if (!nereid::backend_host::FromAnyHandle(request).is_backends()) [[unlikely]] return {};
+    if (!nereid::backend_host::FromAnyHandle(request).is_backends()) [[unlikely]]
+      return {};
+    if (nereid::backend_host::IsReleased(*FromHandle(request))) [[unlikely]] {
+      return nereid::backend_host::ReleasedError();
+    }
     nereid::core::RequestPtr released(FromHandle(request));
     if ((release_flags & TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) != 0) {
-      if (released->model->scheduler().Reschedule(released)) return {};
+      nereid::core::RequestRef rescheduled(*released);
+      if (released->model->scheduler().Reschedule(released)) {
+        // Cancelled while it waits, it would be gone before the backend is done with it.
+        auto* const scope = nereid::core::ReleaseScope::Current();
+        if (scope != nullptr) scope->Keep(std::move(rescheduled));
+        return {};
+      }
       // The backend still owns what it could not give back.
       static_cast<void>(released.release());
-      return InvalidArgumentError(
-          "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is "
-          "not configured to handle such a flag.");
+      return CannotReschedule(*FromHandle(request));
     }
     return {};
   });

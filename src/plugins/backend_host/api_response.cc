@@ -75,8 +75,11 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFacto
                                                      TRITONBACKEND_Request* request) {
   return Answer([&]() -> Status {
     *factory = nullptr;
-    *factory = ToHandle(
-        new ResponseFactory{.request = nereid::backend_host::FromAnyHandle(request).Refer()});
+    nereid::core::RequestHandle& handle = nereid::backend_host::FromAnyHandle(request);
+    if (handle.is_backends() && !FromHandle(request)->model) [[unlikely]] {
+      return nereid::backend_host::ReleasedError();
+    }
+    *factory = ToHandle(new ResponseFactory{.request = handle.Refer()});
     return {};
   });
 }
@@ -105,7 +108,11 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
                                               TRITONBACKEND_Request* request) {
   return Answer([&]() -> Status {
     *response = nullptr;
-    *response = ToHandle(Response::Create(*FromHandle(request)).release());
+    nereid::core::Request& r = *FromHandle(request);
+    // One that was released a moment ago may be answered still, as with a factory.
+    if (!r.model) [[unlikely]]
+      return nereid::backend_host::ReleasedError();
+    *response = ToHandle(Response::Create(r).release());
     return {};
   });
 }

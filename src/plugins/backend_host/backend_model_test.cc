@@ -287,6 +287,47 @@ TEST_F(BackendModelTest, SendsManyResponsesAfterTheRelease) {
   EXPECT_EQ(Events("plain"), "");
 }
 
+TEST_F(BackendModelTest, ARequestThatIsReleasedStaysKnownUntilTheEndOfTheExecution) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Events("plain");
+  std::vector<core::RequestPtr> batch;
+  batch.push_back(MakeRequest("late"));
+  batch[0]->correlation_id = std::string_view("sequence");
+  batch[0]->parameters.push_back({.name = "p", .value = int64_t{1}});
+  batch.push_back(MakeRequest("echo"));
+  instances_[0]->Execute(batch);
+  ASSERT_EQ(client_.answers.size(), 2u);
+  EXPECT_EQ(client_.answers[1].output, "abcdefgh");
+  EXPECT_EQ(client_.released, 2);
+  EXPECT_EQ(client_.gone, 2);
+  EXPECT_EQ(core_model_->statistics().Read().success.count, 2u);
+  const std::string released = "the request has been released already\n";
+  EXPECT_EQ(Events("plain"),
+            "[request id: late] correlation ID in request is not an unsigned int\n" + released +
+                released + released + released +
+                "unable to add state 'STATE'. State configuration is missing for model 'model'.\n" +
+                released + released);
+}
+
+TEST_F(BackendModelTest, ARequestThatIsReleasedMayBeAnsweredUntilTheEndOfTheExecution) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Events("plain");
+  Execute({"late_response", "late_factory"});
+  ASSERT_EQ(client_.answers.size(), 2u);
+  for (const Client::Answer& answer : client_.answers) EXPECT_EQ(answer.output.size(), 8u);
+  EXPECT_EQ(client_.gone, 2);
+  EXPECT_EQ(Events("plain"), "");
+}
+
+TEST_F(BackendModelTest, AnErrorOfExecuteConcernsOnlyWhatTheBackendHasStill) {
+  ASSERT_TRUE(Start(MakeConfig("plain")).ok());
+  Execute({"late_refusal", "echo"});
+  ASSERT_EQ(client_.answers.size(), 1u);
+  EXPECT_EQ(OnlyAnswer().error, "refused too late");
+  EXPECT_EQ(client_.released, 2);
+  EXPECT_EQ(client_.gone, 2);
+}
+
 TEST_F(BackendModelTest, CountsEachResponseByItsPosition) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"many", "many"});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi_objects/buffer_attributes.h"
+#include "core/release_scope.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/sequence_states.h"
@@ -21,15 +22,15 @@ struct ResponseFactory {
   uint64_t responses_reported = 0;  // in statistics
 };
 
-// The value that a backend is making for an implicit state. Trivially destructible; in the request's
-// arena.
+// The value that a backend is making for an implicit state. Trivially destructible; in the
+// request's arena.
 struct OutputState {
   core::SequenceState* value;
   TRITONSERVER_BufferAttributes attributes;
 };
 
-#define NEREID_HANDLE(Handle, Object)                                                     \
-  inline Handle* ToHandle(Object* object) { return reinterpret_cast<Handle*>(object); }   \
+#define NEREID_HANDLE(Handle, Object)                                                   \
+  inline Handle* ToHandle(Object* object) { return reinterpret_cast<Handle*>(object); } \
   inline Object* FromHandle(Handle* handle) { return reinterpret_cast<Object*>(handle); }
 
 NEREID_HANDLE(TRITONBACKEND_Backend, BackendLibrary)
@@ -49,6 +50,16 @@ NEREID_HANDLE(TRITONBACKEND_State, OutputState)
 // Of a request that may be an embedder's, where no more than this is asked of it.
 inline core::RequestHandle& FromAnyHandle(TRITONBACKEND_Request* handle) {
   return *reinterpret_cast<core::RequestHandle*>(handle);
+}
+
+// Whether a backend has released `request`. What it asks in the same execution finds the request as
+// it was (core::ReleaseScope); later, the object may have been cleared for the next client's
+// request.
+inline bool IsReleased(const core::Request& request) {
+  return core::ReleaseScope::IsReleased(request) || !request.model;
+}
+inline base::Status ReleasedError() {
+  return base::InvalidArgumentError("the request has been released already");
 }
 
 }  // namespace nereid::backend_host

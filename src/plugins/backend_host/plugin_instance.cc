@@ -29,7 +29,9 @@ PluginInstance::PluginInstance(BackendModel& backend_model, core::Model& model,
       options_(std::move(options)),
       clears_outputs_(!backend_model.library().writes_outputs()),
       host_policy_message_{HostPolicyJson(backend_model, options_.host_policy)} {
-  handles_.reserve(static_cast<size_t>(std::clamp<int64_t>(model.max_batch_size(), 1, 1024)));
+  const auto batch = static_cast<size_t>(std::clamp<int64_t>(model.max_batch_size(), 1, 1024));
+  handles_.reserve(batch);
+  released_.reserve(batch);
 }
 
 PluginInstance::~PluginInstance() { Finalize(); }
@@ -79,29 +81,38 @@ void PluginInstance::Take(std::span<core::RequestPtr> batch) {
 
 void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
   Take(batch);
-  // Where this succeeds, the requests may all be gone already.
+  const core::ReleaseScope scope(released_);
+  // Where this succeeds, the requests may all be released already.
   const base::Status status =
       CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this), handles_.data(),
                  static_cast<uint32_t>(handles_.size()));
   if (!status.ok()) [[unlikely]]
-    FailBatch(status);
+    FailBatch(scope, status);
 }
 
 bool PluginInstance::Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) {
   Take(batch);
+  const core::ReleaseScope scope(released_);
   bool is_over = true;
   const base::Status status = CallPlugin(
       backend_model_.library().entry_points().begin, ToHandle(this), handles_.data(),
       static_cast<uint32_t>(handles_.size()), static_cast<uint64_t>(patience.count()), &is_over);
   if (status.ok()) return is_over;
-  FailBatch(status);
+  FailBatch(scope, status);
   return true;
 }
 
-void PluginInstance::End() { backend_model_.library().entry_points().end(ToHandle(this)); }
+void PluginInstance::End() {
+  const core::ReleaseScope scope(released_);
+  backend_model_.library().entry_points().end(ToHandle(this));
+}
 
-void PluginInstance::FailBatch(const base::Status& error) {
+void PluginInstance::FailBatch(const core::ReleaseScope& scope, const base::Status& error) {
   const uint64_t now = base::NowNs();
+  // Known before the first one is released here.
+  std::erase_if(handles_, [&scope](TRITONBACKEND_Request* handle) {
+    return scope.Holds(FromHandle(handle));
+  });
   for (TRITONBACKEND_Request* handle : handles_) {
     core::RequestPtr request(FromHandle(handle));
     if (request->is_counted && !request->is_padding) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An instance of a model in a backend: the object behind TRITONBACKEND_ModelInstance*. It hands a
-// batch to the backend as an array of request handles; from there on the backend owns the requests and
-// answers and releases them through the C API.
+// batch to the backend as an array of request handles; from there on the backend owns the requests
+// and answers and releases them through the C API.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "config/model_config.h"
 #include "core/model.h"
+#include "core/release_scope.h"
 #include "core/scheduler.h"
 #include "triton/core/tritonbackend.h"
 
@@ -67,8 +68,9 @@ class PluginInstance final : public core::Instance {
   void Finalize();
   // The batch becomes the backend's, as handles_.
   void Take(std::span<core::RequestPtr> batch);
-  // Answers the requests of the last batch, which the backend refused, and releases them.
-  void FailBatch(const base::Status& error);
+  // Answers the requests of the last batch, which the backend refused, and releases them: all but
+  // those that it released in `scope`, against the rules.
+  void FailBatch(const core::ReleaseScope& scope, const base::Status& error);
 
   BackendModel& backend_model_;
   core::Model& model_;
@@ -76,6 +78,7 @@ class PluginInstance final : public core::Instance {
   const bool clears_outputs_;
   TRITONSERVER_Message host_policy_message_;
   std::vector<TRITONBACKEND_Request*> handles_;  // of the last batch; keeps its memory
+  std::vector<core::RequestRef> released_;       // while a batch runs: see core::ReleaseScope
   std::atomic<bool> is_initialized_{false};
   bool counts_batch_ = true;
   void* state_ = nullptr;

@@ -14,6 +14,10 @@
 //   two_buffers       asks twice for the buffer of an output; answers with that error
 //   properties        asks where OUTPUT0 will lie, and answers with that
 //   bad_index         asks for what is out of bounds; answers with the error
+//   late              answers and releases the request, and goes on asking about it
+//   late_response     releases the request, and makes and sends the response after that
+//   late_factory      the same through a factory that is made after the release
+//   late_refusal      releases the request and returns an error from execute
 //   count             adds one to the state STATE, read as input STATE, and answers with the new
 //   value count_in_vain     the same without updating the state describe          answers with a
 //   parameter that lists all that the request says of itself throw             throws out of
@@ -297,6 +301,83 @@ TRITONSERVER_Error* SendMany(TRITONBACKEND_ModelInstance* instance,
   return TRITONBACKEND_ResponseFactoryDelete(factory);
 }
 
+// Notes what came of a call: nothing for a success.
+void Report(TRITONSERVER_Error* error) {
+  if (error == nullptr) return;
+  Note(TRITONSERVER_ErrorMessage(error));
+  TRITONSERVER_ErrorDelete(error);
+}
+
+// All that can be asked of a request, by a backend that has released it.
+void AskReleased(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
+                 TRITONBACKEND_Input* input) {
+  const char* text = nullptr;
+  const void* value = nullptr;
+  uint32_t number = 0;
+  uint64_t size = 0;
+  bool flag = false;
+  TRITONSERVER_ParameterType type;
+  TRITONSERVER_DataType datatype;
+  const int64_t* shape = nullptr;
+  TRITONSERVER_InferenceTrace* trace = nullptr;
+  TRITONBACKEND_Input* found = nullptr;
+  Report(TRITONBACKEND_ModelInstanceReportStatistics(instance, request, true, 10, 20, 30, 40));
+  Report(TRITONBACKEND_RequestId(request, &text));
+  if (std::string(text) != "late") Note("another id");
+  Report(TRITONBACKEND_RequestCorrelationId(request, &size));
+  Report(TRITONBACKEND_RequestCorrelationIdString(request, &text));
+  Report(TRITONBACKEND_RequestFlags(request, &number));
+  Report(TRITONBACKEND_RequestIsCancelled(request, &flag));
+  Report(TRITONBACKEND_InferenceRequestTimeoutMicroseconds(request, &size));
+  Report(TRITONBACKEND_RequestParameterCount(request, &number));
+  Report(TRITONBACKEND_RequestParameter(request, 0, &text, &type, &value));
+  Report(TRITONBACKEND_RequestInputCount(request, &number));
+  Report(TRITONBACKEND_RequestInputName(request, 0, &text));
+  Report(TRITONBACKEND_RequestInput(request, "INPUT0", &found));
+  if (found != input) Note("another input");
+  Report(TRITONBACKEND_InputProperties(input, &text, &datatype, &shape, &number, &size, nullptr));
+  if (size != 8 || shape[1] != 2) Note("other properties");
+  Report(TRITONBACKEND_RequestOutputCount(request, &number));
+  Report(TRITONBACKEND_RequestOutputName(request, 0, &text));
+  Report(TRITONBACKEND_RequestTrace(request, &trace));
+  TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+  int64_t id = 0;
+  // What has gone with the request.
+  TRITONSERVER_BufferAttributes* attributes = nullptr;
+  TRITONBACKEND_State* state = nullptr;
+  size_t bytes = 8;
+  Report(TRITONBACKEND_InputBuffer(input, 0, &value, &size, &memory_type, &id));
+  Report(TRITONBACKEND_InputBufferForHostPolicy(input, "", 0, &value, &size, &memory_type, &id));
+  Report(TRITONBACKEND_InputBufferAttributes(input, 0, &value, &attributes));
+  if (value != nullptr) Note("a buffer that is gone");
+  Report(
+      TRITONBACKEND_RequestOutputBufferProperties(request, "OUTPUT0", &bytes, &memory_type, &id));
+  Report(TRITONBACKEND_StateNew(&state, request, "STATE", TRITONSERVER_TYPE_INT32, shape, 2));
+  Report(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+  Report(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
+}
+
+TRITONSERVER_Error* ServeLate(const std::string& wish, TRITONBACKEND_ModelInstance* instance,
+                              TRITONBACKEND_Request* request) {
+  TRITONBACKEND_Response* response = nullptr;
+  TRITONBACKEND_Input* input = nullptr;
+  TRY(TRITONBACKEND_RequestInput(request, "INPUT0", &input));
+  if (wish == "late") TRY(TRITONBACKEND_ResponseNew(&response, request));
+  TRY(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+  if (wish == "late_refusal") return nullptr;
+  TRITONBACKEND_ResponseFactory* factory = nullptr;
+  if (wish == "late_factory") {
+    TRY(TRITONBACKEND_ResponseFactoryNew(&factory, request));
+    TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory));
+  } else if (wish == "late_response") {
+    TRY(TRITONBACKEND_ResponseNew(&response, request));
+  }
+  TRY(AddBuffer(response, "OUTPUT0", 8));
+  TRY(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, nullptr));
+  if (wish == "late") AskReleased(instance, request, input);
+  return factory == nullptr ? nullptr : TRITONBACKEND_ResponseFactoryDelete(factory);
+}
+
 // What is to be sent for the request: null for success.
 TRITONSERVER_Error* Fill(const std::string& wish, TRITONBACKEND_Request* request,
                          TRITONBACKEND_Response* response) {
@@ -319,12 +400,9 @@ TRITONSERVER_Error* Fill(const std::string& wish, TRITONBACKEND_Request* request
 void Serve(const std::string& wish, TRITONBACKEND_ModelInstance* instance,
            TRITONBACKEND_Request* request) {
   if (wish == "many") {
-    if (TRITONSERVER_Error* error = SendMany(instance, request)) {
-      Note(TRITONSERVER_ErrorMessage(error));
-      TRITONSERVER_ErrorDelete(error);
-    }
-    return;
+    return Report(SendMany(instance, request));
   }
+  if (wish.starts_with("late")) return Report(ServeLate(wish, instance, request));
   if (wish != "silent") {
     TRITONBACKEND_Response* response = nullptr;
     TRITONBACKEND_ResponseNew(&response, request);
@@ -465,7 +543,10 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
     if (wishes.back() == "throw") throw std::runtime_error("thrown");
   }
   TRY(TRITONBACKEND_ModelInstanceReportBatchStatistics(instance, request_count, 10, 20, 30, 40));
-  for (uint32_t r = 0; r < request_count; ++r) Serve(wishes[r], instance, requests[r]);
+  for (uint32_t r = 0; r < request_count; ++r) {
+    Serve(wishes[r], instance, requests[r]);
+    if (wishes[r] == "late_refusal") return Fail("refused too late");
+  }
   return nullptr;
 }
 
