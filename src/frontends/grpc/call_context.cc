@@ -2,6 +2,7 @@
 #include "grpc/call_context.h"
 
 namespace nereid::grpc {
+
 namespace {
 
 bool IsOfTheTransport(std::string_view name) {

@@ -35,6 +35,8 @@ struct CallContext {
   observe::Tracing* tracing = nullptr;  // null: nobody is traced
   // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
   std::chrono::milliseconds answer_delay{0};
+  // The same before each answer of the calls that carry no tensors, for tests of clients' deadlines.
+  std::chrono::milliseconds control_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused
 };
 

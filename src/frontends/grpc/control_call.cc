@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/object_pool.h"
+#include "base/sleep.h"
 #include "config/print.h"
 #include "grpc/region_methods.h"
 #include "grpc/repository_methods.h"
@@ -248,12 +249,16 @@ void ControlCall::OnHalfClose() {
   service::Service& service = context_->service;
   const bool may_block =
       route_->may_block == MayBlock::kYes ||
-      (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock());
+      (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock()) ||
+      context_->control_delay.count() > 0;
   if (!may_block) return Answer(*call_, route_->method(service, bytes_));
   service.RunBlocking([call = net::GrpcCallRef(*call_), method = route_->method, &service,
-                       buffer = std::move(buffer_), bytes = bytes_]() mutable {
+                       delay = context_->control_delay, buffer = std::move(buffer_),
+                       bytes = bytes_]() mutable {
     const base::Result<std::string> reply = method(service, bytes);
     buffer.Reset();
+    if (delay.count() > 0) [[unlikely]]
+      base::SleepFor(delay);
     Answer(*call, reply);
   });
 }

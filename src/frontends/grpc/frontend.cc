@@ -31,6 +31,15 @@ std::chrono::milliseconds AnswerDelay() {
   return std::chrono::milliseconds(sum_ms);
 }
 
+// The one that delays the answers of all other unary calls, by which tests let deadlines of clients
+// pass.
+std::chrono::milliseconds ControlDelay() {
+  const char* const text = std::getenv("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC");
+  if (text == nullptr) return {};
+  NEREID_LOG(kInfo, "Delaying the answers of gRPC calls other than inference by {} s", text);
+  return std::chrono::seconds(std::clamp(std::atoi(text), 0, 3600));
+}
+
 }  // namespace
 
 // Finds out what a path stands for, and whether the caller may call it.
@@ -43,7 +52,8 @@ class Frontend::Handler final : public net::GrpcHandler {
                 .forwarder = options.forwarder,
                 .stream_limits = {.most_unsent_responses = options.max_unsent_responses},
                 .tracing = parts.service.tracing(),
-                .answer_delay = AnswerDelay()} {}
+                .answer_delay = AnswerDelay(),
+                .control_delay = ControlDelay()} {}
 
   // The one way to every RPC.
   net::GrpcCallEvents* OnCall(net::GrpcCallRef call) override {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/infer_call.h"
 
-#include "base/clock.h"
+#include <fmt/core.h>
+
 #include "base/log.h"
 #include "base/object_pool.h"
 #include "base/sleep.h"
@@ -11,11 +12,13 @@
 #include "grpc/infer_response.h"
 
 namespace nereid::grpc {
+
 net::GrpcCallEvents* InferCall::Start(CallContext& context, net::GrpcCallRef call) {
   InferCall* const self = base::ObjectPool<InferCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
   self->references_.store(1, std::memory_order_relaxed);
+  NEREID_VLOG(2, "StateNew, of a call of ModelInferHandler");
   return self;
 }
 
@@ -75,28 +78,39 @@ base::Status InferCall::Fill(core::Request& request) {
 }
 
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
-  if (is_answered_) return;
+  if (response != nullptr && ++response_count_ == 1 && !is_final) {
+    // The reply waits until it is known to be the only one.
+    first_response_ = std::move(response);
+  }
+  if (!is_final) return;
+  if (response == nullptr) response = std::move(first_response_);
+  if (response_count_ != 1) return RefuseCount(std::move(response));
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
-  if (context_->answer_delay.count() > 0) [[unlikely]] base::SleepFor(context_->answer_delay);
-  if (response == nullptr) {
-    if (!is_final) return;
-    is_answered_ = true;
-    return call_->Finish(net::GrpcStatus::kInternal, "expected a single response, got 0");
-  }
-  is_answered_ = true;
+  if (context_->answer_delay.count() > 0) [[unlikely]]
+    base::SleepFor(context_->answer_delay);
   if (!response->error().ok()) {
     const base::Status error = response->error();
     common::LogFailedInference(response->request().id, error);
     response.reset();
     return FinishWith(*call_, error);
   }
-  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
   base::Result<net::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
   if (!message.ok()) return FinishWith(*call_, message.status());
   // May end the stream, and with it this object, before it returns.
   call_->SendAndFinish(std::move(*message));
+}
+
+void InferCall::RefuseCount(core::ResponsePtr response) {
+  first_response_.reset();
+  response.reset();
+  if (context_->answer_delay.count() > 0) [[unlikely]]
+    base::SleepFor(context_->answer_delay);
+  const std::string text = fmt::format("expected a single response, got {}", response_count_);
+  call_->Finish(net::GrpcStatus::kInternal, text);
 }
 
 void InferCall::OnCancelled() {
@@ -129,7 +143,8 @@ void InferCall::Recycle() {
   bytes_ = {};
   has_message_ = false;
   message_.Clear();
-  is_answered_ = false;
+  response_count_ = 0;
+  first_response_.reset();
   was_cancelled_ = false;
   trace_.reset();
 }

@@ -32,6 +32,8 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
   base::Status Submit();
   // What the message says, into `request`, which then holds its bytes.
   base::Status Fill(core::Request& request);
+  // A model that is not decoupled gave none, or several.
+  void RefuseCount(core::ResponsePtr response);
   void Unreference();
 
   CallContext* context_ = nullptr;
@@ -40,11 +42,13 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
   std::string_view bytes_;
   bool has_message_ = false;
   InferMessage message_;
-  core::RequestRef request_;        // to cancel it; until OnDone
+  core::RequestRef request_;  // to cancel it; until OnDone
   std::shared_ptr<observe::Trace> trace_;
   std::atomic<int> references_{0};  // the stream and the request
-  bool is_answered_ = false;        // confined to the sender
-  bool was_cancelled_ = false;      // confined to the events
+  // Confined to the sender.
+  size_t response_count_ = 0;
+  core::ResponsePtr first_response_;  // while it is not known whether more follow
+  bool was_cancelled_ = false;        // confined to the events
 };
 
 }  // namespace nereid::grpc

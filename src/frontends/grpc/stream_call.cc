@@ -25,6 +25,7 @@ net::GrpcCallEvents* StreamCall::Start(CallContext& context, net::GrpcCallRef ca
   self->errors_end_stream_ = call->Metadata("triton_grpc_error") == "true";
   self->call_ = std::move(call);
   self->references_.store(1, std::memory_order_relaxed);
+  NEREID_VLOG(2, "StateNew, of a call of ModelStreamInferHandler");
   return self;
 }
 
@@ -129,6 +130,8 @@ void StreamCall::OnSent() {
 }
 
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
+  // Of a model that answers once, only the first response counts.
+  if (!is_decoupled_ && was_answered_) response.reset();
   if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
   net::GrpcMessagePtr message;
   base::Status error;
@@ -171,7 +174,8 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
   // This may be gone once the last message has been delivered.
   const std::shared_ptr<observe::Trace> trace = is_final ? std::move(trace_) : trace_;
   stream_->Deliver(*this, std::move(message), is_final);
-  if (trace != nullptr && is_data) [[unlikely]] trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
+  if (trace != nullptr && is_data) [[unlikely]]
+    trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
 }
 
 void StreamCall::Deliver(StreamRequest& request, net::GrpcMessagePtr message, bool is_final) {
