@@ -278,10 +278,9 @@ Status CheckGpuLimit(std::string_view value, Options&) {
   return OkStatus();
 }
 
-// <name>:<count>, <name>:<count>:<device> or <name>:<count>:global
+// <name>:<count>, <name>:<count>:<device> or <name>:<count>:global. The name is as models spell it.
 Status AddRateLimitResource(std::string_view value, Options& options) {
-  std::string text(value);
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string text(value);
   const auto wrong = [&] {
     return InvalidArgumentError(
         "--rate-limit-resource option format is '<resource_name>:<count>:<device>' or "
@@ -298,9 +297,9 @@ Status AddRateLimitResource(std::string_view value, Options& options) {
   if (!count.ok()) return wrong();
   int32_t device = schedule::kEachDeviceResource;
   if (second != std::string::npos) {
-    const std::string_view name = std::string_view(text).substr(second + 1);
+    const std::string name = text.substr(second + 1);
     const auto number = ReadInteger(name, 0, kIntMax);
-    if (!number.ok() && name != "global") return wrong();
+    if (!number.ok() && strcasecmp(name.c_str(), "global") != 0) return wrong();
     device = number.ok() ? static_cast<int32_t>(*number) : schedule::kGlobalResource;
   }
   options.engine.rate_limits[device][text.substr(0, first)] = static_cast<size_t>(*count);

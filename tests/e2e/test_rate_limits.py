@@ -90,6 +90,19 @@ def test_r4_a_resource_that_is_too_small_fails_the_load(start_server, tmp_path):
             "model instances, the minimum required count is 4") in index["greedy"]["reason"]
 
 
+def test_r2_names_of_resources_are_as_models_spell_them(start_server, tmp_path):
+    write(tmp_path / "m", "upper", [("R1", False, 2), ("Shared", True, 1)])
+    write(tmp_path / "m", "lower", [("r1", False, 2)])
+    server = start_server(
+        tmp_path / "m",
+        args=[LIMITED, "--rate-limit-resource=R1:10", "--rate-limit-resource=Shared:1:GLOBAL",
+              "--exit-on-error=false", "--strict-readiness=false"])
+    assert infer_all(server, ["upper"], [3]) == ["upper"] * 3
+    client = httpclient.InferenceServerClient(server.http)
+    index = {entry["name"]: entry for entry in client.get_model_repository_index()}
+    assert 'Resource count for "r1" is limited to 0' in index["lower"]["reason"]
+
+
 def test_r5_without_the_flag_resources_mean_nothing(start_server, tmp_path):
     write(tmp_path / "m", "greedy", [("a", False, 4)])
     server = start_server(tmp_path / "m", args=["--rate-limit-resource=a:3"])
