@@ -7,6 +7,12 @@
 namespace nereid::python {
 namespace {
 
+// Each of them has a thread.
+constexpr int kMaxSlowCalls = 256;
+constexpr uint64_t kMaxFiles = 65536;
+constexpr uint64_t kMaxFileBytes = uint64_t{8} << 30;
+constexpr uint64_t kMaxBuckets = 65536;
+
 using backend::Error;
 using backend::LogIfError;
 using backend::Result;
@@ -52,9 +58,13 @@ struct ControlRequest {
       request.text = reader.SizedText();
     }
     if (kind == Call::kLoadModel) {
-      for (auto left = reader.Read<uint64_t>(); left > 0 && reader.ok(); --left) {
+      auto left = reader.Read<uint64_t>();
+      if (left > kMaxFiles || payload.size() > kMaxFileBytes) {
+        return Error::InvalidArgument("the files of a model are too many or too large");
+      }
+      for (; left > 0 && reader.ok(); --left) {
         std::string path(reader.SizedText());
-        request.files.emplace_back(std::move(path), std::string(reader.SizedText()));
+        request.files.emplace_back(std::move(path), std::string(reader.SizedBytes()));
       }
     }
     if (!reader.ok()) return Error::Internal("a call was cut short");
@@ -101,6 +111,15 @@ struct ControlRequest {
 }  // namespace
 
 void Calls::Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
+  try {
+    Dispatch(worker, call);
+  } catch (const std::exception& error) {
+    // Of memory or threads there is not enough for what it asks for.
+    worker->Condemn(StrCat("the server failed to do what it asked for: ", error.what()));
+  }
+}
+
+void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   Reader reader(call.payload);
   switch (call.kind) {
     case Call::kLog:
@@ -151,7 +170,7 @@ void Calls::Log(Reader& reader) {
   const auto level = reader.Read<uint32_t>();
   const auto line = reader.Read<uint32_t>();
   const std::string file(reader.SizedText());
-  const std::string text(reader.SizedText());
+  const std::string text(reader.SizedBytes().substr(0, kMaxMessage));
   if (!reader.ok() || level > TRITONSERVER_LOG_VERBOSE) return;
   Error(TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(level), file.c_str(),
                                 static_cast<int>(line), text.c_str()))
@@ -175,6 +194,7 @@ void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   if (pending == nullptr) {
     error = Error::Internal("Unable to send response. Response sender has been closed.");
   } else if (has_response) {
+    if (Error wrong = pending->Check(*response); !wrong.ok()) response->Refuse(wrong);
     error = pending->Send(*response, is_final);
   } else if (is_final) {
     error = pending->End();
@@ -209,7 +229,9 @@ Result<std::string> Calls::Metrics(Call kind, Reader& reader) {
       const std::string_view labels = reader.SizedText();
       std::optional<std::vector<double>> buckets;
       if (reader.Read<uint64_t>() != 0) buckets.emplace();
-      for (auto left = reader.Read<uint64_t>(); left > 0 && reader.ok() && buckets; --left) {
+      auto left = reader.Read<uint64_t>();
+      if (left > kMaxBuckets) return Error::InvalidArgument("a histogram has too many buckets");
+      for (; left > 0 && reader.ok() && buckets; --left) {
         buckets->push_back(reader.Read<double>());
       }
       if (!reader.ok()) return Error::Internal("a call was cut short");
@@ -257,8 +279,14 @@ void Calls::ControlModel(const std::shared_ptr<Worker>& worker, const CallBlock&
   if (call.kind == Call::kIsModelReady) {
     return Answer(*worker, call, request->Run(call.kind, context_.server));
   }
-  context_.slow_calls.Start([worker, call, request, server = context_.server] {
-    Answer(*worker, call, request->Run(call.kind, server));
+  if (context_.open_slow_calls.fetch_add(1) >= kMaxSlowCalls) {
+    --context_.open_slow_calls;
+    return Answer(*worker, call,
+                  Error::Unavailable("too many models are being loaded or unloaded"));
+  }
+  context_.slow_calls.Start([worker, call, request, &context = context_] {
+    Answer(*worker, call, request->Run(call.kind, context.server));
+    --context.open_slow_calls;
   });
 }
 

@@ -3,6 +3,7 @@
 // metrics, model control, inference requests of its own.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ namespace nereid::python {
 struct CallContext {
   std::string name;  // of the instance
   TRITONSERVER_Server* server = nullptr;
+  std::atomic<int> open_slow_calls{0};
   backend::BackgroundWork slow_calls;
 };
 
@@ -30,6 +32,7 @@ class Calls {
   void Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call);
 
  private:
+  void Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& call);
   void Log(Reader& reader);
   void Send(const std::shared_ptr<Worker>& worker, const CallBlock& call);
   void IsCancelled(Worker& worker, const CallBlock& call, Reader& reader);

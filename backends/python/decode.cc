@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/decode.h"
 
-#include <rapidjson/document.h>
-
 #include "backend_kit/shape.h"
 #include "backend_kit/tensors.h"
 #include "nereid/backend_outputs.h"
+#include "python_backend/json.h"
 
 namespace nereid::python {
 namespace {
@@ -17,7 +16,7 @@ using backend::StrCat;
 constexpr uint32_t kMostDims = 64;
 // Below this, copying costs less than keeping.
 constexpr size_t kFewestLent = size_t{64} << 10;
-constexpr uint32_t kMostTensors = 1 << 16;
+constexpr uint32_t kMaxName = 4096;
 
 TRITONSERVER_Error_Code CodeOf(uint32_t code) {
   return code <= TRITONSERVER_ERROR_CANCELLED ? static_cast<TRITONSERVER_Error_Code>(code)
@@ -25,25 +24,17 @@ TRITONSERVER_Error_Code CodeOf(uint32_t code) {
 }
 
 Error SetParameters(TRITONBACKEND_Response* response, const std::string& json) {
-  if (json.empty() || json == "{}") return {};
-  rapidjson::Document document;
-  document.Parse(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) {
-    return Error::Internal("the parameters of a response are not a JSON object");
-  }
-  for (const auto& [key, value] : document.GetObject()) {
-    const char* const name = key.GetString();
-    if (value.IsString()) {
-      NEREID_KIT_TRY(TRITONBACKEND_ResponseSetStringParameter(response, name, value.GetString()));
-    } else if (value.IsInt64()) {
-      NEREID_KIT_TRY(TRITONBACKEND_ResponseSetIntParameter(response, name, value.GetInt64()));
-    } else if (value.IsBool()) {
-      NEREID_KIT_TRY(TRITONBACKEND_ResponseSetBoolParameter(response, name, value.GetBool()));
-    } else {
-      return Error::Internal("Unsupported value type on parameters");
-    }
-  }
-  return {};
+  return ForEachParameter(
+      json, "the parameters of a response",
+      [&](const char* name, const char* value) {
+        return TRITONBACKEND_ResponseSetStringParameter(response, name, value);
+      },
+      [&](const char* name, int64_t value) {
+        return TRITONBACKEND_ResponseSetIntParameter(response, name, value);
+      },
+      [&](const char* name, bool value) {
+        return TRITONBACKEND_ResponseSetBoolParameter(response, name, value);
+      });
 }
 
 // A model may make a tensor of any size; what is sent must be what its shape says.
@@ -91,6 +82,7 @@ std::optional<Tensor> ReadTensor(Reader& reader, const Region& region) {
   Tensor tensor;
   tensor.datatype = static_cast<TRITONSERVER_DataType>(record.datatype);
   for (uint32_t i = 0; i < record.dims; ++i) tensor.shape.push_back(reader.Read<int64_t>());
+  if (record.name_size > kMaxName) return std::nullopt;
   tensor.name = reader.Text(record.name_size);
   if (!reader.ok()) return std::nullopt;
   if (record.byte_size != 0) {
@@ -109,7 +101,7 @@ std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region) 
     case ResponseKind::kNone:
       return response;
     case ResponseKind::kTensors:
-      if (record.tensors > kMostTensors) return std::nullopt;
+      if (record.tensors > kMaxTensors) return std::nullopt;
       for (uint32_t i = 0; i < record.tensors; ++i) {
         std::optional<Tensor> tensor = ReadTensor(reader, region);
         if (!tensor) return std::nullopt;
@@ -123,9 +115,24 @@ std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region) 
       return std::nullopt;
   }
   response.kind = static_cast<ResponseKind>(record.kind);
-  response.text = reader.Text(record.text_size);
+  const std::string_view text = reader.Text(record.text_size);
   if (!reader.ok()) return std::nullopt;
+  if (response.kind == ResponseKind::kError) {
+    response.text = text.substr(0, kMaxMessage);
+  } else if (text.size() <= kMaxText) {
+    response.text = text;
+  } else {
+    response.Refuse(Error::Internal(
+        StrCat("the parameters of a response are longer than ", kMaxText, " bytes")));
+  }
   return response;
+}
+
+void ModelResponse::Refuse(const Error& error) {
+  kind = ResponseKind::kError;
+  tensors.clear();
+  code = error.code();
+  text = error.message();
 }
 
 Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from, Lender* lender) {

@@ -14,6 +14,13 @@
 
 namespace nereid::python {
 
+// The longest name, configuration or parameters, and the longest message, that the server takes
+// from a worker. It can make longer ones at no cost: untouched memory reads as zeros.
+inline constexpr uint64_t kMaxText = uint64_t{16} << 20;
+inline constexpr uint64_t kMaxMessage = uint64_t{1} << 20;
+// In one response, or in one request to another model.
+inline constexpr uint32_t kMaxTensors = 1 << 16;
+
 // Takes values from the front of bytes; once there are too few, everything is zero and ok() false.
 // Thread-compatible.
 class Reader {
@@ -34,8 +41,13 @@ class Reader {
     Take(std::min<uint64_t>(Padded(size) - size, rest_.size()));
     return {bytes.data(), bytes.size()};
   }
-  // A text after its length, 8 bytes.
-  std::string_view SizedText() { return Text(Read<uint64_t>()); }
+  // What follows its length, 8 bytes. Not longer than kMaxText, or as long as it likes.
+  std::string_view SizedText() {
+    const std::string_view text = SizedBytes();
+    if (text.size() > kMaxText) is_ok_ = false;
+    return is_ok_ ? text : std::string_view();
+  }
+  std::string_view SizedBytes() { return Text(Read<uint64_t>()); }
 
  private:
   std::span<const char> Take(uint64_t size) {
@@ -68,6 +80,9 @@ struct ModelResponse {
   std::vector<Tensor> tensors;
   TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_INTERNAL;
   std::string text;  // of the error; or parameters as JSON
+
+  // Makes it a response with this error, whatever it was.
+  void Refuse(const backend::Error& error);
 };
 
 // Nothing when it is not what protocol.h says.

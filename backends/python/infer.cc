@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/infer.h"
 
-#include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
 #include <deque>
 #include <optional>
 
+#include "python_backend/json.h"
 #include "python_backend/pending.h"
 
 namespace nereid::python {
@@ -17,6 +17,9 @@ using backend::Error;
 using backend::LogIfError;
 using backend::Result;
 using backend::StrCat;
+
+// Requests of one worker that are not answered completely.
+constexpr uint32_t kMaxOpen = 65536;
 
 // What the worker asks for.
 struct Wanted {
@@ -47,6 +50,7 @@ struct Wanted {
     wanted.id = reader.SizedText();
     wanted.correlation_text = reader.SizedText();
     wanted.parameters = reader.SizedText();
+    if (inputs > kMaxTensors || outputs > kMaxTensors) return std::nullopt;
     for (uint32_t i = 0; i < inputs && reader.ok(); ++i) {
       std::optional<Tensor> tensor = ReadTensor(reader, region);
       if (!tensor) return std::nullopt;
@@ -77,6 +81,9 @@ struct ReplyHeader {
 
 // One request on its way. What the server's callbacks know; kept by itself until the last of them.
 struct InferCall : std::enable_shared_from_this<InferCall> {
+  explicit InferCall(std::shared_ptr<std::atomic<uint32_t>> counter) : open(std::move(counter)) {
+    ++*open;
+  }
   std::shared_ptr<Worker> worker;
   bool is_stream = false;
   std::shared_ptr<InferCall> self;        // until the last response
@@ -84,7 +91,9 @@ struct InferCall : std::enable_shared_from_this<InferCall> {
   // A released request may still be answered, and cancelled until it is.
   ~InferCall() {
     if (request != nullptr) Error(TRITONSERVER_InferenceRequestDelete(request)).Ignore();
+    --*open;
   }
+  const std::shared_ptr<std::atomic<uint32_t>> open;  // how many of these the worker has
 
   std::mutex mutex;
   BlockHeader* waiting = nullptr;  // the call that is owed a response
@@ -289,26 +298,17 @@ void OnResponse(TRITONSERVER_InferenceResponse* response, const uint32_t flags, 
 }
 
 Error SetParameters(TRITONSERVER_InferenceRequest* request, const std::string& json) {
-  if (json.empty() || json == "{}") return {};
-  rapidjson::Document document;
-  document.Parse(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) {
-    return Error::InvalidArgument("parameters are not a JSON object");
-  }
-  for (const auto& [key, value] : document.GetObject()) {
-    const char* const name = key.GetString();
-    if (value.IsString()) {
-      NEREID_KIT_TRY(
-          TRITONSERVER_InferenceRequestSetStringParameter(request, name, value.GetString()));
-    } else if (value.IsInt64()) {
-      NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetIntParameter(request, name, value.GetInt64()));
-    } else if (value.IsBool()) {
-      NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetBoolParameter(request, name, value.GetBool()));
-    } else {
-      return Error::InvalidArgument("Unsupported value type on parameters");
-    }
-  }
-  return {};
+  return ForEachParameter(
+      json, "the parameters of a request",
+      [&](const char* name, const char* value) {
+        return TRITONSERVER_InferenceRequestSetStringParameter(request, name, value);
+      },
+      [&](const char* name, int64_t value) {
+        return TRITONSERVER_InferenceRequestSetIntParameter(request, name, value);
+      },
+      [&](const char* name, bool value) {
+        return TRITONSERVER_InferenceRequestSetBoolParameter(request, name, value);
+      });
 }
 
 Error Fill(TRITONSERVER_InferenceRequest* request, const Wanted& wanted) {
@@ -401,7 +401,10 @@ void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& b
                        Reader& reader, Pending* parent) {
   const std::optional<Wanted> wanted = Wanted::Read(reader, worker->region());
   if (!wanted) return worker->Condemn("it made a request that cannot be read");
-  const auto call = std::make_shared<InferCall>();
+  if (*open_ >= kMaxOpen) {
+    return worker->Reply(block.header, Outcome::kError, "too many requests are on their way");
+  }
+  const auto call = std::make_shared<InferCall>(open_);
   call->worker = worker;
   call->is_stream = wanted->is_stream;
   if (!wanted->is_stream) call->waiting = block.header;

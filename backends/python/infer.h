@@ -3,6 +3,7 @@
 // Inputs stay where the worker put them, and outputs are written where it reads them.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 
@@ -33,6 +34,7 @@ class Inferences {
 
  private:
   TRITONSERVER_Server* const server_;
+  const std::shared_ptr<std::atomic<uint32_t>> open_ = std::make_shared<std::atomic<uint32_t>>(0);
   uint64_t last_ = 0;
   std::map<uint64_t, std::shared_ptr<InferCall>> streams_;
 };

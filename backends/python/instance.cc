@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/instance.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 
 #include "backend_kit/batch.h"
@@ -16,17 +14,10 @@ using backend::NowNs;
 using backend::Result;
 using backend::StrCat;
 using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A request that comes while a worker starts waits for it, but not longer than this.
-constexpr seconds kPatience{5};
 constexpr seconds kReadyTimeout{5};
-// Before the first start in the place of a dead worker, none; then from the shortest, doubling.
-constexpr milliseconds kShortestPause{100};
-constexpr seconds kLongestPause{30};
-// A worker that lived this long was no failed attempt.
-constexpr seconds kLongLife{60};
+constexpr seconds kFinalizeTimeout{30};
 
 std::string ArgumentsJson(const Model& model, const std::string& name, const std::string& kind,
                           int32_t device) {
@@ -48,8 +39,8 @@ std::string ArgumentsJson(const Model& model, const std::string& name, const std
   return {text.GetString(), text.GetSize()};
 }
 
-// Lends what lies in the blocks of a batch: those of its inputs, once nothing in the worker refers to
-// them any more, and that of its answer. They are the server's then.
+// Lends what lies in the blocks of a batch: those of its inputs, once nothing in the worker refers
+// to them any more, and that of its answer. They are the server's then.
 class BatchLender final : public Lender {
  public:
   BatchLender(std::shared_ptr<Worker> worker, BatchEncoder::Encoded& batch)
@@ -114,132 +105,41 @@ class BatchLender final : public Lender {
 
 Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
                                                    Model& model) {
-  std::unique_ptr<Instance> instance(new Instance(handle, model));
-  NEREID_KIT_TRY(instance->Initialize().Release());
-  return instance;
-}
-
-Error Instance::Initialize() {
   const char* name = nullptr;
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
   int32_t device = 0;
-  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle_, &name));
-  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle_, &kind));
-  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle_, &device));
-  context_.name = name;
-  context_.server = model_.server();
-  arguments_ = ArgumentsJson(model_, name, TRITONSERVER_InstanceGroupKindString(kind), device);
-  NEREID_KIT_TRY(StartWorker().Release());
-  keeper_ = std::thread([this] { Keep(); });
-  return {};
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle, &name));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle, &kind));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle, &device));
+  std::unique_ptr<Instance> instance(
+      new Instance(handle, model, name,
+                   ArgumentsJson(model, name, TRITONSERVER_InstanceGroupKindString(kind), device)));
+  NEREID_KIT_TRY(instance->keeper_.Start().Release());
+  return instance;
 }
 
-Error Instance::StartWorker() {
-  // Calls of one worker only: what they hold goes with it.
-  const auto pending = std::make_shared<PendingTable>();
-  const auto calls = std::make_shared<Calls>(context_, pending);
-  const auto on_death = [this] {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
-  };
-  NEREID_KIT_ASSIGN(const std::shared_ptr<Worker> worker,
-                    model_.GetWorker(
-                        context_.name,
-                        [calls](const std::shared_ptr<Worker>& from, const CallBlock& call) {
-                          calls->Handle(from, call);
-                        },
-                        on_death));
-  auto initialized = worker->RunText(Work::kInitialize, arguments_);
-  if (!initialized.ok()) {
-    worker->Stop(Clock::now());
-    return initialized.TakeError();
-  }
-  model_.AddLender(context_.name, worker);
-  const std::lock_guard lock(mutex_);
-  active_ = {worker, pending, initialized.value() == "is_ready"};
-  state_ = State::kReady;
-  changed_.notify_all();
-  return {};
-}
+Instance::Instance(TRITONBACKEND_ModelInstance* handle, Model& model, const std::string& name,
+                   std::string arguments)
+    : handle_(handle),
+      model_(model),
+      context_{.calls = {.name = name, .server = model.server()},
+               .model = model,
+               .arguments = std::move(arguments),
+               .on_death = [this] { keeper_.NoticeDeath(); }},
+      keeper_({.name = name}, [this] { return Service::Create(context_); }) {}
 
 Instance::~Instance() {
-  {
-    const std::lock_guard lock(mutex_);
-    state_ = State::kStopping;
-    changed_.notify_all();
-  }
-  if (keeper_.joinable()) keeper_.join();
-  if (active_.worker == nullptr) return;
-  auto deadline = Clock::now() + kLongestPause;
-  if (!active_.worker->RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
-  active_.worker->Stop(deadline);
-  active_.pending->FailAll(Error::Unavailable(StrCat("model '", model_.name(), "' is unloaded")));
-}
-
-void Instance::Keep() {
-  pthread_setname_np(pthread_self(), "python-keeper");
-  milliseconds pause{0};
-  auto started = Clock::now();
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] {
-      return state_ == State::kStopping || active_.worker == nullptr || !active_.worker->is_alive();
-    });
-    if (state_ == State::kStopping) return;
-    if (active_.worker != nullptr) {
-      const Active dead = std::exchange(active_, {});
-      failure_ = dead.worker->DeathMessage();
-      state_ = State::kStarting;
-      lock.unlock();
-      backend::LogWarning(StrCat(failure_, "; starting another"));
-      dead.worker->Stop(Clock::now());
-      dead.pending->FailAll(
-          Error::Internal(StrCat("Failed to process the request(s) for model instance '",
-                                 context_.name, "', message: ", dead.worker->DeathMessage())));
-      lock.lock();
-      if (Clock::now() - started > kLongLife) pause = milliseconds(0);
-    }
-    if (changed_.wait_for(lock, pause, [this] { return state_ == State::kStopping; })) return;
-    pause = std::clamp<milliseconds>(pause * 2, kShortestPause, kLongestPause);
-    started = Clock::now();
-    lock.unlock();
-    Error error = StartWorker();
-    lock.lock();
-    if (!error.ok() && state_ != State::kStopping) {
-      state_ = State::kFailed;
-      failure_ = error.message();
-      changed_.notify_all();
-      backend::Log(TRITONSERVER_LOG_ERROR,
-                   StrCat("failed to restart model instance '", context_.name, "': ", failure_));
-    }
-  }
-}
-
-Result<Instance::Active> Instance::AcquireWorker() {
-  std::unique_lock lock(mutex_);
-  const auto is_settled = [this] {
-    return state_ != State::kStarting &&
-           (state_ != State::kReady || (active_.worker != nullptr && active_.worker->is_alive()));
-  };
-  changed_.wait_for(lock, kPatience, is_settled);
-  if (state_ == State::kReady && active_.worker != nullptr) return active_;
-  return Error::Internal(
-      failure_.empty() ? StrCat("Stub process '", context_.name, "' is not healthy.") : failure_);
-}
-
-Instance::Active Instance::ReadyWorker() {
-  const std::lock_guard lock(mutex_);
-  if (state_ != State::kReady || active_.worker == nullptr || !active_.worker->is_alive()) return {};
-  return active_;
+  const ServicePtr service = keeper_.Stop();
+  if (service != nullptr) service->Finalize(Clock::now() + kFinalizeTimeout);
 }
 
 Error Instance::CheckReady() {
-  const Active active = ReadyWorker();
-  if (active.worker == nullptr) {
-    return Error::Internal(StrCat("Stub process '", context_.name, "' is not healthy."));
+  const ServicePtr service = keeper_.Ready();
+  if (service == nullptr) {
+    return Error::Internal(StrCat("Stub process '", context_.calls.name, "' is not healthy."));
   }
-  if (!active.asks_ready) return {};
-  auto answer = active.worker->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
+  if (!service->asks_ready()) return {};
+  auto answer = service->worker()->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
   if (!answer.ok()) {
     Error error = answer.TakeError();
     if (error.code() != TRITONSERVER_ERROR_UNAVAILABLE) return error;
@@ -247,7 +147,7 @@ Error Instance::CheckReady() {
   }
   if (answer.value() == "yes") return {};
   return Error::Unavailable(
-      StrCat("Model '", context_.name, "' is not ready (user-defined check failed)."));
+      StrCat("Model '", context_.calls.name, "' is not ready (user-defined check failed)."));
 }
 
 uint64_t Instance::BatchSize() const {
@@ -262,9 +162,9 @@ uint64_t Instance::BatchSize() const {
   return sum;
 }
 
-Result<Instance::Execution> Instance::Encode(Active active) {
-  const std::shared_ptr<Worker>& worker = active.worker;
-  table_ = active.pending;
+Result<Instance::Execution> Instance::Encode(ServicePtr service) {
+  const std::shared_ptr<Worker>& worker = service->worker();
+  table_ = service->pending();
   numbered_.clear();
   for (Item& item : batch_) {
     item.handle = table_->Add(item.pending);
@@ -275,24 +175,26 @@ Result<Instance::Execution> Instance::Encode(Active active) {
   times_.compute_start = NowNs();
   batch.block.Share();
   for (const BlockPool::Block& block : batch.received) block.Share();
-  return Execution{std::move(active), std::move(batch)};
+  return Execution{std::move(service), std::move(batch)};
 }
 
 Error Instance::Run() {
-  NEREID_KIT_ASSIGN(Active active, AcquireWorker());
-  NEREID_KIT_ASSIGN(Execution execution, Encode(std::move(active)));
+  NEREID_KIT_ASSIGN(ServicePtr service, keeper_.Acquire());
+  NEREID_KIT_ASSIGN(Execution execution, Encode(std::move(service)));
   const BatchEncoder::Encoded& batch = execution.batch;
-  return Complete(execution, execution.active.worker->Run(Work::kExecute, batch.block, batch.size));
+  return Complete(execution,
+                  execution.service->worker()->Run(Work::kExecute, batch.block, batch.size));
 }
 
 Error Instance::Complete(Execution& execution, Result<Worker::Answer> answer) {
-  const std::shared_ptr<Worker>& worker = execution.active.worker;
+  const std::shared_ptr<Worker>& worker = execution.service->worker();
   times_.compute_end = NowNs();
   if (!answer.ok()) {
     // What it sent before it died comes before the error that ends the requests.
     worker->WaitForLastCalls();
     return Error::Internal(StrCat("Failed to process the request(s) for model instance '",
-                                  context_.name, "', message: ", answer.TakeError().message()));
+                                  context_.calls.name,
+                                  "', message: ", answer.TakeError().message()));
   }
   // What was sent before the end of the execution comes before what follows from it.
   worker->WaitForCalls();
@@ -302,7 +204,7 @@ Error Instance::Complete(Execution& execution, Result<Worker::Answer> answer) {
     if (!error.ok()) worker->Condemn("it sent a response that cannot be read");
   } else {
     const std::span<const char> text = answer.value().payload;
-    error = Error::Internal(std::string(text.begin(), text.end()));
+    error = Error::Internal(std::string(text.data(), std::min<size_t>(text.size(), kMaxMessage)));
   }
   if (error.ok()) {
     // Before anything is answered: who has the answer finds it counted.
@@ -318,10 +220,13 @@ Error Instance::ReadAnswer(const Worker& worker, std::span<const char> payload) 
   for (Item& item : batch_) {
     std::optional<ModelResponse> response = ReadResponse(reader, worker.region());
     if (!response) {
-      return Error::Internal(StrCat("Stub process '", context_.name,
+      return Error::Internal(StrCat("Stub process '", context_.calls.name,
                                     "' is not healthy: it sent a response that cannot be read"));
     }
     item.response = *std::move(response);
+    if (Error error = model_.outputs().Check(item.response, item.request); !error.ok()) {
+      item.response.Refuse(error);
+    }
   }
   return {};
 }
@@ -375,7 +280,8 @@ void Instance::TakeBatch(TRITONBACKEND_Request** requests, uint32_t count) {
   times_ = {.exec_start = NowNs()};
   for (uint32_t r = 0; r < count; ++r) {
     batch_.push_back({.request = requests[r],
-                      .pending = std::make_shared<Pending>(requests[r], model_.is_decoupled())});
+                      .pending = std::make_shared<Pending>(requests[r], model_.is_decoupled(),
+                                                           model_.outputs())});
   }
 }
 
@@ -388,15 +294,15 @@ void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
 bool Instance::Begin(TRITONBACKEND_Request** requests, uint32_t count,
                      std::chrono::nanoseconds patience) {
   TakeBatch(requests, count);
-  Active active = ReadyWorker();
-  if (active.worker == nullptr) return false;
-  auto encoded = Encode(std::move(active));
+  ServicePtr service = keeper_.Ready();
+  if (service == nullptr) return false;
+  auto encoded = Encode(std::move(service));
   if (!encoded.ok()) {
     Finish(encoded.TakeError());
     return true;
   }
   begun_ = std::move(encoded.value());
-  Worker& worker = *begun_->active.worker;
+  Worker& worker = *begun_->service->worker();
   worker.Begin(Work::kExecute, begun_->batch.block, begun_->batch.size);
   const std::optional<Worker::Answer> answer = worker.Look(patience);
   if (!answer) return false;
@@ -410,7 +316,7 @@ void Instance::End() {
   Error error;
   if (begun_) {
     Execution execution = *std::exchange(begun_, std::nullopt);
-    error = Complete(execution, execution.active.worker->Wait());
+    error = Complete(execution, execution.service->worker()->Wait());
   } else {
     error = Run();
   }

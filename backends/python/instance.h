@@ -2,17 +2,14 @@
 // An instance of a Python model: a worker that executes its batches, and another one when it dies.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "python_backend/calls.h"
 #include "python_backend/encode.h"
-#include "python_backend/model.h"
+#include "python_backend/keeper.h"
+#include "python_backend/service.h"
 
 namespace nereid::python {
 
@@ -32,38 +29,25 @@ class Instance {
   backend::Error CheckReady();
 
  private:
-  enum class State { kStarting, kReady, kFailed, kStopping };
   struct Times {
     uint64_t exec_start = 0;
     uint64_t compute_start = 0;
     uint64_t compute_end = 0;
   };
 
-  Instance(TRITONBACKEND_ModelInstance* handle, Model& model) : handle_(handle), model_(model) {}
+  using ServicePtr = std::shared_ptr<Service>;
 
-  backend::Error Initialize();
-  backend::Error StartWorker();
-  // Starts workers in the place of dead ones, until the end.
-  void Keep();
-  // A worker, and the requests that it has.
-  struct Active {
-    std::shared_ptr<Worker> worker;
-    std::shared_ptr<PendingTable> pending;
-    bool asks_ready = false;  // the model has is_ready
-  };
-  // Perhaps after waiting for a new one to be ready.
-  backend::Result<Active> AcquireWorker();
-  // The worker if it is ready now.
-  Active ReadyWorker();
+  Instance(TRITONBACKEND_ModelInstance* handle, Model& model, const std::string& name,
+           std::string arguments);
 
   // A batch that a worker has.
   struct Execution {
-    Active active;
+    ServicePtr service;
     BatchEncoder::Encoded batch;
   };
   void TakeBatch(TRITONBACKEND_Request** requests, uint32_t count);
   // Puts the batch where the worker finds it.
-  backend::Result<Execution> Encode(Active active);
+  backend::Result<Execution> Encode(ServicePtr service);
   backend::Error Run();
   // Answers the batch, from what the worker said.
   backend::Error Complete(Execution& execution, backend::Result<Worker::Answer> answer);
@@ -73,8 +57,9 @@ class Instance {
 
   TRITONBACKEND_ModelInstance* const handle_;
   Model& model_;
-  std::string arguments_;  // of initialize, as JSON
-  CallContext context_;
+  ServiceContext context_;
+  // Of the batches' worker, and of those that follow it.
+  Keeper<Service> keeper_;
 
   // Of the batch in execution.
   struct Item {
@@ -85,17 +70,10 @@ class Instance {
   };
   std::vector<Item> batch_;
   Times times_;
-  std::optional<Execution> begun_;  // by Begin
+  std::optional<Execution> begun_;       // by Begin
   std::shared_ptr<PendingTable> table_;  // null until there is a worker for it
   std::vector<Numbered> numbered_;
   BatchEncoder encoder_;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  State state_ = State::kStarting;
-  Active active_;
-  std::string failure_;      // why there is no worker
-  std::thread keeper_;
 };
 
 }  // namespace nereid::python

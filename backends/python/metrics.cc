@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/metrics.h"
 
-#include <rapidjson/document.h>
+#include "python_backend/json.h"
 
 namespace nereid::python {
 
 using backend::Error;
 using backend::Result;
 
+namespace {
+
+// Of each kind and worker: more than any page of metrics can hold, and little memory.
+constexpr size_t kMaxMetrics = 65536;
+
+}  // namespace
+
 Result<uint64_t> MetricTable::NewFamily(TRITONSERVER_MetricKind kind, const std::string& name,
                                         const std::string& description) {
+  if (families_.size() >= kMaxMetrics) return Error::Unavailable("the model has too many metrics");
   TRITONSERVER_MetricFamily* family = nullptr;
   NEREID_KIT_TRY(TRITONSERVER_MetricFamilyNew(&family, kind, name.c_str(), description.c_str()));
   families_.emplace(++last_, family);
@@ -25,21 +33,25 @@ Result<uint64_t> MetricTable::NewMetric(uint64_t family, std::string_view labels
                                         const std::optional<std::vector<double>>& buckets) {
   const auto found = families_.find(family);
   if (found == families_.end()) return Error::Internal("the metric family is gone");
-  rapidjson::Document document;
-  document.Parse(labels.data(), labels.size());
-  if (document.HasParseError() || !(document.IsObject() || document.IsNull())) {
-    return Error::InvalidArgument("Labels must be a dictionary.");
-  }
+  if (metrics_.size() >= kMaxMetrics) return Error::Unavailable("the model has too many metrics");
   std::vector<backend::Parameter> owned;
-  std::vector<const TRITONSERVER_Parameter*> parameters;
-  if (document.IsObject()) {
-    for (const auto& [key, value] : document.GetObject()) {
-      if (!value.IsString()) return Error::InvalidArgument("Values of labels must be strings.");
-      owned.emplace_back(TRITONSERVER_ParameterNew(key.GetString(), TRITONSERVER_PARAMETER_STRING,
-                                                   value.GetString()));
-      parameters.push_back(owned.back().get());
-    }
+  if (labels != "null") {
+    const auto refuse = [](const char*, const auto&) {
+      return Error::InvalidArgument("Values of labels must be strings.").Release();
+    };
+    // A copy: what is parsed must not be in the worker's hands.
+    NEREID_KIT_TRY(ForEachParameter(
+                       std::string(labels), "labels",
+                       [&](const char* name, const char* value) -> TRITONSERVER_Error* {
+                         owned.emplace_back(
+                             TRITONSERVER_ParameterNew(name, TRITONSERVER_PARAMETER_STRING, value));
+                         return nullptr;
+                       },
+                       refuse, refuse)
+                       .Release());
   }
+  std::vector<const TRITONSERVER_Parameter*> parameters;
+  for (const backend::Parameter& parameter : owned) parameters.push_back(parameter.get());
   TRITONSERVER_Metric* metric = nullptr;
   if (!buckets) {
     NEREID_KIT_TRY(

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "python_backend/json.h"
+
 namespace nereid::python {
 namespace {
 
@@ -37,7 +39,8 @@ constexpr uint64_t kFewestLent = uint64_t{64} << 10;
 // Readable bytes that what is lent needs behind it.
 constexpr uint64_t kLentPadding = 64;
 
-// A part of a worker's memory in the server's hands. Keeps the memory even when the worker has ended.
+// A part of a worker's memory in the server's hands. Keeps the memory even when the worker has
+// ended.
 struct Lease {
   Lease(std::shared_ptr<Worker> from, BlockPool::Block lent)
       : worker(std::move(from)), block(std::move(lent)) {
@@ -102,6 +105,8 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &completes));
   if (completes) NEREID_KIT_TRY(model->Complete(handle).Release());
   model->is_decoupled_ = DecoupledIn(model->config_.json());
+  NEREID_KIT_ASSIGN(model->outputs_, OutputRules::Create(model->name_, model->config_,
+                                                         backend.settings.checks_outputs));
   if (NEREIDBACKEND_ModelLendInputs != nullptr && model->LendsInputs()) {
     NEREID_KIT_TRY(NEREIDBACKEND_ModelLendInputs(
         handle, kFewestLent,
@@ -178,6 +183,10 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
                                       "this is not possible in auto_complete_config");
                         },
                         [] {}));
+  if (Error error = worker->WaitForHello(); !error.ok()) {
+    worker->Stop(std::chrono::steady_clock::now());
+    return error;
+  }
   auto completed = worker->RunText(Work::kComplete, config_text());
   if (completed.ok() && completed.value().empty()) {
     spare_ = worker;
@@ -188,6 +197,11 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
   worker->Stop(std::chrono::steady_clock::now() +
                (completed.ok() ? kEndTimeout : std::chrono::seconds(0)));
   if (!completed.ok()) return completed.TakeError();
+  if (auto checked = ParseObject(completed.value(),
+                                 "Failed to parse auto-complete JSON: its objects", kConfigJson);
+      !checked.ok()) {
+    return checked.TakeError();
+  }
   auto config = backend::ModelConfig::Parse(completed.value());
   if (!config.ok()) return Error::Internal("Failed to parse auto-complete JSON.");
   NEREID_KIT_TRY(config.value().Store(handle).Release());
@@ -212,8 +226,9 @@ Result<std::shared_ptr<Worker>> Model::GetWorker(const std::string& name,
   return spare;
 }
 
-// Sequences may get the same request again, which must be as it was. Texts are checked, so they must
-// be where no worker can change them. HTTP, which asks for such memory, asks no decoupled model.
+// Sequences may get the same request again, which must be as it was. Texts are checked, so they
+// must be where no worker can change them. HTTP, which asks for such memory, asks no decoupled
+// model.
 bool Model::LendsInputs() const {
   if (is_decoupled_ || backend::Find(config_.json(), "sequence_batching") != nullptr) return false;
   const rapidjson::Value* const inputs = backend::Find(config_.json(), "input");

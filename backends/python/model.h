@@ -11,6 +11,7 @@
 #include "backend_kit/config.h"
 #include "nereid/backend_inputs.h"
 #include "python_backend/environment.h"
+#include "python_backend/outputs.h"
 #include "python_backend/settings.h"
 #include "python_backend/worker.h"
 
@@ -38,6 +39,8 @@ class Model {
   const std::string& repository() const { return repository_; }
   bool is_decoupled() const { return is_decoupled_; }
   int64_t max_batch_size() const { return config_.max_batch_size(); }
+  // What its responses have to be.
+  const OutputRules& outputs() const { return outputs_; }
   // As JSON.
   std::string config_text() const;
   // Null where the server does not let backends call it.
@@ -77,6 +80,7 @@ class Model {
   std::string file_;        // model.py
   bool is_decoupled_ = false;
   TRITONSERVER_Server* server_ = nullptr;
+  OutputRules outputs_;
   Environment environment_;
   // What was started to complete the configuration of a model that does not complete any.
   std::mutex spare_mutex_;

@@ -50,6 +50,11 @@ Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
   return error;
 }
 
+Error Pending::Check(const ModelResponse& response) {
+  const std::lock_guard lock(mutex_);
+  return request_ != nullptr ? rules_.Check(response, request_) : rules_.Check(response, owed_);
+}
+
 Error Pending::End() {
   const std::lock_guard lock(mutex_);
   if (is_closed_.load()) {
@@ -106,7 +111,10 @@ Result<bool> Pending::IsCancelled() {
 
 void Pending::Detach() {
   const std::lock_guard lock(mutex_);
-  if (!is_closed_.load()) LogIfError(EnsureFactory(), "failed to create a response factory");
+  if (!is_closed_.load()) {
+    LogIfError(EnsureFactory(), "failed to create a response factory");
+    if (request_ != nullptr) owed_ = rules_.OwedTo(request_);
+  }
   request_ = nullptr;
 }
 

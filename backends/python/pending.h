@@ -10,21 +10,24 @@
 #include <vector>
 
 #include "backend_kit/responses.h"
-#include "python_backend/decode.h"
+#include "python_backend/outputs.h"
 
 namespace nereid::python {
 
 // One request. Thread-safe.
 class Pending {
  public:
-  Pending(TRITONBACKEND_Request* request, bool is_decoupled)
-      : is_decoupled_(is_decoupled), request_(request) {}
+  // `rules` outlive this.
+  Pending(TRITONBACKEND_Request* request, bool is_decoupled, const OutputRules& rules)
+      : is_decoupled_(is_decoupled), rules_(rules), request_(request) {}
   ~Pending();
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
   // Sends a response; with `is_final`, nothing follows it. Fails when something final was sent.
   backend::Error Send(const ModelResponse& response, bool is_final, Lender* lender = nullptr);
+  // Whether the response is what the model's configuration says; see OutputRules.
+  backend::Error Check(const ModelResponse& response);
   // Says that nothing follows.
   backend::Error End();
   // Answers with an error as the last thing, unless something final was sent.
@@ -52,9 +55,11 @@ class Pending {
   backend::Error EnsureFactory();
 
   const bool is_decoupled_;
+  const OutputRules& rules_;
   std::mutex mutex_;
   TRITONBACKEND_Request* request_;  // null once detached
   TRITONBACKEND_ResponseFactory* factory_ = nullptr;
+  OutputRules::Set owed_;  // once detached
   uint32_t sent_ = 0;
   std::atomic<bool> is_closed_{false};
 };

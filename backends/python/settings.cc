@@ -68,6 +68,10 @@ Result<Settings> Settings::Parse(std::string_view json) {
   }
   NEREID_KIT_ASSIGN(const std::optional<int64_t> timeout, Number(*given, kStartTimeout));
   if (timeout) settings.start_timeout = std::chrono::seconds(*timeout);
+  const std::string_view checks = backend::StringMember(*given, "check-outputs");
+  if (!checks.empty()) {
+    NEREID_KIT_ASSIGN(settings.checks_outputs, backend::ParseBool(std::string(checks)));
+  }
   settings.interpreter = backend::StringMember(*given, "python-runtime");
   settings.backend_directory = backend::StringMember(*given, "backend-directory");
   return settings;

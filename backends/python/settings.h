@@ -15,6 +15,7 @@ struct Settings {
   std::chrono::seconds start_timeout{30};  // stub-timeout-seconds
   std::string interpreter;                 // python-runtime; empty: found in PATH
   std::string backend_directory;           // where the server's backends are
+  bool checks_outputs = true;              // check-outputs: of models that do not say themselves
 
   // Of the configuration that the server gives a backend. Logs a note for keys without effect.
   static backend::Result<Settings> Parse(std::string_view json);

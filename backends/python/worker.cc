@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "backend_kit/handles.h"
+#include "python_backend/decode.h"
 #include "python_backend/wait.h"
 
 namespace nereid::python {
@@ -36,8 +37,8 @@ const std::chrono::nanoseconds kSpin = std::chrono::microseconds(CoreCount() > 1
 // A call may load a model, which takes any time; who waits for a dead worker hears of it soon.
 constexpr std::chrono::milliseconds kPatienceWithLastCalls{300};
 
-// Clients that stop in the middle of what they send hold no more than this. Sizes of blocks are few:
-// this much of each fits into the place for them.
+// Clients that stop in the middle of what they send hold no more than this. Sizes of blocks are
+// few: this much of each fits into the place for them.
 constexpr uint64_t kMostInputBytes = uint64_t{256} << 20;
 constexpr uint64_t kKeptInputBytes = uint64_t{128} << 20;
 
@@ -103,10 +104,6 @@ Result<std::shared_ptr<Worker>> Worker::Start(Supervisor& supervisor, WorkerOpti
   std::shared_ptr<Worker> worker(
       new Worker(std::move(options), std::move(region), std::move(on_call), std::move(on_death)));
   NEREID_KIT_TRY(worker->Launch(supervisor).Release());
-  if (Error error = worker->WaitForHello(); !error.ok()) {
-    worker->Stop(Clock::now());
-    return error;
-  }
   return worker;
 }
 
@@ -354,6 +351,10 @@ Result<std::string> Worker::RunText(Work work, std::string_view text, Clock::tim
   std::memcpy(block.payload(), text.data(), text.size());
   block.Share();
   NEREID_KIT_ASSIGN(const Answer answer, Run(work, block, text.size(), deadline));
+  if (answer.payload.size() > kMaxText) {
+    ReleaseAnswer();
+    return Error::Internal(StrCat("a worker's text is longer than ", kMaxText, " bytes"));
+  }
   std::string payload(answer.payload.begin(), answer.payload.end());
   ReleaseAnswer();
   if (answer.outcome != Outcome::kOk) return Error::Internal(payload);
@@ -379,7 +380,9 @@ Result<std::string> Worker::Ask(Work question, Clock::time_point deadline) {
     return answered.TakeError();
   }
   const Answer answer = answered.value();
-  std::string payload(answer.payload.begin(), answer.payload.end());
+  const std::span<const char> text =
+      answer.payload.first(std::min<size_t>(answer.payload.size(), kMaxMessage));
+  std::string payload(text.begin(), text.end());
   if (block != nullptr) Release(block);
   if (answer.outcome != Outcome::kOk) return Error::Internal(payload);
   return payload;

@@ -39,12 +39,16 @@ class Worker : public std::enable_shared_from_this<Worker> {
   using CallHandler = std::function<void(const std::shared_ptr<Worker>&, const CallBlock&)>;
   using DeathHandler = std::function<void()>;
 
-  // Starts the process and waits until it is there. `on_call` runs on the worker's own thread here,
-  // for one call after the other; `on_death` on the same thread, once, after the last call.
+  // Starts the process. `on_call` runs on the worker's own thread here, for one call after the
+  // other; `on_death` on the same thread, once, after the last call. Nothing may be asked before
+  // WaitForHello.
   static backend::Result<std::shared_ptr<Worker>> Start(Supervisor& supervisor,
                                                         WorkerOptions options, CallHandler on_call,
                                                         DeathHandler on_death);
   ~Worker();
+
+  // Waits until the process is there; fails when it ends or is condemned before, or takes too long.
+  backend::Error WaitForHello();
 
   // Gives a worker that has not been told to initialize to somebody else, under another name.
   void Adopt(std::string name, CallHandler on_call, DeathHandler on_death);
@@ -71,9 +75,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   backend::Result<Answer> Run(Work work, const BlockPool::Block& block, uint64_t size,
                               std::chrono::steady_clock::time_point deadline =
                                   std::chrono::steady_clock::time_point::max());
-  // The same in parts: has it begun, looks for the answer for `patience` at most (nothing if there is
-  // none then, or not all that the worker called for before it is handled), and waits for it. Look is
-  // for once, and Wait comes last.
+  // The same in parts: has it begun, looks for the answer for `patience` at most (nothing if there
+  // is none then, or not all that the worker called for before it is handled), and waits for it.
+  // Look is for once, and Wait comes last.
   void Begin(Work work, const BlockPool::Block& block, uint64_t size);
   std::optional<Answer> Look(std::chrono::nanoseconds patience);
   backend::Result<Answer> Wait();
@@ -118,7 +122,6 @@ class Worker : public std::enable_shared_from_this<Worker> {
          DeathHandler on_death);
 
   backend::Error Launch(Supervisor& supervisor);
-  backend::Error WaitForHello();
   void OnExit(std::string how);
   void WakeAll();
   void Listen();
@@ -152,7 +155,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   std::shared_ptr<Process> process_;
   int channel_ = -1;
   std::thread listener_;
-  Ticket begun_;  // of the last Run or Begin
+  Ticket begun_;                   // of the last Run or Begin
   BlockHeader* answer_ = nullptr;  // of the last Run
   uint32_t misses_ = 0;            // of looking for an answer instead of sleeping
   uint32_t skipped_looks_ = 0;

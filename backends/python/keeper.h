@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps one body alive: makes and initializes it, makes another when it dies, and ends for good
+// when it is stopped, whatever is going on at that moment. A body is the process of an instance
+// with what belongs to it; this file knows nothing of processes, so that tests can try every order
+// of events.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "backend_kit/error.h"
+#include "backend_kit/handles.h"
+#include "python_backend/life.h"
+
+namespace nereid::python {
+
+struct KeeperOptions {
+  std::string name;                          // of the instance, in messages
+  std::chrono::milliseconds patience{5000};  // of a request that comes while a body starts
+  // Before the first start in the place of a dead body there is no pause; the pauses between starts
+  // that fail double from the shortest to the longest.
+  std::chrono::milliseconds shortest_pause{100};
+  std::chrono::milliseconds longest_pause{30000};
+  std::chrono::seconds long_life{60};  // a body that lived this long was no failed attempt
+};
+
+// `Body` has, all of them callable from any thread:
+//   backend::Error Initialize();            waits until it is ready; fails soon after Kill
+//   void Kill(const std::string& why);      does not wait
+//   void Bury();                            needs that it is dead or killed; waits for its end, and
+//                                           answers whoever still expects something of it
+//   bool is_alive() const;
+//   std::string DeathMessage() const;       needs !is_alive()
+// Thread-safe, but for Start, which comes first.
+template <typename Body>
+class Keeper {
+ public:
+  using BodyPtr = std::shared_ptr<Body>;
+  // Makes a body that is not initialized yet.
+  using Make = std::function<backend::Result<BodyPtr>()>;
+
+  Keeper(KeeperOptions options, Make make) : options_(std::move(options)), make_(std::move(make)) {}
+  ~Keeper() {
+    const BodyPtr left = Stop();
+    if (left == nullptr) return;
+    left->Kill("its instance is gone");
+    left->Bury();
+  }
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // Makes the first body on the caller's thread. From success on, others follow it.
+  backend::Error Start() {
+    NEREID_KIT_TRY(Attempt().Release());
+    const std::lock_guard lock(mutex_);
+    if (state_ != LifeState::kStopping) thread_ = std::thread([this] { Keep(); });
+    return {};
+  }
+
+  // The body if it is ready now, else null.
+  BodyPtr Ready() {
+    const std::lock_guard lock(mutex_);
+    const bool is_ready =
+        state_ == LifeState::kReady && current_ != nullptr && current_->is_alive();
+    return is_ready ? current_ : nullptr;
+  }
+
+  // The same after waiting for one that starts; the reason where there is none.
+  backend::Result<BodyPtr> Acquire() {
+    std::unique_lock lock(mutex_);
+    const auto is_settled = [this] {
+      const bool is_there = current_ != nullptr && current_->is_alive();
+      return state_ == LifeState::kReady ? is_there : state_ != LifeState::kStarting;
+    };
+    changed_.wait_for(lock, options_.patience, is_settled);
+    if (state_ == LifeState::kReady && current_ != nullptr) return current_;
+    if (state_ == LifeState::kStopping) {
+      return backend::Error::Unavailable(backend::StrCat(
+          "Stub process '", options_.name, "' is not healthy: its model is unloaded"));
+    }
+    return backend::Error::Internal(
+        failure_.empty() ? backend::StrCat("Stub process '", options_.name, "' is not healthy.")
+                         : failure_);
+  }
+
+  // To be called when a body has died.
+  void NoticeDeath() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+
+  // Ends this for good. A body that is being started is killed, since nobody wants it any more; the
+  // one that executed is handed over, alive or dead; null if there is none, or it was handed over
+  // before.
+  BodyPtr Stop() {
+    BodyPtr starting;
+    {
+      const std::lock_guard lock(mutex_);
+      Apply(LifeEvent::kStopped);
+      starting = starting_;
+    }
+    if (starting != nullptr) starting->Kill("its model is unloaded");
+    const std::lock_guard joining(join_mutex_);
+    if (thread_.joinable()) thread_.join();
+    const std::lock_guard lock(mutex_);
+    return std::exchange(current_, nullptr);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Needs mutex_.
+  void Apply(LifeEvent event) {
+    state_ = Next(state_, event);
+    changed_.notify_all();
+  }
+
+  // One start. Success means that the body is in its place, or that none is wanted any more.
+  backend::Error Attempt() {
+    backend::Result<BodyPtr> made = make_();
+    if (!made.ok()) return Failed(made.TakeError());
+    const BodyPtr body = std::move(made).value();
+    bool is_wanted = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_wanted = state_ != LifeState::kStopping;
+      if (is_wanted) starting_ = body;
+    }
+    backend::Error error = is_wanted ? body->Initialize() : backend::Error();
+    {
+      const std::lock_guard lock(mutex_);
+      starting_ = nullptr;
+      if (error.ok() && is_wanted) {
+        Apply(LifeEvent::kStarted);
+        is_wanted = state_ == LifeState::kReady;
+        if (is_wanted) current_ = body;
+      }
+    }
+    if (error.ok() && is_wanted) return {};
+    body->Kill("its model is unloaded");
+    body->Bury();
+    return error.ok() ? backend::Error() : Failed(std::move(error));
+  }
+
+  backend::Error Failed(backend::Error error) {
+    const std::lock_guard lock(mutex_);
+    failure_ = error.message();
+    Apply(LifeEvent::kStartFailed);
+    return error;
+  }
+
+  // Waits for the end of the body that executes, and takes it; null when this is to end.
+  BodyPtr AwaitDeath() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      return state_ == LifeState::kStopping || current_ == nullptr || !current_->is_alive();
+    });
+    if (state_ == LifeState::kStopping || current_ == nullptr) return nullptr;
+    failure_ = current_->DeathMessage();
+    Apply(LifeEvent::kDied);
+    return std::exchange(current_, nullptr);
+  }
+
+  // False when this is to end.
+  bool Rest(std::chrono::milliseconds pause) {
+    std::unique_lock lock(mutex_);
+    return !changed_.wait_for(lock, pause, [this] { return state_ == LifeState::kStopping; });
+  }
+
+  void Keep() {
+    pthread_setname_np(pthread_self(), "python-keeper");
+    std::chrono::milliseconds pause{0};
+    auto started = Clock::now();
+    while (const BodyPtr dead = AwaitDeath()) {
+      backend::LogWarning(backend::StrCat(dead->DeathMessage(), "; starting another"));
+      dead->Bury();
+      if (Clock::now() - started > options_.long_life) pause = std::chrono::milliseconds(0);
+      for (bool is_there = false; !is_there;) {
+        if (!Rest(pause)) return;
+        pause = std::clamp(pause * 2, options_.shortest_pause, options_.longest_pause);
+        started = Clock::now();
+        const backend::Error error = Attempt();
+        is_there = error.ok();
+        if (!is_there) LogFailure(error);
+      }
+    }
+  }
+
+  void LogFailure(const backend::Error& error) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (state_ == LifeState::kStopping) return;  // whoever stopped it made it fail
+    }
+    backend::Log(TRITONSERVER_LOG_ERROR, backend::StrCat("failed to restart model instance '",
+                                                         options_.name, "': ", error.message()));
+  }
+
+  const KeeperOptions options_;
+  const Make make_;
+  std::mutex join_mutex_;  // before mutex_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  LifeState state_ = LifeState::kStarting;
+  BodyPtr starting_;     // during Initialize
+  BodyPtr current_;      // executes, or has just died
+  std::string failure_;  // why there is none
+  std::thread thread_;
+};
+
+}  // namespace nereid::python

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python_backend/service.h"
+
+namespace nereid::python {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+using Clock = std::chrono::steady_clock;
+
+Result<std::shared_ptr<Service>> Service::Create(ServiceContext& context) {
+  // Calls of one worker only: what they hold goes with it.
+  const auto pending = std::make_shared<PendingTable>();
+  const auto calls = std::make_shared<Calls>(context.calls, pending);
+  NEREID_KIT_ASSIGN(std::shared_ptr<Worker> worker,
+                    context.model.GetWorker(
+                        context.calls.name,
+                        [calls](const std::shared_ptr<Worker>& from, const CallBlock& call) {
+                          calls->Handle(from, call);
+                        },
+                        context.on_death));
+  return std::make_shared<Service>(context, std::move(worker), pending);
+}
+
+Error Service::Initialize() {
+  NEREID_KIT_TRY(worker_->WaitForHello().Release());
+  auto initialized = worker_->RunText(Work::kInitialize, context_.arguments);
+  if (!initialized.ok()) return initialized.TakeError();
+  asks_ready_.store(initialized.value() == "is_ready", std::memory_order_relaxed);
+  context_.model.AddLender(context_.calls.name, worker_);
+  return {};
+}
+
+void Service::Bury() {
+  worker_->Stop(Clock::now());
+  pending_->FailAll(
+      Error::Internal(StrCat("Failed to process the request(s) for model instance '",
+                             context_.calls.name, "', message: ", worker_->DeathMessage())));
+}
+
+void Service::Finalize(Clock::time_point deadline) {
+  if (!worker_->RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
+  worker_->Stop(deadline);
+  pending_->FailAll(Error::Unavailable(StrCat("model '", context_.model.name(), "' is unloaded")));
+}
+
+}  // namespace nereid::python

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker in the service of an instance: it runs the instance's model, has its requests, and makes
+// its calls. One after the other serves an instance; what belongs to one ends with it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "python_backend/calls.h"
+#include "python_backend/model.h"
+
+namespace nereid::python {
+
+// What the workers of one instance are told, and whom they tell. Outlives them.
+struct ServiceContext {
+  CallContext calls;
+  Model& model;
+  std::string arguments;  // of initialize, as JSON
+  Worker::DeathHandler on_death;
+};
+
+// Thread-safe; see Keeper for what each function promises.
+class Service {
+ public:
+  // Starts the process, or takes one that was started before.
+  static backend::Result<std::shared_ptr<Service>> Create(ServiceContext& context);
+  Service(ServiceContext& context, std::shared_ptr<Worker> worker,
+          std::shared_ptr<PendingTable> pending)
+      : context_(context), worker_(std::move(worker)), pending_(std::move(pending)) {}
+
+  const std::shared_ptr<Worker>& worker() const { return worker_; }
+  // The requests that the worker has.
+  const std::shared_ptr<PendingTable>& pending() const { return pending_; }
+  // Whether the model has is_ready. Needs that Initialize succeeded.
+  bool asks_ready() const { return asks_ready_.load(std::memory_order_relaxed); }
+
+  backend::Error Initialize();
+  void Kill(const std::string& why) { worker_->Condemn(why); }
+  void Bury();
+  bool is_alive() const { return worker_->is_alive(); }
+  std::string DeathMessage() const { return worker_->DeathMessage(); }
+  // The end that a model expects: it may finalize until `deadline`. Not beside anything else.
+  void Finalize(std::chrono::steady_clock::time_point deadline);
+
+ private:
+  ServiceContext& context_;
+  const std::shared_ptr<Worker> worker_;
+  const std::shared_ptr<PendingTable> pending_;
+  std::atomic<bool> asks_ready_{false};
+};
+
+}  // namespace nereid::python
