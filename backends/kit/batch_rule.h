@@ -35,6 +35,9 @@ struct ModelTensor {
   std::string Describe() const { return StrCat(is_output ? "output '" : "input '", name, "'"); }
 };
 
+// The one reason that no configuration changes: there is no dimension for a batch.
+inline constexpr const char* kFixedDimension = "fixed_dimension";
+
 // Whether a model is batched, and why: the code is for programs, the text for people.
 struct BatchVerdict {
   bool is_batched = false;
@@ -122,6 +125,20 @@ inline bool IsGeneratedSymbol(std::string_view symbol) {
                                           stem.ends_with("DynamicDimension.")));
 }
 
+// Whether two names are of one counter, such as "var_0" and "var_1": another number for each tensor
+// does not say that the dimensions are different. That of one letter does ("s0" and "s1" of
+// PyTorch).
+inline bool DifferByNumberOnly(std::string_view left, std::string_view right) {
+  const auto stem = [](std::string_view symbol) {
+    while (!symbol.empty() && batch_rule::IsDigit(symbol.back())) {
+      symbol.remove_suffix(1);
+    }
+    return symbol;
+  };
+  return stem(left) == stem(right) && stem(left).size() > 1 && stem(left) != left &&
+         stem(right) != right;
+}
+
 // Whether a name says "batch".
 inline bool IsBatchSymbol(std::string_view symbol) {
   for (const std::string& word : batch_rule::WordsOf(symbol)) {
@@ -163,11 +180,11 @@ namespace batch_rule {
 inline std::optional<BatchVerdict> RefuseFixed(std::span<const ModelTensor> tensors) {
   for (const ModelTensor& tensor : tensors) {
     if (tensor.dims.empty()) {
-      return BatchVerdict::No("fixed_dimension", StrCat(tensor.Describe(), " has no dimensions"));
+      return BatchVerdict::No(kFixedDimension, StrCat(tensor.Describe(), " has no dimensions"));
     }
     if (tensor.dims[0] != -1) {
-      return BatchVerdict::No("fixed_dimension", StrCat("the first dimension of ",
-                                                        tensor.Describe(), " is ", tensor.dims[0]));
+      return BatchVerdict::No(kFixedDimension, StrCat("the first dimension of ", tensor.Describe(),
+                                                      " is ", tensor.dims[0]));
     }
   }
   return std::nullopt;
@@ -212,7 +229,8 @@ inline std::optional<BatchVerdict> RefuseByDescription(std::span<const ModelTens
       return BatchVerdict::No("symbol_name", StrCat("the first dimension of ", tensor.Describe(),
                                                     " is called '", symbol, "'"));
     }
-    if (named != nullptr && named->symbol(0) != symbol) {
+    if (named != nullptr && named->symbol(0) != symbol &&
+        !DifferByNumberOnly(named->symbol(0), symbol)) {
       return BatchVerdict::No(
           "symbols_differ",
           StrCat("the first dimension of ", named->Describe(), " is called '", named->symbol(0),

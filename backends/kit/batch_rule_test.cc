@@ -79,6 +79,8 @@ TEST(BatchRule, WantsOneName) {
   EXPECT_EQ(Refusal({Input({-1, 4}, {"N", ""}), Output({-1, 4}, {"N", ""})}), "");
   EXPECT_EQ(Refusal({Input({-1, 4}, {"N", ""}), Output({-1, 4}, {"", ""})}), "");
   EXPECT_EQ(Refusal({Input({-1, 4}, {"unk__1", ""}), Output({-1, 4}, {"unk__2", ""})}), "");
+  EXPECT_EQ(Refusal({Input({-1, 4}, {"var_0", ""}), Output({-1, 4}, {"var_1", ""})}), "");
+  EXPECT_NE(Refusal({Input({-1, 4}, {"s0", ""}), Output({-1, 4}, {"s1", ""})}), "");
   EXPECT_EQ(
       Refusal({Input({-1, 4}, {"N", ""}), Output({-1, 4}, {"M", ""})}),
       "symbols_differ: the first dimension of input 'X' is called 'N', that of output 'Y' 'M'");

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -99,14 +100,6 @@ class ArenaMeter {
   OrtAllocator* allocator_ = nullptr;
 };
 
-// Whether the session has an arena that can be asked to give memory back.
-bool HasOwnArena(const Settings& settings) {
-  return settings.memory_arena.value_or(true) &&
-         std::none_of(
-             settings.session_entries.begin(), settings.session_entries.end(),
-             [](const auto& entry) { return entry.first == "session.use_env_allocators"; });
-}
-
 Result<Owned<OrtRunOptions>> MakeRunOptions() {
   OrtRunOptions* raw = nullptr;
   NEREID_ORT_TRY(Api().CreateRunOptions(&raw));
@@ -119,11 +112,10 @@ Result<Owned<OrtRunOptions>> MakeRunOptions() {
 // Runs a session within limits.
 class SessionRunner final : public backend::RowRunner {
  public:
-  SessionRunner(const Session& session, const Settings& settings, const ProbeLimits& limits,
-                Owned<OrtMemoryInfo> memory_info, Owned<OrtRunOptions> options)
+  SessionRunner(const Session& session, const ProbeLimits& limits, Owned<OrtMemoryInfo> memory_info,
+                Owned<OrtRunOptions> options)
       : session_(session),
         limits_(limits),
-        may_shrink_(HasOwnArena(settings)),
         memory_info_(std::move(memory_info)),
         options_(std::move(options)),
         meter_(session.get(), memory_info_.get()),
@@ -141,16 +133,43 @@ class SessionRunner final : public backend::RowRunner {
       return Error::Unavailable("the limits of the probe are reached");
     }
     NEREID_KIT_TRY(FillValues(inputs));
-    std::vector<OrtValue*> raw_outputs(session_.signature().outputs.size(), nullptr);
-    Error error = RunOnce(inputs, raw_outputs);
+    std::vector<const char*> names;
+    for (const TensorInfo& output : session_.signature().outputs) {
+      names.push_back(output.name.c_str());
+    }
+    std::vector<OrtValue*> raw_outputs(names.size(), nullptr);
+    Error error = RunOnce(inputs, names, raw_outputs);
     std::vector<Owned<OrtValue>> outputs;
     for (OrtValue* value : raw_outputs) {
       outputs.emplace_back(value);
     }
     values_.clear();
     NEREID_KIT_TRY(error.Release());
-    LearnMemory(rows);
-    return Read(outputs);
+    NEREID_KIT_ASSIGN(std::vector<HostTensor> read, Read(outputs));
+    Learn(inputs, read);
+    return read;
+  }
+
+  // Gives the arena's memory back. That is done at the end of a run, of what is not in use then,
+  // which outputs are unless they lie in memory of ours: so one of them does, and the others are
+  // not asked for.
+  Error GiveBack() {
+    if (first_inputs_.empty() || last_output_.bytes.empty() || Exhausted()) {
+      return {};
+    }
+    NEREID_ORT_TRY(
+        Api().AddRunConfigEntry(options_.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"));
+    NEREID_KIT_TRY(FillValues(first_inputs_));
+    OrtValue* raw = nullptr;
+    NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
+        memory_info_.get(), last_output_.bytes.data(), last_output_.bytes.size(),
+        last_output_.shape.data(), last_output_.shape.size(), FromServerType(last_output_.type),
+        &raw));
+    const Owned<OrtValue> output(raw);
+    std::vector<OrtValue*> outputs = {raw};
+    Error error = RunOnce(first_inputs_, {last_output_.name.c_str()}, outputs);
+    values_.clear();
+    return error;
   }
 
   std::optional<BatchVerdict> Exhausted() const override {
@@ -192,35 +211,32 @@ class SessionRunner final : public backend::RowRunner {
     return {};
   }
 
-  Error RunOnce(std::span<const HostTensor> inputs, std::vector<OrtValue*>& outputs) {
+  Error RunOnce(std::span<const HostTensor> inputs, const std::vector<const char*>& output_names,
+                std::vector<OrtValue*>& outputs) {
     std::vector<const char*> input_names;
     std::vector<const OrtValue*> values;
     for (size_t i = 0; i < inputs.size(); ++i) {
       input_names.push_back(inputs[i].name.c_str());
       values.push_back(values_[i].get());
     }
-    std::vector<const char*> output_names;
-    for (const TensorInfo& output : session_.signature().outputs) {
-      output_names.push_back(output.name.c_str());
-    }
     return FromOrt(Api().Run(session_.get(), options_.get(), input_names.data(), values.data(),
                              values.size(), output_names.data(), output_names.size(),
                              outputs.data()));
   }
 
-  // The first run shows what a row takes. From then on each run gives back what the arena does not
-  // need any more; that is left out for the first, which would show nothing then.
-  void LearnMemory(uint64_t rows) {
-    if (has_run_) {
+  // The first run shows what a row takes, and is the one to be done again in the end.
+  void Learn(std::span<const HostTensor> inputs, const std::vector<HostTensor>& outputs) {
+    if (!first_inputs_.empty()) {
       return;
     }
-    has_run_ = true;
+    const auto rows = static_cast<uint64_t>(inputs[0].shape[0]);
     const uint64_t bytes = meter_.Bytes();
     arena_per_row_ = bytes > arena_before_ ? (bytes - arena_before_) / rows : 0;
-    if (may_shrink_) {
-      FromOrt(
-          Api().AddRunConfigEntry(options_.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"))
-          .Ignore();
+    first_inputs_.assign(inputs.begin(), inputs.end());
+    const auto fixed = std::find_if(outputs.begin(), outputs.end(),
+                                    [](const HostTensor& output) { return !output.is_string(); });
+    if (fixed != outputs.end()) {
+      last_output_ = *fixed;
     }
   }
 
@@ -281,13 +297,13 @@ class SessionRunner final : public backend::RowRunner {
 
   const Session& session_;
   const ProbeLimits& limits_;
-  const bool may_shrink_;
   const Owned<OrtMemoryInfo> memory_info_;
   const Owned<OrtRunOptions> options_;
   const ArenaMeter meter_;
   const uint64_t arena_before_;
   uint64_t arena_per_row_ = 0;
-  bool has_run_ = false;
+  std::vector<HostTensor> first_inputs_;
+  HostTensor last_output_;               // of the first run; empty when all its outputs are texts
   std::string too_large_;                // empty while memory suffices
   std::vector<Owned<OrtValue>> values_;  // of the inputs of a run
   const nanoseconds cpu_end_;
@@ -346,8 +362,7 @@ Error Describe(const OrtSession* session, const std::vector<TensorInfo>& infos, 
   return {};
 }
 
-Result<BatchVerdict> Decide(const Session& session, const Settings& settings, int max_rows,
-                            const ProbeLimits& limits) {
+Result<BatchVerdict> Decide(const Session& session, int max_rows, const ProbeLimits& limits) {
   const OrtApi& api = Api();
   std::vector<ModelTensor> tensors;
   NEREID_KIT_TRY(Describe(
@@ -365,16 +380,18 @@ Result<BatchVerdict> Decide(const Session& session, const Settings& settings, in
   NEREID_ORT_TRY(api.CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &raw_info));
   Owned<OrtMemoryInfo> memory_info(raw_info);
   NEREID_KIT_ASSIGN(Owned<OrtRunOptions> options, MakeRunOptions());
-  SessionRunner runner(session, settings, limits, std::move(memory_info), std::move(options));
-  return backend::ProbeBatching(std::span(tensors).first(inputs), {.max_rows = max_rows}, runner);
+  SessionRunner runner(session, limits, std::move(memory_info), std::move(options));
+  BatchVerdict verdict =
+      backend::ProbeBatching(std::span(tensors).first(inputs), {.max_rows = max_rows}, runner);
+  runner.GiveBack().Ignore();  // a session without an arena has nothing to give
+  return verdict;
 }
 
 }  // namespace
 
-BatchVerdict DecideBatching(const Session& session, const Settings& settings, int max_rows,
-                            const ProbeLimits& limits) {
+BatchVerdict DecideBatching(const Session& session, int max_rows, const ProbeLimits& limits) {
   try {
-    auto verdict = Decide(session, settings, max_rows, limits);
+    auto verdict = Decide(session, max_rows, limits);
     if (verdict.ok()) {
       return std::move(verdict).value();
     }

@@ -26,7 +26,7 @@ struct ProbeLimits {
 
 // The verdict for batches of up to `max_rows` rows. Memory that the runs took is given back. Never
 // fails: whatever goes wrong is a reason not to batch.
-backend::BatchVerdict DecideBatching(const Session& session, const Settings& settings, int max_rows,
+backend::BatchVerdict DecideBatching(const Session& session, int max_rows,
                                      const ProbeLimits& limits = {});
 
 }  // namespace nereid::onnxruntime

@@ -89,7 +89,7 @@ class Probe : public testing::Test {
     if (!session.ok()) {
       return session.TakeError().message();
     }
-    const backend::BatchVerdict verdict = DecideBatching(*session.value(), settings, 4, limits);
+    const backend::BatchVerdict verdict = DecideBatching(*session.value(), 4, limits);
     text_ = verdict.text;
     return verdict.reason;
   }

@@ -17,6 +17,25 @@ using backend::ModelConfig;
 using backend::Result;
 using backend::StrCat;
 
+namespace {
+
+// What the backend chose where the user could have chosen otherwise.
+void LogVerdict(const std::string& model, const BatchVerdict& verdict, int max_batch_size) {
+  if (verdict.is_batched) {
+    backend::LogInfo(StrCat("model '", model, "' takes batches and its configuration has no ",
+                            "max_batch_size: set to ", max_batch_size, " (", verdict.text, ")"));
+  } else if (verdict.reason == backend::kFixedDimension) {
+    backend::Log(TRITONSERVER_LOG_VERBOSE,
+                 StrCat("model '", model, "' is not batched: ", verdict.text));
+  } else {
+    backend::LogInfo(StrCat("model '", model, "' is not batched (", verdict.reason,
+                            "): ", verdict.text,
+                            "; max_batch_size in its configuration would decide otherwise"));
+  }
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
                                              const Environment& environment) {
   NEREID_KIT_ASSIGN(backend::ModelLocation location, backend::Locate(handle));
@@ -65,13 +84,8 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, const Se
   } else if (default_size <= 0) {
     verdict = BatchVerdict::No("default_max_batch_size", "default-max-batch-size is 0");
   } else {
-    verdict = DecideBatching(session, settings_, default_size);
-    backend::LogInfo(verdict.is_batched
-                         ? StrCat("model '", name_, "' takes batches and its configuration has no ",
-                                  "max_batch_size: set to ", default_size, " (", verdict.text, ")")
-                         : StrCat("model '", name_, "' is not batched (", verdict.reason,
-                                  "): ", verdict.text,
-                                  "; max_batch_size in its configuration would decide otherwise"));
+    verdict = DecideBatching(session, default_size);
+    LogVerdict(name_, verdict, default_size);
   }
   NEREID_KIT_TRY(backend::Explain(handle, "batching", verdict.ToJson()));
   return verdict;

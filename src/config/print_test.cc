@@ -139,7 +139,10 @@ TEST(ConfigJson, PrintsMapsInKeyOrder) {
 }
 
 TEST(ConfigJson, SurvivesReadingBack) {
-  ModelConfig config{.name = "m", .backend = "identity", .max_batch_size = 4};
+  ModelConfig config{.name = "m",
+                     .backend = "identity",
+                     .max_batch_size = 4,
+                     .gives_max_batch_size = true};
   config.input.push_back({.name = "I", .data_type = tensor::DataType::kFp32, .dims = {-1, 3}});
   config.scheduling_choice = DynamicBatching{.preferred_batch_size = {2, 4},
                                              .priority_levels = 18446744073709551615u,

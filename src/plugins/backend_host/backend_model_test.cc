@@ -527,6 +527,17 @@ TEST_F(BackendModelTest, TakesOverTheConfigurationThatTheBackendCompletes) {
   EXPECT_EQ(model_->config().max_batch_size, 4);
   EXPECT_EQ(model_->config().input.at(0).name, "INPUT0");
   EXPECT_NE(model_->config().dynamic_batching(), nullptr);
+  EXPECT_EQ(model_->explanations().at("batching"), R"({"reason":"made up"})");
+}
+
+TEST_F(BackendModelTest, TellsTheBackendThatZeroIsGiven) {
+  config::ModelConfig config = MakeConfig("plain");
+  config.max_batch_size = 0;
+  config.gives_max_batch_size = true;
+  config.parameters["complete"] = "yes";
+  const base::Status status = Load(std::move(config));
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(model_->explanations().at("batching"), R"({"reason":"given"})");
 }
 
 TEST_F(BackendModelTest, RefusesAConfigurationAfterInitialization) {

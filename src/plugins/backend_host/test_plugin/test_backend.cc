@@ -35,6 +35,7 @@
 #include <thread>
 #include <vector>
 
+#include "nereid/backend_completion.h"
 #include "nereid/backend_traits.h"
 #include "triton/core/tritonbackend.h"
 
@@ -474,7 +475,14 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* model) {
   if (Says(model, "fail_model")) return Fail("no such model");
   bool completes = false;
   TRY(TRITONBACKEND_ModelAutoCompleteConfig(model, &completes));
-  if (Says(model, "complete") && completes) TRY(SetConfig(model));
+  if (Says(model, "complete") && completes) {
+    bool gives = false;
+    TRY(NEREIDBACKEND_ModelGivesMaxBatchSize(model, &gives));
+    TRY(NEREIDBACKEND_ModelExplain(model, "batching", "{}"));
+    TRY(NEREIDBACKEND_ModelExplain(model, "batching",
+                                   gives ? R"({"reason":"given"})" : R"({"reason":"made up"})"));
+    TRY(SetConfig(model));
+  }
   return nullptr;
 }
 
