@@ -10,7 +10,8 @@
 | ragged | Y = 2 X for requests of any size, and what each kind of batch input says of the batch |
 """
 
-from onnx import TensorProto, helper
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 from harness import models
 
@@ -144,12 +145,18 @@ def onnx_ragged():
                 helper.make_node("Expand", ["max", "requests"], ["MAX_SEEN"]),
             ]
             outputs.append(("MAX_SEEN", TensorProto.INT64, ["n"]))
+        elif name == "OFFSET":
+            # One more than there are requests: an output has as many rows as the batch.
+            nodes.append(helper.make_node("Slice", ["OFFSET", "begin", "end"], ["OFFSET_SEEN"]))
+            outputs.append(("OFFSET_SEEN", TensorProto.INT32, ["n"]))
         else:
             nodes.append(helper.make_node("Identity", [name], [f"{name}_SEEN"]))
             outputs.append((f"{name}_SEEN", TensorProto.INT32, dims))
     inputs = [("X", TensorProto.FLOAT, ["x"])]
     inputs += [(name, TensorProto.INT32, dims) for name, (_, dims) in BATCH_INPUTS.items()]
-    return models.onnx_model(nodes, inputs, outputs)
+    constants = [numpy_helper.from_array(np.array([value], np.int64), name)
+                 for name, value in (("begin", 0), ("end", -1))]
+    return models.onnx_model(nodes, inputs, outputs, constants)
 
 
 def write_ragged(repository, name="ragged", delay_us=0):
