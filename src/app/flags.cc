@@ -657,6 +657,10 @@ constexpr Flag kBackends[] = {
      AddRateLimitResource},
     {"allow-client-shm", kBool, "Let clients register shared memory (false).",
      SetBool<FIELD(engine.allows_client_regions)>},
+    {"trust-shared-memory", kBool,
+     "Let models read and write clients' shared memory in place, also those that a client could harm the "
+     "server through by changing it meanwhile (false).",
+     SetBool<FIELD(engine.trusts_client_regions)>},
 };
 
 #undef FIELD

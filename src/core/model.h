@@ -96,6 +96,12 @@ class Model {
     input_memory_ = std::move(lend);
   }
 
+  // Whether what executes the model copes with tensors in memory that a client can write at any time.
+  // Otherwise it is given copies of those.
+  bool stands_changes() const { return stands_changes_; }
+  // Before the model is published, once.
+  void SetStandsChanges() { stands_changes_ = true; }
+
   // Pins the version for use: false once it is closing.
   bool TryPin();
   // Adds a pin to one that the caller holds.
@@ -120,6 +126,7 @@ class Model {
   std::unique_ptr<Scheduler> scheduler_;       // constant once published
   std::function<base::Status()> ready_check_;  // constant once published
   std::function<base::BufferRef(size_t)> input_memory_;  // the same
+  bool stands_changes_ = false;                          // the same
   std::atomic<uint64_t> pins_{0};              // kClosed, kDrained and a count
   std::function<void()> drained_;              // written before kClosed is set
 };

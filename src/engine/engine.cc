@@ -73,7 +73,7 @@ repository::ScanOptions ScannerOptions(const EngineOptions& options,
 Engine::Engine(EngineOptions options)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
-      regions_(options_.allows_client_regions),
+      regions_(options_.allows_client_regions, options_.trusts_client_regions),
       tracing_(options_.trace),
       metrics_(options_.metrics),
       rate_limiter_(options_.rate_limits),

@@ -62,6 +62,7 @@ struct EngineOptions {
   bool exit_on_error = true;
   bool strict_readiness = true;
   bool allows_client_regions = false;  // of shared memory
+  bool trusts_client_regions = false;  // not to change while a model uses them
   MetricsConfig metrics;
   observe::TraceOptions trace;
 };

@@ -176,6 +176,7 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   if (loaded.backend->can_check_ready()) {
     loaded.model->SetReadyCheck([backend = loaded.backend.get()] { return backend->CheckReady(); });
   }
+  if (loaded.backend->library().stands_changes()) loaded.model->SetStandsChanges();
   if (loaded.backend->lends_input_memory()) {
     loaded.model->SetInputMemory(
         [backend = loaded.backend.get()](size_t size) { return backend->LendInputMemory(size); });

@@ -53,6 +53,8 @@ RegionUse& RegionUse::operator=(RegionUse&& other) noexcept {
   return *this;
 }
 
+bool RegionUse::is_trusted() const { return table_->trusts_clients_; }
+
 base::Status RegionUse::CheckWhole() const {
   return region_->is_broken() ? BrokenError(region_->status().name) : base::OkStatus();
 }

@@ -38,6 +38,8 @@ class RegionUse {
   base::Status Write(const std::byte* from, size_t size) const {
     return region_->Write(offset_, from, size);
   }
+  // The operator says that clients do not change a region while a model uses it.
+  bool is_trusted() const;
   // An error that tells the client, when the region was found to have lost its memory.
   base::Status CheckWhole() const;
 
@@ -56,8 +58,10 @@ class RegionUse {
 // Thread-safe. Texts of errors are Triton's.
 class RegionTable {
  public:
-  // With `allows_clients` false nothing can be registered or unregistered (--allow-client-shm).
-  explicit RegionTable(bool allows_clients) : allows_clients_(allows_clients) {}
+  // With `allows_clients` false nothing can be registered or unregistered (--allow-client-shm); with
+  // `trusts_clients` any model may use the regions in place (--trust-shared-memory).
+  explicit RegionTable(bool allows_clients, bool trusts_clients = false)
+      : allows_clients_(allows_clients), trusts_clients_(trusts_clients) {}
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
@@ -91,6 +95,7 @@ class RegionTable {
   void Sweep(const Region& region);
 
   const bool allows_clients_;
+  const bool trusts_clients_;
   mutable base::Mutex mutex_;
   Regions regions_ NEREID_GUARDED_BY(mutex_);
   bool has_looked_for_cuda_ NEREID_GUARDED_BY(mutex_) = false;

@@ -5,4 +5,5 @@
 
 NEREID_KIT_ENTRY_POINTS(nereid::identity::BackendState, nereid::identity::Model,
                         nereid::identity::Instance,
-                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS |
+                            NEREIDBACKEND_TRAIT_STANDS_CHANGES)

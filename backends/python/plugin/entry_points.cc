@@ -4,7 +4,7 @@
 #include "python_backend/instance.h"
 
 NEREID_KIT_ENTRY_POINTS(nereid::python::Backend, nereid::python::Model, nereid::python::Instance,
-                        NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+                        NEREIDBACKEND_TRAIT_WRITES_OUTPUTS | NEREIDBACKEND_TRAIT_STANDS_CHANGES)
 
 namespace {
 

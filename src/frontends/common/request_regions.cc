@@ -6,10 +6,20 @@
 
 #include "base/object_pool.h"
 #include "common/region_sink.h"
+#include "core/model.h"
 
 namespace nereid::common {
 
 using SinkPool = base::ObjectPool<RegionSink>;
+
+namespace {
+
+// Whether the model may have the memory itself, which a client can change under it, and not a copy.
+bool MayUseInPlace(const memory::RegionUse& use, const core::Request& request) {
+  return use.is_trusted() || request.model->stands_changes();
+}
+
+}  // namespace
 
 base::Result<memory::RegionUse> RequestRegions::Use(const RegionTensor& where) const {
   if (table_ != nullptr) return table_->Use(where.region, where.offset, where.byte_size);
@@ -20,8 +30,8 @@ base::Result<memory::RegionUse> RequestRegions::Use(const RegionTensor& where) c
 base::Status RequestRegions::AddInput(core::Request& request, core::RequestInput& input,
                                       const RegionTensor& where) {
   NEREID_ASSIGN_OR_RETURN(memory::RegionUse use, Use(where));
-  const bool is_copied =
-      input.type == tensor::DataType::kBytes || use.region().is_on_device();
+  const bool is_copied = input.type == tensor::DataType::kBytes || use.region().is_on_device() ||
+                         !MayUseInPlace(use, request);
   if (is_copied) {
     base::BufferRef copy = base::AcquireBuffer(use.size());
     if (!copy) {
@@ -74,6 +84,8 @@ base::Result<std::optional<core::OutputPlacement>> RegionSink::PlaceOutput(
   }
   // Backends write host memory; what is for a device is copied when it is sent.
   if (use->region().is_on_device()) return std::optional<core::OutputPlacement>();
+  // A model may read its outputs, too: what is for a client then is copied when it is sent.
+  if (!MayUseInPlace(*use, request)) return std::optional<core::OutputPlacement>();
   return std::optional<core::OutputPlacement>(
       {.data = use->data(), .where = {}, .may_change = true});
 }

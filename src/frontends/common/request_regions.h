@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensors of one request that lie in clients' shared memory, for all protocols: inputs become views
-// of the region, outputs are written into it by the model itself.
+// of the region, outputs are written into it by the model itself, where that is safe.
 //
 //   common::RequestRegions regions(&service.regions());
 //   ... regions.AddInput(request, input, {.region = "r", .offset = 0, .byte_size = 64}) ...
@@ -11,9 +11,11 @@
 // of its request any more, and a region that was unregistered meanwhile is gone. So the last answer
 // waits until the request is released, and gives the regions back before it leaves.
 //
-// A client can write its regions at any time. What the server checks and somebody believes later, it
-// copies first: the lengths inside a BYTES tensor here, a question and its answer in the response
-// cache. The numbers of other tensors mean nothing to the server.
+// A client can write its regions at any time. What somebody checks and believes later is copied first: the
+// lengths inside a BYTES tensor, a question and its answer in the response cache, and all tensors of models
+// whose backend does not say that it stands changes (NEREIDBACKEND_TRAIT_STANDS_CHANGES). An operator that
+// checks indices and then reads them again, or sorts by values that move, reads and writes anywhere
+// otherwise. Operators who trust their clients can say so (--trust-shared-memory).
 #pragma once
 
 #include <cstdint>

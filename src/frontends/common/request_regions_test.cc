@@ -113,7 +113,8 @@ class RequestRegionsTest : public testing::Test {
   char* object_ = nullptr;
 };
 
-TEST_F(RequestRegionsTest, InputsAreViewsAndOutputsAreWrittenInPlace) {
+TEST_F(RequestRegionsTest, ForAModelThatStandsChangesInputsAreViewsAndOutputsAreWrittenInPlace) {
+  model_->SetStandsChanges();
   const core::RequestInput& input = AddInput(tensor::DataType::kInt8, 16);
   std::strcpy(object_, "seen");
   EXPECT_EQ(std::memcmp(input.first.data, "seen", 4), 0);
@@ -126,6 +127,34 @@ TEST_F(RequestRegionsTest, InputsAreViewsAndOutputsAreWrittenInPlace) {
   core::Answer(std::move(request_), std::move(response));
   EXPECT_THAT(sink_.answers, ElementsAre(""));
   EXPECT_TRUE(sink_.is_gone);
+}
+
+TEST_F(RequestRegionsTest, AModelThatDoesNotStandChangesGetsCopies) {
+  std::strcpy(object_, "asked");
+  const core::RequestInput& input = AddInput(tensor::DataType::kInt8, 16);
+  std::strcpy(object_, "later");
+  EXPECT_EQ(std::memcmp(input.first.data, "asked", 5), 0);
+  EXPECT_FALSE(input.first.may_change);
+  ASSERT_TRUE(regions_.AddOutput("OUT", {.region = "r", .offset = 100, .byte_size = 8}).ok());
+  regions_.Attach(*request_);
+  core::ResponsePtr response = Answer("written");
+  EXPECT_STREQ(object_ + 100, "");
+  core::Answer(std::move(request_), std::move(response));
+  EXPECT_STREQ(object_ + 100, "written");
+  EXPECT_THAT(sink_.answers, ElementsAre(""));
+}
+
+TEST_F(RequestRegionsTest, AnyModelUsesTheRegionsOfTrustedClientsInPlaceButForStrings) {
+  memory::RegionTable trusting(true, true);
+  ASSERT_TRUE(trusting.RegisterSystem({.name = "r", .key = key_, .byte_size = kSize}).ok());
+  RequestRegions regions(&trusting);
+  core::RequestInput& input = request_->AddInput("IN", tensor::DataType::kInt64);
+  ASSERT_TRUE(regions.AddInput(*request_, input, {.region = "r", .offset = 0, .byte_size = 16}).ok());
+  EXPECT_TRUE(input.first.may_change);
+  core::RequestInput& text = request_->AddInput("TEXT", tensor::DataType::kBytes);
+  ASSERT_TRUE(regions.AddInput(*request_, text, {.region = "r", .offset = 0, .byte_size = 16}).ok());
+  EXPECT_FALSE(text.first.may_change);
+  regions.Clear();
 }
 
 // S07: what was checked is what the model reads, whatever the client writes meanwhile.
@@ -186,6 +215,7 @@ TEST_F(RequestRegionsTest, WhatWasCollectedForNothingIsGivenBack) {
 
 // S07: memory that went away makes an error of the answer.
 TEST_F(RequestRegionsTest, S07AnAnswerFromMemoryThatWentAwayIsAnError) {
+  model_->SetStandsChanges();
   const core::RequestInput& input = AddInput(tensor::DataType::kInt8, 16);
   regions_.Attach(*request_);
   ASSERT_EQ(::ftruncate(fd_, 0), 0);

@@ -80,6 +80,8 @@ class BackendLibrary {
   bool runs_on_any_thread() const { return (traits_ & NEREIDBACKEND_TRAIT_ANY_THREAD) != 0; }
   // Every byte of every output buffer is written before its response is sent.
   bool writes_outputs() const { return (traits_ & NEREIDBACKEND_TRAIT_WRITES_OUTPUTS) != 0; }
+  // Tensors may lie in memory that a client can write at any time.
+  bool stands_changes() const { return (traits_ & NEREIDBACKEND_TRAIT_STANDS_CHANGES) != 0; }
 
   // For the C API.
   TRITONSERVER_Message& config_message() { return config_message_; }
