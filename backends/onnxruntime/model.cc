@@ -56,10 +56,15 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   // The session made to look at the model is the one that will serve it on the CPU.
   const Placement cpu;
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(cpu));
+  // An output that cannot be served is left out when the configuration says which ones to serve.
+  const Signature& signature = session->signature();
+  if (!signature.other_outputs.empty() &&
+      backend::ArrayOf(config_.json(), "output").Size() == 0) {
+    return NoTensorError(signature.other_outputs.front(), signature);
+  }
   NEREID_KIT_ASSIGN(const BatchVerdict verdict, ChooseBatching(handle, *session));
   const int default_size = environment_.options().default_max_batch_size;
-  NEREID_KIT_TRY(
-      Complete(name_, session->signature(), verdict.is_batched ? default_size : 0, &config_));
+  NEREID_KIT_TRY(Complete(name_, signature, verdict.is_batched ? default_size : 0, &config_));
   NEREID_KIT_TRY(config_.Store(handle));
   // The server adds defaults to what it was given.
   NEREID_KIT_ASSIGN(config_, ModelConfig::Load(handle));

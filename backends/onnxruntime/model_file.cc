@@ -269,8 +269,10 @@ Result<ModelFile> ModelFile::Read(const std::string& path) {
   }
   if (reader.is_cut_off()) {
     return refuse("the file ends, after ", size,
-                  " bytes, within a part that is longer: it is cut off, "
-                  "or something else");
+                  " bytes, within a part that is longer: it is cut off, or something else");
+  }
+  if (reader.is_malformed()) {
+    return refuse("it is damaged, or something else");
   }
   if (!scan.problem().empty()) {
     return refuse(scan.problem());

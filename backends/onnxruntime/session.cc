@@ -45,8 +45,15 @@ std::string_view KindName(ONNXType type) {
   }
 }
 
-Result<TensorInfo> ReadTensor(const OrtSession* session, size_t index, const ListFunctions& list) {
-  TensorInfo info;
+// One input or output: a tensor, or something else.
+struct Border {
+  TensorInfo tensor;
+  ONNXType kind = ONNX_TYPE_UNKNOWN;
+};
+
+Result<Border> ReadBorder(const OrtSession* session, size_t index, const ListFunctions& list) {
+  Border border;
+  TensorInfo& info = border.tensor;
   OrtAllocator* allocator = nullptr;
   NEREID_ORT_TRY(Api().GetAllocatorWithDefaultOptions(&allocator));
   char* name = nullptr;
@@ -56,11 +63,9 @@ Result<TensorInfo> ReadTensor(const OrtSession* session, size_t index, const Lis
   OrtTypeInfo* raw = nullptr;
   NEREID_ORT_TRY(list.type(session, index, &raw));
   const Owned<OrtTypeInfo> type(raw);
-  ONNXType kind = ONNX_TYPE_UNKNOWN;
-  NEREID_ORT_TRY(Api().GetOnnxTypeFromTypeInfo(raw, &kind));
-  if (kind != ONNX_TYPE_TENSOR) {
-    return Error::Unsupported(StrCat("Unsupported ONNX Type '", KindName(kind), "' for I/O '",
-                                     info.name, "', expected 'ONNX_TYPE_TENSOR'."));
+  NEREID_ORT_TRY(Api().GetOnnxTypeFromTypeInfo(raw, &border.kind));
+  if (border.kind != ONNX_TYPE_TENSOR) {
+    return border;
   }
   const OrtTensorTypeAndShapeInfo* tensor = nullptr;
   NEREID_ORT_TRY(Api().CastTypeInfoToTensorInfo(raw, &tensor));
@@ -69,16 +74,30 @@ Result<TensorInfo> ReadTensor(const OrtSession* session, size_t index, const Lis
   NEREID_ORT_TRY(Api().GetDimensionsCount(tensor, &rank));
   info.dims.resize(rank);
   NEREID_ORT_TRY(Api().GetDimensions(tensor, info.dims.data(), rank));
-  return info;
+  return border;
 }
 
-Result<std::vector<TensorInfo>> ReadTensors(const OrtSession* session, const ListFunctions& list) {
+std::string UnsupportedText(std::string_view kind, const std::string& name) {
+  return StrCat("Unsupported ONNX Type '", kind, "' for I/O '", name,
+                "', expected 'ONNX_TYPE_TENSOR'.");
+}
+
+// Reads a list of inputs or outputs; those that are no tensors go to `others`, or are an error where that
+// is null.
+Result<std::vector<TensorInfo>> ReadTensors(const OrtSession* session, const ListFunctions& list,
+                                            std::vector<OtherOutput>* others = nullptr) {
   size_t count = 0;
   NEREID_ORT_TRY(list.count(session, &count));
   std::vector<TensorInfo> tensors;
   for (size_t i = 0; i < count; ++i) {
-    NEREID_KIT_ASSIGN(TensorInfo info, ReadTensor(session, i, list));
-    tensors.push_back(std::move(info));
+    NEREID_KIT_ASSIGN(Border border, ReadBorder(session, i, list));
+    if (border.kind == ONNX_TYPE_TENSOR) {
+      tensors.push_back(std::move(border.tensor));
+    } else if (others != nullptr) {
+      others->push_back({.name = std::move(border.tensor.name), .kind = KindName(border.kind)});
+    } else {
+      return Error::Unsupported(UnsupportedText(KindName(border.kind), border.tensor.name));
+    }
   }
   return tensors;
 }
@@ -90,8 +109,10 @@ Result<Signature> ReadSignature(const OrtSession* session) {
                     ReadTensors(session, {api.SessionGetInputCount, api.SessionGetInputName,
                                           api.SessionGetInputTypeInfo}));
   NEREID_KIT_ASSIGN(signature.outputs,
-                    ReadTensors(session, {api.SessionGetOutputCount, api.SessionGetOutputName,
-                                          api.SessionGetOutputTypeInfo}));
+                    ReadTensors(session,
+                                {api.SessionGetOutputCount, api.SessionGetOutputName,
+                                 api.SessionGetOutputTypeInfo},
+                                &signature.other_outputs));
   NEREID_KIT_ASSIGN(signature.initializers,
                     ReadTensors(session, {api.SessionGetOverridableInitializerCount,
                                           api.SessionGetOverridableInitializerName,
@@ -137,6 +158,23 @@ Error Apply(OrtSessionOptions* options, const Settings& settings, bool global_po
 }
 
 }  // namespace
+
+Error NoTensorError(const OtherOutput& output, const Signature& signature) {
+  std::string text = UnsupportedText(output.kind, output.name);
+  if (output.kind == KindName(ONNX_TYPE_SEQUENCE) || output.kind == KindName(ONNX_TYPE_MAP)) {
+    text += " Converters of classifiers make such outputs by ZipMap: convert the model with "
+            "zipmap=False (skl2onnx: to_onnx(model, X, options={'zipmap': False})), and the output is a "
+            "tensor.";
+  }
+  if (!signature.outputs.empty()) {
+    text += " Or name only the outputs that are tensors in the model's configuration:";
+    for (const TensorInfo& tensor : signature.outputs) {
+      text += StrCat(&tensor == &signature.outputs.front() ? " '" : ", '", tensor.name, "'");
+    }
+    text += ".";
+  }
+  return Error::Unsupported(text);
+}
 
 Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
                                                const std::string& path, const Settings& settings,

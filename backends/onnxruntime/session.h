@@ -22,12 +22,22 @@ struct TensorInfo {
 // The tensor called `name`, or null.
 const TensorInfo* FindTensor(const std::vector<TensorInfo>& tensors, std::string_view name);
 
+// An output of the model that is no tensor, which no response can carry.
+struct OtherOutput {
+  std::string name;
+  std::string_view kind;  // ONNX Runtime's name of the type
+};
+
 // All tensors at the model's border, in the model's order. Immutable.
 struct Signature {
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
   std::vector<TensorInfo> initializers;  // constants that a request may override
+  std::vector<OtherOutput> other_outputs = {};
 };
+
+// The error for a configuration that wants `output`: says how to get a tensor in its place.
+backend::Error NoTensorError(const OtherOutput& output, const Signature& signature);
 
 // Where a session runs.
 struct Placement {

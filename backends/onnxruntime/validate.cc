@@ -150,6 +150,11 @@ Error CheckInput(const Context& context, const rapidjson::Value& io) {
 Error CheckOutput(const Context& context, const rapidjson::Value& io) {
   const std::string_view name = StringMember(io, "name");
   const TensorInfo* tensor = FindTensor(context.signature.outputs, name);
+  for (const OtherOutput& other : context.signature.other_outputs) {
+    if (other.name == name) {
+      return NoTensorError(other, context.signature);
+    }
+  }
   if (tensor == nullptr) {
     return Error::InvalidArgument(StrCat("unexpected inference output '", name,
                                          "', allowed outputs are: ",

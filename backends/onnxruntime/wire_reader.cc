@@ -86,11 +86,8 @@ std::optional<WireField> WireReader::Next(WireRange& message) {
 
 std::string WireReader::Text(const WireRange& range) {
   std::string text;
-  if (range.end - range.begin > kMaxText) {
-    is_malformed_ = true;
-    return text;
-  }
-  for (uint64_t at = range.begin; at < range.end; ++at) {
+  const uint64_t size = std::min<uint64_t>(range.end - range.begin, kMaxText);
+  for (uint64_t at = range.begin; at < range.begin + size; ++at) {
     uint8_t byte = 0;
     if (!Byte(at, byte)) {
       break;

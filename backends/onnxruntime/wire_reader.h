@@ -32,7 +32,7 @@ class WireReader {
   // The next field of the message, whose beginning moves behind it; nothing at its end, or when
   // what follows is no field.
   std::optional<WireField> Next(WireRange& message);
-  // At most kMaxText bytes of a text; more is not one.
+  // The first kMaxText bytes of a text, which is longer than any path.
   std::string Text(const WireRange& range);
 
   // A field of the file was longer than the file.

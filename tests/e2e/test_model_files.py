@@ -187,6 +187,63 @@ def test_weights_in_a_folder_of_the_version_and_by_a_link_within_it_are_found(
     client.close()
 
 
+def classifier():
+    """What a converter makes of a classifier: a label, and a list of {class: probability}."""
+    nodes = [
+        helper.make_node("ArgMax", ["X"], ["label"], axis=1, keepdims=0),
+        helper.make_node("Softmax", ["X"], ["scores"]),
+        helper.make_node("ZipMap", ["scores"], ["probabilities"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2]),
+    ]
+    row = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    graph = helper.make_graph(
+        nodes,
+        "classifier",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, ["n", 3])],
+        [
+            helper.make_tensor_value_info("label", TensorProto.INT64, ["n"]),
+            helper.make_value_info("probabilities", helper.make_sequence_type_proto(row)),
+        ],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=opsets)
+    model.ir_version = 10
+    return model
+
+
+def classifier_config(*outputs):
+    listed = ", ".join(f'{{ name: "{n}" data_type: {t} dims: [ {d} ] }}' for n, t, d in outputs)
+    return (
+        'platform: "onnxruntime_onnx"\nmax_batch_size: 0\n'
+        'input [ { name: "X" data_type: TYPE_FP32 dims: [ -1, 3 ] } ]\n' + (f"output [ {listed} ]\n" if outputs else "")
+    )
+
+
+LABEL, PROBABILITIES = ("label", "TYPE_INT64", "-1"), ("probabilities", "TYPE_FP32", "-1, 3")
+
+
+@pytest.mark.parametrize("config", [None, classifier_config(), classifier_config(LABEL, PROBABILITIES)])
+def test_a_classifier_with_maps_for_probabilities_is_refused_with_the_way_out(
+    onnx, start_server, empty_repository, config
+):
+    models.write_model(empty_repository, "classifier", config, {"1": {"model.onnx": classifier()}})
+    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+    error = load_error(server, "classifier")
+    assert "'probabilities', expected 'ONNX_TYPE_TENSOR'" in error
+    assert "options={'zipmap': False}" in error and "tensors in the model's configuration: 'label'" in error
+
+
+def test_a_classifier_with_maps_for_probabilities_gives_its_label_when_only_that_is_configured(
+    onnx, start_server, empty_repository
+):
+    config = classifier_config(LABEL)
+    models.write_model(empty_repository, "classifier", config, {"1": {"model.onnx": classifier()}})
+    client = Client("http", start_server(empty_repository))
+    rows = np.array([[0.1, 0.2, 0.9], [3, 1, 2]], np.float32)
+    result = client.infer("classifier", [client.input("X", rows, "FP32")])
+    assert result.as_numpy("label").tolist() == [2, 0]
+    client.close()
+
+
 WHOLE = models.onnx_model(
     [helper.make_node("Identity", ["INPUT0"], ["OUTPUT0"])],
     [("INPUT0", TensorProto.FLOAT, ["n"])],
@@ -207,6 +264,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12
         (b'{"error": "no such model"}', "a text that begins with '{\"error\""),
         (b"PK\x03\x04" + bytes(60), "a ZIP archive"),
         (WHOLE[:-20], "it is cut off"),
+        (WHOLE[:20] + b"\xff" * 20 + WHOLE[40:], "it is damaged"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused_with_what_it_is(
