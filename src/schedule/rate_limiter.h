@@ -84,8 +84,8 @@ class RateLimiter {
  private:
   struct Resource {
     size_t in_use = 0;
-    std::map<size_t, size_t>
-        needs;  // how many claims need this many; sets the size without a limit
+    // How many claims need this many; sets the size without a limit.
+    std::map<size_t, size_t> needs;
   };
   using Key = std::pair<int32_t, std::string>;
 

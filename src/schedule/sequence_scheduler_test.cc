@@ -174,6 +174,27 @@ TEST_F(SequenceSchedulerTest, CancellingOneRequestCancelsAllThatWaitOfItsSequenc
 }
 
 // S-14
+// what comes to the front has another shape, so that the batch cannot grow.
+TEST_F(SequenceSchedulerTest, WhatIsBehindACancelledRequestRuns) {
+  SequenceModelOptions model = Oldest(4);
+  model.dims = {-1};
+  model.batching.strategy_choice =
+      Strategy::StrategyOldest{.max_candidate_sequences = 4,
+                               .preferred_batch_size = {4},
+                               .max_queue_delay_microseconds = UINT64_C(3'600'000'000)};
+  Make(std::move(model));
+  core::RequestPtr first = MakeSequenceRequest(*model_, sink_, uint64_t{1}, kStart, 1);
+  core::RequestRef keep(*first);
+  scheduler_->Enqueue(std::move(first));
+  scheduler_->Enqueue(MakeSequenceRequest(*model_, sink_, uint64_t{1}, kStart, 2));
+  scheduler_->Enqueue(MakeSequenceRequest(*model_, sink_, uint64_t{2}, kStart, 1));
+  keep->Cancel();
+  scheduler_->OnCancelled(*keep);
+  keep.Reset();
+  EXPECT_TRUE(sink_.WaitForGone(2));
+  EXPECT_EQ(batches_, std::vector<std::string>{"1s"});
+}
+
 TEST_F(SequenceSchedulerTest, ARequestThatRunsIsNotStoppedByItsCancellation) {
   Gate gate;
   Make(Direct(), {}, [&](std::span<core::RequestPtr>) { gate.Enter(); });
