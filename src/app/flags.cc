@@ -117,7 +117,8 @@ Status AddStartupModel(std::string_view value, Options& options) {
 Status SetAllowPolling(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(options.allows_polling, ReadBool(value));
   options.warnings.emplace_back(
-      "'--allow-poll-model-repository' has been deprecated, use '--model-control-mode=poll' instead");
+      "'--allow-poll-model-repository' has been deprecated, use '--model-control-mode=poll' "
+      "instead");
   return OkStatus();
 }
 
@@ -201,9 +202,10 @@ Status SetCacheByteSize(std::string_view value, Options& options) {
                           ReadInteger(value, std::numeric_limits<int64_t>::min()));
   options.has_cache_byte_size = true;
   options.engine.cache.settings["local"]["size"] = std::to_string(bytes);
-  options.warnings.push_back(fmt::format(
-      "'--response-cache-byte-size' has been deprecated, use '--cache-config=local,size={}' instead",
-      bytes));
+  options.warnings.push_back(
+      fmt::format("'--response-cache-byte-size' has been deprecated, use "
+                  "'--cache-config=local,size={}' instead",
+                  bytes));
   return OkStatus();
 }
 
@@ -402,6 +404,11 @@ constexpr Flag kGeneral[] = {
      "On shutdown, seconds to go on serving after readiness went off, so that load balancers can "
      "turn away (0).",
      SetSeconds<FIELD(drain_time)>},
+    {"min-body-rate", kInteger,
+     "Bytes a second that a request body, or a gRPC message, has to bring; looked at every 30 s. "
+     "What "
+     "brings less is given up; 0: never (240).",
+     SetInteger<FIELD(min_body_rate), 0, kIntMax>},
     {"unix-socket-mode", kString,
      "Permissions, in octal, of the files of unix:<path> addresses (660).", SetUnixSocketMode},
 };
@@ -468,7 +475,8 @@ constexpr Flag kHttp[] = {
      SetForwardPattern<FIELD(http.forwarder)>},
     {"http-restricted-api", "<string>:<string>=<string>",
      "<api>[,<api>...]:<header>=<value>: requests to these APIs need the header. APIs: health, "
-     "metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging.",
+     "metadata, inference, shared-memory, model-config, model-repository, statistics, trace, "
+     "logging.",
      [](std::string_view value, Options& options) {
        return options.http.restrictions.Add(value, "http-restricted-api", "api", "");
      },
@@ -508,7 +516,8 @@ constexpr Flag kGrpc[] = {
     {"grpc-infer-allocation-pool-size", kInteger,
      "Accepted for compatibility; requests are always pooled.", IgnoreInteger},
     {"grpc-max-response-pool-size", kInteger,
-     "Responses of a decoupled model that may wait for the client of a stream; then the model waits "
+     "Responses of a decoupled model that may wait for the client of a stream; then the model "
+     "waits "
      "(2147483647).",
      [](std::string_view value, Options& options) {
        const auto size = ReadInteger(value, 1, kIntMax);
@@ -584,7 +593,8 @@ constexpr Flag kMetrics[] = {
 constexpr Flag kTracing[] = {
     {"trace-config", "[<mode>,]<string>=<string>",
      "A setting of traces: level, rate, count or mode; triton,file=<path> and "
-     "triton,log-frequency=<integer>; opentelemetry,url=<url>, opentelemetry,resource=<key>=<value> "
+     "triton,log-frequency=<integer>; opentelemetry,url=<url>, "
+     "opentelemetry,resource=<key>=<value> "
      "and opentelemetry,bsp_max_queue_size, bsp_schedule_delay and bsp_max_export_batch_size.",
      AddTraceConfig},
     {"trace-file", kString, "Deprecated: --trace-config triton,file=<path>.", SetTraceFile},

@@ -107,7 +107,9 @@ struct Options {
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};
   std::chrono::seconds drain_time{0};
-  mode_t unix_socket_mode = 0660;  // of the files of unix:<path> addresses
+  // Bytes a second below which a body, or a message, that is half received is given up; 0: never.
+  int min_body_rate = 240;
+  mode_t unix_socket_mode = 0660;     // of the files of unix:<path> addresses
   std::vector<std::string> warnings;  // to be logged once the log is up
 };
 

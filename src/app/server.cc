@@ -117,6 +117,7 @@ base::Status Server::StartHttp() {
   options.tls = ToNet(options_.http.ssl);
   options.max_connection_age = options_.http.max_connection_age;
   options.max_body_bytes = max_body_bytes;
+  options.min_body_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
   auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
   parts_->http = std::move(server).value();
@@ -136,6 +137,7 @@ base::Status Server::StartGrpc() {
   options.listener = {grpc.address, static_cast<uint16_t>(grpc.port), grpc.reuse_port,
                       options_.unix_socket_mode};
   options.tls = ToNet(grpc.ssl);
+  options.min_message_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
   options.response_compression = ToNet(grpc.response_compression);
   options.keepalive_time = grpc.keepalive_time;
   options.keepalive_timeout = grpc.keepalive_timeout;

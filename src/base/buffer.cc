@@ -3,10 +3,13 @@
 // Small classes have a cache per thread, refilled from and spilled to a depot in batches; large ones
 // go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
 //
-// Large classes have room for a head beside their round number of bytes: a message with a tensor of 16 MiB
-// is in the class of a tensor of 16 MiB, so that the memory of requests that were executed serves the
-// outputs of the next. The largest are mappings of their own, which go back to the system the moment they
-// are freed, in huge pages as far as they were asked for when they were made.
+// Large classes have room for a head beside their round number of bytes: a message with a tensor of
+// 16 MiB is in the class of a tensor of 16 MiB, so that the memory of requests that were executed
+// serves the outputs of the next. The largest are mappings of their own, which go back to the
+// system the moment they are freed, in huge pages as far as they were asked for when they were
+// made. Of a buffer for bytes that are still to arrive, what would be the first huge page is small
+// ones, so that a client which announces much and sends little holds little. They become a huge
+// page when the buffer serves again.
 #include "base/buffer.h"
 
 #include <sys/mman.h>
@@ -27,7 +30,7 @@ namespace {
 
 using buffer_internal::Header;
 
-constexpr uint32_t kUnpooled = UINT32_MAX;
+constexpr uint32_t kUnpooled = UINT32_MAX >> 1;
 constexpr size_t kSmallest = 4096;
 constexpr size_t kLargest = size_t{64} << 20;
 constexpr size_t kSmallest_log2 = 12;
@@ -66,9 +69,12 @@ size_t MappedBytes(size_t capacity) {
   return RoundUp(sizeof(Header) + capacity + kBufferPadding, size_t{4096});
 }
 
+// What memory a new buffer has while nobody has written to it.
+enum class Pages : bool { kHugeFromStart, kSmallStart };
+
 // Begins at a huge page; the first `used` bytes are in huge pages where the system has them, which
 // copies through large buffers are a quarter to a third quicker with.
-void* Map(size_t bytes, size_t used) {
+void* Map(size_t bytes, size_t used, Pages pages) {
   size_t reserved;
   if (__builtin_add_overflow(bytes, kHugePage, &reserved)) return nullptr;
   void* const place = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
@@ -81,20 +87,34 @@ void* Map(size_t bytes, size_t used) {
   const size_t behind = reserved - static_cast<size_t>(begin - start) - bytes;
   if (behind > 0) ::munmap(begin + bytes, behind);
   const size_t huge = used / kHugePage * kHugePage;
-  // Where it is refused, pages are small.
-  if (huge > 0) ::madvise(begin, huge, MADV_HUGEPAGE);
+  const size_t small = pages == Pages::kSmallStart ? kHugePage : 0;
+  // Where it is refused, pages are as the system has them.
+  if (huge > small) ::madvise(begin + small, huge - small, MADV_HUGEPAGE);
+  // Some systems give huge pages to everybody.
+  if (small > 0 && bytes >= small) ::madvise(begin, small, MADV_NOHUGEPAGE);
   return begin;
 }
 
-Header* Allocate(size_t capacity, uint32_t size_class, size_t used) {
+// The bytes are all to be written now.
+void EndSmallStart(Header& header) {
+  header.has_small_start = false;
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
+  if (MappedBytes(header.capacity) < kHugePage) return;
+  // Where it is refused, they stay small.
+  ::madvise(&header, kHugePage, MADV_HUGEPAGE);
+  ::madvise(&header, kHugePage, kCollapse);
+}
+
+Header* Allocate(size_t capacity, uint32_t size_class, size_t used, Pages pages) {
   if (capacity > SIZE_MAX / 2) return nullptr;  // no sum below overflows
   const bool is_mapped = capacity >= kMappedFrom;
   const size_t bytes = RoundUp(sizeof(Header) + capacity + kBufferPadding, kBufferAlignment);
-  void* const memory = is_mapped ? Map(MappedBytes(capacity), sizeof(Header) + used)
+  void* const memory = is_mapped ? Map(MappedBytes(capacity), sizeof(Header) + used, pages)
                                  : std::aligned_alloc(kBufferAlignment, bytes);
   if (memory == nullptr) return nullptr;
   auto* header = new (memory) Header{};
-  header->size_class = size_class;
+  header->size_class = size_class & kUnpooled;
+  header->has_small_start = is_mapped && pages == Pages::kSmallStart;
   header->capacity = capacity;
   header->bytes = reinterpret_cast<std::byte*>(header + 1);
   // The padding is read by vector loads; keep it defined, as mappings are.
@@ -208,20 +228,33 @@ void buffer_internal::Recycle(Header* header) {
   SpillLocked(depot, header);
 }
 
-BufferRef AcquireBuffer(size_t size) {
+namespace {
+
+Header* Take(size_t size, Pages pages) {
   const uint32_t size_class = ClassFor(size);
   Header* header = nullptr;
   if (size_class != kUnpooled) {
     if (size_class < kCachedClasses) header = Cache().lists[size_class].Pop();
     if (header == nullptr) header = TakeFromDepot(size_class);
-    if (header == nullptr) header = Allocate(ClassBytes(size_class), size_class, size);
+    if (header == nullptr) header = Allocate(ClassBytes(size_class), size_class, size, pages);
   } else {
-    header = Allocate(size, kUnpooled, size);
+    header = Allocate(size, kUnpooled, size, pages);
   }
-  if (header == nullptr) return {};
+  if (header == nullptr) return nullptr;
   header->references.store(1, std::memory_order_relaxed);
+  return header;
+}
+
+}  // namespace
+
+BufferRef AcquireBuffer(size_t size) {
+  Header* const header = Take(size, Pages::kHugeFromStart);
+  if (header != nullptr && header->has_small_start) [[unlikely]]
+    EndSmallStart(*header);
   return BufferRef(header);
 }
+
+BufferRef AcquireArrivalBuffer(size_t size) { return BufferRef(Take(size, Pages::kSmallStart)); }
 
 BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release, void* user) {
   auto* const header = new (std::nothrow) Header{};

@@ -22,7 +22,8 @@ using LentBytesReleaser = void (*)(void* user);
 namespace buffer_internal {
 struct alignas(kBufferAlignment) Header {
   std::atomic<uint32_t> references;
-  uint32_t size_class;  // kUnpooled: back to the allocator
+  uint32_t size_class : 31;      // kUnpooled: back to the allocator
+  uint32_t has_small_start : 1;  // its first pages are small, see AcquireArrivalBuffer
   size_t capacity;
   std::byte* bytes;  // behind the header, but for lent ones
   Header* next;      // while on a free list
@@ -60,6 +61,7 @@ class BufferRef {
 
  private:
   friend BufferRef AcquireBuffer(size_t size);
+  friend BufferRef AcquireArrivalBuffer(size_t size);
   friend BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release,
                                  void* user);
   explicit BufferRef(buffer_internal::Header* header) : header_(header) {}
@@ -72,6 +74,10 @@ class BufferRef {
 
 // A buffer of at least `size` bytes whose content is unspecified; empty when memory is exhausted.
 BufferRef AcquireBuffer(size_t size);
+// The same for bytes that somebody has announced, who may send them slowly or never: the memory in
+// use grows with what is written from the front, at most to twice as much, instead of by a huge
+// page with the first byte.
+BufferRef AcquireArrivalBuffer(size_t size);
 // The same with the first `size` bytes zero.
 BufferRef AcquireZeroedBuffer(size_t size);
 // A buffer whose bytes are somebody else's: 64-byte aligned, kBufferPadding more readable ones behind

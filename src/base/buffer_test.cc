@@ -2,14 +2,28 @@
 #include "base/buffer.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "base/platform.h"
+
 namespace nereid::base {
 namespace {
+
+// Of the memory that a buffer of several megabytes lies in.
+size_t ResidentBytes(const BufferRef& buffer) {
+  constexpr size_t kPage = 4096;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(buffer.data()) / kPage * kPage;
+  std::vector<unsigned char> pages(buffer.capacity() / kPage);
+  EXPECT_EQ(::mincore(reinterpret_cast<void*>(begin), pages.size() * kPage, pages.data()), 0);
+  return kPage * static_cast<size_t>(
+                     std::ranges::count_if(pages, [](unsigned char page) { return page & 1; }));
+}
 
 TEST(Buffer, IsAlignedAndAtLeastAsLargeAsAskedAtEveryClassEdge) {
   for (size_t power = 10; power <= 27; ++power) {
@@ -65,6 +79,34 @@ TEST(Buffer, TrimGivesBackWhatNobodyUsed) {
   TrimBuffers();
   TrimBuffers();
   EXPECT_LE(PooledBufferBytes(), before);
+}
+
+TEST(Buffer, ForWhatIsToArriveTakesMemoryAsItComes) {
+  if (kHasAddressSanitizer) GTEST_SKIP() << "buffers are not mapped";
+  constexpr size_t kMega = size_t{1} << 20;
+  const BufferRef buffer = AcquireArrivalBuffer(83 * kMega);
+  ASSERT_TRUE(buffer);
+  EXPECT_LE(ResidentBytes(buffer), size_t{8} << 10);
+  std::memset(buffer.data(), 1, 100);
+  EXPECT_LE(ResidentBytes(buffer), size_t{8} << 10);
+  std::memset(buffer.data(), 1, kMega);
+  EXPECT_LE(ResidentBytes(buffer), kMega + kMega / 8);
+  std::memset(buffer.data(), 1, 3 * kMega);
+  EXPECT_LE(ResidentBytes(buffer), 6 * kMega);
+  std::memset(buffer.data(), 0x5a, buffer.capacity());
+  EXPECT_EQ(buffer.data()[buffer.capacity() + kBufferPadding - 1], std::byte{0});
+}
+
+TEST(Buffer, ThatBytesArrivedInKeepsNothingOfItsFirstUse) {
+  std::byte* place = nullptr;
+  {
+    const BufferRef arrival = AcquireArrivalBuffer(size_t{5} << 20);
+    place = arrival.data();
+    std::memset(place, 1, size_t{5} << 20);
+  }
+  const BufferRef output = AcquireBuffer(size_t{5} << 20);
+  EXPECT_EQ(output.data(), place);
+  EXPECT_EQ(output.data()[(size_t{5} << 20) - 1], std::byte{1});
 }
 
 TEST(Buffer, OfLentBytesGivesThemBackOnceAfterItsLastReference) {

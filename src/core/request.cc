@@ -14,6 +14,21 @@ namespace nereid::core {
 
 using RequestPool = base::ObjectPool<Request>;
 
+namespace {
+
+// Keeps the memory of a list for the next request, unless it is more than requests usually need.
+template <typename Item>
+void Empty(std::vector<Item>& items) {
+  constexpr size_t kKept = 256;
+  if (items.size() > kKept) [[unlikely]] {
+    std::vector<Item>().swap(items);
+  } else {
+    items.clear();
+  }
+}
+
+}  // namespace
+
 void RequestInput::Append(DataChunk chunk) {
   byte_size += chunk.size;
   if (chunk_count() == 0) {
@@ -65,8 +80,8 @@ void Request::Unreference() {
 void Request::Recycle() {
   id = {};
   model.Reset();
-  inputs.clear();
-  outputs.clear();
+  Empty(inputs);
+  Empty(outputs);
   parameters.clear();
   flags = 0;
   correlation_id = uint64_t{0};

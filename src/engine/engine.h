@@ -12,6 +12,7 @@
 
 #include "backend_host/backend_libraries.h"
 #include "base/status.h"
+#include "base/task_pool.h"
 #include "base/thread.h"
 #include "base/thread_reaper.h"
 #include "base/timers.h"
@@ -21,7 +22,6 @@
 #include "engine/metrics.h"
 #include "engine/model_control.h"
 #include "engine/model_loader.h"
-#include "engine/task_pool.h"
 #include "observe/trace.h"
 #include "repoagent_host/agents.h"
 #include "repository/routed_store.h"
@@ -161,7 +161,7 @@ class Engine final : public service::Service, private core::Submitter {
   base::CondVar poll_ends_;
   bool polls_ NEREID_GUARDED_BY(poll_mutex_) = false;
   base::Thread poll_thread_;
-  TaskPool blocking_pool_;  // the last member: its threads use all others
+  base::TaskPool blocking_pool_;  // the last member: its threads use all others
 };
 
 }  // namespace nereid::engine

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/task_pool.h"
 #include "engine/ensemble_order.h"
 #include "engine/model_loader.h"
 #include "engine/model_table.h"
 #include "engine/published.h"
-#include "engine/task_pool.h"
 #include "repository/scanner.h"
 
 namespace nereid::engine {
@@ -149,8 +149,8 @@ class LifeCycle {
   size_t destroying_ NEREID_GUARDED_BY(mutex_) = 0;  // drained, still being taken apart
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   // The last members, because their threads use the others; loading hands over to unloading.
-  TaskPool unload_pool_;
-  TaskPool load_pool_;
+  base::TaskPool unload_pool_;
+  base::TaskPool load_pool_;
 };
 
 }  // namespace nereid::engine

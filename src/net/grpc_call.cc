@@ -103,12 +103,16 @@ void GrpcCall::Recycle() {
   stream_closed_ = false;
   response_started_ = false;
   finished_ = false;
+  away_ = Away::kNo;
+  is_heavy_ = false;
+  is_progress_known_ = false;
   prefix_filled_ = 0;
   buffer_.Reset();
   message_size_ = 0;
   message_filled_ = 0;
   held_bytes_ = 0;
   waiting_.clear();
+  next_waiting_ = 0;
   send_head_ = nullptr;
   send_tail_ = nullptr;
   queued_bytes_ = 0;

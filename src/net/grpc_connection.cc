@@ -17,6 +17,7 @@ GrpcConnection::GrpcConnection(const Place& place, base::UniqueFd socket,
                                std::unique_ptr<TlsChannel> tls)
     : Connection(place.reactor, place.group, std::move(socket), std::move(tls)),
       options_(place.options),
+      workers_(place.workers),
       session_(std::make_unique<GrpcSession>(place.options, place.handler, *this, place.reactor)),
       timer_(place.reactor) {}
 
@@ -134,6 +135,12 @@ void GrpcConnection::OnDrain() {
 
 void GrpcConnection::OnSweep(uint64_t now_ms) {
   if (kept_ && read_armed() && !write_armed() && now_ms - last_read_ms_ > kIdleMs) CancelRead();
+  if (now_ms - checked_ms_ >= static_cast<uint64_t>(options_.message_window.count())) {
+    checked_ms_ = now_ms;
+    is_check_due_ = true;
+    ReactorTurn();
+    if (closed()) return;
+  }
   if (!is_write_blocked_.load(std::memory_order_relaxed)) {
     blocked_since_ms_ = 0;
     return;
@@ -151,8 +158,10 @@ void GrpcConnection::WorkOnReactor() {
     is_write_blocked_.store(false, std::memory_order_relaxed);
     blocked_since_ms_ = 0;
   }
+  session_->BeginTurn();
   if (kept_size_ > 0) ReadSocket();
   if (std::exchange(is_drain_due_, false)) session_->StartDrain();
+  if (std::exchange(is_check_due_, false)) session_->CheckProgress();
   if (std::exchange(is_tick_due_, false)) {
     bool dead = false;
     session_->Tick(base::NowNs(), &dead);
@@ -212,7 +221,11 @@ void GrpcConnection::ServeOrders() {
     GrpcMessagePtr order(oldest);
     oldest = oldest->next_message_;
     GrpcCall* const call = order->call_;
-    if (session_ != nullptr) session_->Apply(std::move(order));
+    if (session_ != nullptr) {
+      session_->Apply(std::move(order));
+    } else if (order->orders_ & GrpcMessage::kReturn) {
+      GrpcSession::EndAway(*call);
+    }
     order.reset();
     call->Unreference();
   }

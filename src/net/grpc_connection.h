@@ -32,12 +32,14 @@ class GrpcConnection final : public Connection {
     GrpcHandler& handler;
     ConnectionGroup& group;
     Reactor& reactor;
+    base::TaskPool& workers;
   };
   // On the reactor: begins to serve. The connection deletes itself. `tls` is null for a plain one.
   static void Start(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
 
   // From any thread: carries out `order` now or has it carried out.
   void Submit(GrpcMessagePtr order);
+  base::TaskPool& workers() const { return workers_; }
 
  private:
   static constexpr uint32_t kTaken = 1;
@@ -100,6 +102,7 @@ class GrpcConnection final : public Connection {
   void OnClosed() override;
 
   const GrpcServerOptions& options_;
+  base::TaskPool& workers_;
 
   std::atomic<uint32_t> state_{0};
   std::atomic<GrpcMessage*> outbox_{nullptr};  // newest first
@@ -121,6 +124,8 @@ class GrpcConnection final : public Connection {
   bool can_write_ = false;
   bool is_tick_due_ = false;
   bool is_drain_due_ = false;
+  bool is_check_due_ = false;
+  uint64_t checked_ms_ = 0;  // for progress
   bool flush_queued_ = false;
   uint64_t blocked_since_ms_ = 0;  // 0: not blocked at the last sweep
   Flush flush_{*this};

@@ -91,6 +91,7 @@ void GrpcMessage::Recycle() {
   Clear();
   orders_ = 0;
   is_compressed_ = false;
+  is_inflated_ = false;
   status_code_ = 0;
   credit_ = 0;
   status_text_.clear();

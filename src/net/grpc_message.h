@@ -84,9 +84,10 @@ class GrpcMessage {
   std::byte* end_ = own_.data() + own_.size();
 
   // -- For the connection: the message as an order to a call. --
-  enum Order : uint8_t { kSend = 1, kFinish = 2, kRelease = 4, kCredit = 8, kAbort = 16 };
+  enum Order : uint8_t { kSend = 1, kFinish = 2, kReturn = 4, kCredit = 8, kAbort = 16 };
   uint8_t orders_ = 0;
   bool is_compressed_ = false;
+  bool is_inflated_ = false;  // of kReturn: the content is what became of a received message
   int status_code_ = 0;
   size_t credit_ = 0;
   std::string status_text_;

@@ -10,10 +10,11 @@ namespace nereid::net {
 class GrpcServer::Core {
  public:
   Core(GrpcServerOptions options, ReactorPool& pool, GrpcHandler& handler)
-      : options(std::move(options)), handler(handler), group(pool) {}
+      : options(std::move(options)), handler(handler), workers(pool.workers()), group(pool) {}
 
   const GrpcServerOptions options;
   GrpcHandler& handler;
+  base::TaskPool& workers;
   std::unique_ptr<TlsContext> tls;  // null: plain
   TlsHandshake::Next after_handshake;
   ConnectionGroup group;
@@ -27,8 +28,8 @@ base::Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOpti
   Core& core = *server->core_;
   core.after_handshake = [&core](Reactor& reactor, base::UniqueFd socket,
                                  std::unique_ptr<TlsChannel> tls) {
-    GrpcConnection::Start({core.options, core.handler, core.group, reactor}, std::move(socket),
-                          std::move(tls));
+    GrpcConnection::Start({core.options, core.handler, core.group, reactor, core.workers},
+                          std::move(socket), std::move(tls));
   };
   if (options.tls.is_on()) {
     NEREID_ASSIGN_OR_RETURN(core.tls, TlsContext::Create(options.tls, "h2"));

@@ -53,14 +53,18 @@ enum class GrpcStatus : int {
   kUnauthenticated = 16,
 };
 
-// What happens to a call. All are called on the call's reactor or on a thread that is writing for
-// its connection, one at a time, OnDone last; the object stays valid until OnDone. They must be
-// brief.
+// What happens to a call. All are called on the call's reactor, on a thread that is writing for its
+// connection or, as far as they deal with heavy messages, on a worker's, one at a time, OnDone
+// last; but OnSent and OnDrain may come while a worker is in another. The object stays valid until
+// OnDone. They must be brief.
 class GrpcCallEvents {
  public:
   // One complete message, decompressed. `buffer` keeps `message` alive (and may be empty when the
   // message is).
   virtual void OnMessage(base::BufferRef buffer, std::string_view message) = 0;
+  // Whether taking in this message, of 64 KiB or more, costs so much that it had better not keep a
+  // reactor. Messages from it on, and the half-close, then come on a worker's thread.
+  virtual bool IsHeavy(std::string_view /*message*/) const { return false; }
   // The client sends nothing more.
   virtual void OnHalfClose() = 0;
   // A message of Send has left the queue (GrpcCall::WantSent).
@@ -124,10 +128,15 @@ class GrpcCall {
   friend class GrpcConnection;
   friend class GrpcSession;
 
+  // A message that is not delivered yet.
   struct Waiting {
     base::BufferRef buffer;
     std::string_view message;
+    bool is_compressed = false;
   };
+
+  // Whether a worker has a message of the call, or will have.
+  enum class Away : uint8_t { kNo, kInLine, kGone };
 
   void Unreference();
   void Order(GrpcMessagePtr message, uint8_t orders);
@@ -162,6 +171,10 @@ class GrpcCall {
   bool stream_closed_ = false;
   bool response_started_ = false;
   bool finished_ = false;
+  Away away_ = Away::kNo;
+  bool is_heavy_ = false;           // events of its input come on a worker's thread
+  bool is_progress_known_ = false;  // progress_ is of the message being received
+  size_t progress_ = 0;             // bytes of it that had come when somebody looked
   // The message being received.
   uint8_t prefix_[5];
   uint8_t prefix_filled_ = 0;
@@ -169,8 +182,10 @@ class GrpcCall {
   size_t message_offset_ = 0;  // where in buffer_ the message begins
   size_t message_size_ = 0;
   size_t message_filled_ = 0;
-  size_t held_bytes_ = 0;         // of messages delivered and not credited
-  std::vector<Waiting> waiting_;  // messages not delivered while the reader is slow
+  size_t held_bytes_ = 0;  // of messages delivered and not credited
+  std::vector<Waiting>
+      waiting_;              // messages not delivered: the reader is slow, or a worker has others
+  size_t next_waiting_ = 0;  // of them
   // The messages being sent.
   GrpcMessage* send_head_ = nullptr;
   GrpcMessage* send_tail_ = nullptr;
@@ -241,6 +256,9 @@ struct GrpcServerOptions {
   int max_ping_strikes = 2;
   std::optional<std::chrono::milliseconds> max_connection_age;
   std::optional<std::chrono::milliseconds> max_connection_age_grace;
+  // What a message that is half received must bring on average, over every window of it.
+  uint64_t min_message_bytes_per_s = 240;
+  std::chrono::milliseconds message_window{30'000};
   // Without a byte of pending output being taken.
   std::chrono::milliseconds write_timeout{300'000};
   // From the connection to its first settings.

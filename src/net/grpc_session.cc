@@ -264,9 +264,8 @@ void GrpcSession::HalfClose(GrpcCall& call) {
     Fail(call, GrpcStatus::kInternal, "The client half-closed within a message");
     return;
   }
-  if (!call.waiting_.empty()) return;
-  call.half_close_reported_ = true;
-  call.events_->OnHalfClose();
+  if (call.away_ != GrpcCall::Away::kNo || HasWaiting(call)) return;
+  EndInput(call);
 }
 
 void GrpcSession::OnReset() {
@@ -283,8 +282,11 @@ void GrpcSession::OnStreamClosed(int32_t stream_id) {
   if (call == nullptr) return;
   call->stream_closed_ = true;
   DropIncomplete(*call);
-  waiting_messages_ -= call->waiting_.size();
-  call->waiting_.clear();
+  DropWaiting(*call);
+  if (call->away_ == GrpcCall::Away::kInLine) {
+    std::erase(line_, stream_id);
+    call->away_ = GrpcCall::Away::kNo;
+  }
   const bool is_complete = call->finished_ && call->send_head_ == nullptr;
   while (GrpcMessage* const message = call->send_head_) {
     call->send_head_ = message->next_message_;
@@ -293,7 +295,8 @@ void GrpcSession::OnStreamClosed(int32_t stream_id) {
   call->send_tail_ = nullptr;
   if (call->events_ != nullptr) {
     if (!is_complete) ReportCancel(*call);
-    std::exchange(call->events_, nullptr)->OnDone();
+    // A worker may be in one of its events: then the end is reported when it is out again.
+    if (call->away_ != GrpcCall::Away::kGone) std::exchange(call->events_, nullptr)->OnDone();
   }
   ReleaseHeld(*call, call->held_bytes_);
   (call->previous_ != nullptr ? call->previous_->next_ : calls_) = call->next_;
@@ -301,9 +304,11 @@ void GrpcSession::OnStreamClosed(int32_t stream_id) {
   --open_calls_;
   if (latest_ == call) latest_ = nullptr;
   call->Unreference();
+  MoveLine();
 }
 
 void GrpcSession::CancelAll() {
+  line_.clear();
   while (calls_ != nullptr) {
     const int32_t stream_id = calls_->stream_id_;
     OnStreamClosed(stream_id);

@@ -11,6 +11,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "net/compression.h"
 #include "net/grpc_server.h"
 #include "net/http2_memory.h"
 #include "net/http2_output.h"
@@ -40,6 +41,10 @@ class GrpcSession {
   bool ReceivePlanned(const Http2Scatter& plan, size_t size);
   // Carries out what a call was told to do.
   void Apply(GrpcMessagePtr order);
+  // A turn of the reactor begins: its share of what may be done in one is fresh.
+  void BeginTurn() { inflated_bytes_ = 0; }
+  // A worker is through with a message of a call whose session is over.
+  static void EndAway(GrpcCall& call);
   // Moves what may be sent into `output` until it is full. False: the connection cannot go on.
   bool Fill(Http2Output& output);
   // After Fill's bytes have left: lets requests in that waited for a slow reader.
@@ -50,6 +55,8 @@ class GrpcSession {
   // Does what is due at `now_ns`; returns when something will be next. Sets *dead when the peer
   // does not answer pings.
   uint64_t Tick(uint64_t now_ns, bool* dead);
+  // Ends the calls that brought too little of a message since the last time.
+  void CheckProgress();
   // When Tick wants to run next, as far as it is known without running it.
   uint64_t next_due_ns() const { return next_due_ns_; }
 
@@ -102,12 +109,26 @@ class GrpcSession {
   void ReceiveMessageBytes(GrpcCall& call, const uint8_t* data, size_t size);
   bool StartMessage(GrpcCall& call);
   void FinishMessage(GrpcCall& call);
-  void Deliver(GrpcCall& call, base::BufferRef buffer, std::string_view message);
+  void Deliver(GrpcCall& call, base::BufferRef buffer, std::string_view message,
+               bool is_compressed);
+  static bool HasWaiting(const GrpcCall& call);
+  GrpcCall::Waiting TakeWaiting(GrpcCall& call);
+  void DropWaiting(GrpcCall& call);
+  void PutFirst(GrpcCall& call, BufferView plain);
+  bool NeedsWorker(GrpcCall& call);
+  // Hands over the messages that wait, and the half-close, as far as they may go now.
+  void Continue(GrpcCall& call);
+  void EndInput(GrpcCall& call);
+  void StandInLine(GrpcCall& call);
+  // Gives the first in the line to a worker, when it may have it.
+  void MoveLine();
+  void SendAway(GrpcCall& call);
+  void ApplyReturn(GrpcCall& call, GrpcMessage& order);
   void DropIncomplete(GrpcCall& call);
 
   // Ends the call from this side with a status of the server's own.
   void Fail(GrpcCall& call, GrpcStatus status, std::string_view text);
-  void ReportCancel(GrpcCall& call);
+  static void ReportCancel(GrpcCall& call);
   void Expire(GrpcCall& call);
   void Respond(GrpcCall& call);
   void SubmitTrailers(GrpcCall& call);
@@ -148,6 +169,11 @@ class GrpcSession {
   GrpcCall* latest_ = nullptr;  // of them, the one whose client began last
   size_t open_calls_ = 0;
   size_t waiting_messages_ = 0;
+  size_t waiting_bytes_ = 0;     // of them
+  size_t inflated_bytes_ = 0;    // in this turn
+  bool has_away_ = false;        // a worker has a message
+  std::vector<int32_t> line_;    // streams whose next message a worker is to have
+  bool held_room_back_ = false;  // since CheckProgress
   size_t held_bytes_ = 0;        // of messages delivered and not credited
   size_t incomplete_bytes_ = 0;  // declared, of messages not yet complete
   size_t incomplete_messages_ = 0;

@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 
-#include "net/compression.h"
 #include "net/grpc_connection.h"
 #include "net/grpc_session.h"
 #include "net/grpc_wire.h"
@@ -23,11 +22,6 @@
 namespace nereid::net {
 namespace {
 
-// What a compressed message may grow to: up to the first whatever its size, beyond that only so
-// many times its size. Real tensors stay below; what is made to grow would keep this thread for
-// seconds.
-constexpr size_t kFreeInflation = size_t{64} << 20;
-constexpr size_t kMostInflation = 200;
 // Fewer bytes than this are not worth a read of their own.
 constexpr size_t kLeastPlanned = size_t{16} << 10;
 // A frame of this length is, even by itself.
@@ -191,13 +185,14 @@ bool GrpcSession::StartMessage(GrpcCall& call) {
     // is a multiple of the alignment.
     call.message_offset_ =
         (base::kBufferAlignment - size % base::kBufferAlignment) % base::kBufferAlignment;
-    call.buffer_ = base::AcquireBuffer(size + call.message_offset_);
+    call.buffer_ = base::AcquireArrivalBuffer(size + call.message_offset_);
     if (!call.buffer_) {
       Fail(call, GrpcStatus::kResourceExhausted, "No memory for the message");
       return false;
     }
   }
   call.message_size_ = size;
+  call.is_progress_known_ = false;
   incomplete_bytes_ += size;
   ++incomplete_messages_;
   return true;
@@ -223,48 +218,13 @@ void GrpcSession::FinishMessage(GrpcCall& call) {
                call.message_size_};
   }
   DropIncomplete(call);
-  if (is_compressed) {
-    DecompressOptions limits;
-    limits.max_bytes = std::min(options_.max_message_bytes,
-                                std::max(kFreeInflation, kMostInflation * message.size()));
-    limits.limit_hint = "";
-    base::Result<BufferView> plain = Decompress(message, limits);
-    if (!plain.ok()) {
-      Fail(call, GrpcStatus::kInternal, plain.status().message());
-      return;
-    }
-    buffer = std::move(plain->buffer);
-    message = plain->data;
-  }
-  Deliver(call, std::move(buffer), message);
-}
-
-void GrpcSession::Deliver(GrpcCall& call, base::BufferRef buffer, std::string_view message) {
-  call.held_bytes_ += message.size();
-  held_bytes_ += message.size();
-  if (call.unsent_bytes() > options_.max_stream_backlog_bytes || !call.waiting_.empty()) {
-    call.waiting_.push_back({std::move(buffer), message});
-    ++waiting_messages_;
-    return;
-  }
-  call.events_->OnMessage(std::move(buffer), message);
+  Deliver(call, std::move(buffer), message, is_compressed);
 }
 
 void GrpcSession::DeliverWaiting() {
   if (waiting_messages_ == 0) return;
   for (GrpcCall* call = calls_; call != nullptr; call = call->next_) {
-    if (call->waiting_.empty() || call->unsent_bytes() > options_.max_stream_backlog_bytes)
-      continue;
-    waiting_messages_ -= call->waiting_.size();
-    std::vector<GrpcCall::Waiting> waiting;
-    waiting.swap(call->waiting_);
-    for (GrpcCall::Waiting& entry : waiting) {
-      if (!call->finished_) call->events_->OnMessage(std::move(entry.buffer), entry.message);
-    }
-    if (call->half_closed_ && !call->half_close_reported_ && !call->finished_) {
-      call->half_close_reported_ = true;
-      call->events_->OnHalfClose();
-    }
+    if (HasWaiting(*call)) Continue(*call);
   }
 }
 
@@ -275,7 +235,11 @@ void GrpcSession::ReleaseHeld(GrpcCall& call, size_t bytes) {
 }
 
 void GrpcSession::Replenish() {
-  if (unconsumed_bytes_ == 0 || held_bytes_ > options_.connection_budget_bytes) return;
+  if (unconsumed_bytes_ == 0) return;
+  if (held_bytes_ > options_.connection_budget_bytes) {
+    held_room_back_ = true;
+    return;
+  }
   nghttp2_session_consume_connection(session_, unconsumed_bytes_);
   unconsumed_bytes_ = 0;
 }

@@ -71,10 +71,12 @@ void GrpcSession::SetSendCallbacks(nghttp2_session_callbacks* callbacks) {
 void GrpcSession::Apply(GrpcMessagePtr order) {
   GrpcCall& call = *order->call_;
   const uint8_t orders = order->orders_;
+  if (orders & GrpcMessage::kReturn) ApplyReturn(call, *order);
   if (call.stream_closed_) return;
   if (orders & GrpcMessage::kCredit) {
     ReleaseHeld(call, order->credit_);
     Replenish();
+    MoveLine();
   }
   if (call.finished_) return;
   if (orders & GrpcMessage::kAbort) {
@@ -122,6 +124,7 @@ void GrpcSession::Fail(GrpcCall& call, GrpcStatus status, std::string_view text)
 void GrpcSession::ReportCancel(GrpcCall& call) {
   call.is_cancelled_.store(true, std::memory_order_release);
   if (call.events_ == nullptr || call.cancel_reported_) return;
+  if (call.away_ == GrpcCall::Away::kGone) return;  // EndAway reports it
   call.cancel_reported_ = true;
   call.events_->OnCancelled();
 }

@@ -3,9 +3,13 @@
 // draining.
 #include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "net/grpc_connection.h"
 #include "net/grpc_session.h"
+#include "net/grpc_wire.h"
 
 namespace nereid::net {
 namespace {
@@ -109,6 +113,24 @@ uint64_t GrpcSession::Tick(uint64_t now_ns, bool* dead) {
   next_due_ns_ = std::min(next_due_ns_, TickKeepalive(now_ns, dead));
   next_due_ns_ = std::min(next_due_ns_, TickAge(now_ns, dead));
   return next_due_ns_;
+}
+
+// A client that was not given room to send cannot be blamed.
+void GrpcSession::CheckProgress() {
+  const bool is_fair = !std::exchange(held_room_back_, false);
+  if (incomplete_messages_ == 0) return;
+  const auto window_ms = static_cast<uint64_t>(options_.message_window.count());
+  const uint64_t least = options_.min_message_bytes_per_s * window_ms / 1000;
+  for (GrpcCall* call = calls_; call != nullptr; call = call->next_) {
+    if (call->prefix_filled_ < kGrpcPrefixBytes) continue;
+    const size_t brought =
+        call->message_filled_ - std::exchange(call->progress_, call->message_filled_);
+    if (std::exchange(call->is_progress_known_, is_fair) && is_fair && brought < least) {
+      Fail(*call, GrpcStatus::kDeadlineExceeded,
+           fmt::format("The message is arriving too slowly ({} of its {} bytes in {} ms)", brought,
+                       call->message_size_, window_ms));
+    }
+  }
 }
 
 void GrpcSession::OnPing() {

@@ -124,6 +124,7 @@ bool Http1Connection::BeginBody() {
   body_truncated_ = chunk_overflow_ = false;
   body_got_ = body_wanted_ = 0;
   discard_left_ = 0;
+  window_since_ms_ = 0;
   close_after_ = !head_.keep_alive_ || IsTooOld();
   reply_lines_ = {};
   omit_body_ = head_.method_ == HttpMethod::kHead;
@@ -162,7 +163,7 @@ bool Http1Connection::BeginBodyOfLength(uint64_t length) {
     }
   }
   if (body_wanted_ > 0) {
-    if (!body_buffer_) body_buffer_ = base::AcquireBuffer(body_offset_ + body_wanted_);
+    if (!body_buffer_) body_buffer_ = base::AcquireArrivalBuffer(body_offset_ + body_wanted_);
     if (!body_buffer_) return Refuse({503, "out of memory for the request body"});
     body_got_ = std::min(body_wanted_, in_end_ - in_begin_);
     std::memcpy(body_buffer_.data() + body_offset_, unparsed().data(), body_got_);
@@ -424,7 +425,9 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
     case State::kBody:
     case State::kDiscard:
     case State::kChunks:
-      if (passed(last_activity_ms_, receiving(options.body_timeout))) Close();
+      if (passed(last_activity_ms_, receiving(options.body_timeout)) || IsBodyTooSlow(now_ms)) {
+        EndSlowBody();
+      }
       return;
     case State::kBusy:
       if (write_armed() && passed(last_activity_ms_, options.write_timeout)) Close();
@@ -433,6 +436,31 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
       if (passed(last_activity_ms_, std::chrono::milliseconds(kLingerMs))) Close();
       return;
   }
+}
+
+uint64_t Http1Connection::ArrivedBodyBytes() const {
+  return state_ == State::kDiscard ? body_size_ - discard_left_
+         : state_ == State::kBody  ? body_got_
+                                   : body_size_;
+}
+
+bool Http1Connection::IsBodyTooSlow(uint64_t now_ms) {
+  const auto window_ms = static_cast<uint64_t>(core_.options.body_window.count());
+  if (window_since_ms_ != 0 && now_ms - window_since_ms_ < window_ms) return false;
+  const uint64_t arrived = ArrivedBodyBytes();
+  const uint64_t brought = arrived - std::exchange(window_bytes_, arrived);
+  const bool is_first = std::exchange(window_since_ms_, now_ms) == 0;
+  return !is_first && brought < core_.options.min_body_bytes_per_s * window_ms / 1000;
+}
+
+// The read into the body goes on to be armed, so nothing but the end can follow.
+void Http1Connection::EndSlowBody() {
+  constexpr std::string_view kReply =
+      "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nContent-Length: 51\r\n"
+      "Connection: close\r\n\r\n{\"error\":\"the request body is arriving too slowly\"}";
+  const iovec text{const_cast<char*>(kReply.data()), kReply.size()};
+  Send(&text, 1);
+  Close();
 }
 
 }  // namespace nereid::net

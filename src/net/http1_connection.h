@@ -150,6 +150,11 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
                  bool with_body);
   void KeepPending(std::string_view head, const HttpReply& reply, size_t sent, bool with_body);
   void DropPending();
+  // Bytes of the request's body that have come.
+  uint64_t ArrivedBodyBytes() const;
+  // Whether the window of a body that ended just now brought too little of it.
+  bool IsBodyTooSlow(uint64_t now_ms);
+  void EndSlowBody();
   bool WritePending();
   void OnStreamWork();
   void AppendChunk(Stream& stream, std::string_view chunk) NEREID_REQUIRES(stream.mutex);
@@ -191,6 +196,8 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   base::BufferRef discard_buffer_;
   uint64_t last_activity_ms_ = 0;
   uint64_t head_since_ms_ = 0;    // 0: no byte of a head has come
+  uint64_t window_since_ms_ = 0;  // of the body that is coming; 0: none has begun
+  uint64_t window_bytes_ = 0;     // of it that had come then
   bool is_head_split_ = false;    // it did not come at once
   uint64_t retire_at_ms_ = 0;     // 0: never
 

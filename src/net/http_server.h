@@ -257,8 +257,11 @@ struct HttpServerOptions {
   uint64_t max_discard_bytes = uint64_t{4} << 30;
   size_t max_stream_buffer = size_t{1} << 20;  // waiting in one streamed reply
   // Timeouts are looked at about once a second.
-  std::chrono::milliseconds header_timeout{30'000};   // from the first byte of a head to its last
-  std::chrono::milliseconds body_timeout{60'000};     // without a byte of a body arriving
+  std::chrono::milliseconds header_timeout{30'000};  // from the first byte of a head to its last
+  std::chrono::milliseconds body_timeout{60'000};    // without a byte of a body arriving
+  // What a body must bring on average, over every window of it.
+  uint64_t min_body_bytes_per_s = 240;
+  std::chrono::milliseconds body_window{30'000};
   std::chrono::milliseconds drain_receive_timeout{2'000};  // bounds both of them during Drain
   std::chrono::milliseconds write_timeout{120'000};   // without a byte of a reply being taken
   std::chrono::milliseconds idle_timeout{3'600'000};  // between requests

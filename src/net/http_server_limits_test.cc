@@ -248,6 +248,19 @@ TEST(HttpServer, SurvivesMutatedHeads) {
   EXPECT_EQ(200, client.Exchange(Post("x")).status);
 }
 
+TEST(HttpServer, GivesUpABodyOfWhichTooLittleComes) {
+  HttpServerOptions options;
+  options.body_window = std::chrono::milliseconds(1);
+  options.min_body_bytes_per_s = 1'000'000'000;
+  Fixture f(Echo, options);
+  Client client(f.port());
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc");
+  const auto reply = client.Receive();
+  EXPECT_EQ(408, reply.status);
+  EXPECT_EQ(R"({"error":"the request body is arriving too slowly"})", reply.body);
+  EXPECT_TRUE(client.Closed());
+}
+
 TEST(HttpServer, ClosesSlowClientsButNotOthers) {
   HttpServerOptions options;
   options.header_timeout = options.body_timeout = std::chrono::milliseconds(1);
@@ -269,6 +282,7 @@ TEST(HttpServer, ClosesSlowClientsButNotOthers) {
     body.Send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\nabc");
     reader.Send("GET /large HTTP/1.1\r\n\r\n");
     EXPECT_TRUE(head.Closed());
+    EXPECT_EQ(408, body.Receive().status);
     EXPECT_TRUE(body.Closed());
     while (f.server->connections() > 1) std::this_thread::yield();
     EXPECT_EQ(0, reader.Receive().status);

@@ -265,7 +265,8 @@ void Timer::Cancel() {
   fn_ = {};
 }
 
-ReactorPool::ReactorPool(unsigned threads) {
+ReactorPool::ReactorPool(unsigned threads)
+    : workers_("nereid-work", std::clamp(base::AvailableCpus() / 2, 2u, 16u)) {
   if (threads == 0) {
     const unsigned cpus = base::AvailableCpus();
     threads = cpus == 1 ? 1 : std::clamp(cpus / 4, 2u, 16u);

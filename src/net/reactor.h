@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/task_pool.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
 #include "base/unique_function.h"
@@ -182,9 +183,13 @@ class ReactorPool {
   size_t size() const { return reactors_.size(); }
   Reactor& reactor(size_t i) { return *reactors_[i]; }
   Reactor& LeastLoaded();
+  // Threads for what would keep a reactor from its other connections for long: inflating, parsing
+  // and rendering much. What is posted there is run before the pool ends.
+  base::TaskPool& workers() { return workers_; }
 
  private:
   std::vector<std::unique_ptr<Reactor>> reactors_;
+  base::TaskPool workers_;
 };
 
 }  // namespace nereid::net

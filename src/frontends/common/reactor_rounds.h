@@ -39,8 +39,10 @@ class RoundExecutors {
   RoundExecutors(const RoundExecutors&) = delete;
   RoundExecutors& operator=(const RoundExecutors&) = delete;
 
-  core::RoundExecutor& ForReactor(const net::Reactor& reactor) const {
-    return *rounds_[reactor.index()];
+  // Of the reactor whose thread this is; null on other threads, which have no rounds.
+  core::RoundExecutor* Here() const {
+    const net::Reactor* const reactor = net::Reactor::Current();
+    return reactor != nullptr ? rounds_[reactor->index()].get() : nullptr;
   }
 
  private:

@@ -42,6 +42,7 @@ class ControlCall final : public net::GrpcCallEvents {
                                     const ControlRoute& route);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  bool IsHeavy(std::string_view /*message*/) const override { return true; }
   void OnHalfClose() override;
   void OnCancelled() override {}
   void OnDone() override;

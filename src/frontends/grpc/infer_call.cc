@@ -33,9 +33,8 @@ void InferCall::OnHalfClose() {
   if (context_->is_stopping.load(std::memory_order_relaxed)) {
     return call_->Finish(net::GrpcStatus::kUnavailable, kStoppingText);
   }
-  if (!has_message_ || !message_.Parse(bytes_)) {
-    return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
-  }
+  if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+  if (!message_.Parse(bytes_)) return call_->Finish(message_.refusal_status(), message_.refusal());
   if (const base::Status error = Submit(); !error.ok()) FinishWith(*call_, error);
 }
 
@@ -54,7 +53,7 @@ base::Status InferCall::Submit() {
   core::RequestPtr request = core::Request::Create(*this);
   request->model = std::move(*model);
   request->Hold(std::move(buffer_));
-  request->round = &context_->rounds.ForReactor(call_->reactor());
+  request->round = context_->rounds.Here();
   request->times.request_start_ns = call_->start_ns();
   if (base::Status error = Fill(*request); !error.ok()) {
     common::LogFailedInference(message_.id, error);

@@ -18,6 +18,7 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
   static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
   void OnHalfClose() override;
   void OnCancelled() override;
   void OnDone() override;

@@ -135,11 +135,33 @@ void ParseShape(std::string_view packed, tensor::Shape& shape, WireReader& outer
   if (reader.failed()) outer.Fail();
 }
 
+// Whether the list of `message` has room for one more item; else the message is refused.
+template <typename Item>
+bool HasRoom(const std::vector<Item>& items, InferMessage& message, WireReader& reader) {
+  if (items.size() < kMaxMessageItems) [[likely]]
+    return true;
+  message.has_too_many = true;
+  reader.Fail();
+  return false;
+}
+
+// Empties a list, and lets go of its memory where it is more than usual messages need.
+template <typename Item>
+void Empty(std::vector<Item>& items) {
+  constexpr size_t kKept = 256;
+  if (items.size() > kKept) [[unlikely]] {
+    std::vector<Item>().swap(items);
+  } else {
+    items.clear();
+  }
+}
+
 WireRange RangeSince(size_t first, size_t end) {
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
 }
 
 void ParseInput(std::string_view body, InferMessage& message, WireReader& outer) {
+  if (!HasRoom(message.inputs, message, outer)) return;
   WireReader reader(body);
   WireInput& input = message.inputs.emplace_back();
   const size_t first_parameter = message.tensor_parameters.size();
@@ -159,6 +181,7 @@ void ParseInput(std::string_view body, InferMessage& message, WireReader& outer)
                      kMaxTensorParameters, reader);
     } else if (tag.Is(5, WireType::kBytes)) {
       input.has_contents = true;
+      if (!HasRoom(message.contents_bodies, message, reader)) break;
       const std::string_view contents = reader.ReadBytes();
       CountContents(contents, input, reader);
       message.contents_bodies.push_back(contents);
@@ -172,6 +195,7 @@ void ParseInput(std::string_view body, InferMessage& message, WireReader& outer)
 }
 
 void ParseOutput(std::string_view body, InferMessage& message, WireReader& outer) {
+  if (!HasRoom(message.outputs, message, outer)) return;
   WireReader reader(body);
   WireOutput& output = message.outputs.emplace_back();
   const size_t first_parameter = message.tensor_parameters.size();
@@ -244,16 +268,40 @@ std::byte* WriteContents(std::string_view contents, ContentsKind kind, size_t el
   return out;
 }
 
+bool IsHeavyToParse(std::string_view bytes) {
+  constexpr size_t kMaxWalked = size_t{64} << 10;
+  constexpr uint32_t kRawContents = 7;
+  if (bytes.size() <= kMaxWalked) return false;
+  // So many that looking at all of them would be work, too.
+  constexpr int kMaxFields = 4096;
+  size_t walked = 0;
+  int fields = 0;
+  WireReader reader(bytes);
+  WireTag tag;
+  while (reader.Next(&tag)) {
+    if (++fields > kMaxFields) return true;
+    if (tag.type != WireType::kBytes) {
+      reader.Skip(tag);
+      continue;
+    }
+    const size_t size = reader.ReadBytes().size();
+    if (tag.field != kRawContents) walked += size;
+    if (walked > kMaxWalked) return true;
+  }
+  return false;
+}
+
 void InferMessage::Clear() {
   model_name = {};
   model_version = {};
   id = {};
-  parameters.clear();
-  inputs.clear();
-  outputs.clear();
-  raw_input_contents.clear();
-  tensor_parameters.clear();
-  contents_bodies.clear();
+  Empty(parameters);
+  Empty(inputs);
+  Empty(outputs);
+  Empty(raw_input_contents);
+  Empty(tensor_parameters);
+  Empty(contents_bodies);
+  has_too_many = false;
 }
 
 bool InferMessage::Parse(std::string_view bytes) {
@@ -285,13 +333,25 @@ bool InferMessage::Parse(std::string_view bytes) {
         ParseOutput(reader.ReadBytes(), *this, reader);
         break;
       case 7:
-        raw_input_contents.push_back(reader.ReadBytes());
+        if (HasRoom(raw_input_contents, *this, reader)) {
+          raw_input_contents.push_back(reader.ReadBytes());
+        }
         break;
       default:
         reader.Skip(tag);
     }
   }
   return !reader.failed();
+}
+
+net::GrpcStatus InferMessage::refusal_status() const {
+  return has_too_many ? net::GrpcStatus::kInvalidArgument : net::GrpcStatus::kInternal;
+}
+
+std::string_view InferMessage::refusal() const {
+  return has_too_many ? "Unable to parse request: it has more than 65536 inputs, outputs or pieces "
+                        "of contents"
+                      : "Unable to parse request";
 }
 
 const WireParameter* InferMessage::FindTensorParameter(WireRange range,

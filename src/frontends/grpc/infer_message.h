@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "net/grpc_server.h"
 #include "tensor/shape.h"
 
 namespace nereid::grpc {
@@ -58,7 +59,13 @@ struct WireOutput {
   WireRange parameters;
 };
 
-// Pooled with its owner: Parse reuses what the previous message grew. Thread-compatible.
+// Of inputs, of outputs, of raw contents, and of pieces of other contents that one message may
+// have: far more than models have, and few enough that they cost no more memory than the largest
+// tensors.
+inline constexpr size_t kMaxMessageItems = size_t{64} << 10;
+
+// Pooled with its owner: Parse reuses what the previous message grew, unless that was unusually
+// much. Thread-compatible.
 struct InferMessage {
   std::string_view model_name;
   std::string_view model_version;
@@ -69,14 +76,23 @@ struct InferMessage {
   std::vector<std::string_view> raw_input_contents;
   std::vector<WireParameter> tensor_parameters;
   std::vector<std::string_view> contents_bodies;
+  bool has_too_many = false;  // items: why Parse gave up
 
   // False when `bytes` is not a ModelInferRequest. The views live as long as the bytes.
   bool Parse(std::string_view bytes);
   void Clear();
+  // Of a message that Parse refused: what grpc++ says of what is no such message, or which limit it
+  // broke.
+  net::GrpcStatus refusal_status() const;
+  std::string_view refusal() const;
 
   // Null when `range` names no such parameter.
   const WireParameter* FindTensorParameter(WireRange range, std::string_view name) const;
 };
+
+// Whether Parse, and what follows it, would walk through more than 64 KiB of the message: all but
+// raw tensors, which stay where they are.
+bool IsHeavyToParse(std::string_view bytes);
 
 // Writes the elements of `kind` in an already parsed contents message (or several, called one after
 // another) to `out`, each narrowed to `element_size` bytes, bytes elements with their length before

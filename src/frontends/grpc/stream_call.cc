@@ -33,7 +33,7 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
   if (is_ended_.load(std::memory_order_relaxed)) return;
   if (!message_.Parse(message)) {
     is_ended_.store(true, std::memory_order_relaxed);
-    call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+    call_->Finish(message_.refusal_status(), message_.refusal());
     CancelAll();
     return;
   }
@@ -75,7 +75,7 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   core::RequestPtr inference = core::Request::Create(request);
   inference->model = std::move(model);
   inference->Hold(std::move(buffer));
-  inference->round = &context_->rounds.ForReactor(call_->reactor());
+  inference->round = context_->rounds.Here();
   inference->times.request_start_ns = base::NowNs();
   NEREID_ASSIGN_OR_RETURN(const InferOptions options,
                           FillRequest(message_, *inference, &context_->service.regions()));

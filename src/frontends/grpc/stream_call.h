@@ -58,6 +58,7 @@ class StreamCall final : public net::GrpcCallEvents {
   static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
+  bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
   void OnHalfClose() override;
   void OnSent() override;
   // While the server stops, a stream ends as soon as nothing of it is in progress.

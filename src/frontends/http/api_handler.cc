@@ -28,6 +28,10 @@ using net::HttpExchangePtr;
 
 // It is copied then.
 constexpr size_t kMostJsonInLentMemory = size_t{64} << 10;
+// More of it is read by a worker, so that a reactor has its other connections wait for a
+// millisecond at most. So is all that is compressed, which may be made to become a thousand times
+// as much.
+constexpr size_t kMostJsonOnReactor = size_t{64} << 10;
 
 void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
                  std::string_view headers = {}) {
@@ -70,6 +74,13 @@ base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
                                     " bytes exceeds the maximum allowed input size of " + end);
 }
 
+// Whether reading the body of an inference takes long: its JSON is large, or it is compressed.
+bool IsHeavy(const HttpExchange& exchange, net::Compression encoding, const Dialect& dialect) {
+  const size_t size = exchange.body().size();
+  if (encoding != net::Compression::kIdentity) return size > 0;
+  return size > kMostJsonOnReactor && HeaderSplit(exchange.head(), dialect) > kMostJsonOnReactor;
+}
+
 }  // namespace
 
 ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, service::Service& service,
@@ -78,7 +89,8 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, servic
       cors_(options.cors.origins.empty() ? std::nullopt : std::optional<CorsPolicy>(options.cors)),
       service_(service),
       tracing_(service.tracing()),
-      rounds_(rounds) {
+      rounds_(rounds),
+      workers_(pool.workers()) {
   for (size_t i = 0; i < pool.size(); ++i) {
     readers_.push_back(std::make_unique<InferRequestReader>(options.max_input_bytes));
   }
@@ -163,7 +175,21 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
   Dispatch(std::move(exchange), route, kTritonDialect);
 }
 
+void ApiHandler::DispatchAway(HttpExchangePtr exchange, const Route& route,
+                              const Dialect& dialect) {
+  workers_.Post([this, exchange = std::move(exchange), kind = route.kind,
+                 model = std::string(route.model), version = std::string(route.version),
+                 region = std::string(route.region), names_repository = route.names_repository,
+                 &dialect]() mutable {
+    Dispatch(std::move(exchange), {kind, model, version, region, names_repository}, dialect);
+  });
+}
+
 void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Dialect& dialect) {
+  if (route.kind != RouteKind::kModelInfer && exchange->body().size() > kMostJsonOnReactor &&
+      net::Reactor::Current() != nullptr) {
+    return DispatchAway(std::move(exchange), route, dialect);
+  }
   switch (route.kind) {
     case RouteKind::kModelInfer:
       return HandleInfer(std::move(exchange), route, dialect);
@@ -343,6 +369,10 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   if (exchange->body_truncated()) {
     return refuse(OversizeError(*exchange, dialect, options_.max_input_bytes));
   }
+  core::RoundExecutor* const round = rounds_.Here();
+  if (round != nullptr && IsHeavy(*exchange, *encoding, dialect)) {
+    return DispatchAway(std::move(exchange), route, dialect);
+  }
   InferSubmission submission;
   submission.body.bytes = exchange->body();
   submission.body_buffer = exchange->TakeBodyBuffer();
@@ -366,11 +396,15 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   submission.model = std::move(*model);
   submission.forwarder = options_.forwarder.get();
   submission.dialect = &dialect;
-  const net::Reactor& reactor = exchange->reactor();
-  submission.round = &rounds_.ForReactor(reactor);
+  submission.round = round;
   submission.trace = StartTrace(*exchange, submission.model->name());
+  const unsigned reactor = exchange->reactor().index();
   submission.exchange = std::move(exchange);
-  HttpInfer::Submit(std::move(submission), *readers_[reactor.index()], service_);
+  if (round != nullptr) [[likely]] {
+    return HttpInfer::Submit(std::move(submission), *readers_[reactor], service_);
+  }
+  InferRequestReader reader(options_.max_input_bytes);
+  HttpInfer::Submit(std::move(submission), reader, service_);
 }
 
 void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
@@ -393,7 +427,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
   submission.forwarder = options_.forwarder.get();
   submission.max_input_bytes = options_.max_input_bytes;
   submission.limits = options_.stream_limits;
-  submission.round = &rounds_.ForReactor(exchange->reactor());
+  submission.round = rounds_.Here();
   submission.trace = StartTrace(*exchange, submission.model->name());
   submission.exchange = std::move(exchange);
   HttpGenerate::Submit(std::move(submission), service_);

@@ -62,6 +62,8 @@ class ApiHandler final : public net::HttpHandler {
   bool ApplyCors(net::HttpExchangePtr& exchange) const;
   bool IsRefused(const net::HttpHead& head, common::Category category) const;
   void Dispatch(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  // The same on a worker's thread: reading the body would keep the reactor too long.
+  void DispatchAway(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleHealth(net::HttpExchangePtr exchange, bool is_good);
   void HandleReadiness(net::HttpExchangePtr exchange, const Route& route);
   void AnswerReadiness(net::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
@@ -86,6 +88,7 @@ class ApiHandler final : public net::HttpHandler {
   service::Service& service_;
   observe::Tracing* const tracing_;  // null: nobody is traced
   const common::RoundExecutors& rounds_;
+  base::TaskPool& workers_;
   std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor
 };
 

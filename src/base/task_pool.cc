@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/task_pool.h"
+#include "base/task_pool.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace nereid::engine {
+namespace nereid::base {
 
 TaskPool::TaskPool(std::string name, size_t max_threads)
     : name_(std::move(name)),
@@ -14,10 +14,10 @@ TaskPool::TaskPool(std::string name, size_t max_threads)
 TaskPool::~TaskPool() {
   // Tasks may post tasks, which may start threads again, in slots that were joined already.
   while (true) {
-    base::Thread thread;
+    Thread thread;
     {
-      base::MutexLock lock(mutex_);
-      const auto running = std::ranges::find_if(threads_, &base::Thread::joinable);
+      MutexLock lock(mutex_);
+      const auto running = std::ranges::find_if(threads_, &Thread::joinable);
       if (running == threads_.end()) return;
       thread = std::move(*running);
     }
@@ -25,8 +25,8 @@ TaskPool::~TaskPool() {
   }
 }
 
-void TaskPool::Post(base::UniqueFunction<void()> task) {
-  base::MutexLock lock(mutex_);
+void TaskPool::Post(UniqueFunction<void()> task) {
+  MutexLock lock(mutex_);
   tasks_.push_back(std::move(task));
   ++unfinished_;
   if (starting_ >= tasks_.size()) return;
@@ -37,15 +37,15 @@ void TaskPool::Post(base::UniqueFunction<void()> task) {
   ++starting_;
   // A thread that ran in this slot before is past its last use of the pool: joining it is brief.
   threads_[slot].Join();
-  threads_[slot] = base::Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
+  threads_[slot] = Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
 }
 
 void TaskPool::Work(size_t slot) {
   bool is_first = true;
   while (true) {
-    base::UniqueFunction<void()> task;
+    UniqueFunction<void()> task;
     {
-      base::MutexLock lock(mutex_);
+      MutexLock lock(mutex_);
       if (std::exchange(is_first, false)) --starting_;
       if (tasks_.empty()) {
         is_working_[slot] = false;
@@ -56,14 +56,14 @@ void TaskPool::Work(size_t slot) {
     }
     task();
     task = {};
-    base::MutexLock lock(mutex_);
+    MutexLock lock(mutex_);
     if (--unfinished_ == 0) idle_.NotifyAll();
   }
 }
 
 void TaskPool::WaitUntilIdle() {
-  base::MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
   while (unfinished_ > 0) idle_.Wait(mutex_);
 }
 
-}  // namespace nereid::engine
+}  // namespace nereid::base

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/task_pool.h"
+#include "base/task_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <latch>
 
-namespace nereid::engine {
+namespace nereid::base {
 namespace {
 
 TEST(TaskPool, RunsTasksSideBySideUpToItsSize) {
@@ -42,4 +42,4 @@ TEST(TaskPool, FinishesWhatWasPostedAlsoByItsTasks) {
 }
 
 }  // namespace
-}  // namespace nereid::engine
+}  // namespace nereid::base

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few threads for work that takes its time: loading models, taking them apart, answering those
-// who ask for it. They start when there is work and leave when there is none.
+// A few threads for work that takes its time: loading models, taking them apart, parsing what is
+// large. They start when there is work and leave when there is none.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "base/unique_function.h"
 
-namespace nereid::engine {
+namespace nereid::base {
 
 // Thread-safe.
 class TaskPool {
@@ -23,7 +23,7 @@ class TaskPool {
   ~TaskPool();
 
   // Runs `task` on one of the threads, in the order of posting as far as they are free.
-  void Post(base::UniqueFunction<void()> task);
+  void Post(UniqueFunction<void()> task);
   // Waits until nothing that was posted is left.
   void WaitUntilIdle();
 
@@ -31,13 +31,13 @@ class TaskPool {
   void Work(size_t slot);
 
   const std::string name_;
-  base::Mutex mutex_;
-  std::deque<base::UniqueFunction<void()>> tasks_ NEREID_GUARDED_BY(mutex_);
-  std::vector<base::Thread> threads_ NEREID_GUARDED_BY(mutex_);  // by slot; joinable: started once
+  Mutex mutex_;
+  std::deque<UniqueFunction<void()>> tasks_ NEREID_GUARDED_BY(mutex_);
+  std::vector<Thread> threads_ NEREID_GUARDED_BY(mutex_);   // by slot; joinable: started once
   std::vector<bool> is_working_ NEREID_GUARDED_BY(mutex_);  // whether the slot's thread still runs
   size_t unfinished_ NEREID_GUARDED_BY(mutex_) = 0;
-  base::CondVar idle_;
+  CondVar idle_;
   size_t starting_ NEREID_GUARDED_BY(mutex_) = 0;  // threads that have not taken a task yet
 };
 
-}  // namespace nereid::engine
+}  // namespace nereid::base
