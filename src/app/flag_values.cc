@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "base/nearest_name.h"
+
 namespace nereid::app {
 namespace {
 
@@ -30,10 +32,26 @@ base::Result<int64_t> ReadInteger(std::string_view text, int64_t least, int64_t 
   if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most) {
     return value;
   }
+  if (least == std::numeric_limits<int64_t>::min()) {
+    return base::InvalidArgumentError("expected a whole number");
+  }
   return base::InvalidArgumentError(
       most == std::numeric_limits<int64_t>::max()
           ? fmt::format("expected a whole number of at least {}", least)
           : fmt::format("expected a whole number from {} to {}", least, most));
+}
+
+base::Result<size_t> ReadChoice(std::string_view text, std::span<const std::string_view> choices) {
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (IsAnyOf(text, {choices[i]})) return i;
+  }
+  std::string list;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) list += i + 1 == choices.size() ? " or " : ", ";
+    list += choices[i];
+  }
+  return base::InvalidArgumentError(
+      fmt::format("expected {}{}", list, base::DidYouMean(text, choices)));
 }
 
 base::Result<std::pair<std::string, std::string>> ReadPair(std::string_view text, char separator) {

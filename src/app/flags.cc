@@ -2,9 +2,8 @@
 // Names, defaults and meanings follow server/src/command_line_parser.cc of Triton.
 #include "app/flags.h"
 
-#include <strings.h>
-
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include <fmt/core.h>
@@ -60,6 +59,15 @@ Status SetSeconds(std::string_view value, Options& options) {
   return OkStatus();
 }
 
+// Whether the number is that of a port is asked once it is known that the service is on.
+template <auto Member>
+Status SetPort(std::string_view value, Options& options) {
+  const auto number = ReadInteger(value, -kIntMax, kIntMax);
+  if (!number.ok()) return InvalidArgumentError(std::string(kExpectedPort));
+  Member(options) = static_cast<int32_t>(*number);
+  return OkStatus();
+}
+
 // Accepted and without effect here.
 Status Ignore(std::string_view, Options&) { return OkStatus(); }
 
@@ -93,16 +101,10 @@ Status SetLogFormat(std::string_view value, Options& options) {
 }
 
 Status SetControlMode(std::string_view value, Options& options) {
-  const std::string text(value);
-  if (strcasecmp(text.c_str(), "none") == 0) {
-    options.engine.control.mode = engine::ControlMode::kNone;
-  } else if (strcasecmp(text.c_str(), "poll") == 0) {
-    options.engine.control.mode = engine::ControlMode::kPoll;
-  } else if (strcasecmp(text.c_str(), "explicit") == 0) {
-    options.engine.control.mode = engine::ControlMode::kExplicit;
-  } else {
-    return InvalidArgumentError("invalid argument for --model-control-mode");
-  }
+  static constexpr std::string_view kModes[] = {"none", "poll", "explicit"};
+  NEREID_ASSIGN_OR_RETURN(const size_t mode, ReadChoice(value, kModes));
+  options.engine.control.mode = std::array{engine::ControlMode::kNone, engine::ControlMode::kPoll,
+                                           engine::ControlMode::kExplicit}[mode];
   options.has_control_mode = true;
   return OkStatus();
 }
@@ -158,8 +160,9 @@ Status AddBackendConfig(std::string_view value, Options& options) {
   if (!setting.ok() || setting->second.empty() ||
       (comma != std::string_view::npos && backend.empty())) {
     return InvalidArgumentError(
-        "--backend-config option format is '<backend name>,<setting>=<value>' or "
-        "'<setting>=<value>'");
+        fmt::format("--backend-config option format is '<backend name>,<setting>=<value>' or "
+                    "'<setting>=<value>'. Got {}",
+                    value));
   }
   options.engine.backends.backend_settings[backend][setting->first] = setting->second;
   return OkStatus();
@@ -171,8 +174,8 @@ Status AddHostPolicy(std::string_view value, Options& options) {
   const auto setting = policy.ok() ? ReadPair(policy->second, '=')
                                    : base::Result<std::pair<std::string, std::string>>(policy.status());
   if (!setting.ok()) {
-    return InvalidArgumentError(
-        "--host-policy option format is '<policy name>,<setting>=<value>'");
+    return InvalidArgumentError(fmt::format(
+        "--host-policy option format is '<policy name>,<setting>=<value>'. Got {}", value));
   }
   options.engine.backends.host_policies[policy->first][setting->first] = setting->second;
   return OkStatus();
@@ -229,31 +232,18 @@ Status SetMaxInputSize(std::string_view value, Options& options) {
 }
 
 Status SetCompressionLevel(std::string_view value, Options& options) {
-  std::string lower(value);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower == "none") {
-    options.grpc.response_compression = CompressionLevel::kNone;
-  } else if (lower == "low") {
-    options.grpc.response_compression = CompressionLevel::kLow;
-  } else if (lower == "medium") {
-    options.grpc.response_compression = CompressionLevel::kMedium;
-  } else if (lower == "high") {
-    options.grpc.response_compression = CompressionLevel::kHigh;
-  } else {
-    return InvalidArgumentError("expected none, low, medium or high");
-  }
+  static constexpr std::string_view kLevels[] = {"none", "low", "medium", "high"};
+  NEREID_ASSIGN_OR_RETURN(const size_t level, ReadChoice(value, kLevels));
+  options.grpc.response_compression =
+      std::array{CompressionLevel::kNone, CompressionLevel::kLow, CompressionLevel::kMedium,
+                 CompressionLevel::kHigh}[level];
   return OkStatus();
 }
 
 Status SetRateLimit(std::string_view value, Options& options) {
-  const std::string text(value);
-  if (strcasecmp(text.c_str(), "execution_count") == 0) {
-    options.engine.limits_rate = true;
-  } else if (strcasecmp(text.c_str(), "off") == 0) {
-    options.engine.limits_rate = false;
-  } else {
-    return InvalidArgumentError("invalid argument for --rate-limit: expected off or execution_count");
-  }
+  static constexpr std::string_view kModes[] = {"off", "execution_count"};
+  NEREID_ASSIGN_OR_RETURN(const size_t mode, ReadChoice(value, kModes));
+  options.engine.limits_rate = mode == 1;
   return OkStatus();
 }
 
@@ -394,7 +384,8 @@ Status WantVersion(std::string_view, Options& options) {
 
 constexpr Flag kGeneral[] = {
     {"help", "", "Print this text and exit.", WantHelp},
-    {"version", "", "Print the version and exit.", WantVersion},
+    {"version", "", "Print the version of Nereid, and of Triton that it stands in for, and exit.",
+     WantVersion},
     {"id", kString, "Name of this server in its metadata (triton).",
      SetString<FIELD(engine.server_id)>},
     {"exit-timeout-secs", kInteger,
@@ -426,7 +417,8 @@ constexpr Flag kRepository[] = {
     {"model-repository", kString, "Folder of a model repository. May be given several times.",
      AddRepository},
     {"model-store", kString, "Same as --model-repository.", AddRepository},
-    {"exit-on-error", kBool, "Exit if a model fails to load at start (true).",
+    {"exit-on-error", kBool,
+     "End if a model fails to load at the start; false: serve the others (true).",
      SetBool<FIELD(engine.exit_on_error)>},
     {"strict-readiness", kBool, "Be ready only when every model is (true).",
      SetBool<FIELD(engine.strict_readiness)>},
@@ -462,7 +454,7 @@ constexpr Flag kHttp[] = {
     {"http-address", kString, "Address to listen on, or unix:<path> (0.0.0.0).",
      SetString<FIELD(http.address)>},
     {"http-port", kInteger, "Port to listen on; 0 is any free one (8000).",
-     SetInteger<FIELD(http.port), -kIntMax, kIntMax>},
+     SetPort<FIELD(http.port)>},
     {"reuse-http-port", kBool, "Listen with SO_REUSEPORT (false).",
      SetBool<FIELD(http.reuse_port)>},
     {"http-thread-count", kInteger,
@@ -508,7 +500,7 @@ constexpr Flag kGrpc[] = {
     {"grpc-address", kString, "Address to listen on, or unix:<path> (0.0.0.0).",
      SetString<FIELD(grpc.address)>},
     {"grpc-port", kInteger, "Port to listen on; 0 is any free one (8001).",
-     SetInteger<FIELD(grpc.port), -kIntMax, kIntMax>},
+     SetPort<FIELD(grpc.port)>},
     {"reuse-grpc-port", kBool, "Listen with SO_REUSEPORT (false).",
      SetBool<FIELD(grpc.reuse_port)>},
     {"grpc-infer-thread-count", kInteger, "Event loop threads, see --http-thread-count.",
@@ -580,7 +572,7 @@ constexpr Flag kMetrics[] = {
      "Address to listen on, or unix:<path> (that of HTTP; 127.0.0.1 when that is a path).",
      SetString<FIELD(metrics.address)>},
     {"metrics-port", kInteger, "Port to listen on; 0 is any free one (8002).",
-     SetInteger<FIELD(metrics.port), -kIntMax, kIntMax>},
+     SetPort<FIELD(metrics.port)>},
     {"metrics-interval-ms", kInteger,
      "Values of CPUs and GPUs are at most half of it old when they are asked for (2000).",
      SetMilliseconds<FIELD(engine.metrics.interval)>},

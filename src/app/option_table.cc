@@ -37,6 +37,7 @@ base::TextTable OptionTable(const Options& options, const service::ServerMetadat
   base::TextTable table({"Option", "Value"});
   table.Add({"server_id", metadata.name});
   table.Add({"server_version", metadata.version});
+  table.Add({"nereid_version", NEREID_VERSION});
   table.Add({"server_extensions", fmt::format("{}", fmt::join(metadata.extensions, " "))});
   AddList(table, "model_repository_path[{}]", engine.repository.repositories);
   table.Add({"model_control_mode", ModeName(engine.control.mode)});

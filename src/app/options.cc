@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <utility>
+#include <filesystem>
 
 #include <fmt/core.h>
 
+#include "app/flag_values.h"
 #include "app/flags.h"
 #include "app/trace_flags.h"
+#include "base/nearest_name.h"
 #include "engine/directories.h"
 
 namespace nereid::app {
@@ -25,33 +27,11 @@ std::vector<const Flag*> FlatFlags() {
   return flags;
 }
 
-// Insertions, deletions and replacements that make one text of the other.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 // The flag that was probably meant; empty when none is close.
 std::string_view NearestFlag(std::string_view name) {
-  std::string_view nearest;
-  size_t least = std::max<size_t>(name.size() / 3, 2) + 1;
-  for (const Flag* flag : FlatFlags()) {
-    const size_t distance = EditDistance(name, flag->name);
-    if (distance < least) {
-      least = distance;
-      nearest = flag->name;
-    }
-  }
-  return nearest;
+  std::vector<std::string_view> names;
+  for (const Flag* flag : FlatFlags()) names.push_back(flag->name);
+  return base::NearestName(name, names);
 }
 
 // What getopt_long refused, in one line.
@@ -71,12 +51,34 @@ base::Status RefusedFlag(int kind, std::string_view argument) {
     return base::InvalidArgumentError(
         fmt::format("ambiguous flag '{}'; it may mean one of:{}", argument, list));
   }
+  if (std::ranges::find(candidates, name) != candidates.end()) {
+    return base::InvalidArgumentError(fmt::format("flag '{}' takes no value", argument));
+  }
   if (const std::string_view nearest = NearestFlag(name); !nearest.empty()) {
     return base::InvalidArgumentError(
         fmt::format("unknown flag '{}'; did you mean '--{}'?", argument, nearest));
   }
   return base::InvalidArgumentError(
       fmt::format("unknown flag '{}'; --help lists all flags", argument));
+}
+
+// `status` of a flag's value, with the flag and the value before it unless the text names the flag.
+base::Status RefusedValue(const Flag& flag, std::string_view value, const base::Status& status) {
+  const std::string_view text = status.message();
+  if (text.starts_with("Error: ") || text.starts_with(fmt::format("--{} ", flag.name)))
+    return status;
+  return status.WithPrefix(flag.is_secret ? fmt::format("--{}: ", flag.name)
+                                          : fmt::format("--{} '{}': ", flag.name, value));
+}
+
+// Of an argument that belongs to no flag.
+base::Status RefusedArgument(std::string_view argument) {
+  std::error_code ignored;
+  return base::InvalidArgumentError(fmt::format(
+      "unexpected argument '{}'{}", argument,
+      std::filesystem::is_directory(argument, ignored)
+          ? fmt::format("; each model repository is given as --model-repository={}", argument)
+          : "; --help lists all flags"));
 }
 
 bool IsNumericAddress(const std::string& text) {
@@ -121,7 +123,7 @@ base::Status CheckPorts(const Options& options) {
       std::string flag(a.name);
       for (char& c : flag) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       return base::InvalidArgumentError(
-          fmt::format("--{}-port {}: expected a whole number from 0 to 65535", flag, a.port));
+          fmt::format("--{}-port '{}': {}", flag, a.port, kExpectedPort));
     }
     for (const Endpoint& b : endpoints) {
       const bool is_path = a.address.starts_with("unix:");
@@ -179,7 +181,8 @@ base::Status Finish(Options& options) {
     options.engine.repository.repositories.push_back(options.cloud.storage);
   }
   if (options.engine.repository.repositories.empty()) {
-    return base::InvalidArgumentError("--model-repository must be given at least once");
+    return base::InvalidArgumentError(
+        "--model-repository must be given at least once; --help lists all flags");
   }
   NEREID_RETURN_IF_ERROR(FinishControl(options));
   options.engine.metrics.is_allowed = options.metrics.is_allowed;
@@ -247,15 +250,10 @@ base::Result<Options> ParseCommandLine(int argc, char** argv) {
     const Flag& flag = *flags[static_cast<size_t>(kind - kFirstKind)];
     const std::string_view value = optarg != nullptr ? optarg : "";
     if (const base::Status status = flag.apply(value, options); !status.ok()) {
-      return base::Status(status.code(),
-                          flag.is_secret
-                              ? fmt::format("--{}: {}", flag.name, status.message())
-                              : fmt::format("--{} {}: {}", flag.name, value, status.message()));
+      return RefusedValue(flag, value, status);
     }
   }
-  if (optind < argc) {
-    return base::InvalidArgumentError(fmt::format("unexpected argument '{}'", argv[optind]));
-  }
+  if (optind < argc) return RefusedArgument(argv[optind]);
   NEREID_RETURN_IF_ERROR(Finish(options));
   return options;
 }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -21,9 +22,11 @@ namespace {
 // Idle memory of the pools goes back to the system at this pace.
 constexpr time_t kTrimSeconds = 2;
 
-int Fail(const std::string& line) {
+// Some texts of Triton's, which scripts look for, say themselves that they are errors.
+int Fail(std::string_view text) {
   base::FlushLog();
-  fmt::print(stderr, "error: {}\n", line);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  fmt::print(stderr, "{}{}\n", text.starts_with("Error: ") ? "" : "error: ", text);
   return 1;
 }
 
@@ -72,13 +75,14 @@ std::optional<std::string> Serve(Options options) {
 
 int RunServer(int argc, char** argv) {
   base::Result<Options> options = ParseCommandLine(argc, argv);
-  if (!options.ok()) return Fail(std::string(options.status().message()));
+  if (!options.ok()) return Fail(options.status().message());
   if (options->wants_help) {
     fmt::print("{}", Usage(argv[0]));
     return 0;
   }
   if (options->wants_version) {
-    fmt::print("{}\n", options->engine.version);
+    fmt::print("nereid {}\nstands in for Triton Inference Server {}\n", NEREID_VERSION,
+               options->engine.version);
     return 0;
   }
   // Before any thread exists, as the environment is nothing that threads can share: ONNX Runtime, here
@@ -89,7 +93,7 @@ int RunServer(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {
-    return Fail(std::string(status.message()));
+    return Fail(status.message());
   }
   for (const std::string& warning : options->warnings) NEREID_LOG(kWarning, "{}", warning);
 

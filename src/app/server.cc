@@ -11,6 +11,7 @@
 #include "capi/server.h"
 #include "common/reactor_rounds.h"
 #include "engine/engine.h"
+#include "engine/start_tables.h"
 #include "grpc/frontend.h"
 #include "http/api_handler.h"
 #include "net/http_server.h"
@@ -180,9 +181,17 @@ base::Status Server::Start() {
   }
   const base::Status started = parts_->engine.Start();
   NEREID_LOG_LINES(kInfo, OptionTable(options_, parts_->engine.metadata()).Lines());
-  if (const base::Status& status = started; !status.ok()) {
-    return {status.code(), fmt::format("creating server: {} - {}",
-                                       base::StatusCodeName(status.code()), status.message())};
+  if (!started.ok()) {
+    std::string text = fmt::format("creating server: {} - {}", base::StatusCodeName(started.code()),
+                                   started.message());
+    while (text.ends_with('\n')) text.pop_back();
+    const std::string failures = engine::DescribeFailures(parts_->engine.RepositoryIndex(false),
+                                                          options_.engine.control.startup_models);
+    if (!failures.empty()) {
+      text += fmt::format("; {} (--exit-on-error=false starts the server without what failed)",
+                          failures);
+    }
+    return {started.code(), std::move(text)};
   }
   if (const base::Status status = parts_->cloud->StartVertexAi(); !status.ok()) {
     return StartError("Vertex AI", status);

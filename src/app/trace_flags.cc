@@ -37,7 +37,8 @@ Result<uint32_t> ReadLevel(std::string_view text) {
     return uint32_t{observe::kTraceTimestamps};
   }
   if (level == "tensors") return uint32_t{observe::kTraceTensors};
-  return InvalidArgumentError(fmt::format("invalid value for trace level option: {}", level));
+  return InvalidArgumentError(fmt::format(
+      "invalid value for trace level option: {}, expected OFF, TIMESTAMPS or TENSORS", level));
 }
 
 Result<TraceMode> ReadMode(std::string_view text) {

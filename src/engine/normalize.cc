@@ -145,8 +145,10 @@ Status FindBatchSize(Request& request) {
   }
   // A negative first dimension is as impossible as one that is too large.
   if (batch_size > model.max_batch_size() || batch_size < 0) {
-    return InvalidArgumentError(fmt::format("inference request batch-size must be <= {} for '{}'",
-                                            model.max_batch_size(), model.name()));
+    return InvalidArgumentError(
+        fmt::format("inference request batch-size must be <= {} for '{}', got {}; the limit is "
+                    "max_batch_size in the model's configuration",
+                    model.max_batch_size(), model.name(), batch_size));
   }
   if (batch_size == 0 && found) {
     return InvalidArgumentError(

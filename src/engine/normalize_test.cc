@@ -141,11 +141,19 @@ TEST_F(NormalizeTest, ExplainsShapes) {
   EXPECT_EQ(Error(),
             "All input dimensions should be specified for input 'A' for model 'm', got [1,-1]");
   input.shape = {9, 4};
-  EXPECT_EQ(Error(), "inference request batch-size must be <= 8 for 'm'");
+  EXPECT_EQ(Error(),
+            "inference request batch-size must be <= 8 for 'm', got 9; the limit is max_batch_size "
+            "in the model's configuration");
   input.shape = {int64_t{1} << 40, 4};
-  EXPECT_EQ(Error(), "inference request batch-size must be <= 8 for 'm'");
+  EXPECT_EQ(Error(),
+            "inference request batch-size must be <= 8 for 'm', got 1099511627776; the limit is "
+            "max_batch_size "
+            "in the model's configuration");
   input.shape = {-5, 4};
-  EXPECT_EQ(Error(), "inference request batch-size must be <= 8 for 'm'");
+  EXPECT_EQ(
+      Error(),
+      "inference request batch-size must be <= 8 for 'm', got -5; the limit is max_batch_size "
+      "in the model's configuration");
   input.shape.Clear();
   EXPECT_EQ(Error(), "input 'A' has no shape but model requires batch dimension for 'm'");
 }

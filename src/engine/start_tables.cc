@@ -2,7 +2,12 @@
 // Headers and order: core/src/server.cc of Triton.
 #include "engine/start_tables.h"
 
+#include <string_view>
+
+#include <fmt/format.h>
+
 #include "base/log.h"
+#include "base/nearest_name.h"
 #include "base/text_table.h"
 
 namespace nereid::engine {
@@ -26,6 +31,34 @@ void LogModels(const std::vector<service::IndexEntry>& index) {
     table.Add({entry.name, entry.version.empty() ? "-" : entry.version, std::move(status)});
   }
   NEREID_LOG_LINES(kInfo, table.Lines());
+}
+
+std::string DescribeFailures(const std::vector<service::IndexEntry>& index,
+                             const std::set<std::string>& wanted) {
+  std::set<std::string_view> failed;
+  std::set<std::string_view> ready;
+  std::set<std::string_view> missing(wanted.begin(), wanted.end());
+  missing.erase("*");
+  for (const service::IndexEntry& entry : index) {
+    missing.erase(entry.name);
+    if (entry.state == "READY") {
+      ready.insert(entry.name);
+    } else if (!entry.reason.empty()) {
+      failed.insert(entry.name);
+    }
+  }
+  const auto list = [](const std::set<std::string_view>& names) {
+    return base::QuotedList(std::vector<std::string_view>(names.begin(), names.end()));
+  };
+  std::vector<std::string> parts;
+  if (!missing.empty()) parts.push_back(fmt::format("no model repository has {}", list(missing)));
+  if (!failed.empty()) {
+    parts.push_back(fmt::format("{} failed, for the reasons above", list(failed)));
+  }
+  if (parts.empty()) return {};
+  parts.push_back(ready.size() == 1 ? "1 model could be served"
+                                    : fmt::format("{} models could be served", ready.size()));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace nereid::engine

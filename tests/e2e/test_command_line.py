@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("require_server")
 
 def error_lines(run):
     assert run.returncode == 1, run.stdout
-    lines = [line for line in run.stdout.splitlines() if line.startswith("error: ")]
+    lines = [line for line in run.stdout.splitlines() if line.lower().startswith("error: ")]
     return lines
 
 

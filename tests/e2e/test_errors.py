@@ -8,6 +8,7 @@ from tritonclient.utils import InferenceServerException
 
 GRPC_STATUS = {400: "StatusCode.INVALID_ARGUMENT", 404: "StatusCode.NOT_FOUND"}
 ANONYMOUS = "[request id: <id_unknown>] "
+RAISE = "; the limit is max_batch_size in the model's configuration"
 ROW = np.zeros((1, 2), np.float32)
 
 
@@ -97,14 +98,14 @@ CASES = {
         "idb_FP32",
         [("INPUT0", np.zeros((9, 1), np.float32), "FP32")],
         {},
-        ANONYMOUS + "inference request batch-size must be <= 8 for 'idb_FP32'",
+        ANONYMOUS + "inference request batch-size must be <= 8 for 'idb_FP32', got 9" + RAISE,
     ),
     "the request id stands in the text": (
         400,
         "idb_FP32",
         [("INPUT0", np.zeros((9, 1), np.float32), "FP32")],
         {"request_id": "r1"},
-        "[request id: r1] inference request batch-size must be <= 8 for 'idb_FP32'",
+        "[request id: r1] inference request batch-size must be <= 8 for 'idb_FP32', got 9" + RAISE,
     ),
 }
 

@@ -172,7 +172,7 @@ def test_batches_that_are_too_large(server, batch):
     body, headers = wire.infer_body([("INPUT0", "FP32", [batch, 1], b"\0" * 4)])
     reply = wire.request(server, "POST", "/v2/models/idb_FP32/infer", body, headers)
     error = refused(reply, 400)
-    assert "byte size" in error or error.endswith("inference request batch-size must be <= 8 for 'idb_FP32'")
+    assert "byte size" in error or "inference request batch-size must be <= 8 for 'idb_FP32'" in error
 
 
 @pytest.mark.parametrize("length", [0xFFFFFFFF, 0x80000000, 6, 0x7FFFFFFF])

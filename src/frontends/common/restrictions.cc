@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "base/nearest_name.h"
+
 namespace nereid::common {
 namespace {
 
@@ -55,7 +57,9 @@ base::Status Restrictions::Add(std::string_view rule, std::string_view flag, std
     if (more) names.remove_prefix(comma + 1);
     const std::optional<size_t> index = FindCategory(name);
     if (!index) {
-      return base::InvalidArgumentError(fmt::format("unknown restricted {} '{}' ", what, name));
+      return base::InvalidArgumentError(fmt::format("unknown restricted {} '{}', expected {}{}",
+                                                    what, name, base::QuotedList(kNames),
+                                                    base::DidYouMean(name, kNames)));
     }
     if (!rules_[*index].key.empty()) {
       return base::InvalidArgumentError(fmt::format(

@@ -46,7 +46,11 @@ TEST(Restrictions, RefusesARuleInTritonsWordsAndWithoutTheValue) {
   ASSERT_TRUE(Add(restrictions, "health:k=v").ok());
   EXPECT_EQ(Add(restrictions, "metadata,health:other=secret").message(),
             "restricted api 'health' can not be specified in multiple config groups");
-  EXPECT_EQ(Add(restrictions, "helth:k=secret").message(), "unknown restricted api 'helth' ");
+  EXPECT_EQ(Add(restrictions, "helth:k=secret").message(),
+            "unknown restricted api 'helth', expected 'health', 'metadata', 'inference', "
+            "'shared-memory', "
+            "'model-config', 'model-repository', 'statistics', 'trace' and 'logging'; did you mean "
+            "'health'?");
   for (const std::string_view malformed :
        {"", "health", "health:k", "health:=secret", ":k=secret", "health:k=", "k=secret"}) {
     EXPECT_EQ(Add(restrictions, malformed).message(),
