@@ -5,6 +5,7 @@
 
 #include "backend_kit/completion.h"
 #include "backend_kit/location.h"
+#include "backend_kit/missing_file.h"
 #include "onnxruntime_backend/auto_complete.h"
 #include "onnxruntime_backend/batch_probe.h"
 #include "onnxruntime_backend/validate.h"
@@ -121,8 +122,8 @@ Result<std::string> Model::ModelPath() const {
     path /= "model.onnx";
   }
   if (!std::filesystem::exists(path, ignored)) {
-    return Error::Unavailable(
-        StrCat("unable to find '", path.string(), "' for model instance '", name_, "'"));
+    return Error::Unavailable(StrCat("unable to find '", path.string(), "' for model instance '",
+                                     name_, "'.", backend::FoundInstead(path)));
   }
   return path.string();
 }

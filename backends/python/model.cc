@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backend_kit/missing_file.h"
 #include "python_backend/json.h"
 
 namespace nereid::python {
@@ -142,8 +143,9 @@ Error Model::Locate(TRITONBACKEND_Model* handle) {
   file_ = StrCat(repository_, "/", version_, "/", file);
   std::error_code error;
   if (!fs::exists(file_, error)) {
-    return Error::Internal(StrCat(
-        "Failed to preinitialize Python stub: Python model file not found in '", file_, "'"));
+    return Error::Internal(
+        StrCat("Failed to preinitialize Python stub: Python model file not found in '", file_, "'.",
+               backend::FoundInstead(file_)));
   }
   const fs::path plain = fs::path(file).lexically_normal();
   if (plain.is_absolute() || *plain.begin() == "..") {

@@ -197,6 +197,18 @@ base::Result<ModelConfig> CompleteFromFiles(ModelConfig config, std::string_view
   return Completion(std::move(config), version).Run(model_name);
 }
 
+std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_folder) {
+  for (const Framework* framework :
+       {&kSavedModel, &kGraphDef, &kTensorRt, &kOnnx, &kOpenVino, &kLibTorch, &kAoti, &kPython}) {
+    if (framework->entry == (is_folder ? Entry::kFile : Entry::kFolder)) continue;
+    const std::string_view ending = framework->file.substr(framework->file.rfind('.'));
+    if (name.size() > ending.size() && name.ends_with(ending)) {
+      return FileFramework{.backend = framework->backend, .file = framework->file};
+    }
+  }
+  return std::nullopt;
+}
+
 ModelConfig Normalize(ModelConfig config) {
   if (!config.version_policy) config.version_policy = {.choice = VersionPolicy::Latest{1}};
   if (auto* dynamic = std::get_if<DynamicBatching>(&config.scheduling_choice)) {

@@ -30,6 +30,13 @@ struct VersionFolder {
 base::Result<ModelConfig> CompleteFromFiles(ModelConfig config, std::string_view model_name,
                                             const std::optional<VersionFolder>& version);
 
+// What a file or folder of a model is for, as far as its name or its ending tells.
+struct FileFramework {
+  std::string_view backend;
+  std::string_view file;  // the name under which a model of that framework is found
+};
+std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_folder);
+
 // Fills the server's defaults: version policy, preferred batch sizes, sequence idle time, pinned
 // memory. Idempotent.
 ModelConfig Normalize(ModelConfig config);

@@ -30,6 +30,17 @@ Completed FromFiles(const std::optional<VersionFolder>& version, ModelConfig con
 VersionFolder File(const char* name) { return {.files = {name}}; }
 VersionFolder Folder(const char* name) { return {.folders = {name}}; }
 
+TEST(FrameworkOfFile, IsToldByTheEnding) {
+  EXPECT_EQ(FrameworkOfFile("net.onnx", false)->file, "model.onnx");
+  EXPECT_EQ(FrameworkOfFile("net.onnx", false)->backend, "onnxruntime");
+  EXPECT_EQ(FrameworkOfFile("main.py", false)->file, "model.py");
+  EXPECT_EQ(FrameworkOfFile("x.savedmodel", true)->backend, "tensorflow");
+  EXPECT_FALSE(FrameworkOfFile("x.savedmodel", false));
+  EXPECT_FALSE(FrameworkOfFile("model.plan", true));
+  EXPECT_FALSE(FrameworkOfFile(".onnx", false));
+  EXPECT_FALSE(FrameworkOfFile("README", false));
+}
+
 TEST(CompleteFromFiles, TellsTheFrameworkByTheFile) {
   EXPECT_EQ(FromFiles(File("model.onnx")),
             (Completed{"onnxruntime", "onnxruntime_onnx", "model.onnx"}));

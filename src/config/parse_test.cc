@@ -57,36 +57,58 @@ TEST(ConfigText, NamesTheFileInTheFirstLineAsClientsKnowIt) {
 }
 
 TEST(ConfigText, ReportsEveryFaultWithPlaceFieldFoundAndExpected) {
-  EXPECT_EQ(FaultsOf("name: 3\n"
-                     "max_batch_size: \"four\"\n"
-                     "inputs [ { name: \"x\" } ]\n"
-                     "input [\n"
-                     "  { name: \"a\" data_type: TYPE_FLOAT dims: [ 1, x, 3 ] },\n"
-                     "  { nam: \"b\" optional: maybe }\n"
-                     "]\n"
-                     "dynamic_batching { max_queue_delay_microseconds: -1 }\n"
-                     "dynamic_batching { }\n"
-                     "instance_group { kind: KIND_TPU count: 99999999999 }\n"),
-            "failed to read text proto from m/config.pbtxt\n"
-            "  m/config.pbtxt:1:7: name: found 3, expected a string in quotes\n"
-            "  m/config.pbtxt:2:17: max_batch_size: found \"four\", expected a 32-bit integer\n"
-            "  m/config.pbtxt:3:1: found inputs, expected a field of ModelConfig, perhaps 'input'\n"
-            "  m/config.pbtxt:5:26: input[0].data_type: found TYPE_FLOAT, expected one of "
-            "TYPE_INVALID, TYPE_BOOL, TYPE_UINT8, TYPE_UINT16, TYPE_UINT32, TYPE_UINT64, TYPE_INT8, "
-            "TYPE_INT16, TYPE_INT32, TYPE_INT64, TYPE_FP16, TYPE_FP32, TYPE_FP64, TYPE_STRING, "
-            "TYPE_BF16\n"
-            "  m/config.pbtxt:5:48: input[0].dims[1]: found x, expected a 64-bit integer\n"
-            "  m/config.pbtxt:6:5: input[1]: found nam, expected a field of ModelInput, perhaps "
-            "'name'\n"
-            "  m/config.pbtxt:6:24: input[1].optional: found maybe, expected true or false\n"
-            "  m/config.pbtxt:8:50: dynamic_batching.max_queue_delay_microseconds: found -, expected "
-            "a 64-bit integer >= 0\n"
-            "  m/config.pbtxt:9:1: dynamic_batching: found dynamic_batching, expected this field only "
-            "once\n"
-            "  m/config.pbtxt:10:24: instance_group[0].kind: found KIND_TPU, expected one of "
-            "KIND_AUTO, KIND_GPU, KIND_CPU, KIND_MODEL\n"
-            "  m/config.pbtxt:10:40: instance_group[0].count: found 99999999999, expected a 32-bit "
-            "integer");
+  EXPECT_EQ(
+      FaultsOf("name: 3\n"
+               "max_batch_size: \"four\"\n"
+               "inputs [ { name: \"x\" } ]\n"
+               "input [\n"
+               "  { name: \"a\" data_type: TYPE_FLOAT dims: [ 1, x, 3 ] },\n"
+               "  { nam: \"b\" optional: maybe }\n"
+               "]\n"
+               "dynamic_batching { max_queue_delay_microseconds: -1 }\n"
+               "dynamic_batching { }\n"
+               "instance_group { kind: KIND_TPU count: 99999999999 }\n"),
+      "failed to read text proto from m/config.pbtxt\n"
+      "  m/config.pbtxt:1:7: name: found 3, expected a string in quotes\n"
+      "  m/config.pbtxt:2:17: max_batch_size: found \"four\", expected a 32-bit integer\n"
+      "  m/config.pbtxt:3:1: found inputs, expected a field of ModelConfig, perhaps 'input'\n"
+      "  m/config.pbtxt:5:26: input[0].data_type: found TYPE_FLOAT, expected one of "
+      "TYPE_BOOL, TYPE_UINT8, TYPE_UINT16, TYPE_UINT32, TYPE_UINT64, TYPE_INT8, "
+      "TYPE_INT16, TYPE_INT32, TYPE_INT64, TYPE_FP16, TYPE_FP32, TYPE_FP64, TYPE_STRING, "
+      "TYPE_BF16, perhaps 'TYPE_FP32'\n"
+      "  m/config.pbtxt:5:48: input[0].dims[1]: found x, expected a 64-bit integer\n"
+      "  m/config.pbtxt:6:5: input[1]: found nam, expected a field of ModelInput, perhaps "
+      "'name'\n"
+      "  m/config.pbtxt:6:24: input[1].optional: found maybe, expected true or false\n"
+      "  m/config.pbtxt:8:50: dynamic_batching.max_queue_delay_microseconds: found -, expected "
+      "a 64-bit integer >= 0\n"
+      "  m/config.pbtxt:9:1: dynamic_batching: found dynamic_batching, expected this field only "
+      "once\n"
+      "  m/config.pbtxt:10:24: instance_group[0].kind: found KIND_TPU, expected one of "
+      "KIND_AUTO, KIND_GPU, KIND_CPU, KIND_MODEL, perhaps 'KIND_GPU'\n"
+      "  m/config.pbtxt:10:40: instance_group[0].count: found 99999999999, expected a 32-bit "
+      "integer");
+}
+
+TEST(ConfigText, KnowsWhatIsMeantByOtherNamesOfDataTypes) {
+  const auto type = [](const char* name) {
+    return FaultsOf(std::string("input { data_type: ") + name + " }");
+  };
+  EXPECT_THAT(type("FP32"), HasSubstr(", perhaps 'TYPE_FP32'"));
+  EXPECT_THAT(type("int64"), HasSubstr(", perhaps 'TYPE_INT64'"));
+  EXPECT_THAT(type("TYPE_FLOAT32"), HasSubstr(", perhaps 'TYPE_FP32'"));
+  EXPECT_THAT(type("float16"), HasSubstr(", perhaps 'TYPE_FP16'"));
+  EXPECT_THAT(type("TYPE_BYTES"), HasSubstr(", perhaps 'TYPE_STRING'"));
+  EXPECT_THAT(type("\"TYPE_FP32\""), HasSubstr(", perhaps 'TYPE_FP32' without quotes"));
+  EXPECT_THAT(type("COMPLEX"), testing::Not(HasSubstr("perhaps")));
+  EXPECT_THAT(FaultsOf("instance_group { kind: CPU }"), HasSubstr(", perhaps 'KIND_CPU'"));
+}
+
+TEST(ConfigText, KnowsJson) {
+  EXPECT_THAT(
+      FaultsOf("{\"name\": \"m\"}"),
+      HasSubstr("1:1: found {, expected a field name: this file has protobuf's text format, "
+                "not JSON"));
 }
 
 // Protobuf's message does not tell a zero from a field that is not there.

@@ -13,6 +13,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include "base/nearest_name.h"
 #include "model_config.pb.h"
 
 namespace nereid::config {
@@ -28,47 +29,59 @@ using google::protobuf::io::Tokenizer;
 constexpr size_t kMaxFaults = 100;
 constexpr int kMaxNesting = 100;
 
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 // "a field of ModelInput, perhaps 'dims'", or the list of all fields when none is near.
 std::string ExpectedField(const Descriptor* message, std::string_view found) {
-  // A very long name is near nothing, and comparing it costs its length each time.
-  std::string nearest;
-  size_t best = found.size() > 64 ? 0 : 1 + std::max<size_t>(1, found.size() / 3);
-  std::string all;
-  for (int i = 0; i < message->field_count(); ++i) {
-    const std::string& name = message->field(i)->name();
-    all += (all.empty() ? "" : ", ") + name;
-    if (found.size() > 64) continue;
-    if (const size_t distance = EditDistance(found, name); distance < best) {
-      best = distance;
-      nearest = name;
-    }
-  }
+  std::vector<std::string_view> names;
+  for (int i = 0; i < message->field_count(); ++i) names.push_back(message->field(i)->name());
+  const std::string_view nearest = base::NearestName(found, names);
   if (!nearest.empty()) return fmt::format("a field of {}, perhaps '{}'", message->name(), nearest);
-  return fmt::format("a field of {}: {}", message->name(), all);
+  return fmt::format("a field of {}: {}", message->name(), fmt::join(names, ", "));
 }
 
-std::string ExpectedEnumerator(const EnumDescriptor* type) {
-  std::string names;
-  for (int i = 0; i < type->value_count(); ++i) {
-    if (!names.empty()) names += ", ";
-    names += type->value(i)->name();
+// An enumerator such as TYPE_FP32 is often written without what all of them begin with.
+bool IsEnding(std::string_view name, std::string_view found) {
+  return name.size() > found.size() + 1 && name[name.size() - found.size() - 1] == '_' &&
+         std::equal(found.rbegin(), found.rend(), name.rbegin(),
+                    [](unsigned char a, char b) { return std::toupper(a) == b; });
+}
+
+// Names that clients, NumPy and frameworks give to data types.
+std::string_view DataTypeOf(std::string_view found) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames = {
+      {{"FLOAT", "TYPE_FP32"},
+       {"FLOAT16", "TYPE_FP16"},
+       {"HALF", "TYPE_FP16"},
+       {"FLOAT32", "TYPE_FP32"},
+       {"FLOAT64", "TYPE_FP64"},
+       {"DOUBLE", "TYPE_FP64"},
+       {"BFLOAT16", "TYPE_BF16"},
+       {"LONG", "TYPE_INT64"},
+       {"INT", "TYPE_INT32"},
+       {"BYTES", "TYPE_STRING"}}};
+  constexpr std::string_view kPrefix = "TYPE_";
+  std::string upper(found.substr(found.starts_with(kPrefix) ? kPrefix.size() : 0));
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const auto& [name, type] : kNames) {
+    if (name == upper) return type;
   }
-  return "one of " + names;
+  return {};
+}
+
+std::string ExpectedEnumerator(const EnumDescriptor* type, std::string_view found) {
+  std::vector<std::string_view> names;
+  std::string list;
+  std::string_view meant;
+  for (int i = 0; i < type->value_count(); ++i) {
+    const std::string& name = type->value(i)->name();
+    if (name.ends_with("_INVALID")) continue;
+    names.push_back(name);
+    if (IsEnding(name, found)) meant = name;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  if (meant.empty() && type->name() == "DataType") meant = DataTypeOf(found);
+  if (meant.empty()) meant = base::NearestName(found, names);
+  if (!meant.empty()) return fmt::format("one of {}, perhaps '{}'", list, meant);
+  return "one of " + list;
 }
 
 class Diagnosis final : public google::protobuf::io::ErrorCollector {
@@ -159,7 +172,11 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
         if (!Take(";")) Take(",");
         continue;
       }
-      if (!reported) Fault(path, "a field name");
+      if (!reported) {
+        const bool is_json = At("{") && path.empty() && faults_.empty();
+        Fault(path, is_json ? "a field name: this file has protobuf's text format, not JSON"
+                            : "a field name");
+      }
       reported = true;
       // A bracket that closes something else would otherwise never be consumed.
       if (At("}") || At("]") || At(">")) {
@@ -316,16 +333,23 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   void Enumerator(const EnumDescriptor* type, const std::string& name) {
     if (token().type == Tokenizer::TYPE_IDENTIFIER) {
       if (type->FindValueByName(token().text) == nullptr) {
-        return Reject(name, ExpectedEnumerator(type));
+        return Reject(name, ExpectedEnumerator(type, token().text));
       }
       tokens_.Next();
       return;
     }
     if (token().type == Tokenizer::TYPE_INTEGER || At("-")) {
       return Integer(name, std::numeric_limits<int32_t>::max(), true,
-                     ExpectedEnumerator(type).c_str());
+                     ExpectedEnumerator(type, "").c_str());
     }
-    Reject(name, ExpectedEnumerator(type));
+    // In quotes, it may be the right one.
+    std::string_view text = token().text;
+    if (token().type == Tokenizer::TYPE_STRING && text.size() >= 2) {
+      text = text.substr(1, text.size() - 2);
+    }
+    Reject(name,
+           ExpectedEnumerator(type, text) +
+               (type->FindValueByName(std::string(text)) != nullptr ? " without quotes" : ""));
   }
 
   void String(const std::string& name) {

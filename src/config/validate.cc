@@ -3,9 +3,11 @@
 
 #include <array>
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "base/nearest_name.h"
 #include "config/complete.h"
 #include "config/validate_parts.h"
 
@@ -37,12 +39,22 @@ bool PlatformFits(std::string_view backend, std::string_view platform) {
   return !known;
 }
 
+std::string ExpectedPlatform(std::string_view found) {
+  constexpr std::array<std::string_view, 8> kPlatforms = {
+      "ensemble",      "onnxruntime_onnx", "pytorch_libtorch",      "torch_aoti",
+      "tensorrt_plan", "custom",           "tensorflow_savedmodel", "tensorflow_graphdef"};
+  const std::string_view nearest = base::NearestName(found, kPlatforms);
+  return fmt::format("one of {}{}; any backend can be named in 'backend'",
+                     fmt::join(kPlatforms, ", "),
+                     nearest.empty() ? "" : fmt::format(", perhaps '{}'", nearest));
+}
+
 void CheckBackend(const ModelConfig& config, ErrorList& errors) {
   const bool is_ensemble = config.platform == kEnsemblePlatform;
   if (config.backend.empty() && !is_ensemble) {
     errors.Add({kInvalid,
                 fmt::format("unexpected platform type '{}' for {}", config.platform, config.name),
-                "platform", Quoted(config.platform), "the platform of a known backend, or 'backend'"});
+                "platform", Quoted(config.platform), ExpectedPlatform(config.platform)});
   } else if (!config.backend.empty() && is_ensemble) {
     errors.Add({kInvalid,
                 fmt::format("Ensemble model '{}' must have platform type '{}' and empty backend type",
@@ -76,6 +88,20 @@ void CheckMetrics(const std::vector<MetricControl>& controls, ErrorList& errors)
       errors.Add({kInvalid, "histogram options must specify non-empty 'buckets'",
                   field + ".histogram_options.buckets", "nothing", "at least one bound"});
     }
+  }
+}
+
+// Requests and backends know tensors by their names alone.
+template <typename Tensors>
+void CheckNames(const ModelConfig& config, const Tensors& tensors, std::string_view kind,
+                ErrorList& errors) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string& name = tensors[i].name;
+    if (name.empty() || names.insert(name).second) continue;
+    errors.Add({kInvalid,
+                fmt::format("model {} '{}' is configured twice for {}", kind, name, config.name),
+                fmt::format("{}[{}].name", kind, i), Quoted(name), "another name"});
   }
 }
 
@@ -218,6 +244,8 @@ base::Status ValidateModelConfig(const ModelConfig& config, std::string_view fil
     errors.Add({kInvalid, fmt::format("must specify 'version policy' for {}", config.name),
                 "version_policy", "nothing", "latest, all or specific"});
   }
+  CheckNames(config, config.input, "input", errors);
+  CheckNames(config, config.output, "output", errors);
   CheckScheduling(config, errors);
   if (config.is_decoupled() && config.caches_responses()) {
     errors.Add({kInvalid,

@@ -78,6 +78,18 @@ TEST(ValidateModelConfig, BoundsTheBatchSize) {
   EXPECT_EQ(FirstLine(ValidateModelConfig(config)), "must specify 'version policy' for m");
 }
 
+TEST(ValidateModelConfig, RefusesANameThatIsThereTwice) {
+  EXPECT_EQ(Config("backend: 'b' input { name: 'I' data_type: TYPE_FP32 dims: [ 1 ] } "
+                    "input { name: 'I' data_type: TYPE_INT8 dims: [ 2 ] }"),
+            "model input 'I' is configured twice for m");
+  EXPECT_EQ(Config("backend: 'b' output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] } "
+                    "output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] }"),
+            "model output 'O' is configured twice for m");
+  EXPECT_EQ(Config("backend: 'b' input { name: 'X' data_type: TYPE_FP32 dims: [ 1 ] } "
+                    "output { name: 'X' data_type: TYPE_FP32 dims: [ 1 ] }"),
+            "valid");
+}
+
 TEST(ValidateModelConfig, ChecksDynamicBatching) {
   const auto check = [](const std::string& text) {
     return Identity("dynamic_batching { " + text + " }");

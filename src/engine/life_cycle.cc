@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
+#include "repository/advice.h"
 
 namespace nereid::engine {
 namespace {
@@ -151,11 +152,12 @@ base::Result<LoadedVersion> LifeCycle::MakeVersion(const LoadJob& job, int64_t v
     base::Result<LoadedVersion> made = job.ensemble_depth == 0
                                            ? loader_.Load(*job.source, version)
                                            : loader_.LoadEnsemble(*job.source, version, job.parts);
-    if (!made.ok()) {
-      NEREID_LOG(kError, "failed to load '{}' version {}: {}", job.source->id().Text(), version,
-                 made.status().ToString());
-    }
-    if (made.ok() || retries == 0) return made;
+    if (made.ok()) return made;
+    const base::Status why(made.status().code(), repository::WithAdvice(made.status().message(),
+                                                                        job.source->config_advice));
+    NEREID_LOG(kError, "failed to load '{}' version {}: {}", job.source->id().Text(), version,
+               why.ToString());
+    if (retries == 0) return why;
   }
 }
 

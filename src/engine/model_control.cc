@@ -19,6 +19,17 @@ constexpr const char* kAllModels = "*";
 
 base::Status FailedToLoadAll() { return base::InternalError("failed to load all models"); }
 
+// Of a load by name. Triton says that it failed, and leaves the reason to its log.
+base::Status FailedToPoll(const std::string& name, const std::map<ModelId, std::string>& refused) {
+  std::string reasons;
+  for (const auto& [id, reason] : refused) {
+    if (id.name == name) reasons += (reasons.empty() ? "" : "\n") + reason;
+  }
+  if (reasons.empty()) reasons = "model not found in any model repository";
+  return base::InternalError(
+      fmt::format("failed to load '{}', failed to poll from model repository: {}", name, reasons));
+}
+
 int64_t WallClockNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -200,10 +211,7 @@ base::Status ModelControl::Load(const std::string& name, const service::LoadOpti
   if (!plan->affected.empty()) Execute(*plan);
   End(*plan);
   NEREID_RETURN_IF_ERROR(CheckLoaded({name}, *plan));
-  if (!plan->all_polled) {
-    return base::InternalError(
-        fmt::format("failed to load '{}', failed to poll from model repository", name));
-  }
+  if (!plan->all_polled) return FailedToPoll(name, plan->refused);
   base::MutexLock lock(mutex_);
   for (const auto& [id, info] : infos_) {
     if (id.name != name) continue;

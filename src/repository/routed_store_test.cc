@@ -35,7 +35,8 @@ TEST(ARoutedStore, AsksTheStoreThatAPathBelongsTo) {
   EXPECT_EQ(store.Localize("/x")->path, "/x");
   EXPECT_EQ(made, 0);  // who needs no store has none
   EXPECT_TRUE(store.CheckRepository("far://here").ok());
-  EXPECT_EQ(store.CheckRepository("far://there").message(), "failed to stat file far://there");
+  EXPECT_EQ(store.CheckRepository("far://there").message(),
+            "failed to stat file far://there: there is no such model repository");
   EXPECT_EQ(store.List("far://here")->size(), 1u);
   EXPECT_EQ(*store.Read("far://x", 10), "far");
   EXPECT_EQ(*store.ModifiedNs("far://x"), 7);

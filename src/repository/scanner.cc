@@ -11,6 +11,7 @@
 #include "config/paths.h"
 #include "config/validate.h"
 #include "config/versions.h"
+#include "repository/advice.h"
 
 namespace nereid::repository {
 namespace {
@@ -195,17 +196,20 @@ ModelSource Scanner::Examine(const ModelPlace& place, const Overrides& overrides
   source.name_space = place.id.name_space;
   source.repository = place.repository;
   source.model_folder = place.folder;
+  source.shown_folder = place.repository.empty() ? place.id.name : place.folder;
   source.config_path = ConfigPath(source.model_folder);
   const auto entries = store_.List(source.model_folder);
   if (entries.ok()) {
     source.versions = FindVersions(*entries);
     source.timestamp = ModelTimestamp::Of(store_, source.model_folder, source.config_path);
+    if (!overrides.config_json) source.config_advice = ConfigAdvice(source, *entries);
     source.config = ReadConfig(source, overrides);
     if (place.is_mapped && source.config.ok()) source.config->name = source.name;
     base::Status prepared =
         source.config.ok() ? Prepare(source, place, *source.config) : base::OkStatus();
     if (!prepared.ok()) source.config = std::move(prepared);
     if (source.config.ok()) source.config = Finish(*source.config, source);
+    Advise(source);
   } else {
     source.config = entries.status();
   }
@@ -214,6 +218,33 @@ ModelSource Scanner::Examine(const ModelPlace& place, const Overrides& overrides
     LogRefusal(place.id.Text(), source.config.status().message());
   }
   return source;
+}
+
+std::string Scanner::ConfigAdvice(const ModelSource& source,
+                                  const std::vector<Entry>& entries) const {
+  if (store_.Exists(source.config_path)) return {};
+  const std::string version = FolderToInspect(entries).value_or("");
+  std::vector<Entry> contents;
+  if (!version.empty()) {
+    auto listed = store_.List(config::JoinPath(source.model_folder, version));
+    if (listed.ok()) contents = *std::move(listed);
+  }
+  return MisplacedConfigAdvice(source.shown_folder, entries, version, contents);
+}
+
+void Scanner::Advise(ModelSource& source) const {
+  if (source.config.ok() && source.versions.empty()) {
+    const auto entries = store_.List(source.model_folder);
+    source.version_advice = NoVersionAdvice(
+        source.shown_folder, entries.ok() ? *entries : std::vector<Entry>(), *source.config);
+  }
+  if (source.config_advice.empty()) return;
+  if (source.config.ok()) {
+    NEREID_LOG(kWarning, "model '{}': {}", source.id().Text(), source.config_advice);
+    return;
+  }
+  const base::Status& status = source.config.status();
+  source.config = base::Status(status.code(), WithAdvice(status.message(), source.config_advice));
 }
 
 base::Status Scanner::Prepare(ModelSource& source, const ModelPlace& place,
@@ -282,17 +313,27 @@ base::Result<config::ModelConfig> Scanner::Finish(config::ModelConfig config,
                                                   const ModelSource& source) const {
   NEREID_ASSIGN_OR_RETURN(const std::vector<Entry> entries, store_.List(source.model_folder));
   std::optional<config::VersionFolder> version;
-  if (const auto folder = FolderToInspect(entries)) {
-    NEREID_ASSIGN_OR_RETURN(const std::vector<Entry> contents,
-                            store_.List(config::JoinPath(source.model_folder, *folder)));
+  std::vector<Entry> contents;
+  const std::optional<std::string> folder = FolderToInspect(entries);
+  if (folder) {
+    NEREID_ASSIGN_OR_RETURN(contents, store_.List(config::JoinPath(source.model_folder, *folder)));
     version.emplace();
     for (const Entry& entry : contents) {
       (entry.is_folder ? version->folders : version->files).insert(entry.name);
     }
   }
-  NEREID_ASSIGN_OR_RETURN(
-      config, config::CompleteFromFiles(std::move(config), source.name, version));
-  config = config::Normalize(std::move(config));
+  auto completed = config::CompleteFromFiles(std::move(config), source.name, version);
+  if (!completed.ok()) {
+    const bool has_version = !source.versions.empty();
+    std::string advice;  // Examine names the file that is probably meant to say the backend
+    if (source.config_advice.empty()) {
+      advice = has_version ? NoBackendAdvice(source.shown_folder, *folder, contents)
+                           : NoVersionAdvice(source.shown_folder, entries, {});
+    }
+    return base::Status(completed.status().code(),
+                        WithAdvice(completed.status().message(), advice));
+  }
+  config = config::Normalize(*std::move(completed));
   Failures failures;
   const std::string_view file = source.config_provided ? source.config_path : std::string_view();
   failures.Add(config::ValidateModelConfig(config, file));
@@ -313,9 +354,15 @@ base::Result<std::set<int64_t>> VersionsToServe(const ModelSource& source) {
                version, source.name);
   }
   if (selection.versions.empty()) {
-    return base::InvalidArgumentError(
+    const std::string text =
         fmt::format("at least one version must be available under the version policy of model '{}'",
-                    source.name));
+                    source.name);
+    return base::InvalidArgumentError(WithAdvice(
+        text, source.versions.empty()
+                  ? source.version_advice
+                  : PolicyAdvice(source.shown_folder,
+                                 source.config->version_policy.value_or(config::VersionPolicy()),
+                                 source.versions)));
   }
   return std::move(selection.versions);
 }

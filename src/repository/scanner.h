@@ -34,6 +34,11 @@ struct ModelSource {
   std::string model_folder;
   std::string config_path;   // of the file read, or that would have been
   bool config_provided = false;  // from a file or an override, not made up
+  std::string shown_folder;      // model_folder as its user knows it, for messages
+  // What to tell besides the reason when the model cannot be served: that a file is probably meant
+  // to be its configuration, and what lies where its versions should. Both may be empty.
+  std::string config_advice;
+  std::string version_advice;
   // Completed from the files and normalized, or every reason why it cannot be served.
   base::Result<config::ModelConfig> config = base::InternalError("not read");
   std::set<int64_t> versions;  // of all version folders; see VersionsToServe
@@ -131,6 +136,10 @@ class Scanner {
                                                const Overrides& overrides) const;
   base::Result<config::ModelConfig> Finish(config::ModelConfig config,
                                            const ModelSource& source) const;
+  // Of a model whose folder has `entries`.
+  std::string ConfigAdvice(const ModelSource& source, const std::vector<Entry>& entries) const;
+  // Adds what can be told besides the reason, once all else is known.
+  void Advise(ModelSource& source) const;
 
   const Store& store_;
   const ScanOptions options_;

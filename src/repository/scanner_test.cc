@@ -135,13 +135,16 @@ TEST_F(Repositories, ThatAreGoneAreReportedAndTheOthersScanned) {
   ScanOptions options = Options();
   options.repositories.push_back((root_ / "gone").string());
   const Scanner scanner(store_, options);
-  EXPECT_EQ(scanner.CheckRepositories().message(), "failed to stat file " + (root_ / "gone").string());
+  EXPECT_EQ(
+      scanner.CheckRepositories().message(),
+      "failed to stat file " + (root_ / "gone").string() + ": there is no such model repository");
   const ScanResult result = scanner.ScanAll();
   EXPECT_TRUE(result.models.at("m").config.ok());
   EXPECT_EQ(result.unreadable_repositories.size(), 1u);
   Write("file", "");
-  EXPECT_EQ(Scanner(store_, {.repositories = {(root_ / "file").string()}}).CheckRepositories().message(),
-            "repository path is not a valid directory");
+  EXPECT_EQ(
+      Scanner(store_, {.repositories = {(root_ / "file").string()}}).CheckRepositories().message(),
+      "repository path is not a valid directory: " + (root_ / "file").string());
   EXPECT_TRUE(Scanner(store_, Options()).CheckRepositories().ok());
 }
 
@@ -173,7 +176,9 @@ TEST_F(Repositories, ServeTheVersionsOfThePolicy) {
   EXPECT_THAT(*VersionsToServe(One("all")), ElementsAre(1, 2));
   EXPECT_THAT(*VersionsToServe(One("specific")), ElementsAre(2));
   EXPECT_EQ(VersionsToServe(One("none")).status().message(),
-            "at least one version must be available under the version policy of model 'none'");
+            "at least one version must be available under the version policy of model 'none'. The "
+            "policy asks for version '9', and '" +
+                (root_ / "a/none").string() + "' has '1' and '2'.");
 }
 
 TEST_F(Repositories, NeedNoConfigurationWhereTheFileTellsTheFramework) {
@@ -189,6 +194,29 @@ TEST_F(Repositories, NeedNoConfigurationWhereTheFileTellsTheFramework) {
   EXPECT_EQ(Why(One("m", strict)), "failed to open text file for read " +
                                        (root_ / "a/m/config.pbtxt").string() +
                                        ": No such file or directory");
+}
+
+TEST_F(Repositories, SayWhatIsWrongWithTheLayoutOfAModel) {
+  Write("a/loose/model.onnx", "");
+  Write("a/renamed/1/linreg.onnx", "");
+  Write("a/configured/config.pbtxt", kIdentity);
+  Write("a/misnamed/config.pbtxt.txt", kIdentity);
+  fs::create_directories(root_ / "a/misnamed/1");
+  const std::string a = (root_ / "a").string();
+  EXPECT_THAT(Why(One("loose")), HasSubstr("move 'model.onnx' to '" + a + "/loose/1/model.onnx'."));
+  EXPECT_THAT(Why(One("renamed")),
+              HasSubstr("Found 'linreg.onnx' in '" + a + "/renamed/1', expected 'model.onnx'"));
+  EXPECT_THAT(std::string(VersionsToServe(One("configured")).status().message()),
+              HasSubstr(". There is no version folder in '" + a + "/configured'"));
+  EXPECT_THAT(
+      Why(One("misnamed")),
+      testing::EndsWith("'model.<backend_name>'. '" + a +
+                        "/misnamed/config.pbtxt.txt' is not read, expected the configuration "
+                        "in '" +
+                        a + "/misnamed/config.pbtxt'."));
+  ScanOptions strict = Options();
+  strict.disable_auto_complete = true;
+  EXPECT_THAT(Why(One("misnamed", strict)), HasSubstr("config.pbtxt.txt' is not read"));
 }
 
 TEST_F(Repositories, InspectAVersionRatherThanAnotherFolder) {

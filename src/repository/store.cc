@@ -4,9 +4,12 @@
 namespace nereid::repository {
 
 base::Status Store::CheckRepository(const std::string& repository) const {
-  if (!Exists(repository)) return base::InternalError("failed to stat file " + repository);
+  if (!Exists(repository)) {
+    return base::InternalError("failed to stat file " + repository +
+                               ": there is no such model repository");
+  }
   if (!IsFolder(repository)) {
-    return base::InvalidArgumentError("repository path is not a valid directory");
+    return base::InvalidArgumentError("repository path is not a valid directory: " + repository);
   }
   return base::OkStatus();
 }

@@ -89,7 +89,8 @@ TEST(Server, LoadsAndUnloadsWhatItIsTold) {
   OK(TRITONSERVER_ServerUnloadModel(server.get(), "model"));
   EXPECT_EQ(Index(server, TRITONSERVER_INDEX_FLAG_READY), "[]");
   EXPECT_EQ(Take(TRITONSERVER_ServerLoadModel(server.get(), "other")),
-            "Internal: failed to load 'other', failed to poll from model repository");
+            "Internal: failed to load 'other', failed to poll from model repository: "
+            "model not found in any model repository");
   EXPECT_EQ(Take(TRITONSERVER_ServerPollModelRepository(server.get())),
             "Unavailable: polling is disabled");
 }

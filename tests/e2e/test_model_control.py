@@ -135,12 +135,16 @@ def test_what_cannot_be_loaded_says_so(empty_repository, start_server, client_of
     models.write_model(empty_repository, "broken", 'backend: "no such backend"\n')
     server = start_server(empty_repository, args=EXPLICIT)
     client = client_of(kind, server)
-    for name in ("absent", "unreadable"):
-        text = f"failed to load '{name}', failed to poll from model repository"
-        assert error_of(client.load_model, name) == text
-    assert error_of(client.load_model, "no_versions") == (
+    assert error_of(client.load_model, "absent") == (
+        "failed to load 'absent', failed to poll from model repository: model not found in any model repository")
+    path = empty_repository / "unreadable" / "config.pbtxt"
+    assert error_of(client.load_model, "unreadable") == (
+        "failed to load 'unreadable', failed to poll from model repository: "
+        f"failed to read text proto from {path}\n"
+        f"  {path}:1:17: max_batch_size: found 'x', expected a 32-bit integer")
+    assert error_of(client.load_model, "no_versions").startswith(
         "load failed for model 'no_versions': at least one version must be available under the "
-        "version policy of model 'no_versions'\n"
+        "version policy of model 'no_versions'. There is no version folder in "
     )
     message = error_of(client.load_model, "broken")
     assert message.startswith("load failed for model 'broken': version 1 is at UNAVAILABLE state: ")
@@ -182,8 +186,9 @@ def explicit_server(require_server, tmp_path_factory):
         ("models/m/load", '{"parameters":7}', 500, "attempt to get members for non-object"),
         ("models/m/load", '{"parameters":{"config":7}}', 500, "attempt to access JSON non-string as string"),
         ("models/m/load", '{"parameters":{"x":"y"}}', 500, "unexpected error on creating Triton parameter"),
-        ("models/m/load", '{"parameters":{"file:1/m":"QQ=="}}', 500, "failed to load 'm', failed to poll from model repository"),
-        ("models/m/load", '{"parameters":{"config":"{"}}', 500, "failed to load 'm', failed to poll from model repository"),
+        ("models/m/load", '{"parameters":{"file:1/m":"QQ=="}}', 500,
+         "failed to load 'm', failed to poll from model repository: Load parameter 'config' must be specified for "
+         "model file override"),
         ("models/m/unload", '{"parameters":{"unload_dependents":1}}', 500, "Unable to parse 'unload_dependents': attempt to access JSON non-boolean as boolean"),
         ("r/models/m/load", "", 501, "'repository_name' specification is not supported"),
         ("r/models/m/unload", "", 501, "'repository_name' specification is not supported"),
@@ -257,7 +262,7 @@ def test_names_cannot_leave_the_repository_s01(explicit_server, client_of):
     for name in ("...", "..my_model", "model..1", "model.version1"):
         assert load(name) == ("OK", "")
     for name in ("%2e%2e%2f", "..%2fetc", "%00", "..\\etc"):
-        text = f"failed to load '{name}', failed to poll from model repository"
+        text = f"failed to load '{name}', failed to poll from model repository: model not found in any model repository"
         assert load(name) == ("INTERNAL", text)
         path = f"/v2/repository/models/{name.replace(chr(92), '%5c')}/load"
         assert wire.request(explicit_server, "POST", path).status == 500
@@ -299,9 +304,11 @@ def test_a_configuration_instead_of_the_file(empty_repository, start_server, cli
     client.load_model("m")
     assert client.is_model_ready("m", "1") and not client.is_model_ready("m", "2")
     # ... and a wrong one changes nothing.
-    text = "failed to load 'm', failed to poll from model repository"
-    assert error_of(client.load_model, "m", config='{"max_batch_size": "x"}') == text
-    assert error_of(client.load_model, "m", config='{"name": "other", "backend": "identity"}') == text
+    text = "failed to load 'm', failed to poll from model repository: "
+    assert error_of(client.load_model, "m", config='{"max_batch_size": "x"}').startswith(
+        text + "Invalid config override: ")
+    assert error_of(client.load_model, "m", config='{"name": "other", "backend": "identity"}') == (
+        text + "unexpected directory name 'm' for model 'other', directory name must equal model name")
     np.testing.assert_array_equal(infer(client, "m"), [0, 0])
     client.unload_model("m")
     client.load_model("m")
@@ -319,7 +326,8 @@ def test_files_instead_of_the_repository(empty_repository, start_server, client_
     before = private_folders()
     content = adder(50).SerializeToString()
     assert error_of(client.load_model, "m", files={"file:1/model.onnx": content}) == (
-        "failed to load 'm', failed to poll from model repository")
+        "failed to load 'm', failed to poll from model repository: Load parameter 'config' must be specified for "
+        "model file override")
     np.testing.assert_array_equal(infer(client, "m"), [2, 2])
     # Under a name that no repository has, and in place of what one has.
     for name in ("new", "m"):
@@ -338,7 +346,8 @@ def test_files_instead_of_the_repository(empty_repository, start_server, client_
     np.testing.assert_array_equal(infer(client, "m"), [2, 2])
     client.unload_model("new")
     servers.wait_until(lambda: private_folders() <= before, "the private folders are gone")
-    assert error_of(client.load_model, "new") == "failed to load 'new', failed to poll from model repository"
+    assert error_of(client.load_model, "new") == (
+        "failed to load 'new', failed to poll from model repository: model not found in any model repository")
 
 
 @pytest.mark.parametrize("path", ["../../x", "1/../../x", "..", "", "/", "1/" + "x" * 256, "1/", "a\0b"])
@@ -348,7 +357,7 @@ def test_files_stay_in_their_folder_s01(explicit_server, client_of, kind, path):
     before = set(pathlib.Path(tempfile.gettempdir()).iterdir()) if path else None
     # The client puts "file:" before a key only when it is not there.
     text = error_of(client.load_model, "written", config=IDENTITY_JSON, files={f"file:{path}": b"x" * 100})
-    assert text == "failed to load 'written', failed to poll from model repository"
+    assert text.startswith("failed to load 'written', failed to poll from model repository: ")
     if before is not None:
         created = {p.name for p in set(pathlib.Path(tempfile.gettempdir()).iterdir()) - before}
         assert "x" not in created
@@ -375,12 +384,12 @@ def test_paths_in_a_configuration_s02(explicit_server, client_of, kind):
     client = client_of(kind, explicit_server)
     config = json.loads(IDENTITY_JSON)
     config["output"][0]["label_filename"] = "../../../etc/passwd"
-    text = "failed to load 'm', failed to poll from model repository"
-    assert error_of(client.load_model, "m", config=json.dumps(config)) == text
+    text = "failed to load 'm', failed to poll from model repository: "
+    assert error_of(client.load_model, "m", config=json.dumps(config)).startswith(text)
     servers.wait_until(lambda: "is outside model directory" in explicit_server.log, "the log says why")
     config["output"][0]["label_filename"] = ""
     config["default_model_filename"] = "../../x"
-    assert error_of(client.load_model, "m", config=json.dumps(config)) == text
+    assert error_of(client.load_model, "m", config=json.dumps(config)).startswith(text)
 
 
 def test_the_size_of_a_load_request_is_bounded_s17(empty_repository, start_server):
@@ -449,7 +458,8 @@ def test_a_failed_reload_changes_nothing(empty_repository, start_server, client_
     assert server.is_ready()
     # S25: a configuration that cannot be read leaves the model alone, and everything else.
     (empty_repository / "m" / "config.pbtxt").write_text("max_batch_size: 'x'")
-    assert error_of(client.load_model, "m") == "failed to load 'm', failed to poll from model repository"
+    assert error_of(client.load_model, "m").startswith(
+        "failed to load 'm', failed to poll from model repository: failed to read text proto from ")
     np.testing.assert_array_equal(infer(client, "m"), [2, 2])
 
 
@@ -688,8 +698,9 @@ def test_models_to_load_at_the_start(empty_repository, start_server):
         ([*EXPLICIT, "--load-model=*", "--load-model=m"],
          "creating server: Invalid argument - Wildcard model name '*' must be the ONLY startup model if "
          "specified at all."),
-        ([*EXPLICIT, "--load-model=absent"], "creating server: Internal - failed to load all models"),
-        (["--model-control-mode=sometimes"], "invalid argument for --model-control-mode"),
+        ([*EXPLICIT, "--load-model=absent"],
+         "creating server: Internal - failed to load all models; no model repository has 'absent'"),
+        (["--model-control-mode=sometimes"], "--model-control-mode"),
     ],
 )
 def test_starts_that_fail(empty_repository, require_server, args, text):

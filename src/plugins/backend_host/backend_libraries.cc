@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_host/backend_libraries.h"
 
+#include <algorithm>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "abi_objects/message.h"
 #include "base/log.h"
+#include "base/nearest_name.h"
 #include "config/paths.h"
 
 namespace nereid::backend_host {
@@ -39,6 +43,38 @@ base::Status NotFoundError(const std::string& file, const BackendQuery& query,
   for (const std::string& directory : directories) searched += "'" + directory + "' ";
   return base::InvalidArgumentError("unable to find backend library '" + file + "' for model '" +
                                     query.model_name + "', searched: " + searched);
+}
+
+// Names of what lies in the backend directory and can be a backend, and what to tell of it.
+std::string DirectoryAdvice(const std::string& directory, const std::string& wanted) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (auto entry = std::filesystem::directory_iterator(directory, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const std::string folder = entry->path().string();
+    if (FileExists(config::JoinPath(folder, LibraryName(name))) ||
+        FileExists(config::JoinPath(folder, kPythonFile))) {
+      names.push_back(name);
+    }
+  }
+  if (error) {
+    return fmt::format("the backend directory '{}' cannot be read: {}", directory, error.message());
+  }
+  if (names.empty()) return fmt::format("the backend directory '{}' has no backends", directory);
+  std::ranges::sort(names);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return fmt::format("the backend directory '{}' has {}{}", directory, base::QuotedList(views),
+                     base::DidYouMean(wanted, views));
+}
+
+base::Status NoBackendError(const std::string& backend, const std::string& directory) {
+  return base::InvalidArgumentError(fmt::format(
+      "unable to find backend library for backend '{}', try specifying runtime on the model "
+      "configuration. Searched for '{}' in the model's folder, in its version folder and in '{}'; "
+      "{}",
+      backend, LibraryName(backend), config::JoinPath(directory, backend),
+      DirectoryAdvice(directory, backend)));
 }
 
 }  // namespace
@@ -92,9 +128,7 @@ base::Result<BackendLibraries::Location> BackendLibraries::Find(const BackendQue
   if (IsPlainName(query.backend) && FileExists(config::JoinPath(directories.back(), kPythonFile))) {
     return FindPythonBased(query, std::move(directories));
   }
-  return base::InvalidArgumentError("unable to find backend library for backend '" +
-                                    query.backend +
-                                    "', try specifying runtime on the model configuration.");
+  return NoBackendError(query.backend, options_.backend_directory);
 }
 
 base::Result<BackendLibraries::Location> BackendLibraries::FindPythonBased(

@@ -21,6 +21,7 @@ namespace nereid::backend_host {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 std::string PluginPath(const std::string& backend) {
@@ -574,10 +575,27 @@ TEST_F(BackendModelTest, AsksInstancesWhetherTheyAreReady) {
 
 TEST_F(BackendModelTest, NeedsABackend) {
   EXPECT_EQ(Load(MakeConfig("")).message(), "must specify 'backend' for 'model'");
-  EXPECT_EQ(Load(MakeConfig("nonesuch")).message(),
-            "unable to find backend library for backend 'nonesuch', try specifying runtime on the "
-            "model configuration.");
+  EXPECT_EQ(
+      Load(MakeConfig("nonesuch")).message(),
+      "unable to find backend library for backend 'nonesuch', try specifying runtime on the "
+      "model configuration. Searched for 'libtriton_nonesuch.so' in the model's folder, in its "
+      "version folder and in '" TEST_BACKEND_DIRECTORY
+      "/nonesuch'; the backend directory '" TEST_BACKEND_DIRECTORY
+      "' has 'empty', 'plain' and 'promising'");
+  EXPECT_THAT(std::string(Load(MakeConfig("plian")).message()),
+              EndsWith("; did you mean 'plain'?"));
   EXPECT_EQ(Load(MakeConfig("../plain")).code(), base::StatusCode::kInvalidArgument);
+}
+
+TEST_F(BackendModelTest, SaysThatThereIsNoBackendDirectory) {
+  const std::string nowhere = directory_ + "/nowhere";
+  Restart({.backend_directory = nowhere});
+  EXPECT_THAT(std::string(Load(MakeConfig("plain")).message()),
+              EndsWith("the backend directory '" + nowhere +
+                       "' cannot be read: No such file or directory"));
+  std::filesystem::create_directories(nowhere + "/plain");
+  EXPECT_THAT(std::string(Load(MakeConfig("plain")).message()),
+              EndsWith("the backend directory '" + nowhere + "' has no backends"));
 }
 
 TEST_F(BackendModelTest, NeedsAnExecuteFunction) {
