@@ -223,11 +223,12 @@ Status SetComputeCapability(std::string_view value, Options& options) {
 }
 
 Status SetMaxInputSize(std::string_view value, Options& options) {
-  const auto bytes = ReadInteger(value, 1);
-  if (!bytes.ok()) {
+  NEREID_ASSIGN_OR_RETURN(const int64_t bytes,
+                          ReadInteger(value, std::numeric_limits<int64_t>::min()));
+  if (bytes < 1) {
     return InvalidArgumentError("Error: --http-max-input-size must be greater than 0.");
   }
-  options.http.max_input_bytes = static_cast<size_t>(*bytes);
+  options.http.max_input_bytes = static_cast<size_t>(bytes);
   return OkStatus();
 }
 
@@ -512,12 +513,12 @@ constexpr Flag kGrpc[] = {
      "waits "
      "(2147483647).",
      [](std::string_view value, Options& options) {
-       const auto size = ReadInteger(value, 1, kIntMax);
-       if (!size.ok()) {
+       NEREID_ASSIGN_OR_RETURN(const int64_t size, ReadInteger(value, -kIntMax, kIntMax));
+       if (size < 1) {
          return InvalidArgumentError(
              "Error: --grpc-max-response-pool-size must be greater than 0.");
        }
-       options.grpc.max_response_pool_size = static_cast<int>(*size);
+       options.grpc.max_response_pool_size = static_cast<int>(size);
        return OkStatus();
      }},
     {"grpc-infer-response-compression-level", kString, "none, low, medium or high (none).",

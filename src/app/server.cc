@@ -187,10 +187,7 @@ base::Status Server::Start() {
     while (text.ends_with('\n')) text.pop_back();
     const std::string failures = engine::DescribeFailures(parts_->engine.RepositoryIndex(false),
                                                           options_.engine.control.startup_models);
-    if (!failures.empty()) {
-      text += fmt::format("; {} (--exit-on-error=false starts the server without what failed)",
-                          failures);
-    }
+    if (!failures.empty()) text += "; " + failures;
     return {started.code(), std::move(text)};
   }
   if (const base::Status status = parts_->cloud->StartVertexAi(); !status.ok()) {

@@ -38,7 +38,7 @@ std::string DescribeFailures(const std::vector<service::IndexEntry>& index,
   std::set<std::string_view> failed;
   std::set<std::string_view> ready;
   std::set<std::string_view> missing(wanted.begin(), wanted.end());
-  missing.erase("*");
+  if (missing.contains("*")) missing.clear();
   for (const service::IndexEntry& entry : index) {
     missing.erase(entry.name);
     if (entry.state == "READY") {
@@ -56,8 +56,11 @@ std::string DescribeFailures(const std::vector<service::IndexEntry>& index,
     parts.push_back(fmt::format("{} failed, for the reasons above", list(failed)));
   }
   if (parts.empty()) return {};
-  parts.push_back(ready.size() == 1 ? "1 model could be served"
-                                    : fmt::format("{} models could be served", ready.size()));
+  if (!ready.empty()) {
+    parts.push_back(fmt::format("--exit-on-error=false would serve {}",
+                                ready.size() == 1 ? "the other model"
+                                                  : fmt::format("the other {} models", ready.size())));
+  }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
 
 #include <fmt/format.h>
 #include <openssl/err.h>
@@ -34,8 +38,35 @@ std::string TakeError() {
   return text;
 }
 
-base::Status FileError(std::string_view what, const std::string& file) {
-  return base::InvalidArgumentError(fmt::format("{} '{}': {}", what, file, TakeError()));
+// The names of the PEM blocks in a file, such as "CERTIFICATE"; of a large file only those in front.
+std::vector<std::string> PemBlocks(const std::string& file) {
+  constexpr size_t kMaxBytes = 256 << 10;
+  constexpr std::string_view kBegin = "-----BEGIN ";
+  std::string text(kMaxBytes, '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  std::vector<std::string> names;
+  for (size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at)) {
+    at += kBegin.size();
+    names.push_back(text.substr(at, std::min<size_t>(text.find("-----", at) - at, 64)));
+  }
+  return names;
+}
+
+// OpenSSL's reason, and what the file holds in place of a block whose name ends with `block`.
+base::Status FileError(std::string_view what, const std::string& file, std::string_view block) {
+  std::string text = fmt::format("{} '{}': {}", what, file, TakeError());
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return base::InvalidArgumentError(text);
+  const std::vector<std::string> names = PemBlocks(file);
+  if (std::ranges::none_of(names, [&](const auto& name) { return name.ends_with(block); })) {
+    text += fmt::format("; found {}, expected '-----BEGIN {}-----'",
+                        names.empty() ? "no PEM block" : "a block of '" + names.front() + "'", block);
+  } else if (names.front().starts_with("ENCRYPTED")) {
+    text += "; the key is encrypted, expected one without a password";
+  }
+  return base::InvalidArgumentError(std::move(text));
 }
 
 void AddToStamp(const std::string& file, uint64_t* words) {
@@ -46,6 +77,8 @@ void AddToStamp(const std::string& file, uint64_t* words) {
   words[2] = static_cast<uint64_t>(info.st_mtim.tv_sec);
   words[3] = static_cast<uint64_t>(info.st_mtim.tv_nsec) + 1;
 }
+
+constexpr std::string_view kCertificate = "CERTIFICATE";
 
 // Nobody is there to ask for the password of a key.
 int NoPassword(char*, int, int, void*) { return 0; }
@@ -95,18 +128,21 @@ base::Result<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
   SSL_CTX_set_session_id_context(ctx, kSessionContext, sizeof kSessionContext - 1);
 
   if (SSL_CTX_use_certificate_chain_file(ctx, options_.certificate_file.c_str()) != 1) {
-    return FileError("server certificate", options_.certificate_file);
+    return FileError("server certificate", options_.certificate_file, kCertificate);
   }
   if (SSL_CTX_use_PrivateKey_file(ctx, options_.key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(ctx) != 1) {
-    return FileError("server key", options_.key_file);
+    const base::Status status = FileError("server key", options_.key_file, "PRIVATE KEY");
+    if (status.message().find("mismatch") == std::string_view::npos) return status;
+    return base::InvalidArgumentError(fmt::format("{}; it is not the key of the certificate '{}'",
+                                                  status.message(), options_.certificate_file));
   }
   if (!options_.client_roots_file.empty()) {
     const char* const file = options_.client_roots_file.c_str();
     STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(file);
     if (names == nullptr || SSL_CTX_load_verify_locations(ctx, file, nullptr) != 1) {
       sk_X509_NAME_pop_free(names, X509_NAME_free);
-      return FileError("root certificate", options_.client_roots_file);
+      return FileError("root certificate", options_.client_roots_file, kCertificate);
     }
     SSL_CTX_set_client_CA_list(ctx, names);
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);

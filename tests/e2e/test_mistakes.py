@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from harness import models, wire
+from harness import certificates, models, wire
 from harness import server as servers
 from harness.clients import Client
 from tritonclient.utils import InferenceServerException
@@ -216,6 +216,7 @@ COMMAND_LINES = {
     "--metrics-port=": "error: --metrics-port '': expected a port from 0 to 65535, where 0 takes any free one",
     "--http-max-input-size=0": "Error: --http-max-input-size must be greater than 0.",
     "--load-model=x": "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.",
+    "--http-max-input-size=64MB": "error: --http-max-input-size '64MB': expected a whole number",
     "--rate-limit=on": "error: --rate-limit 'on': expected off or execution_count",
     "--help=1": "error: flag '--help' takes no value",
     "-v": "error: unknown flag '-v'; --help lists all flags",
@@ -236,6 +237,24 @@ def test_a_wrong_flag_says_what_was_expected(empty_repository, argument):
     lines = [line for line in ended.stdout.splitlines() if line.lower().startswith("error: ")]
     assert len(lines) == 1 and lines[0].startswith(COMMAND_LINES[argument]), ended.stdout
     assert "error: error:" not in ended.stdout.lower()
+
+
+@pytest.mark.parametrize("cert, key, beginning, end", [
+    ("key", "cert", "server certificate '{key}': ", "found a block of 'PRIVATE KEY', expected '-----BEGIN CERTIFICATE-----'"),
+    ("cert", "cert", "server key '{cert}': ", "found a block of 'CERTIFICATE', expected '-----BEGIN PRIVATE KEY-----'"),
+    ("cert", "other", "server key '{other}': key values mismatch", "it is not the key of the certificate '{cert}'"),
+    ("empty", "key", "server certificate '{empty}': ", "found no PEM block, expected '-----BEGIN CERTIFICATE-----'"),
+])
+def test_tls_files_that_are_swapped_or_of_others_are_told(tmp_path, empty_repository, cert, key, beginning, end):
+    one, other = (certificates.make(tmp_path, name) for name in ("one", "other"))
+    (tmp_path / "empty").write_text("")
+    files = {"cert": one.cert, "key": one.key, "other": other.key, "empty": tmp_path / "empty"}
+    ended = run(f"--model-repository={empty_repository}", "--grpc-use-ssl=true",
+                f"--grpc-server-cert={files[cert]}", f"--grpc-server-key={files[key]}")
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("error: ")]
+    assert line.startswith(
+        "error: failed to start GRPC service: Invalid argument - " + beginning.format(**files)), line
+    assert line.endswith("; " + end.format(**files)), line
 
 
 @pytest.mark.parametrize("setting, text", [
@@ -276,8 +295,8 @@ def test_under_both_names_a_bad_model_ends_the_start_with_its_name_and_the_way_o
         capture_output=True, text=True, timeout=60 * servers.SLOWNESS)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1] == (
-        "error: creating server: Internal - failed to load all models; 'bad' failed, for the reasons above; 1 "
-        "model could be served (--exit-on-error=false starts the server without what failed)")
+        "error: creating server: Internal - failed to load all models; 'bad' failed, for the reasons above; "
+        "--exit-on-error=false would serve the other model")
 
 
 def test_a_wrong_backend_directory_is_named(empty_repository, start_server, tmp_path):
