@@ -270,11 +270,13 @@ ModelConfig NormalizeInstanceGroups(ModelConfig config, const std::vector<Instan
   return config;
 }
 
-bool ChangeNeedsReload(const ModelConfig& from, const ModelConfig& to) {
+ConfigChange CompareConfigs(const ModelConfig& from, const ModelConfig& to) {
   ModelConfig comparable = to;
   comparable.instance_group = from.instance_group;
   comparable.version_policy = from.version_policy;
-  return comparable != from;
+  if (comparable != from) return ConfigChange::kReload;
+  return from.instance_group == to.instance_group ? ConfigChange::kNothing
+                                                  : ConfigChange::kInstances;
 }
 
 }  // namespace nereid::config

@@ -52,8 +52,13 @@ base::Result<ModelConfig> MergeBackendConfig(ModelConfig config, const ModelConf
 ModelConfig NormalizeInstanceGroups(ModelConfig config, const std::vector<InstanceGroup>& preferred,
                                     const std::set<int32_t>& gpus);
 
-// Whether going from one configuration to the other needs a reload, or the instances can be changed
-// in place: true when anything but instance_group and version_policy differs.
-bool ChangeNeedsReload(const ModelConfig& from, const ModelConfig& to);
+// What going from one configuration to the other takes of a version that is loaded. The version
+// policy concerns none.
+enum class ConfigChange {
+  kNothing,
+  kInstances,  // nothing but instance_group differs: instances are added and removed in place
+  kReload,
+};
+ConfigChange CompareConfigs(const ModelConfig& from, const ModelConfig& to);
 
 }  // namespace nereid::config

@@ -223,12 +223,25 @@ TEST(NormalizeInstanceGroups, LeavesEnsemblesAlone) {
   EXPECT_TRUE(Groups("ensemble_scheduling { }").empty());
 }
 
-TEST(ChangeNeedsReload, IsFalseForInstancesAndVersionsOnly) {
+TEST(CompareConfigs, TellsWhatAChangeTakes) {
   const ModelConfig base = Parsed("name: 'm' instance_group { count: 1 }");
+  EXPECT_EQ(CompareConfigs(base, base), ConfigChange::kNothing);
+  EXPECT_EQ(CompareConfigs(base, Parsed("name: 'm' instance_group { count: 1 } "
+                                        "version_policy { all { } }")),
+            ConfigChange::kNothing);
+  for (const char* groups :
+       {"", "instance_group { count: 2 }", "instance_group { count: 1 kind: KIND_CPU }",
+        "instance_group { count: 1 name: 'other' }",
+        "instance_group { count: 1 rate_limiter { priority: 2 } }",
+        "instance_group { count: 1 } instance_group { count: 1 }"}) {
+    EXPECT_EQ(CompareConfigs(base, Parsed(std::string("name: 'm' ") + groups)),
+              ConfigChange::kInstances)
+        << groups;
+  }
   ModelConfig changed = Parsed("name: 'm' instance_group { count: 2 } version_policy { all { } }");
-  EXPECT_FALSE(ChangeNeedsReload(base, changed));
+  EXPECT_EQ(CompareConfigs(base, changed), ConfigChange::kInstances);
   changed.max_batch_size = 3;
-  EXPECT_TRUE(ChangeNeedsReload(base, changed));
+  EXPECT_EQ(CompareConfigs(base, changed), ConfigChange::kReload);
 }
 
 }  // namespace

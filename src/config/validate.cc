@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/validate.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/nearest_name.h"
 #include "config/complete.h"
+#include "config/limits.h"
 #include "config/validate_parts.h"
 
 namespace nereid::config {
 namespace {
 
 constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
+
+// All that the groups ask for. Cannot overflow: each counts below 2^31, and so do the groups.
+int64_t CountInstances(const ModelConfig& config) {
+  int64_t count = 0;
+  for (const InstanceGroup& group : config.instance_group) {
+    const auto places = static_cast<int64_t>(std::max<size_t>(group.gpus.size(), 1));
+    if (places > kMaxInstances) return std::numeric_limits<int64_t>::max();
+    count += std::max(group.count, 0) * places;
+  }
+  return count;
+}
 
 std::string Quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
@@ -118,6 +132,46 @@ void CheckScheduling(const ModelConfig& config, ErrorList& errors) {
   }
 }
 
+// How many sequences an instance holds at the same time.
+int64_t SlotsPerInstance(const ModelConfig& config) {
+  const auto* oldest =
+      std::get_if<SequenceBatching::StrategyOldest>(&config.sequence_batching()->strategy_choice);
+  if (oldest != nullptr && oldest->max_candidate_sequences > 0) {
+    return oldest->max_candidate_sequences;
+  }
+  return std::max(config.max_batch_size, 1);
+}
+
+void CheckSequenceSlots(const ModelConfig& config, ErrorList& errors) {
+  if (config.sequence_batching() == nullptr) return;
+  const int64_t slots = SlotsPerInstance(config);
+  const int64_t instances = std::max<int64_t>(CountInstances(config), 1);
+  // Both are below 2^32, or so many instances were refused before.
+  if (instances <= kMaxInstances && slots * instances <= kMaxSequenceSlots) return;
+  errors.Add({kInvalid,
+              fmt::format("sequence batching of {} has room for more than {} sequences: {} in each "
+                          "of {} instances",
+                          config.name, kMaxSequenceSlots, slots, instances),
+              "sequence_batching", std::to_string(slots),
+              "fewer candidate sequences, a smaller max_batch_size, or fewer instances"});
+}
+
+void CheckWarmUp(const ModelConfig& config, ErrorList& errors) {
+  for (size_t i = 0; i < config.model_warmup.size(); ++i) {
+    const ModelWarmup& sample = config.model_warmup[i];
+    const auto check = [&](const char* field, uint32_t value, uint32_t limit) {
+      if (value <= limit) return;
+      errors.Add({kInvalid,
+                  fmt::format("warmup sample '{}' of {} has {} {}, the limit is {}", sample.name,
+                              config.name, field, value, limit),
+                  fmt::format("model_warmup[{}].{}", i, field), std::to_string(value),
+                  fmt::format("at most {}", limit)});
+    };
+    check("count", sample.count, kMaxWarmUpRuns);
+    check("batch_size", sample.batch_size, kMaxWarmUpBatch);
+  }
+}
+
 // Whether a profile is named by a number >= 0; the text of the error otherwise.
 std::string ProfileError(const InstanceGroup& group, const ModelConfig& config,
                          const std::string& profile) {
@@ -145,6 +199,13 @@ class GroupCheck {
       errors_.Add({kInvalid,
                    fmt::format("must specify one or more 'instance group's for {}", config_.name),
                    "instance_group", "nothing", "at least one group"});
+    }
+    if (const int64_t count = CountInstances(config_); count > kMaxInstances) {
+      errors_.Add({kInvalid,
+                   fmt::format("instance groups of model {} have {} instances, the limit is {}",
+                               config_.name, count, kMaxInstances),
+                   "instance_group.count", std::to_string(count),
+                   fmt::format("at most {} instances in all", kMaxInstances)});
     }
     for (size_t i = 0; i < config_.instance_group.size(); ++i) {
       field_ = fmt::format("instance_group[{}]", i);
@@ -247,6 +308,8 @@ base::Status ValidateModelConfig(const ModelConfig& config, std::string_view fil
   CheckNames(config, config.input, "input", errors);
   CheckNames(config, config.output, "output", errors);
   CheckScheduling(config, errors);
+  CheckSequenceSlots(config, errors);
+  CheckWarmUp(config, errors);
   if (config.is_decoupled() && config.caches_responses()) {
     errors.Add({kInvalid,
                 fmt::format("Response Cache does not currently support model {} with 'decoupled' "

@@ -404,6 +404,50 @@ TEST(ValidateInstanceGroups, ChecksProfiles) {
             "is only supported for TensorRT models");
 }
 
+TEST(ValidateInstanceGroups, BoundsTheNumberOfInstances) {
+  EXPECT_EQ(Groups("backend: 'b' instance_group { count: 4096 }"), "valid");
+  EXPECT_EQ(Groups("backend: 'b' instance_group { count: 2147483647 }"),
+            "instance groups of model m have 2147483647 instances, the limit is 4096");
+  EXPECT_EQ(Groups("backend: 'b' instance_group { count: 4096 } instance_group { count: 1 }"),
+            "instance groups of model m have 4097 instances, the limit is 4096");
+  const GpuSupport two{.gpus = {0, 1}, .built_with_gpus = true};
+  EXPECT_EQ(
+      Groups("backend: 'b' instance_group { kind: KIND_GPU gpus: [ 0, 1 ] count: 2049 }", two),
+      "instance groups of model m have 4098 instances, the limit is 4096");
+}
+
+TEST(ValidateModelConfig, BoundsTheWarmUp) {
+  const auto check = [](const std::string& text) {
+    return Identity("model_warmup { name: 'w' " + text + " }");
+  };
+  EXPECT_EQ(check("batch_size: 65536 count: 100000"), "valid");
+  EXPECT_EQ(check("batch_size: 1 count: 4000000000"),
+            "warmup sample 'w' of m has count 4000000000, the limit is 100000");
+  EXPECT_EQ(check("batch_size: 4000000000"),
+            "warmup sample 'w' of m has batch_size 4000000000, the limit is 65536");
+}
+
+TEST(ValidateModelConfig, BoundsTheSequencesThatAModelHolds) {
+  const auto check = [](int64_t candidates, const std::string& more) {
+    return Identity("sequence_batching { oldest { max_candidate_sequences: " +
+                    std::to_string(candidates) + " } } " + more);
+  };
+  EXPECT_EQ(check(1 << 20, ""), "valid");
+  EXPECT_EQ(
+      check(INT32_MAX, ""),
+      "sequence batching of m has room for more than 1048576 sequences: 2147483647 in each of 1 "
+      "instances");
+  EXPECT_EQ(check(1 << 19, "instance_group { count: 3 }"),
+            "sequence batching of m has room for more than 1048576 sequences: 524288 in each of 3 "
+            "instances");
+  EXPECT_EQ(
+      Config(std::string("backend: 'identity' max_batch_size: 2147483647 "
+                         "sequence_batching { direct { } } ") +
+             kTensors),
+      "sequence batching of m has room for more than 1048576 sequences: 2147483647 in each of 1 "
+      "instances");
+}
+
 TEST(ValidateFolderName, WantsTheNameOfTheFolder) {
   EXPECT_TRUE(ValidateFolderName({.name = "a"}, "a").ok());
   EXPECT_EQ(FirstLine(ValidateFolderName({.name = "a"}, "b")),
