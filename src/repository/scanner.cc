@@ -2,6 +2,7 @@
 #include "repository/scanner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -131,7 +132,11 @@ ScanResult Scanner::ScanAll(const KnownModels& known) const {
   for (const std::string& repository : layout_.Get()->repositories) store_.Refresh(repository);
   Listing listing = List();
   ScanResult result;
+  for (const std::string& repository : layout_.Get()->repositories) {
+    if (!listing.unreadable_repositories.contains(repository)) IsNewTrouble(repository, {});
+  }
   for (const auto& [repository, status] : listing.unreadable_repositories) {
+    if (!IsNewTrouble(repository, status.ToString())) continue;
     NEREID_LOG(kError, "failed to poll model repository '{}': {}", repository, status.message());
   }
   for (const auto& [id, place] : listing.places) {
@@ -139,13 +144,19 @@ ScanResult Scanner::ScanAll(const KnownModels& known) const {
     if (before != known.end() && before->second.repository == place.repository &&
         !before->second.timestamp.IsOlderThan(TimestampOf(place))) {
       result.unmodified.insert(id);
+      IsNewTrouble(place.folder, {});
     } else {
-      result.models.emplace(id, Examine(place));
+      ModelSource source = Look(place, {});
+      const std::string trouble(source.config.ok() ? "" : source.config.status().message());
+      if (IsNewTrouble(place.folder, trouble)) LogRefusal(id.Text(), trouble);
+      result.models.emplace(id, std::move(source));
     }
   }
   for (const ModelId& id : listing.duplicates) {
-    NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories",
-               id.Text());
+    if (IsNewTrouble(id.Text(), std::string(kDuplicateReason))) {
+      NEREID_LOG(kError, "failed to poll model '{}': not unique across all model repositories",
+                 id.Text());
+    }
     ModelSource source;
     source.name = id.name;
     source.config = base::UnavailableError(std::string(kDuplicateReason));
@@ -190,7 +201,22 @@ ModelTimestamp Scanner::TimestampOf(const ModelPlace& place) const {
   return ModelTimestamp::Of(store_, place.folder, ConfigPath(place.folder));
 }
 
+bool Scanner::IsNewTrouble(const std::string& place, const std::string& trouble) const {
+  base::MutexLock lock(told_mutex_);
+  if (trouble.empty()) {
+    told_.erase(place);
+    return false;
+  }
+  return std::exchange(told_[place], trouble) != trouble;
+}
+
 ModelSource Scanner::Examine(const ModelPlace& place, const Overrides& overrides) const {
+  ModelSource source = Look(place, overrides);
+  if (!source.config.ok()) LogRefusal(place.id.Text(), source.config.status().message());
+  return source;
+}
+
+ModelSource Scanner::Look(const ModelPlace& place, const Overrides& overrides) const {
   ModelSource source;
   source.name = place.id.name;
   source.name_space = place.id.name_space;
@@ -213,10 +239,7 @@ ModelSource Scanner::Examine(const ModelPlace& place, const Overrides& overrides
   } else {
     source.config = entries.status();
   }
-  if (!source.config.ok()) {
-    source.files.reset();
-    LogRefusal(place.id.Text(), source.config.status().message());
-  }
+  if (!source.config.ok()) source.files.reset();
   return source;
 }
 

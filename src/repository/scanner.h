@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "config/model_config.h"
 #include "repository/layout.h"
@@ -125,6 +126,11 @@ class Scanner {
   const ScanOptions& options() const { return options_; }
 
  private:
+  // Examine without a word in the log.
+  ModelSource Look(const ModelPlace& place, const Overrides& overrides) const;
+  // Whether a look at everything finds `trouble` at `place` for the first time, or another than the
+  // last time; empty: none. Who polls would fill the log with one broken model.
+  bool IsNewTrouble(const std::string& place, const std::string& trouble) const;
   ModelPlace PlaceIn(const std::string& repository, const std::string& name) const;
   // Brings the model to a folder of this machine and has its agents look at it; what `source` says of
   // folder and versions is then about that place.
@@ -144,6 +150,8 @@ class Scanner {
   const Store& store_;
   const ScanOptions options_;
   LayoutHolder layout_;
+  mutable base::Mutex told_mutex_;
+  mutable std::map<std::string, std::string> told_ NEREID_GUARDED_BY(told_mutex_);  // by place
 };
 
 // The versions of `source` that its policy asks for; logs those that `specific` names in vain. An
