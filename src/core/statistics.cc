@@ -308,7 +308,11 @@ void ModelStatistics::AddPending(int64_t change) {
 
 void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use) {
   base::MutexLock lock(mutex_);
-  memory_[owner] = std::move(use);
+  if (use.empty()) {
+    memory_.erase(owner);
+  } else {
+    memory_[owner] = std::move(use);
+  }
 }
 
 // Executions are noted by the monotonic clock, which their ends were read from anyway. What was told

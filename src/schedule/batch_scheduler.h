@@ -31,7 +31,7 @@ struct BatchSchedulerOptions {
 };
 
 // Thread-safe.
-class BatchScheduler final : public core::Scheduler {
+class BatchScheduler final : public core::Scheduler, public InstanceHost {
  public:
   // Starts, initialises and warms up the instances; the first failure is returned. `model` and
   // `timers` outlive the scheduler.
@@ -44,6 +44,9 @@ class BatchScheduler final : public core::Scheduler {
   void Enqueue(core::RequestPtr request) override;
   void OnCancelled(core::Request& request) override;
   bool Stop(base::TimePoint deadline) override;
+  base::Status ChangeInstances(InstanceChange change) override {
+    return pool_.Change(std::move(change));
+  }
 
   // Waits until nothing is queued or running and threads sleep; false when `deadline` passes first.
   bool WaitUntilIdleForTest(base::TimePoint deadline) {

@@ -34,6 +34,10 @@ size_t ZeroSize(const core::RequestInput& input) {
 }  // namespace
 
 DirectSource::DirectSource(SequenceSourceOptions options) : SequenceSource(std::move(options)) {
+  DirectSource::Grow();
+}
+
+void DirectSource::Grow() {
   padding_states_.resize(table_.instance_count() * table_.slots_per_instance());
 }
 

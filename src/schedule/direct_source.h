@@ -18,6 +18,9 @@ class DirectSource final : public SequenceSource {
   void Take(size_t instance, const BatchDecision& decision,
             std::vector<core::RequestPtr>& batch) override;
 
+ protected:
+  void Grow() override;
+
  private:
   // The first that is ready says what the batch looks like.
   Sequence* Representative(size_t instance) const;

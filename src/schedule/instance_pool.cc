@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/thread_use.h"
 #include "core/response.h"
@@ -94,25 +95,39 @@ InstancePool::~InstancePool() { End(); }
 
 base::Status InstancePool::Start(std::vector<std::unique_ptr<core::Instance>> instances,
                                  std::vector<RateLimiter::ClaimOptions> claims) {
+  std::vector<InstanceChange::Added> added;
   for (size_t i = 0; i < instances.size(); ++i) {
+    added.push_back(
+        {.instance = std::move(instances[i]),
+         .claim = i < claims.size() ? std::move(claims[i]) : RateLimiter::ClaimOptions()});
+  }
+  return Change({.added = std::move(added), .removed = {}});
+}
+
+base::Result<InstancePool::Slots> InstancePool::MakeSlots(
+    std::vector<InstanceChange::Added> instances) {
+  Slots slots;
+  for (InstanceChange::Added& added : instances) {
     auto slot = std::make_unique<Slot>();
-    slot->instance = std::move(instances[i]);
-    slot->index = i;
+    slot->instance = std::move(added.instance);
     slot->watched_runs = kMeasuredRuns;
     slot->batch.reserve(
         static_cast<size_t>(std::clamp<int64_t>(model_.max_batch_size(), 1, kReservedBatch)));
     if (options_.rate_limiter != nullptr) {
-      RateLimiter::ClaimOptions claim = i < claims.size() ? claims[i] : RateLimiter::ClaimOptions();
-      claim.on_grant = [this, raw = slot.get()] {
+      added.claim.on_grant = [this, raw = slot.get()] {
         base::MutexLock lock(mutex_);
         Notify(*raw);
       };
-      NEREID_ASSIGN_OR_RETURN(slot->claim, options_.rate_limiter->Register(std::move(claim)));
+      NEREID_ASSIGN_OR_RETURN(slot->claim, options_.rate_limiter->Register(std::move(added.claim)));
     }
-    slots_.push_back(std::move(slot));
+    slots.push_back(std::move(slot));
   }
+  return slots;
+}
+
+base::Status InstancePool::StartSlots(const Slots& slots) {
   std::vector<std::future<base::Status>> starting;
-  for (auto& slot : slots_) {
+  for (const auto& slot : slots) {
     if (slot->instance->runs_on_any_thread()) {
       if (options_.warm_up) NEREID_RETURN_IF_ERROR(options_.warm_up(*slot->instance));
       continue;
@@ -142,9 +157,115 @@ std::future<base::Status> InstancePool::StartThread(Slot& slot) {
     const bool is_ready = status.ok();
     if (is_initialized && !is_ready) slot.instance->FinalizeOnThread();
     started->set_value(std::move(status));
-    if (is_ready) ThreadMain(slot);
+    if (!is_ready) return;
+    if (WaitForAdmission(slot)) return ThreadMain(slot);
+    slot.instance->FinalizeOnThread();
   });
   return result;
+}
+
+bool InstancePool::WaitForAdmission(Slot& slot) {
+  base::MutexLock lock(mutex_);
+  while (!slot.is_admitted && !slot.is_dropped) slot.wake.Wait(mutex_);
+  return slot.is_admitted;
+}
+
+void InstancePool::Drop(Slots slots) {
+  {
+    base::MutexLock lock(mutex_);
+    for (const auto& slot : slots) {
+      slot->is_dropped = true;
+      slot->wake.NotifyAll();
+    }
+  }
+  for (const auto& slot : slots) {
+    slot->thread.Join();
+    slot->claim.reset();
+  }
+}
+
+void InstancePool::AdmitLocked(Slots slots) {
+  const uint64_t now_ns = base::NowNs();
+  std::set<size_t> taken;
+  for (const auto& slot : slots_) taken.insert(slot->index);
+  size_t index = 0;
+  for (auto& slot : slots) {
+    while (taken.contains(index)) ++index;
+    slot->index = index++;
+    slot->id = ++last_id_;
+    source_.AddInstance(slot->index, now_ns);
+    slot->is_admitted = true;
+    slot->wake.NotifyAll();
+    slots_.push_back(std::move(slot));
+  }
+}
+
+base::Status InstancePool::Change(InstanceChange change) {
+  NEREID_ASSIGN_OR_RETURN(Slots added, MakeSlots(std::move(change.added)));
+  if (base::Status status = StartSlots(added); !status.ok()) {
+    Drop(std::move(added));
+    return status;
+  }
+  std::vector<uint64_t> going;
+  base::MutexLock lock(mutex_);
+  AdmitLocked(std::move(added));
+  for (const auto& slot : slots_) {
+    if (std::ranges::find(change.removed, slot->instance.get()) == change.removed.end()) continue;
+    slot->is_leaving = true;
+    source_.RetireInstance(slot->index);
+    leaving_[slot->id] = slot->index;
+    going.push_back(slot->id);
+  }
+  WakeForWork();
+  if (going.empty()) return base::OkStatus();
+  NoteRelease();
+  if (!std::exchange(is_retiring_, true)) {
+    retirer_.Join();  // one that had nothing left to do
+    retirer_ = base::Thread("retire", [this] { RetireLeaving(); });
+  }
+  // What nothing is bound to goes now; the rest when its time comes.
+  const auto is_gone_or_bound = [this](uint64_t id) NEREID_REQUIRES(mutex_) {
+    const auto found = leaving_.find(id);
+    return found == leaving_.end() || !source_.IsReleased(found->second);
+  };
+  while (!is_ending_ && !std::ranges::all_of(going, is_gone_or_bound)) left_.Wait(mutex_);
+  return base::OkStatus();
+}
+
+void InstancePool::RetireLeaving() {
+  mutex_.Lock();
+  while (!is_ending_ && !leaving_.empty()) {
+    const auto next =
+        std::ranges::find_if(slots_, [this](const auto& slot) NEREID_REQUIRES(mutex_) {
+          return !slot->is_busy && !slot->has_thread && IsOver(*slot);
+        });
+    if (next == slots_.end()) {
+      left_.Wait(mutex_);
+      continue;
+    }
+    std::unique_ptr<Slot> slot = std::move(*next);
+    slots_.erase(next);
+    mutex_.Unlock();
+    slot->thread.Join();
+    // Threads that have left may still run destructors of what a plug-in kept for them.
+    if (options_.reaper != nullptr) options_.reaper->WaitForLeft();
+    slot->claim.reset();
+    const uint64_t gone = slot->id;
+    slot.reset();
+    mutex_.Lock();
+    leaving_.erase(gone);
+    left_.NotifyAll();
+  }
+  is_retiring_ = false;
+  mutex_.Unlock();
+}
+
+void InstancePool::NoteRelease() {
+  if (leaving_.empty()) return;
+  for (const auto& slot : slots_) {
+    if (IsOver(*slot)) slot->wake.NotifyAll();
+  }
+  left_.NotifyAll();
 }
 
 bool InstancePool::IsQuick(const Slot& slot, int64_t limit_ns) const {
@@ -173,7 +294,7 @@ bool InstancePool::IsWatched(const Slot& slot) const {
 
 InstancePool::Slot* InstancePool::IdleSlot() {
   for (auto& slot : slots_) {
-    if (!slot->is_busy) return slot.get();
+    if (!slot->is_busy && !IsOver(*slot)) return slot.get();
   }
   return nullptr;
 }
@@ -232,6 +353,7 @@ void InstancePool::Finish(Arrival arrival) {
 }
 
 bool InstancePool::TakeBatch(Slot& slot, uint64_t now_ns) {
+  if (slot.is_leaving && IsOver(slot)) return false;
   const BatchDecision decision = source_.Decide(slot.index, now_ns);
   if (decision.request_count == 0) return false;
   if (slot.claim != nullptr && !slot.claim->TryTake()) return false;
@@ -314,7 +436,8 @@ void InstancePool::Account(Slot& slot) {
   --busy_count_;
   source_.OnExecuted(slot.index);
   // Its thread waits until nothing is executed any more.
-  if (is_ending_ && slot.is_waiting) slot.wake.NotifyOne();
+  if ((is_ending_ || slot.is_leaving) && slot.is_waiting) slot.wake.NotifyOne();
+  if (slot.is_leaving) left_.NotifyAll();
   if (IsIdle()) NotifyIdle();
 }
 
@@ -368,7 +491,7 @@ bool InstancePool::WaitForIdle(base::TimePoint deadline) {
 }
 
 void InstancePool::Notify(Slot& slot) {
-  if (slot.is_busy || is_ending_) return;
+  if (slot.is_busy || is_ending_ || IsOver(slot)) return;
   if (!slot.has_thread) {
     slot.has_thread = true;
     slot.thread.Join();  // one that had nothing to do, and is about to be gone
@@ -390,7 +513,7 @@ void InstancePool::WakeForWork() {
   std::optional<BatchDecision> decision;
   Slot* candidate = nullptr;
   for (auto& slot : slots_) {
-    if (slot->is_busy || IsInLine(*slot)) continue;
+    if (slot->is_busy || IsOver(*slot) || IsInLine(*slot)) continue;
     if (IsLeftToReactor(*slot)) return;
     if (slot->has_thread && (!slot->is_waiting || slot->is_notified)) return;
     if (!decision) decision = source_.Decide(slot->index, base::NowNs());
@@ -407,7 +530,7 @@ void InstancePool::WakeForWork() {
 void InstancePool::WakeEachForWork() {
   const uint64_t now_ns = base::NowNs();
   for (auto& slot : slots_) {
-    if (slot->is_busy || IsInLine(*slot)) continue;
+    if (slot->is_busy || IsOver(*slot) || IsInLine(*slot)) continue;
     const BatchDecision decision = source_.Decide(slot->index, now_ns);
     if (decision.request_count > 0) {
       Notify(*slot);
@@ -482,7 +605,7 @@ void InstancePool::ThreadMain(Slot& slot) {
       Account(slot);
       continue;
     }
-    if (is_ending_ && !slot.is_busy) break;
+    if ((is_ending_ || IsOver(slot)) && !slot.is_busy) break;
     // In line for what others hold; another instance may need something else, or nothing.
     if (!slot.is_busy && IsInLine(slot)) WakeForWork();
     if (!slot.is_busy && HoldsInVain(slot)) {
@@ -494,6 +617,7 @@ void InstancePool::ThreadMain(Slot& slot) {
     if (!WaitForWork(slot)) {
       // Whoever needs it makes another.
       slot.has_thread = false;
+      if (slot.is_leaving) left_.NotifyAll();
       base::ThreadReaper* const reaper = options_.reaper;
       base::Thread self;
       if (reaper != nullptr) self = std::move(slot.thread);
@@ -503,6 +627,8 @@ void InstancePool::ThreadMain(Slot& slot) {
       return;
     }
   }
+  slot.has_thread = false;
+  if (slot.is_leaving) left_.NotifyAll();
   mutex_.Unlock();
   slot.instance->FinalizeOnThread();
 }
@@ -542,12 +668,19 @@ void InstancePool::End() {
     is_stopping_ = true;
     is_ending_ = true;
     for (auto& slot : slots_) slot->wake.NotifyAll();
+    left_.NotifyAll();
   }
-  for (auto& slot : slots_) slot->thread.Join();
+  retirer_.Join();
+  std::vector<Slot*> ending;
+  {
+    base::MutexLock lock(mutex_);
+    for (const auto& slot : slots_) ending.push_back(slot.get());
+  }
+  for (Slot* slot : ending) slot->thread.Join();
   // Threads that have left may still run destructors of what a plug-in kept for them.
   if (options_.reaper != nullptr) options_.reaper->WaitForLeft();
   // Before the lock goes, which a grant takes.
-  for (auto& slot : slots_) slot->claim.reset();
+  for (Slot* slot : ending) slot->claim.reset();
 }
 
 }  // namespace nereid::schedule

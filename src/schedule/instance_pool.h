@@ -19,6 +19,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "core/model.h"
 #include "core/round_executor.h"
 #include "core/scheduler.h"
+#include "schedule/instance_change.h"
 #include "schedule/rate_limiter.h"
 #include "schedule/work_source.h"
 
@@ -71,6 +73,8 @@ class InstancePool {
   // is set here). Once, before anything else.
   base::Status Start(std::vector<std::unique_ptr<core::Instance>> instances,
                      std::vector<RateLimiter::ClaimOptions> claims = {});
+  // As InstanceHost::ChangeInstances; after Start.
+  base::Status Change(InstanceChange change);
 
   base::Mutex& mutex() NEREID_RETURN_CAPABILITY(mutex_) { return mutex_; }
 
@@ -93,12 +97,22 @@ class InstancePool {
   void End();
   // Waits until nothing waits or runs and every thread sleeps, so that it is known who wakes up.
   bool WaitUntilAsleepForTest(base::TimePoint deadline);
+  // To be called when something that was bound to an instance may be over.
+  void NoteRelease() NEREID_REQUIRES(mutex_);
 
  private:
   // An instance and what the pool knows about it. Guarded by mutex_ but for the constant fields.
+  //
+  // Its life: it is started and not among slots_ (its thread, where it needs one of its own, waits
+  // to be admitted or dropped); it is admitted; it is leaving (it runs what is bound to it); it is
+  // over (nothing is bound to it) and gone as soon as it is idle and without a thread.
   struct Slot {
     std::unique_ptr<core::Instance> instance;  // constant
-    size_t index = 0;                          // constant
+    size_t index = 0;                          // its number; constant once admitted
+    uint64_t id = 0;                           // as well, and never given again
+    bool is_admitted = false;
+    bool is_dropped = false;  // instead of being admitted
+    bool is_leaving = false;
     base::Thread thread;
     base::CondVar wake;
     bool is_busy = false;
@@ -120,8 +134,24 @@ class InstancePool {
   // The pool's work on one reactor after a round of arrivals.
   class Round;
 
+  using Slots = std::vector<std::unique_ptr<Slot>>;
+
+  base::Result<Slots> MakeSlots(std::vector<InstanceChange::Added> instances);
+  // Initialises and warms up; the first failure. What had been started by then waits to be dropped.
+  base::Status StartSlots(const Slots& slots);
   // Starts the thread of `slot`, which initialises its instance; how that went.
   std::future<base::Status> StartThread(Slot& slot);
+  // Whether the slot that the calling thread has initialised is to be used.
+  bool WaitForAdmission(Slot& slot);
+  void AdmitLocked(Slots slots) NEREID_REQUIRES(mutex_);
+  // Ends what was started and is not to be used.
+  void Drop(Slots slots);
+  // Whether `slot` is leaving and nothing is bound to it any more.
+  bool IsOver(const Slot& slot) const NEREID_REQUIRES(mutex_) {
+    return slot.is_leaving && source_.IsReleased(slot.index);
+  }
+  // The body of a thread that takes apart what is leaving, as soon as that can be.
+  void RetireLeaving();
   bool MayRunInline(const Slot& slot) const NEREID_REQUIRES(mutex_);
   // Whether a reactor may begin the execution of what waits, and wait for its end for a moment: a
   // quick instance's, and a single request's. With several, the reactor had better read the others.
@@ -179,9 +209,15 @@ class InstancePool {
   core::Model& model_;
   WorkSource& source_;
   const InstancePoolOptions options_;
-  std::vector<std::unique_ptr<Slot>> slots_;  // constant after Start
 
   base::Mutex mutex_;
+  // Only Start, Change and the thread that retires change which there are.
+  Slots slots_ NEREID_GUARDED_BY(mutex_);
+  uint64_t last_id_ NEREID_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, size_t> leaving_ NEREID_GUARDED_BY(mutex_);  // numbers, by id
+  base::CondVar left_;  // signalled when something that is leaving came closer to its end
+  bool is_retiring_ NEREID_GUARDED_BY(mutex_) = false;  // the thread below is at it
+  base::Thread retirer_;
   base::CondVar idle_;  // signalled when the pool may have become idle
   size_t idle_waiters_ NEREID_GUARDED_BY(mutex_) = 0;
   size_t scheduled_rounds_ NEREID_GUARDED_BY(mutex_) = 0;

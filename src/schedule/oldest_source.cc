@@ -10,8 +10,12 @@ OldestSource::OldestSource(SequenceSourceOptions options)
       max_preferred_(plan_.preferred_batch_sizes().empty()
                          ? plan_.max_batch_size()
                          : plan_.preferred_batch_sizes().back()) {
+  OldestSource::Grow();
+}
+
+void OldestSource::Grow() {
   if (!plan_.preserves_ordering()) return;
-  for (size_t i = 0; i < table_.instance_count(); ++i) {
+  while (orders_.size() < table_.instance_count()) {
     orders_.push_back(std::make_unique<OrderedResponses>());
   }
 }

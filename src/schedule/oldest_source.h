@@ -20,6 +20,9 @@ class OldestSource final : public SequenceSource {
   void Take(size_t instance, const BatchDecision& decision,
             std::vector<core::RequestPtr>& batch) override;
 
+ protected:
+  void Grow() override;
+
  private:
   const size_t max_preferred_;
   // By instance; empty: answers go as they come.

@@ -37,6 +37,19 @@ size_t RateLimiter::Available(const Key& key) const {
   return size > resource.in_use ? size - resource.in_use : 0;
 }
 
+std::string RateLimiter::Describe() {
+  std::string text;
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, resource] : resources_) {
+    if (resource.needs.empty()) continue;
+    const size_t count = Limit(key).value_or(resource.needs.rbegin()->first);
+    text +=
+        key.first == kGlobalResource ? "\n\tGLOBAL: " : fmt::format("\n\tDevice: {} ", key.first);
+    text += fmt::format("Resource: {}\t Count: {}", key.second, count);
+  }
+  return text;
+}
+
 bool RateLimiter::Fits(const Claim& claim) const {
   for (const auto& need : claim.options_.needs.resources) {
     if (need.count > Available(KeyOf(need, claim.options_.device))) return false;

@@ -80,6 +80,8 @@ class RateLimiter {
   // resource is named both as global and as one of each device. Where the new need makes a resource
   // larger, others may be granted and told, as by Give.
   base::Result<std::unique_ptr<Claim>> Register(ClaimOptions options);
+  // What there is of each resource, for people: a line for each.
+  std::string Describe();
 
  private:
   struct Resource {

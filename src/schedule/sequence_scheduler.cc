@@ -322,6 +322,7 @@ void SequenceScheduler::NoteRefused(const SequenceTable::Refused& refused) {
 }
 
 void SequenceScheduler::NoteSequences() {
+  pool_.NoteRelease();
   if (refuses_starts_ && table_.sequence_count() == 0) sequences_over_.NotifyAll();
 }
 

@@ -37,7 +37,7 @@ struct SequenceSchedulerOptions {
 };
 
 // Thread-safe.
-class SequenceScheduler final : public core::Scheduler {
+class SequenceScheduler final : public core::Scheduler, public InstanceHost {
  public:
   // Starts, initialises and warms up the instances; the first failure is returned. `model`, whose
   // configuration has sequence_batching, and `timers` outlive the scheduler.
@@ -58,6 +58,10 @@ class SequenceScheduler final : public core::Scheduler {
   size_t SequenceCount() override;
   // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;
+  // Sequences stay where they are.
+  base::Status ChangeInstances(InstanceChange change) override {
+    return pool_.Change(std::move(change));
+  }
 
   // Waits until nothing waits or runs and threads sleep; false when `deadline` passes first.
   bool WaitUntilIdleForTest(base::TimePoint deadline) {
@@ -89,7 +93,7 @@ class SequenceScheduler final : public core::Scheduler {
   void OnTimer();
   // Rings when a sequence has been idle, or a request in the backlog has waited, for too long.
   void SetTimer() NEREID_REQUIRES(pool_.mutex());
-  // Whoever waits for the last sequence hears of its end.
+  // Whoever waits for the end of sequences hears of it.
   void NoteSequences() NEREID_REQUIRES(pool_.mutex());
   // Requests in `refused` no longer wait.
   void NoteRefused(const SequenceTable::Refused& refused) NEREID_REQUIRES(pool_.mutex());

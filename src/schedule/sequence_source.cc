@@ -12,11 +12,21 @@ SequenceSource::SequenceSource(SequenceSourceOptions options)
       hold_until_waiting_(options.hold_until_waiting),
       hold_until_backlog_(options.hold_until_backlog),
       is_holding_(hold_until_waiting_ > 0) {
+  GrowStates();
+}
+
+void SequenceSource::GrowStates() {
   if (state_plan_ == nullptr || state_plan_->empty()) return;
   const size_t slots = table_.instance_count() * table_.slots_per_instance();
-  for (size_t i = 0; i < slots; ++i) {
+  while (states_.size() < slots) {
     states_.push_back(std::make_unique<core::SequenceStates>(state_plan_));
   }
+}
+
+void SequenceSource::AddInstance(size_t instance, uint64_t now_ns) {
+  table_.AddInstance(instance, now_ns);
+  GrowStates();
+  Grow();
 }
 
 bool SequenceSource::IsHolding(size_t waiting_count) {

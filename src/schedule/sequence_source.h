@@ -34,10 +34,15 @@ class SequenceSource : public WorkSource {
 
   bool HasWaiting() const override { return table_.waiting_count() > 0; }
   bool is_instance_bound() const override { return table_.instance_count() > 1; }
+  void AddInstance(size_t instance, uint64_t now_ns) override;
+  void RetireInstance(size_t instance) override { table_.RetireInstance(instance); }
+  bool IsReleased(size_t instance) const override { return table_.IsUnused(instance); }
   // Nothing is held back any more.
   void StopHolding() { is_holding_ = false; }
 
  protected:
+  // Makes room for all instances that the table has.
+  virtual void Grow() {}
   // Whether fewer requests wait than were asked for. Never again once there were enough.
   bool IsHolding(size_t waiting_count);
   // The next request of a sequence that is ready, complete for the backend.
@@ -54,6 +59,8 @@ class SequenceSource : public WorkSource {
   const std::shared_ptr<const core::StatePlan> state_plan_;
 
  private:
+  void GrowStates();
+
   std::vector<std::unique_ptr<core::SequenceStates>> states_;  // by slot
   const size_t hold_until_waiting_;
   const size_t hold_until_backlog_;

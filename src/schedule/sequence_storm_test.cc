@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of sequences at once, with cancellations, timeouts, sequences that are left without an end,
-// ids that are used again and again, reloads of the model, and far too few slots. Each request carries the tag of its
-// sequence; the instances keep what a model would keep (by position, by id, and as implicit state) and
-// answer with the tag that they find there. Whatever happens, nobody may find a tag of another.
+// Thousands of sequences at once, with cancellations, timeouts, sequences that are left without an
+// end, ids that are used again and again, reloads of the model, and far too few slots. Each request
+// carries the tag of its sequence; the instances keep what a model would keep (by position, by id,
+// and as implicit state) and answer with the tag that they find there. Whatever happens, nobody may
+// find a tag of another.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -143,6 +144,7 @@ struct Generation {
 
   Memory memory;
   std::unique_ptr<core::Model> model;
+  std::vector<core::Instance*> instances;
   std::unique_ptr<SequenceScheduler> scheduler;
   size_t slots = 0;
 };
@@ -159,8 +161,10 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     SequenceModelOptions options{.max_batch_size = 4, .batching = AllControls()};
     options.batching.max_sequence_idle_microseconds = 3000;
     if (!GetParam().is_direct) {
-      options.batching.strategy_choice = config::SequenceBatching::StrategyOldest{
-          .max_candidate_sequences = 5, .preferred_batch_size = {2}, .max_queue_delay_microseconds = 50};
+      options.batching.strategy_choice =
+          config::SequenceBatching::StrategyOldest{.max_candidate_sequences = 5,
+                                                   .preferred_batch_size = {2},
+                                                   .max_queue_delay_microseconds = 50};
     }
     options.batching.state.push_back({.input_name = "STATE_IN",
                                       .output_name = "STATE_OUT",
@@ -171,18 +175,30 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     auto loaded = std::make_shared<Generation>();
     loaded->model = MakeSequenceModel(std::move(options));
     std::vector<std::unique_ptr<core::Instance>> instances;
-    for (size_t i = 0; i < kInstances; ++i) {
-      instances.push_back(std::make_unique<Instance>("instance_" + std::to_string(i),
-                                                     GetParam().is_direct, loaded->memory,
-                                                     GetParam().seed + static_cast<uint32_t>(i)));
-    }
-    auto made = SequenceScheduler::Create(*loaded->model, timers_,
-                                          {.states = std::move(states).value()},
-                                          std::move(instances));
+    for (size_t i = 0; i < kInstances; ++i) instances.push_back(MakeInstance(*loaded));
+    auto made = SequenceScheduler::Create(
+        *loaded->model, timers_, {.states = std::move(states).value()}, std::move(instances));
     EXPECT_TRUE(made.ok());
     loaded->scheduler = std::move(made).value();
     loaded->slots = loaded->scheduler->FreeSlotCountForTest();
     return loaded;
+  }
+  std::unique_ptr<core::Instance> MakeInstance(Generation& generation) {
+    const auto number = static_cast<uint32_t>(++made_);
+    auto made =
+        std::make_unique<Instance>("instance_" + std::to_string(number), GetParam().is_direct,
+                                   generation.memory, GetParam().seed + number);
+    generation.instances.push_back(made.get());
+    return made;
+  }
+  // One instance goes, perhaps with sequences that it keeps to their ends, and another comes.
+  void ChangeInstances() {
+    Generation& generation = *Current();
+    InstanceChange change;
+    change.removed.push_back(generation.instances.front());
+    generation.instances.erase(generation.instances.begin());
+    change.added.push_back({.instance = MakeInstance(generation), .claim = {}});
+    EXPECT_TRUE(generation.scheduler->ChangeInstances(std::move(change)).ok());
   }
   std::shared_ptr<Generation> Current() {
     base::MutexLock lock(mutex_);
@@ -289,6 +305,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
   }
 
   base::Timers timers_;
+  std::atomic<int> made_{0};
   base::Mutex mutex_;
   std::shared_ptr<Generation> current_ NEREID_GUARDED_BY(mutex_);
 };
@@ -305,6 +322,16 @@ TEST_P(SequenceStorm, NorAcrossReloadsOfTheModel) {
     ++reloads;
   });
   EXPECT_GT(reloads, 3);
+  ExpectAtRest(*Current());
+}
+
+TEST_P(SequenceStorm, NorWhileInstancesComeAndGo) {
+  int changes = 0;
+  RunClients([&] {
+    ChangeInstances();
+    ++changes;
+  });
+  EXPECT_GT(changes, 3);
   ExpectAtRest(*Current());
 }
 

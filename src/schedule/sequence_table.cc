@@ -2,6 +2,7 @@
 #include "schedule/sequence_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nereid::schedule {
 namespace {
@@ -10,11 +11,36 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT
 
 }  // namespace
 
-SequenceTable::SequenceTable(const Options& options)
-    : options_(options),
-      slots_(options.instance_count * options.slots_per_instance),
-      ready_(options.instance_count) {
-  for (uint32_t slot = 0; slot < slots_.size(); ++slot) free_.push(slot);
+SequenceTable::SequenceTable(const Options& options) : options_(options) {
+  for (size_t instance = 0; instance < options.instance_count; ++instance) AddInstance(instance, 0);
+}
+
+void SequenceTable::AddInstance(size_t instance, uint64_t now_ns) {
+  if (instance >= instances_.size()) {
+    instances_.resize(instance + 1);
+    slots_.resize(instances_.size() * options_.slots_per_instance);
+  }
+  if (std::exchange(instances_[instance].gets_sequences, true)) return;
+  for (size_t position = 0; position < options_.slots_per_instance; ++position) {
+    const auto slot = static_cast<uint32_t>(SlotOf(instance, position));
+    if (slots_[slot] == nullptr) GiveSlot(slot, now_ns);
+  }
+}
+
+void SequenceTable::RetireInstance(size_t instance) {
+  instances_[instance].gets_sequences = false;
+  decltype(free_) left;
+  for (; !free_.empty(); free_.pop()) {
+    if ((free_.top() & UINT32_MAX) != instance) left.push(free_.top());
+  }
+  free_ = std::move(left);
+}
+
+void SequenceTable::SetSlot(uint32_t slot, Sequence* sequence) {
+  size_t& used = instances_[InstanceOf(slot)].used_slots;
+  if (slots_[slot] != nullptr) --used;
+  if (sequence != nullptr) ++used;
+  slots_[slot] = sequence;
 }
 
 Sequence* SequenceTable::Find(const core::CorrelationId& id, bool is_start) {
@@ -67,9 +93,10 @@ void SequenceTable::Name(Sequence& sequence, const core::CorrelationId& id) {
 // A free slot, or the end of the backlog. There is never both a free slot and a backlog.
 void SequenceTable::Place(Sequence& sequence) {
   if (!free_.empty()) {
-    sequence.slot_ = free_.top();
+    const uint64_t rank = free_.top();
     free_.pop();
-    slots_[sequence.slot_] = &sequence;
+    sequence.slot_ = static_cast<uint32_t>(SlotOf(rank & UINT32_MAX, rank >> 32));
+    SetSlot(sequence.slot_, &sequence);
     return;
   }
   JoinBacklog(sequence);
@@ -213,7 +240,7 @@ void SequenceTable::Update(Sequence& sequence, uint64_t now_ns) {
 void SequenceTable::SetReady(Sequence& sequence, bool is_ready, uint64_t now_ns) {
   if (sequence.is_ready_ == is_ready) return;
   sequence.is_ready_ = is_ready;
-  ReadyList& list = ready_[InstanceOf(sequence.slot_)];
+  ReadyList& list = instances_[InstanceOf(sequence.slot_)].ready;
   if (is_ready) {
     sequence.ready_since_ns_ = now_ns;
     sequence.ready_next_ = nullptr;
@@ -288,10 +315,11 @@ void SequenceTable::Forget(Sequence& sequence) {
 }
 
 void SequenceTable::GiveSlot(uint32_t slot, uint64_t now_ns) {
-  Sequence* const next = backlog_head_;
-  slots_[slot] = next;
+  const bool gets_sequences = instances_[InstanceOf(slot)].gets_sequences;
+  Sequence* const next = gets_sequences ? backlog_head_ : nullptr;
+  SetSlot(slot, next);
   if (next == nullptr) {
-    free_.push(slot);
+    if (gets_sequences) free_.push(RankOf(slot));
     return;
   }
   LeaveBacklog(*next);

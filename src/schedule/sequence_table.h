@@ -134,21 +134,30 @@ class SequenceTable {
   // Takes out everything that waits.
   void RefuseAll(uint64_t now_ns, Refused& refused);
 
+  // -- Instances come and go. --
+  // `instance` has slots from now on, which go to the backlog first. Nothing where it has some.
+  void AddInstance(size_t instance, uint64_t now_ns);
+  // No further sequence gets a slot of `instance`; those that have one keep it to their end.
+  void RetireInstance(size_t instance);
+  // Whether no sequence has a slot of `instance`.
+  bool IsUnused(size_t instance) const { return instances_[instance].used_slots == 0; }
+
   // -- For those who decide what runs. --
-  size_t instance_count() const { return options_.instance_count; }
+  // Above all numbers of instances.
+  size_t instance_count() const { return instances_.size(); }
   size_t slots_per_instance() const { return options_.slots_per_instance; }
-  // Slots are numbered so that a lower number is a lower position: all instances fill evenly.
+  // Numbers of slots, which stay when instances come and go.
   size_t SlotOf(size_t instance, size_t position) const {
-    return position * options_.instance_count + instance;
+    return instance * options_.slots_per_instance + position;
   }
-  size_t InstanceOf(size_t slot) const { return slot % options_.instance_count; }
+  size_t InstanceOf(size_t slot) const { return slot / options_.slots_per_instance; }
   // Null where the slot is free.
   Sequence* at(size_t instance, size_t position) const {
     return slots_[SlotOf(instance, position)];
   }
   // The first in line of the sequences that are ready on an instance.
-  Sequence* first_ready(size_t instance) const { return ready_[instance].head; }
-  size_t ready_count(size_t instance) const { return ready_[instance].count; }
+  Sequence* first_ready(size_t instance) const { return instances_[instance].ready.head; }
+  size_t ready_count(size_t instance) const { return instances_[instance].ready.count; }
   size_t ready_count() const { return ready_count_; }
   size_t waiting_count() const { return waiting_count_; }
   // Of waiting_count, those whose sequences have no slot.
@@ -169,6 +178,20 @@ class SequenceTable {
     size_t count = 0;
   };
 
+  struct Instance {
+    ReadyList ready;
+    size_t used_slots = 0;
+    bool gets_sequences = false;
+  };
+
+  // A free slot as a number: the lower, the sooner it is taken. All instances fill evenly.
+  static uint64_t Rank(size_t instance, size_t position) {
+    return static_cast<uint64_t>(position) << 32 | instance;
+  }
+  uint64_t RankOf(uint32_t slot) const {
+    return Rank(InstanceOf(slot), slot % options_.slots_per_instance);
+  }
+  void SetSlot(uint32_t slot, Sequence* sequence);
   Sequence& Make();
   void Place(Sequence& sequence);
   void Name(Sequence& sequence, const core::CorrelationId& id);
@@ -190,8 +213,9 @@ class SequenceTable {
 
   const Options options_;
   std::vector<Sequence*> slots_;
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free_;  // lowest first
-  std::vector<ReadyList> ready_;  // by instance
+  // Ranks of free slots, lowest first.
+  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> free_;
+  std::vector<Instance> instances_;
   std::unordered_map<core::CorrelationId, Sequence*, IdHash> named_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> unused_;

@@ -52,6 +52,39 @@ TEST_F(SequenceTableTest, WantsAStartFirst) {
   EXPECT_NE(Push(7), nullptr);
 }
 
+TEST_F(SequenceTableTest, SlotsOfANewInstanceGoToTheBacklogFirst) {
+  Make(1, 1);
+  Push(1, kStart);
+  Sequence* const waiting = Push(2, kStart);
+  EXPECT_EQ(waiting->slot(), Sequence::kNoSlot);
+  table_->AddInstance(1, 5);
+  EXPECT_EQ(table_->at(1, 0), waiting);
+  EXPECT_EQ(table_->backlog_count(), 0u);
+  EXPECT_EQ(waiting->ready_since_ns(), 5u);
+  EXPECT_EQ(table_->free_slot_count(), 0u);
+}
+
+TEST_F(SequenceTableTest, SequencesKeepTheSlotsOfARetiredInstanceAndNoOthersGetThem) {
+  Make(2, 2);
+  Sequence* const kept = Push(1, kStart);
+  ASSERT_EQ(table_->at(0, 0), kept);
+  table_->RetireInstance(0);
+  EXPECT_FALSE(table_->IsUnused(0));
+  EXPECT_EQ(table_->free_slot_count(), 2u);
+  Run(*kept);
+  for (uint64_t id = 2; id <= 4; ++id) Push(id, kStart);
+  EXPECT_EQ(table_->at(0, 1), nullptr);
+  EXPECT_EQ(table_->backlog_count(), 1u);
+  Push(1, kEnd);
+  Run(*kept);
+  EXPECT_TRUE(table_->IsUnused(0));
+  EXPECT_EQ(table_->at(0, 0), nullptr);
+  EXPECT_EQ(table_->backlog_count(), 1u) << "the free slot is not given away";
+  table_->AddInstance(0, 0);
+  EXPECT_NE(table_->at(0, 0), nullptr);
+  EXPECT_EQ(table_->free_slot_count(), 1u);
+}
+
 TEST_F(SequenceTableTest, FillsTheLowestPositionsOfAllInstancesFirst) {
   Make(2, 2);
   Push(1, kStart);

@@ -33,6 +33,12 @@ class WorkSource {
                     std::vector<core::RequestPtr>& batch) = 0;
   // What `instance` took last has been executed.
   virtual void OnExecuted(size_t /*instance*/) {}
+  // The pool has an instance of this number from now on. Numbers are low ones, and given again.
+  virtual void AddInstance(size_t /*instance*/, uint64_t /*now_ns*/) {}
+  // Nothing is to be bound to `instance` any more: it goes once it is released.
+  virtual void RetireInstance(size_t /*instance*/) {}
+  // Whether nothing is bound to `instance`, which is to be retired.
+  virtual bool IsReleased(size_t /*instance*/) const { return true; }
   // Whether decisions differ between idle instances.
   virtual bool is_instance_bound() const { return false; }
 };
