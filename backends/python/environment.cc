@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "backend_kit/handles.h"
+#include "python_backend/leftovers.h"
 
 namespace nereid::python {
 namespace {
@@ -107,9 +108,12 @@ std::string ReadAll(int channel, size_t limit) {
 
 }  // namespace
 
+TemporaryFolder::TemporaryFolder(std::string path) : path_(std::move(path)) { NoteFolder(path_); }
+
 TemporaryFolder::~TemporaryFolder() {
   std::error_code error;
   fs::remove_all(path_, error);
+  ForgetFolder(path_);
   if (error) backend::LogWarning(StrCat("failed to delete '", path_, "': ", error.message()));
 }
 

@@ -19,7 +19,7 @@ namespace nereid::python {
 // A folder that goes with its last user.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  explicit TemporaryFolder(std::string path);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <optional>
 
+#include "python_backend/leftovers.h"
+
 namespace nereid::python {
 namespace {
 
@@ -50,7 +52,11 @@ Result<pid_t> Spawn(Command command) {
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  // A group of its own: what it starts can be ended with it, and a terminal's signals are the
+  // server's business.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, command.channel, kChannel);
   posix_spawn_file_actions_addclosefrom_np(&actions, kChannel + 1);
@@ -133,6 +139,7 @@ void Supervisor::Launch(Job& job) {
     return;
   }
   fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+  NoteGroup(pid.value());
   auto process = std::make_shared<Process>(pid.value(), pidfd);
   children_.emplace(pidfd, Child{process, std::move(job.on_exit)});
   job.result = std::move(process);
@@ -141,12 +148,15 @@ void Supervisor::Launch(Job& job) {
 void Supervisor::Reap() {
   for (auto child = children_.begin(); child != children_.end();) {
     siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(child->second.process->pid()), &info, WEXITED | WNOHANG) ==
-            0 &&
+    const pid_t pid = child->second.process->pid();
+    // Left to be waited for at first: until then no other process gets its number.
+    if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == 0) {
       ++child;
       continue;
     }
+    EndGroup(pid);
+    waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG);
     // Where somebody else waits for all children of the process, how it ended is lost.
     std::string how = info.si_pid == 0 ? "it ended" : HowItEnded(info);
     const Child ended = std::move(child->second);

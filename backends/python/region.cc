@@ -59,7 +59,10 @@ Result<std::unique_ptr<Region>> Region::Create() {
   }
   const int error = errno;
   close(fd);
-  return Error::Internal(StrCat("failed to map shared memory: ", std::strerror(error)));
+  return Error::Internal(StrCat("failed to map shared memory: ", std::strerror(error),
+                                error == EFBIG ? " (the limit on the size of files, ulimit -f, is "
+                                                 "too low for a Python model's memory)"
+                                               : ""));
 }
 
 Region::~Region() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quick_exit.h"
 #include "base/status.h"
 #include "http/sagemaker.h"
 #include "http/vertex_ai.h"
@@ -57,8 +58,9 @@ class LinkFolder {
   const std::string& path() const { return path_; }
 
  private:
-  explicit LinkFolder(std::string path) : path_(std::move(path)) {}
+  explicit LinkFolder(std::string path) : path_(std::move(path)), at_quick_exit_(path_) {}
   const std::string path_;
+  const base::QuickExitFolder at_quick_exit_;
 };
 
 // The servers of these entry points. Confined to the main thread.

@@ -17,6 +17,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/mutex.h"
+#include "base/reopen_log.h"
 
 namespace nereid::base {
 namespace log_internal {
@@ -236,6 +237,27 @@ std::optional<LogFormat> ParseLogFormat(std::string_view name) {
   return std::nullopt;
 }
 
+Status OpenLog(LogState& state, const LogOptions& options, std::shared_ptr<spdlog::logger>& old)
+    NEREID_REQUIRES(state.mutex) {
+  try {
+    std::shared_ptr<spdlog::logger> opened = MakeLogger(state.pool, options.file, false);
+    state.error_logger = options.file.empty() ? MakeLogger(state.pool, options.file, true) : opened;
+    old = std::exchange(state.logger, std::move(opened));
+  } catch (const spdlog::spdlog_ex& error) {
+    return InvalidArgumentError(
+        fmt::format("unable to open log file '{}': {}", options.file, error.what()));
+  }
+  return OkStatus();
+}
+
+Status ReopenLog() {
+  LogState& state = State();
+  std::shared_ptr<spdlog::logger> old;  // destroyed outside the lock
+  MutexLock lock(state.mutex);
+  if (state.logger == nullptr || state.options.file.empty()) return OkStatus();
+  return OpenLog(state, state.options, old);
+}
+
 Status ConfigureLog(const LogOptions& options) {
   LogState& state = State();
   std::shared_ptr<spdlog::logger> old;  // destroyed outside the lock
@@ -244,14 +266,7 @@ Status ConfigureLog(const LogOptions& options) {
     state.pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
   }
   if (state.logger == nullptr || options.file != state.options.file) {
-    try {
-      old = std::exchange(state.logger, MakeLogger(state.pool, options.file, false));
-      state.error_logger =
-          options.file.empty() ? MakeLogger(state.pool, options.file, true) : state.logger;
-    } catch (const spdlog::spdlog_ex& error) {
-      return InvalidArgumentError(
-          fmt::format("unable to open log file '{}': {}", options.file, error.what()));
-    }
+    NEREID_RETURN_IF_ERROR(OpenLog(state, options, old));
   }
   state.options = options;
   ApplyLevels(options);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quick_exit.h"
 #include "base/status.h"
 #include "repository/model_files.h"
 
@@ -35,10 +36,11 @@ class PrivateFolder final : public ModelFiles {
   const std::string& path() const { return path_; }
 
  private:
-  explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
+  explicit PrivateFolder(std::string path) : path_(std::move(path)), at_quick_exit_(path_) {}
   base::Status Write(const OverrideFile& file) const;
 
   const std::string path_;
+  const base::QuickExitFolder at_quick_exit_;
 };
 
 }  // namespace nereid::repository

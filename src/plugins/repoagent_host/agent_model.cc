@@ -110,6 +110,7 @@ base::Result<const char*> AgentModel::AcquireFolder(TRITONREPOAGENT_ArtifactType
                                  ", errno:" + std::strerror(errno));
     }
     acquired_ = std::move(path);
+    acquired_at_quick_exit_.emplace(acquired_);
   }
   return acquired_.c_str();
 }
@@ -123,6 +124,7 @@ base::Status AgentModel::ReleaseFolder() {
                error.message());
   }
   acquired_.clear();
+  acquired_at_quick_exit_.reset();
   return base::OkStatus();
 }
 

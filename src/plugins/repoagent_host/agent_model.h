@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/quick_exit.h"
 #include "base/status.h"
 #include "config/model_config.h"
 #include "repoagent_host/agent_library.h"
@@ -55,6 +56,7 @@ class AgentModel {
   const std::shared_ptr<AgentLibrary> agent_;
   AgentModelOptions options_;
   std::string acquired_;
+  std::optional<base::QuickExitFolder> acquired_at_quick_exit_;
   std::optional<TRITONREPOAGENT_ActionType> told_;
   bool is_initialized_ = false;
   void* state_ = nullptr;

@@ -361,7 +361,8 @@ def main():
     channel.set_inheritable(False)
     greeting, descriptor = _receive_greeting(channel)
     _end_with_server(channel, greeting["server_pid"])
-    signal.signal(signal.SIGINT, _ignore)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, _ignore)
     signal.signal(signal.SIGTERM, _ignore)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)
