@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of the process: command line, log, signals, exit code.
-#include <signal.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "app/server.h"
+#include "app/signals.h"
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "base/reopen_log.h"
+#include "base/thread.h"
+#include "base/timers.h"
 
 namespace nereid::app {
 namespace {
 
 // Idle memory of the pools goes back to the system at this pace.
-constexpr time_t kTrimSeconds = 2;
+constexpr std::chrono::seconds kTrimTime{2};
+// After the deadline of a stop, which keeps to it, for what nobody can watch over.
+constexpr std::chrono::seconds kPatience{2};
 
 // Some texts of Triton's, which scripts look for, say themselves that they are errors.
 int Fail(std::string_view text) {
@@ -30,45 +36,104 @@ int Fail(std::string_view text) {
   return 1;
 }
 
-sigset_t StopSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
+// Ends the process while threads still use what it is made of: no destructor may run. Only what
+// would outlive it goes (base/quick_exit.h).
+[[noreturn]] void EndAtOnce(const std::string& line) {
+  static_cast<void>(Fail(line));
+  std::fflush(nullptr);
+  std::quick_exit(1);
 }
 
-// Waits at most `seconds` for a stop signal. True when one came.
-bool WaitForStopSignal(time_t seconds) {
-  const sigset_t set = StopSignals();
-  const timespec timeout{.tv_sec = seconds, .tv_nsec = 0};
-  return sigtimedwait(&set, nullptr, &timeout) > 0;
+// The last resort: whatever a stop waits for that has no deadline, a backend that does not end or a
+// terminal that does not read the log, the process is gone soon after `deadline`.
+void EndSoonAfter(base::TimePoint deadline) {
+  // Both live as long as the process, which may end while the alarm rings.
+  static auto* const timers = new base::Timers;
+  static auto* const alarm = new base::Timer(*timers, [] {
+    constexpr std::string_view kText =
+        "error: the server was not taken apart within --exit-timeout-secs and ends at once\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+    std::quick_exit(1);
+  });
+  const auto at = (deadline + kPatience).time_since_epoch();
+  alarm->ArmAt(static_cast<uint64_t>(std::chrono::nanoseconds(at).count()));
 }
 
-// From here on a signal ends the process at once: whoever sends a second one means it.
-void LetSignalsEndTheProcess() {
-  const sigset_t set = StopSignals();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+// The error that is left when everything else is gone, or none.
+std::optional<std::string> StopServer(Server& server) {
+  EndSoonAfter(std::chrono::steady_clock::now() + server.exit_timeout());
+  const Server::Ending ending = server.Stop();
+  if (!ending.unfinished.empty()) {
+    EndAtOnce(
+        fmt::format("the server did not stop within --exit-timeout-secs={}, and ends at once: {}",
+                    server.exit_timeout().count(), fmt::join(ending.unfinished, "; ")));
+  }
+  if (!ending.all_answered) return "some requests did not finish within --exit-timeout-secs";
+  return std::nullopt;
+}
+
+// Waits for a signal to stop, for as long as `signals` bring anything else. False when somebody
+// called Signals::Wake instead.
+bool WaitForStop(Signals& signals) {
+  while (true) {
+    switch (signals.Wait(kTrimTime)) {
+      case Signals::Event::kStop:
+        return true;
+      case Signals::Event::kWoken:
+        return false;
+      case Signals::Event::kReopenLog:
+        if (const base::Status status = base::ReopenLog(); !status.ok()) {
+          NEREID_LOG(kError, "{}", status.message());
+        }
+        break;
+      case Signals::Event::kNothing:
+        base::TrimBuffers();
+        base::TrimObjectPools();
+    }
+  }
+}
+
+// A second signal cuts it short.
+void ServeOn(Signals& signals, std::chrono::seconds time) {
+  const base::TimePoint end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+    const auto left =
+        std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
+    if (signals.Wait(left) == Signals::Event::kStop) return;
+  }
 }
 
 // Serves until a signal says stop. What went wrong, if anything did; by then every part is gone.
-std::optional<std::string> Serve(Options options) {
+std::optional<std::string> Serve(Options options, Signals& signals) {
   const std::chrono::seconds drain_time = options.drain_time;
   Server server(std::move(options));
-  if (const base::Status status = server.Start(); !status.ok()) {
-    server.Stop();
+  base::Status status = server.Listen();
+  if (status.ok()) {
+    // Loading takes any time, and a signal to stop is heard meanwhile.
+    base::Thread loader("start", [&] {
+      status = server.LoadModels();
+      signals.Wake();
+    });
+    if (WaitForStop(signals)) {
+      Signals::LetStopEndTheProcess();
+      std::optional<std::string> error = StopServer(server);
+      loader.Join();
+      return error;
+    }
+    loader.Join();
+    if (status.ok()) status = server.ServeLoaded();
+  }
+  if (!status.ok()) {
+    // What cannot start has no requests that would be waited for.
+    Signals::LetStopEndTheProcess();
+    static_cast<void>(StopServer(server));
     return std::string(status.message());
   }
-  while (!WaitForStopSignal(kTrimSeconds)) {
-    base::TrimBuffers();
-    base::TrimObjectPools();
-  }
+  WaitForStop(signals);
   server.StartDraining();
-  if (drain_time.count() > 0)
-    WaitForStopSignal(drain_time.count());  // a second signal cuts it short
-  LetSignalsEndTheProcess();
-  if (!server.Stop()) return "some requests did not finish within --exit-timeout-secs";
-  return std::nullopt;
+  ServeOn(signals, drain_time);
+  Signals::LetStopEndTheProcess();
+  return StopServer(server);
 }
 
 }  // namespace
@@ -88,16 +153,13 @@ int RunServer(int argc, char** argv) {
   // Before any thread exists, as the environment is nothing that threads can share: ONNX Runtime, here
   // or in a Python model's process, which inherits this, keeps and sends data about its use otherwise.
   setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);
-  // Before any thread exists, so that all inherit it: only this thread takes the signals.
-  const sigset_t set = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  Signals signals;
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {
     return Fail(status.message());
   }
   for (const std::string& warning : options->warnings) NEREID_LOG(kWarning, "{}", warning);
 
-  const std::optional<std::string> error = Serve(*std::move(options));
+  const std::optional<std::string> error = Serve(*std::move(options), signals);
   if (error) return Fail(*error);
   base::FlushLog();
   return 0;

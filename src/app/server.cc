@@ -172,13 +172,17 @@ base::Status Server::StartMetrics() {
   return base::OkStatus();
 }
 
-base::Status Server::Start() {
+base::Status Server::Listen() {
   NEREID_RETURN_IF_ERROR(StartGrpc());
   NEREID_RETURN_IF_ERROR(StartHttp());
   NEREID_RETURN_IF_ERROR(StartMetrics());
   if (const base::Status status = parts_->cloud->StartSagemaker(); !status.ok()) {
     return StartError("Sagemaker", status);
   }
+  return base::OkStatus();
+}
+
+base::Status Server::LoadModels() {
   const base::Status started = parts_->engine.Start();
   NEREID_LOG_LINES(kInfo, OptionTable(options_, parts_->engine.metadata()).Lines());
   if (!started.ok()) {
@@ -190,6 +194,10 @@ base::Status Server::Start() {
     if (!failures.empty()) text += "; " + failures;
     return {started.code(), std::move(text)};
   }
+  return base::OkStatus();
+}
+
+base::Status Server::ServeLoaded() {
   if (const base::Status status = parts_->cloud->StartVertexAi(); !status.ok()) {
     return StartError("Vertex AI", status);
   }
@@ -210,13 +218,15 @@ static void LogConnections(base::TimePoint deadline, size_t count, const char* w
   NEREID_LOG(kInfo, "Timeout {}: Found {} {}", SecondsLeft(deadline), count, what);
 }
 
-bool Server::Stop() {
+std::chrono::seconds Server::exit_timeout() const { return parts_->core.exit_timeout(); }
+
+Server::Ending Server::Stop() {
   StartDraining();
   const base::TimePoint deadline = std::chrono::steady_clock::now() + parts_->core.exit_timeout();
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
   parts_->engine.LogInFlight(SecondsLeft(deadline));
   parts_->engine.FinishSequences(deadline);
-  bool all_finished = true;
+  Ending ending;
   if (parts_->http != nullptr) parts_->http->StopAccepting();
   if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();
   if (parts_->http != nullptr) {
@@ -226,15 +236,17 @@ bool Server::Stop() {
     LogConnections(deadline, parts_->grpc->connections(),
                    "gRPC service connections and inference handlers");
     parts_->grpc->RefuseRequests();
-    all_finished &= parts_->grpc->Drain(deadline);
+    ending.all_answered &= parts_->grpc->Drain(deadline);
   }
-  if (parts_->http != nullptr) all_finished &= parts_->http->Drain(deadline);
-  if (parts_->cloud != nullptr) all_finished &= parts_->cloud->Drain(deadline);
-  const size_t left = parts_->engine.Stop(deadline);
+  if (parts_->http != nullptr) ending.all_answered &= parts_->http->Drain(deadline);
+  if (parts_->cloud != nullptr) ending.all_answered &= parts_->cloud->Drain(deadline);
+  engine::Unfinished left = parts_->engine.Stop(deadline);
+  for (const std::string& work : left.work) NEREID_LOG(kError, "{}", work);
   NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",
-             SecondsLeft(deadline), left);
+             SecondsLeft(deadline), left.busy_versions);
   if (parts_->metrics != nullptr) parts_->metrics->Drain(std::chrono::steady_clock::now());
-  return all_finished && left == 0;
+  ending.unfinished = std::move(left.work);
+  return ending;
 }
 
 }  // namespace nereid::app

@@ -2,28 +2,40 @@
 // The composition root: makes every part of the process, in order, and takes them down in reverse.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "app/options.h"
 #include "base/status.h"
 
 namespace nereid::app {
 
-// Confined to the main thread.
+// Confined to the main thread, but for LoadModels.
 class Server {
  public:
   explicit Server(Options options);
   ~Server();
 
-  // Opens the listeners first, so that a taken port is known at once and health can be asked while
-  // models load, then loads the models. The error is the line that the process ends with.
-  base::Status Start();
+  // The steps of a start, in this order; an error is the line that the process ends with. Listeners
+  // open first, so that a taken port is known at once and health can be asked while models load.
+  base::Status Listen();
+  // For any thread; Stop may be called meanwhile.
+  base::Status LoadModels();
+  // What waits for models, once they are loaded.
+  base::Status ServeLoaded();
 
   // Readiness goes off; everything is served as before.
   void StartDraining();
+  struct Ending {
+    bool all_answered = true;             // no connection was cut in the middle of something
+    std::vector<std::string> unfinished;  // with any, the server must not be destroyed
+  };
   // Refuses new requests, finishes those in flight within the exit timeout, and unloads the models.
-  // False when something did not finish in time.
-  bool Stop();
+  // Returns soon after that time whatever happens.
+  Ending Stop();
+  std::chrono::seconds exit_timeout() const;
 
  private:
   struct Parts;

@@ -61,9 +61,12 @@ void TaskPool::Work(size_t slot) {
   }
 }
 
-void TaskPool::WaitUntilIdle() {
+bool TaskPool::WaitUntilIdle(TimePoint deadline) {
   MutexLock lock(mutex_);
-  while (unfinished_ > 0) idle_.Wait(mutex_);
+  while (unfinished_ > 0) {
+    if (!idle_.WaitUntil(mutex_, deadline)) return unfinished_ == 0;
+  }
+  return true;
 }
 
 }  // namespace nereid::base

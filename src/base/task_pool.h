@@ -24,8 +24,8 @@ class TaskPool {
 
   // Runs `task` on one of the threads, in the order of posting as far as they are free.
   void Post(UniqueFunction<void()> task);
-  // Waits until nothing that was posted is left.
-  void WaitUntilIdle();
+  // Waits until nothing that was posted is left; false when `deadline` passes first.
+  bool WaitUntilIdle(TimePoint deadline);
 
  private:
   void Work(size_t slot);

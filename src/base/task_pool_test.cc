@@ -13,7 +13,7 @@ TEST(TaskPool, RunsTasksSideBySideUpToItsSize) {
   TaskPool pool("test", 3);
   std::latch all(3);  // each waits for the others: fewer threads would hang
   for (int i = 0; i < 3; ++i) pool.Post([&] { all.arrive_and_wait(); });
-  pool.WaitUntilIdle();
+  pool.WaitUntilIdle(base::TimePoint::max());
   EXPECT_TRUE(all.try_wait());
 }
 
@@ -22,7 +22,7 @@ TEST(TaskPool, StartsAgainAfterItsThreadsHaveLeft) {
   std::atomic<int> ran{0};
   for (int round = 0; round < 200; ++round) {
     pool.Post([&] { ++ran; });
-    pool.WaitUntilIdle();
+    pool.WaitUntilIdle(base::TimePoint::max());
   }
   EXPECT_EQ(ran, 200);
 }

@@ -68,10 +68,12 @@ base::Status EmbeddedServer::Stop() {
   engine.LogInFlight(exit_timeout().count());
   const base::TimePoint deadline = std::chrono::steady_clock::now() + exit_timeout();
   engine.FinishSequences(deadline);
-  const size_t left = engine.Stop(deadline);
+  const engine::Unfinished left = engine.Stop(deadline);
+  for (const std::string& work : left.work) NEREID_LOG(kError, "{}", work);
   base::TrimBuffers();
   base::FlushLog();
-  if (left > 0) stop_status_ = base::InternalError("Exit timeout expired. Exiting immediately.");
+  if (!left.empty())
+    stop_status_ = base::InternalError("Exit timeout expired. Exiting immediately.");
   return stop_status_;
 }
 

@@ -46,6 +46,9 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   return described;
 }
 
+// For taking models apart after a deadline that passed while requests were waited for.
+constexpr std::chrono::milliseconds kTeardownGrace{500};
+
 // Whoever waits in them waits for models, not for the processor.
 constexpr size_t kBlockingThreads = 256;
 
@@ -82,7 +85,8 @@ Engine::Engine(EngineOptions options)
       loader_(LoaderOptions(options_, *this, timers_, reaper_, rate_limiter_), libraries_),
       life_cycle_(loader_, {.load_threads = options_.model_load_threads,
                             .load_retries = options_.model_load_retries,
-                            .has_namespaces = options_.repository.has_namespaces}),
+                            .has_namespaces = options_.repository.has_namespaces,
+                            .repeats_loads = options_.control.mode == ControlMode::kPoll}),
       scanner_(store_, ScannerOptions(options_, agents_)),
       control_(scanner_, life_cycle_, options_.control),
       blocking_pool_("control", kBlockingThreads) {
@@ -132,7 +136,9 @@ base::Status Engine::Start() {
   }
   if (options_.control.mode == ControlMode::kPoll && options_.poll_interval.count() > 0) {
     base::MutexLock lock(poll_mutex_);
+    if (is_stopped_.load()) return base::OkStatus();
     polls_ = true;
+    is_poll_thread_done_ = false;
     poll_thread_ = base::Thread("poll", [this] { PollRepositories(); });
   }
   return base::OkStatus();
@@ -144,11 +150,27 @@ void Engine::PollRepositories() {
     const base::TimePoint next = std::chrono::steady_clock::now() + options_.poll_interval;
     while (polls_ && poll_ends_.WaitUntil(poll_mutex_, next)) {
     }
-    if (!polls_) return;
+    if (!polls_) break;
     poll_mutex_.Unlock();
     static_cast<void>(PollNow());
     poll_mutex_.Lock();
   }
+  is_poll_thread_done_ = true;
+  poll_ends_.NotifyAll();
+}
+
+bool Engine::StopPolling(base::TimePoint deadline) {
+  {
+    base::MutexLock lock(poll_mutex_);
+    polls_ = false;
+    poll_ends_.NotifyAll();
+    while (!is_poll_thread_done_) {
+      if (!poll_ends_.WaitUntil(poll_mutex_, deadline)) break;
+    }
+    if (!is_poll_thread_done_) return false;
+  }
+  poll_thread_.Join();
+  return true;
 }
 
 base::Status Engine::PollNow() {
@@ -215,19 +237,21 @@ void Engine::LogInFlight(int64_t seconds_left) const {
   }
 }
 
-size_t Engine::Stop(base::TimePoint deadline) {
+Unfinished Engine::Stop(base::TimePoint deadline) {
   StartDraining();
   is_stopped_.store(true);
-  {
-    base::MutexLock lock(poll_mutex_);
-    polls_ = false;
-    poll_ends_.NotifyAll();
-  }
-  control_.Stop();
-  poll_thread_.Join();
+  life_cycle_.CancelAllLoads();
+  bool is_over = control_.Stop(deadline);
+  is_over &= StopPolling(deadline);
   // Whoever asked for an operation gets an answer while there is a connection to send it on.
-  blocking_pool_.WaitUntilIdle();
-  return life_cycle_.UnloadAll(deadline);
+  is_over &= blocking_pool_.WaitUntilIdle(deadline);
+  // Where requests took all the time that there was, models that nobody uses still go in order.
+  Unfinished left =
+      life_cycle_.UnloadAll(std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace));
+  if (!is_over && left.empty()) {
+    left.work.emplace_back("An operation on the model repository is in progress");
+  }
+  return left;
 }
 
 bool Engine::IsLive() const {
@@ -289,7 +313,7 @@ base::Result<service::ModelMetadata> Engine::DescribeModel(std::string_view name
 base::Result<std::shared_ptr<const config::ModelConfig>> Engine::GetModelConfig(
     std::string_view name, std::string_view version) {
   NEREID_ASSIGN_OR_RETURN(const core::ModelHandle model, FindModel(name, version));
-  return model->shared_config();
+  return life_cycle_.ConfigOf(*model);
 }
 
 std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {

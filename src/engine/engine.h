@@ -79,8 +79,9 @@ class Engine final : public service::Service, private core::Submitter {
   // exit_on_error never: a server without its repositories is then not live.
   base::Status Start();
   // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
-  // The number of model versions that still had requests.
-  size_t Stop(base::TimePoint deadline);
+  // Loads in progress are given up. Returns soon after `deadline` whatever happens: with something
+  // left the engine must not be destroyed, for threads still use it.
+  Unfinished Stop(base::TimePoint deadline);
   // Starts no more sequences and waits until those in progress are over, or `deadline`; everything
   // else goes on. A client that is told to end its sequences elsewhere would lose what the model
   // knows.
@@ -130,6 +131,8 @@ class Engine final : public service::Service, private core::Submitter {
  private:
   base::Status OpenCache();
   void PollRepositories();
+  // Ends the thread that polls; false when it is at work longer than `deadline`.
+  bool StopPolling(base::TimePoint deadline);
   bool AreBackendsReady() const;
 
   base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
@@ -160,6 +163,7 @@ class Engine final : public service::Service, private core::Submitter {
   base::Mutex poll_mutex_;
   base::CondVar poll_ends_;
   bool polls_ NEREID_GUARDED_BY(poll_mutex_) = false;
+  bool is_poll_thread_done_ NEREID_GUARDED_BY(poll_mutex_) = true;
   base::Thread poll_thread_;
   base::TaskPool blocking_pool_;  // the last member: its threads use all others
 };

@@ -14,14 +14,12 @@ namespace {
 
 // Backends may take their time to end a model; a few that do must not hold up the others.
 constexpr size_t kUnloadThreads = 4;
+// In the place of a version: what failed concerns the whole model.
+constexpr int64_t kNoVersion = -1;
 
-// Whether what differs between the configurations concerns a version that is loaded.
-bool NeedsReload(const config::ModelConfig& before, const config::ModelConfig& now) {
-  config::ModelConfig old_config = before;
-  config::ModelConfig new_config = now;
-  old_config.version_policy.reset();
-  new_config.version_policy.reset();
-  return old_config != new_config;
+// The lesser of the two changes.
+config::ConfigChange Lesser(config::ConfigChange a, config::ConfigChange b) {
+  return static_cast<int>(a) < static_cast<int>(b) ? a : b;
 }
 
 }  // namespace
@@ -95,14 +93,23 @@ std::vector<base::Status> LifeCycle::Load(std::vector<LoadJob> jobs) {
     ids.insert(load.id);
     load.status = Begin(load);
     if (load.status.ok()) continue;
-    NEREID_LOG(kError, "failed to load model '{}': {}", load.id.Text(), load.status.message());
     load.is_done = true;
+    bool is_new = true;
+    {
+      base::MutexLock lock(mutex_);
+      is_new = NoteFailureLocked(load, kNoVersion, std::string(load.status.message()));
+    }
+    if (!is_new) continue;
+    NEREID_LOG(kError, "failed to load model '{}': {}", load.id.Text(), load.status.message());
   }
   Versions retired;
   {
     base::MutexLock lock(mutex_);
     for (const auto& load : loads) {
       if (!load->is_done && load->loading.empty()) FinishLocked(*load, retired);
+      if (load->is_done) continue;
+      loads_.insert(load.get());
+      if (is_stopping_) load->is_cancelled.store(true);
     }
     PublishLocked(ids);
   }
@@ -116,6 +123,7 @@ std::vector<base::Status> LifeCycle::Load(std::vector<LoadJob> jobs) {
   base::MutexLock lock(mutex_);
   for (const auto& load : loads) {
     while (!load->is_done) changed_.Wait(mutex_);
+    loads_.erase(load.get());
     results.push_back(std::move(load->status));
   }
   return results;
@@ -128,53 +136,145 @@ base::Status LifeCycle::Begin(Attempt& load) {
   NEREID_RETURN_IF_ERROR(versions.status());
   load.wanted = *std::move(versions);
   for (const int64_t version : load.wanted) {
-    if (IsCurrent(load, version)) continue;
-    NEREID_LOG(kInfo, "loading: {}:{}", load.id.Text(), version);
+    const config::ConfigChange change = ChangeOf(load, version);
+    if (change == config::ConfigChange::kNothing) continue;
     load.loading.insert(version);
+    const auto failure = failures_.find({load.id, version});
+    if (options_.repeats_loads && failure != failures_.end() &&
+        failure->second.file_time_ns == load.job.source->timestamp.Latest()) {
+      load.repeating.insert(version);
+      NEREID_VLOG(1, "loading again: {}:{}", load.id.Text(), version);
+    } else {
+      NEREID_LOG(kInfo, "loading: {}:{}", load.id.Text(), version);
+    }
+    if (change == config::ConfigChange::kInstances) load.changing.insert(version);
     VersionRecord& entry = record.versions[version];
     if (entry.state != VersionState::kReady) entry = {.state = VersionState::kLoading};
   }
   return base::OkStatus();
 }
 
-bool LifeCycle::IsCurrent(const Attempt& load, int64_t version) const {
+config::ConfigChange LifeCycle::ChangeOf(const Attempt& load, int64_t version) const {
+  using enum config::ConfigChange;
   const auto found = loaded_.find({load.id, version});
-  if (found == loaded_.end() || load.job.ensemble_depth > 0) return false;
-  const repository::ModelSource& before = *found->second->source;
+  if (found == loaded_.end() || load.job.ensemble_depth > 0) return kReload;
+  const LoadedVersion& loaded = *found->second;
+  const repository::ModelSource& before = *loaded.source;
   const repository::ModelSource& now = *load.job.source;
-  return !now.repository.empty() && before.repository == now.repository &&
-         !before.timestamp.VersionIsOlderThan(now.timestamp, version) &&
-         before.config_provided == now.config_provided && !NeedsReload(*before.config, *now.config);
+  const bool has_same_files = !now.repository.empty() && before.repository == now.repository &&
+                              !before.timestamp.VersionIsOlderThan(now.timestamp, version) &&
+                              before.config_provided == now.config_provided;
+  if (!has_same_files) return kReload;
+  const config::ConfigChange change = config::CompareConfigs(*before.config, *now.config);
+  if (change != kReload || loaded.instances == nullptr) return change;
+  // Clients send back what they were told, which the backend has completed.
+  return Lesser(change, config::CompareConfigs(*ConfigOfLocked(loaded), *now.config));
 }
 
-base::Result<LoadedVersion> LifeCycle::MakeVersion(const LoadJob& job, int64_t version) const {
+std::shared_ptr<const config::ModelConfig> LifeCycle::ConfigOfLocked(const LoadedVersion& loaded) {
+  return loaded.changed_config != nullptr ? loaded.changed_config : loaded.model->shared_config();
+}
+
+std::shared_ptr<const config::ModelConfig> LifeCycle::ConfigOf(const core::Model& model) const {
+  base::MutexLock lock(mutex_);
+  for (const auto& [key, loaded] : loaded_) {
+    if (loaded->model.get() == &model) return ConfigOfLocked(*loaded);
+  }
+  return model.shared_config();
+}
+
+base::Status LifeCycle::ChangeInstances(Attempt& load, int64_t version) {
+  LoadedVersion* loaded = nullptr;
+  core::ModelHandle pin;  // it stays while this is at it
+  {
+    base::MutexLock lock(mutex_);
+    const auto found = loaded_.find({load.id, version});
+    if (found != loaded_.end() && found->second->model->TryPin()) {
+      loaded = found->second.get();
+      pin = core::ModelHandle(*loaded->model);
+    }
+  }
+  if (loaded == nullptr) return base::UnavailableError("Server exiting");
+  NEREID_RETURN_IF_ERROR(CheckWanted(load));
+  base::Result<std::shared_ptr<const config::ModelConfig>> changed =
+      loader_.ChangeInstances(*loaded, *load.job.source, [&load] { return CheckWanted(load); });
+  NEREID_RETURN_IF_ERROR(changed.status());
+  base::MutexLock lock(mutex_);
+  loaded->changed_config = *std::move(changed);
+  loaded->source = load.job.source;
+  return base::OkStatus();
+}
+
+base::Status LifeCycle::CheckWanted(const Attempt& load) {
+  if (!load.is_cancelled.load(std::memory_order_relaxed)) return base::OkStatus();
+  return base::Status(base::StatusCode::kCancelled,
+                      "the load was given up, because the model was unloaded meanwhile or the "
+                      "server stops");
+}
+
+base::Result<LoadedVersion> LifeCycle::MakeVersion(const Attempt& load, int64_t version) const {
+  const LoadJob& job = load.job;
   for (unsigned retries = options_.load_retries;; --retries) {
-    base::Result<LoadedVersion> made = job.ensemble_depth == 0
-                                           ? loader_.Load(*job.source, version)
-                                           : loader_.LoadEnsemble(*job.source, version, job.parts);
+    NEREID_RETURN_IF_ERROR(CheckWanted(load));
+    base::Result<LoadedVersion> made =
+        job.ensemble_depth == 0
+            ? loader_.Load(*job.source, version, [&load] { return CheckWanted(load); })
+            : loader_.LoadEnsemble(*job.source, version, job.parts);
     if (made.ok()) return made;
     const base::Status why(made.status().code(), repository::WithAdvice(made.status().message(),
                                                                         job.source->config_advice));
+    if (retries == 0) return why;
     NEREID_LOG(kError, "failed to load '{}' version {}: {}", job.source->id().Text(), version,
                why.ToString());
-    if (retries == 0) return why;
   }
 }
 
-void LifeCycle::LoadVersion(Attempt& load, int64_t version) {
-  base::Result<LoadedVersion> made = MakeVersion(load.job, version);
-  Versions retired;
+bool LifeCycle::NoteFailureLocked(const Attempt& load, int64_t version, const std::string& reason) {
+  Failure now{.file_time_ns = load.job.source->timestamp.Latest(), .reason = reason};
+  Failure& before = failures_[{load.id, version}];
+  const bool is_new = !options_.repeats_loads || before.file_time_ns != now.file_time_ns ||
+                      before.reason != now.reason;
+  before = std::move(now);
+  return is_new;
+}
+
+void LifeCycle::TellFailure(const Attempt& load, int64_t version, const base::Status& status) {
   {
     base::MutexLock lock(mutex_);
-    if (made.ok()) {
+    if (!NoteFailureLocked(load, version, status.ToString())) return;
+  }
+  NEREID_LOG(kError, "failed to {} '{}' version {}: {}",
+             load.changing.contains(version) ? "change the instances of" : "load", load.id.Text(),
+             version, status.ToString());
+}
+
+void LifeCycle::LoadVersion(Attempt& load, int64_t version) {
+  const bool is_change = load.changing.contains(version);
+  std::optional<LoadedVersion> made;
+  base::Status status;
+  if (is_change) {
+    status = ChangeInstances(load, version);
+  } else if (base::Result<LoadedVersion> result = MakeVersion(load, version); result.ok()) {
+    made.emplace(*std::move(result));
+  } else {
+    status = result.status();
+  }
+  Versions retired;
+  if (!status.ok()) TellFailure(load, version, status);
+  {
+    base::MutexLock lock(mutex_);
+    if (status.ok()) failures_.erase({load.id, version});
+    if (status.ok() && is_change) {
+      ++load.changed;
+    } else if (status.ok()) {
       auto loaded = std::make_unique<LoadedVersion>(*std::move(made));
       loaded->ensemble_depth = load.job.ensemble_depth;
       loaded->source = load.job.source;
       load.loaded[version] = std::move(loaded);
     } else {
-      load.failed[version] = made.status().ToString();
+      load.failed[version] = status.ToString();
     }
-    if (load.loaded.size() + load.failed.size() < load.loading.size()) return;
+    if (load.loaded.size() + load.failed.size() + load.changed < load.loading.size()) return;
     FinishLocked(load, retired);
     PublishLocked({load.id});
   }
@@ -201,7 +301,7 @@ void LifeCycle::FinishLocked(Attempt& load, Versions& retired) {
     NEREID_LOG(kInfo, "successfully loaded '{}'", load.id.Text());
   } else {
     RollBackLocked(load, retired);
-    NEREID_LOG(kInfo, "failed to load '{}'", load.id.Text());
+    if (load.repeating != load.loading) NEREID_LOG(kInfo, "failed to load '{}'", load.id.Text());
   }
   if (load.loading.empty()) load.is_done = true;
 }
@@ -269,7 +369,11 @@ void LifeCycle::Unload(const std::set<ModelId>& ids) {
         versions.push_back(version);
         if (entry.state == VersionState::kUnavailable) entry.reason = kUnloadedReason;
       }
-      for (const int64_t version : versions) TakeLocked(id, version, retired);
+      for (const int64_t version : versions) {
+        TakeLocked(id, version, retired);
+        failures_.erase({id, version});
+      }
+      failures_.erase({id, kNoVersion});
     }
     PublishLocked(ids);
   }
@@ -285,10 +389,17 @@ void LifeCycle::Retire(Versions versions, bool were_ready) {
     base::MutexLock lock(mutex_);
     for (const auto& version : versions) {
       retiring_.insert(version.get());
-      if (were_ready && version->files != nullptr) files.insert(version->files);
+      if (!were_ready) continue;
+      // Two where its instances were changed: what it was loaded from, and what they are from.
+      for (const auto& some : {version->files, version->source->files}) {
+        if (some != nullptr) files.insert(some);
+      }
     }
     if (!files.empty()) {
-      for (const auto& [key, loaded] : loaded_) files.erase(loaded->files);
+      for (const auto& [key, loaded] : loaded_) {
+        files.erase(loaded->files);
+        files.erase(loaded->source->files);
+      }
     }
   }
   for (const auto& some : files) some->OnUnloading();
@@ -323,7 +434,7 @@ void LifeCycle::OnDrained(const std::shared_ptr<Retirement>& retirement, LoadedV
   {
     base::MutexLock lock(mutex_);
     retiring_.erase(version);
-    ++destroying_;
+    destroying_.insert(version->model.get());
     is_last = --retirement->open == 0;
   }
   unload_pool_.Post([this, retirement, version, is_last] {
@@ -345,11 +456,24 @@ void LifeCycle::Destroy(std::unique_ptr<LoadedVersion> version) {
         .state = VersionState::kUnavailable, .reason = std::string(kUnloadedReason), .model = {}};
     PublishLocked({id});
   }
-  --destroying_;
+  destroying_.erase(model.get());
   changed_.NotifyAll();
 }
 
-size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
+void LifeCycle::CancelLoads(std::string_view name) {
+  base::MutexLock lock(mutex_);
+  for (Attempt* const load : loads_) {
+    if (load->id.name == name) load->is_cancelled.store(true);
+  }
+}
+
+void LifeCycle::CancelAllLoads() {
+  base::MutexLock lock(mutex_);
+  is_stopping_ = true;
+  for (Attempt* const load : loads_) load->is_cancelled.store(true);
+}
+
+Unfinished LifeCycle::UnloadAll(base::TimePoint deadline) {
   std::set<ModelId> ids;
   {
     base::MutexLock lock(mutex_);
@@ -358,17 +482,26 @@ size_t LifeCycle::UnloadAll(base::TimePoint deadline) {
   }
   Unload(ids);
   base::MutexLock lock(mutex_);
-  while (!retiring_.empty() && changed_.WaitUntil(mutex_, deadline)) {
+  const auto is_over = [this]() NEREID_REQUIRES(mutex_) {
+    return retiring_.empty() && destroying_.empty() && loads_.empty();
+  };
+  while (!is_over() && changed_.WaitUntil(mutex_, deadline)) {
   }
-  size_t left = 0;
+  Unfinished left;
   for (const LoadedVersion* version : retiring_) {
     const core::Model& model = *version->model;
     if (model.pin_count() == 0) continue;  // waits for an ensemble that contains it
-    ++left;
-    NEREID_LOG(kError, "Model '{}' (version {}) has {} in-flight inferences", model.name(),
-               model.version(), model.pin_count());
+    ++left.busy_versions;
+    left.work.push_back(fmt::format("Model '{}' (version {}) has {} in-flight inferences",
+                                    model.name(), model.version(), model.pin_count()));
   }
-  while (destroying_ > 0) changed_.Wait(mutex_);
+  for (const core::Model* model : destroying_) {
+    left.work.push_back(
+        fmt::format("Model '{}' (version {}) is being unloaded", model->name(), model->version()));
+  }
+  for (const Attempt* load : loads_) {
+    left.work.push_back(fmt::format("Model '{}' is being loaded", load->id.Text()));
+  }
   return left;
 }
 

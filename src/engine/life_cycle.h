@@ -11,6 +11,7 @@
 // ended. Every change publishes a new ModelTable.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include "base/mutex.h"
 #include "base/task_pool.h"
+#include "config/complete.h"
 #include "engine/ensemble_order.h"
 #include "engine/model_loader.h"
 #include "engine/model_table.h"
@@ -33,6 +35,9 @@ struct LifeCycleOptions {
   unsigned load_threads = 4;  // versions that are loaded at the same time
   unsigned load_retries = 0;  // times that a failed load is tried again
   bool has_namespaces = false;
+  // What failed is tried again with every look at the repositories, and told again only when
+  // something about it is new.
+  bool repeats_loads = false;
 };
 
 // One model to be brought to what its source says.
@@ -41,6 +46,14 @@ struct LoadJob {
   // Of an ensemble: how deep it is, and the model of each step.
   int ensemble_depth = 0;
   std::vector<std::shared_ptr<core::Model>> parts;
+};
+
+// What a stop did not wait for.
+struct Unfinished {
+  size_t busy_versions = 0;       // versions that still have requests
+  std::vector<std::string> work;  // everything, one piece of work each, for people
+
+  bool empty() const { return work.empty(); }
 };
 
 // Thread-safe. Whoever changes one model from several threads at once must order that: jobs and
@@ -53,15 +66,21 @@ class LifeCycle {
   ~LifeCycle();
 
   // Loads, several versions at once, and waits for it; a result for each job. Versions that are
-  // ready and whose files and configuration are those of the source are left alone, those that the
-  // source's version policy does not ask for go when the others are there. Blocks.
+  // ready and whose files and configuration are those of the source are left alone; where only the
+  // instance groups differ, instances are added and removed in place. Those that the source's version
+  // policy does not ask for go when the others are there. Blocks.
   std::vector<base::Status> Load(std::vector<LoadJob> jobs);
   // Refuses new requests for all versions of `ids`, and takes them apart as their last requests
   // end: ensembles before what they contain. Does not wait for that.
   void Unload(const std::set<ModelId>& ids);
-  // The same for everything, waiting until `deadline`. The number of versions that still had
-  // requests; they are left alone for ever.
-  size_t UnloadAll(base::TimePoint deadline);
+  // The same for everything, waiting until `deadline`. What is unfinished then is left alone for
+  // ever, and the life cycle must not be destroyed.
+  Unfinished UnloadAll(base::TimePoint deadline);
+  // Loads of models of that name that are in progress fail as soon as they can be given up: between
+  // two instances, or two runs of a warm-up. What was ready before stays so.
+  void CancelLoads(std::string_view name);
+  // The same for all loads, also those that begin later.
+  void CancelAllLoads();
   // With namespaces: the models that a name alone can mean from now on.
   void SetNamed(std::set<ModelId> ids);
 
@@ -78,6 +97,8 @@ class LifeCycle {
     std::shared_ptr<core::Model> model;  // never null
     double load_seconds;                 // 0 for ensembles: theirs takes no time worth telling
   };
+  // The configuration of a version, as its instances are now.
+  std::shared_ptr<const config::ModelConfig> ConfigOf(const core::Model& model) const;
   // Every loaded version, for reading statistics.
   std::vector<Loaded> LoadedModels() const;
 
@@ -92,12 +113,16 @@ class LifeCycle {
   // One job on its way.
   struct Attempt {
     LoadJob job;
+    std::atomic<bool> is_cancelled{false};
     ModelId id;
     std::set<int64_t> wanted;  // versions that are to be there afterwards
     std::set<int64_t> loading;
+    std::set<int64_t> repeating;  // of these, those that failed like this before
+    std::set<int64_t> changing;   // of these, those that only get other instances
     // Results as they come; guarded by mutex_.
     std::map<int64_t, std::unique_ptr<LoadedVersion>> loaded;
     std::map<int64_t, std::string> failed;
+    size_t changed = 0;
     base::Status status;
     bool is_done = false;
   };
@@ -109,10 +134,15 @@ class LifeCycle {
   };
 
   base::Status Begin(Attempt& load);
-  // Whether the version can stay as it is.
-  bool IsCurrent(const Attempt& load, int64_t version) const NEREID_REQUIRES(mutex_);
+  // An error once `load` was cancelled.
+  static base::Status CheckWanted(const Attempt& load);
+  // What it takes to bring a version that may be loaded to what the load's source says.
+  config::ConfigChange ChangeOf(const Attempt& load, int64_t version) const NEREID_REQUIRES(mutex_);
+  // Changes the instances of a version that is loaded.
+  base::Status ChangeInstances(Attempt& load, int64_t version);
+  static std::shared_ptr<const config::ModelConfig> ConfigOfLocked(const LoadedVersion& loaded);
   void LoadVersion(Attempt& load, int64_t version);
-  base::Result<LoadedVersion> MakeVersion(const LoadJob& job, int64_t version) const;
+  base::Result<LoadedVersion> MakeVersion(const Attempt& load, int64_t version) const;
   // All versions of the load are there or have failed.
   void FinishLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
   void CommitLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
@@ -145,8 +175,21 @@ class LifeCycle {
   ModelRecords records_ NEREID_GUARDED_BY(mutex_);
   std::optional<std::set<ModelId>> named_ NEREID_GUARDED_BY(mutex_);
   std::map<Key, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
+  // What the last load of a version failed with, and from which files.
+  struct Failure {
+    int64_t file_time_ns = 0;
+    std::string reason;
+  };
+  // Whether that is new.
+  bool NoteFailureLocked(const Attempt& load, int64_t version, const std::string& reason)
+      NEREID_REQUIRES(mutex_);
+  // Says in the log that it failed, where that is new.
+  void TellFailure(const Attempt& load, int64_t version, const base::Status& status);
+  std::map<Key, Failure> failures_ NEREID_GUARDED_BY(mutex_);
   std::set<const LoadedVersion*> retiring_ NEREID_GUARDED_BY(mutex_);  // closed or to be closed
-  size_t destroying_ NEREID_GUARDED_BY(mutex_) = 0;  // drained, still being taken apart
+  // Drained, still being taken apart.
+  std::set<const core::Model*> destroying_ NEREID_GUARDED_BY(mutex_);
+  std::set<Attempt*> loads_ NEREID_GUARDED_BY(mutex_);  // in progress
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   // The last members, because their threads use the others; loading hands over to unloading.
   base::TaskPool unload_pool_;

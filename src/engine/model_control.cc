@@ -140,11 +140,14 @@ void ModelControl::End(const Plan& plan) {
   ended_.NotifyAll();
 }
 
-void ModelControl::Stop() {
+bool ModelControl::Stop(base::TimePoint deadline) {
   base::MutexLock lock(mutex_);
   is_stopping_ = true;
   ended_.NotifyAll();
-  while (operations_ > 0) ended_.Wait(mutex_);
+  while (operations_ > 0) {
+    if (!ended_.WaitUntil(mutex_, deadline)) return operations_ == 0;
+  }
+  return true;
 }
 
 base::Status ModelControl::Start() {
@@ -240,6 +243,8 @@ base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
     return base::UnavailableError(
         "explicit model load / unload is not allowed if polling is enabled");
   }
+  // Else it would have to wait for a load that nobody wants any more.
+  life_cycle_.CancelLoads(name);
   const std::optional<Plan> plan =
       Begin([&](const Infos& now) { return PlanUnload(name, with_parts, now); });
   if (!plan) return base::UnavailableError("Server not ready");
@@ -448,11 +453,16 @@ std::shared_ptr<const repository::ModelSource> ModelControl::SourceOf(const Mode
 }
 
 void ModelControl::SetInvalid(const ModelId& id, base::Status status) {
-  NEREID_LOG(kError, "{}", status.ToString());
-  base::MutexLock lock(mutex_);
-  Info& info = infos_.at(id);
-  info.is_invalid = true;
-  info.load_status = std::move(status);
+  const std::string text = status.ToString();
+  bool is_new = true;
+  {
+    base::MutexLock lock(mutex_);
+    Info& info = infos_.at(id);
+    info.is_invalid = true;
+    info.load_status = std::move(status);
+    is_new = std::exchange(info.told, text) != text || options_.mode != ControlMode::kPoll;
+  }
+  if (is_new) NEREID_LOG(kError, "{}", text);
 }
 
 void ModelControl::SetValid(const ModelId& id) {
@@ -512,6 +522,7 @@ void ModelControl::RunJobs(std::vector<LoadJob> jobs) {
       info.source = std::move(source);
       info.revision = ++last_revision_;
     }
+    if (results[i].ok()) info.told.clear();
     info.load_status = std::move(results[i]);
   }
 }

@@ -48,8 +48,9 @@ class ModelControl {
   base::Status Unload(const std::string& name, bool with_parts);
   // What lies in the repositories, and what is loaded besides, with states.
   std::vector<service::IndexEntry> Index(bool only_ready) const;
-  // Refuses operations from now on and waits for those in progress.
-  void Stop();
+  // Refuses operations from now on and waits for those in progress; false when `deadline` passes
+  // first.
+  bool Stop(base::TimePoint deadline);
 
  private:
   struct Info {
@@ -61,6 +62,7 @@ class ModelControl {
     bool is_wanted = true;                // asked for by name, not only as part of an ensemble
     base::Status load_status;             // of the last load
     bool is_invalid = false;              // an ensemble that does not fit what it contains
+    std::string told;                     // what the log says of that
     uint64_t revision = 0;                // of `source` and `timestamp`; unique in this object
   };
   using Infos = std::map<ModelId, Info>;

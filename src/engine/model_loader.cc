@@ -70,13 +70,22 @@ size_t HoldCount(const char* variable) {
   return count > 0 ? static_cast<size_t>(count) : 0;
 }
 
-std::vector<schedule::RateLimiter::ClaimOptions> Claims(const backend_host::BackendModel& backend) {
-  std::vector<schedule::RateLimiter::ClaimOptions> claims;
-  for (const auto& instance : backend.instance_needs()) {
-    claims.push_back({.needs = instance.resources, .device = instance.device_id});
-  }
-  return claims;
+schedule::RateLimiter::ClaimOptions ClaimOf(
+    const backend_host::BackendModel::InstanceNeeds& needs) {
+  return {.needs = needs.resources, .device = needs.device_id, .on_grant = {}};
 }
+
+// What a scheduler takes when it is made.
+struct Instances {
+  explicit Instances(backend_host::BackendModel& backend) {
+    for (auto& made : backend.TakeInstances()) {
+      instances.push_back(std::move(made.instance));
+      claims.push_back(ClaimOf(made.needs));
+    }
+  }
+  std::vector<std::unique_ptr<core::Instance>> instances;
+  std::vector<schedule::RateLimiter::ClaimOptions> claims;
+};
 
 }  // namespace
 
@@ -90,8 +99,11 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const WarmUp> warm_up,
                           WarmUp::Prepare(*loaded.model, source.model_folder));
+  const auto run_warm_up = [warm_up, check = loaded.check_wanted](core::Instance& instance) {
+    return warm_up->Run(instance, *check);
+  };
   if (config.sequence_batching() != nullptr) {
-    return MakeSequenceScheduler(source, loaded, std::move(warm_up));
+    return MakeSequenceScheduler(source, loaded, run_warm_up);
   }
   schedule::BatchSchedulerOptions options;
   options.policy = schedule::BatchPolicy::FromConfig(config);
@@ -100,21 +112,23 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   }
   options.inline_budget = options_.inline_budget;
   options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
-  options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
+  options.warm_up = run_warm_up;
   options.rate_limiter = options_.rate_limiter;
   options.reaper = options_.reaper;
-  options.claims = Claims(*loaded.backend);
+  Instances made(*loaded.backend);
+  options.claims = std::move(made.claims);
   NEREID_ASSIGN_OR_RETURN(options.strategy,
                           backend_host::PluginBatchStrategy::Find(*loaded.backend));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::BatchScheduler::Create(
                                               *loaded.model, *options_.timers, std::move(options),
-                                              loaded.backend->TakeInstances()));
+                                              std::move(made.instances)));
+  loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
 base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceScheduler(
     const repository::ModelSource& source, LoadedVersion& loaded,
-    std::shared_ptr<const WarmUp> warm_up) const {
+    std::function<base::Status(core::Instance&)> warm_up) const {
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
                           config::ReadInitialStates(config, source.model_folder));
@@ -125,13 +139,15 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceSchedule
   options.hold_until_backlog = HoldCount("TRITONSERVER_BACKLOG_DELAY_SCHEDULER");
   options.inline_budget = options_.inline_budget;
   options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
-  options.warm_up = [warm_up](core::Instance& instance) { return warm_up->Run(instance); };
+  options.warm_up = std::move(warm_up);
   options.rate_limiter = options_.rate_limiter;
   options.reaper = options_.reaper;
-  options.claims = Claims(*loaded.backend);
+  Instances made(*loaded.backend);
+  options.claims = std::move(made.claims);
   NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::SequenceScheduler::Create(
                                               *loaded.model, *options_.timers, std::move(options),
-                                              loaded.backend->TakeInstances()));
+                                              std::move(made.instances)));
+  loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
@@ -153,7 +169,7 @@ void ModelLoader::Observe(core::Model& model) const {
 }
 
 base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
-                                              int64_t version) const {
+                                              int64_t version, CheckWanted check_wanted) const {
   const uint64_t start_ns = base::NowNs();
   LoadedVersion loaded;
   loaded.files = source.files;
@@ -169,9 +185,12 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
                           Compile(source, version, loaded.backend->config()));
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
+  loaded.check_wanted = std::make_shared<CheckWanted>(check_wanted);
   Observe(*loaded.model);
-  NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model));
+  NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model, check_wanted));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
+  *loaded.check_wanted = base::OkStatus;
+  LogResources();
   loaded.model->SetScheduler(AddCache(*loaded.model, std::move(scheduler)));
   if (loaded.backend->can_check_ready()) {
     loaded.model->SetReadyCheck([backend = loaded.backend.get()] { return backend->CheckReady(); });
@@ -183,6 +202,35 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   }
   loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
   return loaded;
+}
+
+base::Result<std::shared_ptr<const config::ModelConfig>> ModelLoader::ChangeInstances(
+    const LoadedVersion& loaded, const repository::ModelSource& source,
+    CheckWanted check_wanted) const {
+  NEREID_ASSIGN_OR_RETURN(
+      backend_host::BackendModel::InstanceUpdate update,
+      loaded.backend->PrepareUpdate(source.config->instance_group, check_wanted));
+  schedule::InstanceChange change{.added = {}, .removed = update.removed};
+  for (auto& made : update.added) {
+    change.added.push_back({std::move(made.instance), ClaimOf(made.needs)});
+  }
+  NEREID_LOG(kInfo, "changing instances of '{}' version {}: {} more, {} fewer", source.id().Text(),
+             loaded.model->version(), change.added.size() + update.added_passive.size(),
+             change.removed.size() + update.removed_passive.size());
+  *loaded.check_wanted = std::move(check_wanted);
+  base::Status status = loaded.instances->ChangeInstances(std::move(change));
+  *loaded.check_wanted = base::OkStatus;
+  NEREID_RETURN_IF_ERROR(status);
+  std::shared_ptr<const config::ModelConfig> config = update.config;
+  loaded.backend->CommitUpdate(std::move(update));
+  LogResources();
+  return config;
+}
+
+// In the words of core/src/rate_limiter.cc of Triton, which tests look for.
+void ModelLoader::LogResources() const {
+  if (options_.rate_limiter == nullptr || !base::VerboseEnabled(1)) return;
+  NEREID_VLOG(1, "Max Resource Map===>{}", options_.rate_limiter->Describe());
 }
 
 base::Result<LoadedVersion> ModelLoader::LoadEnsemble(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "core/submitter.h"
 #include "engine/metrics_config.h"
 #include "repository/scanner.h"
+#include "schedule/instance_change.h"
 #include "schedule/rate_limiter.h"
 
 namespace nereid::engine {
@@ -31,6 +33,12 @@ struct LoadedVersion {
   // Outlives the model's instances; null for an ensemble.
   std::unique_ptr<backend_host::BackendModel> backend;
   std::shared_ptr<core::Model> model;  // shared with model tables, which only name it
+  // The model's scheduler, where its instances may change; null for an ensemble.
+  schedule::InstanceHost* instances = nullptr;
+  // Whether what is being done to the version is still wanted, for its warm-ups.
+  std::shared_ptr<std::function<base::Status()>> check_wanted;
+  // The configuration as it is after changes of the instances; null: none was made.
+  std::shared_ptr<const config::ModelConfig> changed_config;
   std::chrono::nanoseconds load_duration{0};
   int ensemble_depth =
       0;  // 0: no ensemble; else how deep ensembles are nested in it, itself included
@@ -58,9 +66,18 @@ class ModelLoader {
   ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries)
       : options_(std::move(options)), libraries_(libraries) {}
 
-  // Needs source.config.ok().
-  base::Result<LoadedVersion> Load(const repository::ModelSource& source, int64_t version) const;
-  // The same for an ensemble. `models`: one for each step, of the version the step names.
+  // Says whether a load is still wanted; an error ends it.
+  using CheckWanted = std::function<base::Status()>;
+  // Needs source.config.ok(). `check_wanted` is asked again and again until this returns.
+  base::Result<LoadedVersion> Load(const repository::ModelSource& source, int64_t version,
+                                   CheckWanted check_wanted) const;
+  // Brings the instances of `loaded`, which nobody else changes and whose model is pinned, to what
+  // `source` says; requests go on meanwhile. The configuration as it is then; an error, and nothing
+  // changed, when a new instance fails.
+  base::Result<std::shared_ptr<const config::ModelConfig>> ChangeInstances(
+      const LoadedVersion& loaded, const repository::ModelSource& source,
+      CheckWanted check_wanted) const;
+  // As Load, for an ensemble. `models`: one for each step, of the version the step names.
   base::Result<LoadedVersion> LoadEnsemble(
       const repository::ModelSource& source, int64_t version,
       const std::vector<std::shared_ptr<core::Model>>& models) const;
@@ -69,6 +86,7 @@ class ModelLoader {
   void SetResponseCache(core::ResponseCache* cache) { response_cache_ = cache; }
 
  private:
+  void LogResources() const;
   // Has the model collect what its metrics need beyond counters.
   void Observe(core::Model& model) const;
   // The scheduler of `model`, with the cache in front of it where that is wanted.
@@ -78,7 +96,7 @@ class ModelLoader {
       const repository::ModelSource& source, LoadedVersion& loaded) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeSequenceScheduler(
       const repository::ModelSource& source, LoadedVersion& loaded,
-      std::shared_ptr<const WarmUp> warm_up) const;
+      std::function<base::Status(core::Instance&)> warm_up) const;
 
   const ModelLoaderOptions options_;
   backend_host::BackendLibraries& libraries_;

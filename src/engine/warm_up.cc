@@ -158,11 +158,14 @@ base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) con
       fmt::format("failed to run warmup sample '{}': {}", sample.name, errors));
 }
 
-base::Status WarmUp::Run(core::Instance& instance) const {
+base::Status WarmUp::Run(core::Instance& instance,
+                         const std::function<base::Status()>& check_wanted) const {
+  NEREID_RETURN_IF_ERROR(check_wanted());
   for (const Sample& sample : samples_) {
     for (uint32_t iteration = 1; iteration <= sample.iterations; ++iteration) {
       NEREID_VLOG(1, "model '{}' instance {} is running warmup sample '{}' for iteration {}",
                   model_.name(), instance.name(), sample.name, iteration);
+      NEREID_RETURN_IF_ERROR(check_wanted());
       NEREID_RETURN_IF_ERROR(RunOnce(sample, instance));
     }
   }

@@ -3,6 +3,7 @@
 // version becomes ready.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,9 +24,11 @@ class WarmUp {
   static base::Result<std::shared_ptr<const WarmUp>> Prepare(core::Model& model,
                                                              const std::string& model_folder);
 
-  // Executes every sample on `instance`, on the calling thread, and waits for the answers. The error
-  // of the first sample that fails.
-  base::Status Run(core::Instance& instance) const;
+  // Executes every sample on `instance`, on the calling thread, and waits for the answers. The
+  // error of the first sample that fails, or of `check_wanted`, which is asked before each run, and
+  // once where there are none.
+  base::Status Run(core::Instance& instance,
+                   const std::function<base::Status()>& check_wanted) const;
 
  private:
   struct Input {

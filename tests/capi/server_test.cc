@@ -2,6 +2,9 @@
 // A server in this process: its options, its models, what it says of itself.
 #include "embedding.h"
 
+#include <string>
+#include <thread>
+
 namespace embedding {
 namespace {
 
@@ -165,6 +168,24 @@ TEST(Server, AStoppedServerSaysSo) {
   bool live = true;
   EXPECT_EQ(Take(TRITONSERVER_ServerIsLive(server.get(), &live)), "Unavailable: Server exiting");
   EXPECT_FALSE(live);
+}
+
+TEST(Server, AStopGivesUpALoadInProgress) {
+  Repository repository;
+  repository.AddIdentity("long", R"(
+      max_batch_size: 8
+      parameters { key: "execute_delay_ms" value: { string_value: "50" } }
+      model_warmup { name: "w" batch_size: 1 count: 100000
+        inputs { key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
+    )");
+  Server server(repository.path(), UseExplicitControl);
+  std::thread loader([&] {
+    EXPECT_NE(Take(TRITONSERVER_ServerLoadModel(server.get(), "long")).find("given up"),
+              std::string::npos);
+  });
+  while (Index(server).find("LOADING") == std::string::npos) std::this_thread::yield();
+  OK(TRITONSERVER_ServerStop(server.get()));
+  loader.join();
 }
 
 TEST(Server, ShowsItsMetrics) {

@@ -151,3 +151,29 @@ def test_other_ways_to_ask_for_polling(empty_repository, start_server, flag):
     server = start_server(empty_repository, args=[flag, "--repository-poll-secs=1"])
     models.write_model(empty_repository, "m", IDENTITY)
     servers.wait_until(lambda: wire.request(server, "GET", "/v2/models/m/ready").status == 200, "m is served")
+
+
+@pytest.mark.newer
+def test_what_is_broken_is_told_once_and_again_when_it_is_broken_otherwise(empty_repository, start_server):
+    models.write_model(empty_repository, "no_config", 'backend: "identity"\nnonsense')
+    models.write_model(empty_repository, "no_backend", IDENTITY.replace("identity", "missing_backend"))
+    models.write_model(empty_repository, "beat", IDENTITY)
+    server = start_server(empty_repository, args=[*POLL, "--exit-on-error=false", "--strict-readiness=false"])
+
+    def poll():
+        # A model that comes shows that a whole look at the repository is over.
+        poll.count += 1
+        models.write_model(empty_repository, f"beat_{poll.count}", IDENTITY)
+        servers.wait_until(lambda: index(server).get((f"beat_{poll.count}", "1"), ("",))[0] == "READY", "a poll")
+
+    poll.count = 0
+    for _ in range(3):
+        poll()
+    for name in ("no_config", "no_backend"):
+        errors = [line for line in server.log.splitlines() if line.startswith("E") and name in line]
+        assert len(errors) == len({line.split("] ", 1)[1] for line in errors}), errors
+    assert server.log.count("loading: no_backend:1") == 1
+    models.write_model(empty_repository, "no_backend", IDENTITY.replace("identity", "other_backend"))
+    server.wait_for_log("other_backend")
+    models.write_model(empty_repository, "no_backend", IDENTITY)
+    servers.wait_until(lambda: index(server)[("no_backend", "1")][0] == "READY", "the mended model")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warm-up (docs/scheduling.md, W-1 to W-5)."""
 
+import concurrent.futures
+import re
+
 import numpy as np
 import pytest
 import tritonclient.http as httpclient
@@ -120,3 +123,42 @@ def test_w3_controls_of_a_sequence_model_are_inputs_like_others(start_server, tm
                    controls=[stateful.START, stateful.READY], extra=extra)
     server = start_server(tmp_path / "m", args=VERBOSE)
     assert runs(server, "warm", "controls") == 1
+
+
+@pytest.mark.newer
+def test_an_unload_gives_up_a_load_in_progress(start_server, tmp_path):
+    # 100,000 runs of 50 ms each.
+    extra = ('parameters { key: "execute_delay_ms" value: { string_value: "50" } }\n'
+             + sample("long", "zero_data: true", count=100_000))
+    write(tmp_path / "m", "warm", extra)
+    server = start_server(tmp_path / "m", args=[*VERBOSE, "--model-control-mode=explicit"])
+
+    def load():
+        with httpclient.InferenceServerClient(server.http, network_timeout=300) as client:
+            client.load_model("warm")
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        loading = pool.submit(load)
+        server.wait_for_log("is running warmup sample 'long'")
+        client = httpclient.InferenceServerClient(server.http, network_timeout=300)
+        client.unload_model("warm")
+        with pytest.raises(httpclient.InferenceServerException, match="given up"):
+            loading.result(timeout=60)
+    assert not client.is_model_ready("warm")
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("extra, error", [
+    ("instance_group [ { count: 2147483647 } ]", "2147483647 instances, the limit is 4096"),
+    (sample("long", "zero_data: true", count=4_000_000_000), "count 4000000000, the limit is 100000"),
+])
+def test_what_a_configuration_asks_for_is_bounded(start_server, tmp_path, extra, error):
+    config = models.identity_config("FP32", (2,), max_batch_size=4)
+    config = re.sub(r"instance_group.*\n", "", config) + extra
+    models.write_model(tmp_path / "m", "much", config)
+    server = start_server(tmp_path / "m", args=["--model-control-mode=explicit"])
+    before = server.resident_bytes()
+    with pytest.raises(httpclient.InferenceServerException):
+        httpclient.InferenceServerClient(server.http).load_model("much")
+    server.wait_for_log(error)
+    assert server.resident_bytes() < before + (64 << 20)

@@ -62,7 +62,7 @@ class AllocationTest : public testing::Test {
     options.outputs.emplace_back().name = "OUTPUT0";
     core_model_ = std::make_unique<core::Model>(std::move(options));
     ASSERT_TRUE(model_->CreateInstances(*core_model_).ok());
-    instances_ = model_->TakeInstances();
+    for (auto& made : model_->TakeInstances()) instances_.push_back(std::move(made.instance));
   }
   void TearDown() override {
     instances_.clear();

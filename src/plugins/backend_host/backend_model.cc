@@ -17,41 +17,6 @@
 namespace nereid::backend_host {
 namespace {
 
-using Kind = config::InstanceGroup::Kind;
-
-// The instances of a group that lie on one device.
-struct Placement {
-  TRITONSERVER_InstanceGroupKind kind;
-  int32_t device_id;
-  std::string host_policy;
-};
-
-// One entry for each device that the group names.
-base::Result<std::vector<Placement>> Placements(const config::InstanceGroup& group) {
-  const auto policy = [&group](std::string otherwise) {
-    return group.host_policy.empty() ? std::move(otherwise) : group.host_policy;
-  };
-  std::vector<Placement> placements;
-  switch (group.kind) {
-    case Kind::kCpu:
-      placements.push_back({TRITONSERVER_INSTANCEGROUPKIND_CPU, 0, policy("cpu")});
-      return placements;
-    case Kind::kModel:
-      placements.push_back({TRITONSERVER_INSTANCEGROUPKIND_MODEL, 0, policy("model")});
-      return placements;
-    case Kind::kGpu:
-      for (const int32_t id : group.gpus) {
-        placements.push_back(
-            {TRITONSERVER_INSTANCEGROUPKIND_GPU, id, policy("gpu_" + std::to_string(id))});
-      }
-      return placements;
-    case Kind::kAuto:
-      break;
-  }
-  return base::InvalidArgumentError("instance_group kind " +
-                                    std::string(config::KindName(group.kind)) + " not supported");
-}
-
 // What the configuration of a model says whose backend is a script: the script, and the environment
 // that lies beside it, unless the model has one of its own.
 void CompleteForScript(const BackendLibrary& library, config::ModelConfig& config) {
@@ -62,6 +27,20 @@ void CompleteForScript(const BackendLibrary& library, config::ModelConfig& confi
   if (std::filesystem::exists(environment, error)) {
     config.parameters.try_emplace("EXECUTION_ENV_PATH", environment);
   }
+}
+
+base::Result<config::ModelConfig> CompleteGroups(config::ModelConfig config,
+                                                 const BackendLibraries& libraries,
+                                                 const BackendLibrary& library,
+                                                 const std::string& config_file) {
+  // Devices are none until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
+  // refused with a clear error.
+  const config::GpuSupport gpus{.min_compute_capability =
+                                    libraries.options().min_compute_capability};
+  config = config::NormalizeInstanceGroups(std::move(config), library.attributes().preferred_groups,
+                                           gpus.gpus);
+  NEREID_RETURN_IF_ERROR(config::ValidateInstanceGroups(config, gpus, config_file));
+  return config;
 }
 
 }  // namespace
@@ -83,13 +62,8 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
                                              .backend = config.backend,
                                              .runtime = config.runtime}));
   if (library->is_python_based()) CompleteForScript(*library, options.config);
-  // Devices are none until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
-  // refused with a clear error.
-  const config::GpuSupport gpus{.min_compute_capability =
-                                    libraries.options().min_compute_capability};
-  options.config = config::NormalizeInstanceGroups(
-      std::move(options.config), library->attributes().preferred_groups, gpus.gpus);
-  NEREID_RETURN_IF_ERROR(config::ValidateInstanceGroups(options.config, gpus, options.config_file));
+  NEREID_ASSIGN_OR_RETURN(options.config, CompleteGroups(std::move(options.config), libraries,
+                                                         *library, options.config_file));
   // Backends are promised an absolute path; messages keep the one that the user knows.
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(options.model_dir, error);
@@ -100,7 +74,7 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
 }
 
 BackendModel::~BackendModel() {
-  instances_.clear();
+  made_.clear();
   passive_instances_.clear();
   const auto finalize = library_.entry_points().model_finalize;
   if (!is_initialized_ || finalize == nullptr) return;
@@ -173,18 +147,83 @@ base::BufferRef BackendModel::LendInputMemory(size_t size) const {
   return is_aligned ? std::move(buffer) : base::BufferRef();
 }
 
-base::Status BackendModel::CreateInstances(core::Model& model) {
+base::Status BackendModel::CreateInstances(core::Model& model,
+                                           const std::function<base::Status()>& check_wanted) {
   model_ = &model;
   SetMemoryUse(std::move(memory_use_));
-  for (const config::InstanceGroup& group : config().instance_group) {
-    NEREID_RETURN_IF_ERROR(CreateGroup(group, model));
+  NEREID_ASSIGN_OR_RETURN(InstanceUpdate update,
+                          PrepareUpdate(config().instance_group, check_wanted));
+  made_ = std::move(update.added);
+  CommitUpdate(std::move(update));
+  return base::OkStatus();
+}
+
+base::Result<BackendModel::InstanceUpdate> BackendModel::PrepareUpdate(
+    std::vector<config::InstanceGroup> groups, const std::function<base::Status()>& check_wanted) {
+  config::ModelConfig config = options_.config;
+  config.instance_group = std::move(groups);
+  NEREID_ASSIGN_OR_RETURN(
+      config, CompleteGroups(std::move(config), libraries_, library_, options_.config_file));
+  NEREID_RETURN_IF_ERROR(config::ValidateModelConfig(config, options_.config_file));
+  NEREID_ASSIGN_OR_RETURN(const std::vector<InstanceSpec> wanted,
+                          ListInstances(config.instance_group));
+  const InstancePlan plan = PlanInstances(specs_, wanted);
+  InstanceUpdate update;
+  update.config = std::make_shared<const config::ModelConfig>(std::move(config));
+  for (const size_t kept : plan.kept) {
+    update.specs.push_back(specs_[kept]);
+    update.instances.push_back(instances_[kept]);
+  }
+  for (const size_t removed : plan.removed) {
+    if (specs_[removed].group.passive) {
+      update.removed_passive.push_back(instances_[removed]);
+    } else {
+      update.removed.push_back(instances_[removed]);
+    }
   }
   std::vector<PluginInstance*> here;
-  std::ranges::copy_if(all_instances_, std::back_inserter(here),
-                       [](const PluginInstance* instance) {
-                         return instance->options().is_passive || instance->runs_on_any_thread();
-                       });
-  return InitializeInstances(here);
+  for (const size_t added : plan.added) {
+    NEREID_RETURN_IF_ERROR(check_wanted());
+    const InstanceSpec& spec = wanted[added];
+    std::unique_ptr<PluginInstance> made = MakeInstance(spec);
+    update.specs.push_back(spec);
+    update.instances.push_back(made.get());
+    // A passive instance has no thread; it is initialised here like those that need none.
+    if (spec.group.passive || made->runs_on_any_thread()) here.push_back(made.get());
+    if (spec.group.passive) {
+      update.added_passive.push_back(std::move(made));
+    } else {
+      update.added.push_back(
+          {std::move(made),
+           {spec.group.rate_limiter.value_or(config::RateLimiter()), spec.device_id}});
+    }
+  }
+  NEREID_RETURN_IF_ERROR(InitializeInstances(here, check_wanted));
+  return update;
+}
+
+void BackendModel::CommitUpdate(InstanceUpdate update) {
+  specs_ = std::move(update.specs);
+  instances_ = std::move(update.instances);
+  std::erase_if(passive_instances_, [&](const auto& passive) {
+    return std::ranges::find(update.removed_passive, passive.get()) != update.removed_passive.end();
+  });
+  for (auto& added : update.added_passive) passive_instances_.push_back(std::move(added));
+}
+
+std::unique_ptr<PluginInstance> BackendModel::MakeInstance(const InstanceSpec& spec) {
+  auto made = std::make_unique<PluginInstance>(
+      *this, *model_,
+      PluginInstanceOptions{.name = spec.name,
+                            .kind = spec.kind,
+                            .device_id = spec.device_id,
+                            .is_passive = spec.group.passive,
+                            .host_policy = spec.host_policy,
+                            .profiles = spec.group.profile,
+                            .secondary_devices = spec.group.secondary_devices});
+  base::MutexLock lock(ready_mutex_);
+  askable_[made.get()] = 0;
+  return made;
 }
 
 bool BackendModel::loads_instances_in_parallel() const {
@@ -193,9 +232,13 @@ bool BackendModel::loads_instances_in_parallel() const {
   return library_.attributes().loads_instances_in_parallel;
 }
 
-base::Status BackendModel::InitializeInstances(std::span<PluginInstance* const> instances) {
+base::Status BackendModel::InitializeInstances(std::span<PluginInstance* const> instances,
+                                               const std::function<base::Status()>& check_wanted) {
   if (instances.size() < 2 || !loads_instances_in_parallel()) {
-    for (PluginInstance* instance : instances) NEREID_RETURN_IF_ERROR(instance->Initialize());
+    for (PluginInstance* instance : instances) {
+      NEREID_RETURN_IF_ERROR(check_wanted());
+      NEREID_RETURN_IF_ERROR(instance->Initialize());
+    }
     return base::OkStatus();
   }
   std::vector<base::Status> results(instances.size());
@@ -211,41 +254,33 @@ base::Status BackendModel::InitializeInstances(std::span<PluginInstance* const> 
   return failure == results.end() ? base::OkStatus() : *failure;
 }
 
-base::Status BackendModel::CreateGroup(const config::InstanceGroup& group, core::Model& model) {
-  NEREID_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Placements(group));
-  for (int32_t i = 0; i < group.count; ++i) {
-    for (const Placement& placement : placements) {
-      PluginInstanceOptions options{.name = group.name + "_" + std::to_string(i),
-                                    .kind = placement.kind,
-                                    .device_id = placement.device_id,
-                                    .is_passive = group.passive,
-                                    .host_policy = placement.host_policy,
-                                    .profiles = group.profile,
-                                    .secondary_devices = group.secondary_devices};
-      auto instance = std::make_unique<PluginInstance>(*this, model, std::move(options));
-      // A passive instance has no thread; it is initialised here like those that need none.
-      all_instances_.push_back(instance.get());
-      if (group.passive) {
-        passive_instances_.push_back(std::move(instance));
-      } else {
-        instances_.push_back(std::move(instance));
-        instance_needs_.push_back(
-            {group.rate_limiter.value_or(config::RateLimiter()), placement.device_id});
-      }
-    }
-  }
-  return base::OkStatus();
-}
-
-std::vector<std::unique_ptr<core::Instance>> BackendModel::TakeInstances() {
-  return std::move(instances_);
-}
+std::vector<BackendModel::MadeInstance> BackendModel::TakeInstances() { return std::move(made_); }
 
 base::Status BackendModel::CheckReady() const {
-  for (const PluginInstance* instance : all_instances_) {
-    NEREID_RETURN_IF_ERROR(instance->CheckReady());
+  std::vector<PluginInstance*> asked;
+  {
+    base::MutexLock lock(ready_mutex_);
+    for (auto& [instance, askers] : askable_) {
+      ++askers;
+      asked.push_back(instance);
+    }
   }
-  return base::OkStatus();
+  base::Status status;
+  for (PluginInstance* const instance : asked) {
+    if (status.ok()) status = instance->CheckReady();
+    base::MutexLock lock(ready_mutex_);
+    --askable_.at(instance);
+    asked_.NotifyAll();
+  }
+  return status;
+}
+
+void BackendModel::Forget(PluginInstance& instance) {
+  base::MutexLock lock(ready_mutex_);
+  const auto found = askable_.find(&instance);
+  if (found == askable_.end()) return;
+  while (found->second > 0) asked_.Wait(ready_mutex_);
+  askable_.erase(found);
 }
 
 }  // namespace nereid::backend_host

@@ -10,6 +10,7 @@
 // It outlives its instances, hence the core::Model whose scheduler runs them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -17,8 +18,10 @@
 #include <vector>
 
 #include "backend_host/backend_libraries.h"
+#include "backend_host/instance_plan.h"
 #include "backend_host/plugin_instance.h"
 #include "base/buffer.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "config/model_config.h"
 #include "core/model.h"
@@ -63,17 +66,41 @@ class BackendModel {
   const std::map<std::string, std::string>& explanations() const { return explanations_; }
 
   // Makes all instances of the configuration's groups, for executing `model`, which outlives them.
-  // Those that any thread may run are initialised now, the others by InitializeOnThread. Once.
-  base::Status CreateInstances(core::Model& model);
+  // Those that any thread may run are initialised now, the others by InitializeOnThread. Once. Each
+  // time before an instance is made or initialised, an error of `check_wanted` ends it.
+  base::Status CreateInstances(core::Model& model,
+                               const std::function<base::Status()>& check_wanted = base::OkStatus);
   // What an instance needs to execute, and where.
   struct InstanceNeeds {
     config::RateLimiter resources;
     int32_t device_id = 0;
   };
-  // Of the instances that TakeInstances gives, in its order.
-  const std::vector<InstanceNeeds>& instance_needs() const { return instance_needs_; }
-  // The instances that take requests. Passive ones stay here. Once, after CreateInstances.
-  std::vector<std::unique_ptr<core::Instance>> TakeInstances();
+  // An instance that takes requests, on its way to who runs it.
+  struct MadeInstance {
+    std::unique_ptr<core::Instance> instance;
+    InstanceNeeds needs;
+  };
+  // Those that CreateInstances made. Passive ones stay here. Once.
+  std::vector<MadeInstance> TakeInstances();
+
+  // A change of the instances on its way: prepared, carried out by who runs them, then committed.
+  struct InstanceUpdate {
+    std::shared_ptr<const config::ModelConfig> config;  // as it will be
+    std::vector<MadeInstance> added;
+    std::vector<const core::Instance*> removed;  // of those that take requests
+
+    // The model's own: what it will have, and passive ones.
+    std::vector<InstanceSpec> specs;
+    std::vector<PluginInstance*> instances;  // of each of `specs`
+    std::vector<std::unique_ptr<PluginInstance>> added_passive;
+    std::vector<PluginInstance*> removed_passive;
+  };
+  // Makes the instances that `groups` ask for beyond those that there are, as CreateInstances does.
+  // One update at a time, after TakeInstances.
+  base::Result<InstanceUpdate> PrepareUpdate(std::vector<config::InstanceGroup> groups,
+                                             const std::function<base::Status()>& check_wanted);
+  // `update` was carried out.
+  void CommitUpdate(InstanceUpdate update);
   // The backend lets instances of a model be initialised at the same time. The environment variable
   // TRITON_PARALLEL_INSTANCE_LOADING ("1" or not) decides where it is set.
   bool loads_instances_in_parallel() const;
@@ -85,6 +112,9 @@ class BackendModel {
   bool lends_input_memory() const { return input_lender_.lend != nullptr; }
   // Memory of the backend's for the inputs of a request; empty where it lends none. Any thread.
   base::BufferRef LendInputMemory(size_t size) const;
+
+  // `instance` is about to be finalized: it is not asked any more whether it is ready. Any thread.
+  void Forget(PluginInstance& instance);
 
   // For the C API.
   bool may_set_config() const { return is_initializing_ && completes_config(); }
@@ -109,9 +139,10 @@ class BackendModel {
   BackendModel(BackendModelOptions options, BackendLibraries& libraries, BackendLibrary& library);
 
   base::Status Initialize();
-  base::Status CreateGroup(const config::InstanceGroup& group, core::Model& model);
+  std::unique_ptr<PluginInstance> MakeInstance(const InstanceSpec& spec);
   // Initialises the instances that need no thread of their own for that.
-  base::Status InitializeInstances(std::span<PluginInstance* const> instances);
+  base::Status InitializeInstances(std::span<PluginInstance* const> instances,
+                                   const std::function<base::Status()>& check_wanted);
 
   BackendModelOptions options_;
   BackendLibraries& libraries_;
@@ -121,13 +152,20 @@ class BackendModel {
   bool is_config_set_ = false;
   void* state_ = nullptr;
   std::map<std::string, std::string> explanations_;
-  InputLender input_lender_;  // constant once loaded
-  core::Model* model_ = nullptr;                            // once CreateInstances was called
-  std::vector<core::MemoryUse> memory_use_;                 // until then
-  std::vector<std::unique_ptr<core::Instance>> instances_;  // until they are taken
-  std::vector<InstanceNeeds> instance_needs_;
+  InputLender input_lender_;                 // constant once loaded
+  core::Model* model_ = nullptr;             // once CreateInstances was called
+  std::vector<core::MemoryUse> memory_use_;  // until then
+  std::vector<MadeInstance> made_;           // until they are taken
   std::vector<std::unique_ptr<PluginInstance>> passive_instances_;
-  std::vector<PluginInstance*> all_instances_;
+  // What there is, in the order of the configuration, and the instance of each. For updates only,
+  // which may be the second to know that one of them is gone.
+  std::vector<InstanceSpec> specs_;
+  std::vector<PluginInstance*> instances_;
+
+  // Of instances that may be asked whether they are ready, by how many threads do so.
+  mutable base::Mutex ready_mutex_;
+  mutable base::CondVar asked_;
+  mutable std::map<PluginInstance*, int> askable_ NEREID_GUARDED_BY(ready_mutex_);
 };
 
 }  // namespace nereid::backend_host

@@ -146,7 +146,7 @@ class BackendModelTest : public testing::Test {
     core_model_ = std::make_unique<core::Model>(std::move(options));
     core_model_->SetScheduler(std::make_unique<NoScheduler>());
     NEREID_RETURN_IF_ERROR(model_->CreateInstances(*core_model_));
-    instances_ = model_->TakeInstances();
+    for (auto& made : model_->TakeInstances()) instances_.push_back(std::move(made.instance));
     for (auto& instance : instances_) {
       if (!instance->runs_on_any_thread()) NEREID_RETURN_IF_ERROR(instance->InitializeOnThread());
     }

@@ -44,6 +44,7 @@ base::Status PluginInstance::Initialize() {
 }
 
 void PluginInstance::Finalize() {
+  backend_model_.Forget(*this);
   if (!is_initialized_.exchange(false)) return;
   const auto finalize = backend_model_.library().entry_points().instance_finalize;
   if (finalize == nullptr) return;
