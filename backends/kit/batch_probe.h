@@ -39,13 +39,15 @@ class RowRunner {
 };
 
 struct ProbeOptions {
-  // The largest batch there will be. At most kMaxProbeRows rows are run together.
+  // The largest batch there will be. At most kMaxProbeRows rows are run together, and kMinProbeRows
+  // even for batches of one: whether a dimension is a batch also decides how long it may be.
   int64_t max_rows = 4;
   // Bytes of all inputs for one row, beyond which a size is not tried.
   uint64_t max_row_bytes = uint64_t{16} << 20;
 };
 
-inline constexpr size_t kMaxProbeRows = 8;
+inline constexpr int64_t kMinProbeRows = 4;
+inline constexpr int64_t kMaxProbeRows = 8;
 
 namespace batch_probe {
 
@@ -229,10 +231,9 @@ class Trial {
   }
 
   std::optional<BatchVerdict> JudgeGroup(Group group) {
-    group.resize(std::min(group.size(), static_cast<size_t>(options_.max_rows)));
-    if (group.size() < 2) {
-      return std::nullopt;
-    }
+    const auto rows =
+        static_cast<size_t>(std::clamp(options_.max_rows, kMinProbeRows, kMaxProbeRows));
+    group.resize(std::min(group.size(), rows));
     for (RowKind& kind : group) {
       kind = alone_.contains(kind) ? kind : RowKind::kWide;
     }

@@ -236,7 +236,7 @@ TEST(BatchProbe, TriesAsManyRowsAsThereWillBe) {
     for (const auto& shape : runner.shapes) {
       most = std::max(most, shape[0]);
     }
-    EXPECT_EQ(most, std::min<int64_t>(max_rows, kMaxProbeRows));
+    EXPECT_EQ(most, std::clamp(max_rows, kMinProbeRows, kMaxProbeRows));
   }
 }
 

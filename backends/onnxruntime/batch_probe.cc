@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/batch_probe.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -24,24 +25,25 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-nanoseconds ThreadCpuTime() {
+nanoseconds Read(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-// Stops the run under way when time is over.
+// Stops the run under way when the processor time of the thread that made it is used up, or all
+// time.
 class Watchdog {
  public:
   // `options` are those of all runs and outlive this.
-  Watchdog(OrtRunOptions* options, nanoseconds time)
-      : thread_([this, options, deadline = std::chrono::steady_clock::now() + time] {
-          std::unique_lock lock(mutex_);
-          if (!done_.wait_until(lock, deadline, [this] { return is_done_; })) {
-            has_rung_ = true;
-            FromOrt(Api().RunOptionsSetTerminate(options)).Ignore();
-          }
-        }) {}
+  Watchdog(OrtRunOptions* options, const ProbeLimits& limits)
+      : options_(options), wall_end_(Read(CLOCK_MONOTONIC) + limits.wall_time) {
+    if (pthread_getcpuclockid(pthread_self(), &cpu_clock_) != 0) {
+      cpu_clock_ = CLOCK_MONOTONIC;
+    }
+    cpu_end_ = Read(cpu_clock_) + limits.cpu_time;
+    thread_ = std::thread([this] { Watch(); });
+  }
   ~Watchdog() {
     {
       const std::lock_guard lock(mutex_);
@@ -53,16 +55,32 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  bool has_rung() const {
-    const std::lock_guard lock(mutex_);
-    return has_rung_;
-  }
+  bool IsOver() const { return Left() <= nanoseconds(0); }
 
  private:
-  mutable std::mutex mutex_;
+  // For so long at least time is not over, since a thread uses no more of a processor than passes.
+  nanoseconds Left() const {
+    return std::min(wall_end_ - Read(CLOCK_MONOTONIC), cpu_end_ - Read(cpu_clock_));
+  }
+
+  void Watch() {
+    constexpr nanoseconds kShortest = std::chrono::milliseconds(1);
+    std::unique_lock lock(mutex_);
+    while (!done_.wait_for(lock, std::max(Left(), kShortest), [this] { return is_done_; })) {
+      if (IsOver()) {
+        FromOrt(Api().RunOptionsSetTerminate(options_)).Ignore();
+        return;
+      }
+    }
+  }
+
+  OrtRunOptions* const options_;
+  const nanoseconds wall_end_;
+  clockid_t cpu_clock_ = CLOCK_MONOTONIC;
+  nanoseconds cpu_end_{0};
+  std::mutex mutex_;
   std::condition_variable done_;
   bool is_done_ = false;
-  bool has_rung_ = false;
   std::thread thread_;  // last: it uses the others
 };
 
@@ -120,8 +138,7 @@ class SessionRunner final : public backend::RowRunner {
         options_(std::move(options)),
         meter_(session.get(), memory_info_.get()),
         arena_before_(meter_.Bytes()),
-        cpu_end_(ThreadCpuTime() + limits.cpu_time),
-        watchdog_(options_.get(), limits.wall_time) {}
+        watchdog_(options_.get(), limits) {}
 
   Result<std::vector<HostTensor>> Run(std::span<const HostTensor> inputs) override {
     const auto rows = static_cast<uint64_t>(inputs[0].shape[0]);
@@ -145,7 +162,7 @@ class SessionRunner final : public backend::RowRunner {
     }
     values_.clear();
     NEREID_KIT_TRY(error.Release());
-    NEREID_KIT_ASSIGN(std::vector<HostTensor> read, Read(outputs));
+    NEREID_KIT_ASSIGN(std::vector<HostTensor> read, ReadAll(outputs));
     Learn(inputs, read);
     return read;
   }
@@ -173,7 +190,7 @@ class SessionRunner final : public backend::RowRunner {
   }
 
   std::optional<BatchVerdict> Exhausted() const override {
-    if (watchdog_.has_rung() || ThreadCpuTime() > cpu_end_) {
+    if (watchdog_.IsOver()) {
       return BatchVerdict::No(
           "too_slow", StrCat("trying it takes more than ", limits_.cpu_time.count(),
                              " ms of one processor, or ", limits_.wall_time.count(), " ms in all"));
@@ -240,7 +257,7 @@ class SessionRunner final : public backend::RowRunner {
     }
   }
 
-  Result<std::vector<HostTensor>> Read(const std::vector<Owned<OrtValue>>& values) {
+  Result<std::vector<HostTensor>> ReadAll(const std::vector<Owned<OrtValue>>& values) {
     std::vector<HostTensor> tensors;
     uint64_t bytes = 0;
     for (size_t o = 0; o < values.size(); ++o) {
@@ -306,7 +323,6 @@ class SessionRunner final : public backend::RowRunner {
   HostTensor last_output_;               // of the first run; empty when all its outputs are texts
   std::string too_large_;                // empty while memory suffices
   std::vector<Owned<OrtValue>> values_;  // of the inputs of a run
-  const nanoseconds cpu_end_;
   Watchdog watchdog_;
 };
 

@@ -20,6 +20,15 @@ using backend::StrCat;
 
 namespace {
 
+constexpr const char* kConfigured = "configured";
+constexpr const char* kDefaultMaxBatchSize = "default_max_batch_size";
+
+// Whether the backend had a choice: neither the user nor the model's dimensions decided.
+bool IsChoice(const BatchVerdict& verdict) {
+  return verdict.reason != kConfigured && verdict.reason != kDefaultMaxBatchSize &&
+         verdict.reason != backend::kFixedDimension;
+}
+
 // What the backend chose where the user could have chosen otherwise.
 void LogVerdict(const std::string& model, const BatchVerdict& verdict, int max_batch_size) {
   if (verdict.is_batched) {
@@ -70,10 +79,9 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   // The server adds defaults to what it was given.
   NEREID_KIT_ASSIGN(config_, ModelConfig::Load(handle));
   if (Error error = Validate(name_, config_, session->signature()); !error.ok()) {
-    return config_.max_batch_size() > 0
-               ? std::move(error)
-               : Error(error.code(),
-                       StrCat(error.message(), "; it is not batched: ", verdict.text));
+    return IsChoice(verdict) && !verdict.is_batched
+               ? Error(error.code(), StrCat(error.message(), "; it is not batched: ", verdict.text))
+               : std::move(error);
   }
   sessions_.emplace_back(cpu, session);
   return {};
@@ -85,10 +93,10 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, const Se
   BatchVerdict verdict;
   if (const int64_t size = config_.max_batch_size(); is_given || size != 0) {
     verdict = {.is_batched = size > 0,
-               .reason = "configured",
+               .reason = kConfigured,
                .text = StrCat("max_batch_size is ", size, " in the configuration")};
   } else if (default_size <= 0) {
-    verdict = BatchVerdict::No("default_max_batch_size", "default-max-batch-size is 0");
+    verdict = BatchVerdict::No(kDefaultMaxBatchSize, "default-max-batch-size is 0");
   } else {
     verdict = DecideBatching(session, default_size);
     LogVerdict(name_, verdict, default_size);

@@ -154,6 +154,7 @@ def test_an_output_that_is_not_the_batch_is_an_error(start_server, empty_reposit
                                      "in model output, got 4")
 
 
+@pytest.mark.slow
 def test_no_model_keeps_a_load_waiting(start_server, empty_repository):
     """A row takes longer than all of the probe may."""
     loops = 10**12
@@ -176,3 +177,14 @@ def test_no_model_keeps_a_load_waiting(start_server, empty_repository):
     with grpcclient.InferenceServerClient(server.grpc) as client:
         assert client.get_model_config("slow").config.max_batch_size == 0
     assert "model 'slow' is not batched (too_slow)" in server.log
+
+
+def test_a_load_that_fails_for_want_of_batches_says_why_there_are_none(start_server, empty_repository):
+    """The tensors are written as those of a batched model, as before a probe looked at it."""
+    index = generated_onnx.FAMILIES.index(generated_onnx.summed_over_time)
+    config = 'input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]'
+    models.write_model(empty_repository, "m", config, {"1": {"model.onnx": generated_onnx.make(index).model}})
+    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        with pytest.raises(InferenceServerException, match="it is not batched: element .* of output 'Y'"):
+            client.load_model("m")
