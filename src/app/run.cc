@@ -59,17 +59,21 @@ void EndSoonAfter(base::TimePoint deadline) {
   alarm->ArmAt(static_cast<uint64_t>(std::chrono::nanoseconds(at).count()));
 }
 
-// The error that is left when everything else is gone, or none.
-std::optional<std::string> StopServer(Server& server) {
+// What is to be told when everything else is gone: `error`, why the server stops if not for a
+// signal, or what went wrong now.
+std::optional<std::string> StopServer(Server& server, std::optional<std::string> error = {}) {
   EndSoonAfter(std::chrono::steady_clock::now() + server.exit_timeout());
   const Server::Ending ending = server.Stop();
   if (!ending.unfinished.empty()) {
+    if (error) fmt::print(stderr, "error: {}\n", *error);
     EndAtOnce(
         fmt::format("the server did not stop within --exit-timeout-secs={}, and ends at once: {}",
                     server.exit_timeout().count(), fmt::join(ending.unfinished, "; ")));
   }
-  if (!ending.all_answered) return "some requests did not finish within --exit-timeout-secs";
-  return std::nullopt;
+  if (!error && !ending.all_answered) {
+    error = "some requests did not finish within --exit-timeout-secs";
+  }
+  return error;
 }
 
 // Waits for a signal to stop, for as long as `signals` bring anything else. False when somebody
@@ -126,8 +130,7 @@ std::optional<std::string> Serve(Options options, Signals& signals) {
   if (!status.ok()) {
     // What cannot start has no requests that would be waited for.
     Signals::LetStopEndTheProcess();
-    static_cast<void>(StopServer(server));
-    return std::string(status.message());
+    return StopServer(server, std::string(status.message()));
   }
   WaitForStop(signals);
   server.StartDraining();
