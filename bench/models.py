@@ -5,6 +5,8 @@ import pathlib
 import shutil
 import sys
 
+import peer
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "models"
 
@@ -178,6 +180,42 @@ def write_python(repository):
         write(repository, f"python_{instances}", PYTHON.format(instances=instances), model)
 
 
+# Models that people use, from the packages that ship them: name, wheel, file in it.
+REAL = (
+    ("detector", "rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx"),
+    ("recogniser", "rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx"),
+    ("recurrent", "silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_op15.onnx"),
+)
+
+
+def with_constant(content, name, value):
+    """The model with one of its inputs, a number, made a constant."""
+    import onnx
+
+    model = onnx.ModelProto.FromString(content)
+    (given,) = (tensor for tensor in model.graph.input if tensor.name == name)
+    kind = given.type.tensor_type.elem_type
+    model.graph.input.remove(given)
+    model.graph.initializer.append(onnx.helper.make_tensor(name, kind, [], [value]))
+    return model.SerializeToString()
+
+
+def write_real(repository):
+    """Without a configuration: both sides choose batching, instances and threads by themselves."""
+    packages = ROOT / ".deps" / "peer" / "models"
+    packages.mkdir(parents=True, exist_ok=True)
+    for name, wheel, file in REAL:
+        package = packages / wheel
+        if not package.exists():
+            peer.fetch_wheel(wheel, package)
+        content = (package / file).read_bytes()
+        if name == "recurrent":
+            content = with_constant(content, "sr", 16000)
+        folder = repository / name / "1"
+        folder.mkdir(parents=True)
+        (folder / "model.onnx").write_bytes(content)
+
+
 GROUPS = {
     "plain": write_plain,
     "shared memory": write_plain,
@@ -186,6 +224,7 @@ GROUPS = {
     "streams": write_streams,
     "cache": write_cache,
     "python": write_python,
+    "real": write_real,
 }
 # Further arguments for servers of a group. Both sides use the cache library that comes with them.
 ARGUMENTS = {"cache": ["--cache-config=local,size=67108864"]}

@@ -303,9 +303,30 @@ def perf_analyzer_rows():
     return rows
 
 
+def real_rows():
+    """A text detector and a text recogniser (convolutions; the second with attention) and a recurrent model
+    that hears speech, of 1 to 50 ms, as a new user serves them: a file in a folder."""
+    tensors = {
+        "detector": (bodies.floats("x", 1, 3, 320, 320),),
+        "recogniser": (bodies.floats("x", 1, 3, 48, 160),),
+        "recurrent": (bodies.floats("input", 16, 512), bodies.floats("state", 2, 16, 128)),  # 16 voices
+    }
+    return [
+        Row(
+            14, "real", f"HTTP {model}, {clients}", "http_load", model,
+            lambda model=model: [bodies.Request(model, tensors[model])],
+            clients=clients, is_batched=model != "recurrent", counts_batches=True,
+            aims=(("T", ">=", 1), ("L99", ">=", 1)),
+        )
+        for model in tensors
+        for clients in (1, 4, 16)
+    ]
+
+
 def all_rows():
     rows = identity_rows() + large_rows() + shared_memory_rows() + onnx_rows() + python_rows()
     rows += ensemble_rows() + sequence_rows() + stream_rows() + cache_rows() + perf_analyzer_rows()
+    rows += real_rows()
     # One server for all the rows of a group.
     groups = list(dict.fromkeys(row.group for row in rows))
     return sorted(rows, key=lambda row: (groups.index(row.group), row.number))

@@ -221,6 +221,7 @@ TITLES = {
     11: "Response cache hits",
     12: "Many models",
     13: "Idle connections (bytes each)",
+    14: "Real models, as they come",
 }
 
 
