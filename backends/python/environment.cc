@@ -2,6 +2,7 @@
 #include "python_backend/environment.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,16 +71,17 @@ std::string FindProgram(const std::string& name) {
 
 // What `bin/activate` of a virtual environment or of a packed conda environment would set; the
 // script itself is never run.
-Result<Environment> FromFolder(const std::string& folder) {
+// `name` is what users know the folder as.
+Result<Environment> FromFolder(const std::string& folder, const std::string& name) {
   Environment environment;
-  for (const char* name : {"python3", "python"}) {
-    const fs::path candidate = fs::path(folder) / "bin" / name;
+  for (const char* program : {"python3", "python"}) {
+    const fs::path candidate = fs::path(folder) / "bin" / program;
     if (environment.interpreter.empty() && IsExecutable(candidate)) {
       environment.interpreter = candidate.string();
     }
   }
   if (environment.interpreter.empty()) {
-    return Error::Internal(StrCat("Path ", folder,
+    return Error::Internal(StrCat("Path ", name,
                                   "/bin/python3 does not exist. The Python environment should "
                                   "contain an interpreter."));
   }
@@ -108,12 +110,34 @@ std::string ReadAll(int channel, size_t limit) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder(std::string path) : path_(std::move(path)) { NoteFolder(path_); }
+// By the name and the lock the server finds what is left of one that was killed, and removes it.
+Result<std::shared_ptr<const TemporaryFolder>> TemporaryFolder::Create() {
+  std::error_code error;
+  const fs::path parent = fs::temp_directory_path(error);
+  // Another server may take the new folder for one that was left, until it is locked.
+  for (int attempt = 0; !error && attempt < 8; ++attempt) {
+    std::string path = (parent / "nereid-tmp-python-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) break;
+    const int lock = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (lock >= 0) flock(lock, LOCK_SH);
+    struct stat held{};
+    struct stat named{};
+    const bool is_there = lock >= 0 && fstat(lock, &held) == 0 &&
+                          lstat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino;
+    if (is_there) {
+      NoteFolder(path);
+      return std::shared_ptr<const TemporaryFolder>(new TemporaryFolder(path, lock));
+    }
+    if (lock >= 0) close(lock);
+  }
+  return Error::Internal("Failed to create temporary directory for Python environments.");
+}
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code error;
   fs::remove_all(path_, error);
   ForgetFolder(path_);
+  close(lock_);
   if (error) backend::LogWarning(StrCat("failed to delete '", path_, "': ", error.message()));
 }
 
@@ -135,7 +159,7 @@ Result<std::string> Environments::DefaultInterpreter() const {
 Result<Environment> Environments::Get(const std::string& path, const std::string& model_dir) {
   if (path.empty()) {
     NEREID_KIT_ASSIGN(std::string interpreter, DefaultInterpreter());
-    return Environment{std::move(interpreter), CurrentEnvironment(), nullptr};
+    return Environment{std::move(interpreter), CurrentEnvironment(), nullptr, {}};
   }
   NEREID_KIT_ASSIGN(const std::string resolved, ResolvePath(path, model_dir));
   std::error_code error;
@@ -143,10 +167,11 @@ Result<Environment> Environments::Get(const std::string& path, const std::string
   if (error) {
     return Error::Internal(StrCat("Failed to get the canonical path for ", resolved, "."));
   }
-  if (fs::is_directory(real, error)) return FromFolder(real.string());
+  if (fs::is_directory(real, error)) return FromFolder(real.string(), real.string());
   NEREID_KIT_ASSIGN(const auto folder, Unpacked(real.string()));
-  NEREID_KIT_ASSIGN(Environment environment, FromFolder(folder->path()));
+  NEREID_KIT_ASSIGN(Environment environment, FromFolder(folder->path(), real.string()));
   environment.folder = folder;
+  environment.archive = real.string();
   return environment;
 }
 
@@ -167,12 +192,7 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpacked(const std:
 
 Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::string& archive) {
   NEREID_KIT_ASSIGN(const std::string interpreter, DefaultInterpreter());
-  std::error_code error;
-  std::string pattern = (fs::temp_directory_path(error) / "python_env_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) {
-    return Error::Internal("Failed to create temporary directory for Python environments.");
-  }
-  auto folder = std::make_shared<const TemporaryFolder>(pattern);
+  NEREID_KIT_ASSIGN(const auto folder, TemporaryFolder::Create());
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return Error::Internal(StrCat("failed to create a socket pair: ", std::strerror(errno)));
@@ -198,8 +218,13 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::s
   std::unique_lock lock(ending->mutex);
   ending->changed.wait(lock, [&] { return ending->how.has_value(); });
   if (*ending->how == "it exited with status 0") return folder;
-  return Error::Internal(StrCat("failed to unpack the Python environment '", archive,
-                                "': ", output.empty() ? *ending->how : output));
+  std::string reason = output.empty() ? *ending->how : output;
+  for (size_t at = reason.find(folder->path()); at != std::string::npos;
+       at = reason.find(folder->path())) {
+    reason.erase(at, folder->path().size());  // its place is the server's affair
+  }
+  return Error::Internal(
+      StrCat("failed to unpack the Python environment '", archive, "': ", reason));
 }
 
 }  // namespace nereid::python

@@ -19,20 +19,24 @@ namespace nereid::python {
 // A folder that goes with its last user.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(std::string path);
+  static backend::Result<std::shared_ptr<const TemporaryFolder>> Create();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::string& path() const { return path_; }
 
  private:
+  TemporaryFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+
   const std::string path_;
+  const int lock_;  // a descriptor of the folder
 };
 
 struct Environment {
   std::string interpreter;                        // with its path
   std::vector<std::string> variables;             // KEY=value
   std::shared_ptr<const TemporaryFolder> folder;  // that it lies in, if it was unpacked
+  std::string archive;                            // from which, then
 };
 
 // Thread-safe.

@@ -223,7 +223,10 @@ Result<std::shared_ptr<Worker>> Model::GetWorker(const std::string& name,
     const std::lock_guard lock(spare_mutex_);
     spare.swap(spare_);
   }
-  if (spare == nullptr) return StartWorker(name, std::move(on_call), std::move(on_death));
+  // One that has ended since is no reason for a load to fail.
+  if (spare == nullptr || !spare->is_alive()) {
+    return StartWorker(name, std::move(on_call), std::move(on_death));
+  }
   spare->Adopt(name, std::move(on_call), std::move(on_death));
   return spare;
 }
@@ -293,6 +296,13 @@ Result<std::shared_ptr<Worker>> Model::StartWorker(const std::string& name,
   add("model_dir", StrCat(repository_, "/", version_));
   add("version", std::to_string(version_));
   add("backend_dir", backend_.folder);
+  // Where files lie that came with a request to load or out of an archive is the server's affair:
+  // errors name the model, or the archive.
+  const bool is_temporary = repository_.find("/nereid-tmp-") != std::string::npos;
+  add("hidden_model", is_temporary ? repository_ : "");
+  add("shown_model", name_);
+  add("hidden_environment", environment_.folder == nullptr ? "" : environment_.folder->path());
+  add("shown_environment", environment_.archive);
   writer.Key("shares_model_file");
   writer.Bool(!backend_.model_folder.empty());
   writer.Key("is_decoupled");

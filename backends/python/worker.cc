@@ -137,8 +137,17 @@ Error Worker::WaitForHello() {
     }
     WaitWhile(done.word, done.sleeping, 0, kSpin, deadline);
   }
-  if (!is_alive()) return Error::Internal(DeathMessage());
-  return {};
+  if (is_alive()) return {};
+  const std::string words = LastWords();
+  return Error::Internal(words.empty()
+                             ? DeathMessage()
+                             : StrCat("Stub process '", name(), "' is not healthy: ", words));
+}
+
+std::string Worker::LastWords() const {
+  char text[4096];
+  const ssize_t size = recv(channel_, text, sizeof(text), MSG_DONTWAIT);
+  return size > 0 ? std::string(text, static_cast<size_t>(size)) : std::string();
 }
 
 void Worker::OnExit(std::string how) {

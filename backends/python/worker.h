@@ -122,6 +122,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
          DeathHandler on_death);
 
   backend::Error Launch(Supervisor& supervisor);
+  // Why a process that never was there says it ended; empty if it said nothing.
+  std::string LastWords() const;
   void OnExit(std::string how);
   void WakeAll();
   void Listen();

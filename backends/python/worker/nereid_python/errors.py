@@ -2,9 +2,11 @@
 """Errors of models, and how their texts reach clients."""
 
 import enum
+import importlib
 import os
 
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_IMPORT_MACHINERY = ("<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
 
 
 class TritonModelException(Exception):
@@ -55,12 +57,31 @@ class TritonError:
         return self._message
 
 
+def _without_places(error):
+    """Its type and text; of code that cannot be compiled also which, where and how it reads."""
+    if not isinstance(error, SyntaxError) or error.filename is None:
+        return "%s: %s" % (type(error).__name__, error)
+    text = "%s: %s (%s, line %s)" % (type(error).__name__, error.msg, error.filename, error.lineno)
+    line = (error.text or "").rstrip("\n")
+    if line.strip():
+        text += "\n    " + line.lstrip()
+        column = (error.offset or 0) - 1 - (len(line) - len(line.lstrip()))
+        if 0 <= column <= len(line):
+            text += "\n    " + " " * column + "^"
+    return text
+
+
+def _is_machinery(filename):
+    """Whether the code is this package, or what imports a module: no place to look for a mistake."""
+    return os.path.dirname(filename) == _OWN_FOLDER or filename.startswith(_IMPORT_MACHINERY)
+
+
 def describe(error):
     """What clients see of an exception: its type, its text, and where it came from, the innermost
     place first."""
     if isinstance(error, TritonModelException) and error.__traceback__ is None:
         return str(error)
-    text = "%s: %s" % (type(error).__name__, error)
+    text = _without_places(error)
     trace = error.__traceback__
     if trace is None:
         return text
@@ -70,7 +91,7 @@ def describe(error):
     places = []
     while frame is not None:
         code = frame.f_code
-        if os.path.dirname(code.co_filename) != _OWN_FOLDER:
+        if not _is_machinery(code.co_filename):
             places.append("  %s(%d): %s\n" % (code.co_filename, line, code.co_name))
         frame = frame.f_back
         line = frame.f_lineno if frame is not None else 0

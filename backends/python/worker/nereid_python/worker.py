@@ -43,6 +43,33 @@ def _end_with_server(channel, server_pid):
     threading.Thread(target=watch, name="server-watch", daemon=True).start()
 
 
+def _shown(greeting, text):
+    """The text with what people know in the place of folders that the server made for itself."""
+    for what in ("model", "environment"):
+        hidden = greeting["hidden_" + what]
+        if hidden:
+            text = text.replace(hidden, greeting["shown_" + what])
+    return text
+
+
+def _give_up(channel, greeting, error):
+    """Tells the server why there is no worker, and ends."""
+    text = "the Python interpreter %s (%d.%d) cannot run models: %s" % (
+        (sys.executable,) + sys.version_info[:2] + (error,))
+    if isinstance(error, ImportError) and getattr(error, "name", None) == "numpy":
+        text += (
+            "; models need numpy: install it for this interpreter, or name another one by "
+            "--backend-config=python,python-runtime=PATH"
+        )
+    text = _shown(greeting, text)
+    try:
+        channel.send(text.encode("utf-8", "replace")[:4096])
+    except OSError:
+        sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
 def _ignore(number, frame):
     """The server says when it is time to end."""
 
@@ -127,8 +154,11 @@ class Runner:
 
     def text_of(self, error):
         if type(error) is self.failure and self.is_own(error):
-            return str(error)
-        return self.describe(error)
+            return self.shown(str(error))
+        return self.shown(self.describe(error))
+
+    def shown(self, text):
+        return _shown(self.greeting, text)
 
     @staticmethod
     def is_own(error):
@@ -352,8 +382,8 @@ class Runner:
         if error is not None:
             import traceback
 
-            self.log_error("".join(
-                traceback.format_exception(type(error), error, error.__traceback__)))
+            self.log_error(self.shown("".join(
+                traceback.format_exception(type(error), error, error.__traceback__))))
 
 
 def main():
@@ -372,14 +402,13 @@ def main():
     sys.path.append("")
     try:
         from nereid_python.memory import Memory
-    except ImportError as error:
-        sys.stderr.write(
-            "The Python interpreter %s cannot run models: %s\n" % (sys.executable, error)
-        )
-        sys.exit(1)
-    memory = Memory(descriptor)
-    os.close(descriptor)
-    Runner(greeting, memory).serve()
+
+        memory = Memory(descriptor)
+        os.close(descriptor)
+        runner = Runner(greeting, memory)
+    except Exception as error:
+        _give_up(channel, greeting, error)
+    runner.serve()
     sys.stdout.flush()
     sys.stderr.flush()
     # Threads that the model left running, and what interpreters do at their end, keep nobody waiting.
