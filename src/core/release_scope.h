@@ -23,7 +23,7 @@ class ReleaseScope {
   ReleaseScope& operator=(const ReleaseScope&) = delete;
 
   // The innermost one of this thread; null: none.
-  static ReleaseScope* Current();
+  static ReleaseScope* Current() { return current_; }
   void Keep(RequestRef request) { kept_.push_back(std::move(request)); }
   // Whether `request` was released while this was the innermost scope. Takes a look at all of them.
   bool Holds(const Request* request) const;
@@ -32,6 +32,8 @@ class ReleaseScope {
   static bool IsReleased(const Request& request) { return request.next == &request; }
 
  private:
+  static inline constinit thread_local ReleaseScope* current_ = nullptr;
+
   std::vector<RequestRef>& kept_;
   ReleaseScope* const outer_;
 };

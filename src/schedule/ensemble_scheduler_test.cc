@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "core/testing/fakes.h"
@@ -540,6 +541,72 @@ TEST_F(EnsembleSchedulerTest, CancelledRequestsLeaveTheLineOfTheLimit) {
     Answer(std::move(step), std::move(response));
   }
   EXPECT_THAT(clients[2].answers, ElementsAre("out=1"));
+}
+
+// A-1, E-13: whatever ends, fails or is cancelled, no request waits while its step has a place.
+TEST_F(EnsembleSchedulerTest, NoStepWaitsWhileThereIsAPlaceForIt) {
+  constexpr size_t kLimit = 2;
+  AddHolding("m");
+  AddHolding("n");
+  Make({"in"}, {"out"},
+       {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}}, kLimit);
+  std::mt19937 random(1);
+  struct Run {
+    Client client;
+    std::string id;
+    core::RequestRef request;
+    size_t step = 0;  // that it is at
+  };
+  std::vector<std::unique_ptr<Run>> runs;
+  size_t answered = 0;
+  const auto answer_one = [&] {
+    if (held_.empty()) return;
+    const size_t i = random() % held_.size();
+    core::RequestPtr step = std::move(held_[i]);
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    ++runs[std::stoull(std::string(step->id))]->step;
+    ++answered;
+    core::ResponsePtr response = Respond(*step, 1);
+    if (random() % 8 == 0) response->SetError(base::InternalError("no"));
+    Answer(std::move(step), std::move(response));
+  };
+  const auto cancel_one = [&] {
+    Run& run = *runs[runs.size() - 1 - random() % std::min<size_t>(runs.size(), 8)];
+    if (run.client.finals > 0) return;
+    run.request->Cancel();
+    ensemble_->scheduler().OnCancelled(*run.request);
+  };
+  for (int turn = 0; turn < 3000; ++turn) {
+    const unsigned choice = random() % 8;
+    if (choice < 3 || runs.empty()) {
+      Run& run = *runs.emplace_back(std::make_unique<Run>());
+      run.id = std::to_string(runs.size() - 1);
+      core::RequestPtr request = Request(run.client);
+      request->id = run.id;
+      run.request = core::RequestRef(*request);
+      ensemble_->scheduler().Enqueue(std::move(request));
+    } else if (choice == 3) {
+      cancel_one();
+    } else {
+      answer_one();
+    }
+    std::array<size_t, 2> want{};
+    std::array<size_t, 2> have{};
+    for (const auto& run : runs) {
+      if (run->client.finals == 0) ++want.at(run->step);
+    }
+    for (const core::RequestPtr& step : held_) ++have[step->model->name() == "m" ? 0 : 1];
+    for (size_t step = 0; step < 2; ++step) {
+      ASSERT_EQ(have[step], std::min(want[step], kLimit)) << "turn " << turn << ", step " << step;
+    }
+  }
+  EXPECT_GT(answered, 500u);
+  while (!held_.empty()) answer_one();
+  for (const auto& run : runs) {
+    EXPECT_EQ(run->client.finals, 1u);
+    run->request.Reset();
+    EXPECT_EQ(run->client.gone, 1u);
+  }
 }
 
 TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {

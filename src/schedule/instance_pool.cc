@@ -316,7 +316,8 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
     if (slot != nullptr && MayRunInline(*slot) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
       // What had waited before this arrival was perhaps that instance's until now.
-      return WakeForWork();
+      if (source_.HasWaiting()) [[unlikely]] WakeForWork();
+      return;
     }
     if (slot == nullptr || arrival.executor_->HasMoreEvents()) {
       crowded_ = kCrowdedArrivals;
@@ -324,7 +325,8 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
       --crowded_;
     } else if (MayBegin(*slot, now_ns) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
-      return WakeForWork();
+      if (source_.HasWaiting()) [[unlikely]] WakeForWork();
+      return;
     }
     // A quick model whose thread is behind comes back to the reactor, which would otherwise keep
     // that thread behind for as long as requests come.
@@ -469,7 +471,7 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
       break;
     }
     // More than this batch waits: another instance need not wait for this thread.
-    WakeForWork();
+    if (source_.HasWaiting()) WakeForWork();
     mutex_.Unlock();
     now_ns = Execute(*slot);
     left_ns -= static_cast<int64_t>(slot->duration_ns);
