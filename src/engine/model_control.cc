@@ -19,6 +19,13 @@ constexpr const char* kAllModels = "*";
 
 base::Status FailedToLoadAll() { return base::InternalError("failed to load all models"); }
 
+// Triton's text stands first; it is misleading where nothing polls.
+base::Status NotExplicit() {
+  return base::UnavailableError(
+      "explicit model load / unload is not allowed if polling is enabled; it needs the model control "
+      "mode 'explicit'");
+}
+
 // Of a load by name. Triton says that it failed, and leaves the reason to its log.
 base::Status FailedToPoll(const std::string& name, const std::map<ModelId, std::string>& refused) {
   std::string reasons;
@@ -193,8 +200,7 @@ void ModelControl::Poll() {
 
 base::Status ModelControl::Load(const std::string& name, const service::LoadOptions& options) {
   if (options_.mode != ControlMode::kExplicit) {
-    return base::UnavailableError(
-        "explicit model load / unload is not allowed if polling is enabled");
+    return NotExplicit();
   }
   NEREID_RETURN_IF_ERROR(config::ValidateModelName(name));
   Files files = std::shared_ptr<repository::PrivateFolder>();
@@ -240,8 +246,7 @@ base::Status ModelControl::CheckLoaded(const std::set<std::string>& names, const
 
 base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
   if (options_.mode != ControlMode::kExplicit) {
-    return base::UnavailableError(
-        "explicit model load / unload is not allowed if polling is enabled");
+    return NotExplicit();
   }
   // Else it would have to wait for a load that nobody wants any more.
   life_cycle_.CancelLoads(name);

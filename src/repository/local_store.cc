@@ -43,7 +43,10 @@ struct CloseFolder {
 
 base::Result<std::vector<Entry>> LocalStore::List(const std::string& folder) const {
   const std::unique_ptr<DIR, CloseFolder> open(::opendir(folder.c_str()));
-  if (open == nullptr) return base::InternalError("failed to open directory " + folder);
+  if (open == nullptr) {
+    return base::InternalError(
+        fmt::format("failed to open directory {}: {}", folder, std::strerror(errno)));
+  }
   std::vector<Entry> entries;
   while (const dirent* entry = ::readdir(open.get())) {
     const std::string_view name = entry->d_name;

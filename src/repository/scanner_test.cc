@@ -140,7 +140,9 @@ TEST_F(Repositories, ThatAreGoneAreReportedAndTheOthersScanned) {
       "failed to stat file " + (root_ / "gone").string() + ": there is no such model repository");
   const ScanResult result = scanner.ScanAll();
   EXPECT_TRUE(result.models.at("m").config.ok());
-  EXPECT_EQ(result.unreadable_repositories.size(), 1u);
+  ASSERT_EQ(result.unreadable_repositories.size(), 1u);
+  EXPECT_EQ(result.unreadable_repositories.begin()->second.message(),
+            "failed to open directory " + (root_ / "gone").string() + ": No such file or directory");
   Write("file", "");
   EXPECT_EQ(
       Scanner(store_, {.repositories = {(root_ / "file").string()}}).CheckRepositories().message(),

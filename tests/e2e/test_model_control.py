@@ -160,7 +160,8 @@ def test_other_modes_take_no_orders(empty_repository, start_server, client_of, k
     models.write_model(empty_repository, "m", IDENTITY)
     server = start_server(empty_repository, args=[f"--model-control-mode={mode}"])
     client = client_of(kind, server)
-    text = "explicit model load / unload is not allowed if polling is enabled"
+    text = ("explicit model load / unload is not allowed if polling is enabled; it needs the model control mode "
+            "'explicit'")
     assert error_of(client.load_model, "m") == text
     assert error_of(client.unload_model, "m") == text
     np.testing.assert_array_equal(infer(client, "m"), [0, 0])
