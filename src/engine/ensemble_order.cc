@@ -6,10 +6,20 @@
 
 #include <fmt/core.h>
 
+#include "base/nearest_name.h"
+
 namespace nereid::engine {
 namespace {
 
 using Entries = std::map<ModelId, EnsembleEntry>;
+
+// Asks for the model that a step probably means; nothing where there are several of its name.
+std::string DidYouMean(const ModelSources& sources, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& [id, source] : sources) names.push_back(id.name);
+  return std::ranges::find(names, name) == names.end() ? base::DidYouMean(name, names)
+                                                       : std::string();
+}
 
 Entries ReadEnsembles(const ModelSources& sources) {
   Entries entries;
@@ -25,8 +35,8 @@ Entries ReadEnsembles(const ModelSources& sources) {
         entry.models[*model].insert(step.model_version);
       } else if (entry.status.ok()) {
         entry.status = base::InvalidArgumentError(
-            fmt::format("ensemble {} contains models that are not available or ambiguous: {}",
-                        id.Text(), step.model_name));
+            fmt::format("ensemble {} contains models that are not available or ambiguous: {}{}",
+                        id.Text(), step.model_name, DidYouMean(sources, step.model_name)));
       }
     }
   }

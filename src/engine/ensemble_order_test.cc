@@ -77,6 +77,15 @@ TEST(OrderEnsembles, NamesCircles) {
   EXPECT_EQ(ErrorOf(ordered, "outside"), "");
 }
 
+TEST(OrderEnsembles, AsksForTheModelThatIsProbablyMeant) {
+  Sources sources;
+  AddModel(sources, "preprocess");
+  AddEnsemble(sources, "e", {"preproces"});
+  EXPECT_EQ(ErrorOf(OrderEnsembles(sources), "e"),
+            "ensemble e contains models that are not available or ambiguous: preproces; did you mean "
+            "'preprocess'?");
+}
+
 TEST(OrderEnsembles, RefusesNestingThatNoStackHolds) {
   Sources sources;
   AddModel(sources, "m");
