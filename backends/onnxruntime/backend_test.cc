@@ -60,12 +60,35 @@ TEST(Settings, MapTritonsFieldsAndParameters) {
   EXPECT_EQ(s.intra_op_threads, 3);
   EXPECT_EQ(s.memory_arena, false);
   EXPECT_EQ(s.memory_pattern, std::nullopt);
-  ASSERT_EQ(s.session_entries.size(), 1u);
+  ASSERT_GE(s.session_entries.size(), 1u);
   EXPECT_EQ(s.session_entries[0].first, "session.disable_prepacking");
   ASSERT_EQ(s.run_entries.size(), 1u);
   ASSERT_EQ(s.cpu_accelerators.size(), 1u);
   EXPECT_EQ(s.cpu_accelerators[0].parameters[0].second, "b");
   EXPECT_EQ(s.model_filename, "net.onnx");
+}
+
+TEST(Settings, ThreadsSpinOnlyWhereTheModelSaysSo) {
+  using Entries = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(Settings::FromConfig(Config("{}")).value().session_entries,
+            (Entries{{"session.intra_op.allow_spinning", "0"},
+                     {"session.inter_op.allow_spinning", "0"}}));
+  EXPECT_EQ(Settings::FromConfig(Config(R"({"parameters":{
+                "session.intra_op.allow_spinning":{"string_value":"1"}}})"))
+                .value()
+                .session_entries,
+            (Entries{{"session.intra_op.allow_spinning", "1"},
+                     {"session.inter_op.allow_spinning", "0"}}));
+}
+
+TEST(Settings, ModelsAreNotMapped) {
+  const auto entries = Settings::FromConfig(Config(R"({"parameters":{
+      "session.use_memory_mapped_ort_model":{"string_value":"1"}}})"))
+                           .value()
+                           .session_entries;
+  for (const auto& [key, value] : entries) {
+    EXPECT_NE(key, "session.use_memory_mapped_ort_model");
+  }
 }
 
 TEST(Settings, MapEveryGraphLevel) {
@@ -79,9 +102,9 @@ TEST(Settings, MapEveryGraphLevel) {
 }
 
 TEST(Settings, RefuseAnUnknownExecutionMode) {
-  EXPECT_FALSE(Settings::FromConfig(
-                   Config(R"({"parameters":{"execution_mode":{"string_value":"2"}}})"))
-                   .ok());
+  EXPECT_FALSE(
+      Settings::FromConfig(Config(R"({"parameters":{"execution_mode":{"string_value":"2"}}})"))
+          .ok());
 }
 
 TEST(CommandLine, ReadsThreadCountsOnlyWithTheGlobalPool) {
@@ -182,10 +205,10 @@ TEST(Validate, AnOutputMustNotBeNarrowerThanTheModel) {
 }
 
 TEST(Validate, CountsSequenceControlsAmongTheInputs) {
-  const Signature sequence{.inputs = {{"A", kFloat, {-1, 4}},
-                                      {"START", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, {-1, 1}}},
-                           .outputs = {},
-                           .initializers = {}};
+  const Signature sequence{
+      .inputs = {{"A", kFloat, {-1, 4}}, {"START", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, {-1, 1}}},
+      .outputs = {},
+      .initializers = {}};
   EXPECT_EQ(ValidationError(R"({"max_batch_size":2,
     "input":[{"name":"A","data_type":"TYPE_FP32","dims":[4]}],
     "sequence_batching":{"control_input":[{"name":"START","control":[

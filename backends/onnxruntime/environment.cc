@@ -112,6 +112,7 @@ Result<std::unique_ptr<Environment>> Environment::Create(const CommandLine& opti
     OrtThreadingOptions* raw = nullptr;
     NEREID_ORT_TRY(Api().CreateThreadingOptions(&raw));
     const Owned<OrtThreadingOptions> threading(raw);
+    NEREID_ORT_TRY(Api().SetGlobalSpinControl(raw, 0));  // see AddSpinning in settings.cc
     if (options.intra_op_threads > 0) {
       NEREID_ORT_TRY(Api().SetGlobalIntraOpNumThreads(raw, options.intra_op_threads));
     }

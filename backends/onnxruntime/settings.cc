@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string_view>
 #include <thread>
@@ -125,6 +126,21 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
   }
 }
 
+// Threads of ONNX Runtime that have nothing to do look for more for a while before they sleep, by its
+// default. In a server that is time of the processors which other requests need: with two threads a text
+// detector costs 52 ms of it instead of 29, a recogniser 21 instead of 12. So they sleep at once, unless the
+// model's parameters say otherwise.
+void AddSpinning(Settings* settings) {
+  for (const char* key : {"session.intra_op.allow_spinning", "session.inter_op.allow_spinning"}) {
+    const auto& entries = settings->session_entries;
+    const bool is_set = std::any_of(entries.begin(), entries.end(),
+                                    [key](const auto& entry) { return entry.first == key; });
+    if (!is_set) {
+      settings->session_entries.emplace_back(key, "0");
+    }
+  }
+}
+
 // CPUs that the quota of the process's control group (version 2, then 1) is worth; 0 for no quota.
 int QuotaCpus() {
   std::string quota;
@@ -157,6 +173,7 @@ Result<Settings> Settings::FromConfig(const ModelConfig& config) {
   NEREID_KIT_ASSIGN(settings.memory_pattern, OptionalBool(config, "enable_mem_pattern"));
   NEREID_KIT_TRY(AddCudaParameters(config, &settings));
   AddEntries(config.json(), &settings);
+  AddSpinning(&settings);
   if (const rapidjson::Value* operations = backend::Find(config.json(), "model_operations")) {
     for (const rapidjson::Value& library : backend::ArrayOf(*operations, "op_library_filename")) {
       settings.op_libraries.emplace_back(library.IsString() ? library.GetString() : "");
