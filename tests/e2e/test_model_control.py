@@ -610,8 +610,9 @@ def test_the_same_model_from_many_clients(empty_repository, start_server, client
         thread.start()
     for thread in threads:
         thread.join()
-    # A load that is overtaken by an unloading finds no version, which Triton says, too.
-    assert [f for f in failures if "no version is available" not in f] == []
+    # A load that is overtaken by an unloading finds no version, which Triton says, too, or is given up.
+    overtaken = ("no version is available", "the load was given up")
+    assert [f for f in failures if not any(text in f for text in overtaken)] == []
     client = client_of("grpc", server)
     client.load_model("m")
     np.testing.assert_array_equal(infer(client, "m"), [0, 0])
