@@ -52,22 +52,20 @@ base::Result<CloudEnvironment> ReadCloudEnvironment() {
   if (Variable("SAGEMAKER_TRITON_PING_MODE") == "live") {
     sagemaker.ping = http::RouteKind::kServerLive;
   }
-  NEREID_ASSIGN_OR_RETURN(
-      sagemaker.inference,
-      http::ParseSagemakerInference(Variable("SAGEMAKER_TRITON_INFERENCE_TYPE", "infer")));
+  NEREID_ASSIGN_OR_RETURN(sagemaker.inference, http::ParseSagemakerInference(Variable(
+                                                   "SAGEMAKER_TRITON_INFERENCE_TYPE", "infer")));
   return environment;
 }
 
 std::unique_ptr<LinkFolder> LinkFolder::Create() {
-  std::error_code error;
-  std::string path = (std::filesystem::temp_directory_path(error) / "nereid-models-XXXXXX").string();
-  if (error || mkdtemp(path.data()) == nullptr) return nullptr;
-  return std::unique_ptr<LinkFolder>(new LinkFolder(std::move(path)));
+  base::Result<base::TemporaryFolder> made = base::MakeTemporaryFolder("models");
+  if (!made.ok()) return nullptr;
+  return std::unique_ptr<LinkFolder>(new LinkFolder(*std::move(made)));
 }
 
 LinkFolder::~LinkFolder() {
   std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);  // does not follow links
+  std::filesystem::remove_all(folder_.path, ignored);  // does not follow links
 }
 
 base::Result<std::unique_ptr<net::HttpServer>> CloudServers::Start(
@@ -81,8 +79,8 @@ base::Result<std::unique_ptr<net::HttpServer>> CloudServers::Start(
 
 base::Status CloudServers::StartSagemaker() {
   if (!options_.sagemaker.is_allowed) return base::OkStatus();
-  sagemaker_handler_ =
-      std::make_unique<http::SagemakerHandler>(options_.sagemaker_entry, ground_.api, ground_.service);
+  sagemaker_handler_ = std::make_unique<http::SagemakerHandler>(options_.sagemaker_entry,
+                                                                ground_.api, ground_.service);
   NEREID_ASSIGN_OR_RETURN(sagemaker_, Start(options_.sagemaker, *sagemaker_handler_));
   NEREID_LOG(kInfo, "Started Sagemaker HTTPService at {}:{}", options_.sagemaker.address,
              sagemaker_->port());

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/quick_exit.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "http/sagemaker.h"
 #include "http/vertex_ai.h"
 #include "net/http_server.h"
@@ -55,12 +55,11 @@ class LinkFolder {
   LinkFolder(const LinkFolder&) = delete;
   LinkFolder& operator=(const LinkFolder&) = delete;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return folder_.path; }
 
  private:
-  explicit LinkFolder(std::string path) : path_(std::move(path)), at_quick_exit_(path_) {}
-  const std::string path_;
-  const base::QuickExitFolder at_quick_exit_;
+  explicit LinkFolder(base::TemporaryFolder folder) : folder_(std::move(folder)) {}
+  const base::TemporaryFolder folder_;
 };
 
 // The servers of these entry points. Confined to the main thread.

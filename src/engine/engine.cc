@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "engine/metrics.h"
 #include "engine/normalize.h"
 #include "engine/start_tables.h"
@@ -91,6 +92,12 @@ Engine::Engine(EngineOptions options)
       control_(scanner_, life_cycle_, options_.control),
       blocking_pool_("control", kBlockingThreads) {
   store_.Add("s3://", [] { return std::make_unique<s3::S3Store>(s3::S3StoreOptions()); });
+  // What servers left that were killed may be large: nobody waits for its end.
+  blocking_pool_.Post([] {
+    const size_t removed = base::RemoveAbandonedFolders();
+    if (removed > 0)
+      NEREID_LOG(kInfo, "removed {} temporary folders of servers that are gone", removed);
+  });
 }
 
 Engine::~Engine() {
@@ -372,7 +379,8 @@ void Engine::Infer(core::RequestPtr request) {
 
 base::Status Engine::Prepare(core::Request& request) {
   base::Status status = NormalizeRequest(request);
-  // As with Triton, the time of a request that no frontend received begins when it has been checked.
+  // As with Triton, the time of a request that no frontend received begins when it has been
+  // checked.
   if (request.times.request_start_ns == 0) request.times.request_start_ns = base::NowNs();
   if (!status.ok()) {
     request.model->statistics().RecordFailure(core::FailureReason::kOther,

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "config/paths.h"
 #include "repository/changes.h"
 #include "schedule/ensemble_plan.h"
@@ -382,7 +383,9 @@ void ModelControl::PollFiles(const std::string& name, const service::LoadOptions
     NEREID_LOG(kError, "Poll failed for model directory '{}': {}", name, status.message());
   }
   plan.all_polled = false;
-  plan.refused[name] = std::string(status.message());
+  plan.refused[name] =
+      files.ok() ? base::HideTemporaryFolder(std::string(status.message()), (*files)->path(), name)
+                 : std::string(status.message());
   if (now.contains(name)) plan.touched.insert(name);
 }
 

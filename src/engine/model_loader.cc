@@ -6,6 +6,7 @@
 #include "backend_host/batch_strategy.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "config/initial_states.h"
 #include "config/labels.h"
 #include "config/validate.h"
@@ -18,6 +19,13 @@
 
 namespace nereid::engine {
 namespace {
+
+// Clients hear of their model, not of where the files are that they sent with it.
+base::Status HideFolder(const base::Status& status, const repository::ModelSource& source) {
+  if (status.ok()) return status;
+  return {status.code(), base::HideTemporaryFolder(std::string(status.message()),
+                                                   source.model_folder, source.name)};
+}
 
 core::ModelTensor CompileTensor(const std::string& name, tensor::DataType type,
                                 const std::vector<int64_t>& dims,
@@ -180,14 +188,16 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   options.config = *source.config;
   options.is_config_provided = source.config_provided;
   options.config_file = source.config_path;
-  NEREID_ASSIGN_OR_RETURN(loaded.backend,
-                          backend_host::BackendModel::Load(std::move(options), libraries_));
+  auto made = backend_host::BackendModel::Load(std::move(options), libraries_);
+  if (!made.ok()) return HideFolder(made.status(), source);
+  loaded.backend = *std::move(made);
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
                           Compile(source, version, loaded.backend->config()));
   loaded.model = std::make_shared<core::Model>(std::move(compiled));
   loaded.check_wanted = std::make_shared<CheckWanted>(check_wanted);
   Observe(*loaded.model);
-  NEREID_RETURN_IF_ERROR(loaded.backend->CreateInstances(*loaded.model, check_wanted));
+  NEREID_RETURN_IF_ERROR(
+      HideFolder(loaded.backend->CreateInstances(*loaded.model, check_wanted), source));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
   *loaded.check_wanted = base::OkStatus;
   LogResources();

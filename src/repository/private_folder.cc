@@ -68,26 +68,21 @@ base::Status WriteAll(int fd, const OverrideFile& file) {
 
 base::Result<std::shared_ptr<PrivateFolder>> PrivateFolder::Create(
     const std::vector<OverrideFile>& files) {
-  std::error_code error;
-  std::string pattern =
-      std::filesystem::temp_directory_path(error).string() + "/nereid-model-XXXXXX";
-  if (error || ::mkdtemp(pattern.data()) == nullptr) {
-    return base::InternalError("failed to create a folder for the files of a model");
-  }
-  std::shared_ptr<PrivateFolder> folder(new PrivateFolder(std::move(pattern)));
+  NEREID_ASSIGN_OR_RETURN(base::TemporaryFolder made, base::MakeTemporaryFolder("model"));
+  std::shared_ptr<PrivateFolder> folder(new PrivateFolder(std::move(made)));
   for (const OverrideFile& file : files) NEREID_RETURN_IF_ERROR(folder->Write(file));
   return folder;
 }
 
 PrivateFolder::~PrivateFolder() {
   std::error_code error;
-  std::filesystem::remove_all(path_, error);
-  if (error) NEREID_LOG(kError, "failed to remove folder '{}': {}", path_, error.message());
+  std::filesystem::remove_all(folder_.path, error);
+  if (error) NEREID_LOG(kError, "failed to remove folder '{}': {}", folder_.path, error.message());
 }
 
 base::Status PrivateFolder::Write(const OverrideFile& file) const {
   NEREID_ASSIGN_OR_RETURN(const std::vector<std::string> parts, SplitPath(file));
-  std::string path = path_;
+  std::string path = folder_.path;
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     path += "/" + parts[i];
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return CannotWrite(file, errno);

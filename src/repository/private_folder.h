@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/quick_exit.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "repository/model_files.h"
 
 namespace nereid::repository {
@@ -33,14 +33,13 @@ class PrivateFolder final : public ModelFiles {
   PrivateFolder(const PrivateFolder&) = delete;
   PrivateFolder& operator=(const PrivateFolder&) = delete;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return folder_.path; }
 
  private:
-  explicit PrivateFolder(std::string path) : path_(std::move(path)), at_quick_exit_(path_) {}
+  explicit PrivateFolder(base::TemporaryFolder folder) : folder_(std::move(folder)) {}
   base::Status Write(const OverrideFile& file) const;
 
-  const std::string path_;
-  const base::QuickExitFolder at_quick_exit_;
+  const base::TemporaryFolder folder_;
 };
 
 }  // namespace nereid::repository

@@ -317,7 +317,7 @@ def test_a_configuration_instead_of_the_file(empty_repository, start_server, cli
 
 
 def private_folders():
-    return set(pathlib.Path(tempfile.gettempdir()).glob("nereid-model-*"))
+    return set(pathlib.Path(tempfile.gettempdir()).glob("nereid-tmp-model-*"))
 
 
 def test_files_instead_of_the_repository(empty_repository, start_server, client_of, kind, onnx):

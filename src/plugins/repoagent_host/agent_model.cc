@@ -4,11 +4,10 @@
 
 #include <stdlib.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/temporary_folder.h"
 
 namespace nereid::repoagent_host {
 namespace {
@@ -62,7 +61,7 @@ AgentModel::~AgentModel() {
                  status.ToString());
     }
   }
-  if (!acquired_.empty()) static_cast<void>(ReleaseFolder());
+  if (acquired_.has_value()) static_cast<void>(ReleaseFolder());
 }
 
 void AgentModel::Tell(TRITONREPOAGENT_ActionType action) {
@@ -101,30 +100,21 @@ base::Result<const char*> AgentModel::AcquireFolder(TRITONREPOAGENT_ArtifactType
     return base::InvalidArgumentError(
         "Unexpected artifact type, expects 'TRITONREPOAGENT_ARTIFACT_FILESYSTEM'");
   }
-  if (acquired_.empty()) {
-    std::error_code error;
-    const auto temporary = std::filesystem::temp_directory_path(error);
-    std::string path = ((error ? "/tmp" : temporary) / "nereid-agent-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      return base::InternalError("Failed to create local temp folder: " + path +
-                                 ", errno:" + std::strerror(errno));
-    }
-    acquired_ = std::move(path);
-    acquired_at_quick_exit_.emplace(acquired_);
+  if (!acquired_.has_value()) {
+    NEREID_ASSIGN_OR_RETURN(acquired_, base::MakeTemporaryFolder("agent"));
   }
-  return acquired_.c_str();
+  return acquired_->path.c_str();
 }
 
 base::Status AgentModel::ReleaseFolder() {
-  if (acquired_.empty()) return base::UnavailableError("No mutable location to be deleted");
+  if (!acquired_.has_value()) return base::UnavailableError("No mutable location to be deleted");
   std::error_code error;
-  std::filesystem::remove_all(acquired_, error);
+  std::filesystem::remove_all(acquired_->path, error);
   if (error) {
-    NEREID_LOG(kError, "Failed to delete previously acquired location '{}': {}", acquired_,
+    NEREID_LOG(kError, "Failed to delete previously acquired location '{}': {}", acquired_->path,
                error.message());
   }
-  acquired_.clear();
-  acquired_at_quick_exit_.reset();
+  acquired_.reset();
   return base::OkStatus();
 }
 

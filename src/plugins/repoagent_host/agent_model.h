@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/quick_exit.h"
 #include "base/status.h"
+#include "base/temporary_folder.h"
 #include "config/model_config.h"
 #include "repoagent_host/agent_library.h"
 
@@ -55,8 +55,7 @@ class AgentModel {
 
   const std::shared_ptr<AgentLibrary> agent_;
   AgentModelOptions options_;
-  std::string acquired_;
-  std::optional<base::QuickExitFolder> acquired_at_quick_exit_;
+  std::optional<base::TemporaryFolder> acquired_;
   std::optional<TRITONREPOAGENT_ActionType> told_;
   bool is_initialized_ = false;
   void* state_ = nullptr;
