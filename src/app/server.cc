@@ -159,7 +159,8 @@ base::Status Server::StartGrpc() {
 
 base::Status Server::StartMetrics() {
   if (!options_.metrics.is_allowed) return base::OkStatus();
-  parts_->metrics_handler = std::make_unique<http::MetricsHandler>(parts_->engine);
+  parts_->metrics_handler =
+      std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine);
   const std::string address = MetricsAddress(options_);
   net::HttpServerOptions options;
   options.listener = {address, static_cast<uint16_t>(options_.metrics.port), false,

@@ -122,7 +122,7 @@ struct OwnHistogram {
   uint64_t (*sum_ns)(const StatisticsSnapshot&);
 };
 
-// Ours, always there, of one scale for all models: histograms of several servers can be added up.
+// Ours, of one scale for all models: histograms of several servers can be added up.
 constexpr std::array<OwnHistogram, 3> kOwn = {{
     {"nereid_request_duration_seconds", "Duration of successful requests, from arrival to answer",
      &StatisticsSnapshot::request_buckets,
@@ -155,11 +155,16 @@ void AddFamily(MetricsPage& page, const Family& family, const Rows& rows, bool o
   }
 }
 
+// Of families that have most reasons at zero for most models.
+enum class ZeroReasons : bool { kAdded, kLeftOut };
+
 template <size_t count>
 void AddReasons(MetricsPage& page, const Row& row,
                 const std::array<std::string_view, count>& reasons,
-                const std::array<uint64_t, count>& values) {
+                const std::array<uint64_t, count>& values,
+                ZeroReasons zeros = ZeroReasons::kAdded) {
   for (size_t i = 0; i < count; ++i) {
+    if (zeros == ZeroReasons::kLeftOut && values[i] == 0) continue;
     observe::Labels labels = row.names;
     labels.emplace_back("reason", std::string(reasons[i]));
     page.Add(observe::RenderLabels(std::move(labels)), static_cast<double>(values[i]));
@@ -302,9 +307,10 @@ std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has
   page.StartFamily("nereid_batches_closed_total",
                    "Number of executed batches, by why they did not wait to grow", Kind::kCounter);
   for (const Row& row : rows) {
-    AddReasons(page, row, core::kBatchClosedNames, row.statistics.batches_closed);
+    AddReasons(page, row, core::kBatchClosedNames, row.statistics.batches_closed,
+               ZeroReasons::kLeftOut);
   }
-  AddOwnHistograms(page, rows);
+  if (config_.nereid_histograms) AddOwnHistograms(page, rows);
   return page.Take();
 }
 

@@ -9,7 +9,8 @@ namespace nereid::engine {
 namespace {
 
 constexpr std::string_view kSettings[] = {"counter_latencies", "histogram_latencies",
-                                          "summary_latencies", "summary_quantiles"};
+                                          "nereid_histograms", "summary_latencies",
+                                          "summary_quantiles"};
 
 std::optional<std::string> SetSwitch(std::string_view name, std::string_view value, bool& field) {
   if (value == "true" || value == "false") {
@@ -41,6 +42,7 @@ std::optional<std::string> ApplyMetricsSetting(std::string_view name, std::strin
   if (name == "counter_latencies") return SetSwitch(name, value, config.counter_latencies);
   if (name == "histogram_latencies") return SetSwitch(name, value, config.histogram_latencies);
   if (name == "summary_latencies") return SetSwitch(name, value, config.summary_latencies);
+  if (name == "nereid_histograms") return SetSwitch(name, value, config.nereid_histograms);
   if (name == "summary_quantiles") return SetQuantiles(value, config.summary_quantiles);
   return fmt::format("--metrics-config: there is no setting '{}', expected one of {}{}", name,
                      base::QuotedList(kSettings), base::DidYouMean(name, kSettings));

@@ -21,6 +21,7 @@ struct MetricsConfig {
   bool counter_latencies = true;
   bool histogram_latencies = false;
   bool summary_latencies = false;
+  bool nereid_histograms = false;  // ours, more than half a page of a hundred lines for each model
   std::vector<observe::QuantileError> summary_quantiles = {
       {0.5, 0.05}, {0.9, 0.01}, {0.95, 0.001}, {0.99, 0.001}, {0.999, 0.001}};
   uint64_t pinned_pool_bytes = uint64_t{256} << 20;

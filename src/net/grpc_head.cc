@@ -37,7 +37,8 @@ bool IsScheme(std::string_view value) {
 }
 
 bool IsValue(std::string_view value) {
-  return nghttp2_check_header_value_rfc9113(Bytes(value), value.size()) != 0;
+  // Blanks at its ends, which RFC 9113 has no more, are part of a value to gRPC.
+  return nghttp2_check_header_value(Bytes(value), value.size()) != 0;
 }
 
 bool IsOfConnection(std::string_view name) {

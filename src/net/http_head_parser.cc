@@ -2,6 +2,7 @@
 #include "net/http_head_parser.h"
 
 #include <cstring>
+#include <utility>
 
 #include "net/ascii.h"
 
@@ -84,6 +85,8 @@ HttpRefusal HttpHeadParser::ParseHead(std::string_view data) {
   if (encoding_seen_ && (!chunked() || head_.version_ < 11)) {
     return {400, "unsupported Transfer-Encoding"};
   }
+  // RFC 9112, 3.2.
+  if (!host_seen_ && head_.version_ >= 11) return {400, "a request needs a Host field"};
   head_.keep_alive_ = keep_alive();
   head_.chunked_ = chunked();
   if (const auto length = content_length(); length && !head_.chunked_) {
@@ -95,6 +98,7 @@ HttpRefusal HttpHeadParser::ParseHead(std::string_view data) {
 HttpHeadParser::Progress HttpHeadParser::ParseChunks(std::string_view data, HttpChunkSink& sink) {
   Progress progress;
   sink_ = &sink;
+  input_ = data;
   while (!is_done()) {
     Error error;
     const size_t consumed = put(boost::asio::const_buffer(data.data() + progress.consumed,
@@ -126,7 +130,14 @@ void HttpHeadParser::on_request_impl(Verb method, boost::beast::string_view meth
 
 void HttpHeadParser::on_field_impl(Field name, boost::beast::string_view name_text,
                                    boost::beast::string_view value, Error& error) {
-  if (!in_head_) return;  // a trailer: checked by the parser, used by nobody
+  if (!in_head_) {
+    // A trailer: checked by the parser, used by nobody. The value of a folded one lies elsewhere.
+    const char* const begin = value.data();
+    if (!value.empty() && (begin < input_.data() || begin >= input_.data() + input_.size())) {
+      Refuse(400, "a folded line in the trailers", error);
+    }
+    return;
+  }
   if (head_.header_count_ == HttpHead::kMaxHeaders) {
     return Refuse(431, "too many request header fields", error);
   }
@@ -137,6 +148,11 @@ void HttpHeadParser::on_field_impl(Field name, boost::beast::string_view name_te
         return Refuse(400, "conflicting Content-Length", error);
       }
       length_seen_ = true;
+      break;
+    case Field::host:
+      if (std::exchange(host_seen_, true)) {
+        return Refuse(400, "more than one Host field", error);
+      }
       break;
     case Field::transfer_encoding:
       if (length_seen_ || encoding_seen_ || !EqualsIgnoringCase(Text(value), "chunked")) {
@@ -157,7 +173,7 @@ void HttpHeadParser::on_field_impl(Field name, boost::beast::string_view name_te
 
 void HttpHeadParser::on_chunk_header_impl(std::uint64_t size, boost::beast::string_view,
                                           Error& error) {
-  if (size != 0 && ++chunks_ > kMaxChunks) Refuse(400, kTooManyChunks, error);
+  if (size != 0 && ++chunk_count_ > kMaxChunks) Refuse(400, kTooManyChunks, error);
 }
 
 std::size_t HttpHeadParser::on_chunk_body_impl(std::uint64_t, boost::beast::string_view body,

@@ -94,10 +94,12 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   HttpHead& head_;
   HttpChunkSink* sink_ = nullptr;
   HttpRefusal refusal_;
-  uint64_t chunks_ = 0;
+  uint64_t chunk_count_ = 0;
   bool in_head_ = true;
   bool length_seen_ = false;
   bool encoding_seen_ = false;
+  bool host_seen_ = false;
+  std::string_view input_;  // of the chunks being parsed
 };
 
 }  // namespace nereid::net

@@ -71,7 +71,7 @@ class HttpHeadParser::Plain {
     while (at_ != end_ && *at_ != '\r') {
       if (!ReadField()) return 0;
     }
-    return TakeLineEnd() ? static_cast<size_t>(at_ - begin_) : 0;
+    return TakeLineEnd() && has_host_ ? static_cast<size_t>(at_ - begin_) : 0;
   }
 
  private:
@@ -117,6 +117,8 @@ class HttpHeadParser::Plain {
 
   bool Note(std::string_view name, std::string_view value) {
     switch (name.size()) {
+      case 4:
+        return !IsNamed(name, "host") || !std::exchange(has_host_, true);
       case 14:
         return !IsNamed(name, "content-length") || ReadLength(value);
       case 10:
@@ -156,6 +158,7 @@ class HttpHeadParser::Plain {
   const char* const end_;
   HttpHead& head_;
   bool has_connection_ = false;
+  bool has_host_ = false;
 };
 
 size_t HttpHeadParser::ReadPlain(std::string_view data, size_t max_header_bytes, HttpHead& head) {

@@ -138,7 +138,7 @@ TEST(HttpServer, DrainFinishesBusyRequestsAndClosesIdleConnections) {
     arrived.NotifyAll();
   });
   Client idle(f.port());
-  EXPECT_EQ(200, idle.Exchange("GET /quick HTTP/1.1\r\n\r\n").status);
+  EXPECT_EQ(200, idle.Exchange("GET /quick HTTP/1.1\r\nHost: h\r\n\r\n").status);
   Client busy(f.port());
   busy.Send(Post("x"));
   {
@@ -196,7 +196,7 @@ TEST(HttpServer, StreamsChunks) {
   Client client(f.port());
   for (int round = 0; round < 100; ++round) {
     const char* path = round % 2 == 0 ? "/" : "/inline";
-    client.Send("GET " + std::string(path) + " HTTP/1.1\r\n\r\n");
+    client.Send("GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n");
     EXPECT_THAT(client.Receive(false).head, HasSubstr("Transfer-Encoding: chunked\r\n"));
     const std::string expected =
         round % 2 != 0 ? "3\r\nabc\r\n0\r\n\r\n"
@@ -252,7 +252,7 @@ TEST(HttpServer, PausesAStreamWhoseClientDoesNotRead) {
     thread = base::Thread("producer", [&] { producer.Run(); });
   });
   Client client(f.port());
-  client.Send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   const std::string all = client.ReceiveAll();
   EXPECT_THAT(all.substr(all.size() - 5), "0\r\n\r\n");
   EXPECT_GT(all.size(), 40'000'000u);

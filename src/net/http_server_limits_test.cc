@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 TEST(HttpServer, TakesExactlyTheAllowedNumberOfChunks) {
   Fixture f([](HttpExchangePtr e) { RespondText(std::move(e), std::to_string(e->body().size())); });
-  const std::string head = "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string head = "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   std::string chunks;
   for (int i = 0; i < 65'536; ++i) chunks += "1\r\nA\r\n";
   Client client(f.port());
@@ -36,36 +36,44 @@ TEST(HttpServer, TakesExactlyTheAllowedNumberOfChunks) {
 
 TEST(HttpServer, RefusesWhatTwoServersCouldReadInTwoWays) {
   const char* const bad[] = {
-      "POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
-      "POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
-      "POST / HTTP/1.1\r\nContent-Length: 5, 5\r\n\r\nhello",
-      "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5, 5\r\n\r\nhello",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+      "5\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
       "chunked\r\n\r\n0\r\n\r\n",
       "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-      "POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\nhello",
-      "POST / HTTP/1.1\r\nContent-Length: 0x5\r\n\r\nhello",
-      "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-      "POST / HTTP/1.1\r\nContent-Length:\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\nhello",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0x5\r\n\r\nhello",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\n",
       "GET / HTTP/1.1\nHost: h\n\n",
       "GET / HTTP/1.1\r\nHost: h\n\r\n",
-      "GET / HTTP/1.1\r\nX: a\r\n folded\r\n\r\n",
-      "GET / HTTP/1.1\r\nX : a\r\n\r\n",
-      "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-      "GET / HTTP/1.1\r\n: no name\r\n\r\n",
-      "GET  / HTTP/1.1\r\n\r\n",
-      "GET / HTTP/1.1\r\nX: a\rb\r\n\r\n",
-      "GET /\x01 HTTP/1.1\r\n\r\n",
+      "GET / HTTP/1.1\r\n\r\n",
+      "GET / HTTP/1.1\r\nX: Host: h\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: y\r\nhost: i\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n "
+      "folded\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX : a\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\n: no name\r\n\r\n",
+      "GET  / HTTP/1.1\r\nHost: h\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n",
+      "GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n",
       "\x16\x03\x01\x02\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: "
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
       "chunked\r\n\r\nfffffffffffffffff\r\nhello\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
   };
   std::atomic<int> handled{0};
   Fixture f([&](HttpExchangePtr e) {
@@ -74,7 +82,7 @@ TEST(HttpServer, RefusesWhatTwoServersCouldReadInTwoWays) {
   });
   for (const char* text : bad) {
     Client client(f.port());
-    client.Send(std::string(text) + "GET /smuggled HTTP/1.1\r\n\r\n");
+    client.Send(std::string(text) + "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
     const std::string all = client.ReceiveAll();
     EXPECT_THAT(all, StartsWith("HTTP/1.1 4")) << text;
     EXPECT_THAT(all, HasSubstr("Connection: close\r\n")) << text;
@@ -92,19 +100,19 @@ TEST(HttpServer, BoundsTheHead) {
   {
     Client client(f.port());
     const std::string field = "X-Long: " + std::string(60'000, 'x') + "\r\n";
-    EXPECT_EQ(200, client.Exchange("GET / HTTP/1.1\r\n" + field + "\r\n").status);
+    EXPECT_EQ(200, client.Exchange("GET / HTTP/1.1\r\nHost: h\r\n" + field + "\r\n").status);
     EXPECT_EQ("POST /p ab", client.Exchange(Post("ab", field)).body);
   }
   {
     Client client(f.port());
-    client.Send("GET / HTTP/1.1\r\nX-Long: " + std::string(200'000, 'x'));
+    client.Send("GET / HTTP/1.1\r\nHost: h\r\nX-Long: " + std::string(200'000, 'x'));
     EXPECT_EQ(431, client.Receive().status);
   }
   {
     Client client(f.port());
     std::string fields;
     for (int i = 0; i < 200; ++i) fields += "X-" + std::to_string(i) + ": 1\r\n";
-    EXPECT_EQ(431, client.Exchange("GET / HTTP/1.1\r\n" + fields + "\r\n").status);
+    EXPECT_EQ(431, client.Exchange("GET / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n").status);
   }
 }
 
@@ -126,7 +134,7 @@ TEST(HttpServer, ThrowsAwayOversizeBodiesAndGoesOn) {
                                           .Exchange(Post("0123456789" + std::string(4'999'990, 'x'),
                                                          "Inference-Header-Content-Length: 10\r\n"))
                                           .body);
-  std::string chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 100; ++i) chunked += "64\r\n" + std::string(100, 'x') + "\r\n";
   EXPECT_EQ("cut 10000 ", client.Exchange(chunked + "0\r\n\r\n").body);
   EXPECT_EQ("whole 1 y", client.Exchange(Post("y")).body);
@@ -175,12 +183,12 @@ TEST(HttpServer, DoesNotReadWithoutEnd) {
   options.max_discard_bytes = 1000;
   Fixture f([](HttpExchangePtr e) { RespondText(std::move(e), "cut", 400); }, options);
   Client client(f.port());
-  client.Send("POST / HTTP/1.1\r\nContent-Length: 9000000000000000000\r\n\r\n");
+  client.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000000000000000\r\n\r\n");
   const auto reply = client.Receive();
   EXPECT_EQ(400, reply.status);
   EXPECT_THAT(reply.head, HasSubstr("Connection: close"));
   Client chunks(f.port());
-  std::string text = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string text = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 30; ++i) text += "64\r\n" + std::string(100, 'x') + "\r\n";
   chunks.Send(text);
   EXPECT_EQ(413, chunks.Receive().status);
@@ -194,7 +202,7 @@ TEST(HttpServer, SurvivesBodiesThatEndEarly) {
   });
   for (int i = 0; i < 50; ++i) {
     Client client(f.port());
-    client.Send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" +
+    client.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n" +
                 std::string(static_cast<size_t>(i) * 500, 'x'));
     if (i % 2 == 0) {
       client.Reset();
@@ -211,7 +219,8 @@ TEST(HttpServer, SurvivesMutatedHeads) {
   Fixture f(Echo);
   const std::string seeds[] = {
       Post("hello", "Inference-Header-Content-Length: 2\r\n"),
-      "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: t\r\n\r\n",
+      "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: "
+      "t\r\n\r\n",
       "GET /v2/models/m/versions/1?x=%20 HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n",
   };
   const char specials[] = "\r\n \t:;,\0/?%0159af";
@@ -278,9 +287,9 @@ TEST(HttpServer, ClosesSlowClientsButNotOthers) {
     Client head(f.port());
     Client body(f.port());
     Client reader(f.port());
-    head.Send("POST / HTTP/1.1\r\nX: ");
-    body.Send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\nabc");
-    reader.Send("GET /large HTTP/1.1\r\n\r\n");
+    head.Send("POST / HTTP/1.1\r\nHost: h\r\nX: ");
+    body.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nabc");
+    reader.Send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
     EXPECT_TRUE(head.Closed());
     EXPECT_EQ(408, body.Receive().status);
     EXPECT_TRUE(body.Closed());

@@ -75,8 +75,8 @@ TEST(HttpServer, AnswersPipelinedRequestsInOrderFromAnotherThread) {
 TEST(HttpServer, UnderstandsRequestsThatArriveByteByByte) {
   Fixture f(Echo);
   Client client(f.port());
-  const std::string requests = Post("hello") + "GET / HTTP/1.1\r\n\r\n" +
-                               "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+  const std::string requests = Post("hello") + "GET / HTTP/1.1\r\nHost: h\r\n\r\n" +
+                               "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                                "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n";
   for (const char c : requests) ASSERT_TRUE(client.Send({&c, 1}));
   EXPECT_EQ("POST /p hello", client.Receive().body);
@@ -107,7 +107,8 @@ TEST(HttpServer, PutsTensorBytesOnAnAlignedAddress) {
         "Inference-Header-Content-Length: " + std::to_string(i % 3 == 0 ? json : 40) + "\r\n";
     if (i % 3 != 0 && size < 40) continue;
     if (i % 7 == 0) {
-      std::string chunked = "POST /p HTTP/1.1\r\n" + header + "Transfer-Encoding: chunked\r\n\r\n";
+      std::string chunked =
+          "POST /p HTTP/1.1\r\nHost: h\r\n" + header + "Transfer-Encoding: chunked\r\n\r\n";
       char line[16];
       for (size_t at = 0; at < size; at += 1000) {
         const size_t n = std::min<size_t>(1000, size - at);
@@ -141,7 +142,7 @@ TEST(HttpServer, KeepsBodyBytesAliveAfterTheReply) {
 TEST(HttpServer, SendsContinueBeforeItReadsTheBody) {
   Fixture f(Echo);
   Client client(f.port());
-  client.Send("POST /p HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  client.Send("POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
   EXPECT_EQ(100, client.Receive(false).status);
   client.Send("hello");
   EXPECT_EQ("POST /p hello", client.Receive().body);
@@ -153,15 +154,15 @@ TEST(HttpServer, SendsContinueBeforeItReadsTheBody) {
 TEST(HttpServer, AnswersHeadWithoutABody) {
   Fixture f(Echo);
   Client client(f.port());
-  client.Send("HEAD /h HTTP/1.1\r\n\r\n");
+  client.Send("HEAD /h HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_THAT(client.Receive(false).head, HasSubstr("Content-Length: 8\r\n"));
-  EXPECT_EQ("GET / ", client.Exchange("GET / HTTP/1.1\r\n\r\n").body);
+  EXPECT_EQ("GET / ", client.Exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n").body);
 }
 
 TEST(HttpServer, ClosesWhenAsked) {
   Fixture f(Echo);
   Client client(f.port());
-  const auto reply = client.Exchange("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const auto reply = client.Exchange("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(reply.head, HasSubstr("Connection: close\r\n"));
   EXPECT_TRUE(client.Closed());
   Client old(f.port());
@@ -216,7 +217,7 @@ TEST(HttpServer, SendsRepliesOfManyParts) {
   std::string expected = "head;";
   for (int i = 0; i < 200; ++i) expected += "piece " + std::to_string(i) + ";";
   for (int i = 0; i < 20; ++i) {
-    ASSERT_EQ(expected, client.Exchange("GET / HTTP/1.1\r\n\r\n").body);
+    ASSERT_EQ(expected, client.Exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n").body);
   }
   f.server.reset();
   EXPECT_EQ(20, sent.load());

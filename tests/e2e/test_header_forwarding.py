@@ -4,12 +4,15 @@
 import json
 import time
 
+import grpc
 import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
 from harness import models, wire
 from harness import server as servers
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
 
 pytestmark = pytest.mark.newer
 
@@ -69,7 +72,7 @@ def parameters_over_grpc(server, headers):
 def test_matching_headers_become_parameters_over_http(forwarding):
     headers = {"my-one": "1", "MY-Two": " two words ", "not-my-own": "x", "Content-Type": "y"}
     # The name is as the client spelt it, the pattern does not care.
-    assert parameters_over_http(forwarding, headers) == {"of-body": 7, "my-one": "1", "MY-Two": "two words"}
+    assert parameters_over_http(forwarding, headers) == {"of-body": 7, "my-one": "1", "MY-Two": "two words "}
 
 
 @pytest.mark.parametrize("action", ["generate", "generate_stream"])
@@ -147,3 +150,22 @@ def test_a_pattern_that_is_none_ends_the_start(empty_repository, flag):
     )
     assert run.returncode == 1
     assert f"--{flag}-header-forward-pattern (my-: not a regular expression: missing )" in run.stdout
+
+
+@pytest.mark.parametrize("sent, seen", [("  two ", "two "), ("\ttab\t", "\ttab\t"), ("   ", " "), ("", "")])
+def test_blanks_at_the_ends_of_headers_reach_the_model_as_in_triton(forwarding, sent, seen):
+    with wire.Connection(forwarding) as connection:
+        head = f"POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(BODY)}\r\nmy-one:{sent}\r\n\r\n"
+        connection.send(head.encode() + BODY)
+        assert connection.receive().json()["parameters"]["my-one"] == seen
+
+
+def test_blanks_at_the_ends_of_metadata_reach_the_model(forwarding):
+    with grpc.insecure_channel(forwarding.grpc) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        request = pb.ModelInferRequest(model_name="m")
+        tensor = request.inputs.add(name="INPUT0", datatype="FP32", shape=[1])
+        tensor.contents.fp32_contents.append(1)
+        response = stub.ModelInfer(request, metadata=[("my-one", "  two blanks "), ("my-two", " ")])
+    assert response.parameters["my-one"].string_param == "  two blanks "
+    assert response.parameters["my-two"].string_param == " "

@@ -43,13 +43,6 @@ LOCAL_CACHE = {name: ("gauge", ()) for name in
                ("nv_cache_util", "nv_cache_num_entries", "nv_cache_num_hits", "nv_cache_num_misses",
                 "nv_cache_num_lookups", "nv_cache_num_evictions", "nv_cache_lookup_duration",
                 "nv_cache_insertion_duration")}
-OURS = {
-    "nereid_batches_closed_total": ("counter", ("model", "reason", "version")),
-    "nereid_request_duration_seconds": ("histogram", BUCKET),
-    "nereid_queue_duration_seconds": ("histogram", BUCKET),
-    "nereid_compute_duration_seconds": ("histogram", BUCKET),
-    "nereid_batch_size": ("histogram", BUCKET),
-}
 # Of the dashboard that Triton's repository carries for Kubernetes. Those of GPUs need one.
 DASHBOARD = {
     "nv_inference_count", "nv_inference_request_failure", "nv_inference_request_success",
@@ -122,14 +115,14 @@ def without_gpus(found):
 
 def test_every_family(page):
     server = page()
-    assert without_gpus(families(server)) == {**ALWAYS, **COUNTERS, **CPU, **OURS}
+    assert without_gpus(families(server)) == {**ALWAYS, **COUNTERS, **CPU}
     assert DASHBOARD <= set(families(server))
 
 
 def test_every_family_with_all_kinds_and_a_cache(page):
     server = page("--metrics-config=summary_latencies=true", "--metrics-config", "histogram_latencies=true",
                   cached=True)
-    everything = {**ALWAYS, **COUNTERS, **CPU, **OURS, **SUMMARIES, **HISTOGRAMS, **LOCAL_CACHE}
+    everything = {**ALWAYS, **COUNTERS, **CPU, **SUMMARIES, **HISTOGRAMS, **LOCAL_CACHE}
     known = without_gpus(families(server))
     for name in list(known):
         if name in CACHE or name in CACHE_SUMMARIES:
@@ -153,13 +146,13 @@ def test_what_the_local_cache_tells(page):
 
 def test_counters_of_durations_can_be_left_out(page):
     server = page("--metrics-config=counter_latencies=false", "--metrics-config=summary_latencies=true")
-    assert without_gpus(families(server)) == {**ALWAYS, **CPU, **OURS, **SUMMARIES}
+    assert without_gpus(families(server)) == {**ALWAYS, **CPU, **SUMMARIES}
     infer(server)
     assert values(server, "nv_inference_request_success")['model="id",version="1"'] == 1
 
 
 def test_cpu_values_can_be_left_out(page):
-    assert without_gpus(families(page("--allow-cpu-metrics=false"))) == {**ALWAYS, **COUNTERS, **OURS}
+    assert without_gpus(families(page("--allow-cpu-metrics=false"))) == {**ALWAYS, **COUNTERS}
 
 
 def test_cpu_values(page):
@@ -219,7 +212,7 @@ def test_first_responses(page):
 
 @pytest.mark.newer
 def test_histograms_of_ours(page):
-    server = page()
+    server = page("--metrics-config=nereid_histograms=true")
     for batch in (1, 3, 3, 8):
         infer(server, batch=batch)
     labels = 'model="id",version="1"'

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/api_handler.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,6 +75,16 @@ base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
                                     " bytes exceeds the maximum allowed input size of " + end);
 }
 
+// Whether the client says that it understands JSON. Triton's answers to questions of health have no
+// body, and whoever does not ask for one gets none; clients of the KServe protocol read it.
+bool AcceptsJson(const net::HttpHead& head) {
+  const std::string_view accept = head.Header("Accept");
+  constexpr std::string_view kJson = "application/json";
+  return std::ranges::search(accept, kJson, [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b;
+         }).begin() != accept.end();
+}
+
 // Whether reading the body of an inference takes long: its JSON is large, or it is compressed.
 bool IsHeavy(const HttpExchange& exchange, net::Compression encoding, const Dialect& dialect) {
   const size_t size = exchange.body().size();
@@ -112,9 +123,10 @@ base::BufferRef ApiHandler::BodyBuffer(const net::HttpHead& head, size_t split, 
   if (split == kNoSplit || split > kMostJsonInLentMemory || head.method() != net::HttpMethod::kPost) {
     return {};
   }
+  // What is encoded goes the usual way.
   const Route route = MatchRoute(head.path());
-  if (route.kind != RouteKind::kModelInfer || !head.Header("Content-Encoding").empty() ||
-      IsRefused(head, RouteCategory(route.kind))) {
+  if (head.path().find('%') != std::string_view::npos || route.kind != RouteKind::kModelInfer ||
+      !head.Header("Content-Encoding").empty() || IsRefused(head, RouteCategory(route.kind))) {
     return {};
   }
   const base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
@@ -160,7 +172,14 @@ void ApiHandler::Serve(HttpExchangePtr exchange, const Route& route, const Diale
 void ApiHandler::Handle(HttpExchangePtr exchange) {
   NEREID_VLOG(1, "HTTP request: {} {}", exchange->head().method_text(), exchange->head().path());
   if (cors_ && !ApplyCors(exchange)) return;
-  const Route route = MatchRoute(exchange->head().path());
+  std::string_view path = exchange->head().path();
+  std::string decoded;
+  if (path.find('%') != std::string_view::npos) [[unlikely]] {
+    base::Result<std::string> result = DecodePath(path);
+    if (!result.ok()) return RespondError(std::move(exchange), result.status());
+    path = decoded = std::move(*result);
+  }
+  const Route route = MatchRoute(path);
   if (route.kind == RouteKind::kNone) {
     RespondJson(std::move(exchange), 404, "{\"error\":\"Not Found\"}");
     return;
@@ -201,7 +220,7 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
     case RouteKind::kOpenApi:
       return RespondJson(std::move(exchange), 200, OpenApiDocument());
     case RouteKind::kServerLive:
-      return HandleHealth(std::move(exchange), service_.IsLive());
+      return HandleHealth(std::move(exchange), "live", service_.IsLive());
     case RouteKind::kServerReady:
     case RouteKind::kModelReady:
       return HandleReadiness(std::move(exchange), route);
@@ -235,9 +254,14 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
   }
 }
 
-void ApiHandler::HandleHealth(HttpExchangePtr exchange, bool is_good) {
-  HttpExchange::Respond(std::move(exchange),
-                        {.status = is_good ? 200 : 400, .content_type = "text/plain"});
+void ApiHandler::HandleHealth(HttpExchangePtr exchange, std::string_view what, bool is_good) {
+  const int status = is_good ? 200 : 400;
+  if (!AcceptsJson(exchange->head())) {
+    return HttpExchange::Respond(std::move(exchange),
+                                 {.status = status, .content_type = "text/plain"});
+  }
+  RespondJson(std::move(exchange), status,
+              "{\"" + std::string(what) + (is_good ? "\":true}" : "\":false}"));
 }
 
 void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route) {
@@ -253,13 +277,15 @@ void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route) {
 
 void ApiHandler::AnswerReadiness(HttpExchangePtr exchange, RouteKind kind, std::string_view model,
                                  std::string_view version) {
-  if (kind == RouteKind::kServerReady) return HandleHealth(std::move(exchange), service_.IsReady());
+  if (kind == RouteKind::kServerReady) {
+    return HandleHealth(std::move(exchange), "ready", service_.IsReady());
+  }
   const base::Result<bool> ready = service_.IsModelReady(model, version);
   if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
   if (!*ready) {
     return RespondError(std::move(exchange), base::InvalidArgumentError("Model version not ready"));
   }
-  HandleHealth(std::move(exchange), true);
+  HandleHealth(std::move(exchange), "ready", true);
 }
 
 void ApiHandler::HandleModelMetadata(HttpExchangePtr exchange, const Route& route) {
@@ -433,16 +459,38 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
   HttpGenerate::Submit(std::move(submission), service_);
 }
 
+namespace {
+
+void RespondText(HttpExchangePtr exchange, std::string_view text, std::string_view headers) {
+  HttpExchange::Respond(std::move(exchange), {.status = 200,
+                                              .content_type = "text/plain; charset=utf-8",
+                                              .headers = headers,
+                                              .text = text});
+}
+
+}  // namespace
+
 void MetricsHandler::Handle(HttpExchangePtr exchange) {
   exchange->TreatHeadAsGet();
   if (exchange->head().method() != net::HttpMethod::kGet) {
     return RespondNotAllowed(std::move(exchange), "GET, HEAD");
   }
   // Paths other than the page's own answer, with nothing.
-  const std::string text =
-      exchange->head().path() == "/metrics" ? service_.MetricsText() : std::string();
-  HttpExchange::Respond(std::move(exchange),
-                        {.status = 200, .content_type = "text/plain; charset=utf-8", .text = text});
+  if (exchange->head().path() != "/metrics") return RespondText(std::move(exchange), {}, {});
+  const net::Compression encoding =
+      net::NegotiateCompression(exchange->head().Header("Accept-Encoding"));
+  if (encoding == net::Compression::kIdentity) {
+    return RespondText(std::move(exchange), service_.MetricsText(), {});
+  }
+  workers_.Post([this, exchange = std::move(exchange), encoding]() mutable {
+    const std::string text = service_.MetricsText();
+    const iovec part{const_cast<char*>(text.data()), text.size()};
+    const base::Result<net::BufferView> compressed = net::Compress(encoding, {&part, 1});
+    if (!compressed.ok()) return RespondText(std::move(exchange), text, {});
+    RespondText(std::move(exchange), compressed->data,
+                encoding == net::Compression::kGzip ? "Content-Encoding: gzip\r\n"
+                                                    : "Content-Encoding: deflate\r\n");
+  });
 }
 
 }  // namespace nereid::http

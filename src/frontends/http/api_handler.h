@@ -64,7 +64,8 @@ class ApiHandler final : public net::HttpHandler {
   void Dispatch(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // The same on a worker's thread: reading the body would keep the reactor too long.
   void DispatchAway(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  void HandleHealth(net::HttpExchangePtr exchange, bool is_good);
+  // `what`, "live" or "ready", is the key of the body for those who want one.
+  void HandleHealth(net::HttpExchangePtr exchange, std::string_view what, bool is_good);
   void HandleReadiness(net::HttpExchangePtr exchange, const Route& route);
   void AnswerReadiness(net::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
                        std::string_view version);
@@ -92,13 +93,16 @@ class ApiHandler final : public net::HttpHandler {
   std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor
 };
 
-// GET /metrics. Thread-safe; `service` outlives it.
+// GET /metrics, compressed for those who accept that, by a worker. Thread-safe; `pool`, on which
+// the server runs, and `service` outlive it.
 class MetricsHandler final : public net::HttpHandler {
  public:
-  explicit MetricsHandler(service::Service& service) : service_(service) {}
+  MetricsHandler(net::ReactorPool& pool, service::Service& service)
+      : workers_(pool.workers()), service_(service) {}
   void Handle(net::HttpExchangePtr exchange) override;
 
  private:
+  base::TaskPool& workers_;
   service::Service& service_;
 };
 

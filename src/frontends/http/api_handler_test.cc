@@ -325,7 +325,7 @@ TEST_F(DecoupledApiTest, RefusesDecoupledModels) {
 TEST(MetricsHandler, ServesThePageAndNothingElse) {
   FakeService service(MakeModel({}));
   net::ReactorPool pool(1);
-  MetricsHandler handler(service);
+  MetricsHandler handler(pool, service);
   const auto server =
       std::move(*net::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool, handler));
   Client client(server->port());

@@ -56,10 +56,25 @@ void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
                               .text = body});
 }
 
+namespace {
+
+// With the blanks that belong to no value in HTTP and that Triton passes on: all but the spaces in
+// front, of which the last stays where there is nothing else. The views are of a whole line as it
+// was received.
+std::string_view WithBlanks(const net::HttpHeader& header) {
+  const char* begin = header.name.data() + header.name.size() + 1;
+  const char* end = begin;
+  while (*end != '\r') ++end;
+  while (end - begin > 1 && *begin == ' ') ++begin;
+  return {begin, static_cast<size_t>(end - begin)};
+}
+
+}  // namespace
+
 base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net::HttpHead& head,
                             core::Request& request) {
   for (const net::HttpHeader& header : head.headers()) {
-    NEREID_RETURN_IF_ERROR(forwarder.Offer(header.name, header.value, request));
+    NEREID_RETURN_IF_ERROR(forwarder.Offer(header.name, WithBlanks(header), request));
   }
   return base::OkStatus();
 }

@@ -260,15 +260,21 @@ TEST_F(InferRequestTest, WordsErrorsAsTritonDoes) {
   ExpectError(Input("INT32", "[9223372036854775807]", "[1]"), kInvalid,
               "byte size overflow for input 'IN0': element count (9223372036854775807) * data type "
               "size (4) exceeds maximum allowed size (9223372036854775807)");
-  ExpectError(Input("INT32", "[1025]", "[1]"), kInvalid,
-              "JSON input 'IN0' has a byte_size (4100 bytes) that exceeds the maximum allowed value "
-              "of 4096 bytes. Use --http-max-input-size to increase the limit.");
-  ExpectError(Input("INT32", "[2]", "[1]"), kInternal,
-              "Failed to parse 'data' field: shape does not match true shape");
-  ExpectError(Input("INT32", "[2]", "[1,2,3]"), kInternal,
-              "Unable to parse 'data': Shape does not match true shape of 'data' field");
-  ExpectError(Input("INT32", "[1]", "[1.5]"), kInternal,
-              "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer");
+  ExpectError(
+      Input("INT32", "[1025]", "[1]"), kInvalid,
+      "JSON input 'IN0' has a byte_size (4100 bytes) that exceeds the maximum allowed value "
+      "of 4096 bytes. Use --http-max-input-size to increase the limit.");
+  ExpectError(
+      Input("INT32", "[2]", "[1]"), kInvalid,
+      "Failed to parse 'data' field: shape does not match true shape (input 'IN0': its shape "
+      "has 2 elements, 'data' has 1)");
+  ExpectError(
+      Input("INT32", "[2]", "[[1,2],[3]]"), kInvalid,
+      "Unable to parse 'data': Shape does not match true shape of 'data' field (input 'IN0': "
+      "its shape has 2 elements, 'data' has 3)");
+  ExpectError(
+      Input("INT32", "[1]", "[1.5]"), kInternal,
+      "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer");
   ExpectError(Input("BOOL", "[1]", "[1]"), kInternal,
               "Unable to parse 'data': attempt to access JSON non-boolean as boolean");
   ExpectError(Input("FP32", "[1]", "[\"1\"]"), kInternal,

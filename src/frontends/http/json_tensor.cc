@@ -91,6 +91,13 @@ base::Status StoreElement(DataType type, const JsonValue& value, std::byte* memo
   }
 }
 
+// What a client needs to find its mistake, behind the texts of Triton.
+std::string DescribeCounts(const core::RequestInput& input, size_t expected,
+                           const JsonValue& data) {
+  return " (input '" + std::string(input.name) + "': its shape has " + std::to_string(expected) +
+         " elements, 'data' has " + std::to_string(CountLeaves(data, 0, SIZE_MAX)) + ")";
+}
+
 }  // namespace
 
 std::string_view AsName(std::string_view text) { return text.substr(0, text.find('\0')); }
@@ -138,7 +145,8 @@ base::Status AppendNumbers(const JsonValue& data, int64_t count, core::Request& 
   size_t done = 0;
   const base::Status status = ForEachLeaf(data, 0, [&](const JsonValue& value) -> base::Status {
     if (done >= expected || done >= stored) {
-      return InternalError("Shape does not match true shape of 'data' field");
+      return InvalidArgumentError("Shape does not match true shape of 'data' field" +
+                                  DescribeCounts(input, expected, data));
     }
     NEREID_RETURN_IF_ERROR(StoreElement(input.type, value, memory, done));
     ++done;
@@ -146,7 +154,8 @@ base::Status AppendNumbers(const JsonValue& data, int64_t count, core::Request& 
   });
   if (!status.ok()) return status.WithPrefix("Unable to parse 'data': ");
   if (done != expected) {
-    return InternalError("Failed to parse 'data' field: shape does not match true shape");
+    return InvalidArgumentError("Failed to parse 'data' field: shape does not match true shape" +
+                                DescribeCounts(input, expected, data));
   }
   input.Append({memory, expected * element_size, {}});
   return base::OkStatus();

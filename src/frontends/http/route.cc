@@ -147,6 +147,35 @@ Route MatchRoute(std::string_view path) {
   return {};
 }
 
+base::Result<std::string> DecodePath(std::string_view path) {
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c = static_cast<char>(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  std::string decoded;
+  decoded.reserve(path.size());
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      decoded += path[i];
+      continue;
+    }
+    const int high = i + 2 < path.size() ? digit(path[i + 1]) : -1;
+    const int low = i + 2 < path.size() ? digit(path[i + 2]) : -1;
+    if (high < 0 || low < 0) {
+      return base::InvalidArgumentError(
+          "the path has a '%' that two hexadecimal digits do not follow");
+    }
+    const char c = static_cast<char>(high * 16 + low);
+    if (c == '/' || c == '\0') {
+      return base::InvalidArgumentError("the path has an encoded slash or zero byte");
+    }
+    decoded += c;
+    i += 2;
+  }
+  return decoded;
+}
+
 // No default: the compiler asks for the category of every kind.
 common::Category RouteCategory(RouteKind kind) {
   using common::Category;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "common/restrictions.h"
 
 namespace nereid::http {
@@ -41,15 +43,19 @@ inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaRegionUnregister;
 
 struct Route {
   RouteKind kind = RouteKind::kNone;
-  // Views of the path, exactly as sent: percent-encoding is not undone.
+  // Views of the path that was matched.
   std::string_view model;
   std::string_view version;  // digits, or empty for "the latest"
   std::string_view region;   // of shared memory, or empty for "all"
   bool names_repository = false;
 };
 
-// Accepts exactly the paths that Triton's patterns accept. `path` has no query.
+// Accepts exactly the paths that Triton's patterns accept. `path` has no query and is decoded.
 Route MatchRoute(std::string_view path);
+
+// Undoes the percent-encoding of a path, once. InvalidArgument for what is not an encoding, and for
+// a slash or a zero byte, which no name has: they could only make one path look like another.
+base::Result<std::string> DecodePath(std::string_view path);
 
 // What --http-restricted-api calls the route. Has an answer for every kind but kNone: a new kind
 // without one does not compile.
