@@ -23,6 +23,7 @@ class TwoPartInstance final : public core::Instance {
   bool begins_on_any_thread() const override { return true; }
   void Execute(std::span<core::RequestPtr> batch) override {
     calls.push_back("execute" + Where());
+    Spend(takes_ns);
     core::AnswerFakeBatch(batch);
   }
   bool Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) override {
@@ -36,9 +37,7 @@ class TwoPartInstance final : public core::Instance {
   }
   void End() override {
     calls.push_back("end" + Where());
-    const uint64_t end_ns = base::NowNs() + takes_ns;
-    while (base::NowNs() < end_ns) {
-    }
+    Spend(takes_ns);
     core::AnswerFakeBatch(begun_);
     begun_.clear();
   }
@@ -48,6 +47,11 @@ class TwoPartInstance final : public core::Instance {
   std::vector<std::string> calls;
 
  private:
+  static void Spend(uint64_t duration_ns) {
+    const uint64_t end_ns = base::NowNs() + duration_ns;
+    while (base::NowNs() < end_ns) {
+    }
+  }
   std::string Where() const {
     return std::this_thread::get_id() == reactor_ ? " on the reactor" : " on its thread";
   }

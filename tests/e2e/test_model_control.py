@@ -415,28 +415,31 @@ def test_only_what_changed_is_loaded_again(empty_repository, start_server, clien
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"])
     client = client_of(kind, server)
 
-    def loads():
-        return [server.log.count(f"loading: m:{version}") for version in (1, 2, 3)]
+    def expect_loads(*counts):
+        """The lines of the log are written a moment after what they tell of."""
+        def loads():
+            return tuple(server.log.count(f"loading: m:{version}") for version in (1, 2, 3))
+        servers.wait_until(lambda: loads() == counts, f"loads of versions 1, 2 and 3: {counts}")
 
-    assert loads() == [1, 1, 0]
+    expect_loads(1, 1, 0)
     models.write_model(empty_repository, "m", None, {"3": {"model.onnx": adder(3)}})
     client.load_model("m")
-    assert loads() == [1, 1, 1]
+    expect_loads(1, 1, 1)
     np.testing.assert_array_equal(infer(client, "m"), [3, 3])
     models.write_model(empty_repository, "m", None, {"1": {"model.onnx": adder(11)}})
     client.load_model("m")
-    assert loads() == [2, 1, 1]
+    expect_loads(2, 1, 1)
     np.testing.assert_array_equal(infer(client, "m", version="1"), [11, 11])
     # Another policy is no reason to load anything again.
     (folder / "config.pbtxt").write_text(policy.replace("all { }", "specific { versions: [ 2 ] }"))
     client.load_model("m")
-    assert loads() == [2, 1, 1]
+    expect_loads(2, 1, 1)
     assert [client.is_model_ready("m", v) for v in "123"] == [False, True, False]
     wait_for_state(server, "m", "3", "UNAVAILABLE", "unloaded")
     # Another configuration is.
     (folder / "config.pbtxt").write_text(policy + 'metric_tags { key: "k" value: "v" }')
     client.load_model("m")
-    assert loads() == [3, 2, 2]
+    expect_loads(3, 2, 2)
 
 
 def test_a_failed_reload_changes_nothing(empty_repository, start_server, client_of, kind, onnx):

@@ -29,12 +29,17 @@ def runs(server, model, name):
                for line in server.log.splitlines())
 
 
+def wait_for_runs(server, model, name, count):
+    """The lines of the log are written a moment after what they tell of."""
+    servers.wait_until(lambda: runs(server, model, name) == count, f"{count} runs of sample {name}")
+
+
 def test_w1_every_instance_runs_every_sample_before_the_model_is_ready(start_server, tmp_path):
     extra = sample("zeros", "zero_data: true", count=3) + sample("random", "random_data: true")
     write(tmp_path / "m", "warm", extra, instances=2)
     server = start_server(tmp_path / "m", args=VERBOSE)
-    assert runs(server, "warm", "zeros") == 6
-    assert runs(server, "warm", "random") == 2
+    wait_for_runs(server, "warm", "zeros", 6)
+    wait_for_runs(server, "warm", "random", 2)
     lines = server.log.splitlines()
     ready = next(i for i, line in enumerate(lines) if "successfully loaded 'warm'" in line)
     assert all(i < ready for i, line in enumerate(lines) if "warmup sample" in line)
@@ -45,7 +50,7 @@ def test_w2_a_batch_is_requests_of_one(start_server, tmp_path):
     write(tmp_path / "m", "warm", sample("five", "zero_data: true", batch_size=5), max_batch_size=8)
     write(tmp_path / "m", "none", sample("none", "zero_data: true", batch_size=0))
     server = start_server(tmp_path / "m", args=VERBOSE)
-    assert runs(server, "warm", "five") == 1
+    wait_for_runs(server, "warm", "five", 1)
     assert runs(server, "none", "none") == 0
 
 
@@ -61,9 +66,9 @@ def test_w3_data_from_a_file(start_server, tmp_path):
     write(tmp_path / "m", "empty", sample("random", "random_data: true", "TYPE_STRING", dims="[ 3 ]"),
           "BYTES", dims=(3,))
     server = start_server(tmp_path / "m", args=VERBOSE)
-    assert runs(server, "warm", "file") == 1
-    assert runs(server, "text", "text") == 1
-    assert runs(server, "empty", "random") == 1
+    wait_for_runs(server, "warm", "file", 1)
+    wait_for_runs(server, "text", "text", 1)
+    wait_for_runs(server, "empty", "random", 1)
 
 
 @pytest.mark.parametrize("extra, reason", [
@@ -122,7 +127,7 @@ def test_w3_controls_of_a_sequence_model_are_inputs_like_others(start_server, tm
     stateful.write(tmp_path / "m", "warm", stateful.onnx_controls(True),
                    controls=[stateful.START, stateful.READY], extra=extra)
     server = start_server(tmp_path / "m", args=VERBOSE)
-    assert runs(server, "warm", "controls") == 1
+    wait_for_runs(server, "warm", "controls", 1)
 
 
 @pytest.mark.newer

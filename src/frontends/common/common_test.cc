@@ -57,9 +57,10 @@ TEST(ReactorRounds, RunsTasksAfterTheRoundAndAgainInALaterOne) {
   net::ReactorPool pool(1);
   const RoundExecutors executors(pool);
   Counter counter;
-  counter.rounds = &executors.ForReactor(pool.reactor(0));
+  EXPECT_EQ(executors.Here(), nullptr) << "this is no reactor's thread";
   int runs_inside = -1;
   pool.reactor(0).Post([&] {
+    counter.rounds = executors.Here();
     counter.rounds->RunAfterRound(counter);
     runs_inside = counter.runs;
   });
