@@ -10,11 +10,14 @@
 #include <latch>
 
 #include "base/check.h"
+#include "net/unix_socket.h"
 
 namespace nereid::net {
 namespace {
 
 constexpr std::chrono::milliseconds kSweepPeriod{1000};
+// Idle connections are closed for so long after one of the last that there can be.
+constexpr uint64_t kCrowdedMs = 5'000;
 
 // What TryRead gives when there is nothing now, and when the connection is broken.
 constexpr ssize_t kNothing = -1;
@@ -119,8 +122,12 @@ Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd 
       group_(group),
       socket_(std::move(socket)),
       fd_(socket_.get()),
+      is_crowded_(DescriptorsLeft(fd_) < ReservedDescriptors()),
       tls_(std::move(tls)) {
   reactor.AddConnection();
+  if (is_crowded_) {
+    group.crowded_until_ms_.store(NowMs() + kCrowdedMs, std::memory_order_relaxed);
+  }
   // If it cannot be watched, the caller's first ArmRead finds it closed.
   closed_ = !reactor.Watch(fd_, *this);
   group.Add(*this);

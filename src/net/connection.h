@@ -35,6 +35,10 @@ class ConnectionGroup {
 
   size_t count() const { return count_.load(std::memory_order_relaxed); }
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
+  // Whether a connection came lately that is one of the last the process can have.
+  bool is_crowded(uint64_t now_ms) const {
+    return now_ms < crowded_until_ms_.load(std::memory_order_relaxed);
+  }
   // Asks every connection, also those to come, to end after what it is doing (Connection::OnDrain).
   void Drain();
   // Closes every connection. What holds one (an unanswered request) keeps it in count().
@@ -63,6 +67,7 @@ class ConnectionGroup {
   std::vector<Shard> shards_;
   std::atomic<size_t> count_{0};
   std::atomic<bool> draining_{false};
+  std::atomic<uint64_t> crowded_until_ms_{0};
   base::Mutex mutex_;
   base::CondVar empty_;
 };
@@ -72,6 +77,9 @@ class Connection : private Watched {
  public:
   Reactor& reactor() const { return reactor_; }
   ConnectionGroup& group() const { return group_; }
+  // Among the last that the process can have: only health is answered, so that it can be asked
+  // always.
+  bool is_crowded() const { return is_crowded_; }
 
   // Keeps the object (not the socket's life) until Release. Any thread.
   void Hold() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -169,6 +177,7 @@ class Connection : private Watched {
   ConnectionGroup& group_;
   base::UniqueFd socket_;
   const int fd_;
+  const bool is_crowded_;
   bool closed_ = false;
   bool read_armed_ = false;
   bool write_armed_ = false;

@@ -47,6 +47,8 @@ void GrpcCall::Order(GrpcMessagePtr message, uint8_t orders) {
   connection_->Submit(std::move(message));
 }
 
+bool GrpcCall::is_crowded() const { return connection_->is_crowded(); }
+
 void GrpcCall::Send(GrpcMessagePtr message) { Order(std::move(message), GrpcMessage::kSend); }
 
 void GrpcCall::SendAndFinish(GrpcMessagePtr message) {

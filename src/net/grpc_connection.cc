@@ -9,6 +9,7 @@ void GrpcConnection::Start(const Place& place, base::UniqueFd socket,
                            std::unique_ptr<TlsChannel> tls) {
   auto* const connection = new GrpcConnection(place, std::move(socket), std::move(tls));
   connection->is_tick_due_ = true;
+  connection->last_read_ms_ = connection->CoarseNowMs();
   connection->is_drain_due_ = place.group.draining();
   connection->ReactorTurn();
 }
@@ -138,6 +139,12 @@ void GrpcConnection::OnSweep(uint64_t now_ms) {
   if (now_ms - checked_ms_ >= static_cast<uint64_t>(options_.message_window.count())) {
     checked_ms_ = now_ms;
     is_check_due_ = true;
+    ReactorTurn();
+    if (closed()) return;
+  }
+  if ((is_crowded() || group().is_crowded(now_ms)) && now_ms - last_read_ms_ > kCrowdedIdleMs) {
+    // Ends the connection unless it has calls.
+    is_drain_due_ = true;
     ReactorTurn();
     if (closed()) return;
   }

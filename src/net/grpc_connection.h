@@ -49,6 +49,7 @@ class GrpcConnection final : public Connection {
   static constexpr int kReadsPerTurn = 16;
   static constexpr size_t kKeptBytes = 16 << 10;
   static constexpr uint64_t kIdleMs = 10'000;
+  static constexpr uint64_t kCrowdedIdleMs = 2'000;
 
   // Queued on the reactor by a thread that has the connection and lets the reactor have it.
   struct Handover final : Task {

@@ -99,6 +99,8 @@ class GrpcCall {
   // True once the client is known to be gone or the deadline has passed.
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
   Reactor& reactor() const { return *reactor_; }
+  // As HttpExchange::is_crowded.
+  bool is_crowded() const;
   // When the call's headers were seen (base::NowNs).
   uint64_t start_ns() const { return start_ns_; }
   // Bytes that were given to Send and are not yet on their way.

@@ -37,6 +37,7 @@ Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base:
                                  std::unique_ptr<TlsChannel> tls)
     : Connection(reactor, core.group, std::move(socket), std::move(tls)), core_(core) {
   home_ = &reactor;
+  HttpExchange::is_crowded_ = Connection::is_crowded();
 }
 
 void Http1Connection::Start() {
@@ -47,6 +48,7 @@ void Http1Connection::Start() {
     const uint64_t jitter_ms = std::uniform_int_distribution<uint64_t>(0, age_ms / 5)(random);
     retire_at_ms_ = last_activity_ms_ + age_ms - age_ms / 10 + jitter_ms;
   }
+  if (is_crowded()) retire_at_ms_ = 1;  // with its first reply
   Process();
 }
 
@@ -420,7 +422,8 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
       if (head_since_ms_ != 0 && passed(head_since_ms_, receiving(options.header_timeout))) return Close();
       if (head_since_ms_ != 0) return;
       if (passed(last_activity_ms_, options.idle_timeout)) return Close();
-      if (IsTooOld() && passed(last_activity_ms_, kQuiet)) return Close();
+      if ((IsTooOld() || group().is_crowded(now_ms)) && passed(last_activity_ms_, kQuiet))
+        return Close();
       return;
     case State::kBody:
     case State::kDiscard:

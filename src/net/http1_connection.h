@@ -43,6 +43,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
                   std::unique_ptr<TlsChannel> tls = nullptr);
   using Connection::reactor;
+  using HttpExchange::is_crowded;
   void Start();
 
   // The reply side of HttpExchange.

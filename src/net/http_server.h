@@ -171,6 +171,9 @@ class HttpExchange {
   uint64_t received_ns() const { return received_ns_; }
 
   Reactor& reactor() const { return *home_; }
+  // The process has few descriptors left, and this connection one of them: only questions of health
+  // are to be answered.
+  bool is_crowded() const { return is_crowded_; }
 
   // Complete header lines that the reply carries besides its own, whoever writes it. They must stay
   // valid until the reply; call it before anybody else may answer.
@@ -224,6 +227,7 @@ class HttpExchange {
   Reactor* home_ = nullptr;
   std::unique_ptr<HttpUserState> user_state_;
   std::atomic<bool> disconnected_{false};
+  bool is_crowded_ = false;
 };
 
 // Thread-safe: called on every reactor. Outlives the server.

@@ -91,6 +91,16 @@ base::Result<uint16_t> BoundPort(int socket) {
                    : reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port);
 }
 
+// Nobody has read what protocol is spoken: a client of HTTP learns why, one of gRPC that it is
+// over.
+void RefuseCrowded(int socket) {
+  constexpr std::string_view kReply =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
+      "Connection: close\r\n\r\n{\"error\":\"too many connections\"}";
+  [[maybe_unused]] const ssize_t sent =
+      ::send(socket, kReply.data(), kReply.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 }  // namespace
 
 std::string_view UnixSocketPath(std::string_view address) {
@@ -129,6 +139,11 @@ struct Listener::State final : Watched, std::enable_shared_from_this<Listener::S
                    std::strerror(errno));
         retry.Start(kAcceptPause, [this] { Accept(); });
         return;
+      }
+      // The rest of the reserve stays free, so that there is one for whoever comes next.
+      if (DescriptorsLeft(socket.get()) < ReservedDescriptors() / 2) {
+        RefuseCrowded(socket.get());
+        continue;
       }
       const int on = 1;
       if (is_tcp) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -89,5 +92,19 @@ base::Result<UnixSocket> ListenOnUnixSocket(const std::string& path, mode_t mode
   }
   return made;
 }
+
+namespace {
+
+int MaxDescriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return INT_MAX;
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
+}
+
+}  // namespace
+
+int DescriptorsLeft(int fd) { return MaxDescriptors() - fd - 1; }
+
+int ReservedDescriptors() { return std::min(64, MaxDescriptors() / 4); }
 
 }  // namespace nereid::net

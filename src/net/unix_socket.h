@@ -12,6 +12,13 @@
 
 namespace nereid::net {
 
+// How many more descriptors the process may open than `fd` says it has: the lowest free one is
+// taken each time, so that all below it are in use.
+int DescriptorsLeft(int fd);
+// With fewer than this left, connections are for questions of health only, and idle ones are
+// closed.
+int ReservedDescriptors();
+
 // Removes its file when it goes, unless another socket has taken its place. Immutable.
 class UnixSocketFile {
  public:

@@ -13,6 +13,12 @@
 
 namespace nereid::common {
 
+// What a request other than for health gets on one of the last connections there can be.
+inline constexpr std::string_view kCrowdedText =
+    "too many connections: the server has few file descriptors left (ulimit -n), which are kept "
+    "for "
+    "questions of health";
+
 // Every route and every RPC belongs to one of these.
 enum class Category : uint8_t {
   kHealth,

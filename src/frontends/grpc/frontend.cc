@@ -62,6 +62,10 @@ class Frontend::Handler final : public net::GrpcHandler {
       call->Finish(net::GrpcStatus::kUnimplemented, {});  // no text, as grpc++
       return nullptr;
     }
+    if (call->is_crowded() && rpc->category != common::Category::kHealth) [[unlikely]] {
+      call->Finish(net::GrpcStatus::kUnavailable, common::kCrowdedText);
+      return nullptr;
+    }
     if (!restrictions_.empty() && IsRefused(*call, rpc->category)) {
       call->Finish(net::GrpcStatus::kUnavailable, "This protocol is restricted, expecting header '" +
                                                       restrictions_.key(rpc->category) + "'");

@@ -155,6 +155,11 @@ bool ApiHandler::IsRefused(const net::HttpHead& head, common::Category category)
 }
 
 bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
+  if (exchange->is_crowded() && RouteCategory(route.kind) != common::Category::kHealth)
+      [[unlikely]] {
+    RespondError(std::move(exchange), base::UnavailableError(std::string(common::kCrowdedText)));
+    return false;
+  }
   if (options_.restrictions.empty()) return true;
   const common::Category category = RouteCategory(route.kind);
   if (!IsRefused(exchange->head(), category)) return true;
