@@ -325,6 +325,7 @@ TEST_P(SequenceStorm, NorAcrossReloadsOfTheModel) {
   ExpectAtRest(*Current());
 }
 
+// I-4: sequences keep their instance and slot to their end.
 TEST_P(SequenceStorm, NorWhileInstancesComeAndGo) {
   int changes = 0;
   RunClients([&] {

@@ -97,4 +97,7 @@ def test_a_limit_is_a_positive_number(empty_repository, value):
         [f"--model-repository={empty_repository}", f"--grpc-max-response-pool-size={value}"]
     )
     assert run.returncode == 1
-    assert "Error: --grpc-max-response-pool-size must be greater than 0." in run.stdout
+    if value == "many":
+        assert "--grpc-max-response-pool-size 'many': expected a whole number" in run.stdout
+    else:
+        assert "Error: --grpc-max-response-pool-size must be greater than 0." in run.stdout

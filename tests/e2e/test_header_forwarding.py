@@ -149,7 +149,7 @@ def test_a_pattern_that_is_none_ends_the_start(empty_repository, flag):
         [f"--model-repository={empty_repository}", f"--{flag}-header-forward-pattern=(my-"]
     )
     assert run.returncode == 1
-    assert f"--{flag}-header-forward-pattern (my-: not a regular expression: missing )" in run.stdout
+    assert f"--{flag}-header-forward-pattern '(my-': not a regular expression: missing )" in run.stdout
 
 
 @pytest.mark.parametrize("sent, seen", [("  two ", "two "), ("\ttab\t", "\ttab\t"), ("   ", " "), ("", "")])

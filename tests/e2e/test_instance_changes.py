@@ -71,7 +71,7 @@ class Place:
         np.testing.assert_array_equal((client or self.client).infer("m", [tensor]).as_numpy("OUTPUT0"), data)
 
 
-def test_instances_are_added_and_removed_and_the_others_stay(start_server, tmp_path):
+def test_i1_instances_are_added_and_removed_and_the_others_stay(start_server, tmp_path):
     place = Place(tmp_path, start_server)
     first = place.workers()
     place.change("{ kind: KIND_CPU count: 4 }")
@@ -103,7 +103,7 @@ def test_anything_else_loads_the_version_anew(start_server, tmp_path):
     servers.wait_until(lambda: place.counts() == (5, 2), "the old version to be unloaded")
 
 
-def test_no_request_is_lost(start_server, tmp_path):
+def test_i3_no_request_is_lost(start_server, tmp_path):
     place = Place(tmp_path, start_server)
     stop = False
 
@@ -125,7 +125,7 @@ def test_no_request_is_lost(start_server, tmp_path):
         assert all(each.result() > 0 for each in asking)
 
 
-def test_what_fails_leaves_everything_as_it_was(start_server, tmp_path):
+def test_i2_what_fails_leaves_everything_as_it_was(start_server, tmp_path):
     place = Place(tmp_path, start_server, extra='parameters { key: "fails" value { string_value: "1" } }\n')
     first = place.workers()
     (tmp_path / "mark.fail").touch()
@@ -139,7 +139,7 @@ def test_what_fails_leaves_everything_as_it_was(start_server, tmp_path):
     assert len(place.workers()) == 3 and first < place.workers()
 
 
-def test_more_of_a_resource_than_there_is_leaves_everything_as_it_was(start_server, tmp_path):
+def test_i5_more_of_a_resource_than_there_is_leaves_everything_as_it_was(start_server, tmp_path):
     def group(count):
         return f'{{ kind: KIND_CPU rate_limiter {{ resources [ {{ name: "r1" count: {count} }} ] }} }}'
 

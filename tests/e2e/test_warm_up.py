@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-up (docs/scheduling.md, W-1 to W-5)."""
+"""Warm-up (docs/scheduling.md, W-1 to W-6)."""
 
 import concurrent.futures
 import re
@@ -131,7 +131,7 @@ def test_w3_controls_of_a_sequence_model_are_inputs_like_others(start_server, tm
 
 
 @pytest.mark.newer
-def test_an_unload_gives_up_a_load_in_progress(start_server, tmp_path):
+def test_w6_an_unload_gives_up_a_load_in_progress(start_server, tmp_path):
     # 100,000 runs of 50 ms each.
     extra = ('parameters { key: "execute_delay_ms" value: { string_value: "50" } }\n'
              + sample("long", "zero_data: true", count=100_000))
