@@ -68,7 +68,7 @@ LATE = "timeouts are noticed when the queue is next looked at, so requests leave
 
 DYNAMIC = [
     Scenario("F-1", "alone", "", ones("abc"), {1: 3}, order=list("abc"), also=("F-2",)),
-    Scenario("F-3", "two_instances", "", ones("ab"), {1: 2}, instances=2, order=list("ab")),
+    Scenario("F-3", "two_instances", "", ones("ab"), {1: 2}, instances=2),
     Scenario("D-2", "never_split", dynamic(), [Send("a", 3), Send("b", 3), Send("c", 3)], {6: 1, 3: 1}),
     # All of them came after the instance had begun its first batch.
     Scenario("D-3", "takes_what_waits", dynamic(), ones("abcde"), {5: 1}, also=("D-1",)),

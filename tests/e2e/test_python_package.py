@@ -2,12 +2,12 @@
 """The Python package `nereid`: runs python/tests, where servers live in the process of the tests, in
 processes of their own, so that what goes wrong there ends no other test."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
+from harness import python_package
 from harness import server as servers
 
 pytestmark = pytest.mark.skipif(servers.REFERENCE, reason="about this server's package")
@@ -15,30 +15,12 @@ pytestmark = pytest.mark.skipif(servers.REFERENCE, reason="about this server's p
 FOLDER = servers.ROOT / "python" / "tests"
 
 
-def environment():
-    """A sanitizer's library has to be there before the interpreter's own code."""
-    variables = {**os.environ, "NEREID_BUILD": str(servers.build_folder())}
-    if servers.is_sanitized():
-        cache = (servers.build_folder() / "CMakeCache.txt").read_text()
-        if "NEREID_SANITIZE:STRING=thread" in cache:
-            pytest.skip("ThreadSanitizer does not know the interpreter's locks")
-        # The second, so that the first finds how C++ throws.
-        libraries = [
-            subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-            for name in ("libasan.so", "libstdc++.so")
-        ]
-        variables["LD_PRELOAD"] = " ".join(libraries)
-        # The interpreter leaves much behind on purpose.
-        variables["ASAN_OPTIONS"] = "detect_leaks=0"
-    return variables
-
-
 @pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("test_*.py")))
 def test_of_the_package(require_server, file):
     command = [sys.executable, "-m", "pytest", FOLDER / file, "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     done = subprocess.run(
         command,
-        env=environment(),
+        env=python_package.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -49,7 +31,7 @@ def test_of_the_package(require_server, file):
 
 
 def test_the_example_recognises_a_digit(require_server, onnx):
-    variables = {**environment(), "PYTHONPATH": str(servers.build_folder() / "python")}
+    variables = {**python_package.environment(), "PYTHONPATH": str(servers.build_folder() / "python")}
     example = servers.ROOT / "examples" / "embed" / "embed.py"
     done = subprocess.run([sys.executable, example], env=variables, capture_output=True, text=True, timeout=120)
     assert done.stdout.startswith("a 3, recognised as 3"), done.stdout + done.stderr

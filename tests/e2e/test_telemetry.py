@@ -2,13 +2,12 @@
 """ONNX Runtime keeps a database of its use in the home folder and sends it to its makers by default, but
 for machines that look like continuous integration. Under Nereid it does neither."""
 
-import os
 import subprocess
 import sys
 import time
 
 import pytest
-from harness import models, python_models
+from harness import models, python_models, python_package
 from harness import server as servers
 from harness.clients import Client
 from tritonclient.utils import InferenceServerException
@@ -121,7 +120,7 @@ def test_a_program_that_imports_the_python_package_leaves_the_home_folder_empty(
     )
     run = subprocess.run(
         [sys.executable, "-B", "-c", program, package, empty_repository],
-        env={**os.environ, "PYTHONNOUSERSITE": "1"},
+        env={**python_package.environment(), "PYTHONNOUSERSITE": "1"},
         capture_output=True,
         text=True,
         timeout=60 * servers.SLOWNESS,
