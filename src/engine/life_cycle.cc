@@ -167,8 +167,11 @@ config::ConfigChange LifeCycle::ChangeOf(const Attempt& load, int64_t version) c
   if (!has_same_files) return kReload;
   const config::ConfigChange change = config::CompareConfigs(*before.config, *now.config);
   if (change != kReload || loaded.instances == nullptr) return change;
-  // Clients send back what they were told, which the backend has completed.
-  return Lesser(change, config::CompareConfigs(*ConfigOfLocked(loaded), *now.config));
+  // Clients send back what they were told, which the backend has completed. Then every field is
+  // given, also one that the configuration had left to the backend.
+  config::ModelConfig told = *ConfigOfLocked(loaded);
+  told.gives_max_batch_size = true;
+  return Lesser(change, config::CompareConfigs(told, *now.config));
 }
 
 std::shared_ptr<const config::ModelConfig> LifeCycle::ConfigOfLocked(const LoadedVersion& loaded) {

@@ -34,10 +34,14 @@ EXPLICIT = ["--model-control-mode=explicit", "--load-model=m"]
 
 
 class Place:
-    def __init__(self, folder, start_server, args=(), groups="{ kind: KIND_CPU count: 2 }", extra=""):
+    def __init__(self, folder, start_server, args=(), groups="{ kind: KIND_CPU count: 2 }", extra="",
+                 gives_batch_size=True):
         self.mark = folder / "mark"
         self.extra = extra
         self.folder = python_models.write(folder / "models", "m", COUNTING, extra=extra)
+        if not gives_batch_size:
+            file = self.folder / "config.pbtxt"
+            file.write_text(file.read_text().replace("max_batch_size: 0\n", ""))
         self.configure(groups)
         env = {**python_models.ENVIRONMENT, "MARK": str(self.mark)}
         self.server = start_server(folder / "models", args=args or EXPLICIT, env=env)
@@ -164,8 +168,11 @@ def test_polling_changes_instances_in_place(start_server, tmp_path):
     assert first < place.workers()
 
 
-def test_the_configuration_of_a_load_request_may_be_the_one_that_was_told(start_server, tmp_path):
-    place = Place(tmp_path, start_server)
+@pytest.mark.parametrize("gives_batch_size", [True, False])
+def test_the_configuration_of_a_load_request_may_be_the_one_that_was_told(
+    start_server, tmp_path, gives_batch_size
+):
+    place = Place(tmp_path, start_server, gives_batch_size=gives_batch_size)
     config = place.client.get_model_config("m")
     config["instance_group"][0]["count"] = 3
     place.client.load_model("m", config=json.dumps(config))
