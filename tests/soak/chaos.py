@@ -55,6 +55,7 @@ EXPLAINED_AT_THE_END = (
     "Socket closed",
     "GOAWAY",
     "shutting down",
+    "Server is stopping",
     "not ready",
     "RemoteDisconnected",
 )
