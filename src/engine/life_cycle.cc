@@ -167,10 +167,10 @@ config::ConfigChange LifeCycle::ChangeOf(const Attempt& load, int64_t version) c
   if (!has_same_files) return kReload;
   const config::ConfigChange change = config::CompareConfigs(*before.config, *now.config);
   if (change != kReload || loaded.instances == nullptr) return change;
-  // Clients send back what they were told, which the backend has completed. Then every field is
-  // given, also one that the configuration had left to the backend.
+  // Clients send back what they were told, which the backend has completed. Whether the batch size
+  // is given says nothing then: over HTTP it is always there, over gRPC never when it is 0.
   config::ModelConfig told = *ConfigOfLocked(loaded);
-  told.gives_max_batch_size = true;
+  told.gives_max_batch_size = now.config->gives_max_batch_size;
   return Lesser(change, config::CompareConfigs(told, *now.config));
 }
 

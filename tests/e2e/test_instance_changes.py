@@ -169,11 +169,15 @@ def test_polling_changes_instances_in_place(start_server, tmp_path):
 
 
 @pytest.mark.parametrize("gives_batch_size", [True, False])
+@pytest.mark.parametrize("is_given_back", [True, False])
 def test_the_configuration_of_a_load_request_may_be_the_one_that_was_told(
-    start_server, tmp_path, gives_batch_size
+    start_server, tmp_path, gives_batch_size, is_given_back
 ):
     place = Place(tmp_path, start_server, gives_batch_size=gives_batch_size)
     config = place.client.get_model_config("m")
+    if not is_given_back:
+        # As messages of gRPC are without values that are 0.
+        assert config.pop("max_batch_size") == 0
     config["instance_group"][0]["count"] = 3
     place.client.load_model("m", config=json.dumps(config))
     assert place.counts() == (3, 0)
