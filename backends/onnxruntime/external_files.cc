@@ -189,9 +189,16 @@ ExternalFiles::ExternalFiles(ExternalFiles&&) noexcept = default;
 
 namespace {
 
-// The file that a tensor names, links followed. Model files come from anywhere: one that names a
-// file elsewhere would have the server read, and its model tell, what is not the model's.
-Result<std::string> Resolve(const std::filesystem::path& folder, const ExternalTensor& tensor) {
+bool IsBelow(const std::filesystem::path& root, const std::filesystem::path& whole) {
+  return std::mismatch(root.begin(), root.end(), whole.begin(), whole.end()).first == root.end();
+}
+
+// The file that a tensor of the model at `path` names, links followed. Model files come from
+// anywhere: one that names a file elsewhere would have the server read, and its model tell, what is
+// not the model's. A model that is itself a link may have its weights beside the file that it leads
+// to, as in stores that keep each content once.
+Result<std::string> Resolve(const std::filesystem::path& path, const ExternalTensor& tensor) {
+  const std::filesystem::path folder = path.parent_path();
   const auto refuse = [&tensor](const char* why) {
     return Error::InvalidArgument(StrCat("the data of tensor '", tensor.name,
                                          "' are said to be in '", tensor.location, "', ", why));
@@ -206,8 +213,10 @@ Result<std::string> Resolve(const std::filesystem::path& folder, const ExternalT
     return refuse("which is not there");
   }
   const std::filesystem::path root = std::filesystem::canonical(folder, error);
-  const auto differs = std::mismatch(root.begin(), root.end(), whole.begin(), whole.end());
-  if (error || differs.first != root.end()) {
+  const bool is_in_folder = !error && IsBelow(root, whole);
+  const std::filesystem::path store = std::filesystem::canonical(path, error).parent_path();
+  const bool is_in_store = !error && IsBelow(store, whole);
+  if (!is_in_folder && !is_in_store) {
     return refuse("which is outside the model's folder");
   }
   return whole.string();
@@ -217,7 +226,6 @@ Result<std::string> Resolve(const std::filesystem::path& folder, const ExternalT
 
 Result<ExternalFiles> ExternalFiles::Open(const std::string& path, const ModelFile& model) {
   ExternalFiles external(path, model.facts);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   for (const ExternalTensor& tensor : model.external_tensors) {
     const auto known =
         std::find_if(external.files_.begin(), external.files_.end(),
@@ -226,7 +234,7 @@ Result<ExternalFiles> ExternalFiles::Open(const std::string& path, const ModelFi
       NEREID_KIT_TRY((*known)->Check(tensor));
       continue;
     }
-    NEREID_KIT_ASSIGN(std::string file_path, Resolve(folder, tensor));
+    NEREID_KIT_ASSIGN(std::string file_path, Resolve(path, tensor));
     auto file = std::make_unique<File>(tensor.location, std::move(file_path));
     NEREID_KIT_TRY(file->Map());
     NEREID_KIT_TRY(file->Check(tensor));

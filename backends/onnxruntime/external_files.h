@@ -30,8 +30,8 @@ namespace nereid::onnxruntime {
 // Thread-compatible.
 class ExternalFiles {
  public:
-  // Maps the files that `model` names, which must lie in the folder of the model at `path`, links
-  // followed, and have the sizes that its tensors need.
+  // Maps the files that `model` names, which must lie in the folder of the model at `path` or, if
+  // that is a link, of the file that it leads to, and have the sizes that its tensors need.
   static backend::Result<ExternalFiles> Open(const std::string& path, const ModelFile& model);
   ~ExternalFiles();
   ExternalFiles(ExternalFiles&&) noexcept;

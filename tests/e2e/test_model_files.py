@@ -187,6 +187,22 @@ def test_weights_in_a_folder_of_the_version_and_by_a_link_within_it_are_found(
     client.close()
 
 
+def test_weights_beside_the_file_that_a_linked_model_leads_to_are_found(
+    onnx, start_server, empty_repository, tmp_path, table
+):
+    """As in stores that keep each content once, under its hash."""
+    folder = write_table(empty_repository, "table", table_model(), table)
+    store = tmp_path / "blobs"
+    store.mkdir()
+    for name in ("model.onnx", "weights.bin"):
+        (folder / name).rename(store / f"hash-of-{name}")
+        (folder / name).symlink_to(store / f"hash-of-{name}")
+    server = start_server(empty_repository)
+    client = Client("http", server)
+    assert_right_rows(client, "table", table, 0)
+    client.close()
+
+
 def classifier():
     """What a converter makes of a classifier: a label, and a list of {class: probability}."""
     nodes = [
