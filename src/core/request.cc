@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/empty_list.h"
 #include "base/object_pool.h"
 #include "core/model.h"
 #include "core/release_scope.h"
@@ -13,21 +14,6 @@
 namespace nereid::core {
 
 using RequestPool = base::ObjectPool<Request>;
-
-namespace {
-
-// Keeps the memory of a list for the next request, unless it is more than requests usually need.
-template <typename Item>
-void Empty(std::vector<Item>& items) {
-  constexpr size_t kKept = 256;
-  if (items.size() > kKept) [[unlikely]] {
-    std::vector<Item>().swap(items);
-  } else {
-    items.clear();
-  }
-}
-
-}  // namespace
 
 void RequestInput::Append(DataChunk chunk) {
   byte_size += chunk.size;
@@ -80,8 +66,8 @@ void Request::Unreference() {
 void Request::Recycle() {
   id = {};
   model.Reset();
-  Empty(inputs);
-  Empty(outputs);
+  base::EmptyList(inputs);
+  base::EmptyList(outputs);
   parameters.clear();
   flags = 0;
   correlation_id = uint64_t{0};

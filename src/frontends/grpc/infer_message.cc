@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/empty_list.h"
 #include "grpc/wire_reader.h"
 
 namespace nereid::grpc {
@@ -145,17 +146,6 @@ bool HasRoom(const std::vector<Item>& items, InferMessage& message, WireReader& 
   return false;
 }
 
-// Empties a list, and lets go of its memory where it is more than usual messages need.
-template <typename Item>
-void Empty(std::vector<Item>& items) {
-  constexpr size_t kKept = 256;
-  if (items.size() > kKept) [[unlikely]] {
-    std::vector<Item>().swap(items);
-  } else {
-    items.clear();
-  }
-}
-
 WireRange RangeSince(size_t first, size_t end) {
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(end - first)};
 }
@@ -295,12 +285,12 @@ void InferMessage::Clear() {
   model_name = {};
   model_version = {};
   id = {};
-  Empty(parameters);
-  Empty(inputs);
-  Empty(outputs);
-  Empty(raw_input_contents);
-  Empty(tensor_parameters);
-  Empty(contents_bodies);
+  base::EmptyList(parameters);
+  base::EmptyList(inputs);
+  base::EmptyList(outputs);
+  base::EmptyList(raw_input_contents);
+  base::EmptyList(tensor_parameters);
+  base::EmptyList(contents_bodies);
   has_too_many = false;
 }
 

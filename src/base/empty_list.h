@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How pooled objects empty their lists between uses.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace nereid::base {
+
+// Keeps the memory of a list for the next use, unless it is more than most uses need: one large
+// request must not hold memory for good.
+template <typename Item>
+void EmptyList(std::vector<Item>& items) {
+  constexpr size_t kKept = 256;
+  if (items.size() > kKept) [[unlikely]] {
+    std::vector<Item>().swap(items);
+  } else {
+    items.clear();
+  }
+}
+
+}  // namespace nereid::base
