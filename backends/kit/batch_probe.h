@@ -192,7 +192,7 @@ class Trial {
     return count.ok() ? static_cast<uint64_t>(count.value()) : 0;
   }
 
-  // Of outputs of one row each.
+  // Whether two runs of one row each gave different outputs.
   static bool Differ(const Outputs& left, const Outputs& right) {
     for (size_t o = 0; o < left.size(); ++o) {
       if (left[o].shape != right[o].shape ||
@@ -215,7 +215,7 @@ class Trial {
     return std::nullopt;
   }
 
-  // The same row again must give the same.
+  // Runs a row a second time, which must give what the first time gave.
   std::optional<BatchVerdict> JudgeRepetition() {
     const auto& [kind, before] = *alone_.begin();
     auto again = Run({kind});
@@ -348,7 +348,7 @@ class Search {
       }
     }
     if (judged == 1 && has_open_sizes_) {
-      // It does not run with any other size that was tried.
+      // The model does not run with any other size that was tried.
       Note(BatchVerdict::Yes("probed",
                              "rows run together come out as they do alone, in the one size "
                              "that the model runs with"));

@@ -95,7 +95,7 @@ TEST(BatchProbe, BatchesWhatLooksAtEachRowAlone) {
 }
 
 TEST(BatchProbe, BearsTheNoiseOfKernels) {
-  // Of another size for each number of rows, as that of kernels.
+  // Rounding errors that depend on the number of rows, as those of kernels do.
   EXPECT_EQ(Verdict([](const Rows& x) {
               const float noise = 1 + 1e-5F * static_cast<float>(x.size());
               return EachRow(x, [noise](float v) { return v * noise; });

@@ -72,7 +72,8 @@ inline std::string IntegerText(uint32_t size, const char* data, uint64_t element
   return std::to_string(static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift);
 }
 
-// The same number, the same infinity, or none either way.
+// Whether two numbers are equal within the tolerance. An infinity equals the same infinity
+// only, and a NaN any NaN.
 inline bool IsClose(double a, double b, const Tolerance& tolerance, double largest) {
   if (std::isnan(a) || std::isnan(b)) {
     return std::isnan(a) && std::isnan(b);

@@ -14,13 +14,13 @@ namespace nereid::onnxruntime {
 
 // What finding out may cost. Beyond any of these the model is not batched.
 struct ProbeLimits {
-  // Of the thread that loads the model, so that a busy machine does not change the outcome.
+  // Processor time of the thread that loads the model: a busy machine does not change the outcome.
   std::chrono::milliseconds cpu_time{3000};
-  // Of everything; a run under way is stopped then.
+  // The whole probe, by the clock; a run under way is stopped then.
   std::chrono::milliseconds wall_time{10000};
-  // Of the outputs of one run.
+  // All outputs of one run together.
   uint64_t output_bytes = uint64_t{128} << 20;
-  // Of what ONNX Runtime's arena holds for one run, where the library tells (from 1.23 on).
+  // What ONNX Runtime's arena holds for one run, where the library tells (from 1.23 on).
   uint64_t arena_bytes = uint64_t{1} << 30;
 };
 

@@ -8,23 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "onnxruntime_backend/testing/messages.h"
+
 namespace nereid::onnxruntime {
 namespace {
 
-// ONNX models are protobuf messages; the few fields needed here are written by hand.
-std::string Varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) {
-    bytes += static_cast<char>(value | 0x80);
-  }
-  return bytes + static_cast<char>(value);
-}
-std::string Number(int field, uint64_t value) {
-  return Varint(static_cast<uint64_t>(field) << 3) + Varint(value);
-}
-std::string Bytes(int field, const std::string& value) {
-  return Varint(static_cast<uint64_t>(field) << 3 | 2) + Varint(value.size()) + value;
-}
 // A dimension is a number or a name; the empty name is none.
 std::string Tensor(const std::string& name, int type, const std::vector<std::string>& dims) {
   std::string shape;

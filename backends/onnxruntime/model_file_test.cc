@@ -10,29 +10,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onnxruntime_backend/testing/messages.h"
+
 namespace nereid::onnxruntime {
 namespace {
 
 using testing::HasSubstr;
 
-std::string Varint(uint64_t value) {
-  std::string bytes;
-  for (; value > 0x7F; value >>= 7) {
-    bytes.push_back(static_cast<char>(0x80 | (value & 0x7F)));
-  }
-  bytes.push_back(static_cast<char>(value));
-  return bytes;
-}
-
-std::string Number(uint32_t field, uint64_t value) { return Varint(field << 3) + Varint(value); }
-
-std::string Message(uint32_t field, const std::string& content) {
-  return Varint(field << 3 | 2) + Varint(content.size()) + content;
-}
-
 std::string External(const char* name, const char* location) {
-  return Message(8, name) + Message(13, Message(1, "location") + Message(2, location)) +
-         Message(13, Message(1, "offset") + Message(2, "64")) + Number(14, 1);
+  return Bytes(8, name) + Bytes(13, Bytes(1, "location") + Bytes(2, location)) +
+         Bytes(13, Bytes(1, "offset") + Bytes(2, "64")) + Number(14, 1);
 }
 
 class ModelFileTest : public testing::Test {
@@ -48,19 +35,19 @@ class ModelFileTest : public testing::Test {
   const std::string path_ = testing::TempDir() + "model_file_test_" + std::to_string(::getpid());
 };
 
-// Of the graph, of a constant's attribute, of a graph in an attribute, of a function and of a
-// sparse tensor.
+// A model with external tensors everywhere: in its graph, in a constant's attribute, in a graph in
+// an attribute, in a function and in a sparse tensor.
 std::string WholeModel() {
-  const std::string inner = Message(5, External("inner", "inner.bin"));
+  const std::string inner = Bytes(5, External("inner", "inner.bin"));
   const std::string node =
-      Message(4, "If") + Message(5, Message(1, "then_branch") + Message(6, inner)) +
-      Message(5, Message(1, "value") + Message(5, External("constant", "constant.bin")));
-  const std::string sparse = Message(15, Message(1, External("sparse", "sparse.bin")));
-  const std::string graph = Message(1, node) + Message(5, External("weights", "weights.bin")) +
-                            Message(5, Message(8, "here") + Message(9, std::string(200000, 'x'))) +
+      Bytes(4, "If") + Bytes(5, Bytes(1, "then_branch") + Bytes(6, inner)) +
+      Bytes(5, Bytes(1, "value") + Bytes(5, External("constant", "constant.bin")));
+  const std::string sparse = Bytes(15, Bytes(1, External("sparse", "sparse.bin")));
+  const std::string graph = Bytes(1, node) + Bytes(5, External("weights", "weights.bin")) +
+                            Bytes(5, Bytes(8, "here") + Bytes(9, std::string(200000, 'x'))) +
                             sparse;
-  const std::string function = Message(7, Message(5, Message(5, External("called", "called.bin"))));
-  return Number(1, 10) + Message(7, graph) + Message(25, function);
+  const std::string function = Bytes(7, Bytes(5, Bytes(5, External("called", "called.bin"))));
+  return Number(1, 10) + Bytes(7, graph) + Bytes(25, function);
 }
 
 TEST_F(ModelFileTest, FindsTheExternalTensorsOfAllGraphs) {
@@ -89,9 +76,9 @@ TEST_F(ModelFileTest, SaysThatAFileIsCutOffWhereverItIsCut) {
 TEST_F(ModelFileTest, RefusesGraphsThatAreNestedWithoutEnd) {
   std::string graph;
   for (int depth = 0; depth < 1000; ++depth) {
-    graph = Message(1, Message(5, Message(6, graph)));
+    graph = Bytes(1, Bytes(5, Bytes(6, graph)));
   }
-  auto model = Read(Message(7, graph));
+  auto model = Read(Bytes(7, graph));
   ASSERT_FALSE(model.ok());
   EXPECT_THAT(model.TakeError().message(), HasSubstr("nested more than"));
 }

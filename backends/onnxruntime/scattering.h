@@ -49,7 +49,8 @@ class Scattering {
   // Why an output of `rows` rows cannot be dealt out: it must have as many as the batch, neither fewer nor
   // more, or nobody knows whose they are.
   backend::Error CheckRows(const Port& port, int64_t rows) const;
-  // The same for an output that is divided by the shapes of an input.
+  // Why an output that is divided by the shapes of an input cannot be dealt out: it must have as
+  // many elements as these shapes ask for.
   backend::Error CheckElements(const Port& port, uint64_t elements);
   // Calls answer(r, index of the first element, elements) for each, with its shape in rows_shape_.
   template <typename Answer>

@@ -115,7 +115,7 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
     const std::string key = parameter.name.GetString();
     const std::string value(backend::StringMember(parameter.value, "string_value"));
     if (key == "session.use_memory_mapped_ort_model") {
-      // Whoever cuts off a mapped file ends the process.
+      // A mapped file that is cut off ends the process that reads it.
       backend::LogInfo(StrCat("the parameter '", key, "' is ignored: models are read into memory"));
     } else if (StartsWith(key, "session.") || StartsWith(key, "optimization.") ||
         StartsWith(key, "mlas.") || StartsWith(key, "ep.")) {
