@@ -172,10 +172,12 @@ base::Status ModelControl::Start() {
   }
   if (!plan) return FailedToLoadAll();
   Execute(*plan);
-  End(*plan);
+  base::Status status;
   if (options_.mode == ControlMode::kExplicit && !options_.startup_models.contains(kAllModels)) {
-    NEREID_RETURN_IF_ERROR(CheckLoaded(options_.startup_models, *plan));
+    status = CheckLoaded(options_.startup_models, *plan);
   }
+  End(*plan);
+  NEREID_RETURN_IF_ERROR(status);
   if (!plan->all_polled) return FailedToLoadAll();
   return CheckAllReady();
 }
@@ -219,9 +221,15 @@ base::Status ModelControl::Load(const std::string& name, const service::LoadOpti
       Begin([&](const Infos& now) { return PlanLoad({name}, options, files, now); });
   if (!plan) return base::UnavailableError("Server not ready");
   if (!plan->affected.empty()) Execute(*plan);
+  // Before its end: an unload that waits for it would leave nothing to be seen of a failure.
+  base::Status status = CheckLoad(name, *plan);
   End(*plan);
-  NEREID_RETURN_IF_ERROR(CheckLoaded({name}, *plan));
-  if (!plan->all_polled) return FailedToPoll(name, plan->refused);
+  return status;
+}
+
+base::Status ModelControl::CheckLoad(const std::string& name, const Plan& plan) const {
+  NEREID_RETURN_IF_ERROR(CheckLoaded({name}, plan));
+  if (!plan.all_polled) return FailedToPoll(name, plan.refused);
   base::MutexLock lock(mutex_);
   for (const auto& [id, info] : infos_) {
     if (id.name != name) continue;

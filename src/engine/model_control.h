@@ -123,8 +123,11 @@ class ModelControl {
 
   std::shared_ptr<const repository::ModelSource> SourceOf(const ModelId& id) const;
   static ModelSources SourcesOf(const Infos& infos);
-  // What is wrong with the models of these names after the plan for them was carried out.
+  // What is wrong with the models of these names after the plan for them was carried out, and
+  // before its End.
   base::Status CheckLoaded(const std::set<std::string>& names, const Plan& plan) const;
+  // The answer to a load by name, likewise.
+  base::Status CheckLoad(const std::string& name, const Plan& plan) const;
   base::Status CheckAllReady() const;
 
   const repository::Scanner& scanner_;

@@ -153,6 +153,35 @@ def test_w6_an_unload_gives_up_a_load_in_progress(start_server, tmp_path):
 
 
 @pytest.mark.newer
+def test_w6_a_load_that_was_given_up_says_so_whoever_comes_next(start_server, tmp_path):
+    # The unloads that wait for the load are all let go at once, and race for what it left behind.
+    extra = ('parameters { key: "execute_delay_ms" value: { string_value: "5" } }\n'
+             + sample("long", "zero_data: true", count=100_000))
+    write(tmp_path / "m", "warm", extra)
+    server = start_server(tmp_path / "m", args=["--model-control-mode=explicit"])
+    unloaders = 24
+
+    def call(change):
+        with httpclient.InferenceServerClient(server.http, network_timeout=300) as client:
+            getattr(client, f"{change}_model")("warm")
+
+    def state(client):
+        (entry,) = client.get_model_repository_index()
+        return entry.get("state")
+
+    client = httpclient.InferenceServerClient(server.http)
+    with concurrent.futures.ThreadPoolExecutor(unloaders + 1) as pool:
+        for _ in range(20):
+            loading = pool.submit(call, "load")
+            servers.wait_until(lambda: state(client) == "LOADING", "a load in progress")
+            unloads = [pool.submit(call, "unload") for _ in range(unloaders)]
+            with pytest.raises(httpclient.InferenceServerException, match="given up"):
+                loading.result(timeout=60)
+            for unload in unloads:
+                unload.result(timeout=60)
+
+
+@pytest.mark.newer
 @pytest.mark.parametrize("extra, error", [
     ("instance_group [ { count: 2147483647 } ]", "2147483647 instances, the limit is 4096"),
     (sample("long", "zero_data: true", count=4_000_000_000), "count 4000000000, the limit is 100000"),
