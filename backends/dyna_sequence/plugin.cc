@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dyna_sequence backend, for trying out the Oldest sequence batcher: an accumulator for each
 // correlation id. Controls START, END, READY and CORRID (UINT64, or STRING holding a number); input
-// INPUT and output OUTPUT of the same shape and type INT32. While READY is set, the elements of INPUT
-// are added to the accumulator, which START clears first; END adds the correlation id. Every element of
-// OUTPUT is the value. Models are those of Triton's test backend of the same name; parameter
-// execute_delay_ms makes each execution take its time.
+// INPUT and output OUTPUT of the same shape and type INT32. While READY is set, the elements of
+// INPUT are added to the accumulator, which START clears first; END adds the correlation id. Every
+// element of OUTPUT is the value. Models are those of Triton's test backend of the same name;
+// parameter execute_delay_ms makes each execution take its time.
 #include <set>
 #include <thread>
 #include <unordered_map>
@@ -100,8 +100,9 @@ class Instance {
     NEREID_KIT_ASSIGN(const bool end, backend::ReadControl(request, "END"));
     NEREID_KIT_ASSIGN(const uint64_t id, CorrelationId(request));
     if (!seen_.insert(id).second) {
-      return Error::Unsupported("Execute() called with batch containing multiple inferences "
-                                "requests for the same Correlation ID");
+      return Error::Unsupported(
+          "Execute() called with batch containing multiple inferences "
+          "requests for the same Correlation ID");
     }
     TRITONBACKEND_Input* handle = nullptr;
     NEREID_KIT_TRY(TRITONBACKEND_RequestInput(request, "INPUT", &handle));

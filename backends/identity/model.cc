@@ -124,8 +124,8 @@ Error EchoParameters(TRITONBACKEND_Request* request, TRITONBACKEND_Response* res
                                                              *static_cast<const int64_t*>(value)));
         break;
       case TRITONSERVER_PARAMETER_BOOL:
-        NEREID_KIT_TRY(
-            TRITONBACKEND_ResponseSetBoolParameter(response, key, *static_cast<const bool*>(value)));
+        NEREID_KIT_TRY(TRITONBACKEND_ResponseSetBoolParameter(response, key,
+                                                              *static_cast<const bool*>(value)));
         break;
       case TRITONSERVER_PARAMETER_DOUBLE:
         NEREID_KIT_TRY(TRITONBACKEND_ResponseSetDoubleParameter(
@@ -195,9 +195,8 @@ Error Instance::AnswerZeros(uint32_t r, const Pair& pair, int64_t batch_size) {
   const uint64_t element_size =
       pair.datatype == TRITONSERVER_TYPE_BYTES ? 4 : backend::ElementByteSize(pair.datatype);
   const uint64_t byte_size = static_cast<uint64_t>(elements) * element_size;
-  NEREID_KIT_ASSIGN(char* const buffer,
-                    backend::AddOutput(batch_.response(r), pair.output.c_str(), pair.datatype,
-                                       shape, byte_size));
+  NEREID_KIT_ASSIGN(char* const buffer, backend::AddOutput(batch_.response(r), pair.output.c_str(),
+                                                           pair.datatype, shape, byte_size));
   if (byte_size > 0) {
     std::memset(buffer, 0, byte_size);
   }

@@ -53,7 +53,9 @@ class Instance {
   static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
                                                            Model& model);
   Instance(TRITONBACKEND_ModelInstance* handle, Model& model)
-      : handle_(handle), model_(model), delay_(model.settings().DelayOf(model.NextInstanceNumber())) {}
+      : handle_(handle),
+        model_(model),
+        delay_(model.settings().DelayOf(model.NextInstanceNumber())) {}
 
   // Owns the requests from here: all are answered and released on return.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
@@ -71,7 +73,7 @@ class Instance {
   TRITONBACKEND_ModelInstance* const handle_;
   Model& model_;
   const std::chrono::milliseconds delay_;
-  backend::Batch batch_;        // reused by each execution
+  backend::Batch batch_;      // reused by each execution
   uint64_t input_bytes_ = 0;  // echoed by the current execution
 };
 

@@ -50,8 +50,8 @@ Result<Pair> MakePair(const rapidjson::Value& input, const rapidjson::Value& out
 
 Error CheckName(std::string_view name, std::string_view prefix, const char* what) {
   if (name.substr(0, prefix.size()) != prefix) {
-    return Error::InvalidArgument(StrCat("expected ", what, " name to follow ", prefix,
-                                         "<index> pattern, got '", name, "'"));
+    return Error::InvalidArgument(
+        StrCat("expected ", what, " name to follow ", prefix, "<index> pattern, got '", name, "'"));
   }
   return {};
 }
@@ -68,8 +68,7 @@ Result<std::vector<Pair>> PairsOf(const rapidjson::Value& config) {
   }
   std::vector<Pair> pairs;
   for (const rapidjson::Value& output : outputs) {
-    const std::string_view index =
-        backend::StringMember(output, "name").substr(kOutput.size());
+    const std::string_view index = backend::StringMember(output, "name").substr(kOutput.size());
     const rapidjson::Value* partner = nullptr;
     for (const rapidjson::Value& input : inputs) {
       if (backend::StringMember(input, "name").substr(kInput.size()) == index) {

@@ -51,8 +51,8 @@ struct Settings {
     if (execute_delay.count() == 0 || instance_wise_delay_multiplier == 0) {
       return execute_delay;
     }
-    return execute_delay * std::max<int64_t>(1, instance_wise_delay_multiplier *
-                                                    static_cast<int64_t>(instance));
+    return execute_delay *
+           std::max<int64_t>(1, instance_wise_delay_multiplier * static_cast<int64_t>(instance));
   }
   // The pair of an output; null when there is none of that name.
   const Pair* FindOutput(std::string_view name) const {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implicit_state backend, for trying out the states that a server keeps. Controls START, END and
-// READY (FP32); inputs INPUT and TEST_CASE (INT32), the state INPUT_STATE/OUTPUT_STATE. TEST_CASE says
-// what a request does:
+// The implicit_state backend, for trying out the states that a server keeps. Controls START, END
+// and READY (FP32); inputs INPUT and TEST_CASE (INT32), the state INPUT_STATE/OUTPUT_STATE.
+// TEST_CASE says what a request does:
 //
 //   0  asks for a state that there is not
 //   1  writes INPUT plus the state into a new state and forgets to update it; OUTPUT is the sum
 //   2  asks for the state's buffer, which is to be the one that the input shows (a shared buffer)
-//   3  lets the state (INT8, growable) grow by 1 MiB and fills the new part; OUTPUT_STATE is all of it
+//   3  lets the state (INT8, growable) grow by 1 MiB and fills the new part; OUTPUT_STATE is
+//      all of it
 //
 // Models are those of Triton's test backend of the same name, on the CPU.
 #include "backend_kit/batch.h"
@@ -95,9 +96,9 @@ class Instance {
     NEREID_KIT_ASSIGN(const int32_t input, ReadInt(request, "INPUT"));
     NEREID_KIT_ASSIGN(const int32_t state, ReadInt(request, "INPUT_STATE"));
     const int32_t sum = input + state;
-    NEREID_KIT_ASSIGN(const NewState made,
-                      backend::MakeState(request, "OUTPUT_STATE", TRITONSERVER_TYPE_INT32, kOne,
-                                         sizeof(sum)));
+    NEREID_KIT_ASSIGN(
+        const NewState made,
+        backend::MakeState(request, "OUTPUT_STATE", TRITONSERVER_TYPE_INT32, kOne, sizeof(sum)));
     NEREID_KIT_TRY(CheckAttributes(made, sizeof(sum)));
     std::memcpy(made.buffer, &sum, sizeof(sum));
     NEREID_KIT_ASSIGN(char* const to,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The iterative_sequence backend, for trying out generative (iterative) sequences: a request with
-// INPUT = n is executed n times, each time with a response OUTPUT = n-1, ..., 0. Between executions it goes
-// back to the scheduler. Models are those of Triton's test backend of the same name, decoupled and with
-// sequence_batching { iterative_sequence: true }; parameter reschedule_delay_ms is how long an execution
-// waits before it lets go of the request (500).
+// INPUT = n is executed n times, each time with a response OUTPUT = n-1, ..., 0. Between executions
+// it goes back to the scheduler. Models are those of Triton's test backend of the same name,
+// decoupled and with sequence_batching { iterative_sequence: true }; parameter reschedule_delay_ms
+// is how long an execution waits before it lets go of the request (500).
 #include <thread>
 #include <unordered_map>
 

@@ -126,8 +126,8 @@ class Batch {
     for (uint32_t r = 0; r < size(); ++r) {
       if (responses_[r] != nullptr) {
         TRITONSERVER_Error* error = errors_[r].ok() ? all_failed_.get() : errors_[r].get();
-        LogIfError(Error(TRITONBACKEND_ResponseSend(
-                       responses_[r], TRITONSERVER_RESPONSE_COMPLETE_FINAL, error)),
+        LogIfError(Error(TRITONBACKEND_ResponseSend(responses_[r],
+                                                    TRITONSERVER_RESPONSE_COMPLETE_FINAL, error)),
                    "failed to send response");
       }
     }

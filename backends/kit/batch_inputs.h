@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `batch_input` and ragged batches: inputs of the model that say how a batch of requests of different
-// sizes was put together, and outputs that are divided by the shapes of an input (`batch_output`).
+// `batch_input` and ragged batches: inputs of the model that say how a batch of requests of
+// different sizes was put together, and outputs that are divided by the shapes of an input
+// (`batch_output`).
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,8 @@ enum class BatchInputKind {
   kAccumulatedElementCount,          // running sums of these
   kAccumulatedElementCountWithZero,  // with a zero before them
   kMaxElementCountAsShape,           // no data: the largest count is the size of the tensor
-  kItemShape,                        // the source's shape without batch dimension, for each batch item
-  kItemShapeFlatten,                 // the same in one dimension
+  kItemShape,         // the source's shape without batch dimension, for each batch item
+  kItemShapeFlatten,  // the same in one dimension
 };
 
 // One entry of `batch_input`. Immutable.
@@ -73,8 +74,8 @@ inline Result<std::vector<BatchInput>> ReadBatchInputs(const ModelConfig& config
   return inputs;
 }
 
-// Shape and data of a batch input for one batch; `sources` are the shapes of the source input, with the
-// batch dimension first, one for each request. Its buffers are reused.
+// Shape and data of a batch input for one batch; `sources` are the shapes of the source input, with
+// the batch dimension first, one for each request. Its buffers are reused.
 class BatchInputTensor {
  public:
   Error Make(const BatchInput& input, std::span<const std::span<const int64_t>> sources) {
@@ -124,8 +125,8 @@ class BatchInputTensor {
       largest = std::max(largest, count);
       values_.push_back(kind == Kind::kElementCount ? count : sum);
     }
-    shape_.assign(1, kind == Kind::kMaxElementCountAsShape ? largest
-                                                           : static_cast<int64_t>(values_.size()));
+    shape_.assign(
+        1, kind == Kind::kMaxElementCountAsShape ? largest : static_cast<int64_t>(values_.size()));
     return {};
   }
 
@@ -158,8 +159,8 @@ class BatchInputTensor {
 
 // An output that is divided among the requests by the shape of one of their inputs. Immutable.
 struct BatchOutput {
-  std::string source;               // input of the requests
-  std::vector<int64_t> shape;       // -1, batch dimension included: as in the source
+  std::string source;          // input of the requests
+  std::vector<int64_t> shape;  // -1, batch dimension included: as in the source
 };
 
 // The entry of `batch_output` for an output, if there is one; `io` is the output's own entry.

@@ -2,10 +2,13 @@
 // The functions by which a server knows a backend, for backends that are made of three classes:
 //
 //   struct Backend  { static Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend*); };
-//   struct Model    { static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model*, Backend&); };
-//   struct Instance { static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance*,
-//                                                                     Model&);
-//                     void Execute(TRITONBACKEND_Request** requests, uint32_t count); };
+//   struct Model {
+//     static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model*, Backend&);
+//   };
+//   struct Instance {
+//     static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance*, Model&);
+//     void Execute(TRITONBACKEND_Request** requests, uint32_t count);
+//   };
 //
 // Execute takes over the requests: it answers and releases each of them, whatever happens. In one
 // source file of the plug-in, outside any namespace:
@@ -118,34 +121,34 @@ struct EntryPoints {
 
 }  // namespace nereid::backend
 
-#define NEREID_KIT_ENTRY_POINTS(Backend, Model, Instance, traits)                                 \
-  using KitEntryPoints = nereid::backend::EntryPoints<Backend, Model, Instance>;                  \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_Initialize(TRITONBACKEND_Backend* b) {      \
-    return KitEntryPoints::Initialize(b);                                                         \
-  }                                                                                               \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Backend* b) {        \
-    return KitEntryPoints::Finalize(b);                                                           \
-  }                                                                                               \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(                        \
-      TRITONBACKEND_Backend*, TRITONBACKEND_BackendAttribute* a) {                                \
-    return KitEntryPoints::GetBackendAttribute(a);                                                \
-  }                                                                                               \
-  NEREID_KIT_EXPORT uint32_t NEREIDBACKEND_Traits(void) { return traits; }                        \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* m) {   \
-    return KitEntryPoints::ModelInitialize(m);                                                    \
-  }                                                                                               \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model* m) {     \
-    return KitEntryPoints::ModelFinalize(m);                                                      \
-  }                                                                                               \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(                    \
-      TRITONBACKEND_ModelInstance* i) {                                                           \
-    return KitEntryPoints::InstanceInitialize(i);                                                 \
-  }                                                                                               \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(                      \
-      TRITONBACKEND_ModelInstance* i) {                                                           \
-    return KitEntryPoints::InstanceFinalize(i);                                                   \
-  }                                                                                               \
-  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(                       \
-      TRITONBACKEND_ModelInstance* i, TRITONBACKEND_Request** requests, const uint32_t count) {   \
-    return KitEntryPoints::InstanceExecute(i, requests, count);                                   \
+#define NEREID_KIT_ENTRY_POINTS(Backend, Model, Instance, traits)                               \
+  using KitEntryPoints = nereid::backend::EntryPoints<Backend, Model, Instance>;                \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_Initialize(TRITONBACKEND_Backend* b) {    \
+    return KitEntryPoints::Initialize(b);                                                       \
+  }                                                                                             \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Backend* b) {      \
+    return KitEntryPoints::Finalize(b);                                                         \
+  }                                                                                             \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(                      \
+      TRITONBACKEND_Backend*, TRITONBACKEND_BackendAttribute* a) {                              \
+    return KitEntryPoints::GetBackendAttribute(a);                                              \
+  }                                                                                             \
+  NEREID_KIT_EXPORT uint32_t NEREIDBACKEND_Traits(void) { return traits; }                      \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* m) { \
+    return KitEntryPoints::ModelInitialize(m);                                                  \
+  }                                                                                             \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model* m) {   \
+    return KitEntryPoints::ModelFinalize(m);                                                    \
+  }                                                                                             \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(                  \
+      TRITONBACKEND_ModelInstance* i) {                                                         \
+    return KitEntryPoints::InstanceInitialize(i);                                               \
+  }                                                                                             \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(                    \
+      TRITONBACKEND_ModelInstance* i) {                                                         \
+    return KitEntryPoints::InstanceFinalize(i);                                                 \
+  }                                                                                             \
+  NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(                     \
+      TRITONBACKEND_ModelInstance* i, TRITONBACKEND_Request** requests, const uint32_t count) { \
+    return KitEntryPoints::InstanceExecute(i, requests, count);                                 \
   }

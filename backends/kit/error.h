@@ -122,23 +122,24 @@ TRITONSERVER_Error* EntryPoint(Body&& body) noexcept {
 
 }  // namespace nereid::backend
 
-// Marks the definition of an entry point: the one thing a backend built with hidden visibility shows.
+// Marks the definition of an entry point: the one thing a backend built with hidden visibility
+// shows.
 #define NEREID_KIT_EXPORT extern "C" __attribute__((visibility("default")))
 
 // Returns from the enclosing function when a C call or a function returning Error fails.
-#define NEREID_KIT_TRY(expression)                                             \
-  do {                                                                         \
-    if (::nereid::backend::Error kit_error{expression}; !kit_error.ok()) {     \
-      return kit_error;                                                        \
-    }                                                                          \
+#define NEREID_KIT_TRY(expression)                                         \
+  do {                                                                     \
+    if (::nereid::backend::Error kit_error{expression}; !kit_error.ok()) { \
+      return kit_error;                                                    \
+    }                                                                      \
   } while (false)
 
 // Declares `declaration` with the value of a Result, or returns its Error.
 #define NEREID_KIT_CONCAT_INNER(a, b) a##b
 #define NEREID_KIT_CONCAT(a, b) NEREID_KIT_CONCAT_INNER(a, b)
-#define NEREID_KIT_ASSIGN(declaration, expression)                                        \
-  auto NEREID_KIT_CONCAT(kit_result_, __LINE__) = (expression);                           \
-  if (!NEREID_KIT_CONCAT(kit_result_, __LINE__).ok()) {                                   \
-    return NEREID_KIT_CONCAT(kit_result_, __LINE__).TakeError();                          \
-  }                                                                                       \
+#define NEREID_KIT_ASSIGN(declaration, expression)               \
+  auto NEREID_KIT_CONCAT(kit_result_, __LINE__) = (expression);  \
+  if (!NEREID_KIT_CONCAT(kit_result_, __LINE__).ok()) {          \
+    return NEREID_KIT_CONCAT(kit_result_, __LINE__).TakeError(); \
+  }                                                              \
   declaration = std::move(NEREID_KIT_CONCAT(kit_result_, __LINE__)).value()

@@ -36,8 +36,8 @@ inline Error ExpectTensors(const ModelConfig& config, const char* key,
                                            "', got '", StringMember(given, "name"), "'"));
     }
     if (StringMember(given, "data_type") != tensor.type) {
-      return Error::InvalidArgument(StrCat("expected ", tensor.name, " to be ", tensor.type, ", got ",
-                                           StringMember(given, "data_type")));
+      return Error::InvalidArgument(StrCat("expected ", tensor.name, " to be ", tensor.type,
+                                           ", got ", StringMember(given, "data_type")));
     }
     const std::vector<int64_t> dims = DimsMember(given, "dims");
     if (tensor.dims.empty() ? dims.size() != 1 : dims != tensor.dims) {
@@ -57,7 +57,8 @@ inline Error ExpectControls(const ModelConfig& config,
   for (const std::string_view name : expected) {
     names += StrCat(names.empty() ? "'" : ", '", name, "'");
   }
-  const Error error = Error::InvalidArgument(StrCat(names, " must be configured as the control inputs"));
+  const Error error =
+      Error::InvalidArgument(StrCat(names, " must be configured as the control inputs"));
   const rapidjson::Value* sequences = Find(config.json(), "sequence_batching");
   size_t present = 0;
   if (sequences != nullptr && ArrayOf(*sequences, "control_input").Size() == expected.size()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for the other objects that the server hands to a backend for keeping, and the server's log.
+// Owners for the other objects that the server hands to a backend for keeping, and the server's
+// log.
 #pragma once
 
 #include <memory>

@@ -31,8 +31,7 @@ inline Result<int64_t> ElementCount(std::span<const int64_t> shape) {
           StrCat("shape", ShapeToString(shape), " contains an invalid dim."));
     }
     if (__builtin_mul_overflow(count, dim, &count)) {
-      return Error::InvalidArgument(
-          "unexpected integer overflow while calculating element count.");
+      return Error::InvalidArgument("unexpected integer overflow while calculating element count.");
     }
   }
   return count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// New values for implicit states (`sequence_batching.state`). The old value is an input of the request
-// by the name that the configuration gives it.
+// New values for implicit states (`sequence_batching.state`). The old value is an input of the
+// request by the name that the configuration gives it.
 #pragma once
 
 #include <cstdint>

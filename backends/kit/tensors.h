@@ -63,10 +63,11 @@ inline Result<std::span<const char>> InputBuffer(const InputView& view, uint32_t
   uint64_t size = 0;
   TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
   int64_t memory_type_id = 0;
-  NEREID_KIT_TRY(TRITONBACKEND_InputBuffer(view.input, index, &base, &size, &memory_type,
-                                           &memory_type_id));
+  NEREID_KIT_TRY(
+      TRITONBACKEND_InputBuffer(view.input, index, &base, &size, &memory_type, &memory_type_id));
   if (memory_type == TRITONSERVER_MEMORY_GPU) {
-    return Error::Unsupported(StrCat("input '", view.name, "' is in GPU memory, which this "
+    return Error::Unsupported(StrCat("input '", view.name,
+                                     "' is in GPU memory, which this "
                                      "instance cannot read"));
   }
   return std::span<const char>(static_cast<const char*>(base), size);
@@ -79,8 +80,8 @@ inline Error CopyInput(const InputView& view, std::span<char> to) {
   for (uint32_t b = 0; b < view.buffer_count; ++b) {
     NEREID_KIT_ASSIGN(const std::span<const char> from, InputBuffer(view, b));
     if (from.size() > to.size() - copied) {
-      return Error::InvalidArgument(StrCat("buffer size for input '", view.name,
-                                           "' exceeds batch byte size ", to.size()));
+      return Error::InvalidArgument(
+          StrCat("buffer size for input '", view.name, "' exceeds batch byte size ", to.size()));
     }
     if (!from.empty()) {
       std::memcpy(to.data() + copied, from.data(), from.size());
@@ -165,8 +166,8 @@ inline Result<char*> AddOutput(TRITONBACKEND_Response* response, const char* nam
   return static_cast<char*>(buffer);
 }
 
-// "[request id: ID] ", or "[request id: <id_unknown>] " where the client gave none: how texts of errors
-// about one request begin.
+// "[request id: ID] ", or "[request id: <id_unknown>] " where the client gave none: how texts of
+// errors about one request begin.
 inline std::string RequestIdPrefix(TRITONBACKEND_Request* request) {
   const char* id = nullptr;
   Error error(TRITONBACKEND_RequestId(request, &id));

@@ -52,12 +52,12 @@ OrtLoggingLevel Level() {
                                                           : ORT_LOGGING_LEVEL_ERROR;
 }
 
-// From 1.31 on, ONNX Runtime keeps a database of its use below the home folder, with paths of models and
-// texts of errors, and sends it to its makers. The C API's DisableTelemetryEvents comes too late for
-// that: creating the environment opens the database. So the switch is this variable, which the server
-// sets before it has threads, and its Python package when it is imported. Only a program that embeds the
-// C API finds it missing here, where other threads may read the environment; setting it then is still
-// better than telling somebody.
+// From 1.31 on, ONNX Runtime keeps a database of its use below the home folder, with paths of
+// models and texts of errors, and sends it to its makers. The C API's DisableTelemetryEvents comes
+// too late for that: creating the environment opens the database. So the switch is this variable,
+// which the server sets before it has threads, and its Python package when it is imported. Only a
+// program that embeds the C API finds it missing here, where other threads may read the
+// environment; setting it then is still better than telling somebody.
 void SwitchOffTelemetry() {
   constexpr const char* kSwitch = "ORT_DISABLE_TELEMETRY";
   const char* const value = std::getenv(kSwitch);

@@ -66,8 +66,8 @@ Error Gathering::Read(Batch& batch) {
   return {};
 }
 
-// All requests of a batch bring the same inputs in the same shapes, as the scheduler promises; those
-// that do not are failed rather than believed.
+// All requests of a batch bring the same inputs in the same shapes, as the scheduler promises;
+// those that do not are failed rather than believed.
 Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
   uint32_t inputs = 0;
   NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(batch.request(first), &inputs));
@@ -76,9 +76,10 @@ Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
     if (is_ours(batch, r)) {
       NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(batch.request(r), &others));
       if (others != inputs) {
-        batch.Fail(r, Error::Internal(StrCat("a request with ", others, " inputs is in a batch of "
-                                             "requests with ", inputs, " for '", instance_name_,
-                                             "'")));
+        batch.Fail(r, Error::Internal(StrCat("a request with ", others,
+                                             " inputs is in a batch of "
+                                             "requests with ",
+                                             inputs, " for '", instance_name_, "'")));
       }
     }
   }
@@ -108,8 +109,8 @@ Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
 Error Gathering::CheckView(const Batch& batch, size_t i, uint32_t first, uint32_t r) {
   InputView& input = views_[i * count_ + r];
   if (r != first) {
-    NEREID_KIT_ASSIGN(input, backend::ReadInput(batch.request(r), static_cast<uint32_t>(i),
-                                                view(i, first).name));
+    NEREID_KIT_ASSIGN(
+        input, backend::ReadInput(batch.request(r), static_cast<uint32_t>(i), view(i, first).name));
   }
   const Port& port = ports_.inputs[fed_[i]];
   if (input.datatype != port.datatype) {
@@ -139,8 +140,8 @@ Error Gathering::CheckRows(size_t i, uint32_t first, uint32_t r) {
   const auto rows = [](const InputView& v) { return v.shape.subspan(v.shape.empty() ? 0 : 1); };
   const auto ours = rows(input);
   const auto theirs = rows(pattern);
-  const bool is_same = port.is_ragged || std::equal(ours.begin(), ours.end(), theirs.begin(),
-                                                    theirs.end());
+  const bool is_same =
+      port.is_ragged || std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end());
   if (!is_same && port.is_state) {
     // Of another size than the other sequences': not now.
     state_[r] = Reading::kUnread;
@@ -157,10 +158,10 @@ Error Gathering::CheckRows(size_t i, uint32_t first, uint32_t r) {
 Result<std::span<const int64_t>> Gathering::ShapeOf(size_t port, uint32_t r) const {
   const auto found = std::find(fed_.begin(), fed_.end(), port);
   if (found == fed_.end()) {
-    return Error::InvalidArgument(StrCat(
-        "a request lacks the input '",
-        port < ports_.inputs.size() ? ports_.inputs[port].info.name : std::string("?"),
-        "', of whose shape the batch is made for '", instance_name_, "'"));
+    return Error::InvalidArgument(
+        StrCat("a request lacks the input '",
+               port < ports_.inputs.size() ? ports_.inputs[port].info.name : std::string("?"),
+               "', of whose shape the batch is made for '", instance_name_, "'"));
   }
   return view(static_cast<size_t>(found - fed_.begin()), r).shape;
 }
@@ -223,9 +224,9 @@ void Gathering::MakeKey() {
     return;
   }
   for (size_t o = 0; o < ports_.outputs.size(); ++o) {
-    const bool wanted = ports_.outputs[o].is_state ||
-                        std::any_of(members_.begin(), members_.end(),
-                                    [&](uint32_t r) { return wants(r, o); });
+    const bool wanted =
+        ports_.outputs[o].is_state ||
+        std::any_of(members_.begin(), members_.end(), [&](uint32_t r) { return wants(r, o); });
     key_.push_back(wanted ? 1 : 0);
   }
   for (size_t i = 0; i < fed_.size(); ++i) {
@@ -340,8 +341,8 @@ Result<const OrtValue*> Gathering::FillStrings(size_t i, const PlannedInput& inp
     NEREID_KIT_TRY(backend::ForEachString(
         string_data_[i * count_ + r], elements, from.name, [&](std::string_view text) {
           char* to = nullptr;
-          if (Error error = FromOrt(Api().GetResizedStringTensorElementBuffer(
-                  value, element++, text.size(), &to));
+          if (Error error = FromOrt(
+                  Api().GetResizedStringTensorElementBuffer(value, element++, text.size(), &to));
               !error.ok()) {
             failure = std::move(error);
           } else if (!text.empty()) {
@@ -376,9 +377,9 @@ Result<const OrtValue*> Gathering::FillFixed(Batch& batch, size_t i, PlannedInpu
   }
   OrtValue* value = nullptr;
   // ONNX Runtime takes a mutable pointer but does not write to inputs.
-  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
-      memory_info_, const_cast<char*>(data), input.byte_size, input.shape.data(),
-      input.shape.size(), port.info.type, &value));
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info_, const_cast<char*>(data),
+                                                      input.byte_size, input.shape.data(),
+                                                      input.shape.size(), port.info.type, &value));
   owned_values_.emplace_back(value);
   return static_cast<const OrtValue*>(value);
 }
@@ -386,9 +387,9 @@ Result<const OrtValue*> Gathering::FillFixed(Batch& batch, size_t i, PlannedInpu
 Result<const OrtValue*> Gathering::FillBatchInput(const PlannedInput& input) {
   const std::span<char> data = batch_inputs_[static_cast<size_t>(input.batch_input)].data();
   OrtValue* value = nullptr;
-  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
-      memory_info_, data.data(), data.size(), input.shape.data(), input.shape.size(),
-      ports_.inputs[input.port].info.type, &value));
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info_, data.data(), data.size(),
+                                                      input.shape.data(), input.shape.size(),
+                                                      ports_.inputs[input.port].info.type, &value));
   owned_values_.emplace_back(value);
   return static_cast<const OrtValue*>(value);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the inputs and the wanted outputs of the requests of one execution, and puts the inputs into
-// tensors for ONNX Runtime.
+// Reads the inputs and the wanted outputs of the requests of one execution, and puts the inputs
+// into tensors for ONNX Runtime.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ class Gathering {
   // For a new batch, of whose requests none was read.
   void Begin(const backend::Batch& batch);
   // Reads the live requests of the batch that can be executed together and were not read before;
-  // requests that do not fit are failed in it. Usually these are all, but sequences whose states have
-  // different shapes need an execution each: call it again while there are live requests unread. Fails
-  // when the execution as a whole cannot go on.
+  // requests that do not fit are failed in it. Usually these are all, but sequences whose states
+  // have different shapes need an execution each: call it again while there are live requests
+  // unread. Fails when the execution as a whole cannot go on.
   backend::Error Read(backend::Batch& batch);
   // Whether a live request is left to be read.
   bool HasMore(const backend::Batch& batch) const;
@@ -64,15 +64,15 @@ class Gathering {
   // Makes the batch inputs, of which the key and the plan need the shapes.
   backend::Error MakeBatchInputs();
   backend::Error ReadWanted(TRITONBACKEND_Request* request, uint32_t r);
-  // Finds where the strings of input i of request r lie and whether they are as many as they should be.
+  // Finds where the strings of input i of request r lie and whether they are as many as they should
+  // be.
   backend::Error CheckStrings(size_t i, uint32_t r);
   backend::Error AddMembers(backend::Batch& batch);
   void MakeKey();
   backend::Result<PlannedInput> PlanInput(size_t i) const;
 
   backend::Result<const OrtValue*> FillStrings(size_t i, const PlannedInput& input);
-  backend::Result<const OrtValue*> FillFixed(backend::Batch& batch, size_t i,
-                                             PlannedInput& input);
+  backend::Result<const OrtValue*> FillFixed(backend::Batch& batch, size_t i, PlannedInput& input);
   backend::Result<const OrtValue*> FillBatchInput(const PlannedInput& input);
   void Copy(backend::Batch& batch, size_t i, char* to);
   const backend::InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }
@@ -87,20 +87,20 @@ class Gathering {
 
   enum class Reading : uint8_t { kUnread, kNow, kDone };
 
-  uint32_t count_ = 0;                      // of requests in the batch
-  std::vector<Reading> state_;              // of each request
-  std::vector<size_t> fed_;                 // ports of the inputs that the requests bring
-  std::vector<backend::InputView> views_;   // of each input, of each request
+  uint32_t count_ = 0;                              // of requests in the batch
+  std::vector<Reading> state_;                      // of each request
+  std::vector<size_t> fed_;                         // ports of the inputs that the requests bring
+  std::vector<backend::InputView> views_;           // of each input, of each request
   std::vector<std::span<const char>> string_data_;  // like views_, for inputs that are strings
-  std::vector<int64_t> batch_sizes_;        // of each request
-  std::vector<uint8_t> wanted_;             // for each request, for each output of the model
+  std::vector<int64_t> batch_sizes_;                // of each request
+  std::vector<uint8_t> wanted_;  // for each request, for each output of the model
   std::vector<uint32_t> members_;
   int64_t total_batch_size_ = 0;
   std::vector<int64_t> key_;
   std::vector<backend::ScratchBuffer> gathered_;  // by port: inputs that were not in one piece
   std::vector<backend::ScratchBuffer> gathered_strings_;  // like views_
-  std::vector<backend::BatchInputTensor> batch_inputs_;  // as in ports_
-  std::vector<std::span<const int64_t>> sources_;        // of one batch input
+  std::vector<backend::BatchInputTensor> batch_inputs_;   // as in ports_
+  std::vector<std::span<const int64_t>> sources_;         // of one batch input
   std::vector<Owned<OrtValue>> owned_values_;
 };
 

@@ -38,9 +38,8 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
       NEREID_ORT_TRY(Api().AddRunConfigEntry(raw_options, key.c_str(), value.c_str()));
     }
   }
-  return std::unique_ptr<Instance>(new Instance(handle, std::move(name), config,
-                                                std::move(session), std::move(memory_info),
-                                                std::move(run_options)));
+  return std::unique_ptr<Instance>(new Instance(handle, std::move(name), config, std::move(session),
+                                                std::move(memory_info), std::move(run_options)));
 }
 
 Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
@@ -144,14 +143,14 @@ Error Instance::PrepareDirect(const PlannedOutput& output, size_t o) {
   if (!whole || !batch_.live(r)) {
     return {};
   }
-  NEREID_KIT_ASSIGN(char* const buffer,
-                    backend::AddOutput(batch_.response(r), port.info.name.c_str(), port.datatype,
-                                       Scattering::ResponseShape(port, output.shape),
-                                       output.byte_size));
+  NEREID_KIT_ASSIGN(
+      char* const buffer,
+      backend::AddOutput(batch_.response(r), port.info.name.c_str(), port.datatype,
+                         Scattering::ResponseShape(port, output.shape), output.byte_size));
   OrtValue* value = nullptr;
-  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
-      memory_info_.get(), buffer, output.byte_size, output.shape.data(), output.shape.size(),
-      port.info.type, &value));
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info_.get(), buffer, output.byte_size,
+                                                      output.shape.data(), output.shape.size(),
+                                                      port.info.type, &value));
   owned_values_.emplace_back(value);
   output_values_[o] = value;
   direct_[o] = true;
@@ -163,10 +162,10 @@ Error Instance::Run(const Plan& plan) {
     return {};
   }
   // Whatever ONNX Runtime allocates is ours to release, also when the run fails half way.
-  Error error = FromOrt(Api().Run(session_->get(), run_options_.get(), plan.input_names.data(),
-                                  input_values_.data(), input_values_.size(),
-                                  plan.output_names.data(), plan.output_names.size(),
-                                  output_values_.data()));
+  Error error =
+      FromOrt(Api().Run(session_->get(), run_options_.get(), plan.input_names.data(),
+                        input_values_.data(), input_values_.size(), plan.output_names.data(),
+                        plan.output_names.size(), output_values_.data()));
   for (size_t o = 0; o < plan.outputs.size(); ++o) {
     OrtValue* value = output_values_[o];
     if (value != nullptr && value != plan.outputs[o].kept.value.get() && !direct_[o]) {

@@ -21,17 +21,19 @@ class Instance {
                                                            Model& model);
 
   // The same with what Create finds out about `handle`: for tests, which have no such server.
-  static backend::Result<std::unique_ptr<Instance>> Create(
-      TRITONBACKEND_ModelInstance* handle, std::string name, const backend::ModelConfig& config,
-      const Settings& settings, std::shared_ptr<Session> session);
+  static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
+                                                           std::string name,
+                                                           const backend::ModelConfig& config,
+                                                           const Settings& settings,
+                                                           std::shared_ptr<Session> session);
 
   // Owns the requests from here: all are answered and released on return.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
 
  private:
   Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
-           const backend::ModelConfig& config, std::shared_ptr<Session> session, Owned<OrtMemoryInfo> memory_info,
-           Owned<OrtRunOptions> run_options);
+           const backend::ModelConfig& config, std::shared_ptr<Session> session,
+           Owned<OrtMemoryInfo> memory_info, Owned<OrtRunOptions> run_options);
 
   // Serves the batch; fails all or some of it in batch_.
   uint64_t Serve();
@@ -44,8 +46,8 @@ class Instance {
   void PrepareOutputs(Plan& plan);
   // The buffer of the only member's response as memory for a large output, if it can be that.
   backend::Error PrepareDirect(const PlannedOutput& output, size_t o);
-  // After a run with prepared memory failed: again without, since an output that has another shape than
-  // before fails too, and not by a code that tells it from other failures.
+  // After a run with prepared memory failed: again without, since an output that has another shape
+  // than before fails too, and not by a code that tells it from other failures.
   backend::Error RunAgain(Plan& plan);
   backend::Error DealOut(Plan& plan, size_t o);
   // Once all responses are filled: a request that fails leaves its sequence as it was.
@@ -66,8 +68,8 @@ class Instance {
   PlanCache plans_;
   std::vector<const OrtValue*> input_values_;
   std::vector<OrtValue*> output_values_;
-  bool brings_outputs_ = false;               // whether any of output_values_ was prepared
-  std::vector<bool> direct_;                  // outputs that land in the response by themselves
+  bool brings_outputs_ = false;                // whether any of output_values_ was prepared
+  std::vector<bool> direct_;                   // outputs that land in the response by themselves
   std::vector<Owned<OrtValue>> owned_values_;  // of output_values_, those made for this execution
   std::vector<int64_t> shape_;
 };

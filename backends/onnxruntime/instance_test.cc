@@ -21,7 +21,8 @@ std::string Tensor(const std::string& name, int type, const std::vector<int64_t>
     shape += Bytes(1, dims[i] < 0 ? Bytes(2, name + static_cast<char>('a' + i))
                                   : Number(1, static_cast<uint64_t>(dims[i])));
   }
-  return Bytes(1, name) + Bytes(2, Bytes(1, Number(1, static_cast<uint64_t>(type)) + Bytes(2, shape)));
+  return Bytes(1, name) +
+         Bytes(2, Bytes(1, Number(1, static_cast<uint64_t>(type)) + Bytes(2, shape)));
 }
 std::string Node(const std::string& op, const std::vector<std::string>& inputs,
                  const std::string& output) {
@@ -77,8 +78,7 @@ class Execution : public testing::Test {
     auto session = Session::Load(*environment_, path.string(), {.intra_op_threads = 1}, {}, "m");
     std::filesystem::remove(path);
     ASSERT_TRUE(session.ok()) << session.TakeError().message();
-    auto instance =
-        Instance::Create(&handle_, "m_0", config.value(), Settings(), session.value());
+    auto instance = Instance::Create(&handle_, "m_0", config.value(), Settings(), session.value());
     ASSERT_TRUE(instance.ok());
     instance_ = std::move(instance).value();
   }
@@ -92,8 +92,10 @@ class Execution : public testing::Test {
   }
 
   static TRITONBACKEND_Request Doubling(const std::vector<float>& x) {
-    return {.inputs = {{"X", TRITONSERVER_TYPE_FP32,
-                        {static_cast<int64_t>(x.size() / 3), 3}, {Floats(x)}}},
+    return {.inputs = {{"X",
+                        TRITONSERVER_TYPE_FP32,
+                        {static_cast<int64_t>(x.size() / 3), 3},
+                        {Floats(x)}}},
             .wanted = {"Y"},
             .answer = {}};
   }
@@ -171,10 +173,10 @@ TEST_F(Execution, FollowsAnOutputThatChangesItsShapeAgainstTheModelsWord) {
   // Small enough for the plan's memory, and large enough for the response's.
   for (const int64_t half : {int64_t{2}, int64_t{2048}}) {
     const std::vector<int64_t> square = {2, half};
-    Load(Model(Node("Reshape", {"X", "S"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {2 * half})) +
-               Bytes(11, Tensor("S", kOnnxInt64, {2})) +
-               Bytes(12, Tensor("Y", kOnnxFloat, square))),
-         R"({"input":[{"name":"X","dims":[-1]},{"name":"S","dims":[2]}],
+    Load(
+        Model(Node("Reshape", {"X", "S"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {2 * half})) +
+              Bytes(11, Tensor("S", kOnnxInt64, {2})) + Bytes(12, Tensor("Y", kOnnxFloat, square))),
+        R"({"input":[{"name":"X","dims":[-1]},{"name":"S","dims":[2]}],
              "output":[{"name":"Y","dims":[-1,-1]}]})");
     const std::string x = Floats(std::vector<float>(static_cast<size_t>(2 * half), 1.5F));
     for (const std::vector<int64_t>& shape :
@@ -199,9 +201,8 @@ TEST_F(Execution, CarriesStringsWithAnyByteAndFailsTheMalformedAlone) {
            "output":[{"name":"Y","dims":[2]}]})");
   const std::string good = Strings({std::string("a\0b", 3), ""});
   const auto request = [](const std::string& data) {
-    return TRITONBACKEND_Request{.inputs = {{"X", TRITONSERVER_TYPE_BYTES, {1, 2}, {data}}},
-                                 .wanted = {"Y"},
-                                 .answer = {}};
+    return TRITONBACKEND_Request{
+        .inputs = {{"X", TRITONSERVER_TYPE_BYTES, {1, 2}, {data}}}, .wanted = {"Y"}, .answer = {}};
   };
   std::vector<TRITONBACKEND_Request> requests = {request(good), request(good.substr(0, 6)),
                                                  request(Strings({"x", "yz"}))};
@@ -246,10 +247,11 @@ TEST_F(Execution, TakesStatesOutOfTheModelAndGivesThemBackOnRequestOnly) {
            "output":[{"name":"Y","dims":[1]}],
            "sequence_batching":{"state":[{"input_name":"SI","output_name":"SO","dims":[1]}]}})");
   const auto request = [](float x, float state) {
-    return TRITONBACKEND_Request{.inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({x})}},
-                                            {"SI", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({state})}}},
-                                 .wanted = {"Y"},
-                                 .answer = {}};
+    return TRITONBACKEND_Request{
+        .inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({x})}},
+                   {"SI", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({state})}}},
+        .wanted = {"Y"},
+        .answer = {}};
   };
   for (int again = 0; again < 2; ++again) {
     std::vector<TRITONBACKEND_Request> requests = {request(1, 10), request(2, 20)};
@@ -275,12 +277,13 @@ TEST_F(Execution, ServesSequencesWhoseStatesDifferInSizeOneAfterTheOther) {
            "output":[{"name":"Y","dims":[1]},{"name":"SO","dims":[-1]}],
            "sequence_batching":{"state":[{"input_name":"SI","output_name":"SO","dims":[-1]}]}})");
   const auto request = [](const std::vector<float>& state) {
-    return TRITONBACKEND_Request{
-        .inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({1})}},
-                   {"SI", TRITONSERVER_TYPE_FP32, {1, static_cast<int64_t>(state.size())},
-                    {Floats(state)}}},
-        .wanted = {"Y", "SO"},
-        .answer = {}};
+    return TRITONBACKEND_Request{.inputs = {{"X", TRITONSERVER_TYPE_FP32, {1, 1}, {Floats({1})}},
+                                            {"SI",
+                                             TRITONSERVER_TYPE_FP32,
+                                             {1, static_cast<int64_t>(state.size())},
+                                             {Floats(state)}}},
+                                 .wanted = {"Y", "SO"},
+                                 .answer = {}};
   };
   std::vector<TRITONBACKEND_Request> requests = {request({1}), request({2, 3}), request({4}),
                                                  request({5, 6})};

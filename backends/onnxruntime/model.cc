@@ -68,8 +68,7 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(cpu));
   // An output that cannot be served is left out when the configuration says which ones to serve.
   const Signature& signature = session->signature();
-  if (!signature.other_outputs.empty() &&
-      backend::ArrayOf(config_.json(), "output").Size() == 0) {
+  if (!signature.other_outputs.empty() && backend::ArrayOf(config_.json(), "output").Size() == 0) {
     return NoTensorError(signature.other_outputs.front(), signature);
   }
   NEREID_KIT_ASSIGN(const BatchVerdict verdict, ChooseBatching(handle, *session));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the backend: its configuration and one session for each device its instances are on, so
-// that weights are in memory once however many instances there are.
+// A model of the backend: its configuration and one session for each device its instances are on,
+// so that weights are in memory once however many instances there are.
 #pragma once
 
 #include <memory>
@@ -55,7 +55,7 @@ class Model {
   backend::ModelConfig config_;  // constant after Create
   const Settings settings_;
 
-  std::mutex sessions_mutex_;  // guards sessions_
+  std::mutex sessions_mutex_;                                             // guards sessions_
   std::vector<std::pair<Placement, std::shared_ptr<Session>>> sessions_;  // shared with instances
 };
 

@@ -4,8 +4,8 @@
 namespace nereid::onnxruntime {
 
 const OrtApi* ApiOrNull() {
-  // Version 18 brought AddExternalInitializersFromFilesInMemory, the newest function used here. The table
-  // is append-only, so an older one is a prefix of the one our header describes.
+  // Version 18 brought AddExternalInitializersFromFilesInMemory, the newest function used here. The
+  // table is append-only, so an older one is a prefix of the one our header describes.
   constexpr uint32_t kOldest = 18;
   static const OrtApi* const api = [] {
     const OrtApi* found = nullptr;
@@ -21,9 +21,9 @@ backend::Error FromOrt(OrtStatus* status) {
   if (status == nullptr) {
     return {};
   }
-  backend::Error error = backend::Error::Internal(backend::StrCat(
-      "onnx runtime error ", static_cast<int>(Api().GetErrorCode(status)), ": ",
-      Api().GetErrorMessage(status)));
+  backend::Error error = backend::Error::Internal(
+      backend::StrCat("onnx runtime error ", static_cast<int>(Api().GetErrorCode(status)), ": ",
+                      Api().GetErrorMessage(status)));
   Api().ReleaseStatus(status);
   return error;
 }

@@ -39,9 +39,9 @@ using Owned = std::unique_ptr<T, Deleter>;
 }  // namespace nereid::onnxruntime
 
 // Returns from the enclosing function when a call of ONNX Runtime fails.
-#define NEREID_ORT_TRY(expression)                                                              \
-  do {                                                                                          \
-    if (OrtStatus* ort_status = (expression); ort_status != nullptr) {                          \
-      return ::nereid::onnxruntime::FromOrt(ort_status);                                        \
-    }                                                                                           \
+#define NEREID_ORT_TRY(expression)                                     \
+  do {                                                                 \
+    if (OrtStatus* ort_status = (expression); ort_status != nullptr) { \
+      return ::nereid::onnxruntime::FromOrt(ort_status);               \
+    }                                                                  \
   } while (false)

@@ -42,8 +42,7 @@ Ports::Ports(const Signature& signature, const backend::ModelConfig& config) {
 void Ports::AddOutputs(const Signature& signature, const backend::ModelConfig& config) {
   const size_t first = config.max_batch_size() > 0 ? 1 : 0;
   for (const rapidjson::Value& io : backend::ArrayOf(config.json(), "output")) {
-    const TensorInfo* info =
-        FindTensor(signature.outputs, backend::StringMember(io, "name"));
+    const TensorInfo* info = FindTensor(signature.outputs, backend::StringMember(io, "name"));
     if (info == nullptr) {
       continue;
     }

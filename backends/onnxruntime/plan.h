@@ -19,8 +19,8 @@ namespace nereid::onnxruntime {
 
 // Up to this size a copy is cheaper than making an OrtValue around memory that comes along.
 inline constexpr uint64_t kCheapCopyBytes = 4 * 1024;
-// Up to this size a plan keeps memory for tensors that have to be copied anyway, because they are put
-// together from, or divided among, several requests.
+// Up to this size a plan keeps memory for tensors that have to be copied anyway, because they are
+// put together from, or divided among, several requests.
 inline constexpr uint64_t kKeptTensorBytes = 64 * 1024;
 
 // A tensor of the model with what is asked about it all the time. Immutable.
@@ -51,8 +51,8 @@ struct BatchInputPort {
   size_t source = 0;  // input
 };
 
-// Inputs (those that may be overridden last) and outputs (sorted by name, the order of responses) of
-// a model. Immutable.
+// Inputs (those that may be overridden last) and outputs (sorted by name, the order of responses)
+// of a model. Immutable.
 struct Ports {
   std::vector<Port> inputs;
   std::vector<Port> outputs;

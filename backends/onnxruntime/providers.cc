@@ -98,9 +98,9 @@ Error AddGeneric(OrtSessionOptions* session_options, const Provider& provider,
     options.emplace_back("device_type", "CPU");
   }
   const KeyValues pairs(options);
-  return FromOrt(Api().SessionOptionsAppendExecutionProvider(
-      session_options, provider.generic_name, pairs.keys.data(), pairs.values.data(),
-      pairs.keys.size()));
+  return FromOrt(Api().SessionOptionsAppendExecutionProvider(session_options, provider.generic_name,
+                                                             pairs.keys.data(), pairs.values.data(),
+                                                             pairs.keys.size()));
 }
 
 Error AddGpu(OrtSessionOptions* session_options, const Settings& settings, int device) {
@@ -115,8 +115,7 @@ Error AddGpu(OrtSessionOptions* session_options, const Settings& settings, int d
         Set(&cuda, key, value);
       }
     } else {
-      NEREID_KIT_TRY(
-          AddGeneric(session_options, *FindProvider(accelerator.name), accelerator));
+      NEREID_KIT_TRY(AddGeneric(session_options, *FindProvider(accelerator.name), accelerator));
     }
   }
   Set(&cuda, "device_id", std::to_string(device));
@@ -138,16 +137,15 @@ Error CheckAccelerator(const std::string& model_name, const std::string& acceler
                        const std::vector<std::string>& available) {
   const Provider* provider = FindProvider(accelerator);
   if (provider == nullptr) {
-    return Error::InvalidArgument(StrCat("unable to load model '", model_name,
-                                         "', unknown Execution Accelerator '", accelerator,
-                                         "' is requested; execution providers available: ",
-                                         Joined(available)));
+    return Error::InvalidArgument(
+        StrCat("unable to load model '", model_name, "', unknown Execution Accelerator '",
+               accelerator, "' is requested; execution providers available: ", Joined(available)));
   }
   if (!Has(available, provider->provider)) {
-    return Error::InvalidArgument(StrCat(
-        "unable to load model '", model_name, "', Execution Accelerator '", accelerator,
-        "' is requested but this ONNX Runtime library has no ", provider->provider,
-        "; execution providers available: ", Joined(available)));
+    return Error::InvalidArgument(
+        StrCat("unable to load model '", model_name, "', Execution Accelerator '", accelerator,
+               "' is requested but this ONNX Runtime library has no ", provider->provider,
+               "; execution providers available: ", Joined(available)));
   }
   return {};
 }
@@ -179,8 +177,8 @@ Result<Options> TensorRtOptions(const Accelerator& accelerator) {
   return options;
 }
 
-Error AddProviders(OrtSessionOptions* options, const Settings& settings,
-                   const Placement& placement, const std::string& model_name) {
+Error AddProviders(OrtSessionOptions* options, const Settings& settings, const Placement& placement,
+                   const std::string& model_name) {
   NEREID_KIT_ASSIGN(const std::vector<std::string> available, AvailableProviders());
   for (const auto* list : {&settings.gpu_accelerators, &settings.cpu_accelerators}) {
     for (const Accelerator& accelerator : *list) {
@@ -189,11 +187,11 @@ Error AddProviders(OrtSessionOptions* options, const Settings& settings,
   }
   if (placement.gpu) {
     if (!Has(available, "CUDAExecutionProvider")) {
-      return Error::Unsupported(StrCat(
-          "unable to load model '", model_name,
-          "', GPU instances not supported: this ONNX Runtime library has no "
-          "CUDAExecutionProvider; execution providers available: ",
-          Joined(available)));
+      return Error::Unsupported(
+          StrCat("unable to load model '", model_name,
+                 "', GPU instances not supported: this ONNX Runtime library has no "
+                 "CUDAExecutionProvider; execution providers available: ",
+                 Joined(available)));
     }
     NEREID_KIT_TRY(AddGpu(options, settings, placement.device));
   }

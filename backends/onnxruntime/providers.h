@@ -19,13 +19,13 @@ struct Provider {
 // Null for a name that is no accelerator's.
 const Provider* FindProvider(std::string_view accelerator);
 
-// An error that names model, accelerator and `available` if the accelerator is unknown or its provider
-// is not among `available`; success otherwise.
+// An error that names model, accelerator and `available` if the accelerator is unknown or its
+// provider is not among `available`; success otherwise.
 backend::Error CheckAccelerator(const std::string& model_name, const std::string& accelerator,
                                 const std::vector<std::string>& available);
 
-// The options of TensorRT's provider that the parameters of its accelerator mean: precision_mode and
-// max_workspace_size_bytes have their own names in Triton, all others carry TensorRT's prefix.
+// The options of TensorRT's provider that the parameters of its accelerator mean: precision_mode
+// and max_workspace_size_bytes have their own names in Triton, all others carry TensorRT's prefix.
 backend::Result<std::vector<std::pair<std::string, std::string>>> TensorRtOptions(
     const Accelerator& accelerator);
 

@@ -66,9 +66,8 @@ Result<Scattering::Place> Scattering::MakePlace(Batch& batch, To to, size_t o, u
                                          rows_shape_, byte_size));
     place = {.buffer = made.buffer, .state = made.state};
   } else {
-    NEREID_KIT_ASSIGN(place.buffer,
-                      backend::AddOutput(batch.response(r), port.info.name.c_str(), port.datatype,
-                                         rows_shape_, byte_size));
+    NEREID_KIT_ASSIGN(place.buffer, backend::AddOutput(batch.response(r), port.info.name.c_str(),
+                                                       port.datatype, rows_shape_, byte_size));
   }
   return place;
 }
@@ -109,7 +108,8 @@ Error Scattering::TakeInputShape(const backend::BatchOutput& scatter, uint32_t r
       continue;
     }
     if (d >= shape.size()) {
-      return Error::Internal(StrCat("input '", scatter.source, "' has too few dimensions to give an "
+      return Error::Internal(StrCat("input '", scatter.source,
+                                    "' has too few dimensions to give an "
                                     "output its shape"));
     }
     rows_shape_[d] = shape[d];
@@ -142,10 +142,10 @@ void Scattering::ByInputShapes(Batch& batch, size_t o, uint64_t elements, const 
   for (const uint32_t r : gathering_.members()) {
     const auto deal = [&]() -> Error {
       if (!mismatch.ok()) {
-        return gathering_.wants(r, o) ? Error(mismatch.code(),
-                                              StrCat(backend::RequestIdPrefix(batch.request(r)),
-                                                     mismatch.message()))
-                                      : Error();
+        return gathering_.wants(r, o)
+                   ? Error(mismatch.code(),
+                           StrCat(backend::RequestIdPrefix(batch.request(r)), mismatch.message()))
+                   : Error();
       }
       NEREID_KIT_TRY(TakeInputShape(*port.scatter, r));
       NEREID_KIT_ASSIGN(const int64_t count, backend::ElementCount(rows_shape_));

@@ -46,8 +46,8 @@ class Scattering {
     TRITONBACKEND_State* state = nullptr;
   };
 
-  // Why an output of `rows` rows cannot be dealt out: it must have as many as the batch, neither fewer nor
-  // more, or nobody knows whose they are.
+  // Why an output of `rows` rows cannot be dealt out: it must have as many as the batch, neither
+  // fewer nor more, or nobody knows whose they are.
   backend::Error CheckRows(const Port& port, int64_t rows) const;
   // Why an output that is divided by the shapes of an input cannot be dealt out: it must have as
   // many elements as these shapes ask for.
@@ -58,8 +58,8 @@ class Scattering {
                      Answer&& answer);
   void DealFixed(backend::Batch& batch, To to, size_t o, std::span<const int64_t> shape,
                  const char* data);
-  backend::Error DealStrings(backend::Batch& batch, To to, size_t o,
-                             std::span<const int64_t> shape, const OrtValue* value);
+  backend::Error DealStrings(backend::Batch& batch, To to, size_t o, std::span<const int64_t> shape,
+                             const OrtValue* value);
   // `byte_size` bytes for rows_shape_.
   backend::Result<Place> MakePlace(backend::Batch& batch, To to, size_t o, uint32_t r,
                                    uint64_t byte_size);

@@ -82,8 +82,8 @@ std::string UnsupportedText(std::string_view kind, const std::string& name) {
                 "', expected 'ONNX_TYPE_TENSOR'.");
 }
 
-// Reads a list of inputs or outputs; those that are no tensors go to `others`, or are an error where that
-// is null.
+// Reads a list of inputs or outputs; those that are no tensors go to `others`, or are an error
+// where that is null.
 Result<std::vector<TensorInfo>> ReadTensors(const OrtSession* session, const ListFunctions& list,
                                             std::vector<OtherOutput>* others = nullptr) {
   size_t count = 0;
@@ -124,8 +124,7 @@ Error ApplyThreads(OrtSessionOptions* options, const Settings& settings, bool gl
   if (global_pool) {
     return FromOrt(Api().DisablePerSessionThreads(options));
   }
-  const int intra =
-      settings.intra_op_threads > 0 ? settings.intra_op_threads : DefaultThreads();
+  const int intra = settings.intra_op_threads > 0 ? settings.intra_op_threads : DefaultThreads();
   if (intra > 0) {
     NEREID_ORT_TRY(Api().SetIntraOpNumThreads(options, intra));
   }
@@ -162,9 +161,11 @@ Error Apply(OrtSessionOptions* options, const Settings& settings, bool global_po
 Error NoTensorError(const OtherOutput& output, const Signature& signature) {
   std::string text = UnsupportedText(output.kind, output.name);
   if (output.kind == KindName(ONNX_TYPE_SEQUENCE) || output.kind == KindName(ONNX_TYPE_MAP)) {
-    text += " Converters of classifiers make such outputs by ZipMap: convert the model with "
-            "zipmap=False (skl2onnx: to_onnx(model, X, options={'zipmap': False})), and the output is a "
-            "tensor.";
+    text +=
+        " Converters of classifiers make such outputs by ZipMap: convert the model with "
+        "zipmap=False (skl2onnx: to_onnx(model, X, options={'zipmap': False})), and the output is "
+        "a "
+        "tensor.";
   }
   if (!signature.outputs.empty()) {
     text += " Or name only the outputs that are tensors in the model's configuration:";

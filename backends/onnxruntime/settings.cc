@@ -62,9 +62,10 @@ std::vector<Accelerator> Accelerators(const rapidjson::Value& optimization, cons
 Result<ExecutionMode> ModeOf(const ModelConfig& config) {
   NEREID_KIT_ASSIGN(const int mode, config.IntParameter("execution_mode", 0));
   if (mode != 0 && mode != 1) {
-    return Error::InvalidArgument(StrCat("Invalid configuration value provided. Expected values "
-                                         "for  execution_mode are 0 or 1 but got ",
-                                         mode, " ."));
+    return Error::InvalidArgument(
+        StrCat("Invalid configuration value provided. Expected values "
+               "for  execution_mode are 0 or 1 but got ",
+               mode, " ."));
   }
   return mode == 0 ? ORT_SEQUENTIAL : ORT_PARALLEL;
 }
@@ -86,8 +87,8 @@ Error AddNumberedCuda(const ModelConfig& config, const char* key,
   }
   NEREID_KIT_ASSIGN(const int choice, config.IntParameter(key, 0));
   if (choice < 0 || static_cast<size_t>(choice) >= names.size()) {
-    return Error::InvalidArgument(StrCat("unsupported ", key, " value '", choice,
-                                         "' is requested"));
+    return Error::InvalidArgument(
+        StrCat("unsupported ", key, " value '", choice, "' is requested"));
   }
   settings->cuda_options.emplace_back(key, names.begin()[choice]);
   return {};
@@ -118,7 +119,7 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
       // A mapped file that is cut off ends the process that reads it.
       backend::LogInfo(StrCat("the parameter '", key, "' is ignored: models are read into memory"));
     } else if (StartsWith(key, "session.") || StartsWith(key, "optimization.") ||
-        StartsWith(key, "mlas.") || StartsWith(key, "ep.")) {
+               StartsWith(key, "mlas.") || StartsWith(key, "ep.")) {
       settings->session_entries.emplace_back(key, value);
     } else if (StartsWith(key, "memory.")) {
       settings->run_entries.emplace_back(key, value);
@@ -126,10 +127,10 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
   }
 }
 
-// Threads of ONNX Runtime that have nothing to do look for more for a while before they sleep, by its
-// default. In a server that is time of the processors which other requests need: with two threads a text
-// detector costs 52 ms of it instead of 29, a recogniser 21 instead of 12. So they sleep at once, unless the
-// model's parameters say otherwise.
+// Threads of ONNX Runtime that have nothing to do look for more for a while before they sleep, by
+// its default. In a server that is time of the processors which other requests need: with two
+// threads a text detector costs 52 ms of it instead of 29, a recogniser 21 instead of 12. So they
+// sleep at once, unless the model's parameters say otherwise.
 void AddSpinning(Settings* settings) {
   for (const char* key : {"session.intra_op.allow_spinning", "session.inter_op.allow_spinning"}) {
     const auto& entries = settings->session_entries;

@@ -40,7 +40,8 @@ struct Settings {
 
 // How many threads a session should use where ONNX Runtime would take one for each core of the
 // machine: 0 (its own choice) when this process may use the whole machine, else as many as its CPU
-// affinity and its control group's quota allow. Threads beyond those would only spin against each other.
+// affinity and its control group's quota allow. Threads beyond those would only spin against each
+// other.
 int DefaultThreads();
 
 }  // namespace nereid::onnxruntime

@@ -62,17 +62,16 @@ bool Fits(std::span<const int64_t> model, std::span<const int64_t> dims, bool ex
 
 Error CheckDims(const Context& context, const TensorInfo& tensor, std::vector<int64_t> dims,
                 bool exact) {
-  const std::string intro =
-      StrCat("model '", context.model, "', tensor '", tensor.name, "': ");
+  const std::string intro = StrCat("model '", context.model, "', tensor '", tensor.name, "': ");
   const std::string model_shape = ShapeToString(tensor.dims);
   if (!context.batching) {
     if (Fits(tensor.dims, dims, exact)) {
       return {};
     }
-    return Error::InvalidArgument(
-        StrCat(intro, "the model expects ", tensor.dims.size(), " dimensions (shape ", model_shape,
-               ") but the model configuration specifies ", dims.size(), " dimensions (shape ",
-               ShapeToString(dims), ")"));
+    return Error::InvalidArgument(StrCat(intro, "the model expects ", tensor.dims.size(),
+                                         " dimensions (shape ", model_shape,
+                                         ") but the model configuration specifies ", dims.size(),
+                                         " dimensions (shape ", ShapeToString(dims), ")"));
   }
   if (tensor.dims.empty() || tensor.dims[0] != -1) {
     return Error::InvalidArgument(
@@ -129,8 +128,8 @@ Error CheckInput(const Context& context, const rapidjson::Value& io) {
   tensor = tensor == nullptr ? FindTensor(signature.initializers, name) : tensor;
   if (tensor == nullptr) {
     return Error::InvalidArgument(
-        StrCat("unexpected inference input '", name, "', allowed inputs are: ",
-               NamesOf({&signature.inputs, &signature.initializers})));
+        StrCat("unexpected inference input '", name,
+               "', allowed inputs are: ", NamesOf({&signature.inputs, &signature.initializers})));
   }
   NEREID_KIT_TRY(CheckType(context, io, *tensor, "input"));
   const std::vector<int64_t> dims = backend::ModelDims(io);
@@ -156,15 +155,16 @@ Error CheckOutput(const Context& context, const rapidjson::Value& io) {
     }
   }
   if (tensor == nullptr) {
-    return Error::InvalidArgument(StrCat("unexpected inference output '", name,
-                                         "', allowed outputs are: ",
-                                         NamesOf({&context.signature.outputs})));
+    return Error::InvalidArgument(
+        StrCat("unexpected inference output '", name,
+               "', allowed outputs are: ", NamesOf({&context.signature.outputs})));
   }
   NEREID_KIT_TRY(CheckType(context, io, *tensor, "output"));
   if (backend::FindBatchOutput(context.config, io)) {
     // Its parts are shaped by an input, not by the model.
     return tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING
-               ? context.Unable("batch output '", name, "' is of type TYPE_STRING, which cannot be "
+               ? context.Unable("batch output '", name,
+                                "' is of type TYPE_STRING, which cannot be "
                                 "divided by the shapes of an input")
                : Error();
   }
@@ -175,9 +175,9 @@ Error CheckOutput(const Context& context, const rapidjson::Value& io) {
 
 // The type a control tensor has: that of its false/true pair, or its data_type.
 std::string_view ControlType(const rapidjson::Value& control) {
-  for (const auto& [key, type] : {std::pair{"int32_false_true", "TYPE_INT32"},
-                                  std::pair{"fp32_false_true", "TYPE_FP32"},
-                                  std::pair{"bool_false_true", "TYPE_BOOL"}}) {
+  for (const auto& [key, type] :
+       {std::pair{"int32_false_true", "TYPE_INT32"}, std::pair{"fp32_false_true", "TYPE_FP32"},
+        std::pair{"bool_false_true", "TYPE_BOOL"}}) {
     if (ArrayOf(control, key).Size() > 0) {
       return type;
     }
@@ -185,8 +185,7 @@ std::string_view ControlType(const rapidjson::Value& control) {
   return StringMember(control, "data_type");
 }
 
-Error CheckControl(const Context& context, std::string_view name,
-                   const rapidjson::Value& control) {
+Error CheckControl(const Context& context, std::string_view name, const rapidjson::Value& control) {
   const TensorInfo* tensor = FindTensor(context.signature.inputs, name);
   if (tensor == nullptr) {
     return Error::Internal(StrCat("configuration specified sequence control '", name,
@@ -208,7 +207,8 @@ Error CheckControl(const Context& context, std::string_view name,
   return {};
 }
 
-// Checks the control inputs of a sequence batcher and returns how many of the model's inputs they are.
+// Checks the control inputs of a sequence batcher and returns how many of the model's inputs they
+// are.
 Result<size_t> CheckControls(const Context& context, const rapidjson::Value& sequences) {
   size_t inputs = 0;
   for (const char* kind : kControls) {
@@ -261,8 +261,8 @@ Result<size_t> CheckBatchInputs(const Context& context) {
       const TensorInfo* tensor = FindTensor(context.signature.inputs, target);
       if (tensor == nullptr) {
         return Error::InvalidArgument(
-            StrCat("unexpected inference input '", target, "', allowed inputs are: ",
-                   NamesOf({&context.signature.inputs})));
+            StrCat("unexpected inference input '", target,
+                   "', allowed inputs are: ", NamesOf({&context.signature.inputs})));
       }
       if (ToServerType(tensor->type) != input.datatype) {
         return context.Unable("configuration expects datatype ",

@@ -9,7 +9,8 @@
 
 namespace nereid::onnxruntime {
 
-// Checks number, names, types and shapes of inputs, sequence controls, states, batch inputs and outputs.
+// Checks number, names, types and shapes of inputs, sequence controls, states, batch inputs and
+// outputs.
 backend::Error Validate(const std::string& model_name, const backend::ModelConfig& config,
                         const Signature& signature);
 

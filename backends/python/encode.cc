@@ -74,8 +74,7 @@ void BatchEncoder::AppendText(std::string_view text) {
   meta_.resize(Padded(meta_.size()));
 }
 
-Error BatchEncoder::Find(TRITONBACKEND_Request* request, BlockPool& inputs,
-                         RequestRecord& record) {
+Error BatchEncoder::Find(TRITONBACKEND_Request* request, BlockPool& inputs, RequestRecord& record) {
   uint32_t count = 0;
   NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(request, &count));
   const char* begin = nullptr;
@@ -87,7 +86,8 @@ Error BatchEncoder::Find(TRITONBACKEND_Request* request, BlockPool& inputs,
     const uint32_t element = backend::ElementByteSize(view.datatype);
     if (element == 0 || view.buffer_count != 1) return {};
     NEREID_KIT_ASSIGN(const std::span<const char> bytes, backend::InputBuffer(view, 0));
-    if (bytes.size() != view.byte_size || reinterpret_cast<uintptr_t>(bytes.data()) % element != 0) {
+    if (bytes.size() != view.byte_size ||
+        reinterpret_cast<uintptr_t>(bytes.data()) % element != 0) {
       return {};
     }
     if (begin == nullptr || bytes.data() < begin) begin = bytes.data();

@@ -25,8 +25,8 @@ class BatchEncoder {
     std::vector<BlockPool::Block> received;  // those that requests are in which are not copied
   };
 
-  // All requests or none, as the worker of these pools gets them. Requests that were received into one
-  // of the blocks of `inputs` stay there.
+  // All requests or none, as the worker of these pools gets them. Requests that were received into
+  // one of the blocks of `inputs` stay there.
   backend::Result<Encoded> Encode(const std::vector<Numbered>& requests, BlockPool& blocks,
                                   BlockPool& inputs);
 

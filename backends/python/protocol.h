@@ -3,8 +3,8 @@
 // anonymous memory:
 //
 //   control   struct Control: what is to be done, what is done, and the ring of the worker's calls
-//   blocks    from kBlocksBegin: the server's, up to half of the region, then the worker's; the latter
-//             half of the server's is for requests that are received there
+//   blocks    from kBlocksBegin: the server's, up to half of the region, then the worker's;
+//             the latter half of the server's is for requests that are received there
 //
 // All offsets are from the start of the region. A block belongs to who made it, and starts with a
 // BlockHeader that says whether the other side still uses it. Nothing that a worker writes is

@@ -85,7 +85,8 @@ Result<BlockPool::Block> BlockPool::Allocate(uint64_t size) {
   if (wanted > options_.most_bytes) return Error::Unavailable("too large");
   if (busy_bytes() > options_.most_bytes - wanted) {
     Sweep();
-    if (busy_bytes() > options_.most_bytes - wanted) return Error::Unavailable("too much is in use");
+    if (busy_bytes() > options_.most_bytes - wanted)
+      return Error::Unavailable("too much is in use");
   }
   auto found = free_.find(wanted);
   if (found == free_.end() || found->second.empty()) {

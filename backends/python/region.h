@@ -27,7 +27,8 @@ class Region {
 
   int fd() const { return fd_; }
   uint64_t size() const { return size_; }
-  // What the server receives requests into starts here, behind its other blocks; then come the worker's.
+  // What the server receives requests into starts here, behind its other blocks; then come the
+  // worker's.
   uint64_t inputs_begin() const { return size_ / 4; }
   uint64_t worker_begin() const { return size_ / 2; }
   Control& control() const { return *reinterpret_cast<Control*>(base_); }
@@ -52,7 +53,7 @@ class Region {
 struct BlockPoolOptions {
   uint64_t begin = 0;  // of its part of the region
   uint64_t end = 0;
-  uint64_t most_bytes = UINT64_MAX;                // in use at a time
+  uint64_t most_bytes = UINT64_MAX;           // in use at a time
   uint64_t kept_bytes = uint64_t{256} << 20;  // that freed blocks keep in memory for the next ones
 };
 
@@ -104,8 +105,8 @@ class BlockPool {
 
   // With room for `size` bytes after the header, 64-byte aligned. Not cleared.
   backend::Result<Block> Allocate(uint64_t size);
-  // The block that these bytes lie in, held once more; none where they lie in no block that is held, or
-  // one that was taken before: a block is shared with the worker once.
+  // The block that these bytes lie in, held once more; none where they lie in no block that is
+  // held, or one that was taken before: a block is shared with the worker once.
   Block Take(std::span<const char> bytes);
   // Of blocks in use, and some that were.
   uint64_t busy_bytes() const { return busy_bytes_.load(std::memory_order_relaxed); }
@@ -122,7 +123,7 @@ class BlockPool {
   uint64_t next_;
   uint64_t free_bytes_ = 0;  // resident ones
   std::atomic<uint64_t> busy_bytes_{0};
-  std::deque<Place> places_;  // in the order of their offsets
+  std::deque<Place> places_;                      // in the order of their offsets
   std::map<uint64_t, std::vector<Place*>> free_;  // by size
   std::vector<Place*> busy_;
 };

@@ -27,7 +27,8 @@ void Wake(std::atomic<uint32_t>& word) {
 
 }  // namespace
 
-uint32_t LookWhile(const std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds time) {
+uint32_t LookWhile(const std::atomic<uint32_t>& word, uint32_t seen,
+                   std::chrono::nanoseconds time) {
   uint32_t value = word.load(std::memory_order_acquire);
   if (value != seen || time.count() <= 0) return value;
   const Clock::time_point end = Clock::now() + time;

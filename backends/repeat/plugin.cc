@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The repeat backend, for trying out decoupled models: a request with n elements in IN gets n
-// responses. The i-th waits DELAY[i] milliseconds and then brings OUT = IN[i] and IDX = i. After WAIT
-// milliseconds the request is released and the instance is free for the next one, whether or not all
-// responses were sent. Models and clients are those of Triton's backend of the same name.
+// responses. The i-th waits DELAY[i] milliseconds and then brings OUT = IN[i] and IDX = i. After
+// WAIT milliseconds the request is released and the instance is free for the next one, whether or
+// not all responses were sent. Models and clients are those of Triton's backend of the same name.
 #include "backend_kit/controls.h"
 #include "backend_kit/entry_points.h"
 #include "backend_kit/expect.h"
@@ -25,14 +25,13 @@ class Model {
                                                backend::NoBackendState&) {
     NEREID_KIT_ASSIGN(const backend::ModelConfig config, backend::ModelConfig::Load(handle));
     if (config.max_batch_size() != 0) {
-      return Error::InvalidArgument(
-          "repeat backend only supports models with max_batch_size == 0");
+      return Error::InvalidArgument("repeat backend only supports models with max_batch_size == 0");
     }
     NEREID_KIT_TRY(backend::ExpectTensors(
         config, "input",
         {{"IN", "TYPE_INT32", {}}, {"DELAY", "TYPE_UINT32", {}}, {"WAIT", "TYPE_UINT32", {1}}}));
-    NEREID_KIT_TRY(backend::ExpectTensors(config, "output",
-                                          {{"OUT", "TYPE_INT32", {1}}, {"IDX", "TYPE_UINT32", {1}}}));
+    NEREID_KIT_TRY(backend::ExpectTensors(
+        config, "output", {{"OUT", "TYPE_INT32", {1}}, {"IDX", "TYPE_UINT32", {1}}}));
     return std::make_unique<Model>();
   }
 };
@@ -122,10 +121,9 @@ class Instance {
       std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
     }
     const uint64_t end_ns = NowNs();
-    backend::LogIfError(
-        Error(TRITONBACKEND_ModelInstanceReportStatistics(handle_, request, error.ok(), start_ns,
-                                                          start_ns, end_ns, end_ns)),
-        "failed reporting request statistics");
+    backend::LogIfError(Error(TRITONBACKEND_ModelInstanceReportStatistics(
+                            handle_, request, error.ok(), start_ns, start_ns, end_ns, end_ns)),
+                        "failed reporting request statistics");
     if (error.ok()) {
       backend::LogIfError(Error(TRITONBACKEND_ModelInstanceReportBatchStatistics(
                               handle_, 1, start_ns, start_ns, end_ns, end_ns)),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequence backend, for trying out the Direct sequence batcher: an accumulator for each position in
-// the batch. Controls START and READY; input INPUT and output OUTPUT of the same shape and type INT32.
-// While READY is set, the elements of INPUT are added to the accumulator, which START clears first, and
-// every element of OUTPUT is its value. Models are those of Triton's test backend of the same name;
-// parameter execute_delay_ms makes each execution take its time.
+// The sequence backend, for trying out the Direct sequence batcher: an accumulator for each
+// position in the batch. Controls START and READY; input INPUT and output OUTPUT of the same shape
+// and type INT32. While READY is set, the elements of INPUT are added to the accumulator, which
+// START clears first, and every element of OUTPUT is its value. Models are those of Triton's test
+// backend of the same name; parameter execute_delay_ms makes each execution take its time.
 #include <thread>
 
 #include "backend_kit/batch.h"

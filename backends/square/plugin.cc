@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The square backend, for trying out decoupled models: a request with IN = n gets n responses with
-// OUT = n, and each is counted in the statistics of responses. Requests are released at once. Models and
-// clients are those of Triton's backend of the same name. Parameters, all of them numbers:
+// OUT = n, and each is counted in the statistics of responses. Requests are released at once.
+// Models and clients are those of Triton's backend of the same name. Parameters, all of them
+// numbers:
 //
 //   CUSTOM_INFER_DELAY_NS    before each response
 //   CUSTOM_OUTPUT_DELAY_NS   once its output is filled
@@ -87,8 +88,7 @@ class Instance {
       if (view.byte_size != sizeof(count)) {
         return Error::InvalidArgument("unexpected shape for IN input");
       }
-      NEREID_KIT_TRY(
-          backend::CopyInput(view, {reinterpret_cast<char*>(&count), sizeof(count)}));
+      NEREID_KIT_TRY(backend::CopyInput(view, {reinterpret_cast<char*>(&count), sizeof(count)}));
       const size_t rank = view.shape.size();
       responses_.Start([this, sender, count, rank] { SendAll(*sender, count, rank); });
       return {};
@@ -112,7 +112,8 @@ class Instance {
       std::this_thread::sleep_for(model_.infer_delay);
       const bool is_empty = i + model_.empty_count >= count;
       const bool fails = !is_empty && i + model_.empty_count + model_.fail_count >= count;
-      const Error failure = fails ? Error(TRITONSERVER_ERROR_UNKNOWN, "simulated failure") : Error();
+      const Error failure =
+          fails ? Error(TRITONSERVER_ERROR_UNKNOWN, "simulated failure") : Error();
       uint64_t output_start_ns = 0;
       TRITONBACKEND_Response* response = nullptr;
       if (!is_empty) {

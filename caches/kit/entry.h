@@ -91,7 +91,8 @@ inline Error CopyFromServer(TRITONCACHE_CacheEntry* entry, TRITONCACHE_Allocator
   return Error(TRITONCACHE_Copy(allocator, entry));
 }
 
-// Has the server take its buffers, of these sizes, from `memory`, where they lie one after the other.
+// Has the server take its buffers, of these sizes, from `memory`, where they lie one after the
+// other.
 inline Error CopyToServer(TRITONCACHE_CacheEntry* entry, TRITONCACHE_Allocator* allocator,
                           const std::vector<size_t>& sizes, std::byte* memory) {
   NEREID_KIT_ASSIGN(const Attributes attributes, Attributes::Create());

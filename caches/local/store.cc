@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Room is reserved in the common count before an entry goes in, so entries never exceed the bound
-// together, however many threads insert. Which entry goes is decided by time stamps: each shard is in
-// the order of use, and the shard whose last entry is oldest gives it up.
+// together, however many threads insert. Which entry goes is decided by time stamps: each shard is
+// in the order of use, and the shard whose last entry is oldest gives it up.
 #include "local_cache/store.h"
 
 #include <chrono>
@@ -78,8 +78,8 @@ bool Store::EvictOne() {
 Store::InsertResult Store::Insert(std::string_view key, std::shared_ptr<const Blob> blob) {
   const size_t cost = Cost(key, blob->byte_size());
   if (!Fits(key, blob->byte_size())) return InsertResult::kTooLarge;
-  // Others may have reserved room that they do not fill yet; with nothing left to remove, this entry
-  // has to do without.
+  // Others may have reserved room that they do not fill yet; with nothing left to remove, this
+  // entry has to do without.
   used_.fetch_add(cost);
   while (used_.load() > capacity_) {
     if (!EvictOne()) {

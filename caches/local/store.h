@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of bytes by key, within a bound: what was not used for the longest time makes room for what is
-// new. Knows nothing of the server.
+// Runs of bytes by key, within a bound: what was not used for the longest time makes room for what
+// is new. Knows nothing of the server.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class Blob {
 };
 
 // Thread-safe. The bound holds for all entries together, counting what each costs beside its bytes;
-// keys are spread over shards, each with its own lock, under which nothing is copied. An entry that is
-// being read when it has to go lives until its reader is done.
+// keys are spread over shards, each with its own lock, under which nothing is copied. An entry that
+// is being read when it has to go lives until its reader is done.
 class Store {
  public:
   // What an entry costs beside its bytes and its key.
@@ -94,8 +94,8 @@ class Store {
     return shards_[std::hash<std::string_view>()(key) % kShards];
   }
   static void NoteOldest(Shard& shard);
-  // Removes an entry that was not used for longer than any other, as far as that can be told without
-  // stopping everybody. False when there is none.
+  // Removes an entry that was not used for longer than any other, as far as that can be told
+  // without stopping everybody. False when there is none.
   bool EvictOne();
 
   const size_t capacity_;

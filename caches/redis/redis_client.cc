@@ -91,11 +91,10 @@ std::variant<RedisClient::Connection, Failure> RedisClient::Connect() const {
     return Unreachable(backend::StrCat("failed to connect to Redis (", settings_.host, ":",
                                        settings_.port, "): ", why));
   };
-  Connection connection(
-      settings_.connect_timeout.count() == 0
-          ? redisConnect(settings_.host.c_str(), settings_.port)
-          : redisConnectWithTimeout(settings_.host.c_str(), settings_.port,
-                                    ToTimeval(settings_.connect_timeout)));
+  Connection connection(settings_.connect_timeout.count() == 0
+                            ? redisConnect(settings_.host.c_str(), settings_.port)
+                            : redisConnectWithTimeout(settings_.host.c_str(), settings_.port,
+                                                      ToTimeval(settings_.connect_timeout)));
   if (connection == nullptr) return failed("out of memory");
   if (connection->err != 0) return failed(connection->errstr);
   if (settings_.socket_timeout.count() > 0 &&
@@ -113,9 +112,8 @@ std::variant<RedisClient::Connection, Failure> RedisClient::Connect() const {
     return std::nullopt;
   };
   if (!settings_.password.empty()) {
-    auto refused = settings_.user.empty()
-                       ? run({"AUTH", settings_.password})
-                       : run({"AUTH", settings_.user, settings_.password});
+    auto refused = settings_.user.empty() ? run({"AUTH", settings_.password})
+                                          : run({"AUTH", settings_.user, settings_.password});
     if (refused) return *std::move(refused);
   }
   if (settings_.database != 0) {
@@ -134,8 +132,8 @@ Outcome RedisClient::RunOnce(redisContext& connection,
     words.push_back(word.data());
     sizes.push_back(word.size());
   }
-  Reply reply(static_cast<redisReply*>(redisCommandArgv(
-      &connection, static_cast<int>(words.size()), words.data(), sizes.data())));
+  Reply reply(static_cast<redisReply*>(
+      redisCommandArgv(&connection, static_cast<int>(words.size()), words.data(), sizes.data())));
   if (reply == nullptr) {
     return Unreachable(connection.err != 0 ? connection.errstr : "no reply from Redis");
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands to one Redis over a pool of connections. While Redis cannot be reached, commands fail at
-// once but for one try a second, so that a server goes on answering at its usual speed; the log hears
-// of the loss and of the return, not of every command between.
+// once but for one try a second, so that a server goes on answering at its usual speed; the log
+// hears of the loss and of the return, not of every command between.
 #pragma once
 
 #include <hiredis.h>
@@ -63,7 +63,7 @@ class RedisClient {
   void NoteResult(const Outcome& outcome);
 
   const RedisSettings settings_;
-  const std::unique_ptr<Tls> tls_;  // null: plain TCP
+  const std::unique_ptr<Tls> tls_;       // null: plain TCP
   std::atomic<int64_t> retry_at_ns_{0};  // 0: Redis is thought to be there
   std::mutex mutex_;
   std::condition_variable returned_;

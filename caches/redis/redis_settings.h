@@ -24,8 +24,8 @@ struct RedisSettings {
   std::string user;
   std::string password;
   int database = 0;
-  // 0: wait for ever. Unlike Triton's, the defaults are finite: a look-up happens on the way of every
-  // request.
+  // 0: wait for ever. Unlike Triton's, the defaults are finite: a look-up happens on the way of
+  // every request.
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds socket_timeout{1000};
   // For a connection while all of them are in use.
@@ -34,9 +34,9 @@ struct RedisSettings {
   TlsSettings tls;
 };
 
-// `json` is the object that the server makes of its options. User and password may also stand in the
-// environment, as TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD. Otherwise the reason why
-// it cannot be used.
+// `json` is the object that the server makes of its options. User and password may also stand in
+// the environment, as TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD. Otherwise the
+// reason why it cannot be used.
 std::variant<RedisSettings, std::string> ReadSettings(const char* json);
 
 }  // namespace nereid::redis_cache

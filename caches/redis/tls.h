@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS for connections to Redis. One of two implementations is built: with hiredis' own (tls_openssl),
-// or without any (tls_none), which refuses.
+// TLS for connections to Redis. One of two implementations is built: with hiredis' own
+// (tls_openssl), or without any (tls_none), which refuses.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,8 @@ constexpr std::string_view kInteger = "<integer>";
 constexpr std::string_view kString = "<string>";
 constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 
-// Appliers for the common kinds of value. `Member` is a function that gives a reference to the field.
+// Appliers for the common kinds of value. `Member` is a function that gives a reference to the
+// field.
 template <auto Member>
 Status SetBool(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(Member(options), ReadBool(value));
@@ -171,8 +172,9 @@ Status AddBackendConfig(std::string_view value, Options& options) {
 // <name>,<setting>=<value>
 Status AddHostPolicy(std::string_view value, Options& options) {
   const auto policy = ReadPair(value, ',');
-  const auto setting = policy.ok() ? ReadPair(policy->second, '=')
-                                   : base::Result<std::pair<std::string, std::string>>(policy.status());
+  const auto setting = policy.ok()
+                           ? ReadPair(policy->second, '=')
+                           : base::Result<std::pair<std::string, std::string>>(policy.status());
   if (!setting.ok()) {
     return InvalidArgumentError(fmt::format(
         "--host-policy option format is '<policy name>,<setting>=<value>'. Got {}", value));
@@ -283,10 +285,10 @@ Status AddRateLimitResource(std::string_view value, Options& options) {
   const size_t first = text.find(':');
   if (first == std::string::npos) return wrong();
   const size_t second = text.find(':', first + 1);
-  const auto count = ReadInteger(
-      std::string_view(text).substr(first + 1, second == std::string::npos ? second
-                                                                           : second - first - 1),
-      0, kIntMax);
+  const auto count =
+      ReadInteger(std::string_view(text).substr(
+                      first + 1, second == std::string::npos ? second : second - first - 1),
+                  0, kIntMax);
   if (!count.ok()) return wrong();
   int32_t device = schedule::kEachDeviceResource;
   if (second != std::string::npos) {
@@ -344,8 +346,7 @@ Status SetSafePorts(std::string_view value, Options& options) {
 // <setting>=<value>
 Status AddMetricsConfig(std::string_view value, Options& options) {
   const auto setting = ReadPair(value, '=');
-  if (!setting.ok() || setting->second.empty() ||
-      setting->first.find(',') != std::string::npos) {
+  if (!setting.ok() || setting->second.empty() || setting->first.find(',') != std::string::npos) {
     return InvalidArgumentError(
         fmt::format("--metrics-config option format is <setting>=<value>. Got {}", value));
   }
@@ -411,7 +412,9 @@ constexpr Flag kLogging[] = {
     {"log-warning", kBool, "Log warnings (true).", SetBool<FIELD(log.warning)>},
     {"log-error", kBool, "Log errors (true).", SetBool<FIELD(log.error)>},
     {"log-format", kString, "default, ISO8601 or json (default).", SetLogFormat},
-    {"log-file", kString, "File to log to; empty: standard output and, for warnings and errors, standard error.", SetString<FIELD(log.file)>},
+    {"log-file", kString,
+     "File to log to; empty: standard output and, for warnings and errors, standard error.",
+     SetString<FIELD(log.file)>},
 };
 
 constexpr Flag kRepository[] = {
@@ -461,8 +464,7 @@ constexpr Flag kHttp[] = {
     {"http-thread-count", kInteger,
      "Event loop threads, shared by all protocols; the largest of the thread counts is used.",
      SetInteger<FIELD(http.thread_count), 1, 1024>},
-    {"http-max-input-size", kInteger, "Largest request body in bytes (67108864).",
-     SetMaxInputSize},
+    {"http-max-input-size", kInteger, "Largest request body in bytes (67108864).", SetMaxInputSize},
     {"http-header-forward-pattern", kString,
      "Request headers whose names match become parameters of the request (none).",
      SetForwardPattern<FIELD(http.forwarder)>},
@@ -487,7 +489,8 @@ constexpr Flag kHttp[] = {
     {"http-root-cert", kString, "PEM file of the authorities of clients' certificates.",
      SetString<FIELD(http.ssl.root_cert)>},
     {"http-cors-allow-origin", kString,
-     "Origin whose pages may read answers, or '*'. May be given several times (none).", AddCorsOrigin},
+     "Origin whose pages may read answers, or '*'. May be given several times (none).",
+     AddCorsOrigin},
     {"http-cors-allow-methods", kString, "Methods that these pages may use (GET, HEAD, POST).",
      SetHeaderText<FIELD(http.cors.methods)>},
     {"http-cors-allow-headers", kString, "Headers that these pages may send, separated by commas.",
@@ -661,7 +664,8 @@ constexpr Flag kBackends[] = {
     {"allow-client-shm", kBool, "Let clients register shared memory (false).",
      SetBool<FIELD(engine.allows_client_regions)>},
     {"trust-shared-memory", kBool,
-     "Let models read and write clients' shared memory in place, also those that a client could harm the "
+     "Let models read and write clients' shared memory in place, also those that a client could "
+     "harm the "
      "server through by changing it meanwhile (false).",
      SetBool<FIELD(engine.trusts_client_regions)>},
 };
@@ -669,10 +673,15 @@ constexpr Flag kBackends[] = {
 #undef FIELD
 
 constexpr FlagGroup kGroups[] = {
-    {"General", kGeneral}, {"Logging", kLogging}, {"Model repository", kRepository},
-    {"HTTP", kHttp},       {"gRPC", kGrpc},       {"Metrics", kMetrics},
+    {"General", kGeneral},
+    {"Logging", kLogging},
+    {"Model repository", kRepository},
+    {"HTTP", kHttp},
+    {"gRPC", kGrpc},
+    {"Metrics", kMetrics},
     {"Tracing", kTracing},
-    {"Cloud entry points", kCloud}, {"Backends and models", kBackends},
+    {"Cloud entry points", kCloud},
+    {"Backends and models", kBackends},
 };
 
 }  // namespace

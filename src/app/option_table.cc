@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and order: core/src/tritonserver.cc of Triton, TRITONSERVER_ServerNew. What only concerns CUDA
-// is left out.
+// Names and order: core/src/tritonserver.cc of Triton, TRITONSERVER_ServerNew. What only concerns
+// CUDA is left out.
 #include "app/option_table.h"
 
 #include <fmt/format.h>
@@ -48,8 +48,8 @@ base::TextTable OptionTable(const Options& options, const service::ServerMetadat
   std::vector<std::string> limits;
   for (const auto& [device, resources] : engine.rate_limits) {
     for (const auto& [name, count] : resources) {
-      limits.push_back(fmt::format("{{\"name\":\"{}\", \"count\":{} \"device\":{}}}", name, count,
-                                   device));
+      limits.push_back(
+          fmt::format("{{\"name\":\"{}\", \"count\":{} \"device\":{}}}", name, count, device));
     }
   }
   AddList(table, "rate_limit_resource[{}]", limits);

@@ -36,7 +36,8 @@ std::string_view NearestFlag(std::string_view name) {
 
 // What getopt_long refused, in one line.
 base::Status RefusedFlag(int kind, std::string_view argument) {
-  if (kind == ':') return base::InvalidArgumentError(fmt::format("flag '{}' needs a value", argument));
+  if (kind == ':')
+    return base::InvalidArgumentError(fmt::format("flag '{}' needs a value", argument));
   // A value is no part of the name, and may be a secret.
   argument = argument.substr(0, argument.find('='));
   const std::string_view name =
@@ -128,9 +129,9 @@ base::Status CheckPorts(const Options& options) {
     for (const Endpoint& b : endpoints) {
       const bool is_path = a.address.starts_with("unix:");
       if (&a < &b && a.is_used && b.is_used && a.address == b.address && is_path) {
-        return base::InvalidArgumentError(
-            fmt::format("the server cannot listen to {} requests and {} requests at the same path {}",
-                        a.name, b.name, a.address));
+        return base::InvalidArgumentError(fmt::format(
+            "the server cannot listen to {} requests and {} requests at the same path {}", a.name,
+            b.name, a.address));
       }
       if (&a < &b && a.is_used && b.is_used && a.port == b.port && a.port != 0 &&
           a.address == b.address) {
@@ -148,8 +149,8 @@ base::Status CheckPorts(const Options& options) {
 base::Status CheckSsl(std::string_view protocol, const SslOptions& ssl) {
   if (!ssl.is_used && !ssl.is_mutual) return base::OkStatus();
   if (ssl.server_cert.empty() || ssl.server_key.empty()) {
-    return base::InvalidArgumentError(fmt::format(
-        "--{0}-use-ssl needs --{0}-server-cert and --{0}-server-key", protocol));
+    return base::InvalidArgumentError(
+        fmt::format("--{0}-use-ssl needs --{0}-server-cert and --{0}-server-key", protocol));
   }
   if (ssl.is_mutual && ssl.root_cert.empty()) {
     return base::InvalidArgumentError(
@@ -158,7 +159,8 @@ base::Status CheckSsl(std::string_view protocol, const SslOptions& ssl) {
   return base::OkStatus();
 }
 
-// What Triton's flags of several generations say together. Texts: server/src/command_line_parser.cc.
+// What Triton's flags of several generations say together. Texts:
+// server/src/command_line_parser.cc.
 base::Status FinishControl(Options& options) {
   engine::ModelControlOptions& control = options.engine.control;
   if (!options.has_control_mode) {
@@ -227,8 +229,8 @@ std::string MetricsAddress(const Options& options) {
 base::Result<Options> ParseCommandLine(int argc, char** argv) {
   const std::vector<const Flag*> flags = FlatFlags();
   std::vector<option> table;
-  // A number for each: getopt_long takes flags that look alike for the same, and a prefix of both for
-  // the first. No character is that large.
+  // A number for each: getopt_long takes flags that look alike for the same, and a prefix of both
+  // for the first. No character is that large.
   constexpr int kFirstKind = 256;
   for (const Flag* flag : flags) {
     table.push_back({flag->name.data(), flag->value.empty() ? no_argument : required_argument,

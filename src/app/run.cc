@@ -153,8 +153,9 @@ int RunServer(int argc, char** argv) {
                options->engine.version);
     return 0;
   }
-  // Before any thread exists, as the environment is nothing that threads can share: ONNX Runtime, here
-  // or in a Python model's process, which inherits this, keeps and sends data about its use otherwise.
+  // Before any thread exists, as the environment is nothing that threads can share: ONNX Runtime,
+  // here or in a Python model's process, which inherits this, keeps and sends data about its use
+  // otherwise.
   setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);
   Signals signals;
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {

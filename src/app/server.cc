@@ -62,10 +62,9 @@ base::Status StartError(const char* service, const base::Status& status) {
 struct Server::Parts {
   explicit Parts(const Options& options)
       : core(options.engine, options.exit_timeout),
-        reactors(static_cast<unsigned>(
-            std::max({options.http.thread_count, options.grpc.thread_count,
-                      options.cloud.sagemaker.thread_count,
-                      options.cloud.vertex_ai.thread_count}))),
+        reactors(static_cast<unsigned>(std::max(
+            {options.http.thread_count, options.grpc.thread_count,
+             options.cloud.sagemaker.thread_count, options.cloud.vertex_ai.thread_count}))),
         rounds(reactors) {}
 
   TRITONSERVER_Server core;  // as its backends see it
@@ -104,8 +103,7 @@ base::Status Server::StartHttp() {
                        .restrictions = options_.http.restrictions,
                        .forwarder = options_.http.forwarder,
                        .cors = options_.http.cors},
-      parts_->reactors,
-      parts_->engine, parts_->rounds);
+      parts_->reactors, parts_->engine, parts_->rounds);
   // The limit holds for tensors and for JSON each; the handler checks both.
   const size_t max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
   parts_->cloud = std::make_unique<CloudServers>(
@@ -148,8 +146,7 @@ base::Status Server::StartGrpc() {
   options.max_ping_strikes = grpc.max_ping_strikes;
   options.max_connection_age = NothingIfZero(grpc.max_connection_age);
   options.max_connection_age_grace = NothingIfZero(grpc.max_connection_age_grace);
-  auto server =
-      grpc::Frontend::Start(frontend, {parts_->engine, parts_->reactors, parts_->rounds});
+  auto server = grpc::Frontend::Start(frontend, {parts_->engine, parts_->reactors, parts_->rounds});
   if (!server.ok()) return StartError("GRPC", server.status());
   parts_->grpc = std::move(server).value();
   NEREID_LOG(kInfo, "Started GRPCInferenceService at {}",

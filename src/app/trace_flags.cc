@@ -45,10 +45,10 @@ Result<TraceMode> ReadMode(std::string_view text) {
   const std::string mode = Lower(text);
   if (mode == "triton") return TraceMode::kTriton;
   if (mode == "opentelemetry") return TraceMode::kOpenTelemetry;
-  return InvalidArgumentError(fmt::format(
-      "invalid value for trace mode option: {}. Available options are \"triton\" and "
-      "\"opentelemetry\"",
-      mode));
+  return InvalidArgumentError(
+      fmt::format("invalid value for trace mode option: {}. Available options are \"triton\" and "
+                  "\"opentelemetry\"",
+                  mode));
 }
 
 Status AddLevel(std::string_view text, TraceFlags& flags) {
@@ -69,14 +69,13 @@ void WarnDeprecated(Options& options, std::string_view old, std::string_view now
 void WarnOverridden(Options& options, bool is_overridden, std::string_view old,
                     std::string_view now) {
   if (!is_overridden) return;
-  options.warnings.push_back(
-      fmt::format("Warning: Overriding deprecated '--{}' in favor of provided {} in --trace-config!",
-                  old, now));
+  options.warnings.push_back(fmt::format(
+      "Warning: Overriding deprecated '--{}' in favor of provided {} in --trace-config!", old,
+      now));
 }
 
 Status BadOption(std::string_view option, const Status& status) {
-  return InvalidArgumentError(
-      fmt::format("Bad option: \"{}\".\n{}", option, status.message()));
+  return InvalidArgumentError(fmt::format("Bad option: \"{}\".\n{}", option, status.message()));
 }
 
 Status ApplyServer(Options& options) {
@@ -90,8 +89,8 @@ Status ApplyServer(Options& options) {
       if (rate.ok()) trace.settings.rate = static_cast<uint32_t>(*rate);
       status = rate.status();
     } else if (name == "level") {
-      WarnOverridden(options, trace.settings.levels != observe::kTraceOff && flags.levels, "trace-level",
-                     "level");
+      WarnOverridden(options, trace.settings.levels != observe::kTraceOff && flags.levels,
+                     "trace-level", "level");
       status = AddLevel(value, flags);
     } else if (name == "mode") {
       const auto mode = ReadMode(value);
@@ -156,7 +155,8 @@ Status ApplyOpenTelemetry(Options& options) {
   observe::TraceOptions& trace = options.engine.trace;
   if (flags.file) {
     options.warnings.emplace_back(
-        "Warning: '--trace-file' is deprecated and will be ignored with opentelemetry tracing mode.");
+        "Warning: '--trace-file' is deprecated and will be ignored with opentelemetry tracing "
+        "mode.");
   }
   if (flags.log_frequency) {
     options.warnings.emplace_back(
@@ -173,12 +173,13 @@ Status ApplyOpenTelemetry(Options& options) {
     trace.shown.emplace_back(name, value);
   }
   for (const ProcessorSetting& setting : kProcessorSettings) {
-    const auto given =
-        std::ranges::find(flags.opentelemetry, setting.name, &decltype(trace.shown)::value_type::first);
+    const auto given = std::ranges::find(flags.opentelemetry, setting.name,
+                                         &decltype(trace.shown)::value_type::first);
     const bool is_given = given != flags.opentelemetry.end();
     const char* const variable = std::getenv(setting.variable);
-    const std::string text =
-        is_given ? given->second : variable != nullptr ? variable : setting.fallback;
+    const std::string text = is_given              ? given->second
+                             : variable != nullptr ? variable
+                                                   : setting.fallback;
     const auto value = ReadInteger(text, 0, kUintMax);
     if (!value.ok()) {
       return BadOption(is_given ? fmt::format("--trace-config opentelemetry,{}", setting.name)
@@ -198,10 +199,11 @@ Status AddTraceConfig(std::string_view value, Options& options) {
   const size_t equals = value.find('=');
   const size_t comma = value.substr(0, equals).find(',');
   if (comma == 0) {
-    return InvalidArgumentError(fmt::format(
-        "No trace mode specified. --trace-config option format is <trace mode>,<setting>=<value> or "
-        "<setting>=<value>. Got {}",
-        value));
+    return InvalidArgumentError(
+        fmt::format("No trace mode specified. --trace-config option format is <trace "
+                    "mode>,<setting>=<value> or "
+                    "<setting>=<value>. Got {}",
+                    value));
   }
   const bool has_mode = comma != std::string_view::npos;
   TraceFlags::Settings* settings = &options.trace.server;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Size classes are four per power of two from 4 KiB to 64 MiB, so a buffer wastes at most a fifth.
-// Small classes have a cache per thread, refilled from and spilled to a depot in batches; large ones
-// go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
+// Small classes have a cache per thread, refilled from and spilled to a depot in batches; large
+// ones go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
 //
 // Large classes have room for a head beside their round number of bytes: a message with a tensor of
 // 16 MiB is in the class of a tensor of 16 MiB, so that the memory of requests that were executed
@@ -34,7 +34,7 @@ constexpr uint32_t kUnpooled = UINT32_MAX >> 1;
 constexpr size_t kSmallest = 4096;
 constexpr size_t kLargest = size_t{64} << 20;
 constexpr size_t kSmallest_log2 = 12;
-constexpr uint32_t kClasses = 4 * 14 + 1;  // 4 KiB * 2^14 = 64 MiB
+constexpr uint32_t kClasses = 4 * 14 + 1;       // 4 KiB * 2^14 = 64 MiB
 constexpr uint32_t kCachedClasses = 4 * 4 + 1;  // up to 64 KiB
 constexpr size_t kCachePerClass = 32;
 constexpr size_t kBatch = 16;
@@ -77,12 +77,12 @@ enum class Pages : bool { kHugeFromStart, kSmallStart };
 void* Map(size_t bytes, size_t used, Pages pages) {
   size_t reserved;
   if (__builtin_add_overflow(bytes, kHugePage, &reserved)) return nullptr;
-  void* const place = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const place =
+      ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) return nullptr;
   auto* const start = static_cast<std::byte*>(place);
-  auto* const begin = reinterpret_cast<std::byte*>(
-      RoundUp(reinterpret_cast<uintptr_t>(start), kHugePage));
+  auto* const begin =
+      reinterpret_cast<std::byte*>(RoundUp(reinterpret_cast<uintptr_t>(start), kHugePage));
   if (begin != start) ::munmap(start, static_cast<size_t>(begin - start));
   const size_t behind = reserved - static_cast<size_t>(begin - start) - bytes;
   if (behind > 0) ::munmap(begin + bytes, behind);

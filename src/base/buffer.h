@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference-counted byte buffers from a bounded, trimmed pool. Bytes come off the socket into one of
-// these and stay there; tensors are views that hold a reference. Nothing here is zero-filled: whoever
-// takes a buffer writes before anybody reads (or asks for AcquireZeroed).
+// Reference-counted byte buffers from a bounded, trimmed pool. Bytes come off the socket into one
+// of these and stay there; tensors are views that hold a reference. Nothing here is zero-filled:
+// whoever takes a buffer writes before anybody reads (or asks for AcquireZeroed).
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ struct alignas(kBufferAlignment) Header {
   uint32_t size_class : 31;      // kUnpooled: back to the allocator
   uint32_t has_small_start : 1;  // its first pages are small, see AcquireArrivalBuffer
   size_t capacity;
-  std::byte* bytes;  // behind the header, but for lent ones
-  Header* next;      // while on a free list
+  std::byte* bytes;           // behind the header, but for lent ones
+  Header* next;               // while on a free list
   LentBytesReleaser release;  // null but for lent ones
   void* user;
 };
@@ -80,9 +80,9 @@ BufferRef AcquireBuffer(size_t size);
 BufferRef AcquireArrivalBuffer(size_t size);
 // The same with the first `size` bytes zero.
 BufferRef AcquireZeroedBuffer(size_t size);
-// A buffer whose bytes are somebody else's: 64-byte aligned, kBufferPadding more readable ones behind
-// them. `release(user)` is called once, when the last reference goes; also if memory is exhausted,
-// when the result is empty.
+// A buffer whose bytes are somebody else's: 64-byte aligned, kBufferPadding more readable ones
+// behind them. `release(user)` is called once, when the last reference goes; also if memory is
+// exhausted, when the result is empty.
 BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release, void* user);
 
 // Bytes that the process-wide pool keeps for reuse, and gives back to the system by TrimBuffers.

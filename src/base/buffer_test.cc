@@ -49,7 +49,8 @@ TEST(Buffer, IsReusedAfterItsLastReferenceEnds) {
 }
 
 TEST(Buffer, ATensorAndTheMessageItCameInShareAClass) {
-  for (const size_t tensor : {size_t{1} << 20, size_t{4} << 20, size_t{16} << 20, size_t{64} << 20}) {
+  for (const size_t tensor :
+       {size_t{1} << 20, size_t{4} << 20, size_t{16} << 20, size_t{64} << 20}) {
     std::byte* place = nullptr;
     {
       const BufferRef message = AcquireBuffer(tensor + 4000);
@@ -62,7 +63,8 @@ TEST(Buffer, ATensorAndTheMessageItCameInShareAClass) {
 }
 
 TEST(Buffer, OfAnySizeIsWritableToItsLastByte) {
-  for (const size_t size : {size_t{1} << 20, size_t{3} << 20, size_t{65} << 20, size_t{70'000'001}}) {
+  for (const size_t size :
+       {size_t{1} << 20, size_t{3} << 20, size_t{65} << 20, size_t{70'000'001}}) {
     const BufferRef buffer = AcquireBuffer(size);
     ASSERT_TRUE(buffer);
     std::memset(buffer.data(), 0x5a, buffer.capacity());
@@ -74,7 +76,9 @@ TEST(Buffer, TrimGivesBackWhatNobodyUsed) {
   TrimBuffers();
   TrimBuffers();
   const size_t before = PooledBufferBytes();
-  { BufferRef large = AcquireBuffer(8 << 20); }
+  {
+    BufferRef large = AcquireBuffer(8 << 20);
+  }
   EXPECT_GE(PooledBufferBytes(), before + (8 << 20));
   TrimBuffers();
   TrimBuffers();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken invariants: a bug of ours, never reachable from input. Aborts with the place and the condition.
+// Broken invariants: a bug of ours, never reachable from input. Aborts with the place and the
+// condition.
 #pragma once
 
 namespace nereid::base {
@@ -8,9 +9,9 @@ namespace nereid::base {
 
 }  // namespace nereid::base
 
-#define NEREID_CHECK(condition)                                          \
-  do {                                                                   \
-    if (!(condition)) [[unlikely]] {                                     \
-      ::nereid::base::CheckFailed(__FILE__, __LINE__, #condition);       \
-    }                                                                    \
+#define NEREID_CHECK(condition)                                    \
+  do {                                                             \
+    if (!(condition)) [[unlikely]] {                               \
+      ::nereid::base::CheckFailed(__FILE__, __LINE__, #condition); \
+    }                                                              \
   } while (false)

@@ -31,12 +31,13 @@ namespace {
 
 // A message longer than this is cut: one client must not be able to fill a disk with one line.
 constexpr size_t kMaxMessageBytes = 16 * 1024;
-// Each takes 400 bytes of memory from the start, used or not. Who logs more than the writer can take
-// waits.
+// Each takes 400 bytes of memory from the start, used or not. Who logs more than the writer can
+// take waits.
 constexpr size_t kQueuedLines = 512;
 
 struct LogState {
-  // Triton's variable: with "0", messages are written as they are. JSON lines are escaped all the same.
+  // Triton's variable: with "0", messages are written as they are. JSON lines are escaped all the
+  // same.
   const bool escapes = [] {
     const char* const text = std::getenv("TRITON_SERVER_ESCAPE_LOG_MESSAGES");
     return text == nullptr || std::string_view(text) != "0";
@@ -67,8 +68,12 @@ struct CodePoint {
 CodePoint DecodeUtf8(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const uint32_t lead = byte(0);
-  const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3
-                        : lead < 0xF5 ? 4 : 0;
+  const size_t length = lead < 0x80   ? 1
+                        : lead < 0xC2 ? 0
+                        : lead < 0xE0 ? 2
+                        : lead < 0xF0 ? 3
+                        : lead < 0xF5 ? 4
+                                      : 0;
   if (length == 0 || text.size() < length) return {};
   if (length == 1) return {lead, 1};
   uint32_t value = lead & (0x7Fu >> length);
@@ -81,7 +86,8 @@ CodePoint DecodeUtf8(std::string_view text) {
   return {value, length};
 }
 
-// What a terminal or a viewer would obey: control characters (also those of C1) and line separators.
+// What a terminal or a viewer would obey: control characters (also those of C1) and line
+// separators.
 bool IsControl(uint32_t code_point) {
   return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0) || code_point == 0x2028 ||
          code_point == 0x2029;
@@ -203,8 +209,8 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::shared_ptr<spdlog::details::thre
   } else {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
   }
-  auto logger = std::make_shared<spdlog::async_logger>(
-      "nereid", std::move(sink), std::move(pool), spdlog::async_overflow_policy::block);
+  auto logger = std::make_shared<spdlog::async_logger>("nereid", std::move(sink), std::move(pool),
+                                                       spdlog::async_overflow_policy::block);
   logger->set_pattern("%v");
   logger->set_level(spdlog::level::trace);
   logger->flush_on(spdlog::level::trace);

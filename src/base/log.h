@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process log. Messages are formatted only when their level is on, escaped (no client string can
-// forge a line), and written by a background thread. The sink is the only mutable global we have.
+// The process log. Messages are formatted only when their level is on, escaped (no client string
+// can forge a line), and written by a background thread. The sink is the only mutable global we
+// have.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ struct LogOptions {
   bool error = true;
   int verbose_level = 0;  // 0 is off; a message of verbosity v is written when v <= verbose_level
   LogFormat format = LogFormat::kDefault;
-  std::string file;       // empty: standard output; from warnings on, standard error
+  std::string file;  // empty: standard output; from warnings on, standard error
 };
 
 // "default", "ISO8601" or "json".
@@ -48,7 +49,7 @@ LogOptions CurrentLogOptions();
 void FlushLog();
 
 namespace log_internal {
-extern std::atomic<uint32_t> enabled_mask;      // bit per LogLevel
+extern std::atomic<uint32_t> enabled_mask;  // bit per LogLevel
 extern std::atomic<int> verbose_level;
 void Write(LogLevel level, const char* file, int line, std::string_view message);
 void WriteLines(LogLevel level, const char* file, int line, std::span<const std::string> lines);
@@ -65,29 +66,29 @@ inline bool VerboseEnabled(int verbosity) {
 }  // namespace nereid::base
 
 // NEREID_LOG(kInfo, "loaded {} in {} ms", name, ms)
-#define NEREID_LOG(level, ...)                                                              \
-  do {                                                                                      \
-    if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                      \
+#define NEREID_LOG(level, ...)                                                                 \
+  do {                                                                                         \
+    if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                         \
       ::nereid::base::log_internal::Write(::nereid::base::LogLevel::level, __FILE__, __LINE__, \
-                                          ::fmt::format(__VA_ARGS__));                      \
-    }                                                                                       \
+                                          ::fmt::format(__VA_ARGS__));                         \
+    }                                                                                          \
   } while (false)
 
-// One message of several lines, for tables: NEREID_LOG_LINES(kInfo, table.Lines()). They stand below
-// the usual start of a line, and what they hold can end none of them.
-#define NEREID_LOG_LINES(level, ...)                                                          \
-  do {                                                                                        \
-    if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                        \
-      ::nereid::base::log_internal::WriteLines(::nereid::base::LogLevel::level, __FILE__,     \
-                                               __LINE__, __VA_ARGS__);                        \
-    }                                                                                         \
+// One message of several lines, for tables: NEREID_LOG_LINES(kInfo, table.Lines()). They stand
+// below the usual start of a line, and what they hold can end none of them.
+#define NEREID_LOG_LINES(level, ...)                                                      \
+  do {                                                                                    \
+    if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                    \
+      ::nereid::base::log_internal::WriteLines(::nereid::base::LogLevel::level, __FILE__, \
+                                               __LINE__, __VA_ARGS__);                    \
+    }                                                                                     \
   } while (false)
 
 // NEREID_VLOG(2, "...") is written from --log-verbose=2 on.
-#define NEREID_VLOG(verbosity, ...)                                                         \
-  do {                                                                                      \
-    if (::nereid::base::VerboseEnabled(verbosity)) {                                        \
-      ::nereid::base::log_internal::Write(::nereid::base::LogLevel::kVerbose, __FILE__,     \
-                                          __LINE__, ::fmt::format(__VA_ARGS__));            \
-    }                                                                                       \
+#define NEREID_VLOG(verbosity, ...)                                                               \
+  do {                                                                                            \
+    if (::nereid::base::VerboseEnabled(verbosity)) {                                              \
+      ::nereid::base::log_internal::Write(::nereid::base::LogLevel::kVerbose, __FILE__, __LINE__, \
+                                          ::fmt::format(__VA_ARGS__));                            \
+    }                                                                                             \
   } while (false)

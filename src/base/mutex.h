@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only lock of the code base: std::mutex with clang's thread-safety annotations, so that a field
-// marked NEREID_GUARDED_BY cannot be touched without its lock (checked by clang -Wthread-safety).
+// The only lock of the code base: std::mutex with clang's thread-safety annotations, so that a
+// field marked NEREID_GUARDED_BY cannot be touched without its lock (checked by clang
+// -Wthread-safety).
 #pragma once
 
 #include <condition_variable>

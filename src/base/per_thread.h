@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One T for each thread, made at the thread's first use and destroyed at its end. An access costs one
-// lookup; a function's own thread_local with a constructor costs two and a test, which the request path
-// feels in a shared library.
+// One T for each thread, made at the thread's first use and destroyed at its end. An access costs
+// one lookup; a function's own thread_local with a constructor costs two and a test, which the
+// request path feels in a shared library.
 #pragma once
 
 namespace nereid::base {
@@ -12,7 +12,8 @@ class PerThread {
  public:
   static T& Get() {
     T* const mine = mine_;
-    if (mine != nullptr) [[likely]] return *mine;
+    if (mine != nullptr) [[likely]]
+      return *mine;
     return Make();
   }
 

@@ -110,19 +110,19 @@ class [[nodiscard]] Result {
 }  // namespace nereid::base
 
 // Returns from the enclosing function with the status of `expr` unless it is success.
-#define NEREID_RETURN_IF_ERROR(expr)                                   \
-  do {                                                                 \
+#define NEREID_RETURN_IF_ERROR(expr)                                          \
+  do {                                                                        \
     if (::nereid::base::Status nereid_status = (expr); !nereid_status.ok()) { \
-      return nereid_status;                                            \
-    }                                                                  \
+      return nereid_status;                                                   \
+    }                                                                         \
   } while (false)
 
 #define NEREID_CONCAT_INNER(a, b) a##b
 #define NEREID_CONCAT(a, b) NEREID_CONCAT_INNER(a, b)
 // Declares or assigns `lhs` from a Result, or returns its status.
-#define NEREID_ASSIGN_OR_RETURN(lhs, expr)                            \
-  auto NEREID_CONCAT(nereid_result_, __LINE__) = (expr);              \
-  if (!NEREID_CONCAT(nereid_result_, __LINE__).ok()) {                \
-    return NEREID_CONCAT(nereid_result_, __LINE__).status();          \
-  }                                                                   \
+#define NEREID_ASSIGN_OR_RETURN(lhs, expr)                   \
+  auto NEREID_CONCAT(nereid_result_, __LINE__) = (expr);     \
+  if (!NEREID_CONCAT(nereid_result_, __LINE__).ok()) {       \
+    return NEREID_CONCAT(nereid_result_, __LINE__).status(); \
+  }                                                          \
   lhs = std::move(NEREID_CONCAT(nereid_result_, __LINE__)).value()

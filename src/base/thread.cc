@@ -11,7 +11,8 @@
 namespace nereid::base {
 namespace {
 
-// CPUs granted by the cgroup (version 2: "max 100000" or "200000 100000"), 0 where there is no limit.
+// CPUs granted by the cgroup (version 2: "max 100000" or "200000 100000"), 0 where there is no
+// limit.
 unsigned CgroupCpus() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::string quota;

@@ -17,7 +17,8 @@ class Thread {
   Thread& operator=(Thread&&) = default;
   ~Thread() { Join(); }
 
-  // Waits for the body to return; a second call does nothing. Must not be called by the thread itself.
+  // Waits for the body to return; a second call does nothing. Must not be called by the thread
+  // itself.
   void Join();
   bool joinable() const { return thread_.joinable(); }
   std::thread::id id() const { return thread_.get_id(); }
@@ -26,7 +27,8 @@ class Thread {
   std::thread thread_;
 };
 
-// The CPUs this process may use: its affinity mask and, in a container, its cgroup quota. At least 1.
+// The CPUs this process may use: its affinity mask and, in a container, its cgroup quota. At
+// least 1.
 unsigned AvailableCpus();
 
 }  // namespace nereid::base

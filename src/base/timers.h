@@ -37,8 +37,8 @@ class Timers {
 };
 
 // One callback, at most one point in time. Thread-safe. ArmAt and Disarm may be called under locks
-// that the callback takes; the destructor may not: it waits for a callback that is running, unless the
-// callback itself destroys the timer.
+// that the callback takes; the destructor may not: it waits for a callback that is running, unless
+// the callback itself destroys the timer.
 class Timer {
  public:
   Timer(Timers& timers, std::function<void()> callback);

@@ -243,9 +243,8 @@ base::Result<ModelConfig> MergeBackendConfig(ModelConfig config, const ModelConf
     // The numbers are those of the message's fields; both are the old one in Triton's text too.
     constexpr std::array<int, 4> kFieldNumbers = {0, 11, 13, 15};
     const int number = kFieldNumbers[config.scheduling_choice.index()];
-    return base::InternalError(
-        fmt::format("Cannot update scheduling choice from {} to {} when auto-completing.", number,
-                    number));
+    return base::InternalError(fmt::format(
+        "Cannot update scheduling choice from {} to {} when auto-completing.", number, number));
   }
   if (from_backend.decoupled) config.decoupled = from_backend.decoupled;
   return Normalize(std::move(config));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling in what a configuration leaves out, step by step as a model is loaded: from its files, with
-// the server's defaults, from its backend, and its instance groups last. Pure functions: the caller
-// reads the folders and asks the backend.
+// Filling in what a configuration leaves out, step by step as a model is loaded: from its files,
+// with the server's defaults, from its backend, and its instance groups last. Pure functions: the
+// caller reads the folders and asks the backend.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ struct VersionFolder {
   std::set<std::string> folders;
 };
 
-// Sets `name` if empty, and backend, platform and default_model_filename as far as the configuration
-// or the files tell them. `version` is the version folder whose name sorts first, nothing when the
-// model has none. An error when there is no hint at all of the backend.
+// Sets `name` if empty, and backend, platform and default_model_filename as far as the
+// configuration or the files tell them. `version` is the version folder whose name sorts first,
+// nothing when the model has none. An error when there is no hint at all of the backend.
 base::Result<ModelConfig> CompleteFromFiles(ModelConfig config, std::string_view model_name,
                                             const std::optional<VersionFolder>& version);
 
@@ -46,9 +46,9 @@ ModelConfig Normalize(ModelConfig config);
 // when the backend made another scheduling choice than the user.
 base::Result<ModelConfig> MergeBackendConfig(ModelConfig config, const ModelConfig& from_backend);
 
-// Gives every instance group a name, a kind and a count; adds one when there is none. `preferred` is
-// what the backend asked for (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup); `gpus` are
-// the devices of this machine. Ensembles have no instances and come back unchanged.
+// Gives every instance group a name, a kind and a count; adds one when there is none. `preferred`
+// is what the backend asked for (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup); `gpus`
+// are the devices of this machine. Ensembles have no instances and come back unchanged.
 ModelConfig NormalizeInstanceGroups(ModelConfig config, const std::vector<InstanceGroup>& preferred,
                                     const std::set<int32_t>& gpus);
 

@@ -118,9 +118,9 @@ TEST(Normalize, WritesTheDefaults) {
 }
 
 TEST(Normalize, KeepsWhatIsThere) {
-  const ModelConfig config = Normalize(Parsed(
-      "version_policy { all { } } optimization { input_pinned_memory { enable: false } } "
-      "max_batch_size: 8 dynamic_batching { preferred_batch_size: 2 }"));
+  const ModelConfig config = Normalize(
+      Parsed("version_policy { all { } } optimization { input_pinned_memory { enable: false } } "
+             "max_batch_size: 8 dynamic_batching { preferred_batch_size: 2 }"));
   EXPECT_EQ(*config.version_policy, (VersionPolicy{VersionPolicy::All{}}));
   EXPECT_EQ(config.optimization->input_pinned_memory, false);
   EXPECT_THAT(config.dynamic_batching()->preferred_batch_size, ElementsAre(2));
@@ -133,11 +133,12 @@ TEST(Normalize, PrefersFullBatches) {
               ElementsAre(8));
   EXPECT_THAT(Normalize(Parsed("dynamic_batching { }")).dynamic_batching()->preferred_batch_size,
               ElementsAre());
-  const ModelConfig oldest = Normalize(Parsed("max_batch_size: 3 sequence_batching { oldest { } }"));
-  EXPECT_THAT(std::get<SequenceBatching::StrategyOldest>(
-                  oldest.sequence_batching()->strategy_choice)
-                  .preferred_batch_size,
-              ElementsAre(3));
+  const ModelConfig oldest =
+      Normalize(Parsed("max_batch_size: 3 sequence_batching { oldest { } }"));
+  EXPECT_THAT(
+      std::get<SequenceBatching::StrategyOldest>(oldest.sequence_batching()->strategy_choice)
+          .preferred_batch_size,
+      ElementsAre(3));
   EXPECT_EQ(oldest.sequence_batching()->max_sequence_idle_microseconds, 1'000'000u);
 }
 
@@ -148,7 +149,8 @@ TEST(Normalize, GivesEnsemblesNoOptimization) {
 TEST(MergeBackendConfig, TakesTensorsBatchSizeAndDecoupled) {
   const ModelConfig user = Parsed("name: 'm' backend: 'b' instance_group { count: 3 }");
   const ModelConfig backend = Parsed(
-      "name: 'x' max_batch_size: 4 input { name: 'I' } output { name: 'O' } instance_group { count: 9 "
+      "name: 'x' max_batch_size: 4 input { name: 'I' } output { name: 'O' } instance_group { "
+      "count: 9 "
       "} dynamic_batching { } model_transaction_policy { decoupled: true }");
   const auto merged = MergeBackendConfig(user, backend);
   ASSERT_TRUE(merged.ok());
@@ -186,7 +188,8 @@ TEST(NormalizeInstanceGroups, AddsOneNamedAfterTheModel) {
 TEST(NormalizeInstanceGroups, RunsTwoOnACpuWhereABackendIsKnownToLikeIt) {
   EXPECT_EQ(Groups("backend: 'onnxruntime'")[0].count, 2);
   EXPECT_EQ(Groups("backend: 'tensorflow'")[0].count, 2);
-  EXPECT_EQ(Groups("backend: 'onnxruntime' instance_group { kind: KIND_CPU count: 5 }")[0].count, 5);
+  EXPECT_EQ(Groups("backend: 'onnxruntime' instance_group { kind: KIND_CPU count: 5 }")[0].count,
+            5);
   EXPECT_EQ(Groups("backend: 'onnxruntime'", {}, {0})[0].count, 1);
 }
 
@@ -202,13 +205,13 @@ TEST(NormalizeInstanceGroups, FollowsThePreferenceOfTheBackend) {
   EXPECT_EQ(Groups("", {{.kind = Kind::kCpu, .count = 4}})[0].count, 4);
   EXPECT_EQ(Groups("", {{.kind = Kind::kModel, .count = 2}})[0].kind, Kind::kModel);
   // Without a GPU the first wish is passed over.
-  EXPECT_EQ(Groups("", {{.kind = Kind::kGpu, .count = 7}, {.kind = Kind::kCpu, .count = 3}})[0].count,
-            3);
+  EXPECT_EQ(
+      Groups("", {{.kind = Kind::kGpu, .count = 7}, {.kind = Kind::kCpu, .count = 3}})[0].count, 3);
   const auto on_gpu = Groups("", {{.kind = Kind::kGpu, .count = 7, .gpus = {1, 5}}}, {0, 1});
   EXPECT_EQ(on_gpu[0].kind, Kind::kGpu);
   EXPECT_THAT(on_gpu[0].gpus, ElementsAre(1));
-  EXPECT_EQ(Groups("instance_group { kind: KIND_CPU }", {{.kind = Kind::kCpu, .count = 6}})[0].count,
-            6);
+  EXPECT_EQ(
+      Groups("instance_group { kind: KIND_CPU }", {{.kind = Kind::kCpu, .count = 6}})[0].count, 6);
 }
 
 TEST(NormalizeInstanceGroups, ResolvesAutoByTheGpusThereAre) {

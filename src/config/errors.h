@@ -10,8 +10,8 @@
 
 namespace nereid::config {
 
-// One fault. `text` is the sentence clients of Triton know; the rest tells where it is and what would
-// be right, and is left out of the message when `field` is empty.
+// One fault. `text` is the sentence clients of Triton know; the rest tells where it is and what
+// would be right, and is left out of the message when `field` is empty.
 struct ConfigError {
   base::StatusCode code = base::StatusCode::kInvalidArgument;
   std::string text;

@@ -124,10 +124,9 @@ OptimizationPolicy::Cuda Cuda(const inference::ModelOptimizationPolicy::Cuda& m)
 }
 
 OptimizationPolicy Optimization(const inference::ModelOptimizationPolicy& m) {
-  OptimizationPolicy policy{
-      .priority = static_cast<OptimizationPolicy::Priority>(m.priority()),
-      .gather_kernel_buffer_threshold = m.gather_kernel_buffer_threshold(),
-      .eager_batching = m.eager_batching()};
+  OptimizationPolicy policy{.priority = static_cast<OptimizationPolicy::Priority>(m.priority()),
+                            .gather_kernel_buffer_threshold = m.gather_kernel_buffer_threshold(),
+                            .eager_batching = m.eager_batching()};
   if (m.has_graph()) policy.graph_level = m.graph().level();
   if (m.has_cuda()) policy.cuda = Cuda(m.cuda());
   if (m.has_execution_accelerators()) {
@@ -168,13 +167,13 @@ DynamicBatching Dynamic(const inference::ModelDynamicBatching& m) {
 SequenceBatching::ControlInput ControlInput(
     const inference::ModelSequenceBatching::ControlInput& m) {
   return {.name = m.name(), .control = Each(m.control(), [](const auto& c) {
-            return SequenceBatching::Control{
-                .kind = static_cast<SequenceBatching::ControlKind>(c.kind()),
-                .int32_false_true = List<int32_t>(c.int32_false_true()),
-                .fp32_false_true = List<float>(c.fp32_false_true()),
-                .bool_false_true = List<bool>(c.bool_false_true()),
-                .data_type = Type(c.data_type())};
-          })};
+                              return SequenceBatching::Control{
+                                  .kind = static_cast<SequenceBatching::ControlKind>(c.kind()),
+                                  .int32_false_true = List<int32_t>(c.int32_false_true()),
+                                  .fp32_false_true = List<float>(c.fp32_false_true()),
+                                  .bool_false_true = List<bool>(c.bool_false_true()),
+                                  .data_type = Type(c.data_type())};
+                            })};
 }
 
 SequenceBatching::State State(const inference::ModelSequenceBatching::State& m) {

@@ -11,8 +11,8 @@
 namespace nereid::config {
 
 // Reads every `data_file` of sequence_batching.state.initial_state from the folder initial_state of
-// the model's own; contents by the name that the configuration uses. An error when a file lies outside
-// the model's folder or cannot be read.
+// the model's own; contents by the name that the configuration uses. An error when a file lies
+// outside the model's folder or cannot be read.
 base::Result<std::map<std::string, std::string, std::less<>>> ReadInitialStates(
     const ModelConfig& config, const std::string& model_folder);
 

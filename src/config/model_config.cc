@@ -7,7 +7,8 @@ namespace nereid::config {
 namespace {
 
 template <typename Tensors>
-auto FindByName(const Tensors& tensors, std::string_view name) -> const typename Tensors::value_type* {
+auto FindByName(const Tensors& tensors, std::string_view name) -> const
+    typename Tensors::value_type* {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const auto& tensor) { return tensor.name == name; });
   return found == tensors.end() ? nullptr : &*found;
@@ -25,40 +26,54 @@ const ModelOutput* ModelConfig::FindOutput(std::string_view output_name) const {
 
 std::string_view KindName(InstanceGroup::Kind kind) {
   switch (kind) {
-    case InstanceGroup::Kind::kAuto: return "KIND_AUTO";
-    case InstanceGroup::Kind::kGpu: return "KIND_GPU";
-    case InstanceGroup::Kind::kCpu: return "KIND_CPU";
-    case InstanceGroup::Kind::kModel: return "KIND_MODEL";
+    case InstanceGroup::Kind::kAuto:
+      return "KIND_AUTO";
+    case InstanceGroup::Kind::kGpu:
+      return "KIND_GPU";
+    case InstanceGroup::Kind::kCpu:
+      return "KIND_CPU";
+    case InstanceGroup::Kind::kModel:
+      return "KIND_MODEL";
   }
   return "";
 }
 
 std::string_view KindName(SequenceBatching::ControlKind kind) {
   switch (kind) {
-    case SequenceBatching::ControlKind::kStart: return "CONTROL_SEQUENCE_START";
-    case SequenceBatching::ControlKind::kReady: return "CONTROL_SEQUENCE_READY";
-    case SequenceBatching::ControlKind::kEnd: return "CONTROL_SEQUENCE_END";
-    case SequenceBatching::ControlKind::kCorrelationId: return "CONTROL_SEQUENCE_CORRID";
+    case SequenceBatching::ControlKind::kStart:
+      return "CONTROL_SEQUENCE_START";
+    case SequenceBatching::ControlKind::kReady:
+      return "CONTROL_SEQUENCE_READY";
+    case SequenceBatching::ControlKind::kEnd:
+      return "CONTROL_SEQUENCE_END";
+    case SequenceBatching::ControlKind::kCorrelationId:
+      return "CONTROL_SEQUENCE_CORRID";
   }
   return "";
 }
 
 std::string_view KindName(BatchInput::Kind kind) {
   switch (kind) {
-    case BatchInput::Kind::kElementCount: return "BATCH_ELEMENT_COUNT";
-    case BatchInput::Kind::kAccumulatedElementCount: return "BATCH_ACCUMULATED_ELEMENT_COUNT";
+    case BatchInput::Kind::kElementCount:
+      return "BATCH_ELEMENT_COUNT";
+    case BatchInput::Kind::kAccumulatedElementCount:
+      return "BATCH_ACCUMULATED_ELEMENT_COUNT";
     case BatchInput::Kind::kAccumulatedElementCountWithZero:
       return "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO";
-    case BatchInput::Kind::kMaxElementCountAsShape: return "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE";
-    case BatchInput::Kind::kItemShape: return "BATCH_ITEM_SHAPE";
-    case BatchInput::Kind::kItemShapeFlatten: return "BATCH_ITEM_SHAPE_FLATTEN";
+    case BatchInput::Kind::kMaxElementCountAsShape:
+      return "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE";
+    case BatchInput::Kind::kItemShape:
+      return "BATCH_ITEM_SHAPE";
+    case BatchInput::Kind::kItemShapeFlatten:
+      return "BATCH_ITEM_SHAPE_FLATTEN";
   }
   return "";
 }
 
 std::string_view KindName(BatchOutput::Kind kind) {
   switch (kind) {
-    case BatchOutput::Kind::kScatterWithInputShape: return "BATCH_SCATTER_WITH_INPUT_SHAPE";
+    case BatchOutput::Kind::kScatterWithInputShape:
+      return "BATCH_SCATTER_WITH_INPUT_SHAPE";
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's configuration as plain values: every field of the ModelConfig message, with presence
-// (std::optional) where the file format distinguishes "not written" from the default. Field names are
-// those of config.pbtxt. Nobody above this module sees protobuf. All types here are values and
+// (std::optional) where the file format distinguishes "not written" from the default. Field names
+// are those of config.pbtxt. Nobody above this module sees protobuf. All types here are values and
 // thread-compatible; the server shares a finished ModelConfig as const.
 #pragma once
 
@@ -286,7 +286,7 @@ struct RepositoryAgent {
 };
 
 struct MetricControl {
-  std::optional<std::string> metric_family;               // metric_identifier { family }
+  std::optional<std::string> metric_family;              // metric_identifier { family }
   std::optional<std::vector<double>> histogram_buckets;  // histogram_options { buckets }
   bool operator==(const MetricControl&) const = default;
 };

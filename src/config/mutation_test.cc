@@ -36,15 +36,35 @@ model_metrics { metric_control { metric_identifier { family: "f" } histogram_opt
 
 std::string Mutated(std::mt19937& random) {
   std::string text = kConfig;
-  const char* pieces[] = {"-1",  "18446744073709551615", "{",        "}",    "[",   "]", "\"", "'",
-                          "0x7", "TYPE_BF16",            "name: 1 ", "true", "nan", ":", "99", "\xff",
+  const char* pieces[] = {"-1",
+                          "18446744073709551615",
+                          "{",
+                          "}",
+                          "[",
+                          "]",
+                          "\"",
+                          "'",
+                          "0x7",
+                          "TYPE_BF16",
+                          "name: 1 ",
+                          "true",
+                          "nan",
+                          ":",
+                          "99",
+                          "\xff",
                           "-9223372036854775808"};
   for (unsigned i = 0, changes = 1 + random() % 4; i < changes; ++i) {
     const size_t at = random() % text.size();
     switch (random() % 3) {
-      case 0: text.erase(at, random() % 20); break;
-      case 1: text.insert(at, pieces[random() % std::size(pieces)]); break;
-      default: text[at] = static_cast<char>(random()); break;
+      case 0:
+        text.erase(at, random() % 20);
+        break;
+      case 1:
+        text.insert(at, pieces[random() % std::size(pieces)]);
+        break;
+      default:
+        text[at] = static_cast<char>(random());
+        break;
     }
   }
   return text;
@@ -59,9 +79,8 @@ void LoadOne(const std::string& text) {
   auto completed = CompleteFromFiles(*parsed, "m", VersionFolder{.files = {"model.onnx"}});
   if (!completed.ok()) return;
   ModelConfig config = Normalize(*completed);
-  for (const base::Status& status :
-       {ValidateModelConfig(config, "f"), ValidateTensors(config, "f"),
-        ValidatePaths(config, "/", "f")}) {
+  for (const base::Status& status : {ValidateModelConfig(config, "f"), ValidateTensors(config, "f"),
+                                     ValidatePaths(config, "/", "f")}) {
     EXPECT_TRUE(status.ok() || !status.message().empty());
   }
   config = NormalizeInstanceGroups(std::move(config), {}, {0, 1});

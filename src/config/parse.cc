@@ -88,9 +88,9 @@ base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::strin
   std::string report = fmt::format("failed to read text proto from {}", file);
   const std::vector<TextFault> faults = DiagnoseModelConfigText(text);
   for (const TextFault& fault : faults) {
-    report += fmt::format("\n  {}:{}:{}: {}found {}, expected {}", file, fault.line, fault.column,
-                          fault.field.empty() ? "" : fault.field + ": ", fault.found,
-                          fault.expected);
+    report +=
+        fmt::format("\n  {}:{}:{}: {}found {}, expected {}", file, fault.line, fault.column,
+                    fault.field.empty() ? "" : fault.field + ": ", fault.found, fault.expected);
   }
   if (faults.empty()) report += fmt::format("\n  {}:{}", file, first_error.text());
   return base::InternalError(std::move(report));
@@ -111,7 +111,8 @@ base::Result<ModelConfig> ParseModelConfigJson(std::string_view json, uint32_t c
       google::protobuf::StringPiece(json.data(), json.size()), &message, options);
   if (!parsed.ok()) return base::InvalidArgumentError(std::string(parsed.message()));
   if (const std::string broken = FindBrokenText(message); !broken.empty()) {
-    return base::InvalidArgumentError(broken + ": found bytes that are not UTF-8, expected UTF-8 text");
+    return base::InvalidArgumentError(broken +
+                                      ": found bytes that are not UTF-8, expected UTF-8 text");
   }
   ModelConfig config = FromProto(message);
   config.gives_max_batch_size = config.max_batch_size != 0 || JsonGivesMaxBatchSize(json);

@@ -38,8 +38,10 @@ TEST(ConfigText, ReadsEveryDataType) {
 
 TEST(ConfigText, AcceptsTheWaysPeopleWriteIt) {
   const auto config = ParseModelConfigText(
-      "# comment\nname: 'a' \"b\"; max_batch_size: 0x10, input < name: \"x\" dims: 1 dims: [2,-1] >\n"
-      "input { name: \"y\", dims: [] }\nparameters [ { key: \"k\" value: { string_value: \"v\" } } ]\n"
+      "# comment\nname: 'a' \"b\"; max_batch_size: 0x10, input < name: \"x\" dims: 1 dims: [2,-1] "
+      ">\n"
+      "input { name: \"y\", dims: [] }\nparameters [ { key: \"k\" value: { string_value: \"v\" } } "
+      "]\n"
       "model_transaction_policy: { decoupled: True }",
       "t");
   ASSERT_TRUE(config.ok()) << config.status().message();

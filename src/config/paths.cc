@@ -108,9 +108,8 @@ class PathCheck {
       for (size_t j = 0; j < states[i].initial_state.size(); ++j) {
         const auto& data = states[i].initial_state[j].state_data;
         if (const auto* file = std::get_if<SequenceBatching::DataFile>(&data)) {
-          DataFile(
-              fmt::format("sequence_batching.state[{}].initial_state[{}].data_file", i, j),
-              "initial state", "initial_state", file->path);
+          DataFile(fmt::format("sequence_batching.state[{}].initial_state[{}].data_file", i, j),
+                   "initial state", "initial_state", file->path);
         }
       }
     }
@@ -146,9 +145,8 @@ base::Status ValidateModelName(std::string_view name) {
   }
   if (trimmed == "." || trimmed == ".." ||
       name.find_first_of(std::string_view("/\0", 2)) != std::string_view::npos) {
-    return base::InvalidArgumentError(
-        fmt::format("invalid model name '{}', model name must not contain path traversal characters",
-                    name));
+    return base::InvalidArgumentError(fmt::format(
+        "invalid model name '{}', model name must not contain path traversal characters", name));
   }
   return base::OkStatus();
 }

@@ -11,8 +11,8 @@
 
 namespace nereid::config {
 
-// Refuses empty and blank names, ".", "..", and anything with a slash or a NUL byte. The name itself
-// stays untrimmed: " a" and "a" are different models.
+// Refuses empty and blank names, ".", "..", and anything with a slash or a NUL byte. The name
+// itself stays untrimmed: " a" and "a" are different models.
 base::Status ValidateModelName(std::string_view name);
 
 // Whether `child`, with symbolic links and ".." resolved, is outside `parent`. `parent` must exist,

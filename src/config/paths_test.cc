@@ -50,8 +50,8 @@ TEST(ModelName, IsOnePathComponent) {
                            "%2e%2e%2f", "a\\b", "..."}) {
     EXPECT_TRUE(ValidateModelName(name).ok()) << name;
   }
-  for (const char* name : {"../etc", "a/../b", "/etc/passwd", "model/..", "model/sub", "model/", "..",
-                           " ..", ".. ", "/", ".", "..\n"}) {
+  for (const char* name : {"../etc", "a/../b", "/etc/passwd", "model/..", "model/sub", "model/",
+                           "..", " ..", ".. ", "/", ".", "..\n"}) {
     EXPECT_EQ(ValidateModelName(name).message(),
               std::string("invalid model name '") + name +
                   "', model name must not contain path traversal characters");
@@ -91,7 +91,8 @@ TEST_F(ConfigPaths, AcceptsWhatLiesInTheModel) {
   ModelConfig config = WithLabels("labels.txt");
   config.default_model_filename = "model.onnx";  // a link to elsewhere, as shared stores make them
   config.cc_model_filenames["7.5"] = "../1/other.onnx";
-  config.model_warmup.push_back({.inputs = {{"I", {.input_data_type = ModelWarmup::DataFile{"f"}}}}});
+  config.model_warmup.push_back(
+      {.inputs = {{"I", {.input_data_type = ModelWarmup::DataFile{"f"}}}}});
   config.parameters["TRITON_BATCH_STRATEGY_PATH"] = Model() + "/batchstrategy.so";
   EXPECT_EQ(ValidatePaths(config, Model()).message(), "");
   EXPECT_TRUE(ValidatePaths(WithLabels("/labels.txt"), Model()).ok());
@@ -102,11 +103,10 @@ TEST_F(ConfigPaths, RefusesLabelsFromOutside) {
   for (const char* file : {"../../../etc/passwd", "../m_evil/labels.txt", "link/labels.txt"}) {
     const base::Status status = ValidatePaths(WithLabels(file), Model(), "c");
     EXPECT_EQ(status.code(), base::StatusCode::kUnsupported);
-    EXPECT_EQ(status.message(),
-              "label file path '" + Model() + "/" + file +
-                  "' for output 'O' in model 'm' is outside model directory\n"
-                  "  c: output[0].label_filename: found '" + file +
-                  "', expected a path inside the model's folder");
+    EXPECT_EQ(status.message(), "label file path '" + Model() + "/" + file +
+                                    "' for output 'O' in model 'm' is outside model directory\n"
+                                    "  c: output[0].label_filename: found '" +
+                                    file + "', expected a path inside the model's folder");
     EXPECT_EQ(Labels::Load(WithLabels(file), Model()).status().code(),
               base::StatusCode::kUnsupported);
   }
@@ -151,8 +151,9 @@ TEST_F(ConfigPaths, LabelsAreTheLinesOfTheFile) {
 }
 
 TEST_F(ConfigPaths, LabelsThatCannotBeReadAreAnError) {
-  EXPECT_EQ(Labels::Load(WithLabels("none.txt"), Model()).status().message(),
-            "failed to open text file for read " + Model() + "/none.txt: No such file or directory");
+  EXPECT_EQ(
+      Labels::Load(WithLabels("none.txt"), Model()).status().message(),
+      "failed to open text file for read " + Model() + "/none.txt: No such file or directory");
   EXPECT_FALSE(Labels::Load(WithLabels("1"), Model()).ok());
   ModelConfig twice = WithLabels("labels.txt");
   twice.output.push_back(twice.output[0]);

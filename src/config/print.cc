@@ -26,8 +26,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-// Protobuf's own printer tells the type of every field by its name, which takes milliseconds for one
-// configuration; here it is known from the start.
+// Protobuf's own printer tells the type of every field by its name, which takes milliseconds for
+// one configuration; here it is known from the start.
 void PrintMessage(const Message& message, JsonWriter& json);
 
 // Protobuf prints 64-bit integers as strings. Clients know these as strings, and all others as
@@ -75,8 +75,7 @@ void PrintReal(double value, bool is_float, JsonWriter& json) {
 }
 
 // The value of `field`, or of its element `index` where it is repeated.
-void PrintValue(const Message& message, const FieldDescriptor& field, int index,
-                JsonWriter& json) {
+void PrintValue(const Message& message, const FieldDescriptor& field, int index, JsonWriter& json) {
   using google::protobuf::Reflection;
   const Reflection& of = *message.GetReflection();
   const auto get = [&](auto one, auto element) -> decltype(auto) {

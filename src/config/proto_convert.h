@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the plain ModelConfig and the protobuf message that files and wires carry. Private to this
-// module: the generated header is not visible outside it.
+// Between the plain ModelConfig and the protobuf message that files and wires carry. Private to
+// this module: the generated header is not visible outside it.
 #pragma once
 
 #include "config/model_config.h"

@@ -270,17 +270,20 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
       case FieldDescriptor::CPPTYPE_INT64:
         return Integer(name, std::numeric_limits<int64_t>::max(), true, "a 64-bit integer");
       case FieldDescriptor::CPPTYPE_UINT32:
-        return Integer(name, std::numeric_limits<uint32_t>::max(), false,
-                       "a 32-bit integer >= 0");
+        return Integer(name, std::numeric_limits<uint32_t>::max(), false, "a 32-bit integer >= 0");
       case FieldDescriptor::CPPTYPE_UINT64:
-        return Integer(name, std::numeric_limits<uint64_t>::max(), false,
-                       "a 64-bit integer >= 0");
+        return Integer(name, std::numeric_limits<uint64_t>::max(), false, "a 64-bit integer >= 0");
       case FieldDescriptor::CPPTYPE_FLOAT:
-      case FieldDescriptor::CPPTYPE_DOUBLE: return Number(name);
-      case FieldDescriptor::CPPTYPE_BOOL: return Boolean(name);
-      case FieldDescriptor::CPPTYPE_ENUM: return Enumerator(field->enum_type(), name);
-      case FieldDescriptor::CPPTYPE_STRING: return String(name);
-      case FieldDescriptor::CPPTYPE_MESSAGE: return;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return Number(name);
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return Boolean(name);
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return Enumerator(field->enum_type(), name);
+      case FieldDescriptor::CPPTYPE_STRING:
+        return String(name);
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return;
     }
   }
 
@@ -322,7 +325,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   }
 
   void Boolean(const std::string& name) {
-    constexpr std::array<std::string_view, 8> kWords = {"true", "True", "t",     "1",
+    constexpr std::array<std::string_view, 8> kWords = {"true",  "True",  "t", "1",
                                                         "false", "False", "f", "0"};
     if (std::find(kWords.begin(), kWords.end(), token().text) == kWords.end()) {
       return Reject(name, "true or false");

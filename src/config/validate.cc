@@ -70,10 +70,11 @@ void CheckBackend(const ModelConfig& config, ErrorList& errors) {
                 fmt::format("unexpected platform type '{}' for {}", config.platform, config.name),
                 "platform", Quoted(config.platform), ExpectedPlatform(config.platform)});
   } else if (!config.backend.empty() && is_ensemble) {
-    errors.Add({kInvalid,
-                fmt::format("Ensemble model '{}' must have platform type '{}' and empty backend type",
-                            config.name, config.platform),
-                "backend", Quoted(config.backend), "no backend"});
+    errors.Add(
+        {kInvalid,
+         fmt::format("Ensemble model '{}' must have platform type '{}' and empty backend type",
+                     config.name, config.platform),
+         "backend", Quoted(config.backend), "no backend"});
   }
   if (!PlatformFits(config.backend, config.platform)) {
     errors.Add({kInvalid,
@@ -177,14 +178,14 @@ std::string ProfileError(const InstanceGroup& group, const ModelConfig& config,
                          const std::string& profile) {
   if (profile.empty()) return "profile name must not be empty";
   int index = 0;
-  const auto [end, error] =
-      std::from_chars(profile.data(), profile.data() + profile.size(), index);
+  const auto [end, error] = std::from_chars(profile.data(), profile.data() + profile.size(), index);
   if (error == std::errc::invalid_argument) {
     return fmt::format("unable to parse '{}': stoi", profile);
   }
   if (error == std::errc() && index >= 0) return {};
   return fmt::format(
-      "instance group {} of model {} and platform {} specifies invalid profile {}. The field should "
+      "instance group {} of model {} and platform {} specifies invalid profile {}. The field "
+      "should "
       "contain the string representation of a non-negative integer.",
       group.name, config.name, config.platform, profile);
 }
@@ -217,8 +218,7 @@ class GroupCheck {
 
  private:
   void Kind(const InstanceGroup& group) {
-    const std::string who =
-        fmt::format("instance group {} of model {}", group.name, config_.name);
+    const std::string who = fmt::format("instance group {} of model {}", group.name, config_.name);
     switch (group.kind) {
       case InstanceGroup::Kind::kModel:
       case InstanceGroup::Kind::kCpu:
@@ -230,8 +230,10 @@ class GroupCheck {
                        "no GPUs"});
         }
         return;
-      case InstanceGroup::Kind::kGpu: return Gpus(group, who);
-      case InstanceGroup::Kind::kAuto: break;
+      case InstanceGroup::Kind::kGpu:
+        return Gpus(group, who);
+      case InstanceGroup::Kind::kAuto:
+        break;
     }
     errors_.Add({base::StatusCode::kInternal, who + " has unexpected kind KIND_AUTO",
                  field_ + ".kind", std::to_string(static_cast<int>(group.kind)),
@@ -255,9 +257,10 @@ class GroupCheck {
       const std::string there = fmt::format("{}", fmt::join(support_.gpus, ", "));
       errors_.Add(
           {kInvalid,
-           fmt::format("{} specifies invalid or unsupported gpu id {}. GPUs with at least the minimum "
-                       "required CUDA compute compatibility of {:f} are: {}",
-                       who, gpu, support_.min_compute_capability, there),
+           fmt::format(
+               "{} specifies invalid or unsupported gpu id {}. GPUs with at least the minimum "
+               "required CUDA compute compatibility of {:f} are: {}",
+               who, gpu, support_.min_compute_capability, there),
            field_ + ".gpus", std::to_string(gpu), "one of " + there});
     }
   }
@@ -265,12 +268,13 @@ class GroupCheck {
   void Profiles(const InstanceGroup& group) {
     if (group.profile.empty()) return;
     if (config_.platform != "tensorrt_plan") {
-      errors_.Add({kInvalid,
-                   fmt::format("instance group {} of model {} and platform {}specifies profile field "
-                               "which is only supported for TensorRT models",
-                               group.name, config_.name, config_.platform),
-                   field_ + ".profile", fmt::format("[ {} ]", fmt::join(group.profile, ", ")),
-                   "no profiles"});
+      errors_.Add(
+          {kInvalid,
+           fmt::format("instance group {} of model {} and platform {}specifies profile field "
+                       "which is only supported for TensorRT models",
+                       group.name, config_.name, config_.platform),
+           field_ + ".profile", fmt::format("[ {} ]", fmt::join(group.profile, ", ")),
+           "no profiles"});
       return;
     }
     for (const std::string& profile : group.profile) {

@@ -14,16 +14,16 @@
 
 namespace nereid::config {
 
-// Everything but tensors and instance groups: name, backend and platform, batching, sequence control,
-// ensemble data flow, response cache, metrics. Needs a normalized configuration.
+// Everything but tensors and instance groups: name, backend and platform, batching, sequence
+// control, ensemble data flow, response cache, metrics. Needs a normalized configuration.
 base::Status ValidateModelConfig(const ModelConfig& config, std::string_view file = {});
 
 // Inputs, outputs, batch inputs and batch outputs. Checked after a backend could complete them.
 base::Status ValidateTensors(const ModelConfig& config, std::string_view file = {});
 
 struct GpuSupport {
-  std::set<int32_t> gpus;         // devices of this machine with the needed compute capability
-  bool built_with_gpus = false;   // whether this server can use GPUs at all
+  std::set<int32_t> gpus;        // devices of this machine with the needed compute capability
+  bool built_with_gpus = false;  // whether this server can use GPUs at all
   double min_compute_capability = 0;
 };
 // Needs groups that NormalizeInstanceGroups has completed.

@@ -35,10 +35,11 @@ void CheckPriorities(const ModelConfig& config, const DynamicBatching& batching,
   const std::string range = fmt::format("[1, {}]", levels);
   const uint64_t default_level = batching.default_priority_level;
   if (default_level == 0 || default_level > levels) {
-    errors.Add({kInvalid,
-                fmt::format("default priority level must be in range {} for {}", range, config.name),
-                "dynamic_batching.default_priority_level", std::to_string(default_level),
-                "a level in " + range});
+    errors.Add(
+        {kInvalid,
+         fmt::format("default priority level must be in range {} for {}", range, config.name),
+         "dynamic_batching.default_priority_level", std::to_string(default_level),
+         "a level in " + range});
   }
   for (const auto& [level, policy] : batching.priority_queue_policy) {
     if (level != 0 && level <= levels) continue;
@@ -53,12 +54,12 @@ void CheckPriorities(const ModelConfig& config, const DynamicBatching& batching,
 void CheckOrdering(const ModelConfig& config, const DynamicBatching& batching, ErrorList& errors) {
   if (!batching.preserve_ordering) return;
   if (batching.priority_levels > 1) {
-    errors.Add({kInvalid,
-                fmt::format("Only one priority level is allowed when 'preserve_ordering' is true for "
-                            "{}",
-                            config.name),
-                "dynamic_batching.priority_levels", std::to_string(batching.priority_levels),
-                "0 or 1"});
+    errors.Add(
+        {kInvalid,
+         fmt::format("Only one priority level is allowed when 'preserve_ordering' is true for "
+                     "{}",
+                     config.name),
+         "dynamic_batching.priority_levels", std::to_string(batching.priority_levels), "0 or 1"});
   }
   const auto check = [&](const QueuePolicy& policy, std::string field) {
     if (policy.default_timeout_microseconds == 0 ||
@@ -75,8 +76,7 @@ void CheckOrdering(const ModelConfig& config, const DynamicBatching& batching, E
     check(*batching.default_queue_policy, "dynamic_batching.default_queue_policy.timeout_action");
   }
   for (const auto& [level, policy] : batching.priority_queue_policy) {
-    check(policy,
-          fmt::format("dynamic_batching.priority_queue_policy[{}].timeout_action", level));
+    check(policy, fmt::format("dynamic_batching.priority_queue_policy[{}].timeout_action", level));
   }
 }
 
@@ -98,8 +98,8 @@ class ControlCheck {
   using Control = SequenceBatching::Control;
 
   void Add(std::string text, std::string field, std::string found, std::string expected) {
-    errors_.Add({kInvalid, std::move(text), std::move(field), std::move(found),
-                 std::move(expected)});
+    errors_.Add(
+        {kInvalid, std::move(text), std::move(field), std::move(found), std::move(expected)});
   }
 
   void Names() {
@@ -152,11 +152,14 @@ class ControlCheck {
     const std::string whose = fmt::format("{} for {}", KindName(control.kind), config_.name);
     if (given == 0) {
       Add("sequence batching must specify either 'int32_false_true', 'fp32_false_true' or "
-          "'bool_false_true' for " + whose,
+          "'bool_false_true' for " +
+              whose,
           field, "nothing", "one of int32_false_true, fp32_false_true, bool_false_true");
     } else if (given > 1) {
-      Add("sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and "
-          "'bool_false_true' for " + whose,
+      Add("sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' "
+          "and "
+          "'bool_false_true' for " +
+              whose,
           field, std::to_string(given), "only one of them");
     }
     for (const auto& [name, size] : values) {
@@ -172,13 +175,13 @@ class ControlCheck {
     if (!control.int32_false_true.empty() || !control.fp32_false_true.empty() ||
         !control.bool_false_true.empty()) {
       Add("sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or "
-          "'bool_false_true' for " + whose,
+          "'bool_false_true' for " +
+              whose,
           field, "one of them", "data_type alone");
     }
     using tensor::DataType;
-    constexpr std::array<DataType, 5> kAllowed = {DataType::kUint64, DataType::kInt64,
-                                                  DataType::kUint32, DataType::kInt32,
-                                                  DataType::kBytes};
+    constexpr std::array<DataType, 5> kAllowed = {
+        DataType::kUint64, DataType::kInt64, DataType::kUint32, DataType::kInt32, DataType::kBytes};
     if (std::find(kAllowed.begin(), kAllowed.end(), control.data_type) != kAllowed.end()) return;
     Add(fmt::format("unexpected data type for control {}. Allowed data types are TYPE_UINT64, "
                     "TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING",

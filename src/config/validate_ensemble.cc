@@ -39,8 +39,8 @@ class EnsembleGraph {
   };
 
   void Add(std::string text, std::string field, std::string found, std::string expected) {
-    errors_.Add({kInvalid, std::move(text), std::move(field), std::move(found),
-                 std::move(expected)});
+    errors_.Add(
+        {kInvalid, std::move(text), std::move(field), std::move(found), std::move(expected)});
   }
 
   bool StepIsComplete(size_t i) {
@@ -150,8 +150,8 @@ class EnsembleGraph {
           fmt::format("output '{}' for ensemble '{}' is not written", name, config_.name);
       const std::string_view missing = FirstMissing(it->first);
       if (missing != name) {
-        text += fmt::format(": at least one of its depending tensors, '{}', is not connected",
-                            missing);
+        text +=
+            fmt::format(": at least one of its depending tensors, '{}', is not connected", missing);
       }
       Add(std::move(text), field, "'" + name + "'", "a tensor that the steps compute");
     }
@@ -178,17 +178,18 @@ class EnsembleGraph {
 ErrorList CheckEnsemble(const ModelConfig& config) {
   ErrorList errors;
   if (config.platform != kEnsemblePlatform) {
-    errors.Add({kInvalid,
-                fmt::format("ensemble scheduling cannot be set for model '{}' whose platform is not "
-                            "{}",
-                            config.name, kEnsemblePlatform),
-                "platform", "'" + config.platform + "'",
-                fmt::format("'{}'", kEnsemblePlatform)});
+    errors.Add(
+        {kInvalid,
+         fmt::format("ensemble scheduling cannot be set for model '{}' whose platform is not "
+                     "{}",
+                     config.name, kEnsemblePlatform),
+         "platform", "'" + config.platform + "'", fmt::format("'{}'", kEnsemblePlatform)});
   }
   if (!config.instance_group.empty()) {
-    errors.Add({kInvalid,
-                fmt::format("instance group should not be specified for ensemble '{}'", config.name),
-                "instance_group", "a group", "none"});
+    errors.Add(
+        {kInvalid,
+         fmt::format("instance group should not be specified for ensemble '{}'", config.name),
+         "instance_group", "a group", "none"});
   }
   if (config.optimization) {
     errors.Add({kInvalid,

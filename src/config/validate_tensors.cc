@@ -19,9 +19,9 @@ std::string Printed(const std::vector<int64_t>& dims) {
   return dims.empty() ? "[ ]" : fmt::format("[ {} ]", fmt::join(dims, ", "));
 }
 
-// Elements of a shape whose dimensions are all >= 1 or -1. kWildcardDim when some dimension may have
-// any size, nothing when the count exceeds 64 bits. The empty shape has none: it stands for the one
-// element of a shape of ones, which the caller treats on its own.
+// Elements of a shape whose dimensions are all >= 1 or -1. kWildcardDim when some dimension may
+// have any size, nothing when the count exceeds 64 bits. The empty shape has none: it stands for
+// the one element of a shape of ones, which the caller treats on its own.
 std::optional<int64_t> ElementCount(const std::vector<int64_t>& dims) {
   if (dims.empty()) return 0;
   int64_t count = 1;
@@ -125,7 +125,9 @@ class TensorCheck {
       Add(who + "must specify 'dims'", "dims", "nothing", "at least one dimension");
     }
     if (io.reshape && io.reshape->empty() && config_.max_batch_size == 0) {
-      Add(who + "cannot have empty reshape for non-batching model as scalar tensors are not supported",
+      Add(who +
+              "cannot have empty reshape for non-batching model as scalar tensors are not "
+              "supported",
           "reshape.shape", "[ ]", "at least one dimension");
     }
     const bool dims_fit = Dimensions(io.dims, who + "dimension", "dims");
@@ -197,8 +199,7 @@ class TensorCheck {
                       input.source_input.size()),
           "source_input", fmt::format("{} inputs", input.source_input.size()), "1 input");
     }
-    if (input.data_type != tensor::DataType::kInt32 &&
-        input.data_type != tensor::DataType::kFp32) {
+    if (input.data_type != tensor::DataType::kInt32 && input.data_type != tensor::DataType::kFp32) {
       Add("batch input data type must be TYPE_INT32 or TYPE_FP32", "data_type",
           std::string(tensor::ConfigName(input.data_type)), "TYPE_INT32 or TYPE_FP32");
     }

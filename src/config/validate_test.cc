@@ -30,7 +30,9 @@ std::string FirstLine(const base::Status& status) {
   return status.ok() ? "valid" : std::string(message.substr(0, message.find('\n')));
 }
 
-std::string Config(const std::string& text) { return FirstLine(ValidateModelConfig(Prepared(text))); }
+std::string Config(const std::string& text) {
+  return FirstLine(ValidateModelConfig(Prepared(text)));
+}
 std::string Tensors(const std::string& text) { return FirstLine(ValidateTensors(Prepared(text))); }
 std::string Groups(const std::string& text, const GpuSupport& support = {}) {
   return FirstLine(
@@ -80,13 +82,13 @@ TEST(ValidateModelConfig, BoundsTheBatchSize) {
 
 TEST(ValidateModelConfig, RefusesANameThatIsThereTwice) {
   EXPECT_EQ(Config("backend: 'b' input { name: 'I' data_type: TYPE_FP32 dims: [ 1 ] } "
-                    "input { name: 'I' data_type: TYPE_INT8 dims: [ 2 ] }"),
+                   "input { name: 'I' data_type: TYPE_INT8 dims: [ 2 ] }"),
             "model input 'I' is configured twice for m");
   EXPECT_EQ(Config("backend: 'b' output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] } "
-                    "output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] }"),
+                   "output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] }"),
             "model output 'O' is configured twice for m");
   EXPECT_EQ(Config("backend: 'b' input { name: 'X' data_type: TYPE_FP32 dims: [ 1 ] } "
-                    "output { name: 'X' data_type: TYPE_FP32 dims: [ 1 ] }"),
+                   "output { name: 'X' data_type: TYPE_FP32 dims: [ 1 ] }"),
             "valid");
 }
 
@@ -94,28 +96,35 @@ TEST(ValidateModelConfig, ChecksDynamicBatching) {
   const auto check = [](const std::string& text) {
     return Identity("dynamic_batching { " + text + " }");
   };
-  EXPECT_EQ(check("preferred_batch_size: 0"), "dynamic batching preferred size must be positive for m");
+  EXPECT_EQ(check("preferred_batch_size: 0"),
+            "dynamic batching preferred size must be positive for m");
   EXPECT_EQ(check("preferred_batch_size: 9"),
             "dynamic batching preferred size must be <= max batch size for m");
   EXPECT_EQ(check("priority_levels: 3"), "default priority level must be in range [1, 3] for m");
   EXPECT_EQ(check("priority_levels: 3 default_priority_level: 4"),
             "default priority level must be in range [1, 3] for m");
-  EXPECT_EQ(check("priority_levels: 3 default_priority_level: 3 priority_queue_policy { key: 4 value "
-                  "{ } }"),
-            "priority queue policy must have priority level in range [1, 3] for m");
-  EXPECT_EQ(check("priority_levels: 3 default_priority_level: 3 priority_queue_policy { key: 0 value "
-                  "{ } }"),
-            "priority queue policy must have priority level in range [1, 3] for m");
+  EXPECT_EQ(
+      check("priority_levels: 3 default_priority_level: 3 priority_queue_policy { key: 4 value "
+            "{ } }"),
+      "priority queue policy must have priority level in range [1, 3] for m");
+  EXPECT_EQ(
+      check("priority_levels: 3 default_priority_level: 3 priority_queue_policy { key: 0 value "
+            "{ } }"),
+      "priority queue policy must have priority level in range [1, 3] for m");
   EXPECT_EQ(check("priority_levels: 18446744073709551615 default_priority_level: 9"), "valid");
   EXPECT_EQ(check("preserve_ordering: true priority_levels: 2 default_priority_level: 1"),
             "Only one priority level is allowed when 'preserve_ordering' is true for m");
   const std::string delay = "{ timeout_action: DELAY default_timeout_microseconds: 5 }";
-  EXPECT_EQ(check("preserve_ordering: true default_queue_policy " + delay),
-            "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m");
-  EXPECT_EQ(check("preserve_ordering: true priority_levels: 1 default_priority_level: 1 "
-                  "priority_queue_policy { key: 1 value " + delay + " }"),
-            "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m");
-  EXPECT_EQ(check("preserve_ordering: true default_queue_policy { timeout_action: DELAY }"), "valid");
+  EXPECT_EQ(
+      check("preserve_ordering: true default_queue_policy " + delay),
+      "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m");
+  EXPECT_EQ(
+      check("preserve_ordering: true priority_levels: 1 default_priority_level: 1 "
+            "priority_queue_policy { key: 1 value " +
+            delay + " }"),
+      "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m");
+  EXPECT_EQ(check("preserve_ordering: true default_queue_policy { timeout_action: DELAY }"),
+            "valid");
 }
 
 std::string Sequence(const std::string& text) {
@@ -144,48 +153,57 @@ TEST(ValidateModelConfig, ChecksBooleanControls) {
     EXPECT_EQ(Control(start + "int32_false_true: [ 0, 1 ]"), "valid");
     EXPECT_EQ(Control(start),
               "sequence batching must specify either 'int32_false_true', 'fp32_false_true' or "
-              "'bool_false_true' for " + name + " for m");
-    EXPECT_EQ(Control(start + "int32_false_true: [ 0, 1 ] bool_false_true: [ false, true ]"),
-              "sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' "
-              "and 'bool_false_true' for " + name + " for m");
+              "'bool_false_true' for " +
+                  name + " for m");
+    EXPECT_EQ(
+        Control(start + "int32_false_true: [ 0, 1 ] bool_false_true: [ false, true ]"),
+        "sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' "
+        "and 'bool_false_true' for " +
+            name + " for m");
     for (const std::string values : {"int32_false_true", "fp32_false_true", "bool_false_true"}) {
-      EXPECT_EQ(Control(start + values + ": [ 1 ]"),
-                "sequence batching control '" + values + "' must have exactly 2 entries for " + name +
-                    " for m");
+      EXPECT_EQ(Control(start + values + ": [ 1 ]"), "sequence batching control '" + values +
+                                                         "' must have exactly 2 entries for " +
+                                                         name + " for m");
     }
     const std::string two = "control { " + start + "int32_false_true: [ 0, 1 ] } ";
-    EXPECT_EQ(Sequence("control_input { name: 'A' " + two + "} control_input { name: 'B' " + two + "}"),
-              "sequence batching specifies multiple " + name + " tensors for m");
+    EXPECT_EQ(
+        Sequence("control_input { name: 'A' " + two + "} control_input { name: 'B' " + two + "}"),
+        "sequence batching specifies multiple " + name + " tensors for m");
   }
 }
 
 TEST(ValidateModelConfig, ChecksControlTensors) {
-  EXPECT_EQ(Sequence("control_input { }"), "sequence batching control tensor must have a name for m");
+  EXPECT_EQ(Sequence("control_input { }"),
+            "sequence batching control tensor must have a name for m");
   EXPECT_EQ(Sequence("control_input { name: 'A' } control_input { name: 'A' }"),
             "sequence batching control tensor 'A' is specified for multiple control kinds for m");
 }
 
 TEST(ValidateModelConfig, ChecksTheTypeOfTheCorrelationId) {
   for (const char* type : {"UINT64", "INT64", "UINT32", "INT32", "STRING"}) {
-    EXPECT_EQ(Control(std::string("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_") + type), "valid");
+    EXPECT_EQ(Control(std::string("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_") + type),
+              "valid");
   }
   for (const char* type : {"INVALID", "BOOL", "FP32", "UINT8", "INT16", "BF16"}) {
-    EXPECT_EQ(Control(std::string("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_") + type),
-              "unexpected data type for control CONTROL_SEQUENCE_CORRID for m. Allowed data types are "
-              "TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING");
+    EXPECT_EQ(
+        Control(std::string("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_") + type),
+        "unexpected data type for control CONTROL_SEQUENCE_CORRID for m. Allowed data types are "
+        "TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING");
   }
-  EXPECT_EQ(Control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32 int32_false_true: [ 0, 1 ]"),
-            "sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or "
-            "'bool_false_true' for CONTROL_SEQUENCE_CORRID for m");
+  EXPECT_EQ(
+      Control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32 int32_false_true: [ 0, 1 ]"),
+      "sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or "
+      "'bool_false_true' for CONTROL_SEQUENCE_CORRID for m");
 }
 
 TEST(ValidateModelConfig, RefusesTheCacheWhereItCannotWork) {
   EXPECT_EQ(Identity("response_cache { enable: true } sequence_batching { }"),
             "Response Cache does not currently support model m with sequence batching scheduler. "
             "Please disable the response cache.");
-  EXPECT_EQ(Identity("response_cache { enable: true } model_transaction_policy { decoupled: true }"),
-            "Response Cache does not currently support model m with 'decoupled' transaction policy. "
-            "Please disable the response cache.");
+  EXPECT_EQ(
+      Identity("response_cache { enable: true } model_transaction_policy { decoupled: true }"),
+      "Response Cache does not currently support model m with 'decoupled' transaction policy. "
+      "Please disable the response cache.");
   EXPECT_EQ(Identity("response_cache { enable: true } dynamic_batching { }"), "valid");
 }
 
@@ -203,12 +221,16 @@ TEST(ValidateModelConfig, ChecksMetrics) {
 
 std::string Ensemble(const std::string& text) {
   return Config(
-      "platform: 'ensemble' input { name: 'in' data_type: TYPE_FP32 dims: [ 1 ] } output { name: 'out' "
-      "data_type: TYPE_FP32 dims: [ 1 ] } " + text);
+      "platform: 'ensemble' input { name: 'in' data_type: TYPE_FP32 dims: [ 1 ] } output { name: "
+      "'out' "
+      "data_type: TYPE_FP32 dims: [ 1 ] } " +
+      text);
 }
 std::string Step(const std::string& from, const std::string& to) {
-  return "step { model_name: 'a' input_map { key: 'I' value: '" + from + "' } output_map { key: 'O' "
-         "value: '" + to + "' } } ";
+  return "step { model_name: 'a' input_map { key: 'I' value: '" + from +
+         "' } output_map { key: 'O' "
+         "value: '" +
+         to + "' } } ";
 }
 
 TEST(ValidateModelConfig, ChecksWhatAnEnsembleMayHave) {
@@ -220,14 +242,17 @@ TEST(ValidateModelConfig, ChecksWhatAnEnsembleMayHave) {
             "instance group should not be specified for ensemble 'm'");
   EXPECT_EQ(Ensemble(steps + "optimization { }"),
             "optimization should not be specified for ensemble 'm'");
-  EXPECT_EQ(Ensemble(steps + "model_warmup { }"), "model_warmup can not be specified for ensemble 'm'");
+  EXPECT_EQ(Ensemble(steps + "model_warmup { }"),
+            "model_warmup can not be specified for ensemble 'm'");
   EXPECT_EQ(Ensemble("ensemble_scheduling { }"), "must specify 'step' for ensemble 'm'");
   EXPECT_EQ(Ensemble("ensemble_scheduling { step { } }"),
             "must specify 'model_name' in step 0 of ensemble 'm'");
   EXPECT_EQ(Ensemble("ensemble_scheduling { " + Step("in", "out") + "step { model_name: 'a' } }"),
             "must specify 'input_map' in step 1 of ensemble 'm'");
-  EXPECT_EQ(Ensemble("ensemble_scheduling { step { model_name: 'a' input_map { key: 'k' value: 'v' } } }"),
-            "must specify 'output_map' in step 0 of ensemble 'm'");
+  EXPECT_EQ(
+      Ensemble(
+          "ensemble_scheduling { step { model_name: 'a' input_map { key: 'k' value: 'v' } } }"),
+      "must specify 'output_map' in step 0 of ensemble 'm'");
 }
 
 TEST(ValidateModelConfig, FollowsTheDataThroughAnEnsemble) {
@@ -280,9 +305,9 @@ TEST(ValidateTensors, ChecksDimensions) {
 }
 
 std::string Reshape(const std::string& dims, const std::string& shape, int max_batch_size = 4) {
-  return Input("name: 'I' data_type: TYPE_FP32 dims: [ " + dims + " ] reshape { shape: [ " + shape +
-                   " ] }",
-               max_batch_size);
+  return Input(
+      "name: 'I' data_type: TYPE_FP32 dims: [ " + dims + " ] reshape { shape: [ " + shape + " ] }",
+      max_batch_size);
 }
 
 TEST(ValidateTensors, ComparesReshapeWithDims) {
@@ -290,9 +315,10 @@ TEST(ValidateTensors, ComparesReshapeWithDims) {
   EXPECT_EQ(Reshape("1, 1", ""), "valid");
   EXPECT_EQ(Reshape("2, 4, -1, 6", "8, -1, 1, 6"), "valid");
   EXPECT_EQ(Reshape("4, 4", "16"), "valid");
-  EXPECT_EQ(Reshape("1", "", 0),
-            "model input 'I' cannot have empty reshape for non-batching model as scalar tensors are not "
-            "supported for m");
+  EXPECT_EQ(
+      Reshape("1", "", 0),
+      "model input 'I' cannot have empty reshape for non-batching model as scalar tensors are not "
+      "supported for m");
   EXPECT_EQ(Reshape("1", "0"),
             "model input 'I' reshape dimensions must be integer >= 1, or -1 to indicate a "
             "variable-size dimension for m");
@@ -301,9 +327,10 @@ TEST(ValidateTensors, ComparesReshapeWithDims) {
   EXPECT_EQ(Reshape("2", ""), different);
   EXPECT_EQ(Reshape("-1", "4"), different);
   EXPECT_EQ(Reshape("2, -1", "3, -1"), different);
-  EXPECT_EQ(Reshape("-1, -1", "-1"),
-            "model input 'I' has different number of variable-size dimensions for dims and reshape for "
-            "m");
+  EXPECT_EQ(
+      Reshape("-1, -1", "-1"),
+      "model input 'I' has different number of variable-size dimensions for dims and reshape for "
+      "m");
 }
 
 TEST(ValidateTensors, DoesNotOverflow) {
@@ -335,12 +362,13 @@ TEST(ValidateTensors, ChecksBatchInputs) {
     return Tensors(std::string("backend: 'b' ") + kTensors + "batch_input { " + text + " }");
   };
   EXPECT_EQ(check("data_type: TYPE_FP32 source_input: 'I'"), "valid");
-  for (const char* kind : {"BATCH_ELEMENT_COUNT", "BATCH_ACCUMULATED_ELEMENT_COUNT",
-                           "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO",
-                           "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE", "BATCH_ITEM_SHAPE",
-                           "BATCH_ITEM_SHAPE_FLATTEN"}) {
+  for (const char* kind :
+       {"BATCH_ELEMENT_COUNT", "BATCH_ACCUMULATED_ELEMENT_COUNT",
+        "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO", "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE",
+        "BATCH_ITEM_SHAPE", "BATCH_ITEM_SHAPE_FLATTEN"}) {
     const std::string text = std::string("data_type: TYPE_FP32 kind: ") + kind;
-    const std::string expects = std::string("batch input kind '") + kind + "' expects 1 source input, ";
+    const std::string expects =
+        std::string("batch input kind '") + kind + "' expects 1 source input, ";
     EXPECT_EQ(check(text), expects + "got 0 for m");
     EXPECT_EQ(check(text + " source_input: [ 'I', 'I' ]"), expects + "got 2 for m");
   }
@@ -356,8 +384,9 @@ TEST(ValidateTensors, ChecksBatchOutputs) {
     return Tensors(std::string("backend: 'b' ") + kTensors + "batch_output { " + text + " }");
   };
   EXPECT_EQ(check("target_name: 'O' source_input: 'I'"), "valid");
-  EXPECT_EQ(check("target_name: 'O'"),
-            "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 0 for m");
+  EXPECT_EQ(
+      check("target_name: 'O'"),
+      "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 0 for m");
   EXPECT_EQ(check("target_name: 'O' source_input: 'X'"), "unknown source input name 'X' for m");
   EXPECT_EQ(check("target_name: 'X' source_input: 'I'"), "unknown target output name 'X' for m");
   EXPECT_EQ(check("target_name: [ 'O', 'O' ] source_input: 'I'"),
@@ -379,9 +408,10 @@ TEST(ValidateInstanceGroups, ChecksKindsAndGpus) {
             "instance group m_0 of model m has kind KIND_GPU but server does not support GPUs");
   EXPECT_EQ(Groups("backend: 'b' instance_group { kind: KIND_GPU }", none),
             "instance group m_0 of model m has kind KIND_GPU but no GPUs are available");
-  EXPECT_EQ(Groups("backend: 'b' instance_group { kind: KIND_GPU gpus: [ 42 ] }", two),
-            "instance group m_0 of model m specifies invalid or unsupported gpu id 42. GPUs with at "
-            "least the minimum required CUDA compute compatibility of 6.000000 are: 0, 1");
+  EXPECT_EQ(
+      Groups("backend: 'b' instance_group { kind: KIND_GPU gpus: [ 42 ] }", two),
+      "instance group m_0 of model m specifies invalid or unsupported gpu id 42. GPUs with at "
+      "least the minimum required CUDA compute compatibility of 6.000000 are: 0, 1");
   EXPECT_EQ(FirstLine(ValidateInstanceGroups(Prepared("backend: 'b'"), {})),
             "must specify one or more 'instance group's for m");
   ModelConfig odd = Prepared("backend: 'b' instance_group { name: 'g' kind: 17 }");
@@ -396,12 +426,14 @@ TEST(ValidateInstanceGroups, ChecksProfiles) {
   EXPECT_EQ(check("0"), "valid");
   EXPECT_EQ(check(""), "profile name must not be empty");
   EXPECT_EQ(check("x"), "unable to parse 'x': stoi");
-  EXPECT_EQ(check("-1"),
-            "instance group m_0 of model m and platform tensorrt_plan specifies invalid profile -1. The "
-            "field should contain the string representation of a non-negative integer.");
-  EXPECT_EQ(Groups("platform: 'onnxruntime_onnx' instance_group { profile: '0' }"),
-            "instance group m_0 of model m and platform onnxruntime_onnxspecifies profile field which "
-            "is only supported for TensorRT models");
+  EXPECT_EQ(
+      check("-1"),
+      "instance group m_0 of model m and platform tensorrt_plan specifies invalid profile -1. The "
+      "field should contain the string representation of a non-negative integer.");
+  EXPECT_EQ(
+      Groups("platform: 'onnxruntime_onnx' instance_group { profile: '0' }"),
+      "instance group m_0 of model m and platform onnxruntime_onnxspecifies profile field which "
+      "is only supported for TensorRT models");
 }
 
 TEST(ValidateInstanceGroups, BoundsTheNumberOfInstances) {
@@ -458,30 +490,32 @@ TEST(Validation, ReportsAllFaultsOnceEachWithTheirPlace) {
   const ModelConfig config = Prepared(
       "backend: 'onnxruntime' platform: 'x' max_batch_size: -1 dynamic_batching { "
       "preferred_batch_size: [ 0, 0 ] }");
-  EXPECT_EQ(ValidateModelConfig(config, "m/config.pbtxt").message(),
-            "unexpected 'platform' and 'backend' pair, got:x, onnxruntime\n"
-            "  m/config.pbtxt: platform: found 'x', expected a platform of backend 'onnxruntime'\n"
-            "'max_batch_size' must be non-negative value for m\n"
-            "  m/config.pbtxt: max_batch_size: found -1, expected a number >= 0\n"
-            "dynamic batching preferred size must be positive for m\n"
-            "  m/config.pbtxt: dynamic_batching.preferred_batch_size: found 0, expected a number >= 1\n"
-            "dynamic batching preferred size must be <= max batch size for m\n"
-            "  m/config.pbtxt: dynamic_batching.preferred_batch_size: found 0, expected at most "
-            "max_batch_size -1");
-  EXPECT_EQ(ValidateTensors(Prepared("backend: 'b' input [ { name: 'A' dims: [ 0 ] }, { } ]"),
-                            "m/config.pbtxt")
-                .message(),
-            "model input 'A' must specify 'data_type' for m\n"
-            "  m/config.pbtxt: input[0].data_type: found nothing, expected a type such as TYPE_FP32\n"
-            "model input 'A' dimension must be integer >= 1, or -1 to indicate a variable-size "
-            "dimension for m\n"
-            "  m/config.pbtxt: input[0].dims: found [ 0 ], expected numbers >= 1, or -1 for any size\n"
-            "model input must specify 'name' for m\n"
-            "  m/config.pbtxt: input[1].name: found nothing, expected the name of the tensor\n"
-            "model input must specify 'data_type' for m\n"
-            "  m/config.pbtxt: input[1].data_type: found nothing, expected a type such as TYPE_FP32\n"
-            "model input must specify 'dims' for m\n"
-            "  m/config.pbtxt: input[1].dims: found nothing, expected at least one dimension");
+  EXPECT_EQ(
+      ValidateModelConfig(config, "m/config.pbtxt").message(),
+      "unexpected 'platform' and 'backend' pair, got:x, onnxruntime\n"
+      "  m/config.pbtxt: platform: found 'x', expected a platform of backend 'onnxruntime'\n"
+      "'max_batch_size' must be non-negative value for m\n"
+      "  m/config.pbtxt: max_batch_size: found -1, expected a number >= 0\n"
+      "dynamic batching preferred size must be positive for m\n"
+      "  m/config.pbtxt: dynamic_batching.preferred_batch_size: found 0, expected a number >= 1\n"
+      "dynamic batching preferred size must be <= max batch size for m\n"
+      "  m/config.pbtxt: dynamic_batching.preferred_batch_size: found 0, expected at most "
+      "max_batch_size -1");
+  EXPECT_EQ(
+      ValidateTensors(Prepared("backend: 'b' input [ { name: 'A' dims: [ 0 ] }, { } ]"),
+                      "m/config.pbtxt")
+          .message(),
+      "model input 'A' must specify 'data_type' for m\n"
+      "  m/config.pbtxt: input[0].data_type: found nothing, expected a type such as TYPE_FP32\n"
+      "model input 'A' dimension must be integer >= 1, or -1 to indicate a variable-size "
+      "dimension for m\n"
+      "  m/config.pbtxt: input[0].dims: found [ 0 ], expected numbers >= 1, or -1 for any size\n"
+      "model input must specify 'name' for m\n"
+      "  m/config.pbtxt: input[1].name: found nothing, expected the name of the tensor\n"
+      "model input must specify 'data_type' for m\n"
+      "  m/config.pbtxt: input[1].data_type: found nothing, expected a type such as TYPE_FP32\n"
+      "model input must specify 'dims' for m\n"
+      "  m/config.pbtxt: input[1].dims: found nothing, expected at least one dimension");
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace nereid::config {
 
 VersionName ParseVersionName(std::string_view folder) {
-  if (folder.empty() || folder == "warmup" || folder == "initial_state" || folder == "configs") return {};
+  if (folder.empty() || folder == "warmup" || folder == "initial_state" || folder == "configs")
+    return {};
   const auto ignored = [&](std::string_view why) {
     return VersionName{.warning = "ignore version directory '" + std::string(folder) + "' which " +
                                   std::string(why)};

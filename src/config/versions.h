@@ -22,8 +22,8 @@ struct VersionName {
 };
 VersionName ParseVersionName(std::string_view folder);
 
-// The versions of `available` that the policy asks for. No policy means the latest one. Versions that
-// `specific` names but which are not there are reported in `missing`.
+// The versions of `available` that the policy asks for. No policy means the latest one. Versions
+// that `specific` names but which are not there are reported in `missing`.
 struct VersionSelection {
   std::set<int64_t> versions;
   std::vector<int64_t> missing;

@@ -13,7 +13,8 @@ TEST(VersionName, TakesPlainNumbersOnly) {
   EXPECT_EQ(ParseVersionName("1").version, 1);
   EXPECT_EQ(ParseVersionName("0").version, 0);
   EXPECT_EQ(ParseVersionName("9223372036854775807").version, 9223372036854775807);
-  for (const char* name : {"abc", "1a", "-1", "+1", " 1", "1 ", "9223372036854775808", ".", "1.0"}) {
+  for (const char* name :
+       {"abc", "1a", "-1", "+1", " 1", "1 ", "9223372036854775808", ".", "1.0"}) {
     const VersionName parsed = ParseVersionName(name);
     EXPECT_FALSE(parsed.version) << name;
     EXPECT_EQ(parsed.warning, std::string("ignore version directory '") + name +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sink in front of another one, for one request: the base of everything that must see or hold back
-// answers on their way (ordered queues, the response cache, sequences). Each method passes on; a
-// derived class overrides what it looks at.
+// A sink in front of another one, for one request: the base of everything that must see or hold
+// back answers on their way (ordered queues, the response cache, sequences). Each method passes on;
+// a derived class overrides what it looks at.
 #pragma once
 
 #include <utility>

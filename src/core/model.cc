@@ -45,11 +45,12 @@ bool Model::TryPin() {
 }
 
 void Model::Unpin() {
-  // The model may be gone as soon as another thread sees the count fall, so only the thread that takes
-  // it to zero touches it afterwards.
+  // The model may be gone as soon as another thread sees the count fall, so only the thread that
+  // takes it to zero touches it afterwards.
   if (pins_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) {
-    // A failed TryPin may bring the count to zero a second time; the callback is taken only once. The
-    // model stays closed: whoever still reads an old table of models may try to pin it at any time.
+    // A failed TryPin may bring the count to zero a second time; the callback is taken only once.
+    // The model stays closed: whoever still reads an old table of models may try to pin it at any
+    // time.
     uint64_t expected = kClosed;
     if (pins_.compare_exchange_strong(expected, kClosed | kDrained, std::memory_order_acq_rel)) {
       const auto drained = std::move(drained_);

@@ -85,9 +85,9 @@ class Model {
   // Before the model is published, once. Any thread may call `check`, many at the same time.
   void SetReadyCheck(std::function<base::Status()> check) { ready_check_ = std::move(check); }
 
-  // Memory that what executes the model lends for the bytes of inputs, `size` of them, so that it need
-  // not copy them. Empty where there is none, or none left. The caller holds a pin; the memory may be
-  // kept longer.
+  // Memory that what executes the model lends for the bytes of inputs, `size` of them, so that it
+  // need not copy them. Empty where there is none, or none left. The caller holds a pin; the memory
+  // may be kept longer.
   base::BufferRef LendInputMemory(size_t size) const {
     return input_memory_ ? input_memory_(size) : base::BufferRef();
   }
@@ -96,8 +96,8 @@ class Model {
     input_memory_ = std::move(lend);
   }
 
-  // Whether what executes the model copes with tensors in memory that a client can write at any time.
-  // Otherwise it is given copies of those.
+  // Whether what executes the model copes with tensors in memory that a client can write at any
+  // time. Otherwise it is given copies of those.
   bool stands_changes() const { return stands_changes_; }
   // Before the model is published, once.
   void SetStandsChanges() { stands_changes_ = true; }
@@ -123,12 +123,12 @@ class Model {
   const size_t required_input_count_;
   const std::vector<uint32_t> outputs_by_name_;
   ModelStatistics statistics_;
-  std::unique_ptr<Scheduler> scheduler_;       // constant once published
-  std::function<base::Status()> ready_check_;  // constant once published
+  std::unique_ptr<Scheduler> scheduler_;                 // constant once published
+  std::function<base::Status()> ready_check_;            // constant once published
   std::function<base::BufferRef(size_t)> input_memory_;  // the same
   bool stands_changes_ = false;                          // the same
-  std::atomic<uint64_t> pins_{0};              // kClosed, kDrained and a count
-  std::function<void()> drained_;              // written before kClosed is set
+  std::atomic<uint64_t> pins_{0};                        // kClosed, kDrained and a count
+  std::function<void()> drained_;                        // written before kClosed is set
 };
 
 }  // namespace nereid::core

@@ -112,7 +112,8 @@ RequestInput& Request::AddServerInput(std::string_view name, tensor::DataType ty
 }
 
 void Request::RemoveServerInputs() {
-  std::erase_if(inputs, [](const RequestInput& input) { return input.model_index == kServerInput; });
+  std::erase_if(inputs,
+                [](const RequestInput& input) { return input.model_index == kServerInput; });
 }
 
 RequestInput* Request::FindInput(std::string_view name) {
@@ -127,7 +128,8 @@ bool Request::IsOutputRequested(uint32_t model_index) const {
 
 void Request::MarkQueued(uint64_t now_ns) {
   times.queue_start_ns = now_ns;
-  if (trace == nullptr) [[likely]] return;
+  if (trace == nullptr) [[likely]]
+    return;
   trace->Report(observe::TraceActivity::kQueueStart, now_ns);
   if (trace->wants_tensors()) TraceInputs(*this);
 }
@@ -140,11 +142,12 @@ uint64_t Request::MarkQueued() {
 
 void Request::NoteResponse(const Response& response) {
   const bool is_first = !std::exchange(has_responded_, true);
-  if (is_first && model && model->statistics().times_first_responses() && is_counted &&
-      !is_padding) [[unlikely]] {
+  if (is_first && model && model->statistics().times_first_responses() && is_counted && !is_padding)
+      [[unlikely]] {
     model->statistics().RecordFirstResponse(times.request_start_ns);
   }
-  if (trace != nullptr && trace->wants_tensors()) [[unlikely]] TraceOutputs(*trace, response);
+  if (trace != nullptr && trace->wants_tensors()) [[unlikely]]
+    TraceOutputs(*trace, response);
 }
 
 std::string Request::LogPrefix() const {
@@ -163,7 +166,8 @@ void Respond(RequestPtr request, base::Status error) {
 }
 
 void Answer(RequestPtr request, ResponsePtr response) {
-  // A backend that gave the request back may still hold a response to it: that one comes too late now.
+  // A backend that gave the request back may still hold a response to it: that one comes too late
+  // now.
   if (!request->MarkAnswered()) return;
   request->NoteResponse(*response);
   ResponseSink& sink = request->sink();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One inference request on its way from a frontend to a model instance. Pooled: creating one in steady
-// state touches no allocator. A RequestPtr is the right to process it and moves forward, never back:
-// frontend, engine, scheduler, instance. Dropping it releases the request, after which its inputs are
-// not read again; its memory stays until its last response is gone.
+// One inference request on its way from a frontend to a model instance. Pooled: creating one in
+// steady state touches no allocator. A RequestPtr is the right to process it and moves forward,
+// never back: frontend, engine, scheduler, instance. Dropping it releases the request, after which
+// its inputs are not read again; its memory stays until its last response is gone.
 //
 // Text and tensors are views: into the request's arena or into buffers it holds (Hold).
 #pragma once
@@ -33,8 +33,8 @@ class Response;
 class RoundExecutor;
 class SequenceStates;
 
-// `model_index` of an input that the server adds itself (sequence controls, states). Its name ends with
-// a zero byte and, like its data, outlives the execution.
+// `model_index` of an input that the server adds itself (sequence controls, states). Its name ends
+// with a zero byte and, like its data, outlives the execution.
 inline constexpr uint32_t kServerInput = UINT32_MAX;
 
 // A contiguous piece of an input's data, alive until the request is released.
@@ -64,13 +64,15 @@ struct RequestInput {
   uint32_t model_index = 0;
   // Exactly the batch of elements has not been checked for BYTES until this is set by the engine.
   DataChunk first;
-  std::vector<DataChunk> more;  // in order after `first`
+  std::vector<DataChunk> more;                // in order after `first`
   std::vector<HostPolicyData> host_policies;  // only requests of the C API have any
-  Request* owner = nullptr;     // set by AddInput
+  Request* owner = nullptr;                   // set by AddInput
 
   // Adds a chunk at the end.
   void Append(DataChunk chunk);
-  size_t chunk_count() const { return (first.data != nullptr || first.size > 0 ? 1 : 0) + more.size(); }
+  size_t chunk_count() const {
+    return (first.data != nullptr || first.size > 0 ? 1 : 0) + more.size();
+  }
   const DataChunk& chunk(size_t i) const { return i == 0 ? first : more[i - 1]; }
 };
 
@@ -78,7 +80,8 @@ struct RequestInput {
 struct RequestedOutput {
   std::string_view name;
   uint32_t model_index = 0;  // set by the engine
-  // The frontend's own index of its options for this output (binary, classification, shared memory).
+  // The frontend's own index of its options for this output (binary, classification, shared
+  // memory).
   uint32_t tag = 0;
 };
 
@@ -127,9 +130,9 @@ class RequestRef {
   Request* request_ = nullptr;
 };
 
-// What is behind both request types of the C APIs: a backend's TRITONBACKEND_Request* is a Request, an
-// embedder's TRITONSERVER_InferenceRequest* only makes one each time it is submitted. In Triton they
-// are one class, and code that has both in one process passes one for the other.
+// What is behind both request types of the C APIs: a backend's TRITONBACKEND_Request* is a Request,
+// an embedder's TRITONSERVER_InferenceRequest* only makes one each time it is submitted. In Triton
+// they are one class, and code that has both in one process passes one for the other.
 class RequestHandle {
  public:
   // The request that is executed. One that stands in, when none is: it answers nobody.
@@ -178,7 +181,8 @@ class Request final : public RequestHandle {
   bool is_counted = true;
   // Null but for the few requests that are traced.
   std::shared_ptr<observe::Trace> trace;
-  // Of the sequence this request belongs to, where the model keeps states; set while it is executed.
+  // Of the sequence this request belongs to, where the model keeps states; set while it is
+  // executed.
   SequenceStates* states = nullptr;
 
   RequestInput& AddInput(std::string_view name, tensor::DataType type);

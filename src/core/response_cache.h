@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the answers of models that cache their responses are kept. Implemented over cache libraries.
+// Where the answers of models that cache their responses are kept. Implemented over cache
+// libraries.
 #pragma once
 
 #include <array>
@@ -32,11 +33,12 @@ class ResponseCache {
  public:
   virtual ~ResponseCache() = default;
 
-  // Adds the outputs and parameters kept under `key` to `response`, which is fresh and belongs to the
-  // request that asks. NOT_FOUND when there is nothing; after any error the response is to be dropped.
+  // Adds the outputs and parameters kept under `key` to `response`, which is fresh and belongs to
+  // the request that asks. NOT_FOUND when there is nothing; after any error the response is to be
+  // dropped.
   virtual base::Status Lookup(const CacheKey& key, Response& response) = 0;
-  // Keeps the outputs and parameters of `response`, which lie in CPU memory. ALREADY_EXISTS when there
-  // is something under the key and it was left as it is.
+  // Keeps the outputs and parameters of `response`, which lie in CPU memory. ALREADY_EXISTS when
+  // there is something under the key and it was left as it is.
   virtual base::Status Insert(const CacheKey& key, const Response& response) = 0;
 
   // Null when keys may leave this process, and so must be the same wherever the same is asked;

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <optional>
+#include <span>
 
 #include "base/status.h"
 #include "memory/memory_type.h"
@@ -21,18 +21,19 @@ struct ResponseDeleter {
 };
 using ResponsePtr = std::unique_ptr<Response, ResponseDeleter>;
 
-// A buffer that the client named for an output (shared memory, the C API's allocator). Null data means
-// that the client does not want the output's, whatever their size.
+// A buffer that the client named for an output (shared memory, the C API's allocator). Null data
+// means that the client does not want the output's, whatever their size.
 struct OutputPlacement {
   std::byte* data;
   memory::Placement where;
-  void* owner = nullptr;  // handed back in ReleasePlacement
+  void* owner = nullptr;            // handed back in ReleasePlacement
   void* cuda_ipc_handle = nullptr;  // of GPU memory, where it is known
-  bool may_change = false;  // another process can write it meanwhile; see DataChunk
+  bool may_change = false;          // another process can write it meanwhile; see DataChunk
 };
 
-// Methods may be called from any thread, but calls for one request are ordered: Send calls one after
-// another, the one with `is_final` last, OnRequestReleased at most once, OnRequestGone last of all.
+// Methods may be called from any thread, but calls for one request are ordered: Send calls one
+// after another, the one with `is_final` last, OnRequestReleased at most once, OnRequestGone last
+// of all.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
@@ -50,10 +51,9 @@ class ResponseSink {
   }
 
   // Asked before an output's buffer is taken from the pool. Nothing means: use the pool.
-  virtual base::Result<std::optional<OutputPlacement>> PlaceOutput(const Request& /*request*/,
-                                                                   const ResponseOutput& /*output*/,
-                                                                   size_t /*byte_size*/,
-                                                                   memory::Placement /*preferred*/) {
+  virtual base::Result<std::optional<OutputPlacement>> PlaceOutput(
+      const Request& /*request*/, const ResponseOutput& /*output*/, size_t /*byte_size*/,
+      memory::Placement /*preferred*/) {
     return std::optional<OutputPlacement>();
   }
   virtual void ReleasePlacement(const OutputPlacement& /*placement*/, size_t /*byte_size*/) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reactor, as schedulers see it: a thread that handles events in rounds. Work given to it runs once
-// the events that are ready now have been handled, so requests that arrived together are seen together.
+// A reactor, as schedulers see it: a thread that handles events in rounds. Work given to it runs
+// once the events that are ready now have been handled, so requests that arrived together are seen
+// together.
 #pragma once
 
 namespace nereid::core {

@@ -15,10 +15,11 @@ namespace nereid::core {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Takes a normalised request and sees to it that it is answered, also when it fails or is refused.
+  // Takes a normalised request and sees to it that it is answered, also when it fails or is
+  // refused.
   virtual void Enqueue(RequestPtr request) = 0;
-  // Removes a cancelled request from the queue if it is still there and answers it. The request may be
-  // gone already; `request` is only compared.
+  // Removes a cancelled request from the queue if it is still there and answers it. The request may
+  // be gone already; `request` is only compared.
   virtual void OnCancelled(Request& request) = 0;
   // A backend gives `request` back to be executed once more (an iterative sequence). False, and the
   // request untouched, where the model's configuration does not provide for that.
@@ -35,8 +36,8 @@ class Scheduler {
   virtual bool Stop(base::TimePoint deadline) = 0;
 };
 
-// A model's own say in which requests share a batch. Called under its scheduler's lock, one call at a
-// time.
+// A model's own say in which requests share a batch. Called under its scheduler's lock, one call at
+// a time.
 class BatchStrategy {
  public:
   virtual ~BatchStrategy() = default;

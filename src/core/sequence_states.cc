@@ -30,10 +30,10 @@ base::Result<size_t> ZeroByteSize(const std::string& name, tensor::DataType type
     }
   }
   if (!size) {
-    return InvalidArgumentError(fmt::format("state '{}' of type {} and shape {} has no size that "
-                                            "could be kept",
-                                            name, tensor::ConfigName(type),
-                                            tensor::ToString(shape)));
+    return InvalidArgumentError(
+        fmt::format("state '{}' of type {} and shape {} has no size that "
+                    "could be kept",
+                    name, tensor::ConfigName(type), tensor::ToString(shape)));
   }
   return *size;
 }
@@ -55,7 +55,8 @@ bool IsTextTensor(std::string_view bytes, int64_t count) {
 Status Allocate(StateValue& value, size_t byte_size) {
   value.buffer = base::AcquireBuffer(std::max<size_t>(byte_size, 1));
   if (!value.buffer) {
-    return base::UnavailableError(fmt::format("unable to allocate {} bytes for a state", byte_size));
+    return base::UnavailableError(
+        fmt::format("unable to allocate {} bytes for a state", byte_size));
   }
   value.byte_size = byte_size;
   return {};
@@ -116,9 +117,10 @@ class Compiler {
     if (state_.initial_state.empty()) return {};
     const SequenceBatching::InitialState& initial = state_.initial_state[0];
     if (initial.data_type != state_.data_type) {
-      return InvalidArgumentError(fmt::format("The data type used for 'initial_state' field of "
-                                              "state '{}' does not match the state data type.",
-                                              name));
+      return InvalidArgumentError(
+          fmt::format("The data type used for 'initial_state' field of "
+                      "state '{}' does not match the state data type.",
+                      name));
     }
     if (initial.name.empty()) {
       return InvalidArgumentError(fmt::format(
@@ -164,9 +166,8 @@ class Compiler {
   }
 
   Status FillWithZeros() {
-    NEREID_ASSIGN_OR_RETURN(
-        const size_t size,
-        ZeroByteSize(state_.input_name, spec_.initial.type, spec_.initial.shape));
+    NEREID_ASSIGN_OR_RETURN(const size_t size, ZeroByteSize(state_.input_name, spec_.initial.type,
+                                                            spec_.initial.shape));
     NEREID_RETURN_IF_ERROR(Allocate(spec_.initial, size));
     std::memset(spec_.initial.data(), 0, size);
     return {};
@@ -187,9 +188,8 @@ class Compiler {
             count.value_or(-1), state_.input_name, path));
       }
     } else {
-      NEREID_ASSIGN_OR_RETURN(
-          const size_t size,
-          ZeroByteSize(state_.input_name, spec_.initial.type, spec_.initial.shape));
+      NEREID_ASSIGN_OR_RETURN(const size_t size, ZeroByteSize(state_.input_name, spec_.initial.type,
+                                                              spec_.initial.shape));
       if (size > bytes.size()) {
         return InvalidArgumentError(fmt::format(
             "initial_state setting expects {} bytes, but the data provided from {} only has {} "
@@ -309,7 +309,8 @@ void SequenceStates::ResetLike(const SequenceStates& other) {
     const StateValue& like = other.states_[i].current_;
     const base::Result<size_t> size =
         ZeroByteSize(states_[i].spec_.input_name, like.type, like.shape);
-    // Without memory for it the initial value stays: the batch fails at worst, as its shape differs.
+    // Without memory for it the initial value stays: the batch fails at worst, as its shape
+    // differs.
     StateValue zeros{.type = like.type, .shape = like.shape, .buffer = {}, .byte_size = 0};
     if (!size.ok() || !Allocate(zeros, *size).ok()) continue;
     std::memset(zeros.data(), 0, *size);

@@ -6,8 +6,9 @@
 //   SequenceStates  the tensors of one sequence; a sequence batcher has one for each slot
 //   SequenceState   one of these, behind TRITONBACKEND_State*
 //
-// A new value is written beside the old one and takes its place with Update, so the input that a model
-// reads never changes under it, and a request that fails before Update leaves its sequence as it was.
+// A new value is written beside the old one and takes its place with Update, so the input that a
+// model reads never changes under it, and a request that fails before Update leaves its sequence as
+// it was.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +72,8 @@ class SequenceState {
  public:
   explicit SequenceState(const StateSpec& spec) : spec_(spec) {}
 
-  // Room for `byte_size` bytes of the new value. The same room again for the same size. With a shared
-  // buffer its bytes are those of the old value, as far as both reach.
+  // Room for `byte_size` bytes of the new value. The same room again for the same size. With a
+  // shared buffer its bytes are those of the old value, as far as both reach.
   base::Result<std::byte*> Buffer(size_t byte_size);
   // Of the buffer asked for last, or of the current value where there was none.
   size_t buffer_byte_size() const { return has_next_ ? next_.byte_size : current_.byte_size; }
@@ -103,16 +104,17 @@ class SequenceStates {
 
   // Back to the initial values: a sequence starts. Allocates nothing.
   void Reset();
-  // Zeros in the shapes of `other`: the states for the padding request of an idle slot, so that it can
-  // share a batch with real ones. For an object that no sequence uses.
+  // Zeros in the shapes of `other`: the states for the padding request of an idle slot, so that it
+  // can share a batch with real ones. For an object that no sequence uses.
   void ResetLike(const SequenceStates& other);
 
   // Adds the current values to `request` as inputs and makes these its states. Not twice for one
   // execution: a request that is executed again has lost its server inputs first.
   void AttachInputs(Request& request);
 
-  // For the backend: the state that the model calls `output_name`, about to get a value of this type
-  // and shape. What was begun before and not updated is dropped. Valid until the request is released.
+  // For the backend: the state that the model calls `output_name`, about to get a value of this
+  // type and shape. What was begun before and not updated is dropped. Valid until the request is
+  // released.
   base::Result<SequenceState*> New(std::string_view output_name, tensor::DataType type,
                                    std::span<const int64_t> shape);
 

@@ -103,8 +103,7 @@ TEST(StatePlan, SaysWhatDoesNotMatch) {
   EXPECT_NE(CompileError(twice).find("Found '2' elements"), std::string::npos);
   SequenceBatching::State other_type = FromFile(State({1}), {1});
   other_type.initial_state[0].data_type = DataType::kFp32;
-  EXPECT_NE(CompileError(other_type).find("does not match the state data type"),
-            std::string::npos);
+  EXPECT_NE(CompileError(other_type).find("does not match the state data type"), std::string::npos);
   SequenceBatching::State nameless = FromFile(State({1}), {1});
   nameless.initial_state[0].name.clear();
   EXPECT_NE(CompileError(nameless).find("Field 'name' must be set"), std::string::npos);

@@ -108,7 +108,8 @@ class BatchTable {
   BatchCounters& Of(uint64_t size) {
     std::atomic<BatchCounters*>& list = lists_[size % kLists];
     BatchCounters* first = list.load(std::memory_order_acquire);
-    if (BatchCounters* const found = Find(first, size)) [[likely]] return *found;
+    if (BatchCounters* const found = Find(first, size)) [[likely]]
+      return *found;
     auto made = std::make_unique<BatchCounters>(size);
     do {
       // Another thread of the shard that several share may have made it meanwhile.
@@ -315,8 +316,8 @@ void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use
   }
 }
 
-// Executions are noted by the monotonic clock, which their ends were read from anyway. What was told
-// once is told again, although the wall clock may have been set since.
+// Executions are noted by the monotonic clock, which their ends were read from anyway. What was
+// told once is told again, although the wall clock may have been set since.
 uint64_t ModelStatistics::ToWallClockMs(uint64_t last_executed_ns) const {
   if (last_executed_ns == 0) return 0;
   base::MutexLock lock(mutex_);

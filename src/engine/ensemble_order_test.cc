@@ -81,9 +81,10 @@ TEST(OrderEnsembles, AsksForTheModelThatIsProbablyMeant) {
   Sources sources;
   AddModel(sources, "preprocess");
   AddEnsemble(sources, "e", {"preproces"});
-  EXPECT_EQ(ErrorOf(OrderEnsembles(sources), "e"),
-            "ensemble e contains models that are not available or ambiguous: preproces; did you mean "
-            "'preprocess'?");
+  EXPECT_EQ(
+      ErrorOf(OrderEnsembles(sources), "e"),
+      "ensemble e contains models that are not available or ambiguous: preproces; did you mean "
+      "'preprocess'?");
 }
 
 TEST(OrderEnsembles, RefusesNestingThatNoStackHolds) {

@@ -282,7 +282,8 @@ void LifeCycle::LoadVersion(Attempt& load, int64_t version) {
     PublishLocked({load.id});
   }
   const bool is_loaded = load.failed.empty();
-  // Agents hear of the end of what is replaced before they hear that the new is there, as in Triton.
+  // Agents hear of the end of what is replaced before they hear that the new is there, as in
+  // Triton.
   Retire(std::move(retired), is_loaded);
   if (const auto& files = load.job.source->files; files != nullptr) {
     is_loaded ? files->OnLoaded() : files->OnLoadFailed();

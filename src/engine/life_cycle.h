@@ -67,8 +67,8 @@ class LifeCycle {
 
   // Loads, several versions at once, and waits for it; a result for each job. Versions that are
   // ready and whose files and configuration are those of the source are left alone; where only the
-  // instance groups differ, instances are added and removed in place. Those that the source's version
-  // policy does not ask for go when the others are there. Blocks.
+  // instance groups differ, instances are added and removed in place. Those that the source's
+  // version policy does not ask for go when the others are there. Blocks.
   std::vector<base::Status> Load(std::vector<LoadJob> jobs);
   // Refuses new requests for all versions of `ids`, and takes them apart as their last requests
   // end: ensembles before what they contain. Does not wait for that.

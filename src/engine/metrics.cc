@@ -37,9 +37,8 @@ struct Family {
 constexpr std::array<Family, 3> kCounts = {{
     {"nv_inference_request_success", "Number of successful inference requests, all batch sizes",
      Kind::kCounter, [](const StatisticsSnapshot& s) { return s.success.count; }},
-    {"nv_inference_count",
-     "Number of inferences performed (does not include cached requests)", Kind::kCounter,
-     [](const StatisticsSnapshot& s) { return s.inference_count; }},
+    {"nv_inference_count", "Number of inferences performed (does not include cached requests)",
+     Kind::kCounter, [](const StatisticsSnapshot& s) { return s.inference_count; }},
     {"nv_inference_exec_count",
      "Number of model executions performed (does not include cached requests)", Kind::kCounter,
      [](const StatisticsSnapshot& s) { return s.execution_count; }},
@@ -85,7 +84,7 @@ constexpr std::array<Family, 4> kCaching = {{
 struct SummaryFamily {
   const char* name;
   const char* help;
-  std::unique_ptr<observe::Summary> core::Observers::*summary;
+  std::unique_ptr<observe::Summary> core::Observers::* summary;
 };
 
 constexpr std::array<SummaryFamily, 7> kSummaries = {{
@@ -118,7 +117,7 @@ constexpr const char* kFirstResponse = "nv_inference_first_response_histogram_ms
 struct OwnHistogram {
   const char* name;
   const char* help;
-  core::DurationBuckets StatisticsSnapshot::*buckets;
+  core::DurationBuckets StatisticsSnapshot::* buckets;
   uint64_t (*sum_ns)(const StatisticsSnapshot&);
 };
 
@@ -147,7 +146,8 @@ constexpr std::array<double, core::kDurationBoundsNs.size()> kBoundsSeconds = []
 
 constexpr std::array<double, 11> kBatchBounds = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 
-void AddFamily(MetricsPage& page, const Family& family, const Rows& rows, bool only_caching = false) {
+void AddFamily(MetricsPage& page, const Family& family, const Rows& rows,
+               bool only_caching = false) {
   page.StartFamily(family.name, family.help, family.kind);
   for (const Row& row : rows) {
     if (only_caching && !row.is_caching) continue;
@@ -198,9 +198,8 @@ void AddOwnHistograms(MetricsPage& page, const Rows& rows) {
   for (const OwnHistogram& family : kOwn) {
     page.StartFamily(family.name, family.help, Kind::kHistogram);
     for (const Row& row : rows) {
-      page.AddHistogram(row.labels,
-                        {kBoundsSeconds, row.statistics.*family.buckets,
-                         static_cast<double>(family.sum_ns(row.statistics)) / 1e9});
+      page.AddHistogram(row.labels, {kBoundsSeconds, row.statistics.*family.buckets,
+                                     static_cast<double>(family.sum_ns(row.statistics)) / 1e9});
     }
   }
   page.StartFamily("nereid_batch_size", "Requested inferences per execution", Kind::kHistogram);
@@ -239,8 +238,8 @@ Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
 
 }  // namespace
 
-core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model, const MetricsConfig& config,
-                                       bool has_cache) {
+core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
+                                       const MetricsConfig& config, bool has_cache) {
   core::ObserveOptions options;
   if (!config.is_allowed) return options;
   options.is_cached = has_cache && model.caches_responses();
@@ -257,8 +256,7 @@ core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model, const M
                  "core.",
                  family);
     } else if (options.first_response_bounds_ms) {
-      options.first_response_bounds_ms =
-          control.histogram_buckets.value_or(std::vector<double>());
+      options.first_response_bounds_ms = control.histogram_buckets.value_or(std::vector<double>());
     }
   }
   return options;

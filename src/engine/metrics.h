@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics page: the nv_* families with the names, types and labels that dashboards know, histograms
-// of our own (nereid_*), and what plug-ins add.
+// The metrics page: the nv_* families with the names, types and labels that dashboards know,
+// histograms of our own (nereid_*), and what plug-ins add.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@
 
 namespace nereid::engine {
 
-// What the statistics of `model` are to collect. `has_cache`: the server keeps responses of the models
-// that ask for it.
-core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model, const MetricsConfig& config,
-                                       bool has_cache);
+// What the statistics of `model` are to collect. `has_cache`: the server keeps responses of the
+// models that ask for it.
+core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
+                                       const MetricsConfig& config, bool has_cache);
 
 // Thread-safe.
 class Metrics {

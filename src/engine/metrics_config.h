@@ -27,7 +27,8 @@ struct MetricsConfig {
   uint64_t pinned_pool_bytes = uint64_t{256} << 20;
 };
 
-// Applies one setting of --metrics-config. A warning where it makes no sense; nothing is changed then.
+// Applies one setting of --metrics-config. A warning where it makes no sense; nothing is changed
+// then.
 std::optional<std::string> ApplyMetricsSetting(std::string_view name, std::string_view value,
                                                MetricsConfig& config);
 

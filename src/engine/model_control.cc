@@ -23,7 +23,8 @@ base::Status FailedToLoadAll() { return base::InternalError("failed to load all 
 // Triton's text stands first; it is misleading where nothing polls.
 base::Status NotExplicit() {
   return base::UnavailableError(
-      "explicit model load / unload is not allowed if polling is enabled; it needs the model control "
+      "explicit model load / unload is not allowed if polling is enabled; it needs the model "
+      "control "
       "mode 'explicit'");
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every model and version that was ever loaded or tried, with its state: what requests are resolved
-// against and the repository index is printed from. Immutable; a change publishes a new table, which
-// shares all parts but the changed ones with the one before: a thousand models that are loaded one
-// after the other cost a thousand times the same.
+// against and the repository index is printed from. Immutable; a change publishes a new table,
+// which shares all parts but the changed ones with the one before: a thousand models that are
+// loaded one after the other cost a thousand times the same.
 #pragma once
 
 #include <array>

@@ -64,8 +64,9 @@ TEST(ModelTable, AChangeLeavesTheOtherModelsAsTheyWere) {
   }
   const ModelTable before(records);
   const ModelRecords changed = {
-      {"m7", {.versions = {{1, {.state = VersionState::kUnavailable, .reason = "broken"}},
-                           {2, {.state = VersionState::kReady, .model = two}}}}},
+      {"m7",
+       {.versions = {{1, {.state = VersionState::kUnavailable, .reason = "broken"}},
+                     {2, {.state = VersionState::kReady, .model = two}}}}},
       {"", {.versions = {{1, {.state = VersionState::kReady, .model = two}}}}}};
   const ModelTable after(before, changed, std::nullopt);
 

@@ -45,11 +45,10 @@ Status InputCountError(const Request& request) {
     }
   }
   const size_t all = model.inputs().size();
-  const std::string expected =
-      all == model.required_input_count()
-          ? fmt::format("expected {} inputs", all)
-          : fmt::format("expected number of inputs between {} and {}", model.required_input_count(),
-                        all);
+  const std::string expected = all == model.required_input_count()
+                                   ? fmt::format("expected {} inputs", all)
+                                   : fmt::format("expected number of inputs between {} and {}",
+                                                 model.required_input_count(), all);
   // The missing list prints as "]" when it is empty: clients have seen it that way for years.
   return InvalidArgumentError(fmt::format(
       "{} but got {} inputs for model '{}'. Got input(s) {}, but missing required input(s) {}. "
@@ -174,7 +173,8 @@ Status ShapeError(const RequestInput& input, const ModelTensor& expected, const 
       model.name(), tensor::ToString(dims), tensor::ToString(input.shape), note));
 }
 
-// Compares the shape with the configured one. `batch_dims` is 1 where the first dimension is the batch.
+// Compares the shape with the configured one. `batch_dims` is 1 where the first dimension is the
+// batch.
 Status CheckShape(const RequestInput& input, const ModelTensor& expected, const Model& model,
                   size_t batch_dims) {
   const std::span<const int64_t> got = input.shape.dims().subspan(batch_dims);
@@ -259,10 +259,11 @@ Status CheckBytes(const RequestInput& input, const Model& model) {
     }
   }
   if (open > 0) {
-    return InvalidArgumentError(fmt::format(
-        "incomplete string data for inference input '{}', expecting string of length {} but only {} "
-        "bytes available",
-        input.name, length_of_open, length_of_open - open));
+    return InvalidArgumentError(
+        fmt::format("incomplete string data for inference input '{}', expecting string of length "
+                    "{} but only {} "
+                    "bytes available",
+                    input.name, length_of_open, length_of_open - open));
   }
   if (seen != expected) {
     return InvalidArgumentError(
@@ -293,10 +294,9 @@ Status CheckContents(Request& request) {
   for (RequestInput& input : request.inputs) {
     const ModelTensor& expected = model.inputs()[input.model_index];
     if (input.type != expected.type) {
-      return InvalidArgumentError(
-          fmt::format("inference input '{}' data-type is '{}', but model '{}' expects '{}'",
-                      input.name, tensor::ProtocolName(input.type), model.name(),
-                      tensor::ProtocolName(expected.type)));
+      return InvalidArgumentError(fmt::format(
+          "inference input '{}' data-type is '{}', but model '{}' expects '{}'", input.name,
+          tensor::ProtocolName(input.type), model.name(), tensor::ProtocolName(expected.type)));
     }
     const size_t batch_dims = model.max_batch_size() > 0 && !expected.is_shape_tensor ? 1 : 0;
     NEREID_RETURN_IF_ERROR(CheckShape(input, expected, model, batch_dims));

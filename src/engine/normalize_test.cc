@@ -37,8 +37,8 @@ class NormalizeTest : public testing::Test {
     ASSERT_TRUE(model_->TryPin());
     request_->model = core::ModelHandle(*model_);
   }
-  core::RequestInput& Add(std::string_view name, DataType type, std::initializer_list<int64_t> shape,
-                          size_t bytes) {
+  core::RequestInput& Add(std::string_view name, DataType type,
+                          std::initializer_list<int64_t> shape, size_t bytes) {
     core::RequestInput& input = request_->AddInput(name, type);
     input.shape = shape;
     if (bytes > 0) input.Append({data_.data(), bytes, {}});
@@ -86,18 +86,20 @@ TEST_F(NormalizeTest, AnOptionalInputDoesNotStandInForARequiredOne) {
   optional.is_optional = true;
   Make(0, {Tensor("A", DataType::kFp32, {4}), optional});
   Add("B", DataType::kFp32, {4}, 16);
-  EXPECT_EQ(Error(),
-            "expected number of inputs between 1 and 2 but got 1 inputs for model 'm'. Got input(s) "
-            "['B'], but missing required input(s) ['A']. Please provide all required input(s).");
+  EXPECT_EQ(
+      Error(),
+      "expected number of inputs between 1 and 2 but got 1 inputs for model 'm'. Got input(s) "
+      "['B'], but missing required input(s) ['A']. Please provide all required input(s).");
 }
 
 TEST_F(NormalizeTest, CountsOptionalInputs) {
   auto optional = Tensor("B", DataType::kFp32, {4});
   optional.is_optional = true;
   Make(0, {Tensor("A", DataType::kFp32, {4}), optional});
-  EXPECT_EQ(Error(),
-            "expected number of inputs between 1 and 2 but got 0 inputs for model 'm'. Got input(s) "
-            "[], but missing required input(s) ['A']. Please provide all required input(s).");
+  EXPECT_EQ(
+      Error(),
+      "expected number of inputs between 1 and 2 but got 0 inputs for model 'm'. Got input(s) "
+      "[], but missing required input(s) ['A']. Please provide all required input(s).");
   Add("A", DataType::kFp32, {4}, 16);
   EXPECT_EQ(Error(), "");
 }
@@ -131,12 +133,13 @@ TEST_F(NormalizeTest, RefusesUnknownOutputsAndWrongTypes) {
 TEST_F(NormalizeTest, ExplainsShapes) {
   Make(8, {Tensor("A", DataType::kFp32, {4})});
   core::RequestInput& input = Add("A", DataType::kFp32, {4}, 16);
-  EXPECT_EQ(Error(),
-            "unexpected shape for input 'A' for model 'm'. Expected [-1,4], got [4]. NOTE: Setting a "
-            "non-zero max_batch_size in the model config requires a batch dimension to be prepended "
-            "to each input shape. If you want to specify the full shape including the batch dim in "
-            "your input dims config, try setting max_batch_size to zero. See the model "
-            "configuration docs for more info on max_batch_size.");
+  EXPECT_EQ(
+      Error(),
+      "unexpected shape for input 'A' for model 'm'. Expected [-1,4], got [4]. NOTE: Setting a "
+      "non-zero max_batch_size in the model config requires a batch dimension to be prepended "
+      "to each input shape. If you want to specify the full shape including the batch dim in "
+      "your input dims config, try setting max_batch_size to zero. See the model "
+      "configuration docs for more info on max_batch_size.");
   input.shape = {1, -1};
   EXPECT_EQ(Error(),
             "All input dimensions should be specified for input 'A' for model 'm', got [1,-1]");
@@ -168,8 +171,7 @@ TEST_F(NormalizeTest, RefusesBatchesThatDiffer) {
 TEST_F(NormalizeTest, ComparesBytesWithTheShapeWithoutOverflowing) {
   Make(0, {Tensor("A", DataType::kFp32, {-1, -1})});
   core::RequestInput& input = Add("A", DataType::kFp32, {2, 2}, 12);
-  EXPECT_EQ(Error(),
-            "input byte size mismatch for input 'A' for model 'm'. Expected 16, got 12");
+  EXPECT_EQ(Error(), "input byte size mismatch for input 'A' for model 'm'. Expected 16, got 12");
   input.shape = {int64_t{1} << 62, 16};
   EXPECT_NE(Error().find("exceed maximum size of"), std::string::npos);
 }

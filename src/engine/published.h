@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value that many threads read for every request and somebody replaces now and then. Readers keep
-// the current value per thread and compare one generation number; only after a change do they take the
-// lock. A replaced value lives until each reading thread has looked again, so it must not own anything
-// whose end somebody waits for.
+// the current value per thread and compare one generation number; only after a change do they take
+// the lock. A replaced value lives until each reading thread has looked again, so it must not own
+// anything whose end somebody waits for.
 #pragma once
 
 #include <atomic>

@@ -57,9 +57,9 @@ std::string DescribeFailures(const std::vector<service::IndexEntry>& index,
   }
   if (parts.empty()) return {};
   if (!ready.empty()) {
-    parts.push_back(fmt::format("--exit-on-error=false would serve {}",
-                                ready.size() == 1 ? "the other model"
-                                                  : fmt::format("the other {} models", ready.size())));
+    parts.push_back(fmt::format(
+        "--exit-on-error=false would serve {}",
+        ready.size() == 1 ? "the other model" : fmt::format("the other {} models", ready.size())));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -16,8 +16,8 @@ void LogBackends(const std::vector<backend_host::LoadedBackend>& backends);
 // Those that were to be loaded; the others do not matter to whoever started the server.
 void LogModels(const std::vector<service::IndexEntry>& index);
 
-// Which of the models in `index` failed, which of the `wanted` ones are not there, and how the others
-// could be served. Empty when nothing failed.
+// Which of the models in `index` failed, which of the `wanted` ones are not there, and how the
+// others could be served. Empty when nothing failed.
 std::string DescribeFailures(const std::vector<service::IndexEntry>& index,
                              const std::set<std::string>& wanted);
 

@@ -69,8 +69,8 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
                                               const std::string& model_folder) const {
   const bool is_string = config.data_type == tensor::DataType::kBytes;
   // An empty string is its four bytes of length.
-  const auto size = tensor::ByteSize(is_string ? tensor::DataType::kUint32 : config.data_type,
-                                     config.dims);
+  const auto size =
+      tensor::ByteSize(is_string ? tensor::DataType::kUint32 : config.data_type, config.dims);
   if (!size) {
     return InvalidArgumentError(
         "warmup setting expects all variable-size dimensions are specified for input '" + name +

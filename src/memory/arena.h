@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bump allocator for the small things that live as long as one request: names, ids, parameters,
-// little tensors. The first block is part of the arena, so a typical request allocates nothing; what
-// does not fit comes from the buffer pool. Nothing is destroyed: only trivially destructible data.
-// Thread-compatible.
+// little tensors. The first block is part of the arena, so a typical request allocates nothing;
+// what does not fit comes from the buffer pool. Nothing is destroyed: only trivially destructible
+// data. Thread-compatible.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // `size` bytes aligned to `alignment` (a power of two up to 64), valid until Reset; null when memory
-  // is exhausted. Contents are unspecified.
+  // `size` bytes aligned to `alignment` (a power of two up to 64), valid until Reset; null when
+  // memory is exhausted. Contents are unspecified.
   std::byte* Allocate(size_t size, size_t alignment = alignof(std::max_align_t));
   // A copy of `text` that lives as long as the arena; empty when memory is exhausted.
   std::string_view Copy(std::string_view text);

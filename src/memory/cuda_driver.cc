@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, argument types and numbers are those of the CUDA driver API. Entry points with a version in
-// their name are what its header maps the plain name to.
+// Names, argument types and numbers are those of the CUDA driver API. Entry points with a version
+// in their name are what its header maps the plain name to.
 #include "memory/cuda_driver.h"
 
 #include <string>
@@ -26,8 +26,8 @@ struct CudaDriver::Functions {
   int (*get_error_string)(int error, const char** text);
 };
 
-// Makes a device's primary context the thread's own for a scope. The driver counts and keeps primary
-// contexts; ours are kept for as long as the process lives, as a CUDA runtime keeps them.
+// Makes a device's primary context the thread's own for a scope. The driver counts and keeps
+// primary contexts; ours are kept for as long as the process lives, as a CUDA runtime keeps them.
 class CudaDriver::CurrentContext {
  public:
   CurrentContext(const CudaDriver& driver, int64_t device) : driver_(driver) {
@@ -128,8 +128,7 @@ base::Result<size_t> CudaDriver::AllocationSize(CudaAddress address, int64_t dev
   return start <= address && address - start <= size ? size - (address - start) : size_t{0};
 }
 
-base::Status CudaDriver::CopyToHost(void* to, CudaAddress from, size_t size,
-                                    int64_t device) const {
+base::Status CudaDriver::CopyToHost(void* to, CudaAddress from, size_t size, int64_t device) const {
   const CurrentContext context(*this, device);
   NEREID_RETURN_IF_ERROR(context.status());
   return Check(functions_->copy_to_host(to, from, size));

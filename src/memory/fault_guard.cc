@@ -71,7 +71,7 @@ void InstallHandler() NEREID_REQUIRES(slots_mutex) {
   if (is_installed) return;
   is_installed = true;
   ::sigaction(SIGBUS, nullptr, &previous_action);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = OnBusError;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);

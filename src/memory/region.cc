@@ -40,10 +40,9 @@ base::Status Region::CheckKey(const SystemRegionSpec& spec) {
                                 " - invalid shm key " + Quoted(spec.key));
   }
   if (std::string_view(spec.key).substr(start).starts_with(kReservedPrefix)) {
-    return InvalidArgumentError("cannot register shared memory region " + Quoted(spec.name) +
-                                " with key " + Quoted(spec.key) +
-                                " as the key contains the reserved prefix " +
-                                Quoted(kReservedPrefix));
+    return InvalidArgumentError(
+        "cannot register shared memory region " + Quoted(spec.name) + " with key " +
+        Quoted(spec.key) + " as the key contains the reserved prefix " + Quoted(kReservedPrefix));
   }
   return base::OkStatus();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One memory region that a client registered by name: a mapped piece of a POSIX shared memory object, or
-// another process's allocation on a GPU. Made and found by RegionTable.
+// One memory region that a client registered by name: a mapped piece of a POSIX shared memory
+// object, or another process's allocation on a GPU. Made and found by RegionTable.
 #pragma once
 
 #include <atomic>
@@ -78,8 +78,8 @@ class Region {
   explicit Region(RegionStatus status) : status_(std::move(status)) {}
 
   const RegionStatus status_;
-  std::byte* data_ = nullptr;         // kSystem
-  std::optional<FaultGuard> guard_;   // kSystem
+  std::byte* data_ = nullptr;           // kSystem
+  std::optional<FaultGuard> guard_;     // kSystem
   const CudaDriver* driver_ = nullptr;  // kCuda
   CudaAddress address_ = 0;             // kCuda
 

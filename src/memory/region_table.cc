@@ -99,8 +99,7 @@ base::Status RegionTable::CheckNew(std::string_view name) const {
 
 base::Status RegionTable::CheckNewLocked(std::string_view name) const {
   if (regions_.contains(name)) {
-    return base::AlreadyExistsError("shared memory region " + Quoted(name) +
-                                    " already in manager");
+    return base::AlreadyExistsError("shared memory region " + Quoted(name) + " already in manager");
   }
   if (regions_.size() >= kMaxRegions) {
     return base::UnavailableError("failed to register shared memory region " + Quoted(name) +
@@ -110,8 +109,8 @@ base::Status RegionTable::CheckNewLocked(std::string_view name) const {
   return base::OkStatus();
 }
 
-// Regions are made outside the lock, so a name is looked at twice: first for what the client is told,
-// then for what is done.
+// Regions are made outside the lock, so a name is looked at twice: first for what the client is
+// told, then for what is done.
 base::Status RegionTable::Add(std::shared_ptr<Region> region) {
   base::MutexLock lock(mutex_);
   const std::string& name = region->status().name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory regions that clients registered by name. A region that is unregistered while requests use
-// it stays, can be used by others, and goes with the last of them: that is what Triton's clients see.
+// The memory regions that clients registered by name. A region that is unregistered while requests
+// use it stays, can be used by others, and goes with the last of them: that is what Triton's
+// clients see.
 //
 //   NEREID_ASSIGN_OR_RETURN(memory::RegionUse use, table.Use("input0", 0, 64));
 //   ... use.data() ...                       // as long as `use` lives
@@ -21,7 +22,8 @@ namespace nereid::memory {
 
 class RegionTable;
 
-// A piece of a region, which stays at least as long. Movable; thread-compatible. The table outlives it.
+// A piece of a region, which stays at least as long. Movable; thread-compatible. The table outlives
+// it.
 class RegionUse {
  public:
   RegionUse(RegionUse&& other) noexcept = default;
@@ -58,8 +60,8 @@ class RegionUse {
 // Thread-safe. Texts of errors are Triton's.
 class RegionTable {
  public:
-  // With `allows_clients` false nothing can be registered or unregistered (--allow-client-shm); with
-  // `trusts_clients` any model may use the regions in place (--trust-shared-memory).
+  // With `allows_clients` false nothing can be registered or unregistered (--allow-client-shm);
+  // with `trusts_clients` any model may use the regions in place (--trust-shared-memory).
   explicit RegionTable(bool allows_clients, bool trusts_clients = false)
       : allows_clients_(allows_clients), trusts_clients_(trusts_clients) {}
   RegionTable(const RegionTable&) = delete;

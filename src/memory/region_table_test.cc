@@ -188,8 +188,7 @@ TEST(RegionTable, UnregistersOneOrAllOfAKind) {
   RegionTable table(true);
   const Object object(64);
   for (const std::string name : {"a", "b", "c"}) {
-    ASSERT_TRUE(
-        table.RegisterSystem({.name = name, .key = object.key(), .byte_size = 64}).ok());
+    ASSERT_TRUE(table.RegisterSystem({.name = name, .key = object.key(), .byte_size = 64}).ok());
   }
   EXPECT_TRUE(table.Unregister(RegionKind::kSystem, "never").ok());
   EXPECT_TRUE(table.Unregister(RegionKind::kCuda, "b").ok());
@@ -223,8 +222,7 @@ TEST(RegionTable, S07SurvivesAnObjectThatShrinks) {
 
   // Another region of the same object has its own mapping and its own state.
   object.Resize(4096);
-  ASSERT_TRUE(
-      table.RegisterSystem({.name = "again", .key = object.key(), .byte_size = 4096}).ok());
+  ASSERT_TRUE(table.RegisterSystem({.name = "again", .key = object.key(), .byte_size = 4096}).ok());
   EXPECT_TRUE(table.Use("again", 0, 4096).value().CheckWhole().ok());
 }
 

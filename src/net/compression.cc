@@ -66,9 +66,7 @@ class GrowingOutput {
     buffer_ = std::move(larger);
     return true;
   }
-  size_t capacity() const {
-    return buffer_ ? std::min(buffer_.capacity() - offset_, limit_) : 0;
-  }
+  size_t capacity() const { return buffer_ ? std::min(buffer_.capacity() - offset_, limit_) : 0; }
   size_t room() const { return capacity() - size_; }
   size_t size() const { return size_; }
   unsigned char* end() const {
@@ -129,8 +127,8 @@ Compression NegotiateCompression(std::string_view accept_encoding) {
   while (!accept_encoding.empty()) {
     const size_t comma = accept_encoding.find(',');
     const std::string_view item = accept_encoding.substr(0, comma);
-    accept_encoding = comma == std::string_view::npos ? std::string_view()
-                                                      : accept_encoding.substr(comma + 1);
+    accept_encoding =
+        comma == std::string_view::npos ? std::string_view() : accept_encoding.substr(comma + 1);
     const size_t semicolon = item.find(';');
     const std::string_view name = Trim(item.substr(0, semicolon));
     const auto coding = ParseContentEncoding(name);
@@ -178,10 +176,9 @@ base::Result<BufferView> Decompress(std::string_view compressed, const Decompres
     if (result == Z_STREAM_END) break;
     if (result == Z_OK && (left > 0 || stream.avail_out == 0)) continue;
     if (result == Z_BUF_ERROR && stream.avail_out == 0) continue;
-    return base::InvalidArgumentError(
-        left == 0 && (result == Z_OK || result == Z_BUF_ERROR)
-            ? "compressed request data ends before its end mark"
-            : "compressed request data is malformed");
+    return base::InvalidArgumentError(left == 0 && (result == Z_OK || result == Z_BUF_ERROR)
+                                          ? "compressed request data ends before its end mark"
+                                          : "compressed request data is malformed");
   }
   if (left != 0) return base::InvalidArgumentError("unexpected bytes after the compressed data");
   return std::move(output).Finish();
@@ -213,8 +210,7 @@ base::Result<BufferView> Compress(Compression type, std::span<const iovec> parts
       return base::UnavailableError("out of memory for compressed data");
     }
     const auto room = static_cast<uInt>(std::min<size_t>(output.room(), INT_MAX));
-    stream.next_in =
-        last ? nullptr : static_cast<unsigned char*>(parts[index].iov_base) + used;
+    stream.next_in = last ? nullptr : static_cast<unsigned char*>(parts[index].iov_base) + used;
     stream.avail_in = in;
     stream.next_out = output.end();
     stream.avail_out = room;

@@ -3,11 +3,11 @@
 // and the negotiation of the two HTTP headers.
 #pragma once
 
+#include <sys/uio.h>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <sys/uio.h>
 
 #include "base/buffer.h"
 #include "base/status.h"
@@ -39,8 +39,8 @@ struct DecompressOptions {
 };
 
 // Inflates a whole gzip or zlib stream (which of the two is detected), output never above max_bytes
-// and followed by 64 readable bytes. InvalidArgument for data that is broken, cut short, followed by
-// other bytes, or too large ("Decompressed data size exceeds the maximum allowed value of ...").
+// and followed by 64 readable bytes. InvalidArgument for data that is broken, cut short, followed
+// by other bytes, or too large ("Decompressed data size exceeds the maximum allowed value of ...").
 base::Result<BufferView> Decompress(std::string_view compressed, const DecompressOptions& options);
 
 // Compresses the concatenation of `parts`.

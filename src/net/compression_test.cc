@@ -43,9 +43,10 @@ TEST(Compression, BoundsTheOutputToTheByte) {
   const auto refused = Decompress(bomb, {.max_bytes = (1 << 20) - 1});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(base::StatusCode::kInvalidArgument, refused.status().code());
-  EXPECT_EQ("Decompressed data size exceeds the maximum allowed value of 1048575 bytes. "
-            "Use --http-max-input-size to increase the limit.",
-            refused.status().message());
+  EXPECT_EQ(
+      "Decompressed data size exceeds the maximum allowed value of 1048575 bytes. "
+      "Use --http-max-input-size to increase the limit.",
+      refused.status().message());
 }
 
 TEST(Compression, RefusesBrokenData) {
@@ -89,7 +90,8 @@ TEST(Compression, NegotiatesByQuality) {
       {"br;q=1.0, gzip;q=0.8, *;q=0.1", Compression::kGzip},
       {" gzip ; q=0.001 , , ;", Compression::kGzip},
   };
-  for (const auto& [text, expected] : cases) EXPECT_EQ(expected, NegotiateCompression(text)) << text;
+  for (const auto& [text, expected] : cases)
+    EXPECT_EQ(expected, NegotiateCompression(text)) << text;
 }
 
 TEST(Compression, KnowsTheContentEncodings) {

@@ -104,7 +104,8 @@ class Connection : private Watched {
   // Takes what has arrived, without waiting: the bytes taken, 0 when there are none, -1 at the end
   // of the stream or when the connection is broken. After OnReadable.
   ssize_t Receive(std::byte* into, size_t size);
-  // The same into several places, `size` bytes together, one after the other; of a plain connection.
+  // The same into several places, `size` bytes together, one after the other; of a plain
+  // connection.
   ssize_t ReceiveInto(const iovec* parts, size_t count, size_t size);
   // Whether bytes do not pass through TLS.
   bool is_plain() const { return tls_ == nullptr; }

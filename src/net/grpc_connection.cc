@@ -208,8 +208,8 @@ GrpcConnection::Read GrpcConnection::ReadOn() {
   if (!buffer) return Read::kFailed;
   const ssize_t n = Receive(buffer.data(), kBulkReceiveBytes);
   if (n == 0) return Read::kAll;
-  if (n < 0 || !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()),
-                                  static_cast<size_t>(n))) {
+  if (n < 0 ||
+      !session_->Receive(reinterpret_cast<const uint8_t*>(buffer.data()), static_cast<size_t>(n))) {
     return Read::kFailed;
   }
   return static_cast<size_t>(n) < kBulkReceiveBytes ? Read::kAll : Read::kMore;

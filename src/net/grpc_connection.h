@@ -119,8 +119,8 @@ class GrpcConnection final : public Connection {
   // -- Confined to the reactor. --
   Timer timer_;
   uint64_t timer_due_ns_ = kNever;
-  base::BufferRef kept_;         // given back while the connection is idle
-  size_t kept_size_ = 0;         // bytes in it that the session has not seen
+  base::BufferRef kept_;  // given back while the connection is idle
+  size_t kept_size_ = 0;  // bytes in it that the session has not seen
   uint64_t last_read_ms_ = 0;
   bool can_write_ = false;
   bool is_tick_due_ = false;

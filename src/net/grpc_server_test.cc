@@ -484,7 +484,8 @@ TEST_F(GrpcServerTest, TakesLargeMessagesWithOtherFramesBetweenTheirs) {
     if (i == 20) {
       // The same payload with padding.
       const std::string payload = frames[i].substr(9);
-      bytes += Frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, id, '\x05' + payload + std::string(5, '\0'));
+      bytes +=
+          Frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, id, '\x05' + payload + std::string(5, '\0'));
     } else {
       bytes += frames[i];
     }

@@ -117,8 +117,8 @@ bool GrpcSession::Feed(const void* data, size_t size) {
   return nghttp2_session_mem_recv(session_, static_cast<const uint8_t*>(data), size) >= 0;
 }
 
-// nghttp2 forgets a stream with its end and passes over what comes for it later. (Data it passes over
-// without telling anybody.)
+// nghttp2 forgets a stream with its end and passes over what comes for it later. (Data it passes
+// over without telling anybody.)
 void GrpcSession::CheckStream(const nghttp2_frame_hd& frame) {
   if (frame.type != NGHTTP2_HEADERS || frame.stream_id % 2 == 0) return;
   if (frame.stream_id > newest_stream_) {

@@ -33,11 +33,11 @@ class GrpcSession {
 
   // False: the connection cannot go on (what Fill has should still be sent).
   bool Receive(const uint8_t* data, size_t size);
-  // Lays out a read of what comes next, ending with `rest` if there is anything to it. False when there
-  // is nothing to gain.
+  // Lays out a read of what comes next, ending with `rest` if there is anything to it. False when
+  // there is nothing to gain.
   bool PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) const;
-  // Takes in the first `size` bytes of a read laid out by PlanReceive, with nothing received since. As
-  // Receive.
+  // Takes in the first `size` bytes of a read laid out by PlanReceive, with nothing received since.
+  // As Receive.
   bool ReceivePlanned(const Http2Scatter& plan, size_t size);
   // Carries out what a call was told to do.
   void Apply(GrpcMessagePtr order);

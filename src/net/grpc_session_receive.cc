@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Length-prefixed messages out of DATA frames. A message has a buffer of its own, which is taken when the
-// prefix has passed the limits. Small ones are copied there from the connection's receive buffer. Of a
-// large one most is received there (PlanReceive): the frame under way says how far it goes, and clients
-// that have more to send go on with frames as long as the last. nghttp2 gets to see all bytes in their
-// order, wherever they lie; what did not come as foretold is put together again first.
+// Length-prefixed messages out of DATA frames. A message has a buffer of its own, which is taken
+// when the prefix has passed the limits. Small ones are copied there from the connection's receive
+// buffer. Of a large one most is received there (PlanReceive): the frame under way says how far it
+// goes, and clients that have more to send go on with frames as long as the last. nghttp2 gets to
+// see all bytes in their order, wherever they lie; what did not come as foretold is put together
+// again first.
 //
 // Room for the client: stream windows are practically unlimited; the connection's window is given
 // back as bytes arrive, unless the messages in service (held_bytes_) exceed the budget. Incomplete
@@ -39,8 +40,7 @@ size_t DeclaredSize(const uint8_t* prefix) {
 
 void GrpcSession::OnBeginFrame(const nghttp2_frame_hd& head) {
   CheckStream(head);
-  const bool is_plain_data =
-      head.type == NGHTTP2_DATA && !(head.flags & NGHTTP2_FLAG_PADDED);
+  const bool is_plain_data = head.type == NGHTTP2_DATA && !(head.flags & NGHTTP2_FLAG_PADDED);
   frame_stream_ = head.stream_id;
   frame_bytes_ = frame_left_ = is_plain_data ? head.length : 0;
 }
@@ -78,8 +78,8 @@ bool GrpcSession::PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) con
 bool GrpcSession::IsAsPlanned(const Http2Scatter& plan, size_t frame) const {
   const auto& head = plan.heads[frame];
   const size_t length = size_t{head[0]} << 16 | size_t{head[1]} << 8 | head[2];
-  const uint32_t stream = uint32_t{head[5]} << 24 | uint32_t{head[6]} << 16 |
-                          uint32_t{head[7]} << 8 | head[8];
+  const uint32_t stream =
+      uint32_t{head[5]} << 24 | uint32_t{head[6]} << 16 | uint32_t{head[7]} << 8 | head[8];
   return frame_left_ == 0 && length == plan.parts[2 * frame + 2].iov_len &&
          head[3] == NGHTTP2_DATA && !(head[4] & NGHTTP2_FLAG_PADDED) &&
          stream == static_cast<uint32_t>(plan.stream_id);

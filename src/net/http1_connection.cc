@@ -2,10 +2,11 @@
 // The receiving half: from bytes to a dispatched exchange. The replying half is http1_reply.cc.
 //
 // Where bytes go. Heads and small bodies are received into in_, at a place chosen so that, if the
-// next request is laid out like the last, its tensor bytes come out 64-byte aligned where they lie; a
-// binary body that does not is copied once. A body that is not whole in in_ is received straight into
-// its own buffer. in_ is started over only when nobody else holds it; otherwise reading goes on
-// behind the bytes in use (leaving the readable padding bodies are promised) or in a fresh buffer.
+// next request is laid out like the last, its tensor bytes come out 64-byte aligned where they lie;
+// a binary body that does not is copied once. A body that is not whole in in_ is received straight
+// into its own buffer. in_ is started over only when nobody else holds it; otherwise reading goes
+// on behind the bytes in use (leaving the readable padding bodies are promised) or in a fresh
+// buffer.
 #include "net/http1_connection.h"
 
 #include <algorithm>
@@ -43,7 +44,8 @@ Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base:
 void Http1Connection::Start() {
   if (closed()) return Release();  // the socket could not be watched
   last_activity_ms_ = CoarseNowMs();
-  if (const auto age_ms = static_cast<uint64_t>(core_.options.max_connection_age.count()); age_ms > 0) {
+  if (const auto age_ms = static_cast<uint64_t>(core_.options.max_connection_age.count());
+      age_ms > 0) {
     thread_local std::minstd_rand random{std::random_device{}()};
     const uint64_t jitter_ms = std::uniform_int_distribution<uint64_t>(0, age_ms / 5)(random);
     retire_at_ms_ = last_activity_ms_ + age_ms - age_ms / 10 + jitter_ms;
@@ -56,11 +58,21 @@ void Http1Connection::Process() {
   bool more = true;
   while (more && !closed()) {
     switch (state_) {
-      case State::kHead: more = StepHead(); break;
-      case State::kBody: more = StepBody(); break;
-      case State::kDiscard: more = StepDiscard(); break;
-      case State::kChunks: more = StepChunks(); break;
-      case State::kBusy: more = false; break;
+      case State::kHead:
+        more = StepHead();
+        break;
+      case State::kBody:
+        more = StepBody();
+        break;
+      case State::kDiscard:
+        more = StepDiscard();
+        break;
+      case State::kChunks:
+        more = StepChunks();
+        break;
+      case State::kBusy:
+        more = false;
+        break;
       case State::kLinger:
         in_begin_ = in_end_;
         ReadMore();
@@ -96,8 +108,8 @@ bool Http1Connection::StepHead() {
     }
   }
   const auto found = scanner_.Scan(unparsed());
-  const size_t seen = found == HttpHeadScanner::State::kComplete ? scanner_.size()
-                                                                 : in_end_ - in_begin_;
+  const size_t seen =
+      found == HttpHeadScanner::State::kComplete ? scanner_.size() : in_end_ - in_begin_;
   if (found == HttpHeadScanner::State::kBad) return Refuse({400, "malformed HTTP request"});
   if (seen > core_.options.max_header_bytes) return Refuse({431, "request head is too large"});
   if (found == HttpHeadScanner::State::kIncomplete) {
@@ -179,9 +191,9 @@ bool Http1Connection::PlaceWholeBody(size_t length) {
   const bool binary = split_ != HttpHandler::kNoSplit && split_ < length;
   const size_t misplaced = binary ? (in_begin_ + split_) % base::kBufferAlignment : 0;
   if (binary) {
-    const size_t head_size = static_cast<size_t>(
-        reinterpret_cast<const std::byte*>(unparsed().data()) -
-        reinterpret_cast<const std::byte*>(head_.method_text_.data()));
+    const size_t head_size =
+        static_cast<size_t>(reinterpret_cast<const std::byte*>(unparsed().data()) -
+                            reinterpret_cast<const std::byte*>(head_.method_text_.data()));
     predicted_split_ = (head_size + split_) % base::kBufferAlignment;
   }
   if (misplaced == 0) {
@@ -253,15 +265,13 @@ void Http1Connection::OnChunkBytes(std::string_view bytes) {
     body_truncated_ = true;
     body_buffer_.Reset();
     body_got_ = 0;
-    chunk_overflow_ |=
-        body_size_ - max_body_bytes_ > core_.options.max_discard_bytes;
+    chunk_overflow_ |= body_size_ - max_body_bytes_ > core_.options.max_discard_bytes;
     return;
   }
   const size_t needed = body_got_ + bytes.size();
   if (!body_buffer_ || body_buffer_.capacity() - body_offset_ < needed) {
     const size_t target = std::max({needed, body_got_ * 2, kFirstChunkedBody});
-    base::BufferRef larger = base::AcquireBuffer(
-        body_offset_ + std::min(target, max_body_bytes_));
+    base::BufferRef larger = base::AcquireBuffer(body_offset_ + std::min(target, max_body_bytes_));
     if (!larger) {
       chunk_overflow_ = true;
       return;
@@ -292,7 +302,8 @@ bool Http1Connection::AfterHandle() {
     return true;
   }
   if (deferred_size_ != 0) return false;
-  // Bytes of a next request wait where they are; without any, reading finds out when the client goes.
+  // Bytes of a next request wait where they are; without any, reading finds out when the client
+  // goes.
   if (!has_unparsed()) {
     ReadMore();
     return false;
@@ -314,8 +325,8 @@ void Http1Connection::ReadMore() {
   ArmRead(in_.data() + in_end_, in_.capacity() - in_end_);
 }
 
-// Between requests a connection has no buffer: the next request of any connection then finds one that
-// is still in the processor's cache, and ten thousand idle ones need none.
+// Between requests a connection has no buffer: the next request of any connection then finds one
+// that is still in the processor's cache, and ten thousand idle ones need none.
 void Http1Connection::WaitForRequest() {
   if (closed()) return;
   in_.Reset();
@@ -331,11 +342,10 @@ size_t Http1Connection::ReadPosition(size_t from) const {
 bool Http1Connection::EnsureRoom() {
   const size_t have = in_end_ - in_begin_;
   if (in_) {
-    const bool ours = in_.unique() && (state_ == State::kHead || state_ == State::kLinger ||
-                                       head_buffer_);
+    const bool ours =
+        in_.unique() && (state_ == State::kHead || state_ == State::kLinger || head_buffer_);
     if (have == 0) {
-      in_begin_ = in_end_ =
-          ReadPosition(ours ? 0 : RoundUp(in_end_) + base::kBufferPadding);
+      in_begin_ = in_end_ = ReadPosition(ours ? 0 : RoundUp(in_end_) + base::kBufferPadding);
     } else if (ours && in_begin_ > 0 && in_.capacity() - in_end_ < kLeastRoom) {
       std::memmove(in_.data(), in_.data() + in_begin_, have);
       in_begin_ = 0;
@@ -359,8 +369,12 @@ bool Http1Connection::EnsureRoom() {
 void Http1Connection::OnRead(size_t n) {
   last_activity_ms_ = CoarseNowMs();
   switch (state_) {
-    case State::kBody: body_got_ += n; break;
-    case State::kDiscard: discard_left_ -= n; break;
+    case State::kBody:
+      body_got_ += n;
+      break;
+    case State::kDiscard:
+      discard_left_ -= n;
+      break;
     case State::kBusy:
       in_end_ += n;
       if (RequestNotify()) return;
@@ -368,7 +382,9 @@ void Http1Connection::OnRead(size_t n) {
       break;
     case State::kHead:
     case State::kChunks:
-    case State::kLinger: in_end_ += n; break;
+    case State::kLinger:
+      in_end_ += n;
+      break;
   }
   Process();
 }
@@ -419,7 +435,8 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
   }
   switch (state_) {
     case State::kHead:
-      if (head_since_ms_ != 0 && passed(head_since_ms_, receiving(options.header_timeout))) return Close();
+      if (head_since_ms_ != 0 && passed(head_since_ms_, receiving(options.header_timeout)))
+        return Close();
       if (head_since_ms_ != 0) return;
       if (passed(last_activity_ms_, options.idle_timeout)) return Close();
       if ((IsTooOld() || group().is_crowded(now_ms)) && passed(last_activity_ms_, kQuiet))

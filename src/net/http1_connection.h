@@ -3,10 +3,10 @@
 //
 // The reactor reads and parses (State); a reply may be written by any thread. The two meet in
 // `phase_`: a thread that has written a whole reply marks it kReplied and touches nothing more, and
-// the reactor finds the mark when the client's next bytes arrive, so that neither waits for the other
-// nor posts. Only when the reactor has a reason to hear of the reply at once (pipelined bytes, a
-// disconnect, draining) does it move the phase to kHandlingNotify, and only when the writer has a
-// reason (a socket that is full, a connection to close) does it post `resume_` itself.
+// the reactor finds the mark when the client's next bytes arrive, so that neither waits for the
+// other nor posts. Only when the reactor has a reason to hear of the reply at once (pipelined
+// bytes, a disconnect, draining) does it move the phase to kHandlingNotify, and only when the
+// writer has a reason (a socket that is full, a connection to close) does it post `resume_` itself.
 #pragma once
 
 #include <atomic>
@@ -176,21 +176,21 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   bool write_handed_ = false;      // pending_ is the reactor's to write
   bool held_ = false;              // closed while the exchange was unanswered
   bool eof_ = false;
-  bool stream_armed_ = false;      // the socket's next room is for stream_
+  bool stream_armed_ = false;  // the socket's next room is for stream_
   bool chunk_overflow_ = false;
 
   // Received bytes that are not parsed yet lie in [in_begin_, in_end_) of in_.
   base::BufferRef in_;
   size_t in_begin_ = 0;
   size_t in_end_ = 0;
-  base::BufferRef head_buffer_;   // what head_ views, when that is not in_ any more
-  size_t predicted_split_ = 0;    // where from the start of a request its tensors begin, last time
+  base::BufferRef head_buffer_;  // what head_ views, when that is not in_ any more
+  size_t predicted_split_ = 0;   // where from the start of a request its tensors begin, last time
   HttpHeadScanner scanner_;
   std::optional<HttpHeadParser> parser_;
 
   size_t split_ = HttpHandler::kNoSplit;
   size_t max_body_bytes_ = 0;  // of this request
-  size_t body_offset_ = 0;        // of the body in body_buffer_
+  size_t body_offset_ = 0;     // of the body in body_buffer_
   size_t body_wanted_ = 0;
   size_t body_got_ = 0;
   uint64_t discard_left_ = 0;

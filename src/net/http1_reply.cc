@@ -82,32 +82,58 @@ iovec Part(const HttpBodyPart& part) { return {const_cast<void*>(part.data), par
 
 std::string_view HttpReason(int status) {
   switch (status) {
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    case 204: return "No Content";
-    case 304: return "Not Modified";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 411: return "Length Required";
-    case 409: return "Conflict";
-    case 413: return "Request Entity Too Large";
-    case 415: return "Unsupported Media Type";
-    case 417: return "Expectation Failed";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 499: return "Client Closed Request";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    case 507: return "Insufficient Storage";
-    default: return "Unknown";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 304:
+      return "Not Modified";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 411:
+      return "Length Required";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Request Entity Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 499:
+      return "Client Closed Request";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Unknown";
   }
 }
 
@@ -216,8 +242,8 @@ void Http1Connection::SendDeferred() {
   const std::string_view whole(reinterpret_cast<const char*>(in_.data()) + in_end_,
                                std::exchange(deferred_size_, 0));
   const iovec part = Part(whole);
-  AfterSend(Send(&part, 1), whole.size(), whole,
-            {.owner = std::exchange(deferred_owner_, nullptr)}, false);
+  AfterSend(Send(&part, 1), whole.size(), whole, {.owner = std::exchange(deferred_owner_, nullptr)},
+            false);
 }
 
 void Http1Connection::KeepPending(std::string_view head, const HttpReply& reply, size_t sent,
@@ -238,8 +264,8 @@ void Http1Connection::KeepPending(std::string_view head, const HttpReply& reply,
     const size_t gone = std::min(sent, part.size);
     sent -= gone;
     if (gone == part.size) continue;
-    pending_->parts.push_back({static_cast<const char*>(part.data) + gone, part.size - gone,
-                               std::move(part.owner)});
+    pending_->parts.push_back(
+        {static_cast<const char*>(part.data) + gone, part.size - gone, std::move(part.owner)});
   }
 }
 
@@ -379,9 +405,11 @@ bool Http1Connection::Refuse(HttpRefusal refusal) {
   phase_.store(kHandling, std::memory_order_relaxed);
   in_handle_ = true;
   const std::string body = fmt::format(R"({{"error":"{}"}})", refusal.text);
-  Reply({.status = refusal.status, .content_type = "application/json", .text = body, .close = true});
+  Reply(
+      {.status = refusal.status, .content_type = "application/json", .text = body, .close = true});
   in_handle_ = false;
-  if (phase_.load(std::memory_order_relaxed) != kReplied) return false;  // the rest is being written
+  if (phase_.load(std::memory_order_relaxed) != kReplied)
+    return false;  // the rest is being written
   FinishExchange();
   return true;
 }

@@ -76,7 +76,7 @@ class Http2Output {
   };
 
   std::vector<iovec> pieces_;
-  size_t first_ = 0;  // first piece with unwritten bytes
+  size_t first_ = 0;                // first piece with unwritten bytes
   const std::byte* end_ = nullptr;  // of the last piece
   std::vector<base::BufferRef> scratch_;
   std::byte* place_ = nullptr;  // in the last block of it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of an HTTP/2 connection that come next belong, as far as that can be foretold within a
-// large message: payloads straight into the message, heads of frames aside.
+// Where the bytes of an HTTP/2 connection that come next belong, as far as that can be foretold
+// within a large message: payloads straight into the message, heads of frames aside.
 #pragma once
 
 #include <array>

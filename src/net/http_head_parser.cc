@@ -17,14 +17,22 @@ constexpr std::string_view kBadRequest = "malformed HTTP request";
 HttpMethod MethodOf(boost::beast::http::verb method) {
   using boost::beast::http::verb;
   switch (method) {
-    case verb::get: return HttpMethod::kGet;
-    case verb::head: return HttpMethod::kHead;
-    case verb::post: return HttpMethod::kPost;
-    case verb::put: return HttpMethod::kPut;
-    case verb::delete_: return HttpMethod::kDelete;
-    case verb::options: return HttpMethod::kOptions;
-    case verb::patch: return HttpMethod::kPatch;
-    default: return HttpMethod::kOther;
+    case verb::get:
+      return HttpMethod::kGet;
+    case verb::head:
+      return HttpMethod::kHead;
+    case verb::post:
+      return HttpMethod::kPost;
+    case verb::put:
+      return HttpMethod::kPut;
+    case verb::delete_:
+      return HttpMethod::kDelete;
+    case verb::options:
+      return HttpMethod::kOptions;
+    case verb::patch:
+      return HttpMethod::kPatch;
+    default:
+      return HttpMethod::kOther;
   }
 }
 
@@ -49,7 +57,7 @@ HttpHeadScanner::State HttpHeadScanner::Scan(std::string_view data) {
     const char* start = data.data() + line_;
     const auto* end = static_cast<const char*>(std::memchr(start, '\n', data.size() - line_));
     if (end == nullptr) return State::kIncomplete;
-    if (end == start || end[-1] != '\r') return State::kBad;       // bare line feed
+    if (end == start || end[-1] != '\r') return State::kBad;                  // bare line feed
     if (line_ != 0 && (*start == ' ' || *start == '\t')) return State::kBad;  // folded line
     const bool blank = end - start == 1;
     const bool first = line_ == 0;
@@ -101,9 +109,9 @@ HttpHeadParser::Progress HttpHeadParser::ParseChunks(std::string_view data, Http
   input_ = data;
   while (!is_done()) {
     Error error;
-    const size_t consumed = put(boost::asio::const_buffer(data.data() + progress.consumed,
-                                                          data.size() - progress.consumed),
-                                error);
+    const size_t consumed = put(
+        boost::asio::const_buffer(data.data() + progress.consumed, data.size() - progress.consumed),
+        error);
     progress.consumed += consumed;
     if (refusal_.status != 0) {
       progress.refusal = refusal_;

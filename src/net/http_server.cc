@@ -19,13 +19,13 @@ base::Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOpti
   }
   auto listener =
       Listener::Start(options.listener, pool, [&shared](Reactor& reactor, base::UniqueFd socket) {
-        if (shared.tls == nullptr) return shared.after_handshake(reactor, std::move(socket), nullptr);
+        if (shared.tls == nullptr)
+          return shared.after_handshake(reactor, std::move(socket), nullptr);
         TlsHandshake::Start(reactor, shared.group, std::move(socket), *shared.tls,
                             shared.after_handshake);
       });
   if (!listener.ok()) return listener.status();
-  return std::unique_ptr<HttpServer>(
-      new HttpServer(std::move(core), std::move(listener).value()));
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(core), std::move(listener).value()));
 }
 
 HttpServer::HttpServer(std::unique_ptr<Core> core, std::unique_ptr<Listener> listener)

@@ -12,8 +12,8 @@
 //   auto server = HttpServer::Start({.listener = {.port = 8000}}, pool, hello);
 //
 // In steady state a request costs one recv and one sendmsg, no lock and no allocation: the exchange
-// is embedded in its connection, header values and small bodies are views of the receive buffer, and
-// large bodies are received straight into a buffer of their own.
+// is embedded in its connection, header values and small bodies are views of the receive buffer,
+// and large bodies are received straight into a buffer of their own.
 #pragma once
 
 #include <array>
@@ -133,8 +133,8 @@ class HttpExchangeEvents {
   ~HttpExchangeEvents() = default;
 };
 
-// State that a frontend keeps with a connection and finds again at its next request, so that it need
-// not allocate it per request.
+// State that a frontend keeps with a connection and finds again at its next request, so that it
+// need not allocate it per request.
 class HttpUserState {
  public:
   virtual ~HttpUserState() = default;
@@ -158,12 +158,12 @@ class HttpExchange {
   std::string_view body() const { return body_; }
   // Keeps body() (not the head) alive beyond the reply; empty when there is no body.
   const base::BufferRef& body_buffer() const { return body_buffer_; }
-  // The same for whoever alone needs the body: it goes with what is returned, and need not wait for the
-  // reply to be sent.
+  // The same for whoever alone needs the body: it goes with what is returned, and need not wait for
+  // the reply to be sent.
   base::BufferRef TakeBodyBuffer() { return std::move(body_buffer_); }
   // True when the body was larger than the server's limit. body() then holds its first bytes (as
-  // many as BodySplit named, at most the limit; nothing for chunked ones), body_size() the true size
-  // as far as it is known, and the rest was thrown away.
+  // many as BodySplit named, at most the limit; nothing for chunked ones), body_size() the true
+  // size as far as it is known, and the rest was thrown away.
   bool body_truncated() const { return body_truncated_; }
   uint64_t body_size() const { return body_size_; }
   // When the first byte of the head and the last byte of the body were seen (base::NowNs).
@@ -200,8 +200,8 @@ class HttpExchange {
   // Replies of unknown length, sent as chunks (to an HTTP/1.0 client: until close). StartStream
   // sends the head; `reply.text` and `reply.parts` must be empty. Then any number of WriteChunk,
   // each copied as far as the socket does not take it, and EndStream in place of Respond.
-  // A first chunk goes out with the head, a last one with the end. StartStream returns what WriteChunk
-  // would.
+  // A first chunk goes out with the head, a last one with the end. StartStream returns what
+  // WriteChunk would.
   bool StartStream(const HttpReply& reply, std::string_view chunk = {});
   // False when more than the stream limit waits for the client: the chunk was still taken, but the
   // caller should pause until OnStreamWritable. Chunks after a disconnect are thrown away.
@@ -239,12 +239,12 @@ class HttpHandler {
   // Where in the body the JSON head ends and tensor bytes begin (Inference-Header-Content-Length),
   // so that the body can be placed with that byte aligned. Called when the head has been parsed.
   virtual size_t BodySplit(const HttpHead& head);
-  // The largest body to take for a request, in place of HttpServerOptions::max_body_bytes, given what
-  // BodySplit said of it.
+  // The largest body to take for a request, in place of HttpServerOptions::max_body_bytes, given
+  // what BodySplit said of it.
   virtual size_t MaxBodyBytes(size_t split, size_t configured);
-  // Where to receive a body of `size` bytes that has not come whole with its head: a buffer of at least
-  // that capacity, whose first byte is not needed to be the body's. Empty, as by default: one of the
-  // server's own.
+  // Where to receive a body of `size` bytes that has not come whole with its head: a buffer of at
+  // least that capacity, whose first byte is not needed to be the body's. Empty, as by default: one
+  // of the server's own.
   virtual base::BufferRef BodyBuffer(const HttpHead& head, size_t split, size_t size);
   // On the reactor; must not block.
   virtual void Handle(HttpExchangePtr exchange) = 0;
@@ -267,8 +267,8 @@ struct HttpServerOptions {
   uint64_t min_body_bytes_per_s = 240;
   std::chrono::milliseconds body_window{30'000};
   std::chrono::milliseconds drain_receive_timeout{2'000};  // bounds both of them during Drain
-  std::chrono::milliseconds write_timeout{120'000};   // without a byte of a reply being taken
-  std::chrono::milliseconds idle_timeout{3'600'000};  // between requests
+  std::chrono::milliseconds write_timeout{120'000};        // without a byte of a reply being taken
+  std::chrono::milliseconds idle_timeout{3'600'000};       // between requests
   // After this, a tenth more or less, a connection ends with its next reply or when it is idle, so
   // that clients spread over servers anew; 0: never.
   std::chrono::milliseconds max_connection_age{0};

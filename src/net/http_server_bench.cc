@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP server with a handler that does next to nothing, to compare with a floor program that
-// speaks the same protocol: `net_bench PORT [REACTORS]` answers every inference request with its own
-// tensor bytes until standard input ends.
+// speaks the same protocol: `net_bench PORT [REACTORS]` answers every inference request with its
+// own tensor bytes until standard input ends.
+#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 #include <charconv>
 #include <string>

@@ -147,16 +147,17 @@ TEST(HttpServer, ReceivesBodiesWhereTheHandlerWantsThem) {
   Fixture f([&](HttpExchangePtr e) {
     const auto* const at = reinterpret_cast<const std::byte*>(e->body().data());
     const bool is_there = at >= memory.data() && at < memory.data() + memory.size();
-    RespondText(std::move(e), std::string(is_there ? "there " : "elsewhere ") +
-                                  (reinterpret_cast<uintptr_t>(at + 10) % 64 == 0 ? "aligned " : "") +
-                                  std::string(e->body().substr(0, 10)));
+    RespondText(std::move(e),
+                std::string(is_there ? "there " : "elsewhere ") +
+                    (reinterpret_cast<uintptr_t>(at + 10) % 64 == 0 ? "aligned " : "") +
+                    std::string(e->body().substr(0, 10)));
   });
   f.handler.body_buffer = [&](size_t size) -> base::BufferRef {
     if (size > memory.size()) return {};
     ++lent;
-    return base::WrapLentBytes(memory.data(), memory.size(),
-                               [](void* user) { ++*static_cast<std::atomic<int>*>(user); },
-                               &released);
+    return base::WrapLentBytes(
+        memory.data(), memory.size(), [](void* user) { ++*static_cast<std::atomic<int>*>(user); },
+        &released);
   };
   Client client(f.port());
   const std::string_view split = "Inference-Header-Content-Length: 10\r\n";
@@ -297,7 +298,8 @@ TEST(HttpServer, ClosesSlowClientsButNotOthers) {
     EXPECT_EQ(0, reader.Receive().status);
   }
   {
-    // Another sweep has passed when this one is closed, of which the patient client notices nothing.
+    // Another sweep has passed when this one is closed, of which the patient client notices
+    // nothing.
     Client head(f.port());
     head.Send("POST");
     EXPECT_TRUE(head.Closed());

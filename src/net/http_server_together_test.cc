@@ -178,7 +178,8 @@ TEST(HttpServerTogether, AReplyThatTheSocketDoesNotTakeWholeIsFinishedLater) {
     EXPECT_EQ("POST /p other", crowd.client(1).Receive().body);
   }
   EXPECT_LT(asked, 20'000u);
-  for (size_t i = 0; i < asked; ++i) EXPECT_EQ(padding + std::to_string(i), reads_late.Receive().body);
+  for (size_t i = 0; i < asked; ++i)
+    EXPECT_EQ(padding + std::to_string(i), reads_late.Receive().body);
 }
 
 }  // namespace

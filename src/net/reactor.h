@@ -88,7 +88,8 @@ class Reactor {
   bool ExpectsAnswers() const { return HasMoreEvents() || is_in_round_; }
   // Runs `task` among others of its kind: after the events of this pass, or once several wait, or
   // after the work of the round. Small answers that leave one after another wake a client which
-  // shares the machine once, not each time; and a batch of requests takes no longer for its answers.
+  // shares the machine once, not each time; and a batch of requests takes no longer for its
+  // answers.
   void RunTogether(Task& task);
 
   Reactor(const Reactor&) = delete;

@@ -38,7 +38,8 @@ std::string TakeError() {
   return text;
 }
 
-// The names of the PEM blocks in a file, such as "CERTIFICATE"; of a large file only those in front.
+// The names of the PEM blocks in a file, such as "CERTIFICATE"; of a large file only those in
+// front.
 std::vector<std::string> PemBlocks(const std::string& file) {
   constexpr size_t kMaxBytes = 256 << 10;
   constexpr std::string_view kBegin = "-----BEGIN ";
@@ -61,8 +62,9 @@ base::Status FileError(std::string_view what, const std::string& file, std::stri
   if (!std::filesystem::is_regular_file(file, ignored)) return base::InvalidArgumentError(text);
   const std::vector<std::string> names = PemBlocks(file);
   if (std::ranges::none_of(names, [&](const auto& name) { return name.ends_with(block); })) {
-    text += fmt::format("; found {}, expected '-----BEGIN {}-----'",
-                        names.empty() ? "no PEM block" : "a block of '" + names.front() + "'", block);
+    text +=
+        fmt::format("; found {}, expected '-----BEGIN {}-----'",
+                    names.empty() ? "no PEM block" : "a block of '" + names.front() + "'", block);
   } else if (names.front().starts_with("ENCRYPTED")) {
     text += "; the key is encrypted, expected one without a password";
   }

@@ -31,7 +31,8 @@ std::optional<MemoryBytes> ParseMemory(std::string_view meminfo);
 // Thread-safe.
 class CpuMetrics {
  public:
-  // Utilisation is that of the time between two readings, which lie at least half of `interval` apart.
+  // Utilisation is that of the time between two readings, which lie at least half of `interval`
+  // apart.
   explicit CpuMetrics(std::chrono::milliseconds interval);
 
   void AddTo(MetricsPage& page);

@@ -5,8 +5,8 @@
 //   auto series = (*family)->Add({{"model", "m"}}, {});
 //   (*series)->Increment(1);
 //
-// Objects of one name and kind share a family, those of equal labels within it a series; a series is
-// printed as long as anybody holds it.
+// Objects of one name and kind share a family, those of equal labels within it a series; a series
+// is printed as long as anybody holds it.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,8 @@ class CustomFamily {
  public:
   // The family of that name, which exists as long as somebody holds it. InvalidArgument for a name
   // that is none, and for one that is taken by a family of another kind.
-  static base::Result<std::shared_ptr<CustomFamily>> Create(MetricKind kind, const std::string& name,
+  static base::Result<std::shared_ptr<CustomFamily>> Create(MetricKind kind,
+                                                            const std::string& name,
                                                             const std::string& help);
 
   CustomFamily(MetricKind kind, std::string name, std::string help);

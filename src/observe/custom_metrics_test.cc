@@ -21,8 +21,9 @@ TEST(CustomMetrics, EqualLabelsAreOneSeriesAsLongAsSomebodyHoldsIt) {
   EXPECT_EQ(first, second);
   EXPECT_TRUE(first->Increment(2).ok());
   EXPECT_TRUE(second->Increment(1.5).ok());
-  EXPECT_EQ(Page(),
-            "# HELP custom_total Help\n# TYPE custom_total counter\ncustom_total{a=\"1\",b=\"2\"} 3.5\n");
+  EXPECT_EQ(
+      Page(),
+      "# HELP custom_total Help\n# TYPE custom_total counter\ncustom_total{a=\"1\",b=\"2\"} 3.5\n");
   first.reset();
   second.reset();
   EXPECT_EQ(Page(), "");

@@ -34,9 +34,9 @@ struct GpuMetrics::Functions {
   int (*uuid)(Device, char*, unsigned) = nullptr;
   int (*utilization)(Device, Utilization*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
-  int (*power_usage)(Device, unsigned*) = nullptr;                  // mW
-  int (*power_limit)(Device, unsigned*) = nullptr;                  // mW
-  int (*energy)(Device, unsigned long long*) = nullptr;             // mJ since the driver was loaded
+  int (*power_usage)(Device, unsigned*) = nullptr;       // mW
+  int (*power_limit)(Device, unsigned*) = nullptr;       // mW
+  int (*energy)(Device, unsigned long long*) = nullptr;  // mJ since the driver was loaded
 };
 
 struct GpuMetrics::Gpu {
@@ -58,16 +58,16 @@ base::Result<std::unique_ptr<GpuMetrics>> GpuMetrics::Open(const std::string& li
     function = nvml.Find<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(name);
     return function != nullptr;
   };
-  const bool is_complete =
-      find(functions->init, "nvmlInit_v2") && find(functions->shutdown, "nvmlShutdown") &&
-      find(functions->count, "nvmlDeviceGetCount_v2") &&
-      find(functions->device, "nvmlDeviceGetHandleByIndex_v2") &&
-      find(functions->uuid, "nvmlDeviceGetUUID") &&
-      find(functions->utilization, "nvmlDeviceGetUtilizationRates") &&
-      find(functions->memory, "nvmlDeviceGetMemoryInfo") &&
-      find(functions->power_usage, "nvmlDeviceGetPowerUsage") &&
-      find(functions->power_limit, "nvmlDeviceGetPowerManagementLimit") &&
-      find(functions->energy, "nvmlDeviceGetTotalEnergyConsumption");
+  const bool is_complete = find(functions->init, "nvmlInit_v2") &&
+                           find(functions->shutdown, "nvmlShutdown") &&
+                           find(functions->count, "nvmlDeviceGetCount_v2") &&
+                           find(functions->device, "nvmlDeviceGetHandleByIndex_v2") &&
+                           find(functions->uuid, "nvmlDeviceGetUUID") &&
+                           find(functions->utilization, "nvmlDeviceGetUtilizationRates") &&
+                           find(functions->memory, "nvmlDeviceGetMemoryInfo") &&
+                           find(functions->power_usage, "nvmlDeviceGetPowerUsage") &&
+                           find(functions->power_limit, "nvmlDeviceGetPowerManagementLimit") &&
+                           find(functions->energy, "nvmlDeviceGetTotalEnergyConsumption");
   if (!is_complete) return base::UnavailableError(library + " is not the library expected");
   std::unique_ptr<GpuMetrics> metrics(
       new GpuMetrics(std::move(*opened), std::move(functions), interval));
@@ -128,7 +128,8 @@ void GpuMetrics::Refresh() {
     }
     if (unsigned long long mj = 0; functions_->energy(gpu.device, &mj) == kSuccess) {
       if (!gpu.first_energy) gpu.first_energy = mj;
-      if (mj >= *gpu.first_energy) gpu.energy = static_cast<double>(mj - *gpu.first_energy) / 1000.0;
+      if (mj >= *gpu.first_energy)
+        gpu.energy = static_cast<double>(mj - *gpu.first_energy) / 1000.0;
     }
   }
 }
@@ -137,7 +138,7 @@ void GpuMetrics::AddTo(MetricsPage& page) {
   using Kind = MetricsPage::Kind;
   base::MutexLock lock(mutex_);
   if (base::NowNs() - read_at_ns_ >= least_age_ns_) Refresh();
-  const auto add = [&](const char* name, const char* help, std::optional<double> Gpu::*value) {
+  const auto add = [&](const char* name, const char* help, std::optional<double> Gpu::* value) {
     page.StartFamily(name, help, Kind::kGauge);
     for (const Gpu& gpu : gpus_) {
       if (gpu.*value) page.Add(gpu.labels, *(gpu.*value));

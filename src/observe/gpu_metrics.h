@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPUs say about themselves, as nv_gpu_* families, asked from NVML. The library comes with the
-// driver and is opened at run time; without it, or without a GPU, there is nothing to print.
+// What the GPUs say about themselves, as nv_gpu_* families, asked from NVML. The library comes with
+// the driver and is opened at run time; without it, or without a GPU, there is nothing to print.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 // Thread-safe.
 class GpuMetrics {
  public:
-  // Unavailable without the library or a GPU. Values are read anew when those at hand are older than
-  // half of `interval`.
+  // Unavailable without the library or a GPU. Values are read anew when those at hand are older
+  // than half of `interval`.
   static base::Result<std::unique_ptr<GpuMetrics>> Open(const std::string& library,
                                                         std::chrono::milliseconds interval);
   ~GpuMetrics();

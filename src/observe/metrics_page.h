@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics page: families of values collected at the moment of a scrape, printed in Prometheus text
-// format. Nothing is kept between scrapes; the counters live with what they count.
+// The metrics page: families of values collected at the moment of a scrape, printed in Prometheus
+// text format. Nothing is kept between scrapes; the counters live with what they count.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace nereid::observe {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// `name="value",...` in the alphabetical order of the names, values escaped: what stands between the
-// braces. Made once for a model and used for each of its values.
+// `name="value",...` in the alphabetical order of the names, values escaped: what stands between
+// the braces. Made once for a model and used for each of its values.
 std::string RenderLabels(Labels labels);
 
 struct Histogram {
@@ -54,7 +54,8 @@ class MetricsPage {
  private:
   void AddHeader();
   // name<suffix>{labels,extra} value
-  void AddLine(std::string_view suffix, std::string_view labels, std::string_view extra, double value);
+  void AddLine(std::string_view suffix, std::string_view labels, std::string_view extra,
+               double value);
 
   std::string name_;
   std::string header_;  // until the family's first value

@@ -139,7 +139,8 @@ base::Result<base::UniqueFd> Connect(const HttpUrl& url) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
-  if (const int error = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &list); error != 0) {
+  if (const int error = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &list);
+      error != 0) {
     return base::UnavailableError(::gai_strerror(error));
   }
   std::string why = "no address";
@@ -282,9 +283,8 @@ base::Result<HttpUrl> ParseHttpUrl(std::string_view url) {
   const bool is_number = !parsed.port.empty() && std::ranges::all_of(parsed.port, [](char c) {
     return c >= '0' && c <= '9';
   });
-  const bool is_clean = std::ranges::none_of(url, [](char c) {
-    return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F;
-  });
+  const bool is_clean = std::ranges::none_of(
+      url, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; });
   if (parsed.host.empty() || !is_number || !is_clean) {
     return base::InvalidArgumentError(
         fmt::format("expected http://<host>:<port>/<path>, got: {}", url));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How settings of a model and of the server go together: server/src/tracer.cc of Triton, TraceManager.
+// How settings of a model and of the server go together: server/src/tracer.cc of Triton,
+// TraceManager.
 #include "observe/trace.h"
 
 #include <array>
@@ -13,8 +14,8 @@ namespace nereid::observe {
 
 const char* TraceActivityName(TraceActivity activity) {
   static constexpr std::array<const char*, 11> kNames = {
-      "REQUEST_START",        "QUEUE_START",         "COMPUTE_START",         "COMPUTE_INPUT_END",
-      "COMPUTE_OUTPUT_START", "COMPUTE_END",         "REQUEST_END",           "TENSOR_QUEUE_INPUT",
+      "REQUEST_START",        "QUEUE_START",           "COMPUTE_START",  "COMPUTE_INPUT_END",
+      "COMPUTE_OUTPUT_START", "COMPUTE_END",           "REQUEST_END",    "TENSOR_QUEUE_INPUT",
       "TENSOR_BACKEND_INPUT", "TENSOR_BACKEND_OUTPUT", "CUSTOM_ACTIVITY"};
   const auto index = static_cast<size_t>(activity);
   return index < kNames.size() ? kNames[index] : "<unknown>";
@@ -82,8 +83,8 @@ struct Tracing::Entry {
 
 Tracing::Tracing(TraceOptions options)
     : options_(std::move(options)),
-      output_(std::make_shared<TraceOutput>(
-          options_.mode == TraceMode::kTriton ? options_.file : std::string())) {
+      output_(std::make_shared<TraceOutput>(options_.mode == TraceMode::kTriton ? options_.file
+                                                                                : std::string())) {
   if (options_.mode == TraceMode::kOpenTelemetry) {
     auto exporter = OtlpExporter::Start(options_.otlp);
     // The command line has been checked, so this is a thread that could not be started.
@@ -138,8 +139,9 @@ void Merge(const TraceField<T>& change, T current, T fallback, bool& is_own, T& 
 
 base::Status Tracing::ChangeOne(const std::string& model, const TraceChange& change) {
   const auto found = models_.find(model);
-  Entry* const current =
-      model.empty() ? server_.get() : found == models_.end() ? nullptr : found->second.get();
+  Entry* const current = model.empty()            ? server_.get()
+                         : found == models_.end() ? nullptr
+                                                  : found->second.get();
   const TraceSettings fallback = model.empty() ? options_.settings : server_->sampler->settings();
   const TraceSettings before = current == nullptr ? fallback : current->sampler->settings();
   auto entry = std::make_unique<Entry>(current == nullptr ? Entry() : *current);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of single requests: when what happened to a sampled request and, if wanted, the tensors that
-// went through it. They go to a file in Triton's JSON or, as spans, to an OpenTelemetry collector.
+// Traces of single requests: when what happened to a sampled request and, if wanted, the tensors
+// that went through it. They go to a file in Triton's JSON or, as spans, to an OpenTelemetry
+// collector.
 //
 //   if (tracing.is_on()) [[unlikely]] trace = tracing.Start("model", {});   // null: not sampled
 //   if (trace) trace->Report(TraceActivity::kRequestStart, ns);
 //
-// What was recorded goes on its way when the last reference to a request's traces is dropped; files are
-// written and collectors called by threads of their own.
+// What was recorded goes on its way when the last reference to a request's traces is dropped; files
+// are written and collectors called by threads of their own.
 #pragma once
 
 #include <atomic>
@@ -66,8 +67,8 @@ struct TraceOptions {
   std::vector<std::pair<std::string, std::string>> shown;
 };
 
-// A change of settings; what is neither set nor cleared stays. Cleared, it is what it is for the server
-// or, for the server's own settings, what it was at start.
+// A change of settings; what is neither set nor cleared stays. Cleared, it is what it is for the
+// server or, for the server's own settings, what it was at start.
 template <typename T>
 struct TraceField {
   std::optional<T> value;
@@ -99,7 +100,8 @@ struct TensorView {
   tensor::DataType type = tensor::DataType::kInvalid;
   std::span<const int64_t> shape;
   std::string_view bytes;
-  // Where `bytes` lie, as TRITONSERVER_MemoryType numbers it. They can be read here unless that is kGpu.
+  // Where `bytes` lie, as TRITONSERVER_MemoryType numbers it. They can be read here unless that is
+  // kGpu.
   int memory_type = 0;
   int64_t memory_type_id = 0;
 
@@ -108,8 +110,8 @@ struct TensorView {
 
 class Trace;
 
-// Where the reports of a request's traces go: to the server's own files and collectors, or to functions
-// of an embedder. Thread-safe.
+// Where the reports of a request's traces go: to the server's own files and collectors, or to
+// functions of an embedder. Thread-safe.
 class TraceRecorder {
  public:
   virtual ~TraceRecorder() = default;
@@ -125,8 +127,8 @@ class TraceRecorder {
   virtual void Release(std::unique_ptr<Trace> /*trace*/) {}
 };
 
-// What happens to one request in one model. Children are the steps of an ensemble and what a backend
-// asks other models. Thread-safe.
+// What happens to one request in one model. Children are the steps of an ensemble and what a
+// backend asks other models. Thread-safe.
 class Trace {
  public:
   Trace(std::shared_ptr<TraceRecorder> recorder, uint64_t id, uint64_t parent_id);

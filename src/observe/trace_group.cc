@@ -31,8 +31,7 @@ void AppendString(std::string& out, std::string_view text) {
 
 uint64_t UnixOffset() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(
-             std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) -
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) -
          base::NowNs();
 }
 
@@ -53,8 +52,7 @@ void TraceGroup::SetRoot(uint64_t id) {
   if (!is_telemetry()) return;
   base::MutexLock lock(mutex_);
   const bool is_remote = identity_.span_id != SpanIdBytes{};
-  spans_[id].push_back(
-      NewSpan("InferRequest", base::NowNs(), is_remote ? &identity_ : nullptr));
+  spans_[id].push_back(NewSpan("InferRequest", base::NowNs(), is_remote ? &identity_ : nullptr));
 }
 
 TraceGroup::~TraceGroup() {
@@ -125,8 +123,9 @@ void TraceGroup::ReportTensor(const Trace& trace, TraceActivity activity,
   const std::string data = DataText(tensor.type, tensor.bytes);
   base::MutexLock lock(mutex_);
   std::string& records = Records(trace.id());
-  fmt::format_to(std::back_inserter(records), "{{\"id\":{},\"activity\":\"{}\",\"tensor\":{{\"name\":",
-                 trace.id(), TraceActivityName(activity));
+  fmt::format_to(std::back_inserter(records),
+                 "{{\"id\":{},\"activity\":\"{}\",\"tensor\":{{\"name\":", trace.id(),
+                 TraceActivityName(activity));
   AppendString(records, tensor.name);
   records += ",\"data\":";
   AppendString(records, data);

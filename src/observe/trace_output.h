@@ -38,7 +38,7 @@ class TraceFile {
   void Write(const Piece& piece);
 
   const std::string path_;
-  uint64_t index_ = 0;       // confined to the thread, as are the next two
+  uint64_t index_ = 0;  // confined to the thread, as are the next two
   bool is_open_ = false;
   bool has_failed_ = false;
   base::Mutex mutex_;

@@ -65,11 +65,10 @@ TEST_F(TraceTest, WritesTheRecordsOfARequestTogether) {
     trace->ReportFrontend("HTTP_RECV_START", 1);
     trace->Report(TraceActivity::kRequestStart, 2);
     child->Report(TraceActivity::kRequestStart, 3);
-    trace->ReportTensor(TraceActivity::kTensorQueueInput,
-                        {.name = "i",
-                         .type = tensor::DataType::kInt8,
-                         .shape = shape,
-                         .bytes = std::string_view("\1\2", 2)});
+    trace->ReportTensor(TraceActivity::kTensorQueueInput, {.name = "i",
+                                                           .type = tensor::DataType::kInt8,
+                                                           .shape = shape,
+                                                           .bytes = std::string_view("\1\2", 2)});
     trace->ReportCustom("MINE", 4);
   }
   tracing.reset();
@@ -90,9 +89,8 @@ TEST_F(TraceTest, NumbersFilesByFrequency) {
   }
   tracing.reset();
   EXPECT_FALSE(std::filesystem::exists(file_));
-  EXPECT_EQ(Read(file_ + ".0"),
-            R"([{"id":1,"timestamps":[{"name":"QUEUE_START","ns":0}]},)"
-            R"({"id":2,"timestamps":[{"name":"QUEUE_START","ns":1}]}])");
+  EXPECT_EQ(Read(file_ + ".0"), R"([{"id":1,"timestamps":[{"name":"QUEUE_START","ns":0}]},)"
+                                R"({"id":2,"timestamps":[{"name":"QUEUE_START","ns":1}]}])");
   EXPECT_EQ(Read(file_ + ".1"), R"([{"id":3,"timestamps":[{"name":"QUEUE_START","ns":2}]}])");
 }
 
@@ -101,11 +99,9 @@ TEST_F(TraceTest, ManyTracesDoNotPileUpInMemory) {
   const std::string data(5'000, 1);
   const int64_t shape[] = {5'000};
   for (int i = 0; i < 500; ++i) {
-    tracing->Start("m", {})->ReportTensor(TraceActivity::kTensorQueueInput,
-                                          {.name = "i",
-                                           .type = tensor::DataType::kInt8,
-                                           .shape = shape,
-                                           .bytes = data});
+    tracing->Start("m", {})->ReportTensor(
+        TraceActivity::kTensorQueueInput,
+        {.name = "i", .type = tensor::DataType::kInt8, .shape = shape, .bytes = data});
   }
   tracing.reset();
   const std::string text = Read(file_);

@@ -17,8 +17,8 @@ struct Changes {
   std::set<ModelId> refused;     // not fit to be loaded; one that was loaded before stays as it is
 };
 
-// `before` holds what was last loaded or tried, as given to ScanAll. Models of a repository that could
-// not be listed this time count as unmodified.
+// `before` holds what was last loaded or tried, as given to ScanAll. Models of a repository that
+// could not be listed this time count as unmodified.
 Changes Compare(const KnownModels& before, const ScanResult& now);
 
 }  // namespace nereid::repository

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which repositories there are, and which models in them go by another name than their folder's. It may
-// change while the server runs.
+// Which repositories there are, and which models in them go by another name than their folder's. It
+// may change while the server runs.
 #pragma once
 
 #include <map>

@@ -21,7 +21,7 @@ namespace nereid::repository {
 namespace {
 
 std::optional<struct stat> Stat(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
   return status;
 }
@@ -59,9 +59,7 @@ base::Result<std::vector<Entry>> LocalStore::List(const std::string& folder) con
   return entries;
 }
 
-bool LocalStore::Exists(const std::string& path) const {
-  return ::access(path.c_str(), F_OK) == 0;
-}
+bool LocalStore::Exists(const std::string& path) const { return ::access(path.c_str(), F_OK) == 0; }
 
 bool LocalStore::IsFolder(const std::string& path) const {
   const auto status = Stat(path);
@@ -72,7 +70,7 @@ base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_b
   // Without O_NONBLOCK, opening a pipe that nobody writes to would wait forever.
   const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return CannotRead(path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return CannotRead(path, errno);
   if (!S_ISREG(status.st_mode)) {
     return CannotRead(path, S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
@@ -83,8 +81,8 @@ base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_b
     // limit tells that there is more.
     const auto size = static_cast<size_t>(status.st_size);
     const size_t left = size > contents.size() ? size - contents.size() : 4096;
-    const size_t wanted = std::min<size_t>(std::min<size_t>(left, 64 * 1024),
-                                           max_bytes - contents.size()) + 1;
+    const size_t wanted =
+        std::min<size_t>(std::min<size_t>(left, 64 * 1024), max_bytes - contents.size()) + 1;
     const size_t old_size = contents.size();
     contents.resize(old_size + wanted);
     const ssize_t count = ::read(file.get(), contents.data() + old_size, wanted);

@@ -6,8 +6,8 @@
 
 namespace nereid::repository {
 
-// Symbolic links are followed. Read() takes regular files only, so a pipe or a device in a repository
-// cannot hold the server up. Immutable and thread-safe.
+// Symbolic links are followed. Read() takes regular files only, so a pipe or a device in a
+// repository cannot hold the server up. Immutable and thread-safe.
 class LocalStore final : public Store {
  public:
   base::Result<std::vector<Entry>> List(const std::string& folder) const override;

@@ -29,11 +29,11 @@ inline constexpr std::string_view kDuplicateReason = "model appears in two or mo
 // One model as it lies in a repository.
 struct ModelSource {
   std::string name;
-  std::string name_space;    // see ModelId
-  std::string repository;    // as given by the user; empty for files that came with a request
+  std::string name_space;  // see ModelId
+  std::string repository;  // as given by the user; empty for files that came with a request
   // Of this machine: repository + "/" + name, or where a copy lies or an agent put the model.
   std::string model_folder;
-  std::string config_path;   // of the file read, or that would have been
+  std::string config_path;       // of the file read, or that would have been
   bool config_provided = false;  // from a file or an override, not made up
   std::string shown_folder;      // model_folder as its user knows it, for messages
   // What to tell besides the reason when the model cannot be served: that a file is probably meant
@@ -44,8 +44,8 @@ struct ModelSource {
   base::Result<config::ModelConfig> config = base::InternalError("not read");
   std::set<int64_t> versions;  // of all version folders; see VersionsToServe
   ModelTimestamp timestamp;
-  // Keeps model_folder in place and must be told how the load goes; null: nobody asks. A source that
-  // is dropped without having been loaded needs no call.
+  // Keeps model_folder in place and must be told how the load goes; null: nobody asks. A source
+  // that is dropped without having been loaded needs no call.
   std::shared_ptr<ModelFiles> files;
 
   ModelId id() const { return {name_space, name}; }
@@ -76,10 +76,11 @@ struct ScanOptions {
   std::vector<std::string> repositories;  // at the start
   bool has_namespaces = false;    // models of one name in several repositories are different models
   std::string model_config_name;  // use configs/<name>.pbtxt where it exists; empty: never
-  // No configuration is made up: a model without a file is an error, and its tensors must be complete.
+  // No configuration is made up: a model without a file is an error, and its tensors must be
+  // complete.
   bool disable_auto_complete = false;
-  // Asked about models whose configuration names agents; null: such models cannot be loaded. Outlives
-  // the scanner.
+  // Asked about models whose configuration names agents; null: such models cannot be loaded.
+  // Outlives the scanner.
   ModelAgents* agents = nullptr;
 };
 
@@ -113,12 +114,12 @@ class Scanner {
   base::Status Unregister(const std::string& repository) { return layout_.Unregister(repository); }
 
   Listing List() const;
-  // All models of all repositories but those of `known` that did not change since: nothing is read, no
-  // agent is asked and no file fetched for them. A fault of one model is in its own ModelSource.
+  // All models of all repositories but those of `known` that did not change since: nothing is read,
+  // no agent is asked and no file fetched for them. A fault of one model is in its own ModelSource.
   ScanResult ScanAll(const KnownModels& known = {}) const;
 
-  // Where the models of that name lie: several only with namespaces. None when there is none, or when
-  // it is ambiguous, which is logged. Needs a valid name.
+  // Where the models of that name lie: several only with namespaces. None when there is none, or
+  // when it is ambiguous, which is logged. Needs a valid name.
   std::vector<ModelPlace> Find(const std::string& name) const;
   ModelTimestamp TimestampOf(const ModelPlace& place) const;
   ModelSource Examine(const ModelPlace& place, const Overrides& overrides = {}) const;
@@ -132,8 +133,8 @@ class Scanner {
   // last time; empty: none. Who polls would fill the log with one broken model.
   bool IsNewTrouble(const std::string& place, const std::string& trouble) const;
   ModelPlace PlaceIn(const std::string& repository, const std::string& name) const;
-  // Brings the model to a folder of this machine and has its agents look at it; what `source` says of
-  // folder and versions is then about that place.
+  // Brings the model to a folder of this machine and has its agents look at it; what `source` says
+  // of folder and versions is then about that place.
   base::Status Prepare(ModelSource& source, const ModelPlace& place,
                        const config::ModelConfig& config) const;
   config::ModelConfig ConfigIn(const std::string& model_folder) const;

@@ -96,18 +96,21 @@ TEST_F(Repositories, KeepABadModelFromStoppingTheOthers) {
   EXPECT_TRUE(result.models.at("good").config.ok());
   EXPECT_THAT(Why(result.models.at("unreadable")),
               StartsWith("failed to read text proto from " + (root_ / "a").string()));
-  EXPECT_EQ(Why(result.models.at("wrong_name")),
-            "unexpected directory name 'wrong_name' for model 'other', directory name must equal model "
-            "name");
+  EXPECT_EQ(
+      Why(result.models.at("wrong_name")),
+      "unexpected directory name 'wrong_name' for model 'other', directory name must equal model "
+      "name");
   EXPECT_THAT(Why(result.models.at("escapes")), HasSubstr("is outside model directory"));
-  EXPECT_THAT(Why(result.models.at("empty")), StartsWith("Invalid model name: Could not determine"));
+  EXPECT_THAT(Why(result.models.at("empty")),
+              StartsWith("Invalid model name: Could not determine"));
   EXPECT_THAT(Why(result.models.at("dir_config")), StartsWith("failed to open text file for read"));
   EXPECT_THAT(Why(result.models.at("pipe")), StartsWith("failed to open text file for read"));
   EXPECT_EQ(result.models.count("dangling"), 0u);
 }
 
 TEST_F(Repositories, ReportAllFaultsOfAModelTogether) {
-  Model("a/bad", "name: 'x' backend: 'b' max_batch_size: -1 output { name: 'O' label_filename: '../l' }");
+  Model("a/bad",
+        "name: 'x' backend: 'b' max_batch_size: -1 output { name: 'O' label_filename: '../l' }");
   const std::string why = Why(One("bad"));
   EXPECT_THAT(why, StartsWith("'max_batch_size' must be non-negative value for x\n  " +
                               (root_ / "a/bad/config.pbtxt").string()));
@@ -127,7 +130,8 @@ TEST_F(Repositories, WithTheSameModelServeNeither) {
 
 TEST_F(Repositories, GivenTwiceAreOne) {
   Model("a/m");
-  EXPECT_TRUE(One("m", {.repositories = {(root_ / "a").string(), (root_ / "a").string()}}).config.ok());
+  EXPECT_TRUE(
+      One("m", {.repositories = {(root_ / "a").string(), (root_ / "a").string()}}).config.ok());
 }
 
 TEST_F(Repositories, ThatAreGoneAreReportedAndTheOthersScanned) {
@@ -141,8 +145,9 @@ TEST_F(Repositories, ThatAreGoneAreReportedAndTheOthersScanned) {
   const ScanResult result = scanner.ScanAll();
   EXPECT_TRUE(result.models.at("m").config.ok());
   ASSERT_EQ(result.unreadable_repositories.size(), 1u);
-  EXPECT_EQ(result.unreadable_repositories.begin()->second.message(),
-            "failed to open directory " + (root_ / "gone").string() + ": No such file or directory");
+  EXPECT_EQ(
+      result.unreadable_repositories.begin()->second.message(),
+      "failed to open directory " + (root_ / "gone").string() + ": No such file or directory");
   Write("file", "");
   EXPECT_EQ(
       Scanner(store_, {.repositories = {(root_ / "file").string()}}).CheckRepositories().message(),
@@ -158,8 +163,8 @@ TEST_F(Repositories, ReachedThroughLinksWork) {
 
 TEST_F(Repositories, HoldVersionsInFoldersWithPlainNumbers) {
   Model("a/m");
-  for (const char* folder : {"2", "10", "003", "abc", "12abc", "-1", "warmup", "initial_state",
-                             "configs"}) {
+  for (const char* folder :
+       {"2", "10", "003", "abc", "12abc", "-1", "warmup", "initial_state", "configs"}) {
     fs::create_directories(root_ / "a/m" / folder);
   }
   Write("a/m/7", "a file, not a version");
@@ -169,7 +174,8 @@ TEST_F(Repositories, HoldVersionsInFoldersWithPlainNumbers) {
 TEST_F(Repositories, ServeTheVersionsOfThePolicy) {
   Model("a/latest");
   Model("a/all", std::string(kIdentity) + "version_policy { all { } }");
-  Model("a/specific", std::string(kIdentity) + "version_policy { specific { versions: [ 2, 9 ] } }");
+  Model("a/specific",
+        std::string(kIdentity) + "version_policy { specific { versions: [ 2, 9 ] } }");
   Model("a/none", std::string(kIdentity) + "version_policy { specific { versions: [ 9 ] } }");
   for (const char* model : {"latest", "all", "specific", "none"}) {
     fs::create_directories(root_ / "a" / model / "2");
@@ -233,7 +239,8 @@ TEST_F(Repositories, CheckTensorsAtOnceWithoutAutoCompletion) {
   EXPECT_TRUE(One("m").config.ok());
   ScanOptions strict = Options();
   strict.disable_auto_complete = true;
-  EXPECT_THAT(Why(One("m", strict)), StartsWith("model input 'I' must specify 'data_type' for m\n"));
+  EXPECT_THAT(Why(One("m", strict)),
+              StartsWith("model input 'I' must specify 'data_type' for m\n"));
 }
 
 TEST_F(Repositories, UseTheNamedConfigurationWhereItExists) {

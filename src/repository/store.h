@@ -24,8 +24,8 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // What lies directly in a folder, sorted by name. Entries that vanish or cannot be examined (a link
-  // to nowhere) are left out.
+  // What lies directly in a folder, sorted by name. Entries that vanish or cannot be examined (a
+  // link to nowhere) are left out.
   virtual base::Result<std::vector<Entry>> List(const std::string& folder) const = 0;
   // Whether there is a file or folder of this path. Unreachable counts as not there.
   virtual bool Exists(const std::string& path) const = 0;

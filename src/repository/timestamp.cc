@@ -28,8 +28,8 @@ int64_t NewestUnder(const Store& store, const std::string& path, bool is_folder,
   }
   int64_t newest = *own;
   for (const Entry& entry : *entries) {
-    newest = std::max(newest, NewestUnder(store, config::JoinPath(path, entry.name),
-                                          entry.is_folder, depth + 1));
+    newest = std::max(
+        newest, NewestUnder(store, config::JoinPath(path, entry.name), entry.is_folder, depth + 1));
   }
   return newest;
 }

@@ -17,9 +17,9 @@ class ModelTimestamp {
   // Of nothing: older than everything.
   ModelTimestamp() = default;
 
-  // Looks through the whole folder. What cannot be examined counts as never changed, so that trouble
-  // with a disk does not look like a stream of updates. `config_path` tells which of the folder's
-  // entries holds the configuration.
+  // Looks through the whole folder. What cannot be examined counts as never changed, so that
+  // trouble with a disk does not look like a stream of updates. `config_path` tells which of the
+  // folder's entries holds the configuration.
   static ModelTimestamp Of(const Store& store, const std::string& model_folder,
                            const std::string& config_path);
 

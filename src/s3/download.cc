@@ -36,9 +36,10 @@ bool IsMd5(std::string_view etag) {
 // What an interrupted download has is known in units of this size; a part is several of them.
 constexpr uint64_t kBlockBytes = 1 << 20;
 
-// Waits until no other process has the lock; false when it cannot be had or `is_over`. The file system
-// tells nobody when a lock is free, and a blocking call would not notice that the other downloads
-// of this process have failed, so that two processes could wait for each other: hence the sleep.
+// Waits until no other process has the lock; false when it cannot be had or `is_over`. The file
+// system tells nobody when a lock is free, and a blocking call would not notice that the other
+// downloads of this process have failed, so that two processes could wait for each other: hence the
+// sleep.
 bool Lock(int fd, const std::atomic<bool>& is_over) {
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || is_over) return false;

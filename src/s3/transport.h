@@ -36,8 +36,8 @@ struct HttpRequest {
 // Thread-safe.
 class Transport {
  public:
-  // `ca_file`: certificates to trust instead of the system's; empty: those. Opens libcurl; when that
-  // is not possible every request fails and says so.
+  // `ca_file`: certificates to trust instead of the system's; empty: those. Opens libcurl; when
+  // that is not possible every request fails and says so.
   explicit Transport(std::string ca_file);
   ~Transport();
   Transport(const Transport&) = delete;

@@ -80,8 +80,7 @@ struct BatchQueue::Pending {
   std::optional<core::BatchClosed> closed;
 };
 
-BatchQueue::BatchQueue(const core::Model& model, BatchPolicy policy,
-                       core::BatchStrategy* strategy)
+BatchQueue::BatchQueue(const core::Model& model, BatchPolicy policy, core::BatchStrategy* strategy)
     : policy_(std::move(policy)),
       strategy_(strategy),
       max_preferred_(policy_.preferred_batch_sizes.empty() ? policy_.max_batch_size
@@ -116,8 +115,7 @@ void BatchQueue::SetExpiry(core::Request& request, const config::QueuePolicy& po
   }
   request.expires_at_ns = 0;
   if (timeout_us == 0) return;
-  request.expires_at_ns =
-      request.times.queue_start_ns + std::min(timeout_us, kLongestUs) * 1000;
+  request.expires_at_ns = request.times.queue_start_ns + std::min(timeout_us, kLongestUs) * 1000;
   expiries_.insert({request.expires_at_ns, &request});
 }
 
@@ -208,10 +206,10 @@ bool BatchQueue::Joins(Pending& pending, core::Request& request) {
   return true;
 }
 
-// The walk takes requests from the front while they fit together, remembering the last point at which
-// their batch was a preferred size (or the point before it would outgrow the largest). Such a point is
-// run at once; so is a walk that cannot grow. Otherwise the oldest request decides: until its delay is
-// over, wait.
+// The walk takes requests from the front while they fit together, remembering the last point at
+// which their batch was a preferred size (or the point before it would outgrow the largest). Such a
+// point is run at once; so is a walk that cannot grow. Otherwise the oldest request decides: until
+// its delay is over, wait.
 BatchDecision BatchQueue::Decide(size_t /*instance*/, uint64_t now_ns) {
   if (!expiries_.empty()) ApplyTimeouts(now_ns);
   if (size_ == 0) return {};
@@ -231,9 +229,8 @@ BatchDecision BatchQueue::Decide(size_t /*instance*/, uint64_t now_ns) {
     pending.oldest_ns = std::min(pending.oldest_ns, request.times.queue_start_ns);
     if (std::ranges::binary_search(policy_.preferred_batch_sizes, pending.batch)) {
       pending.best_count = pending.count;
-      pending.best_reason = pending.batch == policy_.max_batch_size
-                                ? core::BatchClosed::kFull
-                                : core::BatchClosed::kPreferred;
+      pending.best_reason = pending.batch == policy_.max_batch_size ? core::BatchClosed::kFull
+                                                                    : core::BatchClosed::kPreferred;
     }
   }
   const auto delay_ns = static_cast<uint64_t>(policy_.max_queue_delay.count());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The waiting requests of one model and the rule that says which of them run together and when:
 // priority levels with their queue policies, preferred sizes, delays, shapes that fit together.
-// docs/scheduling.md states the rule for users. Pure logic on clock readings: no threads, no waiting.
+// docs/scheduling.md states the rule for users. Pure logic on clock readings: no threads, no
+// waiting.
 #pragma once
 
 #include <cstdint>
@@ -95,7 +96,7 @@ class BatchQueue final : public WorkSource {
   core::BatchStrategy* const strategy_;
   const size_t max_preferred_;
   const RequestMatcher matcher_;
-  std::map<uint64_t, Level> levels_;  // in the order they are served
+  std::map<uint64_t, Level> levels_;                  // in the order they are served
   std::multimap<uint64_t, core::Request*> expiries_;  // equal times in the order of arrival
   RequestList expired_;
   size_t size_ = 0;  // of all levels

@@ -80,9 +80,8 @@ TEST_F(BatchQueueTest, NeverExceedsTheMaximumAndNeverSplitsARequest) {
 }
 
 TEST_F(BatchQueueTest, TakesTheLargestPreferredSizeReached) {
-  Make({.max_batch_size = 8,
-        .preferred_batch_sizes = {2, 4},
-        .max_queue_delay = microseconds(100)});
+  Make(
+      {.max_batch_size = 8, .preferred_batch_sizes = {2, 4}, .max_queue_delay = microseconds(100)});
   Push({1, 16});
   EXPECT_EQ(ReadyAt(0), 0u);
   Push({1, 16});
@@ -92,9 +91,7 @@ TEST_F(BatchQueueTest, TakesTheLargestPreferredSizeReached) {
 }
 
 TEST_F(BatchQueueTest, SendsEverythingWaitingOnceTheOldestHasWaitedItsDelay) {
-  Make({.max_batch_size = 8,
-        .preferred_batch_sizes = {4},
-        .max_queue_delay = microseconds(100)});
+  Make({.max_batch_size = 8, .preferred_batch_sizes = {4}, .max_queue_delay = microseconds(100)});
   Push({1, 16}, 0);
   Push({1, 16}, 50);
   const BatchDecision waiting = queue_->Decide(0, kStart + 60'000);
@@ -135,8 +132,8 @@ TEST_F(BatchQueueTest, ComparesTheValuesOfShapeTensors) {
   options.inputs.push_back(shape_tensor);
   options.max_batch_size = 8;
   model_ = std::make_unique<core::Model>(std::move(options));
-  queue_ = std::make_unique<BatchQueue>(*model_,
-                                        BatchPolicy{.is_dynamic = true, .max_batch_size = 8});
+  queue_ =
+      std::make_unique<BatchQueue>(*model_, BatchPolicy{.is_dynamic = true, .max_batch_size = 8});
   const int32_t values[3][2] = {{1, 2}, {1, 2}, {1, 3}};
   for (const auto& value : values) {
     core::RequestPtr request = core::Request::Create(sink_);

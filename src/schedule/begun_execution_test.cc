@@ -14,8 +14,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Writes down which of its functions ran, and whether on the reactor's thread. The requests of what is
-// not over are answered by End.
+// Writes down which of its functions ran, and whether on the reactor's thread. The requests of what
+// is not over are answered by End.
 class TwoPartInstance final : public core::Instance {
  public:
   const std::string& name() const override { return name_; }

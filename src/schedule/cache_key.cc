@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a secret makes a fast hash good enough. GHASH, the hash inside AES-GCM, is a polynomial over the
-// data evaluated at a secret point: for two different inputs of at most n blocks of 16 bytes, chosen
-// without knowledge of the point, it gives the same 128 bits for at most n + 1 of 2^128 points. That is
-// 2^-112 for inputs of 1 MB, so that 2^30 entries and as many questions by somebody who sends whatever
-// he likes meet by chance with less than 2^-52. What he must not have is anything computed from the point
-// but "no hit", of which each rules out no more than those n + 1 points. Hence: its 128 bits are never
-// the key. They go, behind a second secret, into the SHA-256 that is the key, so that keys, which
-// log lines show and cache libraries see, tell nothing about them. The tag of AES-GCM is GHASH and a
-// mask that is the same every time here, as the nonce is; a repeated nonce gives GHASH away to those who
-// see tags, and nobody does. The secret is made anew by every process and stays in it.
+// Why a secret makes a fast hash good enough. GHASH, the hash inside AES-GCM, is a polynomial over
+// the data evaluated at a secret point: for two different inputs of at most n blocks of 16 bytes,
+// chosen without knowledge of the point, it gives the same 128 bits for at most n + 1 of 2^128
+// points. That is 2^-112 for inputs of 1 MB, so that 2^30 entries and as many questions by somebody
+// who sends whatever he likes meet by chance with less than 2^-52. What he must not have is
+// anything computed from the point but "no hit", of which each rules out no more than those n + 1
+// points. Hence: its 128 bits are never the key. They go, behind a second secret, into the SHA-256
+// that is the key, so that keys, which log lines show and cache libraries see, tell nothing about
+// them. The tag of AES-GCM is GHASH and a mask that is the same every time here, as the nonce is; a
+// repeated nonce gives GHASH away to those who see tags, and nobody does. The secret is made anew
+// by every process and stays in it.
 #include "schedule/cache_key.h"
 
 #include <openssl/evp.h>
@@ -177,8 +178,8 @@ bool AddInput(Digest& digest, const core::RequestInput& input, const core::Cache
   return true;
 }
 
-// Asking for no output means all of them, and is the same question as naming them all. Both lists are
-// in the order of names.
+// Asking for no output means all of them, and is the same question as naming them all. Both lists
+// are in the order of names.
 void AddOutputs(Digest& digest, const core::Request& request) {
   if (request.outputs.empty()) {
     digest.AddNumber(request.model->outputs_by_name().size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the response cache in front of another scheduler: what has been asked before is answered at once
-// and never reaches it.
+// Puts the response cache in front of another scheduler: what has been asked before is answered at
+// once and never reaches it.
 #pragma once
 
 #include <atomic>

@@ -9,8 +9,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Where the answers of padding go. It has no state, so that all padding can share it, also while its
-// scheduler ends.
+// Where the answers of padding go. It has no state, so that all padding can share it, also while
+// its scheduler ends.
 class Nowhere final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}

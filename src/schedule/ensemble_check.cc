@@ -75,8 +75,8 @@ class StepChecker {
     for (const config::ModelInput& input : model.input) {
       const auto mapped = step.input_map.find(input.name);
       if (mapped != step.input_map.end()) {
-        NEREID_RETURN_IF_ERROR(Join(
-            mapped->second, Declaration(model, step.model_name, input.data_type, input.dims)));
+        NEREID_RETURN_IF_ERROR(
+            Join(mapped->second, Declaration(model, step.model_name, input.data_type, input.dims)));
       } else if (!input.optional) {
         return Error("input {} in model {} is not mapped to any ensemble tensors", input.name,
                      step.model_name);
@@ -117,8 +117,8 @@ class StepChecker {
       return Error(
           "ensemble tensor {}: inconsistent shape: {} is inferred from model {} while {} is "
           "inferred from model {}",
-          tensor, tensor::ToString(known.full_dims), known.model,
-          tensor::ToString(found.full_dims), found.model);
+          tensor, tensor::ToString(known.full_dims), known.model, tensor::ToString(found.full_dims),
+          found.model);
     }
     return base::OkStatus();
   }

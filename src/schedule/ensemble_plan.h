@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ensemble's configuration, compiled at load: tensors and steps are numbers, each tensor knows the
-// steps that wait for it and each step the steps whose answers it reads.
+// An ensemble's configuration, compiled at load: tensors and steps are numbers, each tensor knows
+// the steps that wait for it and each step the steps whose answers it reads.
 //
-// A decoupled step answers many times, and everything behind it happens once for each answer. Tensors
-// that happen together form a *group*: group 0 is what happens once per request, and each decoupled
-// step opens a group of its own. All inputs of a step lie in one group (CheckEnsembleSteps refuses
-// anything else), and so do the ensemble's outputs.
+// A decoupled step answers many times, and everything behind it happens once for each answer.
+// Tensors that happen together form a *group*: group 0 is what happens once per request, and each
+// decoupled step opens a group of its own. All inputs of a step lie in one group
+// (CheckEnsembleSteps refuses anything else), and so do the ensemble's outputs.
 #pragma once
 
 #include <cstdint>
@@ -51,10 +51,10 @@ struct EnsembleTensor {
 
 // What a request needs, which depends on the outputs it asks for.
 struct EnsembleNeeds {
-  std::vector<uint8_t> steps;        // by step: 1 where it runs
-  std::vector<uint32_t> readers;     // by step: how many of those steps and of the outputs asked for
-                                     // read its answer
-  std::vector<uint8_t> outputs;      // by output: 1 where it is asked for
+  std::vector<uint8_t> steps;     // by step: 1 where it runs
+  std::vector<uint32_t> readers;  // by step: how many of those steps and of the outputs asked for
+                                  // read its answer
+  std::vector<uint8_t> outputs;   // by output: 1 where it is asked for
   uint32_t output_count = 0;
 };
 
@@ -76,8 +76,8 @@ class EnsemblePlan {
   uint32_t max_inflight_requests() const { return max_inflight_requests_; }
   // For a request that asks for all outputs.
   const EnsembleNeeds& all() const { return all_; }
-  // For one that asks for those whose entry of `needs.outputs` is 1: fills the rest of `needs`. A step
-  // is left out when none of its outputs is of use.
+  // For one that asks for those whose entry of `needs.outputs` is 1: fills the rest of `needs`. A
+  // step is left out when none of its outputs is of use.
   void Prune(EnsembleNeeds& needs) const;
 
  private:
@@ -100,8 +100,8 @@ class EnsemblePlan {
   EnsembleNeeds all_;
 };
 
-// Compares an ensemble with the models its steps name, one of `models` for each step: types, shapes,
-// missing and doubled tensors, batch sizes, decoupled models.
+// Compares an ensemble with the models its steps name, one of `models` for each step: types,
+// shapes, missing and doubled tensors, batch sizes, decoupled models.
 base::Status CheckEnsembleSteps(const config::ModelConfig& ensemble,
                                 const std::vector<const config::ModelConfig*>& models);
 

@@ -109,13 +109,12 @@ TEST(EnsemblePlan, OpensAGroupBehindEachDecoupledStep) {
 }
 
 TEST(EnsemblePlan, RefusesStepsBehindTwoDecoupledModels) {
-  const auto plan =
-      EnsemblePlan::Compile(Ensemble({"in"}, {"out"},
-                                     {{"a", {{"I", "in"}}, {{"O", "x"}}},
-                                      {"b", {{"I", "in"}}, {{"O", "y"}}},
-                                      {"c", {{"I", "x"}, {"J", "y"}}, {{"O", "z"}}},
-                                      {"d", {{"I", "z"}}, {{"O", "out"}}}}),
-                            {true, true, false, false});
+  const auto plan = EnsemblePlan::Compile(Ensemble({"in"}, {"out"},
+                                                   {{"a", {{"I", "in"}}, {{"O", "x"}}},
+                                                    {"b", {{"I", "in"}}, {{"O", "y"}}},
+                                                    {"c", {{"I", "x"}, {"J", "y"}}, {{"O", "z"}}},
+                                                    {"d", {{"I", "z"}}, {{"O", "out"}}}}),
+                                          {true, true, false, false});
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().message(),
             "in ensemble e, step of model 'c' receives inputs originated from different decoupled "
@@ -148,7 +147,8 @@ ModelConfig OneStep(std::map<std::string, std::string> inputs = {{"I", "in"}},
 TEST(CheckEnsembleSteps, AcceptsWhatFits) {
   EXPECT_EQ(CheckError(OneStep(), {Model("m", 0, {16})}), "");
   EXPECT_EQ(CheckError(OneStep(), {Model("m", 0, {-1})}), "");
-  // A batching model takes tensors of one that has the batch among its dimensions, and the other way.
+  // A batching model takes tensors of one that has the batch among its dimensions, and the other
+  // way.
   EXPECT_EQ(CheckError(OneStep({{"I", "in"}}, {{"O", "out"}}, 8), {Model("m", 0, {-1, 16})}), "");
   EXPECT_EQ(CheckError(OneStep({{"I", "in"}}, {{"O", "out"}}, 8), {Model("m", 8, {16})}), "");
 }

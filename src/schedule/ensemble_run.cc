@@ -166,8 +166,7 @@ bool EnsembleRun::BecomeDriver(Kind kind, StepCall* call, core::ResponsePtr& res
   event->call = call;
   event->response = std::move(response);
   event->is_final = is_final;
-  const bool is_counted =
-      kind == Kind::kAnswer && !is_final && !shared_->limiters.empty();
+  const bool is_counted = kind == Kind::kAnswer && !is_final && !shared_->limiters.empty();
   if (is_counted) {
     base::MutexLock lock(mutex_);
     ++call->queued_count_;
@@ -270,8 +269,8 @@ void EnsembleRun::OnPlace(StepCall& call) {
 void EnsembleRun::HandleAnswer(StepCall& call, core::ResponsePtr response, bool is_final) {
   if (is_final) --in_flight_;
   if (response != nullptr && status_.ok()) {
-    base::Status status = response->error().ok() ? TakeAnswer(call, std::move(response))
-                                                 : response->error();
+    base::Status status =
+        response->error().ok() ? TakeAnswer(call, std::move(response)) : response->error();
     if (!status.ok()) Fail(std::move(status));
   }
   response.reset();
@@ -412,7 +411,8 @@ void EnsembleRun::ChangeHeld(int by) {
 bool EnsembleRun::IsHome() const { return home_thread_ == ThisThread(); }
 
 void EnsembleRun::WaitForRoom(const StepCall& call) {
-  // A reactor never waits, nor an instance that the steps behind need: what they wait for may be them.
+  // A reactor never waits, nor an instance that the steps behind need: what they wait for may be
+  // them.
   if (IsHome() || !shared_->plan.steps()[call.step_].may_wait) return;
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kLongestWait;
   if (driver_.load(std::memory_order_relaxed) == ThisThread()) return;  // within the run itself
@@ -421,11 +421,11 @@ void EnsembleRun::WaitForRoom(const StepCall& call) {
   while (call.queued_count_ > 0 ||
          (held_count_ > 0 && !has_failed_ && !call.in_flight_->is_cancelled())) {
     if (room_.WaitUntil(mutex_, deadline)) continue;
-    NEREID_LOG(kError,
-               "ensemble '{}': answers of model '{}' have waited {} s for the steps behind it; more "
-               "are taken in",
-               shared_->model.name(), shared_->plan.steps()[call.step_].model_name,
-               kLongestWait.count());
+    NEREID_LOG(
+        kError,
+        "ensemble '{}': answers of model '{}' have waited {} s for the steps behind it; more "
+        "are taken in",
+        shared_->model.name(), shared_->plan.steps()[call.step_].model_name, kLongestWait.count());
     return;
   }
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request on its way through an ensemble. Whatever happens to it (answers of steps, cancellation, a
-// place that became free) is an event; the thread that brings an event handles it, and while one
-// thread is at it, the others leave theirs in a queue and go. So the state needs no lock while it is
-// worked on, answers leave in order, and a step that answers before Submit returns does not recurse.
+// One request on its way through an ensemble. Whatever happens to it (answers of steps,
+// cancellation, a place that became free) is an event; the thread that brings an event handles it,
+// and while one thread is at it, the others leave theirs in a queue and go. So the state needs no
+// lock while it is worked on, answers leave in order, and a step that answers before Submit returns
+// does not recurse.
 //
 //   EnsembleRun  the request: what is in flight, the error if there is one. Pooled.
-//   Frame        the tensors of one group for one answer of the decoupled step that opened the group
-//                (see EnsemblePlan), or for the request itself. Pooled.
+//   Frame        the tensors of one group for one answer of the decoupled step that opened
+//                the group (see EnsemblePlan), or for the request itself. Pooled.
 //   StepCall     one request to a step's model, and the sink of its answers. Pooled.
 //
-// Tensors are never copied between steps: an answer stays where it is until the last step that reads it
-// has released its request.
+// Tensors are never copied between steps: an answer stays where it is until the last step that
+// reads it has released its request.
 #pragma once
 
 #include <atomic>
@@ -46,8 +47,8 @@ struct EnsembleEvent {
   void Recycle() { response.reset(); }
 };
 
-// At most so many requests of one step are in flight, counted over all requests of the ensemble; the
-// others wait in order. Thread-safe.
+// At most so many requests of one step are in flight, counted over all requests of the ensemble;
+// the others wait in order. Thread-safe.
 class StepLimiter {
  public:
   explicit StepLimiter(uint32_t limit) : limit_(limit) {}
@@ -142,18 +143,20 @@ class StepCall final : public core::ResponseSink {
   // Its execution times are known, or there will be none.
   void Settle();
 
-  EnsembleRun* run_ = nullptr;      // referenced until the request is gone
-  EnsembleFrame* frame_ = nullptr;  // referenced twice: until the inputs are released, and the last answer
+  EnsembleRun* run_ = nullptr;  // referenced until the request is gone
+  EnsembleFrame* frame_ =
+      nullptr;  // referenced twice: until the inputs are released, and the last answer
   uint32_t step_ = 0;
   bool has_answered_ = false;
-  bool has_place_ = false;      // of the step's limiter
+  bool has_place_ = false;              // of the step's limiter
   core::CorrelationId correlation_id_;  // of its request
   uint32_t flags_ = 0;
   std::atomic<bool> is_settled_{false};
-  uint32_t queued_count_ = 0;   // its answers in the run's queue, the final one apart; guarded by the run
-  core::RequestPtr held_;       // while it waits for a place
-  core::RequestRef in_flight_;  // until the final answer was handled
-  EnsembleEvent final_answer_;  // while it waits to be handled
+  uint32_t queued_count_ =
+      0;  // its answers in the run's queue, the final one apart; guarded by the run
+  core::RequestPtr held_;         // while it waits for a place
+  core::RequestRef in_flight_;    // until the final answer was handled
+  EnsembleEvent final_answer_;    // while it waits to be handled
   StepCall* previous_ = nullptr;  // of the run's calls in flight
   StepCall* next_ = nullptr;
   bool is_waiting_ = false;  // guarded by the limiter, like the two below
@@ -221,7 +224,7 @@ class EnsembleRun {
   EnsembleShared* shared_ = nullptr;
   core::RequestPtr request_;      // until everything that reads its inputs is released
   core::RequestRef request_ref_;  // until the last call is gone
-  std::thread::id home_thread_;  // whose round executor the request carries
+  std::thread::id home_thread_;   // whose round executor the request carries
   const EnsembleNeeds* needs_ = nullptr;
   EnsembleNeeds own_needs_;
   uint64_t begins_ns_ = 0;  // when the first step starts; 0: it has

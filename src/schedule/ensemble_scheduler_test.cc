@@ -50,8 +50,7 @@ core::ResponsePtr Respond(core::Request& request, int value) {
   core::ResponsePtr response = core::Response::Create(request);
   const std::array<int64_t, 1> shape{kSize};
   for (const core::ModelTensor& output : request.model->outputs()) {
-    core::ResponseOutput* added =
-        response->AddOutput(output.name, tensor::DataType::kUint8, shape);
+    core::ResponseOutput* added = response->AddOutput(output.name, tensor::DataType::kUint8, shape);
     EXPECT_TRUE(response->AllocateBuffer(*added, kSize, {}, false).ok());
     std::memset(added->data, value, kSize);
   }
@@ -200,9 +199,8 @@ class EnsembleSchedulerTest : public testing::Test {
   }
   // A model whose requests wait in `held_`.
   void AddHolding(const std::string& name, bool decoupled = false) {
-    engine_.Add(MakeModel(name, {"I"}, {"O"}, decoupled), [this](core::RequestPtr request) {
-      held_.push_back(std::move(request));
-    });
+    engine_.Add(MakeModel(name, {"I"}, {"O"}, decoupled),
+                [this](core::RequestPtr request) { held_.push_back(std::move(request)); });
   }
 
   FakeEngine engine_;
@@ -238,8 +236,7 @@ TEST_F(EnsembleSchedulerTest, MovesTensorsByReference) {
     made.push_back(response->output(0).data);
     Answer(std::move(request), std::move(response));
   });
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
   ASSERT_EQ(made.size(), 2u);
@@ -250,8 +247,7 @@ TEST_F(EnsembleSchedulerTest, MovesTensorsByReference) {
 TEST_F(EnsembleSchedulerTest, FreesATensorWhenItsLastReaderIsDone) {
   AddHolding("m");
   AddHolding("n");
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
   ASSERT_EQ(held_.size(), 1u);
@@ -362,8 +358,7 @@ TEST_F(EnsembleSchedulerTest, LosesTheRoundOnOtherThreads) {
     core::ResponsePtr response = Respond(*request, 1);
     Answer(std::move(request), std::move(response));
   });
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}});
   Client client;
   core::RequestPtr request = Request(client);
   request->round = &executor;
@@ -415,8 +410,7 @@ TEST_F(EnsembleSchedulerTest, FailsWhenAModelIsGone) {
 TEST_F(EnsembleSchedulerTest, CancelsWhatIsInFlight) {
   AddHolding("m");
   AddCounting("n");
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
   engine_.on_cancel = [&](core::Request& request) {
     ASSERT_EQ(&request, held_[0].get());
     core::Respond(std::move(held_[0]), base::CancelledError("Request cancelled"));
@@ -439,8 +433,7 @@ TEST_F(EnsembleSchedulerTest, CancelsWhatIsInFlight) {
 TEST_F(EnsembleSchedulerTest, StartsNothingForAClientThatHasGone) {
   AddHolding("m");
   AddCounting("n");
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
   Client client;
   core::RequestPtr request = Request(client);
   core::RequestRef kept(*request);
@@ -465,8 +458,7 @@ TEST_F(EnsembleSchedulerTest, AnswersForEachAnswerOfADecoupledStep) {
     sink.Send(nullptr, true);
   });
   AddCounting("m");
-  Make({"in"}, {"out"},
-       {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
   EXPECT_THAT(client.answers, ElementsAre("out=11", "out=12", "out=13"));
@@ -548,8 +540,8 @@ TEST_F(EnsembleSchedulerTest, NoStepWaitsWhileThereIsAPlaceForIt) {
   constexpr size_t kLimit = 2;
   AddHolding("m");
   AddHolding("n");
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}}, kLimit);
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}},
+       kLimit);
   std::mt19937 random(1);
   struct Run {
     Client client;
@@ -635,8 +627,8 @@ TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
     most = std::max(most, waiting.size());
     changed.NotifyAll();
   });
-  Make({"in"}, {"out"},
-       {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}}, 3);
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}},
+       3);
   class Waiting final : public core::ResponseSink {
    public:
     void Send(core::ResponsePtr response, bool) override {
@@ -728,11 +720,11 @@ TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
     waiting.push_back(std::move(request));
     changed.NotifyAll();
   });
-  Make({"in"}, {"out"},
-       {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   core::FakeSink sink;
   Run(sink);
-  // Two threads bring answers in turns while a third one, answering the steps behind, is often at it.
+  // Two threads bring answers in turns while a third one, answering the steps behind, is often at
+  // it.
   std::atomic<int> turn{0};
   const auto produce = [&](int first) {
     for (int i = first; i < kAnswers; i += 2) {
@@ -780,8 +772,8 @@ TEST_F(EnsembleSchedulerTest, StopRefusesNewRequestsAndWaitsForTheOthers) {
   core::RequestPtr step = std::move(held_[0]);
   core::ResponsePtr response = Respond(*step, 1);
   Answer(std::move(step), std::move(response));
-  EXPECT_TRUE(ensemble_->scheduler().Stop(std::chrono::steady_clock::now() +
-                                          std::chrono::minutes(1)));
+  EXPECT_TRUE(
+      ensemble_->scheduler().Stop(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
 }
 
 TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsAnswerGoes) {
@@ -814,8 +806,7 @@ TEST_F(EnsembleSchedulerTest, AddsUpTheTimesOfItsSteps) {
     request->sink().OnExecuted({100, 110, 130, 160});
     Answer(std::move(request), std::move(response));
   });
-  Make({"in"}, {"out"},
-       {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"m", {{"I", "a"}}, {{"O", "out"}}}});
+  Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"m", {{"I", "a"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
   const core::StatisticsSnapshot statistics = ensemble_->statistics().Read();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run does with tensors: takes those of an answer, starts the steps that have theirs, answers.
-// Texts and shape rules: core/src/ensemble_scheduler/ensemble_scheduler.cc of Triton.
+// What a run does with tensors: takes those of an answer, starts the steps that have theirs,
+// answers. Texts and shape rules: core/src/ensemble_scheduler/ensemble_scheduler.cc of Triton.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -23,8 +23,8 @@ bool Fits(const tensor::Shape& config, const tensor::Shape& shape) {
   return true;
 }
 
-// The shape of a tensor for a model with, or without, a batch dimension. `batch_size` is that of the
-// request it comes from, 0 without one. Where both have one, or neither, nothing changes.
+// The shape of a tensor for a model with, or without, a batch dimension. `batch_size` is that of
+// the request it comes from, 0 without one. Where both have one, or neither, nothing changes.
 tensor::Shape AcrossBatching(const tensor::Shape& config, bool is_batching, uint32_t batch_size,
                              const tensor::Shape& shape) {
   if (is_batching == (batch_size != 0)) return shape;
@@ -266,8 +266,8 @@ void EnsembleRun::FillInputs(core::Request& request, const EnsembleStep& step,
     if (is_batching == (value.batch_size != 0)) {
       input.shape = value.shape();
     } else if (const int index = model.FindInput(binding.name); index >= 0) {
-      input.shape = AcrossBatching(model.inputs()[static_cast<size_t>(index)].dims,
-                                   is_batching, value.batch_size, value.shape());
+      input.shape = AcrossBatching(model.inputs()[static_cast<size_t>(index)].dims, is_batching,
+                                   value.batch_size, value.shape());
     } else {
       input.shape = value.shape();  // the engine refuses it
     }

@@ -316,7 +316,8 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
     if (slot != nullptr && MayRunInline(*slot) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
       // What had waited before this arrival was perhaps that instance's until now.
-      if (source_.HasWaiting()) [[unlikely]] WakeForWork();
+      if (source_.HasWaiting()) [[unlikely]]
+        WakeForWork();
       return;
     }
     if (slot == nullptr || arrival.executor_->HasMoreEvents()) {
@@ -325,7 +326,8 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
       --crowded_;
     } else if (MayBegin(*slot, now_ns) && TakeBatch(*slot, now_ns)) {
       arrival.inline_slot_ = slot;
-      if (source_.HasWaiting()) [[unlikely]] WakeForWork();
+      if (source_.HasWaiting()) [[unlikely]]
+        WakeForWork();
       return;
     }
     // A quick model whose thread is behind comes back to the reactor, which would otherwise keep

@@ -7,9 +7,8 @@ namespace nereid::schedule {
 
 OldestSource::OldestSource(SequenceSourceOptions options)
     : SequenceSource(std::move(options)),
-      max_preferred_(plan_.preferred_batch_sizes().empty()
-                         ? plan_.max_batch_size()
-                         : plan_.preferred_batch_sizes().back()) {
+      max_preferred_(plan_.preferred_batch_sizes().empty() ? plan_.max_batch_size()
+                                                           : plan_.preferred_batch_sizes().back()) {
   OldestSource::Grow();
 }
 
@@ -20,9 +19,9 @@ void OldestSource::Grow() {
   }
 }
 
-// The rule of the dynamic batcher for requests that all count one: the largest preferred size that can
-// be reached runs at once; so does a batch that cannot grow, and one whose first request has waited its
-// delay.
+// The rule of the dynamic batcher for requests that all count one: the largest preferred size that
+// can be reached runs at once; so does a batch that cannot grow, and one whose first request has
+// waited its delay.
 BatchDecision OldestSource::Decide(size_t instance, uint64_t now_ns) {
   const Sequence* const first = table_.first_ready(instance);
   if (first == nullptr || IsHolding(table_.ready_count())) return {};
@@ -30,8 +29,8 @@ BatchDecision OldestSource::Decide(size_t instance, uint64_t now_ns) {
   size_t count = 0;
   size_t best = 0;
   bool is_mismatch = false;
-  for (const Sequence* sequence = first;
-       sequence != nullptr && count < plan_.max_batch_size(); sequence = sequence->next_ready()) {
+  for (const Sequence* sequence = first; sequence != nullptr && count < plan_.max_batch_size();
+       sequence = sequence->next_ready()) {
     if (count > 0 && !matcher_.Match(*first->front(), *sequence->front())) {
       is_mismatch = true;
       break;

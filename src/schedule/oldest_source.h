@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Oldest strategy: of the sequences that an instance holds, those run together whose next requests
-// have been ready longest. At most one request of a sequence runs at a time.
+// The Oldest strategy: of the sequences that an instance holds, those run together whose next
+// requests have been ready longest. At most one request of a sequence runs at a time.
 #pragma once
 
 #include <memory>

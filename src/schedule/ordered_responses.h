@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps answers in the order in which their requests joined the line: what is early is held back until
-// everything before it has been answered in full.
+// Keeps answers in the order in which their requests joined the line: what is early is held back
+// until everything before it has been answered in full.
 #pragma once
 
 #include <deque>

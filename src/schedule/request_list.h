@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in a line, linked through themselves: joining and leaving, also from the middle, allocates
-// nothing. Owns the requests in it. Confined to the lock of its scheduler.
+// Requests in a line, linked through themselves: joining and leaving, also from the middle,
+// allocates nothing. Owns the requests in it. Confined to the lock of its scheduler.
 #pragma once
 
 #include <cstddef>

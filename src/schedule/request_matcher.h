@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests of a model can share a batch: those with the same inputs in the same shapes, as far
-// as the model's configuration leaves that open.
+// Which requests of a model can share a batch: those with the same inputs in the same shapes, as
+// far as the model's configuration leaves that open.
 #pragma once
 
 #include "core/model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted follows core/src/dynamic_batch_scheduler.cc and infer_stats.cc of Triton: a hit is a
-// success without inference; a miss lasts as long as its look-up and its insertion, and does not count
-// when another request has inserted the same meanwhile.
+// What is counted follows core/src/dynamic_batch_scheduler.cc and infer_stats.cc of Triton: a hit
+// is a success without inference; a miss lasts as long as its look-up and its insertion, and does
+// not count when another request has inserted the same meanwhile.
 #include "schedule/response_caching.h"
 
 #include <cstring>

@@ -38,8 +38,8 @@ class FakeCache final : public core::ResponseCache {
   int inserts = 0;
 };
 
-std::unique_ptr<core::Model> MakeModel(bool caches, const char* name = "model",
-                                       int64_t version = 1, const char* files = "files") {
+std::unique_ptr<core::Model> MakeModel(bool caches, const char* name = "model", int64_t version = 1,
+                                       const char* files = "files") {
   core::ModelOptions options;
   options.name = name;
   options.version = version;
@@ -100,8 +100,7 @@ class ResponseCachingTest : public testing::Test {
   const std::unique_ptr<core::Model> model_ = MakeModel(true);
   FakeCache cache_;
   core::FakeSink sink_;
-  const std::unique_ptr<ResponseCaching> caching_ =
-      ResponseCaching::ForModel(*model_, &cache_);
+  const std::unique_ptr<ResponseCaching> caching_ = ResponseCaching::ForModel(*model_, &cache_);
 };
 
 TEST_F(ResponseCachingTest, IsOnlyForModelsThatAskForItOnServersThatHaveACache) {
@@ -277,7 +276,8 @@ core::CacheSecret Secret(unsigned char fill) {
 TEST_F(CacheKeyTest, WithASecretItDependsOnTheSecretAndOnEveryByteHoweverTheyAreCut) {
   const core::CacheSecret secret = Secret(1);
   const core::CacheSecret other = Secret(2);
-  for (const size_t size : {size_t{16}, size_t{1023}, size_t{1024}, size_t{5000}, size_t{100'000}}) {
+  for (const size_t size :
+       {size_t{16}, size_t{1023}, size_t{1024}, size_t{5000}, size_t{100'000}}) {
     std::vector<std::byte> data(size);
     for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(i * 7);
     const auto key = [&](const core::CacheSecret* with, size_t cut) {

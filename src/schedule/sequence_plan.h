@@ -16,8 +16,8 @@
 
 namespace nereid::schedule {
 
-// Immutable. The data of control tensors is built once and shared by all requests, so a plan outlives
-// the requests it was attached to.
+// Immutable. The data of control tensors is built once and shared by all requests, so a plan
+// outlives the requests it was attached to.
 class SequencePlan {
  public:
   // `config` has been validated and has sequence_batching.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two strategies of sequence batching share: taking the next request of a sequence, with the
-// controls and states that its model wants.
+// What the two strategies of sequence batching share: taking the next request of a sequence, with
+// the controls and states that its model wants.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ struct SequenceSourceOptions {
   SequenceTable& table;
   // Null or empty: the model keeps no states.
   std::shared_ptr<const core::StatePlan> states;
-  // Nothing runs before so many requests wait in slots, and so many in the backlog, once: lets a test
-  // line up what it needs.
+  // Nothing runs before so many requests wait in slots, and so many in the backlog, once: lets a
+  // test line up what it needs.
   size_t hold_until_waiting = 0;
   size_t hold_until_backlog = 0;
 };

@@ -229,9 +229,10 @@ TEST(SequencePlan, NamesTheTypeOfTheWrongKindOfId) {
   const auto model = MakeSequenceModel(Direct());
   const SequencePlan plan(model->config());
   core::RequestPtr request = MakeSequenceRequest(*model, sink, std::string_view("name"), kStart);
-  EXPECT_EQ(plan.CheckCorrelationId(*request).message(),
-            "[request id: <id_unknown>] sequence batching control 'CORRID' data-type is 'BYTES', but "
-            "model 'model' expects 'UINT64'");
+  EXPECT_EQ(
+      plan.CheckCorrelationId(*request).message(),
+      "[request id: <id_unknown>] sequence batching control 'CORRID' data-type is 'BYTES', but "
+      "model 'model' expects 'UINT64'");
 }
 
 TEST(SequencePlan, ShowsTextsAsOneElement) {

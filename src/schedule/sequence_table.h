@@ -2,9 +2,9 @@
 // Which sequences there are, where each of them stands, and what each of them waits for.
 //
 // A sequence joins with its first request. It gets a slot of an instance when one is free, else it
-// waits in the backlog, first come first served. Its requests run one after another. Once it is closed
-// (its END arrived, it was idle for too long, it was cancelled) nobody can join it any more, and when
-// the last of its requests is gone, with all of its answers, its slot goes to the backlog.
+// waits in the backlog, first come first served. Its requests run one after another. Once it is
+// closed (its END arrived, it was idle for too long, it was cancelled) nobody can join it any more,
+// and when the last of its requests is gone, with all of its answers, its slot goes to the backlog.
 //
 // Pure logic on clock readings: no threads, no waiting, no answers.
 #pragma once
@@ -86,8 +86,8 @@ class Sequence : public RequestList {
   Sequence* backlog_previous_ = nullptr;
 };
 
-// Confined to the lock of its scheduler; owns the requests that wait in it. In steady state only the
-// first request of a sequence may allocate.
+// Confined to the lock of its scheduler; owns the requests that wait in it. In steady state only
+// the first request of a sequence may allocate.
 class SequenceTable {
  public:
   struct Options {
@@ -100,8 +100,8 @@ class SequenceTable {
 
   explicit SequenceTable(const Options& options);
 
-  // The sequence that a request with this id and start flag belongs to; a new one where it starts one.
-  // Null when there is none and it does not start one.
+  // The sequence that a request with this id and start flag belongs to; a new one where it starts
+  // one. Null when there is none and it does not start one.
   Sequence* Find(const core::CorrelationId& id, bool is_start);
   // A new sequence that no other request can name.
   Sequence& FindUnnamed();
@@ -114,20 +114,20 @@ class SequenceTable {
   // `request`, if that is the one in flight, is no longer with a backend. Any other is none of its
   // business.
   void OnReleased(Sequence& sequence, core::Request& request, uint64_t now_ns);
-  // A request of `sequence`, dispatched or refused, is gone with all of its answers. The last one of a
-  // closed sequence frees the slot, and `sequence` is not valid afterwards.
+  // A request of `sequence`, dispatched or refused, is gone with all of its answers. The last one
+  // of a closed sequence frees the slot, and `sequence` is not valid afterwards.
   void OnGone(Sequence& sequence, uint64_t now_ns);
   // Nobody joins any more.
   void Close(Sequence& sequence, uint64_t now_ns);
-  // The client of `request`, which waits, has left: gives it to `refused` with all that waits between
-  // the same START and the next. Closes the sequence, unless it was started again meanwhile: what
-  // came after that is another client's.
+  // The client of `request`, which waits, has left: gives it to `refused` with all that waits
+  // between the same START and the next. Closes the sequence, unless it was started again
+  // meanwhile: what came after that is another client's.
   void Cancel(Sequence& sequence, core::Request& request, uint64_t now_ns, Refused& refused);
   // Closes it and gives all of its waiting requests to `refused`.
   void Abort(Sequence& sequence, uint64_t now_ns, Refused& refused);
 
-  // Closes sequences that were idle too long, and gives `refused` the requests of those whose time in
-  // the backlog is over.
+  // Closes sequences that were idle too long, and gives `refused` the requests of those whose time
+  // in the backlog is over.
   void Expire(uint64_t now_ns, Refused& refused);
   // When Expire has something to do next.
   std::optional<uint64_t> NextExpiry() const;

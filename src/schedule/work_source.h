@@ -28,7 +28,8 @@ class WorkSource {
   virtual bool HasWaiting() const = 0;
   // What the idle `instance` (its position in the pool) should run. Changes nothing.
   virtual BatchDecision Decide(size_t instance, uint64_t now_ns) = 0;
-  // Moves the requests of a decision that was just made, with a count above 0, to the end of `batch`.
+  // Moves the requests of a decision that was just made, with a count above 0, to the end of
+  // `batch`.
   virtual void Take(size_t instance, const BatchDecision& decision,
                     std::vector<core::RequestPtr>& batch) = 0;
   // What `instance` took last has been executed.

@@ -45,7 +45,8 @@ class Shape {
   }
 
   void Assign(std::span<const int64_t> dims) {
-    if (dims.size() > kInlineRank || heap_) [[unlikely]] return AssignAny(dims);
+    if (dims.size() > kInlineRank || heap_) [[unlikely]]
+      return AssignAny(dims);
     // Forwards: `dims` may be a part of this shape. One by one: it is seldom more than a few.
     rank_ = dims.size();
     for (size_t i = 0; i < rank_; ++i) inline_[i] = dims[i];
@@ -78,8 +79,8 @@ class Shape {
 std::string ToString(std::span<const int64_t> dims);
 inline std::string ToString(const Shape& shape) { return ToString(shape.dims()); }
 
-// The product of the dimensions (1 for a scalar). Nothing when a dimension is negative or the product
-// overflows int64.
+// The product of the dimensions (1 for a scalar). Nothing when a dimension is negative or the
+// product overflows int64.
 std::optional<int64_t> ElementCount(std::span<const int64_t> dims);
 
 // Bytes of a tensor of fixed-size elements. Nothing for BYTES, negative dimensions or overflow.

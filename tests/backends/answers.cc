@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend of a model with one input COUNT (INT32, [1]) and one output NUMBER (INT32, [1]): it gives
-// COUNT responses, numbered from 0, whatever the model's transaction policy says. The last one ends the
-// request; with the request parameter "apart", the final flag comes by itself after it.
+// A backend of a model with one input COUNT (INT32, [1]) and one output NUMBER (INT32, [1]): it
+// gives COUNT responses, numbered from 0, whatever the model's transaction policy says. The last
+// one ends the request; with the request parameter "apart", the final flag comes by itself after
+// it.
 #include <cstring>
 
 #include "triton/core/tritonbackend.h"

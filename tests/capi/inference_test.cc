@@ -143,7 +143,8 @@ TEST(Inference, ACancelledRequestLeavesTheQueue) {
   EXPECT_EQ(running.Wait()[0].error, "");
 }
 
-// In Triton a TRITONSERVER_InferenceRequest is a TRITONBACKEND_Request, and there is code that casts.
+// In Triton a TRITONSERVER_InferenceRequest is a TRITONBACKEND_Request, and there is code that
+// casts.
 TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
   Repository repository;
   Server server(repository
@@ -175,9 +176,10 @@ TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
   TRITONBACKEND_ResponseFactory* late = nullptr;
   EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&late, as_backend));
   EXPECT_TRUE(is_cancelled(late));
-  EXPECT_EQ(Take(TRITONBACKEND_ResponseFactorySendFlags(late, TRITONSERVER_RESPONSE_COMPLETE_FINAL)),
-            "Internal: [request id: <id_unknown>] the final response of the request has been sent "
-            "already");
+  EXPECT_EQ(
+      Take(TRITONBACKEND_ResponseFactorySendFlags(late, TRITONSERVER_RESPONSE_COMPLETE_FINAL)),
+      "Internal: [request id: <id_unknown>] the final response of the request has been sent "
+      "already");
   EXPECT_OK(TRITONBACKEND_ResponseFactoryDelete(late));
   EXPECT_EQ(outcome.replies(), 1u);
   // The next submission is not cancelled; its factory is when it is, be it answered before.

@@ -157,9 +157,10 @@ TEST(Server, PollingFollowsTheRepository) {
   repository.AddIdentity("second");
   OK(TRITONSERVER_ServerPollModelRepository(server.get()));
   EXPECT_TRUE(IsReady(server, "second"));
-  EXPECT_EQ(Take(TRITONSERVER_ServerLoadModel(server.get(), "first")),
-            "Unavailable: explicit model load / unload is not allowed if polling is enabled; it needs "
-            "the model control mode 'explicit'");
+  EXPECT_EQ(
+      Take(TRITONSERVER_ServerLoadModel(server.get(), "first")),
+      "Unavailable: explicit model load / unload is not allowed if polling is enabled; it needs "
+      "the model control mode 'explicit'");
 }
 
 TEST(Server, AStoppedServerSaysSo) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fuzzer (x_fuzz.cc beside x.cc) provides. With clang and -fsanitize=fuzzer it is a libFuzzer
-// target; otherwise replay.cc is its main program, which damages the seeds itself.
+// What a fuzzer (x_fuzz.cc beside x.cc) provides. With clang and -fsanitize=fuzzer it is a
+// libFuzzer target; otherwise replay.cc is its main program, which damages the seeds itself.
 #pragma once
 
 #include <cstddef>

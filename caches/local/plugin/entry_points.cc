@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtritoncache_local.so: responses in the memory of the server. Setting: `size`, in bytes. Error texts
-// follow Triton's local cache.
+// libtritoncache_local.so: responses in the memory of the server. Setting: `size`, in bytes. Error
+// texts follow Triton's local cache.
 #include <chrono>
 #include <cmath>
 
@@ -46,8 +46,8 @@ class Stopwatch {
 
 void ShowFill(LocalCache& cache) {
   const Store& store = cache.store;
-  cache.gauges.Set(Gauge::kUtilization, static_cast<double>(store.used_bytes()) /
-                                            static_cast<double>(store.capacity()));
+  cache.gauges.Set(Gauge::kUtilization,
+                   static_cast<double>(store.used_bytes()) / static_cast<double>(store.capacity()));
   cache.gauges.Set(Gauge::kEntries, static_cast<double>(store.entry_count()));
   cache.gauges.Set(Gauge::kEvictions, static_cast<double>(store.eviction_count()));
 }
@@ -142,8 +142,7 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache*
     }
     const std::shared_ptr<Blob> blob = Blob::Create(std::move(sizes));
     if (blob == nullptr) return Error::Unavailable("out of memory");
-    NEREID_KIT_TRY(
-        nereid::cache::CopyFromServer(entry, allocator, blob->sizes(), blob->data()));
+    NEREID_KIT_TRY(nereid::cache::CopyFromServer(entry, allocator, blob->sizes(), blob->data()));
     switch (store.Insert(key, blob)) {
       case Store::InsertResult::kInserted:
         ShowFill(local);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An addition of Nereid's to the cache API: what a cache promises about itself beyond the TRITONCACHE
-// contract, so that the server may take shorter paths. A cache that exports nothing of this header is
-// used exactly as the TRITONCACHE contract says; a server that does not know this header ignores the
-// symbol.
+// An addition of Nereid's to the cache API: what a cache promises about itself beyond the
+// TRITONCACHE contract, so that the server may take shorter paths. A cache that exports nothing of
+// this header is used exactly as the TRITONCACHE contract says; a server that does not know this
+// header ignores the symbol.
 #pragma once
 
 #include <stdint.h>
@@ -15,14 +15,15 @@ extern "C" {
 
 // Bits of the set that NEREIDCACHE_Traits returns. The server ignores bits it does not know.
 typedef enum NEREIDCACHE_trait_enum {
-  // Keys and entries stay in the memory of this process, and an entry comes back as it was kept. The
-  // server may then make keys that mean something in this process only, which takes a fraction of the
-  // time, and leave out what finds entries that were damaged on their way.
+  // Keys and entries stay in the memory of this process, and an entry comes back as it was kept.
+  // The server may then make keys that mean something in this process only, which takes a fraction
+  // of the time, and leave out what finds entries that were damaged on their way.
   NEREIDCACHE_TRAIT_IN_PROCESS = 1
 } NEREIDCACHE_Trait;
 
-// Optional. Returns the cache's traits as a bitwise-or of NEREIDCACHE_Trait values, 0 for none. Called
-// once, before TRITONCACHE_CacheInitialize. Must not fail and must not call back into the server.
+// Optional. Returns the cache's traits as a bitwise-or of NEREIDCACHE_Trait values, 0 for none.
+// Called once, before TRITONCACHE_CacheInitialize. Must not fail and must not call back into the
+// server.
 TRITONCACHE_ISPEC uint32_t NEREIDCACHE_Traits(void);
 
 #ifdef __cplusplus

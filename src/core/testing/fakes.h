@@ -41,8 +41,8 @@ class FakeSink final : public ResponseSink {
   size_t gone_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
-// A request for `model`, pinned unless that is closing, whose INPUT0 has `shape`; batch size from its first dimension where the model
-// batches.
+// A request for `model`, pinned unless that is closing, whose INPUT0 has `shape`; batch size from
+// its first dimension where the model batches.
 RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_list<int64_t> shape);
 
 // Answers each request that is still there, without outputs.

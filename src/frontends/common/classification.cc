@@ -60,17 +60,28 @@ base::Result<std::vector<std::string>> TopClasses(std::span<const std::byte> dat
   }
   const size_t wanted = static_cast<size_t>(count);
   switch (type) {
-    case DataType::kUint8: return TopClassesOf<uint8_t>(data, wanted, labels);
-    case DataType::kUint16: return TopClassesOf<uint16_t>(data, wanted, labels);
-    case DataType::kUint32: return TopClassesOf<uint32_t>(data, wanted, labels);
-    case DataType::kUint64: return TopClassesOf<uint64_t>(data, wanted, labels);
-    case DataType::kInt8: return TopClassesOf<int8_t>(data, wanted, labels);
-    case DataType::kInt16: return TopClassesOf<int16_t>(data, wanted, labels);
-    case DataType::kInt32: return TopClassesOf<int32_t>(data, wanted, labels);
-    case DataType::kInt64: return TopClassesOf<int64_t>(data, wanted, labels);
-    case DataType::kFp32: return TopClassesOf<float>(data, wanted, labels);
-    case DataType::kFp64: return TopClassesOf<double>(data, wanted, labels);
-    default: break;
+    case DataType::kUint8:
+      return TopClassesOf<uint8_t>(data, wanted, labels);
+    case DataType::kUint16:
+      return TopClassesOf<uint16_t>(data, wanted, labels);
+    case DataType::kUint32:
+      return TopClassesOf<uint32_t>(data, wanted, labels);
+    case DataType::kUint64:
+      return TopClassesOf<uint64_t>(data, wanted, labels);
+    case DataType::kInt8:
+      return TopClassesOf<int8_t>(data, wanted, labels);
+    case DataType::kInt16:
+      return TopClassesOf<int16_t>(data, wanted, labels);
+    case DataType::kInt32:
+      return TopClassesOf<int32_t>(data, wanted, labels);
+    case DataType::kInt64:
+      return TopClassesOf<int64_t>(data, wanted, labels);
+    case DataType::kFp32:
+      return TopClassesOf<float>(data, wanted, labels);
+    case DataType::kFp64:
+      return TopClassesOf<double>(data, wanted, labels);
+    default:
+      break;
   }
   return base::InvalidArgumentError(
       "class result not available for output due to unsupported type '" +

@@ -23,9 +23,9 @@ TEST(Classification, ListsLargestFirstWithLabels) {
 
 TEST(Classification, ReturnsFewerWhenThereAreFewer) {
   const std::array<uint8_t, 2> values{7, 9};
-  EXPECT_THAT(*TopClasses(std::as_bytes(std::span(values)), tensor::DataType::kUint8, 4'000'000'000,
-                          {}),
-              ElementsAre("9:1", "7:0"));
+  EXPECT_THAT(
+      *TopClasses(std::as_bytes(std::span(values)), tensor::DataType::kUint8, 4'000'000'000, {}),
+      ElementsAre("9:1", "7:0"));
   EXPECT_THAT(*TopClasses({}, tensor::DataType::kUint8, 5, {}), IsEmpty());
 }
 

@@ -29,8 +29,8 @@ base::Status ReservedParameterError() {
 }
 
 base::Status TooManyParametersError() {
-  return base::InvalidArgumentError("a request may have at most " +
-                                    std::to_string(kMaxParameters) + " parameters");
+  return base::InvalidArgumentError("a request may have at most " + std::to_string(kMaxParameters) +
+                                    " parameters");
 }
 
 base::Status CheckForwardedHeader(std::string_view name) {

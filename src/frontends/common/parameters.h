@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of request parameters that the server itself understands. Everything else travels to the
-// model untouched, except names that begin with "triton_", which no client may use.
+// The names of request parameters that the server itself understands. Everything else travels to
+// the model untouched, except names that begin with "triton_", which no client may use.
 #pragma once
 
 #include <cstddef>

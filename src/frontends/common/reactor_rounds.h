@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reactors as schedulers see them. One ReactorRounds belongs to one reactor and turns its rounds into
-// core::RoundExecutor; RoundExecutors owns one for each reactor of a pool, shared by all frontends so
-// that requests of both protocols meet in the same round.
+// Reactors as schedulers see them. One ReactorRounds belongs to one reactor and turns its rounds
+// into core::RoundExecutor; RoundExecutors owns one for each reactor of a pool, shared by all
+// frontends so that requests of both protocols meet in the same round.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class ReactorRounds final : public core::RoundExecutor, private net::Task {
  public:
   explicit ReactorRounds(net::Reactor& reactor) : reactor_(reactor) {}
 
-  // `task` runs once the events that are ready now have been handled. A task that is scheduled twice
-  // before it runs is run twice.
+  // `task` runs once the events that are ready now have been handled. A task that is scheduled
+  // twice before it runs is run twice.
   void RunAfterRound(core::RoundTask& task) override;
   bool HasMoreEvents() const override { return reactor_.HasMoreEvents(); }
 

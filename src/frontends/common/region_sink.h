@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands before the sink of a request with tensors in shared memory: says where outputs go, keeps
-// the regions, and sees to it that nothing wrong is said about memory that went away. Private to
-// request_regions.
+// What stands before the sink of a request with tensors in shared memory: says where outputs go,
+// keeps the regions, and sees to it that nothing wrong is said about memory that went away. Private
+// to request_regions.
 #pragma once
 
 #include <atomic>

@@ -23,8 +23,8 @@ bool MayUseInPlace(const memory::RegionUse& use, const core::Request& request) {
 
 base::Result<memory::RegionUse> RequestRegions::Use(const RegionTensor& where) const {
   if (table_ != nullptr) return table_->Use(where.region, where.offset, where.byte_size);
-  return base::NotFoundError("Unable to find shared memory region: '" +
-                             std::string(where.region) + "'");
+  return base::NotFoundError("Unable to find shared memory region: '" + std::string(where.region) +
+                             "'");
 }
 
 base::Status RequestRegions::AddInput(core::Request& request, core::RequestInput& input,
@@ -35,8 +35,8 @@ base::Status RequestRegions::AddInput(core::Request& request, core::RequestInput
   if (is_copied) {
     base::BufferRef copy = base::AcquireBuffer(use.size());
     if (!copy) {
-      return base::UnavailableError("no memory for the data of input '" +
-                                    std::string(input.name) + "'");
+      return base::UnavailableError("no memory for the data of input '" + std::string(input.name) +
+                                    "'");
     }
     NEREID_RETURN_IF_ERROR(use.Read(copy.data()));
     NEREID_RETURN_IF_ERROR(use.CheckWhole());

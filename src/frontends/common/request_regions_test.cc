@@ -81,8 +81,8 @@ class RequestRegionsTest : public testing::Test {
 
   core::RequestInput& AddInput(tensor::DataType type, size_t size) {
     core::RequestInput& input = request_->AddInput("IN", type);
-    EXPECT_TRUE(regions_.AddInput(*request_, input, {.region = "r", .offset = 0, .byte_size = size})
-                    .ok());
+    EXPECT_TRUE(
+        regions_.AddInput(*request_, input, {.region = "r", .offset = 0, .byte_size = size}).ok());
     return input;
   }
   // A response whose output "OUT" has `text`.
@@ -149,10 +149,12 @@ TEST_F(RequestRegionsTest, AnyModelUsesTheRegionsOfTrustedClientsInPlaceButForSt
   ASSERT_TRUE(trusting.RegisterSystem({.name = "r", .key = key_, .byte_size = kSize}).ok());
   RequestRegions regions(&trusting);
   core::RequestInput& input = request_->AddInput("IN", tensor::DataType::kInt64);
-  ASSERT_TRUE(regions.AddInput(*request_, input, {.region = "r", .offset = 0, .byte_size = 16}).ok());
+  ASSERT_TRUE(
+      regions.AddInput(*request_, input, {.region = "r", .offset = 0, .byte_size = 16}).ok());
   EXPECT_TRUE(input.first.may_change);
   core::RequestInput& text = request_->AddInput("TEXT", tensor::DataType::kBytes);
-  ASSERT_TRUE(regions.AddInput(*request_, text, {.region = "r", .offset = 0, .byte_size = 16}).ok());
+  ASSERT_TRUE(
+      regions.AddInput(*request_, text, {.region = "r", .offset = 0, .byte_size = 16}).ok());
   EXPECT_FALSE(text.first.may_change);
   regions.Clear();
 }

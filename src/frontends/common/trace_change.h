@@ -13,9 +13,11 @@
 namespace nereid::common {
 
 // Reads one setting into `change`; `name` is one of trace_level, trace_rate, trace_count and
-// log_frequency. Levels that are not known are passed over. InvalidArgument for what makes no sense.
-// `after_got` stands after "got:" where a count is too small: Triton has a blank there in gRPC alone.
-base::Status ReadTraceLevels(std::span<const std::string_view> levels, observe::TraceChange& change);
+// log_frequency. Levels that are not known are passed over. InvalidArgument for what makes no
+// sense. `after_got` stands after "got:" where a count is too small: Triton has a blank there in
+// gRPC alone.
+base::Status ReadTraceLevels(std::span<const std::string_view> levels,
+                             observe::TraceChange& change);
 base::Status ReadTraceNumber(std::string_view name, const std::string& text,
                              observe::TraceChange& change, std::string_view after_got = "");
 // Back to what holds for the server, or held at its start.

@@ -35,7 +35,8 @@ struct CallContext {
   observe::Tracing* tracing = nullptr;  // null: nobody is traced
   // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
   std::chrono::milliseconds answer_delay{0};
-  // The same before each answer of the calls that carry no tensors, for tests of clients' deadlines.
+  // The same before each answer of the calls that carry no tensors, for tests of clients'
+  // deadlines.
   std::chrono::milliseconds control_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused
 };
@@ -51,9 +52,11 @@ base::Status ForwardMetadata(const CallContext& context, const net::GrpcCall& ca
                              core::Request& request);
 
 // Null but for requests that are traced.
-inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context, const net::GrpcCall& call,
+inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context,
+                                                  const net::GrpcCall& call,
                                                   std::string_view model) {
-  if (context.tracing == nullptr || !context.tracing->is_on()) [[likely]] return nullptr;
+  if (context.tracing == nullptr || !context.tracing->is_on()) [[likely]]
+    return nullptr;
   return context.tracing->Start(model, {.traceparent = call.Metadata("traceparent"),
                                         .tracestate = call.Metadata("tracestate")});
 }

@@ -67,8 +67,9 @@ class Frontend::Handler final : public net::GrpcHandler {
       return nullptr;
     }
     if (!restrictions_.empty() && IsRefused(*call, rpc->category)) {
-      call->Finish(net::GrpcStatus::kUnavailable, "This protocol is restricted, expecting header '" +
-                                                      restrictions_.key(rpc->category) + "'");
+      call->Finish(net::GrpcStatus::kUnavailable,
+                   "This protocol is restricted, expecting header '" +
+                       restrictions_.key(rpc->category) + "'");
       return nullptr;
     }
     switch (rpc->kind) {

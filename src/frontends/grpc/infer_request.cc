@@ -248,8 +248,7 @@ Status AppendRaw(std::string_view raw, core::Request& request, core::RequestInpu
 }
 
 Status AppendData(const InferMessage& message, const WireInput& input, size_t& next_raw,
-                  core::Request& request, core::RequestInput& to,
-                  common::RequestRegions& regions) {
+                  core::Request& request, core::RequestInput& to, common::RequestRegions& regions) {
   NEREID_ASSIGN_OR_RETURN(const auto region, FindRegion(message, input.name, input.parameters));
   if (region) {
     if (input.has_contents) {

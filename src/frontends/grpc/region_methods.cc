@@ -23,9 +23,9 @@ base::Status SystemSharedMemoryStatus(service::Service& service,
   return base::OkStatus();
 }
 
-base::Status SystemSharedMemoryRegister(
-    service::Service& service, const inference::SystemSharedMemoryRegisterRequest& request,
-    inference::SystemSharedMemoryRegisterResponse&) {
+base::Status SystemSharedMemoryRegister(service::Service& service,
+                                        const inference::SystemSharedMemoryRegisterRequest& request,
+                                        inference::SystemSharedMemoryRegisterResponse&) {
   return service.regions().RegisterSystem({.name = request.name(),
                                            .key = request.key(),
                                            .offset = request.offset(),
@@ -62,16 +62,15 @@ base::Status CudaSharedMemoryRegister(service::Service& service,
                               .byte_size = request.byte_size()};
   // S07: a handle of another size is none, and nothing is read beyond its end.
   if (request.raw_handle().size() != spec.handle.bytes.size()) {
-    return base::InvalidArgumentError(
-        "failed to register shared memory region: invalid args");
+    return base::InvalidArgumentError("failed to register shared memory region: invalid args");
   }
   std::memcpy(spec.handle.bytes.data(), request.raw_handle().data(), spec.handle.bytes.size());
   return service.regions().RegisterCuda(spec);
 }
 
-base::Status CudaSharedMemoryUnregister(
-    service::Service& service, const inference::CudaSharedMemoryUnregisterRequest& request,
-    inference::CudaSharedMemoryUnregisterResponse&) {
+base::Status CudaSharedMemoryUnregister(service::Service& service,
+                                        const inference::CudaSharedMemoryUnregisterRequest& request,
+                                        inference::CudaSharedMemoryUnregisterResponse&) {
   return service.regions().Unregister(RegionKind::kCuda, request.name());
 }
 

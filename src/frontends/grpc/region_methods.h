@@ -11,9 +11,9 @@ namespace nereid::grpc {
 base::Status SystemSharedMemoryStatus(service::Service& service,
                                       const inference::SystemSharedMemoryStatusRequest& request,
                                       inference::SystemSharedMemoryStatusResponse& reply);
-base::Status SystemSharedMemoryRegister(
-    service::Service& service, const inference::SystemSharedMemoryRegisterRequest& request,
-    inference::SystemSharedMemoryRegisterResponse& reply);
+base::Status SystemSharedMemoryRegister(service::Service& service,
+                                        const inference::SystemSharedMemoryRegisterRequest& request,
+                                        inference::SystemSharedMemoryRegisterResponse& reply);
 base::Status SystemSharedMemoryUnregister(
     service::Service& service, const inference::SystemSharedMemoryUnregisterRequest& request,
     inference::SystemSharedMemoryUnregisterResponse& reply);
@@ -23,8 +23,8 @@ base::Status CudaSharedMemoryStatus(service::Service& service,
 base::Status CudaSharedMemoryRegister(service::Service& service,
                                       const inference::CudaSharedMemoryRegisterRequest& request,
                                       inference::CudaSharedMemoryRegisterResponse& reply);
-base::Status CudaSharedMemoryUnregister(
-    service::Service& service, const inference::CudaSharedMemoryUnregisterRequest& request,
-    inference::CudaSharedMemoryUnregisterResponse& reply);
+base::Status CudaSharedMemoryUnregister(service::Service& service,
+                                        const inference::CudaSharedMemoryUnregisterRequest& request,
+                                        inference::CudaSharedMemoryUnregisterResponse& reply);
 
 }  // namespace nereid::grpc

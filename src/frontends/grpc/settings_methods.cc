@@ -106,8 +106,7 @@ base::Status TraceSetting(service::Service& service, const inference::TraceSetti
     }
   }
   if (!request.settings().empty()) {
-    NEREID_ASSIGN_OR_RETURN(const observe::TraceChange change,
-                            ReadTraceChange(request.settings()));
+    NEREID_ASSIGN_OR_RETURN(const observe::TraceChange change, ReadTraceChange(request.settings()));
     NEREID_RETURN_IF_ERROR(tracing->Change(request.model_name(), change));
   }
   const observe::TraceView view = tracing->Read(request.model_name());

@@ -8,8 +8,8 @@
 
 namespace nereid::grpc {
 
-// Each takes over all that the request wants changed or, with an error, nothing, and says what holds
-// then. Where the log and the traces are written cannot be changed by clients.
+// Each takes over all that the request wants changed or, with an error, nothing, and says what
+// holds then. Where the log and the traces are written cannot be changed by clients.
 base::Status LogSettings(service::Service& service, const inference::LogSettingsRequest& request,
                          inference::LogSettingsResponse& reply);
 base::Status TraceSetting(service::Service& service, const inference::TraceSettingRequest& request,

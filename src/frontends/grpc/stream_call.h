@@ -74,7 +74,8 @@ class StreamCall final : public net::GrpcCallEvents {
 
   bool IsFull() const;
   // Holds the thread that brings a response of a decoupled model until the client has taken earlier
-  // ones. Not on a reactor, which has others to serve. Gives the stream up when that takes too long.
+  // ones. Not on a reactor, which has others to serve. Gives the stream up when that takes too
+  // long.
   void WaitForRoom();
 
   base::Status Submit(base::BufferRef buffer, StreamRequest& request);

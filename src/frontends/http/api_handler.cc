@@ -117,10 +117,11 @@ size_t ApiHandler::MaxBodyBytes(size_t split, size_t configured) {
   return MaxInferBytes(split, configured);
 }
 
-// Tensors of a model whose backend lends memory for them arrive there. Whatever is not an inference by
-// someone who may make one will be refused, or goes another way, and is received as ever.
+// Tensors of a model whose backend lends memory for them arrive there. Whatever is not an inference
+// by someone who may make one will be refused, or goes another way, and is received as ever.
 base::BufferRef ApiHandler::BodyBuffer(const net::HttpHead& head, size_t split, size_t size) {
-  if (split == kNoSplit || split > kMostJsonInLentMemory || head.method() != net::HttpMethod::kPost) {
+  if (split == kNoSplit || split > kMostJsonInLentMemory ||
+      head.method() != net::HttpMethod::kPost) {
     return {};
   }
   // What is encoded goes the usual way.

@@ -69,7 +69,8 @@ TEST_F(ApiTest, AnswersInferInBinary) {
       R"("shape":[1],"data":["xyz"]}]})";
   EXPECT_EQ(reply.status, 200);
   EXPECT_TRUE(reply.Has("Content-Type: application/octet-stream\r\n"));
-  EXPECT_TRUE(reply.Has("Inference-Header-Content-Length: " + std::to_string(head.size()) + "\r\n"));
+  EXPECT_TRUE(
+      reply.Has("Inference-Header-Content-Length: " + std::to_string(head.size()) + "\r\n"));
   // An output that is listed without a wish of its own is JSON, whatever the default.
   EXPECT_EQ(reply.body, head + "abcd");
 }
@@ -80,8 +81,8 @@ TEST_F(ApiTest, AnswersRawRequestsInBinary) {
   const auto server =
       std::move(*net::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, handler));
   Client client(server->port());
-  const Reply reply = client.Ask("POST", "/v2/models/m/infer", "abcd",
-                                 "Inference-Header-Content-Length: 0\r\n");
+  const Reply reply =
+      client.Ask("POST", "/v2/models/m/infer", "abcd", "Inference-Header-Content-Length: 0\r\n");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body,
             R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0","datatype":"FP16",)"
@@ -90,9 +91,9 @@ TEST_F(ApiTest, AnswersRawRequestsInBinary) {
 }
 
 TEST_F(ApiTest, ClassifiesWithLabels) {
-  const Reply reply = Infer(
-      R"({"inputs":[{"name":"IN0","shape":[3],"datatype":"FP32","data":[1,3,2]}],)"
-      R"("outputs":[{"name":"OUT0","parameters":{"classification":2}}]})");
+  const Reply reply =
+      Infer(R"({"inputs":[{"name":"IN0","shape":[3],"datatype":"FP32","data":[1,3,2]}],)"
+            R"("outputs":[{"name":"OUT0","parameters":{"classification":2}}]})");
   EXPECT_EQ(reply.body,
             R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0",)"
             R"("datatype":"BYTES","shape":[2],"data":["3.000000:1:one","2.000000:2"]}]})");
@@ -126,8 +127,7 @@ TEST_F(ApiTest, RefusesBadHeaderLengths) {
   };
   EXPECT_EQ(error("3"), R"({"error":"inference header size should be in range (0, 2), got: 3"})");
   EXPECT_EQ(error("-1"), R"({"error":"inference header size should be in range (0, 2), got: -1"})");
-  EXPECT_EQ(error("x"),
-            R"({"error":"Unable to parse Inference-Header-Content-Length, got: x"})");
+  EXPECT_EQ(error("x"), R"({"error":"Unable to parse Inference-Header-Content-Length, got: x"})");
   EXPECT_EQ(error("2147483648"),
             R"({"error":"Unable to parse Inference-Header-Content-Length, value is out of range )"
             R"([ -2147483648, 2147483647 ], got: 2147483648"})");
@@ -211,7 +211,8 @@ TEST_F(ApiTest, LoadsAndUnloadsModels) {
   EXPECT_TRUE(ask("models/m/load", std::string(100'001, ' '))
                   .starts_with(R"(400 {"error":"request JSON size of 100001 bytes exceeds)"));
   // S18
-  EXPECT_TRUE(ask("models/m/load", "{\"parameters\":" + std::string(45'000, '[')).starts_with("500 "));
+  EXPECT_TRUE(
+      ask("models/m/load", "{\"parameters\":" + std::string(45'000, '[')).starts_with("500 "));
   EXPECT_TRUE(service_.operations.empty());
 }
 
@@ -261,8 +262,8 @@ TEST_F(ApiTest, AnswersFromOtherThreadsWhileTheNextRequestComes) {
   };
   for (int i = 0; i < 200; ++i) {
     const std::string value = std::to_string(i) + ".0";
-    const Reply reply =
-        Infer(R"({"inputs":[{"name":"IN0","shape":[1],"datatype":"FP32","data":[)" + value + "]}]}");
+    const Reply reply = Infer(R"({"inputs":[{"name":"IN0","shape":[1],"datatype":"FP32","data":[)" +
+                              value + "]}]}");
     ASSERT_NE(reply.body.find("[" + value + "]"), std::string::npos) << reply.body;
   }
   base::MutexLock lock(mutex);
@@ -318,8 +319,9 @@ class DecoupledApiTest : public ApiTest {
 TEST_F(DecoupledApiTest, RefusesDecoupledModels) {
   const Reply reply = Infer(kFloats);
   EXPECT_EQ(reply.status, 501);
-  EXPECT_EQ(reply.body,
-            R"({"error":"HTTP end point doesn't support models with decoupled transaction policy"})");
+  EXPECT_EQ(
+      reply.body,
+      R"({"error":"HTTP end point doesn't support models with decoupled transaction policy"})");
 }
 
 TEST(MetricsHandler, ServesThePageAndNothingElse) {

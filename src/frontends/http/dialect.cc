@@ -51,8 +51,8 @@ base::Result<size_t> HeaderLength(const net::HttpHead& head, const Dialect& dial
   const std::string_view type = head.Header(kContentType);
   if (!field && type.find(dialect.binary_mime) != std::string_view::npos) {
     return base::InvalidArgumentError("expect MIME type for binary data starts with '" +
-                                      std::string(dialect.binary_mime) + "', got: " +
-                                      std::string(type));
+                                      std::string(dialect.binary_mime) +
+                                      "', got: " + std::string(type));
   }
   if (!field || ParseInferenceHeaderLength(*field).ok()) {
     return InferenceHeaderLength(field, body_size);
@@ -61,9 +61,9 @@ base::Result<size_t> HeaderLength(const net::HttpHead& head, const Dialect& dial
   const size_t digit = field->find_first_not_of(" \t+-");
   const bool is_number =
       digit != std::string_view::npos && (*field)[digit] >= '0' && (*field)[digit] <= '9';
-  return base::InvalidArgumentError(
-      std::string("Unable to parse inference header size, ") +
-      (is_number ? "value is out of range, got: " : "got: ") + std::string(*field));
+  return base::InvalidArgumentError(std::string("Unable to parse inference header size, ") +
+                                    (is_number ? "value is out of range, got: " : "got: ") +
+                                    std::string(*field));
 }
 
 size_t HeaderSplit(const net::HttpHead& head, const Dialect& dialect) {

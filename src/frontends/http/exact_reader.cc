@@ -78,8 +78,7 @@ base::Status ExactReader::ReadParameters(const JsonValue& root) {
   }
   if (parameters->MemberCount() > common::kMaxParameters) return common::TooManyParametersError();
   for (const auto& member : parameters->GetObject()) {
-    const std::string_view name =
-        AsName({member.name.GetString(), member.name.GetStringLength()});
+    const std::string_view name = AsName({member.name.GetString(), member.name.GetStringLength()});
     // Of two members of one name the first one counts, twice.
     const std::string name_text(name);
     const JsonValue* const value = FindMember(*parameters, name_text.c_str());
@@ -116,8 +115,7 @@ base::Status ExactReader::ReadParameter(std::string_view name, const JsonValue& 
       return base::OkStatus();
     }
     case ParameterKey::kPriority: {
-      NEREID_ASSIGN_OR_RETURN(request_.priority,
-                              JsonUnsigned(value, "Unable to parse 'priority'"));
+      NEREID_ASSIGN_OR_RETURN(request_.priority, JsonUnsigned(value, "Unable to parse 'priority'"));
       return base::OkStatus();
     }
     case ParameterKey::kTimeout: {
@@ -225,7 +223,8 @@ base::Status ExactReader::TakeBinary(uint64_t size, core::RequestInput& input) {
                                 " additional bytes for model '" + request_.model->name() + "'");
   }
   if (size > 0) {
-    input.Append({reinterpret_cast<const std::byte*>(binary_.data()), static_cast<size_t>(size), {}});
+    input.Append(
+        {reinterpret_cast<const std::byte*>(binary_.data()), static_cast<size_t>(size), {}});
   }
   binary_.remove_prefix(static_cast<size_t>(size));
   return base::OkStatus();
@@ -253,11 +252,10 @@ ElementTally Tally(std::span<const int64_t> dims) {
 
 base::Status ExactReader::CheckByteSize(std::string_view name, uint64_t byte_size) const {
   if (byte_size <= max_input_bytes_) return base::OkStatus();
-  return InvalidArgumentError("JSON input '" + std::string(name) + "' has a byte_size (" +
-                              std::to_string(byte_size) +
-                              " bytes) that exceeds the maximum allowed value of " +
-                              std::to_string(max_input_bytes_) +
-                              " bytes. Use --http-max-input-size to increase the limit.");
+  return InvalidArgumentError(
+      "JSON input '" + std::string(name) + "' has a byte_size (" + std::to_string(byte_size) +
+      " bytes) that exceeds the maximum allowed value of " + std::to_string(max_input_bytes_) +
+      " bytes. Use --http-max-input-size to increase the limit.");
 }
 
 base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& input) {
@@ -278,11 +276,10 @@ base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& 
   if (input.type == DataType::kBytes) return ReadBytes(*data, input);
   const size_t element_size = tensor::ElementSize(input.type);
   if (element_size > 1 && tally.count > INT64_MAX / static_cast<int64_t>(element_size)) {
-    return InvalidArgumentError("byte size overflow for input '" + std::string(input.name) +
-                                "': element count (" + std::to_string(tally.count) +
-                                ") * data type size (" + std::to_string(element_size) +
-                                ") exceeds maximum allowed size (" + std::to_string(INT64_MAX) +
-                                ")");
+    return InvalidArgumentError(
+        "byte size overflow for input '" + std::string(input.name) + "': element count (" +
+        std::to_string(tally.count) + ") * data type size (" + std::to_string(element_size) +
+        ") exceeds maximum allowed size (" + std::to_string(INT64_MAX) + ")");
   }
   // A wildcard counts as -1 here, which is more than any limit.
   NEREID_RETURN_IF_ERROR(
@@ -310,7 +307,8 @@ base::Status ExactReader::ReadBytes(const JsonValue& data, core::RequestInput& i
 base::Status CheckOutputParameters(const JsonValue& parameters) {
   if (FindMember(parameters, "shared_memory_region") == nullptr) return base::OkStatus();
   if (FindMember(parameters, "classification") != nullptr) {
-    return InvalidArgumentError("Output can't set both 'shared_memory_region' and 'classification'");
+    return InvalidArgumentError(
+        "Output can't set both 'shared_memory_region' and 'classification'");
   }
   if (const JsonValue* binary = FindMember(parameters, "binary_data")) {
     NEREID_ASSIGN_OR_RETURN(const bool is_binary, JsonBool(*binary, "Unable to set 'binary_data'"));

@@ -18,8 +18,8 @@ using tensor::DataType;
 constexpr char kParametersKey[] = "parameters";
 
 // Pours `count` elements into `dims`, from the innermost dimension outwards: fixed ones take what
-// they need, the innermost wildcard takes the rest and the other wildcards are 1. False when they do
-// not fit.
+// they need, the innermost wildcard takes the rest and the other wildcards are 1. False when they
+// do not fit.
 bool PourElements(size_t count, tensor::Shape& dims) {
   for (size_t i = dims.rank(); i-- > 0;) {
     if (dims[i] == tensor::kWildcard) continue;
@@ -111,8 +111,7 @@ base::Status GenerateReader::ReadParameter(std::string_view name, const JsonValu
 }
 
 base::Result<uint64_t> GenerateReader::ByteSize(const core::ModelTensor& input,
-                                                const JsonValue& data,
-                                                size_t element_count) const {
+                                                const JsonValue& data, size_t element_count) const {
   if (input.type == DataType::kBytes) return SerializedTextSize(data);
   const size_t element_size = tensor::ElementSize(input.type);
   if (element_size == 0) {
@@ -128,12 +127,11 @@ base::Status GenerateReader::CheckSize(std::string_view name, uint64_t byte_size
     input_bytes_ += byte_size;
     return base::OkStatus();
   }
-  return InvalidArgumentError("request size of " + std::to_string(input_bytes_) +
-                              " bytes with input '" + std::string(name) + "' of size " +
-                              std::to_string(byte_size) +
-                              " bytes exceeds the maximum allowed input size of " +
-                              std::to_string(max_input_bytes_) +
-                              ". Use --http-max-input-size to increase the limit.");
+  return InvalidArgumentError(
+      "request size of " + std::to_string(input_bytes_) + " bytes with input '" +
+      std::string(name) + "' of size " + std::to_string(byte_size) +
+      " bytes exceeds the maximum allowed input size of " + std::to_string(max_input_bytes_) +
+      ". Use --http-max-input-size to increase the limit.");
 }
 
 base::Status GenerateReader::ReadInput(const core::ModelTensor& input, const JsonValue& data) {
@@ -172,10 +170,10 @@ base::Status GenerateReader::ReadInput(const core::ModelTensor& input, const Jso
 base::Status ReadGenerateRequest(std::string_view json, size_t max_input_bytes,
                                  core::Request& request) {
   if (json.size() > max_input_bytes) {
-    return InvalidArgumentError(
-        "request JSON size of " + std::to_string(json.size()) +
-        " bytes exceeds the maximum allowed input size of " + std::to_string(max_input_bytes) +
-        " bytes. Use --http-max-input-size to increase the limit.");
+    return InvalidArgumentError("request JSON size of " + std::to_string(json.size()) +
+                                " bytes exceeds the maximum allowed input size of " +
+                                std::to_string(max_input_bytes) +
+                                " bytes. Use --http-max-input-size to increase the limit.");
   }
   rapidjson::Document document;
   NEREID_RETURN_IF_ERROR(ParseJson(json, document));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the body of POST .../generate and .../generate_stream to a core::Request: keys that are named
-// as inputs of the model become tensors of its types and shapes, all others parameters; the members
-// of an object `parameters` count as if they stood beside it.
+// From the body of POST .../generate and .../generate_stream to a core::Request: keys that are
+// named as inputs of the model become tensors of its types and shapes, all others parameters; the
+// members of an object `parameters` count as if they stood beside it.
 #pragma once
 
 #include <cstddef>

@@ -102,13 +102,15 @@ TEST_F(ReadGenerateTest, MakesEverythingElseAParameter) {
 
 TEST_F(ReadGenerateTest, RefusesInTritonsWords) {
   ExpectError("[]", kInternal, "attempt to get members for non-object");
-  ExpectError("", kInternal, "failed to parse the request JSON buffer: The document is empty. at 0");
+  ExpectError("", kInternal,
+              "failed to parse the request JSON buffer: The document is empty. at 0");
   ExpectError(R"({"id":1})", kInternal,
               "Unable to parse 'id': attempt to access JSON non-string as string");
   ExpectError(R"({"TEXT":1})", kInternal,
               "Unable to parse JSON bytes array: attempt to access JSON non-string as string");
-  ExpectError(R"({"IDS":["a",2]})", kInternal,
-              "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer");
+  ExpectError(
+      R"({"IDS":["a",2]})", kInternal,
+      "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer");
   for (const char* json : {R"({"TEXT":["a","b"]})", R"({"IDS":[1,2,3]})", R"({"TEXT":[]})"}) {
     const std::string name = std::string(json).substr(2, std::string(json).find('"', 2) - 2);
     ExpectError(json, kInvalid,
@@ -163,8 +165,7 @@ TEST_F(ReadGenerateTest, WritesOutputsBesideWhatIsKnownOfTheRequest) {
   ASSERT_TRUE(Read(R"({"id":"7"})").ok());
   const core::ResponsePtr response = core::Response::Create(*request_);
   const auto add = [&](std::string_view name, tensor::Shape shape, std::vector<int32_t> values) {
-    core::ResponseOutput* const output =
-        response->AddOutput(name, DataType::kInt32, shape.dims());
+    core::ResponseOutput* const output = response->AddOutput(name, DataType::kInt32, shape.dims());
     ASSERT_TRUE(response->AllocateBuffer(*output, values.size() * 4, {}, false).ok());
     if (!values.empty()) std::memcpy(output->data, values.data(), values.size() * 4);
   };
@@ -201,7 +202,9 @@ TEST(LoadHeader, ComesFromTheMetricsOfTheCache) {
 class GenerateStreamTest : public testing::Test {
  protected:
   GenerateStreamTest() {
-    service_.on_infer = [this](core::RequestPtr request) { request_.set_value(std::move(request)); };
+    service_.on_infer = [this](core::RequestPtr request) {
+      request_.set_value(std::move(request));
+    };
     service_.on_cancel = [this](core::Request&) {
       base::MutexLock lock(mutex_);
       is_cancelled_ = true;
@@ -241,12 +244,11 @@ class GenerateStreamTest : public testing::Test {
   FakeService service_{MakeModel({DataType::kFp32}, 0, true)};
   net::ReactorPool pool_{1};
   common::RoundExecutors rounds_{pool_};
-  ApiHandler handler_{
-      {.stream_limits = {.longest_pause = std::chrono::milliseconds(200),
-                         .most_waiting_bytes = size_t{8} << 20}},
-      pool_,
-      service_,
-      rounds_};
+  ApiHandler handler_{{.stream_limits = {.longest_pause = std::chrono::milliseconds(200),
+                                         .most_waiting_bytes = size_t{8} << 20}},
+                      pool_,
+                      service_,
+                      rounds_};
   std::unique_ptr<net::HttpServer> server_;
   std::unique_ptr<Client> client_;
 };
@@ -320,9 +322,10 @@ TEST_F(GenerateStreamTest, CancelsGenerateAtTheSecondResponse) {
   sink.Send(Echo(*request), true);
   const Reply reply = client_->Read();
   EXPECT_EQ(reply.status, 500);
-  EXPECT_EQ(reply.body,
-            "{\"error\":\"generate expects model to produce exactly 1 response, use generate stream "
-            "for model that generates various number of responses\"}");
+  EXPECT_EQ(
+      reply.body,
+      "{\"error\":\"generate expects model to produce exactly 1 response, use generate stream "
+      "for model that generates various number of responses\"}");
 }
 
 TEST_F(GenerateStreamTest, AnswersARequestThatIsDroppedWithoutAnAnswer) {

@@ -11,8 +11,7 @@ base::Result<int32_t> ParseInferenceHeaderLength(std::string_view field) {
   std::string_view digits = field.substr(std::min(field.find_first_not_of(" \t"), field.size()));
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   int32_t length = 0;
-  const std::errc error =
-      std::from_chars(digits.data(), digits.data() + digits.size(), length).ec;
+  const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), length).ec;
   if (error == std::errc()) return length;
   std::string text = "Unable to parse " + std::string(kInferenceHeaderLength);
   if (error == std::errc::result_out_of_range) {

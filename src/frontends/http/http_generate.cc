@@ -78,7 +78,8 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
   }
   Pass(response.get(), is_final);
   if (!is_final) return;
-  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
   // With this or with `response` may go the request, and with that this object: both end after
   // everything above.
   const core::RequestRef last = TakeRequest();
@@ -119,10 +120,9 @@ void HttpGenerate::Answer() {
   if (response_count_ != 1) error_ = base::InternalError(kNotOneResponse);
   const std::string headers = LoadHeader();
   if (!error_.ok()) return RespondError(std::move(exchange_), error_, headers);
-  net::HttpExchange::Respond(std::move(exchange_), {.status = 200,
-                                                    .content_type = "application/json",
-                                                    .headers = headers,
-                                                    .text = text_});
+  net::HttpExchange::Respond(
+      std::move(exchange_),
+      {.status = 200, .content_type = "application/json", .headers = headers, .text = text_});
 }
 
 void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
@@ -156,10 +156,9 @@ void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
 bool HttpGenerate::StartStream(int status, std::string_view event) {
   has_started_ = true;
   const std::string headers = LoadHeader();
-  return exchange_->StartStream({.status = status,
-                                 .content_type = "text/event-stream; charset=utf-8",
-                                 .headers = headers},
-                                event);
+  return exchange_->StartStream(
+      {.status = status, .content_type = "text/event-stream; charset=utf-8", .headers = headers},
+      event);
 }
 
 void HttpGenerate::MakeRoom(uint64_t rounds_seen) {

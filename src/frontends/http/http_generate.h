@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One generate or generate_stream request over HTTP, from its submission to the end of its reply: the
-// sink of its responses and the listener that cancels it when the client leaves.
+// One generate or generate_stream request over HTTP, from its submission to the end of its reply:
+// the sink of its responses and the listener that cancels it when the client leaves.
 //
 // Every response of a stream is a server-sent event, written by the thread that brings it. A client
 // that reads slower than the model writes holds the model back: Send waits until there is room, and
-// gives the client up when it has taken nothing for a while. On a reactor, where nobody may wait, the
-// stream is given up when too much has piled up.
+// gives the client up when it has taken nothing for a while. On a reactor, where nobody may wait,
+// the stream is given up when too much has piled up.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ struct GenerateSubmission {
   StreamLimits limits;
   core::RoundExecutor* round = nullptr;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
-  std::shared_ptr<observe::Trace> trace;  // null but for requests that are traced
+  std::shared_ptr<observe::Trace> trace;               // null but for requests that are traced
 };
 
 // Pooled. The core ends its life (OnRequestGone); before that the exchange has been answered, after
@@ -82,10 +82,10 @@ class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeE
   bool is_decoupled_ = false;
   bool has_started_ = false;  // the stream's head is out
   uint64_t response_count_ = 0;
-  base::Status error_;         // of the only response of generate
-  std::string text_;           // its body, or the event that is being written
+  base::Status error_;  // of the only response of generate
+  std::string text_;    // its body, or the event that is being written
   std::shared_ptr<observe::Trace> trace_;
-  size_t bytes_waiting_ = 0;   // at least so much may lie in the stream's buffer
+  size_t bytes_waiting_ = 0;  // at least so much may lie in the stream's buffer
 
   base::Mutex mutex_;
   base::CondVar changed_;

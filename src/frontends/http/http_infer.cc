@@ -27,8 +27,7 @@ constexpr size_t kCopiedHeadBytes = size_t{16} << 10;
 base::Status CopyJson(InferBody& body, core::Request& request) {
   const size_t size = body.header_length;
   if (size == 0) return base::OkStatus();
-  auto* const copy =
-      reinterpret_cast<char*>(request.arena().Allocate(size + base::kBufferPadding));
+  auto* const copy = reinterpret_cast<char*>(request.arena().Allocate(size + base::kBufferPadding));
   if (copy == nullptr) return base::UnavailableError("out of memory for the request");
   std::memcpy(copy, body.bytes.data(), size);
   std::memset(copy + size, 0, base::kBufferPadding);
@@ -49,11 +48,10 @@ void MarkAsLent(std::string_view body, core::Request& request) {
 void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers, const Dialect& dialect) {
   const std::string body = common::JsonError(error.message());
-  net::HttpExchange::Respond(std::move(exchange),
-                             {.status = ErrorStatus(error, dialect),
-                              .content_type = "application/json",
-                              .headers = headers,
-                              .text = body});
+  net::HttpExchange::Respond(std::move(exchange), {.status = ErrorStatus(error, dialect),
+                                                   .content_type = "application/json",
+                                                   .headers = headers,
+                                                   .text = body});
 }
 
 namespace {
@@ -96,11 +94,13 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   }
   base::Status status;
   const bool is_lent = submission.body_buffer.is_lent();
-  if (is_lent) [[unlikely]] status = CopyJson(submission.body, *request);
+  if (is_lent) [[unlikely]]
+    status = CopyJson(submission.body, *request);
   if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
   self->options_.regions = common::RequestRegions(&service.regions());
   if (status.ok()) status = reader.Read(submission.body, *request, self->options_);
-  if (is_lent) [[unlikely]] MarkAsLent(submission.body.bytes, *request);
+  if (is_lent) [[unlikely]]
+    MarkAsLent(submission.body.bytes, *request);
   if (submission.forwarder != nullptr && status.ok()) {
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
@@ -156,7 +156,8 @@ base::Status HttpInfer::Answer() {
 }
 
 void HttpInfer::SendAnswer() {
-  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   const bool has_binary = !answer_.parts.empty();
   std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
   std::string mime;
@@ -183,16 +184,16 @@ void HttpInfer::SendAnswer() {
       answer_.parts.clear();
       answer_.parts.push_back({data.data(), data.size(), std::move(compressed->buffer)});
       headers_ += compression_ == net::Compression::kGzip ? "Content-Encoding: gzip\r\n"
-                                                           : "Content-Encoding: deflate\r\n";
+                                                          : "Content-Encoding: deflate\r\n";
     } else {
       // The client takes what is not compressed too.
       NEREID_VLOG(1, "unable to compress response: {}", compressed.status().message());
       compression_ = net::Compression::kIdentity;
     }
   }
-  const bool json_is_part = !answer_.parts.empty() &&
-                            (answer_.parts.front().data == answer_.json.data() ||
-                             compression_ != net::Compression::kIdentity);
+  const bool json_is_part =
+      !answer_.parts.empty() && (answer_.parts.front().data == answer_.json.data() ||
+                                 compression_ != net::Compression::kIdentity);
   net::HttpExchange::Respond(
       std::move(exchange_),
       {.status = 200,
@@ -205,7 +206,8 @@ void HttpInfer::SendAnswer() {
 }
 
 void HttpInfer::SendError(const base::Status& error) {
-  if (trace_ != nullptr) [[unlikely]] trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   common::LogFailedInference(response_ ? response_->request().id : std::string_view(), error);
   RespondError(std::move(exchange_), error, {}, *dialect_);
   NoteSent();
@@ -214,7 +216,8 @@ void HttpInfer::SendError(const base::Status& error) {
 }
 
 void HttpInfer::NoteSent() {
-  if (trace_ == nullptr) [[likely]] return;
+  if (trace_ == nullptr) [[likely]]
+    return;
   trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
   trace_.reset();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One infer request over HTTP, from its submission to the last byte of its reply: the sink of its
-// responses, the owner of its reply's bytes, and the listener that cancels it when the client leaves.
+// responses, the owner of its reply's bytes, and the listener that cancels it when the client
+// leaves.
 #pragma once
 
 #include <atomic>
@@ -32,16 +33,16 @@ struct InferSubmission {
   core::RoundExecutor* round = nullptr;
   const Dialect* dialect = &kTritonDialect;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
-  std::shared_ptr<observe::Trace> trace;  // null but for requests that are traced
+  std::shared_ptr<observe::Trace> trace;               // null but for requests that are traced
 };
 
 // Pooled. It lives until three things have happened, in whatever order and on whatever threads: the
-// core let go of the request (OnRequestGone), the reply's bytes are not needed any more (ReplySent),
-// and the call that sent the reply has returned.
+// core let go of the request (OnRequestGone), the reply's bytes are not needed any more
+// (ReplySent), and the call that sent the reply has returned.
 //
 // Cancelling needs a reference to the request while other threads may finish it, so `cancel_state_`
-// says who may touch `request_`: the reactor that reports a disconnect, or whoever closes the matter
-// because the request was released or answered.
+// says who may touch `request_`: the reactor that reports a disconnect, or whoever closes the
+// matter because the request was released or answered.
 class HttpInfer final : public core::ResponseSink,
                         private net::HttpReplyOwner,
                         private net::HttpExchangeEvents {
@@ -95,7 +96,8 @@ class HttpInfer final : public core::ResponseSink,
   std::shared_ptr<observe::Trace> trace_;
 };
 
-// Makes those headers parameters of `request` that `forwarder` wants; an error when one is reserved.
+// Makes those headers parameters of `request` that `forwarder` wants; an error when one is
+// reserved.
 base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net::HttpHead& head,
                             core::Request& request);
 

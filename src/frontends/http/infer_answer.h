@@ -23,8 +23,8 @@ struct InferAnswer {
   void Clear();
 };
 
-// Writes a response without an error into `answer`, which is empty. Errors are those of outputs that
-// cannot be printed as the client asked.
+// Writes a response without an error into `answer`, which is empty. Errors are those of outputs
+// that cannot be printed as the client asked.
 base::Status WriteInferAnswer(const core::Response& response, const AnswerOptions& options,
                               InferAnswer& answer);
 

@@ -20,13 +20,13 @@ base::Status InferRequestReader::Read(const InferBody& body, core::Request& requ
     return infer_internal::ReadRaw(body.bytes, max_input_bytes_, request, answer);
   }
   const std::string_view binary = body.bytes.substr(body.header_length);
-  const std::string_view json = body.json_copy.empty() ? body.bytes.substr(0, body.header_length)
-                                                       : body.json_copy;
+  const std::string_view json =
+      body.json_copy.empty() ? body.bytes.substr(0, body.header_length) : body.json_copy;
   if (json.size() > max_input_bytes_) {
-    return base::InvalidArgumentError(
-        "request JSON size of " + std::to_string(json.size()) +
-        " bytes exceeds the maximum allowed input size of " + std::to_string(max_input_bytes_) +
-        " bytes. Use --http-max-input-size to increase the limit.");
+    return base::InvalidArgumentError("request JSON size of " + std::to_string(json.size()) +
+                                      " bytes exceeds the maximum allowed input size of " +
+                                      std::to_string(max_input_bytes_) +
+                                      " bytes. Use --http-max-input-size to increase the limit.");
   }
   if (!binary.empty() && json.size() <= kMostPlainBytes) {
     if (ReadPlainHead(json, binary, request, answer)) return base::OkStatus();
@@ -79,10 +79,10 @@ base::Result<tensor::Shape> DeduceRawShape(const core::Model& model, size_t byte
 base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Request& request,
                      AnswerOptions& answer) {
   if (bytes.size() > max_input_bytes) {
-    return base::InvalidArgumentError(
-        "Raw input has a byte_size (" + std::to_string(bytes.size()) +
-        " bytes) that exceeds the maximum allowed value of " + std::to_string(max_input_bytes) +
-        " bytes. Use --http-max-input-size to increase the limit.");
+    return base::InvalidArgumentError("Raw input has a byte_size (" + std::to_string(bytes.size()) +
+                                      " bytes) that exceeds the maximum allowed value of " +
+                                      std::to_string(max_input_bytes) +
+                                      " bytes. Use --http-max-input-size to increase the limit.");
   }
   const core::Model& model = *request.model;
   const std::string prefix = request.LogPrefix();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the body of POST .../infer to a core::Request: the JSON head with the binary tensor extension,
-// or raw tensor bytes alone. Binary tensors become views of the body; JSON data is written once, into
-// the request's arena.
+// From the body of POST .../infer to a core::Request: the JSON head with the binary tensor
+// extension, or raw tensor bytes alone. Binary tensors become views of the body; JSON data is
+// written once, into the request's arena.
 //
-// Heads are read twice at most. The quick reader (simdjson, one pass, no allocation in steady state)
-// takes what clients really send and gives up on anything else: whatever is malformed, out of range,
-// doubled, or merely unusual. The exact reader (rapidjson) then decides, with Triton's semantics and
-// Triton's words. So only the exact reader produces errors, and a head that both take means the same.
+// Heads are read twice at most. The quick reader (simdjson, one pass, no allocation in steady
+// state) takes what clients really send and gives up on anything else: whatever is malformed, out
+// of range, doubled, or merely unusual. The exact reader (rapidjson) then decides, with Triton's
+// semantics and Triton's words. So only the exact reader produces errors, and a head that both take
+// means the same.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace nereid::http {
 // How the client wants one output.
 struct OutputOptions {
   bool is_binary = false;
-  uint32_t class_count = 0;  // 0: the tensor itself
+  uint32_t class_count = 0;   // 0: the tensor itself
   bool is_in_region = false;  // shared memory: the answer has only its type and shape
 };
 
@@ -53,7 +54,8 @@ struct InferBody {
   // Where the JSON ends and binary tensors begin; 0 when there is no JSON at all.
   size_t header_length = 0;
   // The JSON itself, followed in the same way, where it must not be read from `bytes`: those lie in
-  // memory that others can write (base::BufferRef::is_lent). Views of it live as long as the request.
+  // memory that others can write (base::BufferRef::is_lent). Views of it live as long as the
+  // request.
   std::string_view json_copy = {};
 };
 

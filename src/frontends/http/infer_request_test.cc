@@ -167,8 +167,9 @@ TEST_F(InferRequestTest, ReadsEveryTypeFromJson) {
   EXPECT_NE(Both(Input("UINT16", "[1]", "[513]")).find("0102"), std::string::npos);
   EXPECT_NE(Both(Input("INT32", "[1]", "[1]")).find("01000000"), std::string::npos);
   EXPECT_NE(Both(Input("UINT32", "[1]", "[4294967295]")).find("ffffffff"), std::string::npos);
-  EXPECT_NE(Both(Input("BYTES", "[3]", R"(["ab","","\u00e9\n"])")).find(
-                "02000000616200000000" "03000000c3a90a"),
+  EXPECT_NE(Both(Input("BYTES", "[3]", R"(["ab","","\u00e9\n"])"))
+                .find("02000000616200000000"
+                      "03000000c3a90a"),
             std::string::npos);
 }
 
@@ -176,8 +177,9 @@ TEST_F(InferRequestTest, TakesDataFlatOrNestedAndInAnyMemberOrder) {
   const std::string flat = Both(Input("INT32", "[2,2]", "[1,2,3,4]"));
   EXPECT_EQ(Both(Input("INT32", "[2,2]", "[[1,2],[3,4]]")), flat);
   EXPECT_EQ(Both(Input("INT32", "[2,2]", "[1,[2,[3]],4]")), flat);
-  EXPECT_EQ(Both(R"({"inputs":[{"data":[[1,2],[3,4]],"datatype":"INT32","name":"IN0","shape":[2,2]}]})"),
-            flat);
+  EXPECT_EQ(
+      Both(R"({"inputs":[{"data":[[1,2],[3,4]],"datatype":"INT32","name":"IN0","shape":[2,2]}]})"),
+      flat);
   EXPECT_EQ(Both(R"( {"unknown":{"a":[1,{"b":null}],"c":"d"},"inputs":[{"data":[1,2,3,4],"x":[],
                      "shape":[2,2],"datatype":"INT32","name":"IN0"}]} )"),
             flat);
@@ -206,7 +208,8 @@ TEST_F(InferRequestTest, TakesBinaryTensorsInOrder) {
             "id= flags=0 prio=0 timeout=0 binary=0 sequence=0\nIN0 FP16 [1] 6162\nZ INT32 [0] "
             "\nJ INT8 [1] 05\nIN1 INT32 [1] 63646566");
   ExpectError(json, kInvalid,
-              "unexpected size for input 'IN1', expecting 2 additional bytes for model 'm'", "abcd");
+              "unexpected size for input 'IN1', expecting 2 additional bytes for model 'm'",
+              "abcd");
   ExpectError(json, kInvalid, "unexpected additional input data for model 'm'", "abcdefg");
 }
 
@@ -281,12 +284,14 @@ TEST_F(InferRequestTest, WordsErrorsAsTritonDoes) {
               "Unable to parse 'data': attempt to access JSON non-number as double");
   ExpectError(Input("BYTES", "[1]", "[1]"), kInternal,
               "Unable to parse JSON bytes array: attempt to access JSON non-string as string");
-  ExpectError(Input("FP16", "[1]", "[1]"), kInvalid,
-              "receiving FP16 data via JSON is not supported. Please use the binary data format for "
-              "input IN0");
-  ExpectError(Input("BF16", "[1]", "[1]"), kInvalid,
-              "receiving BF16 data via JSON is not supported. Please use the binary data format for "
-              "input IN0");
+  ExpectError(
+      Input("FP16", "[1]", "[1]"), kInvalid,
+      "receiving FP16 data via JSON is not supported. Please use the binary data format for "
+      "input IN0");
+  ExpectError(
+      Input("BF16", "[1]", "[1]"), kInvalid,
+      "receiving BF16 data via JSON is not supported. Please use the binary data format for "
+      "input IN0");
   ExpectError(Input("FOO", "[1]", "[1]"), kInvalid, "invalid datatype for input IN0");
   ExpectError(R"({"inputs":[{"name":"A","shape":[0],"datatype":"INT8","data":[]},
                             {"name":"A","shape":[0],"datatype":"INT8","data":[]}]})",
@@ -299,7 +304,9 @@ TEST_F(InferRequestTest, WordsErrorsAsTritonDoes) {
 }
 
 TEST_F(InferRequestTest, LimitsTheDepthOfData) {
-  const auto nested = [](size_t depth) { return std::string(depth, '[') + "1" + std::string(depth, ']'); };
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + "1" + std::string(depth, ']');
+  };
   Both(Input("INT32", "[1]", nested(99)));
   EXPECT_TRUE(Exactly(Input("INT32", "[1]", nested(99))).status.ok());
   ExpectError(Input("INT32", "[1]", nested(100)), kInvalid,
@@ -356,20 +363,31 @@ TEST_F(InferRequestTest, SurvivesMutationsAndAgrees) {
        "wxyz"},
       {R"({"inputs":[{"data":[true,false],"datatype":"BOOL","shape":[2],"name":"IN0","x":null}],"y":[1,{"z":"w"}]})",
        ""}};
-  static constexpr std::string_view kTokens[] = {"\"",  "[",  "]",     "{",    "}",    ",",
-                                                 ":",   "-",  "1e5",   "null", "true", "\\u00e9",
-                                                 "NaN", "\\", "99999999999999999999", " ", "0"};
+  static constexpr std::string_view kTokens[] = {
+      "\"",   "[",       "]",   "{",   "}",
+      ",",    ":",       "-",   "1e5", "null",
+      "true", "\\u00e9", "NaN", "\\",  "99999999999999999999",
+      " ",    "0"};
   std::mt19937 random(20260101);
   for (int round = 0; round < 30'000; ++round) {
     auto [json, binary] = seeds[random() % std::size(seeds)];
     for (unsigned edits = 1 + random() % 3; edits > 0; --edits) {
       const size_t at = random() % (json.size() + 1);
       switch (random() % 5) {
-        case 0: json = json.substr(0, at); break;
-        case 1: json.insert(at, kTokens[random() % std::size(kTokens)]); break;
-        case 2: if (at < json.size()) json[at] = static_cast<char>(random()); break;
-        case 3: json.erase(at, 1 + random() % 8); break;
-        default: json.insert(at, json.substr(random() % (json.size() + 1), random() % 20));
+        case 0:
+          json = json.substr(0, at);
+          break;
+        case 1:
+          json.insert(at, kTokens[random() % std::size(kTokens)]);
+          break;
+        case 2:
+          if (at < json.size()) json[at] = static_cast<char>(random());
+          break;
+        case 3:
+          json.erase(at, 1 + random() % 8);
+          break;
+        default:
+          json.insert(at, json.substr(random() % (json.size() + 1), random() % 20));
       }
     }
     const auto quick = Quickly(json, binary);
@@ -382,14 +400,15 @@ TEST_F(InferRequestTest, SurvivesMutationsAndAgrees) {
 
 TEST_F(InferRequestTest, ReadsWhatClientsUsuallySendWithoutPreparation) {
   const std::string binary(20, '\1');
-  for (const std::string_view json : {
-           R"({"inputs":[{"name":"A","shape":[1,4],"datatype":"FP32","parameters":{"binary_data_size":16}},)"
-           R"({"name":"B","shape":[],"datatype":"INT32","parameters":{"binary_data_size":4}}],)"
-           R"("parameters":{"binary_data_output":true}})",
-           R"({"id": "7", "inputs": [{"name": "A", "shape": [5], "datatype": "INT32", "parameters": )"
-           R"({"binary_data_size": 20}}], "outputs": [{"name": "C", "parameters": {"binary_data": true}}, )"
-           R"({"name": "D"}], "parameters": {"sequence_id": 9, "sequence_start": true, "sequence_end": false}})",
-       }) {
+  for (
+      const std::string_view json : {
+          R"({"inputs":[{"name":"A","shape":[1,4],"datatype":"FP32","parameters":{"binary_data_size":16}},)"
+          R"({"name":"B","shape":[],"datatype":"INT32","parameters":{"binary_data_size":4}}],)"
+          R"("parameters":{"binary_data_output":true}})",
+          R"({"id": "7", "inputs": [{"name": "A", "shape": [5], "datatype": "INT32", "parameters": )"
+          R"({"binary_data_size": 20}}], "outputs": [{"name": "C", "parameters": {"binary_data": true}}, )"
+          R"({"name": "D"}], "parameters": {"sequence_id": 9, "sequence_start": true, "sequence_end": false}})",
+      }) {
     EXPECT_NE(Plainly(Body(json, binary)), std::nullopt) << json;
     Both(json, binary);
   }
@@ -399,16 +418,22 @@ TEST_F(InferRequestTest, ReadsThePlainHeadsThatAreEditedAtRandomLikeTheOthers) {
   constexpr std::string_view kHead =
       R"({"id":"7","inputs":[{"name":"A","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}}],)"
       R"("outputs":[{"name":"C","parameters":{"binary_data":true}}],"parameters":{"binary_data_output":true}})";
-  constexpr std::string_view kTokens[] = {"\"", ",", ":", "0", "-", "1e2", "{", "}", "[", "]", " ", "\\"};
+  constexpr std::string_view kTokens[] = {"\"", ",", ":", "0", "-", "1e2",
+                                          "{",  "}", "[", "]", " ", "\\"};
   const std::string binary(8, '\1');
   std::minstd_rand random(1);
   for (int round = 0; round < 20'000; ++round) {
     std::string json(kHead);
     const size_t at = random() % json.size();
     switch (random() % 3) {
-      case 0: json.insert(at, kTokens[random() % std::size(kTokens)]); break;
-      case 1: json[at] = static_cast<char>(random()); break;
-      default: json.erase(at, 1 + random() % 3);
+      case 0:
+        json.insert(at, kTokens[random() % std::size(kTokens)]);
+        break;
+      case 1:
+        json[at] = static_cast<char>(random());
+        break;
+      default:
+        json.erase(at, 1 + random() % 3);
     }
     Quickly(json, binary);
   }

@@ -20,22 +20,23 @@ base::Status ContextError(std::string_view context, std::string_view message) {
 }
 
 base::Status MissingMember(std::string_view context, const char* name) {
-  return ContextError(context, std::string("attempt to access non-existing object member '") + name +
-                                   "'");
+  return ContextError(context,
+                      std::string("attempt to access non-existing object member '") + name + "'");
 }
 
 // The number that ends at `end` of `text`, exactly; `value` where it is none, or beyond a double.
 double ExactNumber(double value, std::string_view text, size_t end) {
   size_t begin = end;
-  while (begin > 0 && std::string_view("0123456789+-.eE").find(text[begin - 1]) != text.npos) --begin;
+  while (begin > 0 && std::string_view("0123456789+-.eE").find(text[begin - 1]) != text.npos)
+    --begin;
   double exact = 0;
   const auto read = std::from_chars(text.data() + begin, text.data() + end, exact);
   return read.ec == std::errc() && read.ptr == text.data() + end ? exact : value;
 }
 
-// Passes on to a document what RapidJSON reads, with its numbers read again: its own way to do so exactly
-// (kParseFullPrecisionFlag, in 1.1) makes some other number of a zero with many digits or an exponent
-// beyond 22.
+// Passes on to a document what RapidJSON reads, with its numbers read again: its own way to do so
+// exactly (kParseFullPrecisionFlag, in 1.1) makes some other number of a zero with many digits or
+// an exponent beyond 22.
 template <typename Stream>
 class ExactNumbers {
  public:
@@ -114,8 +115,7 @@ base::Result<bool> JsonBool(const JsonValue& value, std::string_view context) {
 
 base::Result<uint64_t> JsonUnsigned(const JsonValue& value, std::string_view context) {
   if (!value.IsUint64()) {
-    return ContextError(context,
-                        "attempt to access JSON non-unsigned-integer as unsigned-integer");
+    return ContextError(context, "attempt to access JSON non-unsigned-integer as unsigned-integer");
   }
   return value.GetUint64();
 }

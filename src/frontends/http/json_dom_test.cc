@@ -15,12 +15,13 @@ namespace {
 TEST(JsonDom, ReadsNumbersExactly) {
   for (const char* number :
        {"0e50", "0E-50", "-0e40", "0.0e+300", "-0.0e-300", "0.00000000000000000000000000000",
-        "-0.000000000000000000000000000e5", "0.0", "-0.0", "1e-50", "10e50", "0.1", "1.7976931348623157e308",
-        "5e-324", "100000000000000000000000000000000", "0.000000000000000000000000000000000001",
-        "123456789.000000000000000000000000000001", "9007199254740993.0"}) {
+        "-0.000000000000000000000000000e5", "0.0", "-0.0", "1e-50", "10e50", "0.1",
+        "1.7976931348623157e308", "5e-324", "100000000000000000000000000000000",
+        "0.000000000000000000000000000000000001", "123456789.000000000000000000000000000001",
+        "9007199254740993.0"}) {
     for (const std::string& text :
-         {std::string(number), "[" + std::string(number) + "]", "[0e33, " + std::string(number) + " ]",
-          "{\"a\":" + std::string(number) + "}"}) {
+         {std::string(number), "[" + std::string(number) + "]",
+          "[0e33, " + std::string(number) + " ]", "{\"a\":" + std::string(number) + "}"}) {
       rapidjson::Document document;
       ASSERT_TRUE(ParseJson(text, document).ok()) << text;
       const JsonValue& value = document.IsArray()    ? document[document.Size() - 1]
@@ -48,7 +49,8 @@ TEST(JsonDom, ReadsNanAndInfinityAndWhatFollowsThem) {
 TEST(JsonDom, SaysWhereAnErrorIs) {
   rapidjson::Document document;
   EXPECT_EQ(ParseJson("[1, 2", document).message(),
-            "failed to parse the request JSON buffer: Missing a comma or ']' after an array element. at 5");
+            "failed to parse the request JSON buffer: Missing a comma or ']' after an array "
+            "element. at 5");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From parsed JSON to the tensors and parameters of a request, in Triton's words: what the exact
-// reader of infer heads and the reader of generate requests have in common. Nested arrays are walked
-// to a depth of kMaxDataDepth and no further. Private to this module.
+// reader of infer heads and the reader of generate requests have in common. Nested arrays are
+// walked to a depth of kMaxDataDepth and no further. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,6 @@ base::Status AppendNumbers(const JsonValue& data, int64_t count, core::Request& 
                            core::RequestInput& input);
 
 // Adds a parameter for the model.
-base::Status AppendParameter(std::string_view name, const JsonValue& value,
-                             core::Request& request);
+base::Status AppendParameter(std::string_view name, const JsonValue& value, core::Request& request);
 
 }  // namespace nereid::http

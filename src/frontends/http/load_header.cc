@@ -22,7 +22,8 @@ std::optional<double> FindValue(std::string_view metrics, std::string_view type)
     metrics.remove_prefix(std::min(metrics.size(), line.size() + 1));
     if (!line.starts_with(kFamily)) continue;
     const size_t end = line.rfind("} ");
-    if (end == std::string_view::npos || line.substr(0, end).find(label) == std::string_view::npos) {
+    if (end == std::string_view::npos ||
+        line.substr(0, end).find(label) == std::string_view::npos) {
       continue;
     }
     const std::string_view text = line.substr(end + 2);

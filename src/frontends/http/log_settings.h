@@ -12,8 +12,8 @@ namespace nereid::http {
 // The settings of the log in JSON.
 std::string LogSettingsJson();
 
-// Takes over what `body`, a JSON object, wants changed: all of it or, with an error, nothing. The file
-// cannot be changed by clients.
+// Takes over what `body`, a JSON object, wants changed: all of it or, with an error, nothing. The
+// file cannot be changed by clients.
 base::Status UpdateLogSettings(std::string_view body);
 
 }  // namespace nereid::http

@@ -14,10 +14,9 @@ namespace nereid::http {
 inline void RespondStatus(net::HttpExchangePtr exchange, int status,
                           std::string_view headers = {}) {
   const std::string body = "{\"error\":\"" + std::string(net::HttpReason(status)) + "\"}";
-  net::HttpExchange::Respond(std::move(exchange), {.status = status,
-                                                   .content_type = "application/json",
-                                                   .headers = headers,
-                                                   .text = body});
+  net::HttpExchange::Respond(
+      std::move(exchange),
+      {.status = status, .content_type = "application/json", .headers = headers, .text = body});
 }
 
 }  // namespace nereid::http

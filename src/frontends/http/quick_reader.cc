@@ -87,7 +87,8 @@ bool QuickReader::ReadDocument(ondemand::parser& parser, std::string_view json) 
     if (!key || !ReadMember(*key, field.value())) return false;
   }
   constexpr unsigned kInputsSeen = 4;
-  return document.current_location().error() == simdjson::OUT_OF_BOUNDS && (seen_ & kInputsSeen) != 0 && binary_.empty();
+  return document.current_location().error() == simdjson::OUT_OF_BOUNDS &&
+         (seen_ & kInputsSeen) != 0 && binary_.empty();
 }
 
 bool QuickReader::ReadMember(std::string_view key, Value value) {
@@ -321,19 +322,32 @@ bool QuickReader::ReadRegionParameter(std::string_view key, Value value, Region&
 bool QuickReader::ReadData(Array data, Input& input) {
   input.is_data_read = true;
   switch (input.type) {
-    case DataType::kBool: return ReadNumbers<bool, uint8_t>(data, input);
-    case DataType::kUint8: return ReadNumbers<uint64_t, uint8_t>(data, input);
-    case DataType::kUint16: return ReadNumbers<uint64_t, uint16_t>(data, input);
-    case DataType::kUint32: return ReadNumbers<uint64_t, uint32_t>(data, input);
-    case DataType::kUint64: return ReadNumbers<uint64_t, uint64_t>(data, input);
-    case DataType::kInt8: return ReadNumbers<int64_t, int8_t>(data, input);
-    case DataType::kInt16: return ReadNumbers<int64_t, int16_t>(data, input);
-    case DataType::kInt32: return ReadNumbers<int64_t, int32_t>(data, input);
-    case DataType::kInt64: return ReadNumbers<int64_t, int64_t>(data, input);
-    case DataType::kFp32: return ReadNumbers<double, float>(data, input);
-    case DataType::kFp64: return ReadNumbers<double, double>(data, input);
-    case DataType::kBytes: return ReadBytes(data, input);
-    default: return false;
+    case DataType::kBool:
+      return ReadNumbers<bool, uint8_t>(data, input);
+    case DataType::kUint8:
+      return ReadNumbers<uint64_t, uint8_t>(data, input);
+    case DataType::kUint16:
+      return ReadNumbers<uint64_t, uint16_t>(data, input);
+    case DataType::kUint32:
+      return ReadNumbers<uint64_t, uint32_t>(data, input);
+    case DataType::kUint64:
+      return ReadNumbers<uint64_t, uint64_t>(data, input);
+    case DataType::kInt8:
+      return ReadNumbers<int64_t, int8_t>(data, input);
+    case DataType::kInt16:
+      return ReadNumbers<int64_t, int16_t>(data, input);
+    case DataType::kInt32:
+      return ReadNumbers<int64_t, int32_t>(data, input);
+    case DataType::kInt64:
+      return ReadNumbers<int64_t, int64_t>(data, input);
+    case DataType::kFp32:
+      return ReadNumbers<double, float>(data, input);
+    case DataType::kFp64:
+      return ReadNumbers<double, double>(data, input);
+    case DataType::kBytes:
+      return ReadBytes(data, input);
+    default:
+      return false;
   }
 }
 

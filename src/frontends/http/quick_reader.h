@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quick reader of infer heads: one pass with simdjson over what clients usually send. It answers
-// "taken" or "not for me" and leaves errors, and every rarity, to the exact reader. Private to this
-// module: simdjson's header is not seen outside the two files that use it.
+// The quick reader of infer heads: one pass with simdjson over what clients usually send. It
+// answers "taken" or "not for me" and leaves errors, and every rarity, to the exact reader. Private
+// to this module: simdjson's header is not seen outside the two files that use it.
 #pragma once
 
 #include <optional>

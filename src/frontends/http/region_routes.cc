@@ -111,8 +111,7 @@ base::Status RegisterCuda(memory::RegionTable& regions, std::string_view name,
   spec.device = static_cast<int64_t>(device);
   const auto handle = DecodeHandle(text);
   if (!handle) {
-    return InvalidArgumentError(
-        "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
+    return InvalidArgumentError("'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
   }
   spec.handle = *handle;
   return regions.RegisterCuda(spec);

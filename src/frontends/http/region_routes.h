@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of the shared memory extension: /v2/systemsharedmemory/... and /v2/cudasharedmemory/...
+// The requests of the shared memory extension: /v2/systemsharedmemory/... and
+// /v2/cudasharedmemory/...
 #pragma once
 
 #include <string>

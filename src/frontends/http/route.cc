@@ -243,16 +243,24 @@ std::string_view AllowedMethods(RouteKind kind) {
 
 std::string_view RouteName(RouteKind kind) {
   switch (kind) {
-    case RouteKind::kModelGenerate: return "generate";
-    case RouteKind::kModelGenerateStream: return "generate_stream";
+    case RouteKind::kModelGenerate:
+      return "generate";
+    case RouteKind::kModelGenerateStream:
+      return "generate_stream";
     case RouteKind::kModelStatistics:
-    case RouteKind::kAllStatistics: return "statistics";
+    case RouteKind::kAllStatistics:
+      return "statistics";
     case RouteKind::kModelTrace:
-    case RouteKind::kTrace: return "trace setting";
-    case RouteKind::kLogging: return "logging";
-    case RouteKind::kRepositoryLoad: return "model load";
-    case RouteKind::kRepositoryUnload: return "model unload";
-    default: return "this request";
+    case RouteKind::kTrace:
+      return "trace setting";
+    case RouteKind::kLogging:
+      return "logging";
+    case RouteKind::kRepositoryLoad:
+      return "model load";
+    case RouteKind::kRepositoryUnload:
+      return "model unload";
+    default:
+      return "this request";
   }
 }
 

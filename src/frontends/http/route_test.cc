@@ -62,17 +62,41 @@ TEST(AllowedMethods, AsksWithGetAndChangesWithPost) {
 }
 
 TEST(MatchRoute, RefusesWhatTritonsPatternsRefuse) {
-  for (const std::string_view path :
-       {"", "/", "/v2/", "/v1", "/v2x", "//v2", "/v2/health", "/v2/health/", "/v2/health/live/",
-        "/v2/models", "/v2/models/", "/v2/models//infer", "/v2/models/m/", "/v2/models/m/infer/",
-        "/v2/models/m/versions", "/v2/models/m/versions/", "/v2/models/m/versions/a",
-        "/v2/models/m/versions/-1", "/v2/models/m/versions/1/", "/v2/models/m/what",
-        "/v2/models/m/versions/1/trace/setting", "/v2/models/m/Infer", "/v2/repository",
-        "/v2/repository/", "/v2/repository//index", "/v2/repository/a/b/index",
-        "/v2/repository/models/m", "/v2/repository/models/m/reload",
-        "/v2/systemsharedmemory/region/r", "/v2/systemsharedmemory/region//status",
-        "/v2/cudasharedmemory", "/v2/models/\xff/infer", "/v2/models/\xc0\x80", "/v2/models/\xed",
-        "/v2/models/\xf4\x90\x80\x80"}) {
+  for (const std::string_view path : {"",
+                                      "/",
+                                      "/v2/",
+                                      "/v1",
+                                      "/v2x",
+                                      "//v2",
+                                      "/v2/health",
+                                      "/v2/health/",
+                                      "/v2/health/live/",
+                                      "/v2/models",
+                                      "/v2/models/",
+                                      "/v2/models//infer",
+                                      "/v2/models/m/",
+                                      "/v2/models/m/infer/",
+                                      "/v2/models/m/versions",
+                                      "/v2/models/m/versions/",
+                                      "/v2/models/m/versions/a",
+                                      "/v2/models/m/versions/-1",
+                                      "/v2/models/m/versions/1/",
+                                      "/v2/models/m/what",
+                                      "/v2/models/m/versions/1/trace/setting",
+                                      "/v2/models/m/Infer",
+                                      "/v2/repository",
+                                      "/v2/repository/",
+                                      "/v2/repository//index",
+                                      "/v2/repository/a/b/index",
+                                      "/v2/repository/models/m",
+                                      "/v2/repository/models/m/reload",
+                                      "/v2/systemsharedmemory/region/r",
+                                      "/v2/systemsharedmemory/region//status",
+                                      "/v2/cudasharedmemory",
+                                      "/v2/models/\xff/infer",
+                                      "/v2/models/\xc0\x80",
+                                      "/v2/models/\xed",
+                                      "/v2/models/\xf4\x90\x80\x80"}) {
     ExpectRoute(path, RouteKind::kNone);
   }
 }

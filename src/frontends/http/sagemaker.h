@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point that Amazon SageMaker expects of a model container: GET /ping and POST /invocations,
-// and for containers of several models /models, /models/<name> and /models/<name>/invoke.
+// The entry point that Amazon SageMaker expects of a model container: GET /ping and POST
+// /invocations, and for containers of several models /models, /models/<name> and
+// /models/<name>/invoke.
 #pragma once
 
 #include <string>

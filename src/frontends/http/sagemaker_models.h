@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of SageMaker's multi-model mode: the platform unpacks archives below /opt/ml/models and
-// names each with a hash; here they become models of the server. Each is linked into a folder that is
-// one of the server's repositories, and loaded from there.
+// The models of SageMaker's multi-model mode: the platform unpacks archives below /opt/ml/models
+// and names each with a hash; here they become models of the server. Each is linked into a folder
+// that is one of the server's repositories, and loaded from there.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace nereid::http {
 
 struct SagemakerModelOptions {
   std::string archives = "/opt/ml/models";  // where the platform unpacks
-  std::string links;                        // a repository of the server that is this object's alone
+  std::string links;  // a repository of the server that is this object's alone
 };
 
 // Thread-safe.

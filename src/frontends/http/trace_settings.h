@@ -12,8 +12,8 @@ namespace nereid::http {
 
 std::string TraceSettingsJson(const observe::TraceView& view);
 
-// Takes over what `body`, a JSON object, wants changed: all of it or, with an error, nothing. `model`
-// empty: for the server. The file cannot be changed by clients.
+// Takes over what `body`, a JSON object, wants changed: all of it or, with an error, nothing.
+// `model` empty: for the server. The file cannot be changed by clients.
 base::Status UpdateTraceSettings(observe::Tracing& tracing, const std::string& model,
                                  std::string_view body);
 

@@ -49,8 +49,9 @@ Reach ReachOf(RouteKind kind) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(
-    VertexAiOptions options, ApiHandler& api, service::Service& service) {
+base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiOptions options,
+                                                                       ApiHandler& api,
+                                                                       service::Service& service) {
   // Texts: server/src/vertex_ai_server.cc, with its spelling of the first variable.
   if (options.predict_route.empty()) {
     return base::InvalidArgumentError("API_PREDICT_ROUTE is not defined for Vertex AI endpoint");
@@ -74,8 +75,7 @@ base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(
     return base::InvalidArgumentError("Expect the default model '" + options.default_model +
                                       "' is loaded");
   }
-  return std::unique_ptr<VertexAiHandler>(
-      new VertexAiHandler(std::move(options), api, service));
+  return std::unique_ptr<VertexAiHandler>(new VertexAiHandler(std::move(options), api, service));
 }
 
 size_t VertexAiHandler::BodySplit(const net::HttpHead& head) {

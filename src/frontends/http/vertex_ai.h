@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point that Google's Vertex AI expects of a model container: one path for health, one for
-// predictions, named by environment variables. A prediction may ask, in a header, to be read as a
-// request to another route of the v2 API: to those that infer or only look.
+// The entry point that Google's Vertex AI expects of a model container: one path for health, one
+// for predictions, named by environment variables. A prediction may ask, in a header, to be read as
+// a request to another route of the v2 API: to those that infer or only look.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ struct VertexAiOptions {
 // Immutable. Outlives the server that it serves.
 class VertexAiHandler final : public net::HttpHandler {
  public:
-  // Once the models are loaded; an error when there is no default model. `api` and `service` outlive
-  // the handler.
+  // Once the models are loaded; an error when there is no default model. `api` and `service`
+  // outlive the handler.
   static base::Result<std::unique_ptr<VertexAiHandler>> Create(VertexAiOptions options,
                                                                ApiHandler& api,
                                                                service::Service& service);

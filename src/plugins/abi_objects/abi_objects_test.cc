@@ -101,13 +101,12 @@ TEST(Names, AreThoseOfTheProtocols) {
   EXPECT_EQ(TRITONSERVER_StringToDataType("bytes"), TRITONSERVER_TYPE_INVALID);
   EXPECT_EQ(TRITONSERVER_DataTypeByteSize(TRITONSERVER_TYPE_FP64), 8u);
   EXPECT_STREQ(TRITONSERVER_MemoryTypeString(TRITONSERVER_MEMORY_CPU_PINNED), "CPU_PINNED");
-  EXPECT_STREQ(TRITONSERVER_InstanceGroupKindString(TRITONSERVER_INSTANCEGROUPKIND_MODEL),
-               "MODEL");
+  EXPECT_STREQ(TRITONSERVER_InstanceGroupKindString(TRITONSERVER_INSTANCEGROUPKIND_MODEL), "MODEL");
 }
 
 TEST(Log, RefusesAnUnknownLevel) {
-  const base::Status status = TakeStatus(
-      TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(9), "file", 1, "text"));
+  const base::Status status =
+      TakeStatus(TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(9), "file", 1, "text"));
   EXPECT_EQ(status.code(), base::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(), "unknown logging level '9'");
 }

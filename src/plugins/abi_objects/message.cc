@@ -48,8 +48,7 @@ using nereid::base::OkStatus;
 extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Message** message,
-                                                              const char* base,
-                                                              size_t byte_size) {
+                                                              const char* base, size_t byte_size) {
   return Answer([&] {
     *message = nullptr;
     *message = new TRITONSERVER_Message{std::string(base, byte_size)};

@@ -38,15 +38,17 @@ struct TRITONSERVER_Metric {
 namespace {
 
 // The values are the same.
-TRITONSERVER_MetricKind ToKind(MetricKind kind) { return static_cast<TRITONSERVER_MetricKind>(kind); }
+TRITONSERVER_MetricKind ToKind(MetricKind kind) {
+  return static_cast<TRITONSERVER_MetricKind>(kind);
+}
 
 Status CheckArgs(MetricKind kind, const TRITONSERVER_MetricArgs* args) {
   if (kind != MetricKind::kHistogram) {
-    return args == nullptr ? Status()
-                           : InvalidArgumentError(
-                                 std::string("Unexpected args found in ") +
-                                 (kind == MetricKind::kCounter ? "counter" : "gauge") +
-                                 " Metric constructor.");
+    return args == nullptr
+               ? Status()
+               : InvalidArgumentError(std::string("Unexpected args found in ") +
+                                      (kind == MetricKind::kCounter ? "counter" : "gauge") +
+                                      " Metric constructor.");
   }
   if (args == nullptr) return InvalidArgumentError("Bucket boundaries not found in Metric args.");
   if (!args->is_histogram) return InvalidArgumentError("Metric args not set to histogram kind.");
@@ -81,8 +83,8 @@ TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily** fam
     if (kind < TRITONSERVER_METRIC_KIND_COUNTER || kind > TRITONSERVER_METRIC_KIND_HISTOGRAM) {
       return InvalidArgumentError("Unsupported kind passed to MetricFamily constructor.");
     }
-    NEREID_ASSIGN_OR_RETURN(
-        auto made, CustomFamily::Create(static_cast<MetricKind>(kind), name, description));
+    NEREID_ASSIGN_OR_RETURN(auto made,
+                            CustomFamily::Create(static_cast<MetricKind>(kind), name, description));
     *family = new TRITONSERVER_MetricFamily{std::move(made)};
     return {};
   });

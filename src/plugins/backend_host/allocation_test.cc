@@ -42,8 +42,7 @@ class AllocationTest : public testing::Test {
     config.name = "model";
     config.backend = "promising";
     config.max_batch_size = 8;
-    config.input.push_back(
-        {.name = "INPUT0", .data_type = tensor::DataType::kFp32, .dims = {16}});
+    config.input.push_back({.name = "INPUT0", .data_type = tensor::DataType::kFp32, .dims = {16}});
     config.output.push_back(
         {.name = "OUTPUT0", .data_type = tensor::DataType::kFp32, .dims = {16}});
     auto loaded = BackendModel::Load({.name = "model",

@@ -27,11 +27,11 @@ nereid::base::Result<Kind> FromKind(TRITONSERVER_InstanceGroupKind kind) {
     case TRITONSERVER_INSTANCEGROUPKIND_MODEL:
       return Kind::kModel;
   }
-  return nereid::base::InvalidArgumentError("unknown instance group kind " +
-                                            std::to_string(kind));
+  return nereid::base::InvalidArgumentError("unknown instance group kind " + std::to_string(kind));
 }
 
-// The manager has no state: memory of the CPU comes from the allocator, other memory is not to be had.
+// The manager has no state: memory of the CPU comes from the allocator, other memory is not to be
+// had.
 char memory_manager;
 
 }  // namespace
@@ -113,8 +113,7 @@ TRITONSERVER_Error* TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoadin
   return nullptr;
 }
 
-TRITONSERVER_Error* TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryManager*,
-                                                        void** buffer,
+TRITONSERVER_Error* TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryManager*, void** buffer,
                                                         const TRITONSERVER_MemoryType memory_type,
                                                         const int64_t /*memory_type_id*/,
                                                         const uint64_t byte_size) {

@@ -56,8 +56,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* m
 TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model* model,
                                                  const uint32_t config_version,
                                                  TRITONSERVER_Message* model_config) {
-  return Answer(
-      [&] { return FromHandle(model)->SetConfig(model_config->json, config_version); });
+  return Answer([&] { return FromHandle(model)->SetConfig(model_config->json, config_version); });
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelServer(TRITONBACKEND_Model* model,

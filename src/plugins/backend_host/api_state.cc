@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_State*: the new value of an implicit state. The object lies in its request's memory.
+// TRITONBACKEND_State*: the new value of an implicit state. The object lies in its request's
+// memory.
 #include <new>
 #include <span>
 
@@ -38,10 +39,9 @@ TRITONSERVER_Error* TRITONBACKEND_StateNew(TRITONBACKEND_State** state,
     if (datatype <= TRITONSERVER_TYPE_INVALID || datatype >= nereid::tensor::kDataTypeCount) {
       return InvalidArgumentError("invalid data type of state '" + std::string(name) + "'");
     }
-    NEREID_ASSIGN_OR_RETURN(
-        SequenceState* const value,
-        r.states->New(name, static_cast<nereid::tensor::DataType>(datatype),
-                      std::span(shape, dims_count)));
+    NEREID_ASSIGN_OR_RETURN(SequenceState* const value,
+                            r.states->New(name, static_cast<nereid::tensor::DataType>(datatype),
+                                          std::span(shape, dims_count)));
     std::byte* const place = r.arena().Allocate(sizeof(OutputState), alignof(OutputState));
     if (place == nullptr) throw std::bad_alloc();
     *state = ToHandle(new (place) OutputState{.value = value, .attributes = {}});

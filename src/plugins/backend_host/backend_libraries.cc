@@ -102,10 +102,9 @@ base::Result<std::optional<BackendLibraries::Location>> BackendLibraries::FindFi
     if (!query.runtime.empty() || !IsPlainName(query.backend)) {
       NEREID_ASSIGN_OR_RETURN(const bool escapes, config::PathEscapes(path, directory));
       if (escapes) {
-        return base::InvalidArgumentError("backend library name '" + file +
-                                          "' escapes backend directory '" + directory +
-                                          "', for model '" + query.model_name +
-                                          "', check model config runtime field");
+        return base::InvalidArgumentError(
+            "backend library name '" + file + "' escapes backend directory '" + directory +
+            "', for model '" + query.model_name + "', check model config runtime field");
       }
     }
     return std::optional(Location{.directory = Absolute(directory), .path = Absolute(path)});
@@ -149,20 +148,19 @@ base::Result<BackendLibraries::Location> BackendLibraries::FindPythonBased(
 }
 
 std::string BackendLibraries::ConfigJson(const std::string& backend) const {
-  Settings settings = {
-      {"auto-complete-config", options_.auto_complete_config ? "true" : "false"},
-      {"backend-directory", options_.backend_directory},
-      {"min-compute-capability", std::to_string(options_.min_compute_capability)}};
+  Settings settings = {{"auto-complete-config", options_.auto_complete_config ? "true" : "false"},
+                       {"backend-directory", options_.backend_directory},
+                       {"min-compute-capability", std::to_string(options_.min_compute_capability)}};
   for (const std::string& name : {std::string(), backend}) {
     const auto found = options_.backend_settings.find(name);
     if (found == options_.backend_settings.end()) continue;
     for (const auto& [key, value] : found->second) settings[key] = value;
   }
   const auto [size, is_default] = settings.emplace(kMaxBatchSizeKey, kDefaultMaxBatchSize);
-  NEREID_VLOG(1, "{}: {},{}",
-              is_default ? "Adding default backend config setting"
-                         : "Found overwritten default setting",
-              size->first, size->second);
+  NEREID_VLOG(
+      1, "{}: {},{}",
+      is_default ? "Adding default backend config setting" : "Found overwritten default setting",
+      size->first, size->second);
   return abi_objects::SettingsJson("cmdline", settings);
 }
 

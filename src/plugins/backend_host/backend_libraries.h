@@ -44,8 +44,8 @@ struct LoadedBackend {
   std::string config_json;
 };
 
-// Thread-safe. Loading different backends goes on in parallel; whoever needs one that is being loaded
-// waits for it.
+// Thread-safe. Loading different backends goes on in parallel; whoever needs one that is being
+// loaded waits for it.
 class BackendLibraries {
  public:
   explicit BackendLibraries(BackendLibrariesOptions options);

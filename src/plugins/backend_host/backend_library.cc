@@ -18,8 +18,7 @@ BackendLibrary::BackendLibrary(BackendLibraryOptions options,
 base::Result<std::unique_ptr<BackendLibrary>> BackendLibrary::Load(BackendLibraryOptions options) {
   NEREID_ASSIGN_OR_RETURN(std::unique_ptr<base::SharedLibrary> file,
                           base::SharedLibrary::Open(options.path));
-  std::unique_ptr<BackendLibrary> library(
-      new BackendLibrary(std::move(options), std::move(file)));
+  std::unique_ptr<BackendLibrary> library(new BackendLibrary(std::move(options), std::move(file)));
   NEREID_RETURN_IF_ERROR(library->FindEntryPoints());
   NEREID_RETURN_IF_ERROR(library->Initialize());
   NEREID_VLOG(1, "loaded backend '{}' from {}", library->name(), library->options_.path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One backend: an opened libtriton_<name>.so, initialised, with its entry points and what it said of
-// itself. It is the object behind TRITONBACKEND_Backend*.
+// One backend: an opened libtriton_<name>.so, initialised, with its entry points and what it said
+// of itself. It is the object behind TRITONBACKEND_Backend*.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 
 namespace nereid::backend_host {
 
-// What a backend answers to TRITONBACKEND_GetBackendAttribute; behind TRITONBACKEND_BackendAttribute*.
+// What a backend answers to TRITONBACKEND_GetBackendAttribute; behind
+// TRITONBACKEND_BackendAttribute*.
 struct BackendAttributes {
   std::vector<config::InstanceGroup> preferred_groups;  // most wanted first
   bool loads_instances_in_parallel = false;
@@ -30,8 +31,8 @@ struct BackendEntryPoints {
   using InstanceFunction = TRITONSERVER_Error*(TRITONBACKEND_ModelInstance*);
   using AttributeFunction = TRITONSERVER_Error*(TRITONBACKEND_Backend*,
                                                 TRITONBACKEND_BackendAttribute*);
-  using ExecuteFunction = TRITONSERVER_Error*(TRITONBACKEND_ModelInstance*,
-                                              TRITONBACKEND_Request**, uint32_t);
+  using ExecuteFunction = TRITONSERVER_Error*(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**,
+                                              uint32_t);
   using TraitsFunction = uint32_t();
   using BeginFunction = TRITONSERVER_Error*(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**,
                                             uint32_t, uint64_t, bool*);
@@ -53,9 +54,9 @@ struct BackendEntryPoints {
 
 struct BackendLibraryOptions {
   std::string name;
-  std::string directory;    // that the library lies in; absolute
-  std::string path;         // of the library
-  std::string config_json;  // {"cmdline":{...}}
+  std::string directory;         // that the library lies in; absolute
+  std::string path;              // of the library
+  std::string config_json;       // {"cmdline":{...}}
   bool is_python_based = false;  // the Python backend's library for the model.py in `directory`
 };
 

@@ -140,10 +140,9 @@ base::BufferRef BackendModel::LendInputMemory(size_t size) const {
   if (size < input_lender_.least_bytes) return {};
   NEREIDBACKEND_LentInput lent{};
   if (!input_lender_.lend(input_lender_.user, size, &lent)) return {};
-  base::BufferRef buffer = base::WrapLentBytes(static_cast<std::byte*>(lent.buffer), size,
-                                               lent.release, lent.user);
-  const bool is_aligned =
-      reinterpret_cast<uintptr_t>(lent.buffer) % base::kBufferAlignment == 0;
+  base::BufferRef buffer =
+      base::WrapLentBytes(static_cast<std::byte*>(lent.buffer), size, lent.release, lent.user);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(lent.buffer) % base::kBufferAlignment == 0;
   return is_aligned ? std::move(buffer) : base::BufferRef();
 }
 

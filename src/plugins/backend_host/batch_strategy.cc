@@ -37,8 +37,9 @@ base::Result<std::unique_ptr<core::BatchStrategy>> PluginBatchStrategy::Find(Bac
     return Open(path.string(), model);
   }
   const fs::path folder = model.model_dir();
-  for (const fs::path& path : {folder / std::to_string(model.version()) / kLibrary,
-                               folder / kLibrary, fs::path(model.library().directory()) / kLibrary}) {
+  for (const fs::path& path :
+       {folder / std::to_string(model.version()) / kLibrary, folder / kLibrary,
+        fs::path(model.library().directory()) / kLibrary}) {
     if (fs::exists(path, error)) return Open(path.string(), model);
   }
   return std::unique_ptr<core::BatchStrategy>();
@@ -46,8 +47,7 @@ base::Result<std::unique_ptr<core::BatchStrategy>> PluginBatchStrategy::Find(Bac
 
 base::Result<std::unique_ptr<core::BatchStrategy>> PluginBatchStrategy::Open(
     const std::string& path, BackendModel& model) {
-  NEREID_LOG(kInfo, "Loading custom batching strategy library {} for model {}", path,
-             model.name());
+  NEREID_LOG(kInfo, "Loading custom batching strategy library {} for model {}", path, model.name());
   NEREID_ASSIGN_OR_RETURN(auto library, base::SharedLibrary::Open(path));
   Functions functions;
   const auto find = [&]<typename Function>(const char* name, Function*& function) {
@@ -68,8 +68,7 @@ base::Result<std::unique_ptr<core::BatchStrategy>> PluginBatchStrategy::Open(
   }
   std::unique_ptr<PluginBatchStrategy> strategy(
       new PluginBatchStrategy(std::move(library), functions));
-  NEREID_RETURN_IF_ERROR(
-      CallPlugin(functions.initialize, &strategy->batcher_, ToHandle(&model)));
+  NEREID_RETURN_IF_ERROR(CallPlugin(functions.initialize, &strategy->batcher_, ToHandle(&model)));
   return std::unique_ptr<core::BatchStrategy>(std::move(strategy));
 }
 

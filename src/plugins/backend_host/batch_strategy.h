@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's own batching rule: the TRITONBACKEND_ModelBatch* functions of a library that lies beside
-// the model, or that its configuration names.
+// A model's own batching rule: the TRITONBACKEND_ModelBatch* functions of a library that lies
+// beside the model, or that its configuration names.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ class BackendModel;
 class PluginBatchStrategy final : public core::BatchStrategy {
  public:
   // Opens the library that `model` names (parameter TRITON_BATCH_STRATEGY_PATH) or batchstrategy.so
-  // of its version, model or backend folder. Null when there is none. `model` outlives the strategy.
+  // of its version, model or backend folder. Null when there is none. `model` outlives the
+  // strategy.
   static base::Result<std::unique_ptr<core::BatchStrategy>> Find(BackendModel& model);
   ~PluginBatchStrategy() override;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's side of TRITONCACHE_CacheEntry and TRITONCACHE_Allocator: what a cache library is lent
-// during one insertion or look-up.
+// The server's side of TRITONCACHE_CacheEntry and TRITONCACHE_Allocator: what a cache library is
+// lent during one insertion or look-up.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace nereid::cache_host {
 
-// Buffers that belong to the cache library, or sizes of buffers it is to bring. Confined to the thread
-// that called the library.
+// Buffers that belong to the cache library, or sizes of buffers it is to bring. Confined to the
+// thread that called the library.
 struct CacheEntry {
   struct Buffer {
     void* base = nullptr;

@@ -73,8 +73,7 @@ base::Status CacheLibrary::FindEntryPoints() {
   NEREID_RETURN_IF_ERROR(find(entry_points_.initialize, "TRITONCACHE_CacheInitialize"));
   NEREID_RETURN_IF_ERROR(find(entry_points_.finalize, "TRITONCACHE_CacheFinalize"));
   NEREID_RETURN_IF_ERROR(find(entry_points_.lookup, "TRITONCACHE_CacheLookup"));
-  entry_points_.traits =
-      library_->Find<EntryPoints::TraitsFunction>("NEREIDCACHE_Traits");
+  entry_points_.traits = library_->Find<EntryPoints::TraitsFunction>("NEREIDCACHE_Traits");
   return find(entry_points_.insert, "TRITONCACHE_CacheInsert");
 }
 
@@ -91,9 +90,8 @@ void CacheLibrary::MakeSecret() {
 base::Status CacheLibrary::Lookup(const core::CacheKey& key, core::Response& response) {
   CacheEntry entry;
   ResponseUnpacker unpacker(key, response, integrity());
-  base::Status status =
-      CallPlugin(entry_points_.lookup, cache_, key.c_str(), ToHandle(&entry),
-                 ToHandle(static_cast<CacheAllocator*>(&unpacker)));
+  base::Status status = CallPlugin(entry_points_.lookup, cache_, key.c_str(), ToHandle(&entry),
+                                   ToHandle(static_cast<CacheAllocator*>(&unpacker)));
   if (!unpacker.defect().ok()) {
     NEREID_LOG(kWarning, "what response cache '{}' has under key [{}] is not used: {}", name_,
                key.view(), unpacker.defect().message());

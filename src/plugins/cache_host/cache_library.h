@@ -62,9 +62,9 @@ class CacheLibrary final : public core::ResponseCache {
 
   const std::string name_;
   const std::unique_ptr<base::SharedLibrary> library_;
-  EntryPoints entry_points_;            // constant once loaded
+  EntryPoints entry_points_;                 // constant once loaded
   std::optional<core::CacheSecret> secret_;  // constant once loaded
-  TRITONCACHE_Cache* cache_ = nullptr;  // constant once loaded
+  TRITONCACHE_Cache* cache_ = nullptr;       // constant once loaded
 };
 
 }  // namespace nereid::cache_host

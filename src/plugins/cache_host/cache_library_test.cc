@@ -148,12 +148,12 @@ TEST_F(CacheLibraryTest, WhatIsNoCacheIsNotLoaded) {
         .ToString();
   };
   EXPECT_EQ(error("odd", {{"manner", "fail"}}), "Invalid argument: no cache today");
-  EXPECT_NE(error("empty", {}).find(
-                "unable to find required entrypoint 'TRITONCACHE_CacheInitialize'"),
-            std::string::npos);
+  EXPECT_NE(
+      error("empty", {}).find("unable to find required entrypoint 'TRITONCACHE_CacheInitialize'"),
+      std::string::npos);
   EXPECT_EQ(error("absent", {}),
-            "Invalid argument: unable to find 'libtritoncache_absent.so' for cache. Searched: "
-            TEST_CACHE_DIRECTORY);
+            "Invalid argument: unable to find 'libtritoncache_absent.so' for cache. "
+            "Searched: " TEST_CACHE_DIRECTORY);
   EXPECT_FALSE(CacheLibrary::Load({"", "odd", {}}).ok());
 }
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string_view>
 
-
 namespace nereid::cache_host {
 namespace {
 
@@ -203,7 +202,7 @@ Status Damaged(const char* what) {
 
 // The part behind the header, after its size and checksum were found right.
 base::Result<std::span<const std::byte>> OpenHeader(std::span<const std::byte> packed,
-                                                     Integrity integrity) {
+                                                    Integrity integrity) {
   Reader reader(packed);
   const auto magic = reader.Bytes(kMagic.size());
   if (!magic || std::memcmp(magic->data(), kMagic.data(), kMagic.size()) != 0) {
@@ -227,16 +226,14 @@ struct Counts {
 std::optional<Counts> ReadCounts(Reader& reader) {
   const auto outputs = reader.Take<uint32_t>();
   const auto parameters = reader.Take<uint32_t>();
-  if (!outputs || !parameters || *outputs > Response::kMaxOutputs ||
-      *parameters > kMaxParameters) {
+  if (!outputs || !parameters || *outputs > Response::kMaxOutputs || *parameters > kMaxParameters) {
     return std::nullopt;
   }
   return Counts{*outputs, *parameters};
 }
 
 Status AddOutput(const PackedOutput& packed, Response& response) {
-  ResponseOutput* const output =
-      response.AddOutput(packed.name, packed.type, packed.shape.dims());
+  ResponseOutput* const output = response.AddOutput(packed.name, packed.type, packed.shape.dims());
   if (output == nullptr) return base::UnavailableError("out of memory");
   NEREID_RETURN_IF_ERROR(response.AllocateBuffer(*output, packed.data.size(), {}, false));
   if (output->where.type == memory::MemoryType::kGpu) {

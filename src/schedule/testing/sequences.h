@@ -19,8 +19,8 @@ struct SequenceModelOptions {
   std::vector<int64_t> dims = {1};
 };
 
-inline config::SequenceBatching::ControlInput Control(
-    const std::string& name, config::SequenceBatching::ControlKind kind) {
+inline config::SequenceBatching::ControlInput Control(const std::string& name,
+                                                      config::SequenceBatching::ControlKind kind) {
   config::SequenceBatching::Control control{.kind = kind, .int32_false_true = {0, 1}};
   return {.name = name, .control = {control}};
 }

@@ -52,8 +52,7 @@ static int BlockInit(PyObject* self, PyObject* args, PyObject* keywords) {
 }
 
 PyObject* NewBlock(uint64_t at) {
-  Block* const block =
-      (Block*)((allocfunc)PyType_GetSlot(block_type, Py_tp_alloc))(block_type, 0);
+  Block* const block = (Block*)((allocfunc)PyType_GetSlot(block_type, Py_tp_alloc))(block_type, 0);
   if (block == NULL) return NULL;
   block->at = at;
   block->generation = generation;

@@ -77,7 +77,8 @@ class Client {
   }
   void Close() { fd_.Close(); }
 
-  // The next chunk of a reply; empty at its end, and when it is cut short (`is_whole` is false then).
+  // The next chunk of a reply; empty at its end, and when it is cut short (`is_whole` is false
+  // then).
   std::string ReadChunk() {
     size_t end = 0;
     while ((end = in_.find("\r\n")) == std::string::npos) {
