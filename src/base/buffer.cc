@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Size classes are four per power of two from 4 KiB to 64 MiB, so a buffer wastes at most a fifth.
+// A small class, its overhead included, is a class of the allocator's, too.
+//
 // Small classes have a cache per thread, refilled from and spilled to a depot in batches; large
 // ones go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
 //
@@ -35,7 +37,7 @@ constexpr size_t kSmallest = 4096;
 constexpr size_t kLargest = size_t{64} << 20;
 constexpr size_t kSmallest_log2 = 12;
 constexpr uint32_t kClasses = 4 * 14 + 1;       // 4 KiB * 2^14 = 64 MiB
-constexpr uint32_t kCachedClasses = 4 * 4 + 1;  // up to 64 KiB
+constexpr uint32_t kCachedClasses = 4 * 4 + 2;  // up to 64 KiB and a little more
 constexpr size_t kCachePerClass = 32;
 constexpr size_t kBatch = 16;
 // Classes above this many bytes have kHeadRoom more.
@@ -50,12 +52,14 @@ constexpr size_t kDepotLimit = size_t{512} << 20;
 size_t ClassBytes(uint32_t size_class) {
   const size_t base = kSmallest << (size_class / 4);
   const size_t bytes = base + base / 4 * (size_class % 4);
-  return bytes > kRoomAbove ? bytes + kHeadRoom : bytes;
+  return bytes > kRoomAbove ? bytes + kHeadRoom : bytes - kBufferOverhead;
 }
 
 uint32_t ClassFor(size_t size) {
-  if (size <= kSmallest) return 0;
-  if (size > kRoomAbove) size = std::max(size - kHeadRoom, kRoomAbove + 1);
+  if (size <= kSmallest - kBufferOverhead) return 0;
+  size = size <= kRoomAbove - kBufferOverhead
+             ? size + kBufferOverhead
+             : std::max(size, kRoomAbove + kHeadRoom + 1) - kHeadRoom;
   if (size > kLargest) return kUnpooled;
   const size_t log2 = std::bit_width(size - 1) - 1;  // largest power of two below `size`
   const size_t base = size_t{1} << log2;

@@ -16,6 +16,9 @@ inline constexpr size_t kBufferAlignment = 64;
 // Readable bytes past the capacity of every buffer, for parsers that load whole vectors.
 inline constexpr size_t kBufferPadding = 64;
 
+// What a buffer takes besides its capacity. Those of 2^n bytes without it waste nothing.
+inline constexpr size_t kBufferOverhead = 128;
+
 // Told, on any thread, that lent bytes are not used any more.
 using LentBytesReleaser = void (*)(void* user);
 
@@ -30,6 +33,7 @@ struct alignas(kBufferAlignment) Header {
   LentBytesReleaser release;  // null but for lent ones
   void* user;
 };
+static_assert(sizeof(Header) + kBufferPadding == kBufferOverhead);
 void Recycle(Header* header);
 }  // namespace buffer_internal
 

@@ -241,7 +241,8 @@ class Request final : public RequestHandle {
   std::atomic<bool> is_answered_{false};
   bool has_responded_ = false;  // confined to the sender
   std::vector<base::BufferRef> buffers_;
-  memory::Arena arena_;
+  // With it a request is a kilobyte: many wait at once.
+  memory::InlineArena<640> arena_;
 };
 
 // Answers with `response` as the final one, unless there was one, and releases the request.

@@ -81,7 +81,7 @@ class Response {
   size_t output_count_ = 0;
   std::vector<Parameter> parameters_;
   base::Status error_;
-  memory::Arena arena_;
+  memory::InlineArena<1536> arena_;  // small tensors, too
 };
 
 }  // namespace nereid::core

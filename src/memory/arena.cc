@@ -8,7 +8,7 @@
 namespace nereid::memory {
 namespace {
 
-constexpr size_t kBlockBytes = 8192;
+constexpr size_t kBlockBytes = 4096 - base::kBufferOverhead;
 
 }  // namespace
 
@@ -52,8 +52,8 @@ std::string_view Arena::CopyTerminated(std::string_view text) {
 
 void Arena::Reset() {
   blocks_.clear();
-  next_ = inline_.data();
-  end_ = inline_.data() + inline_.size();
+  next_ = first_;
+  end_ = first_ + first_size_;
 }
 
 }  // namespace nereid::memory

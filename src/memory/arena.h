@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bump allocator for the small things that live as long as one request: names, ids, parameters,
-// little tensors. The first block is part of the arena, so a typical request allocates nothing;
-// what does not fit comes from the buffer pool. Nothing is destroyed: only trivially destructible
-// data. Thread-compatible.
+// A bump allocator for the small things that live as long as one request or response: names, ids,
+// parameters, little tensors. The first block is part of the arena, so a typical request allocates
+// nothing; what does not fit comes from the buffer pool. Nothing is destroyed: only trivially
+// destructible data. Thread-compatible.
 #pragma once
 
 #include <array>
@@ -16,9 +16,6 @@ namespace nereid::memory {
 
 class Arena {
  public:
-  static constexpr size_t kInlineBytes = 1536;
-
-  Arena() { Reset(); }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -33,11 +30,27 @@ class Arena {
   // Forgets everything allocated.
   void Reset();
 
+ protected:
+  // `first` is the first block, which outlives the arena.
+  Arena(std::byte* first, size_t size) : first_(first), first_size_(size) { Reset(); }
+  ~Arena() = default;
+
  private:
   std::byte* next_;
   std::byte* end_;
+  std::byte* const first_;
+  const size_t first_size_;
   std::vector<base::BufferRef> blocks_;
-  alignas(base::kBufferAlignment) std::array<std::byte, kInlineBytes> inline_;
+};
+
+// An arena with a first block of kBytes.
+template <size_t kBytes>
+class InlineArena final : public Arena {
+ public:
+  InlineArena() : Arena(inline_.data(), kBytes) {}
+
+ private:
+  alignas(base::kBufferAlignment) std::array<std::byte, kBytes> inline_;
 };
 
 }  // namespace nereid::memory

@@ -11,7 +11,7 @@ namespace nereid::memory {
 namespace {
 
 TEST(Arena, KeepsWhatItGaveUntilReset) {
-  Arena arena;
+  InlineArena<256> arena;
   std::vector<std::string_view> copies;
   for (int i = 0; i < 2000; ++i) copies.push_back(arena.Copy("value " + std::to_string(i)));
   for (int i = 0; i < 2000; ++i) EXPECT_EQ(copies[i], "value " + std::to_string(i));
@@ -20,7 +20,7 @@ TEST(Arena, KeepsWhatItGaveUntilReset) {
 }
 
 TEST(Arena, HonoursAlignmentAndServesLargeRequests) {
-  Arena arena;
+  InlineArena<256> arena;
   arena.Allocate(1, 1);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.Allocate(64, 64)) % 64, 0u);
   std::byte* const large = arena.Allocate(100000, 64);

@@ -161,10 +161,6 @@ void Connection::LookSoon() {
 
 void Connection::OnSoon() {
   soon_queued_ = false;
-  if (std::exchange(read_cancelled_, false) && read_armed_) {
-    read_armed_ = false;
-    OnReadCancelled();
-  }
   if (!closed_) DeliverReady();
   Release();
 }
@@ -180,12 +176,12 @@ void Connection::DeliverReady() {
 
 void Connection::DeliverRead() {
   if (read_into_ == nullptr) {
-    read_armed_ = read_cancelled_ = false;
+    read_armed_ = false;
     return OnReadable();
   }
   const ssize_t n = TryRead(read_into_, read_size_);
   if (n == kNothing) return;  // still armed
-  read_armed_ = read_cancelled_ = false;
+  read_armed_ = false;
   if (n > 0) return OnRead(static_cast<size_t>(n));
   OnReadEnd(n == 0);
 }
@@ -242,13 +238,6 @@ ssize_t Connection::ReceiveInto(const iovec* parts, size_t count, size_t size) {
     may_read_ = false;
     return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
   }
-}
-
-void Connection::CancelRead() {
-  NEREID_CHECK(!write_armed_);
-  if (!read_armed_) return;
-  read_cancelled_ = true;
-  LookSoon();
 }
 
 ssize_t Connection::Send(const iovec* parts, size_t count) {

@@ -109,8 +109,6 @@ class Connection : private Watched {
   ssize_t ReceiveInto(const iovec* parts, size_t count, size_t size);
   // Whether bytes do not pass through TLS.
   bool is_plain() const { return tls_ == nullptr; }
-  // The armed read or wait ends soon with OnReadCancelled instead.
-  void CancelRead();
   bool read_armed() const { return read_armed_; }
 
   // Sends what the socket takes without waiting: the bytes taken (0 when it is full), or -1 when
@@ -134,13 +132,13 @@ class Connection : private Watched {
   // Milliseconds of a coarse clock that is free to read (moves about once a second).
   uint64_t CoarseNowMs() const;
 
-  // n > 0 bytes arrived.
-  virtual void OnRead(size_t n) = 0;
-  // The client closed its side (eof) or the connection broke. The protocol calls Close when it is
-  // done with it.
-  virtual void OnReadEnd(bool eof) = 0;
+  // After ArmRead: n > 0 bytes arrived.
+  virtual void OnRead(size_t) {}
+  // After ArmRead: the client closed its side (eof) or the connection broke. The protocol calls
+  // Close when it is done with it.
+  virtual void OnReadEnd(bool /*eof*/) {}
+  // After ArmReadable: there are bytes, or there is an end, for Receive to find.
   virtual void OnReadable() {}
-  virtual void OnReadCancelled() {}
   virtual void OnWritable() {}
   // End when idle.
   virtual void OnDrain() = 0;
@@ -182,7 +180,6 @@ class Connection : private Watched {
   bool closed_ = false;
   bool read_armed_ = false;
   bool write_armed_ = false;
-  bool read_cancelled_ = false;
   bool soon_queued_ = false;
   // Events tell of changes only, so what they said is kept until a try finds otherwise.
   bool may_read_ = true;

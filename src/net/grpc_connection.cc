@@ -103,31 +103,26 @@ void GrpcConnection::ReactorTurn() {
   Release();
 }
 
-void GrpcConnection::ArmNext() {
-  if (!kept_) kept_ = base::AcquireBuffer(kKeptBytes);
-  if (!kept_) return Close();
-  ArmRead(kept_.data(), kKeptBytes);
-}
-
-void GrpcConnection::OnRead(size_t n) {
-  kept_size_ = n;
+void GrpcConnection::OnReadable() {
+  if (!received_) received_ = base::AcquireBuffer(kReceiveBytes);
+  if (!received_) return Close();
+  const ssize_t n = Receive(received_.data(), kReceiveBytes);
+  if (n < 0) return Close();
+  if (n == 0) return WaitForBytes();
+  received_size_ = static_cast<size_t>(n);
   last_read_ms_ = CoarseNowMs();
   ReactorTurn();
 }
 
-void GrpcConnection::OnReadCancelled() {
-  kept_.Reset();
+void GrpcConnection::WaitForBytes() {
+  received_.Reset();
   ArmReadable();
 }
-
-void GrpcConnection::OnReadable() { ArmNext(); }
 
 void GrpcConnection::OnWritable() {
   can_write_ = true;
   ReactorTurn();
 }
-
-void GrpcConnection::OnReadEnd(bool) { Close(); }
 
 void GrpcConnection::OnDrain() {
   is_drain_due_ = true;
@@ -135,7 +130,6 @@ void GrpcConnection::OnDrain() {
 }
 
 void GrpcConnection::OnSweep(uint64_t now_ms) {
-  if (kept_ && read_armed() && !write_armed() && now_ms - last_read_ms_ > kIdleMs) CancelRead();
   if (now_ms - checked_ms_ >= static_cast<uint64_t>(options_.message_window.count())) {
     checked_ms_ = now_ms;
     is_check_due_ = true;
@@ -166,7 +160,7 @@ void GrpcConnection::WorkOnReactor() {
     blocked_since_ms_ = 0;
   }
   session_->BeginTurn();
-  if (kept_size_ > 0) ReadSocket();
+  if (received_size_ > 0) ReadSocket();
   if (std::exchange(is_drain_due_, false)) session_->StartDrain();
   if (std::exchange(is_check_due_, false)) session_->CheckProgress();
   if (std::exchange(is_tick_due_, false)) {
@@ -177,14 +171,14 @@ void GrpcConnection::WorkOnReactor() {
   ServeOrders();
   if (is_finished_) return Close();
   if (is_write_blocked_.load(std::memory_order_relaxed)) ArmWritable();
-  if (!read_armed()) ArmNext();
+  if (!read_armed()) WaitForBytes();
   ArmTimer();
 }
 
 void GrpcConnection::ReadSocket() {
-  const size_t n = std::exchange(kept_size_, 0);
-  auto read = session_->Receive(reinterpret_cast<const uint8_t*>(kept_.data()), n)
-                  ? (n < kKeptBytes ? Read::kAll : Read::kMore)
+  const size_t n = std::exchange(received_size_, 0);
+  auto read = session_->Receive(reinterpret_cast<const uint8_t*>(received_.data()), n)
+                  ? (n < kReceiveBytes ? Read::kAll : Read::kMore)
                   : Read::kFailed;
   for (int reads = 1; read == Read::kMore && reads < kReadsPerTurn; ++reads) {
     // More than the buffer took: a large message is on its way.
@@ -198,7 +192,7 @@ void GrpcConnection::ReadSocket() {
 
 GrpcConnection::Read GrpcConnection::ReadOn() {
   Http2Scatter plan;
-  if (is_plain() && session_->PlanReceive(plan, {kept_.data(), kKeptBytes})) {
+  if (is_plain() && session_->PlanReceive(plan, {received_.data(), kReceiveBytes})) {
     const ssize_t n = ReceiveInto(plan.parts.data(), plan.count, plan.bytes);
     if (n == 0) return Read::kAll;
     if (n < 0 || !session_->ReceivePlanned(plan, static_cast<size_t>(n))) return Read::kFailed;

@@ -45,10 +45,9 @@ class GrpcConnection final : public Connection {
   static constexpr uint32_t kTaken = 1;
   static constexpr uint32_t kHasOrders = 2;
   static constexpr uint32_t kReactorWaits = 4;
-  static constexpr size_t kBulkReceiveBytes = 256 << 10;
+  static constexpr size_t kBulkReceiveBytes = (256 << 10) - base::kBufferOverhead;
   static constexpr int kReadsPerTurn = 16;
-  static constexpr size_t kKeptBytes = 16 << 10;
-  static constexpr uint64_t kIdleMs = 10'000;
+  static constexpr size_t kReceiveBytes = (16 << 10) - base::kBufferOverhead;
   static constexpr uint64_t kCrowdedIdleMs = 2'000;
 
   // Queued on the reactor by a thread that has the connection and lets the reactor have it.
@@ -90,12 +89,9 @@ class GrpcConnection final : public Connection {
   void Shut();
   void ArmTimer();
 
-  // Reads on into the kept buffer. A plain read costs no more than its recv, whereas waiting first
-  // costs an epoll_ctl each time.
-  void ArmNext();
-  void OnRead(size_t n) override;
-  void OnReadCancelled() override;
-  void OnReadEnd(bool eof) override;
+  // Holds no memory for what will come: a connection that idles costs little, and the next one to
+  // read gets the buffer while it is in the processor's cache.
+  void WaitForBytes();
   void OnReadable() override;
   void OnWritable() override;
   void OnDrain() override;
@@ -119,8 +115,8 @@ class GrpcConnection final : public Connection {
   // -- Confined to the reactor. --
   Timer timer_;
   uint64_t timer_due_ns_ = kNever;
-  base::BufferRef kept_;  // given back while the connection is idle
-  size_t kept_size_ = 0;  // bytes in it that the session has not seen
+  base::BufferRef received_;  // only between a read and the session's having seen its bytes
+  size_t received_size_ = 0;  // bytes in it that the session has not seen
   uint64_t last_read_ms_ = 0;
   bool can_write_ = false;
   bool is_tick_due_ = false;

@@ -19,10 +19,12 @@
 namespace nereid::net {
 namespace {
 
-constexpr size_t kReceiveBytes = 16 << 10;
+// What one read takes: of a client whose requests fit, and of any other.
+constexpr size_t kSmallReceiveBytes = (4 << 10) - base::kBufferOverhead;
+constexpr size_t kReceiveBytes = (16 << 10) - base::kBufferOverhead;
 constexpr size_t kLeastRoom = 2 << 10;
-constexpr size_t kDiscardBytes = 256 << 10;
-constexpr size_t kFirstChunkedBody = 16 << 10;
+constexpr size_t kDiscardBytes = (256 << 10) - base::kBufferOverhead;
+constexpr size_t kFirstChunkedBody = (16 << 10) - base::kBufferOverhead;
 constexpr uint64_t kLingerMs = 2'000;
 // A client that has sent nothing for so long will hardly be sending just now.
 constexpr std::chrono::milliseconds kQuiet{2'000};
@@ -36,7 +38,9 @@ size_t RoundUp(size_t n) {
 
 Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
                                  std::unique_ptr<TlsChannel> tls)
-    : Connection(reactor, core.group, std::move(socket), std::move(tls)), core_(core) {
+    : Connection(reactor, core.group, std::move(socket), std::move(tls)),
+      core_(core),
+      receive_bytes_(kSmallReceiveBytes) {
   home_ = &reactor;
   HttpExchange::is_crowded_ = Connection::is_crowded();
 }
@@ -83,7 +87,6 @@ void Http1Connection::Process() {
 }
 
 bool Http1Connection::StepHead() {
-  if (read_armed()) return false;
   while (in_end_ - in_begin_ >= 2 && unparsed().starts_with("\r\n") && scanner_.size() == 0) {
     in_begin_ += 2;  // RFC 9112 2.2: blank lines before a request are skipped
   }
@@ -93,7 +96,7 @@ bool Http1Connection::StepHead() {
       Close();
       return false;
     }
-    WaitForRequest();
+    WaitForBytes();
     return false;
   }
   if (head_since_ms_ == 0) {
@@ -144,6 +147,7 @@ bool Http1Connection::BeginBody() {
   omit_body_ = head_.method_ == HttpMethod::kHead;
   const uint64_t length = head_.content_length_.value_or(0);
   if (length == 0 && !head_.chunked_) return Dispatch();
+  ForeseeSize(length);
   split_ = core_.handler.BodySplit(head_);
   max_body_bytes_ = core_.handler.MaxBodyBytes(split_, core_.options.max_body_bytes);
   body_offset_ = SplitOffset();
@@ -151,6 +155,14 @@ bool Http1Connection::BeginBody() {
   if (!head_.chunked_) return BeginBodyOfLength(length);
   state_ = State::kChunks;
   return true;
+}
+
+// A client's next request is mostly of the size of its last. One that fits a large read costs one
+// system call; one that fits no read at all is copied the less, the less of it came with its head.
+void Http1Connection::ForeseeSize(uint64_t body_length) {
+  const uint64_t taken = in_begin_ + body_length;
+  const bool needs_large = head_.chunked_ || (taken > kSmallReceiveBytes && taken <= kReceiveBytes);
+  receive_bytes_ = needs_large ? kReceiveBytes : kSmallReceiveBytes;
 }
 
 // Bytes to leave free at the start of an aligned buffer so that byte split_ of the body is aligned.
@@ -196,7 +208,14 @@ bool Http1Connection::PlaceWholeBody(size_t length) {
                             reinterpret_cast<const std::byte*>(head_.method_text_.data()));
     predicted_split_ = (head_size + split_) % base::kBufferAlignment;
   }
-  if (misplaced == 0) {
+  const size_t shift = misplaced == 0 ? 0 : base::kBufferAlignment - misplaced;
+  const bool fits = in_end_ - in_begin_ == length && in_.capacity() - in_end_ >= shift;
+  if (shift != 0 && fits) {
+    std::memmove(in_.data() + in_begin_ + shift, in_.data() + in_begin_, length);
+    in_begin_ += shift;
+    in_end_ += shift;
+  }
+  if (shift == 0 || fits) {
     body_buffer_ = in_;
     body_ = unparsed().substr(0, length);
   } else {
@@ -302,10 +321,10 @@ bool Http1Connection::AfterHandle() {
     return true;
   }
   if (deferred_size_ != 0) return false;
-  // Bytes of a next request wait where they are; without any, reading finds out when the client
+  // Bytes of a next request wait where they are; without any, waiting finds out when the client
   // goes.
   if (!has_unparsed()) {
-    ReadMore();
+    WaitForBytes();
     return false;
   }
   if (RequestNotify()) return false;
@@ -327,11 +346,13 @@ void Http1Connection::ReadMore() {
 
 // Between requests a connection has no buffer: the next request of any connection then finds one
 // that is still in the processor's cache, and ten thousand idle ones need none.
-void Http1Connection::WaitForRequest() {
+void Http1Connection::WaitForBytes() {
   if (closed()) return;
-  in_.Reset();
-  in_begin_ = in_end_ = 0;
-  ArmReadable();
+  if (state_ != State::kBusy) {
+    in_.Reset();
+    in_begin_ = in_end_ = 0;
+  }
+  if (!read_armed()) ArmReadable();
 }
 
 // The first place from `from` on at which a request like the last one has its tensors aligned.
@@ -354,7 +375,7 @@ bool Http1Connection::EnsureRoom() {
     if (in_end_ < in_.capacity() && in_.capacity() - in_end_ >= kLeastRoom) return true;
   }
   const size_t position = ReadPosition(0);
-  base::BufferRef fresh = base::AcquireBuffer(std::max(kReceiveBytes, position + have * 2));
+  base::BufferRef fresh = base::AcquireBuffer(std::max(receive_bytes_, position + have * 2));
   if (!fresh) return false;
   if (have > 0) std::memcpy(fresh.data() + position, in_.data() + in_begin_, have);
   if (state_ != State::kHead && state_ != State::kLinger && !head_buffer_) {
@@ -403,11 +424,17 @@ void Http1Connection::OnReadEnd(bool eof) {
 }
 
 void Http1Connection::OnReadable() {
+  if (HasReplied()) {
+    FinishExchange();
+    if (closed()) return;
+    in_.Reset();
+    in_begin_ = in_end_ = 0;
+  }
   if (!EnsureRoom()) return Close();
   const ssize_t n = Receive(in_.data() + in_end_, in_.capacity() - in_end_);
   if (n > 0) return OnRead(static_cast<size_t>(n));
   if (n < 0) return OnReadEnd(true);
-  WaitForRequest();
+  WaitForBytes();
 }
 
 void Http1Connection::OnDrain() {
@@ -427,8 +454,7 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
   const auto receiving = [&](std::chrono::milliseconds limit) {
     return group().draining() ? std::min(limit, options.drain_receive_timeout) : limit;
   };
-  if (state_ == State::kBusy && !notify_requested_ && !write_handed_ &&
-      phase_.load(std::memory_order_acquire) == kReplied) {
+  if (HasReplied()) {
     FinishExchange();
     Process();
     if (closed()) return;

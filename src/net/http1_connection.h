@@ -133,11 +133,17 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   void SendContinue();
   bool IsTooOld() const { return retire_at_ms_ != 0 && CoarseNowMs() >= retire_at_ms_; }
   void ReadMore();
-  void WaitForRequest();
+  void WaitForBytes();
+  void ForeseeSize(uint64_t body_length);
   bool EnsureRoom();
   size_t ReadPosition(size_t from) const;
   size_t SplitOffset() const;
 
+  // Whether a whole reply was written by another thread, and the reactor was not told.
+  bool HasReplied() const {
+    return state_ == State::kBusy && !notify_requested_ && !write_handed_ &&
+           phase_.load(std::memory_order_acquire) == kReplied;
+  }
   bool RequestNotify();
   void Complete(bool needs_reactor);
   void OnResume();
@@ -183,6 +189,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   base::BufferRef in_;
   size_t in_begin_ = 0;
   size_t in_end_ = 0;
+  size_t receive_bytes_;         // of the buffer for the next request
   base::BufferRef head_buffer_;  // what head_ views, when that is not in_ any more
   size_t predicted_split_ = 0;   // where from the start of a request its tensors begin, last time
   HttpHeadScanner scanner_;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Nothing precedes a block: the allocator knows how large it is. With a head of our own, each of the
+// blocks that a session keeps for its life (tables of 1 and 4 KiB) would be of the next size class.
 #include "net/http2_memory.h"
+
+#include <malloc.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,11 +18,9 @@ constexpr size_t kSmallestLog2 = 5;
 
 }  // namespace
 
-// Precedes every block; the two words keep what follows aligned for any type.
+// What a free block holds.
 struct Http2Memory::Block {
-  size_t capacity;
   Block* next;
-  void* data() { return this + 1; }
 };
 
 Http2Memory::Http2Memory()
@@ -36,55 +38,43 @@ Http2Memory::Http2Memory()
             return static_cast<Http2Memory*>(self)->Reallocate(pointer, size);
           }} {}
 
-Http2Memory::~Http2Memory() { Trim(); }
-
-void Http2Memory::Trim() {
+Http2Memory::~Http2Memory() {
   for (FreeList& list : lists_) {
     while (Block* const block = list.head) {
       list.head = block->next;
       std::free(block);
     }
-    list.count = 0;
   }
 }
 
 void* Http2Memory::Allocate(size_t size) {
   const size_t log2 = std::max<size_t>(std::bit_width(size > 0 ? size - 1 : 0), kSmallestLog2);
   const size_t index = log2 - kSmallestLog2;
-  if (index < kClasses) {
-    FreeList& list = lists_[index];
-    if (Block* const block = list.head) {
-      list.head = block->next;
-      --list.count;
-      return block->data();
-    }
-    size = size_t{1} << log2;
+  if (index >= kClasses) return std::malloc(size);
+  FreeList& list = lists_[index];
+  if (Block* const block = list.head) {
+    list.head = block->next;
+    --list.count;
+    return block;
   }
-  if (size > SIZE_MAX - sizeof(Block)) return nullptr;
-  auto* const block = static_cast<Block*>(std::malloc(sizeof(Block) + size));
-  if (block == nullptr) return nullptr;
-  block->capacity = size;
-  return block->data();
+  return std::malloc(size_t{1} << log2);
 }
 
 void Http2Memory::Free(void* pointer) {
   if (pointer == nullptr) return;
-  Block* const block = static_cast<Block*>(pointer) - 1;
-  if (std::has_single_bit(block->capacity)) {
-    const size_t index = static_cast<size_t>(std::countr_zero(block->capacity)) - kSmallestLog2;
-    if (index < kClasses && lists_[index].count < kKeptPerClass) {
-      block->next = lists_[index].head;
-      lists_[index].head = block;
-      ++lists_[index].count;
-      return;
-    }
-  }
-  std::free(block);
+  // The allocator may give more than was asked for: what counts is the class that all of it serves.
+  const size_t log2 = static_cast<size_t>(std::bit_width(malloc_usable_size(pointer))) - 1;
+  const size_t index = log2 - kSmallestLog2;
+  if (index >= kClasses || lists_[index].count >= kKeptPerClass) return std::free(pointer);
+  auto* const block = static_cast<Block*>(pointer);
+  block->next = lists_[index].head;
+  lists_[index].head = block;
+  ++lists_[index].count;
 }
 
 void* Http2Memory::Reallocate(void* pointer, size_t size) {
   if (pointer == nullptr) return Allocate(size);
-  const size_t capacity = (static_cast<Block*>(pointer) - 1)->capacity;
+  const size_t capacity = malloc_usable_size(pointer);
   if (size <= capacity) return pointer;
   void* const larger = Allocate(size);
   if (larger == nullptr) return nullptr;

@@ -19,11 +19,9 @@ class Http2Memory {
   Http2Memory& operator=(const Http2Memory&) = delete;
 
   nghttp2_mem* interface() { return &interface_; }
-  // Gives the kept blocks back to the system.
-  void Trim();
 
  private:
-  static constexpr size_t kClasses = 8;  // 32 bytes to 4 KiB
+  static constexpr size_t kClasses = 5;  // 32 to 512 bytes
   static constexpr size_t kKeptPerClass = 512;
 
   struct Block;

@@ -65,7 +65,7 @@ class Http2Output {
   static constexpr size_t kRoundBytes = size_t{1} << 20;
   static constexpr size_t kRoundPieces = 512;
   static constexpr size_t kCopyBelow = 2048;
-  static constexpr size_t kScratchBytes = 16 << 10;
+  static constexpr size_t kScratchBytes = (16 << 10) - base::kBufferOverhead;
 
   bool CopyToNew(const void* data, size_t size);
   void ForgetPlaces();

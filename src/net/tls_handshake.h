@@ -29,10 +29,7 @@ class TlsHandshake final : public Connection {
                std::unique_ptr<TlsChannel> channel, TlsContext& context, const Next& next);
 
   void Step();
-  void OnRead(size_t) override {}
-  void OnReadEnd(bool) override { Close(); }
   void OnReadable() override { Step(); }
-  void OnReadCancelled() override { Close(); }
   void OnWritable() override { Step(); }
   void OnDrain() override { Close(); }
   void OnSweep(uint64_t now_ms) override;
