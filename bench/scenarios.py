@@ -26,7 +26,6 @@ class Scenario:
     aims: tuple = ()
     is_quick: bool = False
     is_only_quick: bool = False  # a small variant of another
-    rounds: int = 0
     floor: typing.Callable = None
 
     tool = "bench"
@@ -288,22 +287,18 @@ def all_scenarios(has_onnx):
         Scenario(12, "1 model", identities(1), (("ready", ">=", 5), *memory), is_quick=True),
         Scenario(12, "100 models", identities(100), memory),
         Scenario(12, "400 models", identities(400), (("ready", ">=", 4), *memory)),
-        Scenario(12, "1,000 models", identities(1000), memory, rounds=3),
+        Scenario(12, "1,000 models", identities(1000), memory),
     ]
     if has_onnx:
         aims = (("ready_floor", "<=", 1.15), *memory)
         scenarios += [
-            Scenario(12, "64 ONNX models", onnx_models(64), aims, rounds=3, floor=bare_loading),
+            Scenario(12, "64 ONNX models", onnx_models(64), aims, floor=bare_loading),
             Scenario(12, "a hot model while another loads", hot_model, (("quiet_ratio", "<=", 1.2),)),
         ]
     return scenarios + [
-        Scenario(
-            13, "10,000 idle HTTP connections", idle_connections(10_000, "HTTP"), (("bytes_each", "<=", 8192),), rounds=2
-        ),
-        Scenario(
-            13, "1,000 idle gRPC connections", idle_connections(1000, "gRPC"), (("bytes_each", "<=", 40960),), rounds=2
-        ),
-        Scenario(13, "1,000 requests that wait for their model", queued_requests(1000), rounds=2),
+        Scenario(13, "10,000 idle HTTP connections", idle_connections(10_000, "HTTP"), (("bytes_each", "<=", 8192),)),
+        Scenario(13, "1,000 idle gRPC connections", idle_connections(1000, "gRPC"), (("bytes_each", "<=", 40960),)),
+        Scenario(13, "1,000 requests that wait for their model", queued_requests(1000)),
         Scenario(13, "100 idle HTTP connections", idle_connections(100, "HTTP"), is_quick=True, is_only_quick=True),
         Scenario(13, "100 idle gRPC connections", idle_connections(100, "gRPC"), is_quick=True, is_only_quick=True),
     ]
@@ -312,7 +307,7 @@ def all_scenarios(has_onnx):
 def run_scenario(bench, scenario):
     """The scenario's result, as it goes into the file."""
     result = {"samples": {side.name: [] for side in bench.sides}, "errors": {}, "options": []}
-    for i in range(min(scenario.rounds or bench.rounds, bench.rounds)):
+    for i in range(bench.rounds):
         for side in bench.sides if i % 2 == 0 else reversed(bench.sides):
             if side.name in result["errors"] or (side.name == "defaults" and i % 3 != 0):
                 continue
