@@ -2,10 +2,13 @@
 #include "base/json_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
-#include "base/decimal.h"
+#include <fmt/format.h>
 
 namespace nereid::base {
 namespace {
@@ -22,6 +25,57 @@ char* Write(std::string_view text, char* out) {
 char* WriteZeros(int count, char* out) {
   std::memset(out, '0', static_cast<size_t>(count));
   return out + count;
+}
+
+constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+void WritePair(uint32_t pair, char* out) { std::memcpy(out, kPairs.data() + size_t{pair} * 2, 2); }
+
+void WriteEight(uint32_t number, char* out) {
+  const uint32_t high = number / 10'000;
+  const uint32_t low = number % 10'000;
+  WritePair(high / 100, out);
+  WritePair(high % 100, out + 2);
+  WritePair(low / 100, out + 4);
+  WritePair(low % 100, out + 6);
+}
+
+// Up to eight digits.
+char* WriteFew(uint32_t number, char* out) {
+  if (number < 100) {
+    if (number < 10) {
+      *out = static_cast<char>('0' + number);
+      return out + 1;
+    }
+    WritePair(number, out);
+    return out + 2;
+  }
+  const size_t count = 3 + (number >= 1'000) + (number >= 10'000) + (number >= 100'000) +
+                       (number >= 1'000'000) + (number >= 10'000'000);
+  char text[8];
+  WriteEight(number, text);
+  char* const end = out + count;
+  std::memcpy(out, text + (8 - count), count);
+  return end;
+}
+
+// Writes `number` to `out`, which has room for 20 characters; returns their end. Most doubles have
+// 17 digits, and printing one takes a seventh less time with this than with std::to_chars for the
+// digits (docs/adr/0006).
+char* WriteDigits(uint64_t number, char* out) {
+  constexpr uint64_t kEight = 100'000'000;
+  if (number < kEight) return WriteFew(static_cast<uint32_t>(number), out);
+  const uint64_t high = number / kEight;
+  out = high < kEight ? WriteFew(static_cast<uint32_t>(high), out) : WriteDigits(high, out);
+  WriteEight(static_cast<uint32_t>(number % kEight), out);
+  return out + 8;
 }
 
 // Numbers with up to three decimals, as people write them: null when `value`, which is greater than
@@ -51,9 +105,10 @@ char* WriteJsonDouble(double value, char* out) {
   if (std::isinf(value)) return Write("Infinity", out);
   if (value == 0) return Write("0.0", out);
   if (char* const end = WriteShortNumber(value, out)) return end;
-  const Decimal number = ShortestDecimal(value);
+  // The shortest decimal that reads back, as digits without a zero at the end.
+  const auto number = fmt::detail::dragonbox::to_decimal(value);
   char digits[24];
-  const int count = static_cast<int>(WriteDigits(number.digits, digits) - digits);
+  const int count = static_cast<int>(WriteDigits(number.significand, digits) - digits);
   const int point = count + number.exponent;  // digits before the decimal point
   const auto take = [&digits, &out](int begin, int end) {
     std::memcpy(out, digits + begin, static_cast<size_t>(end - begin));
