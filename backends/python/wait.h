@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for words in memory that another process shares; worker/native.c is the other side.
+// Waiting for words in memory that another process shares; worker/native/waits.c is the worker's
+// side.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process log. Messages are formatted only when their level is on, escaped (no client string
-// can forge a line), and written by a background thread. The sink is the only mutable global we
-// have.
+// can forge a line), and written by a background thread. The sink belongs to the process;
+// ARCHITECTURE.md lists what else does.
 #pragma once
 
 #include <atomic>

@@ -62,7 +62,7 @@ struct RequestInput {
   size_t byte_size = 0;  // of all chunks
   // Position in the model's inputs, or kServerInput; set by the engine.
   uint32_t model_index = 0;
-  // Exactly the batch of elements has not been checked for BYTES until this is set by the engine.
+  // The data. That they fit `type` and `shape`, the elements of BYTES included, the engine checks.
   DataChunk first;
   std::vector<DataChunk> more;                // in order after `first`
   std::vector<HostPolicyData> host_policies;  // only requests of the C API have any

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/compatibility.md says what is served; the server is asked whether that is so."""
 
+import json
 import pathlib
 import re
 
@@ -11,7 +12,8 @@ from harness import wire
 
 from compat import protocol
 
-DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "compatibility.md").read_text()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "compatibility.md").read_text()
 
 pytestmark = pytest.mark.skipif(servers.REFERENCE, reason="a document about this server")
 
@@ -28,14 +30,24 @@ def test_flags(require_server):
     assert {flag for flag, *_ in rows("Flags")} == set(re.findall(r"^ *(--[a-z0-9-]+)", usage, re.M))
 
 
-@pytest.mark.parametrize(("method", "path"), [row[:2] for row in rows("HTTP endpoints")])
+def endpoints():
+    """Every (method, path), with and without the part in brackets."""
+    for method, path, *_ in rows("HTTP endpoints"):
+        yield from {(method, re.sub(r"\[(.*?)\]", part, path)) for part in ("", r"\1")}
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(endpoints()))
 def test_endpoints(server, method, path):
-    for optional in re.findall(r"\[.*?\]", path) or [""]:
-        filled = path.replace(optional, optional.strip("[]"))
-        filled = filled.format(model="id_FP32", version="1", region="r")
-        reply = wire.request(server, method, filled, b"{}" if method == "POST" else b"")
-        assert reply.error not in ("Not Found", "Method Not Allowed"), reply
-        assert "is not supported by this server" not in (reply.error or ""), reply
+    filled = path.format(model="id_FP32", version="1", region="r", repository="models")
+    reply = wire.request(server, method, filled, b"{}" if method == "POST" else b"")
+    assert reply.error not in ("Not Found", "Method Not Allowed"), reply
+    assert "is not supported by this server" not in (reply.error or ""), reply
+
+
+def test_endpoints_are_those_of_the_openapi_document():
+    paths = json.loads((ROOT / "src/frontends/http/openapi.json").read_text())["paths"]
+    operations = {(name.upper(), path) for path, names in paths.items() for name in names if name != "parameters"}
+    assert set(endpoints()) == operations
 
 
 def test_rpcs(server):

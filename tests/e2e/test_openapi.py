@@ -3,6 +3,7 @@
 document and checks that every answer is one that the document names."""
 
 import json
+import re
 
 import hypothesis
 import pytest
@@ -12,6 +13,7 @@ from schemathesis.specs.openapi import checks
 
 from harness import cloud, models
 from harness import server as servers
+from harness.routes import ROUTES
 
 pytestmark = pytest.mark.newer  # ours
 
@@ -69,6 +71,16 @@ OPERATIONS = [
 
 def test_the_document_is_the_one_beside_the_code(document):
     assert document == DOCUMENT
+
+
+def test_tests_of_restrictions_know_every_operation():
+    known = {route for routes in ROUTES.values() for route in routes}
+
+    def is_known(path, method):
+        pattern = re.sub(r"\{\w+\}", "[^/]+", path)
+        return any(name == method.upper() and re.fullmatch(pattern, route) for name, route in known)
+
+    assert [operation for operation in OPERATIONS if not is_known(*operation)] == []
 
 
 @pytest.mark.parametrize("path, method", OPERATIONS)

@@ -19,7 +19,9 @@ ROUTES = {
         ("POST", "/v2/models/m/infer"),
         ("POST", "/v2/models/m/versions/1/infer"),
         ("POST", "/v2/models/m/generate"),
+        ("POST", "/v2/models/m/versions/1/generate"),
         ("POST", "/v2/models/m/generate_stream"),
+        ("POST", "/v2/models/m/versions/1/generate_stream"),
     ],
     "shared-memory": [
         (method, f"/v2/{kind}sharedmemory/{action}")
@@ -37,7 +39,9 @@ ROUTES = {
         ("POST", "/v2/repository/index"),
         ("POST", "/v2/repository/r/index"),
         ("POST", "/v2/repository/models/m/load"),
+        ("POST", "/v2/repository/r/models/m/load"),
         ("POST", "/v2/repository/models/m/unload"),
+        ("POST", "/v2/repository/r/models/m/unload"),
     ],
     "statistics": [
         ("GET", "/v2/models/stats"),

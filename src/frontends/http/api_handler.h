@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The v2 REST API on net::HttpServer: health, metadata, configuration, infer and the repository
-// index. And the metrics page, for a listener of its own.
+// The v2 REST API on net::HttpServer: every route of http/route.h, that is health, metadata,
+// configuration, infer and generate, statistics, the repository, shared memory, trace and log
+// settings. Also the metrics page, for a listener of its own.
 #pragma once
 
 #include <memory>

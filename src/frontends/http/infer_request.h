@@ -3,11 +3,11 @@
 // extension, or raw tensor bytes alone. Binary tensors become views of the body; JSON data is
 // written once, into the request's arena.
 //
-// Heads are read twice at most. The quick reader (simdjson, one pass, no allocation in steady
-// state) takes what clients really send and gives up on anything else: whatever is malformed, out
-// of range, doubled, or merely unusual. The exact reader (rapidjson) then decides, with Triton's
-// semantics and Triton's words. So only the exact reader produces errors, and a head that both take
-// means the same.
+// Three readers are asked in turn (docs/adr/0005). The plain reader takes short heads in front of
+// binary tensors. The quick reader (simdjson, one pass, no allocation in steady state) takes what
+// clients really send, and gives up on anything that is malformed, out of range, doubled, or merely
+// unusual. The exact reader (RapidJSON) then decides, with Triton's semantics and Triton's words.
+// Only the exact reader produces errors, and a head that several readers take means the same to all.
 #pragma once
 
 #include <algorithm>

@@ -42,6 +42,7 @@ TEST_F(OpenApiTest, TellsOfEveryRouteAndOfItsMethods) {
   for (const auto& path : paths_->GetObject()) {
     const RouteKind kind = MatchRoute(Fill(path.name.GetString())).kind;
     EXPECT_NE(kind, RouteKind::kNone) << path.name.GetString();
+    EXPECT_LE(kind, kLastRouteKind) << path.name.GetString();
     for (const auto& member : path.value.GetObject()) {
       const std::string name = member.name.GetString();
       if (name != "parameters") methods[kind].insert(name);

@@ -38,7 +38,7 @@ enum class RouteKind : uint8_t {
   kCudaRegionRegister,
   kCudaRegionUnregister,
 };
-// For those who look at all of them.
+// The last enumerator, for loops over all of them.
 inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaRegionUnregister;
 
 struct Route {
