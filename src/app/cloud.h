@@ -19,6 +19,7 @@
 
 namespace nereid::app {
 
+// One cloud's entry point: whether and where it listens.
 struct CloudServiceOptions {
   bool is_allowed = false;
   std::string address = "0.0.0.0";
@@ -26,6 +27,7 @@ struct CloudServiceOptions {
   int thread_count = 0;  // 0: chosen from the CPUs
 };
 
+// Both entry points, as flags and environment give them.
 struct CloudOptions {
   CloudServiceOptions sagemaker;
   // Ports that the other services must keep to.

@@ -10,6 +10,7 @@
 
 namespace nereid::app {
 
+// A row of the table of flags.
 struct Flag {
   std::string_view name;   // without the dashes
   std::string_view value;  // what follows it, e.g. "<integer>"; empty: it stands alone

@@ -33,6 +33,7 @@ struct SslOptions {
   std::string root_cert;
 };
 
+// --http-…
 struct HttpOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
@@ -49,6 +50,7 @@ struct HttpOptions {
 
 enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
 
+// --grpc-…
 struct GrpcOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
@@ -70,6 +72,7 @@ struct GrpcOptions {
   std::shared_ptr<const common::HeaderForwarder> forwarder;
 };
 
+// --metrics-… and --allow-metrics
 struct MetricsOptions {
   bool is_allowed = true;
   std::string address;  // empty: see MetricsAddress
@@ -89,6 +92,7 @@ struct TraceFlags {
   bool is_off = false;  // some level was OFF, which wins
 };
 
+// Everything that the command line says.
 struct Options {
   bool wants_help = false;
   bool wants_version = false;

@@ -28,6 +28,7 @@ class Server {
 
   // Readiness goes off; everything is served as before.
   void StartDraining();
+  // How the server came to its end.
   struct Ending {
     bool all_answered = true;             // no connection was cut in the middle of something
     std::vector<std::string> unfinished;  // with any, the server must not be destroyed

@@ -23,6 +23,7 @@ inline constexpr size_t kBufferOverhead = 128;
 using LentBytesReleaser = void (*)(void* user);
 
 namespace buffer_internal {
+// Lies in front of the bytes of every buffer.
 struct alignas(kBufferAlignment) Header {
   std::atomic<uint32_t> references;
   uint32_t size_class : 31;      // kUnpooled: back to the allocator

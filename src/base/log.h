@@ -21,6 +21,7 @@ enum class LogLevel : uint8_t { kError = 0, kWarning = 1, kInfo = 2, kVerbose = 
 
 enum class LogFormat : uint8_t { kDefault, kIso8601, kJson };
 
+// What is logged, in which form, and where to.
 struct LogOptions {
   bool info = true;
   bool warning = true;

@@ -12,6 +12,7 @@
 
 namespace nereid::base {
 
+// std::mutex that clang's thread-safety analysis knows.
 class NEREID_CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;

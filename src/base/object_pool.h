@@ -28,6 +28,7 @@ namespace object_pool_internal {
 void Register(void (*trim)());
 }  // namespace object_pool_internal
 
+// All objects of one type; see the top of this file.
 template <typename T>
 class ObjectPool {
  public:
@@ -63,12 +64,14 @@ class ObjectPool {
   static constexpr size_t kGiverBatch = 8;
   static constexpr size_t kDepotLimit = 4096;
 
+  // What threads have given back beyond their own caches.
   struct Depot {
     Mutex mutex;
     std::vector<T*> objects NEREID_GUARDED_BY(mutex);
     size_t least NEREID_GUARDED_BY(mutex) = 0;  // fewest since the last trim: what nobody needed
     Depot() { object_pool_internal::Register(&Trim); }
   };
+  // What one thread keeps.
   struct LocalCache {
     std::vector<T*> objects;
     bool is_taker = false;

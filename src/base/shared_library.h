@@ -9,6 +9,7 @@
 
 namespace nereid::base {
 
+// An open library. Its destructor closes it.
 class SharedLibrary {
  public:
   // Opens `path` with its symbols kept local. The error is the loader's own text.

@@ -51,6 +51,7 @@ class [[nodiscard]] Status {
   Status WithPrefix(std::string_view prefix) const;
 
  private:
+  // What a status that is not OK holds.
   struct Failure {
     StatusCode code;
     std::string message;

@@ -8,6 +8,7 @@
 
 namespace nereid::base {
 
+// A thread that is joined by the destructor.
 class Thread {
  public:
   Thread() = default;

@@ -8,6 +8,7 @@
 
 namespace nereid::base {
 
+// Owns a file descriptor; -1 is none.
 class UniqueFd {
  public:
   UniqueFd() = default;

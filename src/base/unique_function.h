@@ -26,10 +26,12 @@ class UniqueFunction<R(Args...)> {
   R operator()(Args... args) { return callable_->Call(std::forward<Args>(args)...); }
 
  private:
+  // Hides the type of the function object.
   struct Callable {
     virtual ~Callable() = default;
     virtual R Call(Args... args) = 0;
   };
+  // A function object of type F.
   template <typename F>
   struct Holder final : Callable {
     explicit Holder(F f) : function(std::move(f)) {}

@@ -73,6 +73,7 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   void Recycle();
 
  private:
+  // An input as the caller described it.
   struct Input {
     std::string_view name() const { return own_name.empty() ? model_name : own_name; }
 
@@ -85,6 +86,7 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
     std::vector<nereid::core::HostPolicyData> host_policies;
     size_t byte_size = 0;
   };
+  // A parameter of the request; the name and texts are copies.
   struct Parameter {
     std::string name;
     std::variant<std::string, int64_t, bool, double> value;

@@ -20,7 +20,9 @@ namespace nereid::config {
 // Stands for a dimension of any size in `dims` and `reshape`.
 inline constexpr int64_t kWildcardDim = -1;
 
+// What an instance needs of the rate limiter before it executes, and its priority.
 struct RateLimiter {
+  // So many of a named resource; `global` ones are shared by all devices.
   struct Resource {
     std::string name;
     bool global = false;
@@ -32,8 +34,10 @@ struct RateLimiter {
   bool operator==(const RateLimiter&) const = default;
 };
 
+// Instances of one kind: how many, on which devices, under which host policy.
 struct InstanceGroup {
   enum class Kind : int32_t { kAuto = 0, kGpu = 1, kCpu = 2, kModel = 3 };
+  // A device besides the GPU, such as a deep learning accelerator.
   struct SecondaryDevice {
     enum class Kind : int32_t { kNvdla = 0 };
     Kind kind = Kind::kNvdla;
@@ -52,6 +56,7 @@ struct InstanceGroup {
   bool operator==(const InstanceGroup&) const = default;
 };
 
+// An input of the model: its type and shape as clients see them.
 struct ModelInput {
   enum class Format : int32_t { kNone = 0, kNhwc = 1, kNchw = 2 };
   std::string name;
@@ -66,6 +71,7 @@ struct ModelInput {
   bool operator==(const ModelInput&) const = default;
 };
 
+// An output of the model: its type and shape as clients see them.
 struct ModelOutput {
   std::string name;
   tensor::DataType data_type{};
@@ -77,6 +83,7 @@ struct ModelOutput {
   bool operator==(const ModelOutput&) const = default;
 };
 
+// An input that tells a ragged batch's model about the batch.
 struct BatchInput {
   enum class Kind : int32_t {
     kElementCount = 0,
@@ -93,6 +100,7 @@ struct BatchInput {
   bool operator==(const BatchInput&) const = default;
 };
 
+// Outputs that are divided among the requests of a ragged batch.
 struct BatchOutput {
   enum class Kind : int32_t { kScatterWithInputShape = 0 };
   std::vector<std::string> target_name;
@@ -101,14 +109,18 @@ struct BatchOutput {
   bool operator==(const BatchOutput&) const = default;
 };
 
+// Which of the versions in the repository are served.
 struct VersionPolicy {
+  // The highest `num_versions` numbers.
   struct Latest {
     uint32_t num_versions = 0;
     bool operator==(const Latest&) const = default;
   };
+  // Every version there is.
   struct All {
     bool operator==(const All&) const = default;
   };
+  // The versions listed here.
   struct Specific {
     std::vector<int64_t> versions;
     bool operator==(const Specific&) const = default;
@@ -118,10 +130,14 @@ struct VersionPolicy {
   bool operator==(const VersionPolicy&) const = default;
 };
 
+// Wishes for how the framework runs the model. Backends read them.
 struct OptimizationPolicy {
   enum class Priority : int32_t { kDefault = 0, kMax = 1, kMin = 2 };
+  // How CUDA is used.
   struct Cuda {
+    // A CUDA graph to capture: the batch size and shapes of inputs.
     struct GraphSpec {
+      // The smallest batch size and shapes for which the graph may be used.
       struct LowerBound {
         int32_t batch_size = 0;
         std::map<std::string, std::vector<int64_t>> input;
@@ -138,11 +154,13 @@ struct OptimizationPolicy {
     bool output_copy_stream = false;
     bool operator==(const Cuda&) const = default;
   };
+  // An execution provider by its name, with its parameters.
   struct Accelerator {
     std::string name;
     std::map<std::string, std::string> parameters;
     bool operator==(const Accelerator&) const = default;
   };
+  // Providers for instances on GPUs and on the CPU, in the order of preference.
   struct ExecutionAccelerators {
     std::vector<Accelerator> gpu_execution_accelerator;
     std::vector<Accelerator> cpu_execution_accelerator;
@@ -159,6 +177,7 @@ struct OptimizationPolicy {
   bool operator==(const OptimizationPolicy&) const = default;
 };
 
+// How long and how many requests may wait in one queue (docs/scheduling.md, Q-4 to Q-8).
 struct QueuePolicy {
   enum class TimeoutAction : int32_t { kReject = 0, kDelay = 1 };
   TimeoutAction timeout_action = TimeoutAction::kReject;
@@ -168,6 +187,7 @@ struct QueuePolicy {
   bool operator==(const QueuePolicy&) const = default;
 };
 
+// How requests form batches (docs/scheduling.md, D and Q).
 struct DynamicBatching {
   std::vector<int32_t> preferred_batch_size;
   uint64_t max_queue_delay_microseconds = 0;
@@ -179,8 +199,10 @@ struct DynamicBatching {
   bool operator==(const DynamicBatching&) const = default;
 };
 
+// How requests with a correlation id are scheduled (docs/scheduling.md, S).
 struct SequenceBatching {
   enum class ControlKind : int32_t { kStart = 0, kReady = 1, kEnd = 2, kCorrelationId = 3 };
+  // What a control input tells the model, and by which values of which type.
   struct Control {
     ControlKind kind = ControlKind::kStart;
     std::vector<int32_t> int32_false_true;
@@ -189,19 +211,23 @@ struct SequenceBatching {
     tensor::DataType data_type{};
     bool operator==(const Control&) const = default;
   };
+  // An input that the server fills with controls.
   struct ControlInput {
     std::string name;
     std::vector<Control> control;
     bool operator==(const ControlInput&) const = default;
   };
+  // Zeros, or empty texts.
   struct ZeroData {
     bool value = false;
     bool operator==(const ZeroData&) const = default;
   };
+  // The contents of a file.
   struct DataFile {
     std::string path;  // inside the model's initial_state folder
     bool operator==(const DataFile&) const = default;
   };
+  // What a state is before the first request of a sequence.
   struct InitialState {
     tensor::DataType data_type{};
     std::vector<int64_t> dims;
@@ -209,6 +235,7 @@ struct SequenceBatching {
     std::string name;
     bool operator==(const InitialState&) const = default;
   };
+  // An output that the sequence's next request gets as an input.
   struct State {
     std::string input_name;
     std::string output_name;
@@ -219,11 +246,13 @@ struct SequenceBatching {
     bool use_growable_memory = false;
     bool operator==(const State&) const = default;
   };
+  // A sequence keeps its position in every batch.
   struct StrategyDirect {
     uint64_t max_queue_delay_microseconds = 0;
     float minimum_slot_utilization = 0;
     bool operator==(const StrategyDirect&) const = default;
   };
+  // Ready requests of different sequences form batches.
   struct StrategyOldest {
     int32_t max_candidate_sequences = 0;
     std::vector<int32_t> preferred_batch_size;
@@ -239,7 +268,9 @@ struct SequenceBatching {
   bool operator==(const SequenceBatching&) const = default;
 };
 
+// The models that an ensemble consists of, and how tensors run between them.
 struct Ensembling {
+  // One model; the maps go from its tensors' names to the ensemble's.
   struct Step {
     std::string model_name;
     int64_t model_version = 0;
@@ -253,19 +284,24 @@ struct Ensembling {
   bool operator==(const Ensembling&) const = default;
 };
 
+// A sample that every instance executes before the model is ready.
 struct ModelWarmup {
+  // Zeros, or empty texts.
   struct ZeroData {
     bool value = false;
     bool operator==(const ZeroData&) const = default;
   };
+  // Random bytes, or empty texts.
   struct RandomData {
     bool value = false;
     bool operator==(const RandomData&) const = default;
   };
+  // The contents of a file.
   struct DataFile {
     std::string path;  // inside the model's warmup folder
     bool operator==(const DataFile&) const = default;
   };
+  // The type, shape and data of one input of the sample.
   struct Input {
     tensor::DataType data_type{};
     std::vector<int64_t> dims;
@@ -279,18 +315,21 @@ struct ModelWarmup {
   bool operator==(const ModelWarmup&) const = default;
 };
 
+// An agent that looks at the model's files before it is loaded.
 struct RepositoryAgent {
   std::string name;
   std::map<std::string, std::string> parameters;
   bool operator==(const RepositoryAgent&) const = default;
 };
 
+// Changes one family of metrics for this model.
 struct MetricControl {
   std::optional<std::string> metric_family;              // metric_identifier { family }
   std::optional<std::vector<double>> histogram_buckets;  // histogram_options { buckets }
   bool operator==(const MetricControl&) const = default;
 };
 
+// A whole configuration.
 struct ModelConfig {
   std::string name;
   std::string platform;

@@ -9,6 +9,7 @@
 
 namespace nereid::config {
 
+// A mistake in a config.pbtxt: where it is and what is wrong.
 struct TextFault {
   int line = 0;    // from 1
   int column = 0;  // from 1

@@ -21,6 +21,7 @@ base::Status ValidateModelConfig(const ModelConfig& config, std::string_view fil
 // Inputs, outputs, batch inputs and batch outputs. Checked after a backend could complete them.
 base::Status ValidateTensors(const ModelConfig& config, std::string_view file = {});
 
+// What configurations that ask for GPUs are checked against.
 struct GpuSupport {
   std::set<int32_t> gpus;        // devices of this machine with the needed compute capability
   bool built_with_gpus = false;  // whether this server can use GPUs at all

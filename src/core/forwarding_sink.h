@@ -12,6 +12,7 @@
 
 namespace nereid::core {
 
+// Stands between a request and its sink; see the top of this file.
 class ForwardingSink : public ResponseSink {
  public:
   // `request` answers here from now on, and this to where it answered before. Before any answer was

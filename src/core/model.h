@@ -33,6 +33,7 @@ struct ModelTensor {
   std::vector<std::string> labels;  // of an output with a label file
 };
 
+// What a model is made from.
 struct ModelOptions {
   std::string name;
   int64_t version = 0;

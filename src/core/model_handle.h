@@ -8,6 +8,7 @@ namespace nereid::core {
 
 class Model;
 
+// A pin: keeps a model version loaded while it exists.
 class ModelHandle {
  public:
   ModelHandle() = default;

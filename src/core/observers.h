@@ -29,6 +29,7 @@ class FirstResponses {
   std::atomic<uint64_t> sum_ms_{0};
 };
 
+// Which distributions are recorded besides counts and sums.
 struct ObserveOptions {
   // Summaries of durations with these quantiles; empty: none.
   std::vector<observe::QuantileError> quantiles;

@@ -8,6 +8,7 @@
 
 namespace nereid::core {
 
+// A named value of a request or of a response.
 struct Parameter {
   std::string_view name;  // in the arena of its request or response
   std::variant<std::string_view, int64_t, bool, double> value;

@@ -53,6 +53,7 @@ struct HostPolicyData {
   std::vector<DataChunk> chunks;
 };
 
+// An input of a request: its description, and views of its data.
 struct RequestInput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
@@ -98,6 +99,7 @@ struct RequestTimes {
   uint64_t batch_start_ns = 0;  // taken out of the queue by an instance
 };
 
+// Ends the right to process the request; see RequestPtr.
 struct RequestDeleter {
   void operator()(Request* request) const;
 };

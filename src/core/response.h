@@ -14,6 +14,7 @@ namespace nereid::core {
 
 class Response;
 
+// An output of a response: its description, and where its data are.
 struct ResponseOutput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;

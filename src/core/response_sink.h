@@ -16,6 +16,7 @@ class Request;
 class Response;
 struct ComputeTimes;
 struct ResponseOutput;
+// Gives a response back to its pool.
 struct ResponseDeleter {
   void operator()(Response* response) const;
 };

@@ -17,6 +17,7 @@
 
 namespace nereid::core {
 
+// How often something happened, and how long it took in all.
 struct Duration {
   uint64_t count = 0;
   uint64_t ns = 0;
@@ -68,6 +69,7 @@ struct ResponseStatistics {
   }
 };
 
+// Durations of the executions of one batch size.
 struct BatchStatistics {
   Duration compute_input, compute_infer, compute_output;
 };
@@ -104,6 +106,7 @@ struct ComputeTimes {
   uint64_t compute_end_ns = 0;
 };
 
+// The counters of one model version; see the top of this file.
 class ModelStatistics {
  public:
   ModelStatistics();

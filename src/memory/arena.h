@@ -14,6 +14,7 @@
 
 namespace nereid::memory {
 
+// The memory of one request's small parts; see the top of this file.
 class Arena {
  public:
   Arena(const Arena&) = delete;
