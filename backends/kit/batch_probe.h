@@ -38,6 +38,7 @@ class RowRunner {
   virtual std::optional<BatchVerdict> Exhausted() const = 0;
 };
 
+// Limits of a probe.
 struct ProbeOptions {
   // The largest batch there will be. At most kMaxProbeRows rows are run together, and kMinProbeRows
   // even for batches of one: whether a dimension is a batch also decides how long it may be.

@@ -17,21 +17,25 @@ struct MessageDeleter {
     Error(TRITONSERVER_MessageDelete(message)).Ignore();
   }
 };
+// Calls TRITONSERVER_BufferAttributesDelete.
 struct BufferAttributesDeleter {
   void operator()(TRITONSERVER_BufferAttributes* attributes) const {
     Error(TRITONSERVER_BufferAttributesDelete(attributes)).Ignore();
   }
 };
+// Calls TRITONSERVER_MetricFamilyDelete.
 struct MetricFamilyDeleter {
   void operator()(TRITONSERVER_MetricFamily* family) const {
     Error(TRITONSERVER_MetricFamilyDelete(family)).Ignore();
   }
 };
+// Calls TRITONSERVER_MetricDelete.
 struct MetricDeleter {
   void operator()(TRITONSERVER_Metric* metric) const {
     Error(TRITONSERVER_MetricDelete(metric)).Ignore();
   }
 };
+// Calls TRITONSERVER_ParameterDelete.
 struct ParameterDeleter {
   void operator()(TRITONSERVER_Parameter* parameter) const {
     TRITONSERVER_ParameterDelete(parameter);

@@ -9,6 +9,7 @@
 
 namespace nereid::backend {
 
+// Where the files of a model version are.
 struct ModelLocation {
   std::string name;
   uint64_t version = 0;

@@ -71,11 +71,13 @@ class ResponseSender {
   }
 
  private:
+  // Calls TRITONBACKEND_ResponseFactoryDelete.
   struct Delete {
     void operator()(TRITONBACKEND_ResponseFactory* factory) const {
       Error(TRITONBACKEND_ResponseFactoryDelete(factory)).Ignore();
     }
   };
+  // Calls TRITONBACKEND_ModelInstanceResponseStatisticsDelete.
   struct DeleteReport {
     void operator()(TRITONBACKEND_ModelInstanceResponseStatistics* report) const {
       Error(TRITONBACKEND_ModelInstanceResponseStatisticsDelete(report)).Ignore();

@@ -124,6 +124,7 @@ class ScratchBuffer {
   }
 
  private:
+  // Calls std::free.
   struct Free {
     void operator()(char* memory) const { std::free(memory); }
   };

@@ -48,6 +48,7 @@ class Attributes {
   TRITONSERVER_BufferAttributes* get() const { return owned_.get(); }
 
  private:
+  // Deletes what the unique_ptr owns.
   struct Delete {
     void operator()(TRITONSERVER_BufferAttributes* attributes) const {
       Error(TRITONSERVER_BufferAttributesDelete(attributes)).Ignore();

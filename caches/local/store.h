@@ -67,6 +67,7 @@ class Store {
   size_t eviction_count() const { return evictions_.load(std::memory_order_relaxed); }
 
  private:
+  // A kept entry, in the order of use.
   struct Entry {
     std::string key;
     std::shared_ptr<const Blob> blob;
@@ -74,6 +75,7 @@ class Store {
   };
   using Entries = std::list<Entry>;
   static constexpr uint64_t kNever = UINT64_MAX;
+  // A part of the store with a lock of its own.
   struct alignas(64) Shard {
     mutable std::mutex mutex;
     Entries entries;  // guarded by mutex; most recently used first

@@ -20,6 +20,7 @@
 
 namespace nereid::redis_cache {
 
+// Calls freeReplyObject.
 struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
 };
@@ -45,6 +46,7 @@ class RedisClient {
   Outcome Run(const std::vector<std::string_view>& command);
 
  private:
+  // Calls redisFree.
   struct FreeConnection {
     void operator()(redisContext* connection) const { redisFree(connection); }
   };

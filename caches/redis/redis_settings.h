@@ -9,6 +9,7 @@
 
 namespace nereid::redis_cache {
 
+// How the connection is encrypted.
 struct TlsSettings {
   bool is_enabled = false;
   std::string certificate;
@@ -18,6 +19,7 @@ struct TlsSettings {
   std::string server_name;
 };
 
+// The settings of --cache-config=redis,….
 struct RedisSettings {
   std::string host;
   int port = 0;

@@ -20,6 +20,7 @@ class Tls {
   virtual std::string Secure(redisContext& connection) = 0;
 };
 
+// Whether TLS was set up, or why not.
 struct TlsResult {
   std::unique_ptr<Tls> tls;
   std::string error;  // where tls is null

@@ -9,17 +9,20 @@
 
 namespace nereid::python {
 
+// DLPack's DLDevice.
 struct DlDevice {
   int32_t type;
   int32_t id;
 };
 
+// DLPack's DLDataType.
 struct DlDataType {
   uint8_t code;
   uint8_t bits;
   uint16_t lanes;
 };
 
+// DLPack's DLTensor.
 struct DlTensor {
   void* data;
   DlDevice device;
@@ -30,12 +33,14 @@ struct DlTensor {
   uint64_t byte_offset;
 };
 
+// DLPack's DLManagedTensor.
 struct DlManaged {
   DlTensor tensor;
   void* context;
   void (*deleter)(DlManaged* self);
 };
 
+// DLPack's DLManagedTensorVersioned.
 struct DlManagedVersioned {
   uint32_t major;
   uint32_t minor;

@@ -25,6 +25,7 @@ struct Classification {
   bool has_batches = false;  // whether the first dimension is one of batches
 };
 
+// Calls TRITONSERVER_InferenceResponseDelete.
 struct ResponseDeleter {
   void operator()(TRITONSERVER_InferenceResponse* response) const;
 };
@@ -47,6 +48,7 @@ class Response {
 
  private:
   using Value = std::variant<std::string, int64_t, bool, double>;
+  // An output of the response.
   struct Output {
     std::string name;
     int type = 0;

@@ -16,6 +16,7 @@
 
 namespace nereid::schedule {
 
+// What a scheduler without sequences is made with.
 struct BatchSchedulerOptions {
   BatchPolicy policy;
   // An instance whose executions take longer than this on average never runs on a reactor.

@@ -25,6 +25,7 @@ struct EnsembleBinding {
   uint32_t tensor = 0;  // the ensemble's
 };
 
+// A model of the ensemble, and the tensors that it reads and makes.
 struct EnsembleStep {
   std::string model_name;
   std::string model_id;        // what Submitter::PinModel is asked for: with its namespace, if any
@@ -42,6 +43,7 @@ struct EnsembleStep {
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;
 
+// A tensor of the ensemble: which step makes it, and which steps read it.
 struct EnsembleTensor {
   std::string name;
   uint32_t producer = kNoStep;      // kNoStep: an input of the ensemble

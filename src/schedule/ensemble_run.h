@@ -90,6 +90,7 @@ struct EnsembleSource {
   }
 };
 
+// A tensor's data during one run.
 struct EnsembleValue {
   bool is_set = false;
   // Both null: an optional input that was left out, or an output that the model did not give.
@@ -125,6 +126,7 @@ class EnsembleFrame {
   size_t source_capacity_ = 0;
 };
 
+// The sink of the request that is sent to one step.
 class StepCall final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override;
@@ -164,6 +166,7 @@ class StepCall final : public core::ResponseSink {
   StepCall* waits_behind_ = nullptr;
 };
 
+// One request to an ensemble; see the top of this file.
 class EnsembleRun {
  public:
   // Takes a normalised request; it is answered by this, now or later.
@@ -276,6 +279,7 @@ class EnsembleRuns {
 
  private:
   static constexpr size_t kBuckets = 64;
+  // Runs that can be found by their request, under a lock of their own.
   struct alignas(64) Bucket {
     base::Mutex mutex;
     EnsembleRun* head NEREID_GUARDED_BY(mutex) = nullptr;

@@ -11,7 +11,9 @@
 
 namespace nereid::schedule {
 
+// Instances that come and go while a version stays loaded.
 struct InstanceChange {
+  // A new instance, with what it needs of the rate limiter.
   struct Added {
     std::unique_ptr<core::Instance> instance;
     RateLimiter::ClaimOptions claim;  // on_grant is set by who takes it

@@ -35,6 +35,7 @@
 
 namespace nereid::schedule {
 
+// What the pool does with its instances.
 struct InstancePoolOptions {
   // An instance whose executions take longer than this on average never runs on a reactor; 0: none.
   // A batch may take several times as long, once for each of its requests up to eight.

@@ -34,6 +34,7 @@ class RateLimiter {
   // largest need of any instance.
   explicit RateLimiter(ResourceMap limits);
 
+  // What an instance needs, and who hears when it may execute.
   struct ClaimOptions {
     config::RateLimiter needs;
     int32_t device = 0;
@@ -84,6 +85,7 @@ class RateLimiter {
   std::string Describe();
 
  private:
+  // How many there are of a resource, and how many are in use.
   struct Resource {
     size_t in_use = 0;
     // How many claims need this many; sets the size without a limit.

@@ -9,6 +9,7 @@
 
 namespace nereid::schedule {
 
+// Requests in order, linked through themselves; it owns them.
 class RequestList {
  public:
   RequestList() = default;

@@ -47,6 +47,7 @@ class SequencePlan {
   void AttachNotReady(core::Request& padding) const;
 
  private:
+  // A control that is one of two values.
   struct BooleanControl {
     std::string name;
     config::SequenceBatching::ControlKind kind{};

@@ -20,6 +20,7 @@
 
 namespace nereid::schedule {
 
+// What a scheduler of sequences is made with.
 struct SequenceSchedulerOptions {
   // An instance whose executions take longer than this on average never runs on a reactor.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);

@@ -15,6 +15,7 @@
 
 namespace nereid::schedule {
 
+// What a source of sequences' batches is made with.
 struct SequenceSourceOptions {
   const core::Model& model;
   const SequencePlan& plan;

@@ -90,6 +90,7 @@ class Sequence : public RequestList {
 // the first request of a sequence may allocate.
 class SequenceTable {
  public:
+  // How many slots there are, and when a sequence counts as idle.
   struct Options {
     size_t instance_count = 1;
     size_t slots_per_instance = 1;
@@ -167,17 +168,20 @@ class SequenceTable {
   size_t sequence_count() const { return sequences_.size() - unused_.size(); }
 
  private:
+  // Hashes a correlation id, be it a number or a text.
   struct IdHash {
     size_t operator()(const core::CorrelationId& id) const {
       return std::hash<core::CorrelationId>()(id);
     }
   };
+  // Sequences whose next request may run, in order.
   struct ReadyList {
     Sequence* head = nullptr;
     Sequence* tail = nullptr;
     size_t count = 0;
   };
 
+  // The slots of one instance.
   struct Instance {
     ReadyList ready;
     size_t used_slots = 0;

@@ -20,18 +20,21 @@
 
 namespace nereid::service {
 
+// What GET /v2 and ServerMetadata tell.
 struct ServerMetadata {
   std::string name;
   std::string version;
   std::vector<std::string> extensions;
 };
 
+// An input or output as clients see it, the batch dimension included.
 struct TensorMetadata {
   std::string name;
   tensor::DataType type;
   tensor::Shape shape;  // with a leading -1 when the model batches
 };
 
+// What is told of a model's inputs and outputs.
 struct ModelMetadata {
   std::string name;
   std::vector<std::string> versions;
@@ -50,6 +53,7 @@ struct IndexEntry {
 
 // What a load request brings along.
 struct LoadOptions {
+  // A file that came with a load request.
   struct File {
     std::string path;  // what follows "file:", as the client wrote it
     std::string content;
@@ -58,6 +62,7 @@ struct LoadOptions {
   std::vector<File> files;            // in place of everything that lies in the repository
 };
 
+// What is told of one version's statistics.
 struct ModelStatistics {
   std::string name;
   std::string version;

@@ -33,6 +33,7 @@ class Gauges {
   void Set(Gauge gauge, double value);
 
  private:
+  // A metric and what it shows.
   struct Entry {
     TRITONSERVER_MetricFamily* family = nullptr;
     TRITONSERVER_Metric* metric = nullptr;  // null: not shown

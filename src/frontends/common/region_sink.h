@@ -32,6 +32,7 @@ class RegionSink final : public core::ForwardingSink {
   void Recycle();
 
  private:
+  // An output that goes into a client's region.
   struct Output {
     std::string_view name;
     memory::RegionUse use;

@@ -62,6 +62,7 @@ class Restrictions {
   bool IsRestricted(Category category) const { return !rules_[Index(category)].key.empty(); }
 
  private:
+  // The header that one category of requests needs.
   struct Rule {
     std::string key;
     std::string lower_key;

@@ -18,6 +18,7 @@
 
 namespace nereid::grpc {
 
+// --grpc-…, as the front end needs them.
 struct FrontendOptions {
   net::GrpcServerOptions server;
   // Which RPCs need a header.

@@ -19,6 +19,7 @@ namespace nereid::grpc {
 // monostate: an InferParameter with no choice set.
 using WireValue = std::variant<std::monostate, bool, int64_t, std::string_view, double, uint64_t>;
 
+// A parameter, as views of the message.
 struct WireParameter {
   std::string_view name;
   WireValue value;
@@ -43,6 +44,7 @@ struct WireRange {
   uint32_t count = 0;
 };
 
+// An input tensor, as views of the message.
 struct WireInput {
   std::string_view name;
   std::string_view datatype;
@@ -54,6 +56,7 @@ struct WireInput {
   uint64_t bytes_contents_size = 0;  // of all bytes_contents together
 };
 
+// A requested output, as views of the message.
 struct WireOutput {
   std::string_view name;
   WireRange parameters;

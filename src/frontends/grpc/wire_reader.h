@@ -23,6 +23,7 @@ enum class WireType : uint8_t {
   kFixed32 = 5,
 };
 
+// What comes in front of every field of a protobuf message.
 struct WireTag {
   uint32_t field = 0;
   WireType type = WireType::kVarint;

@@ -23,6 +23,7 @@
 
 namespace nereid::http {
 
+// --http-…, as the API needs them.
 struct ApiOptions {
   // Of JSON heads, JSON tensors, raw requests and decompressed bodies (--http-max-input-size).
   size_t max_input_bytes = size_t{64} << 20;

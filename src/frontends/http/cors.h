@@ -11,6 +11,7 @@
 
 namespace nereid::http {
 
+// --http-cors-…
 struct CorsOptions {
   // Origins as browsers send them ("https://app.example.com"), or "*" for any. None: off.
   std::vector<std::string> origins;
@@ -35,6 +36,7 @@ class CorsPolicy {
   std::string_view preflight_lines() const { return preflight_lines_; }
 
  private:
+  // An allowed origin, and the header lines for responses to its pages.
   struct Origin {
     std::string name;
     std::string lines;

@@ -33,6 +33,7 @@ struct StreamLimits {
   size_t most_waiting_bytes = size_t{64} << 20;
 };
 
+// What a request of the generate extension is made from.
 struct GenerateSubmission {
   net::HttpExchangePtr exchange;
   core::ModelHandle model;

@@ -48,6 +48,7 @@ struct AnswerOptions {
   }
 };
 
+// The body of an inference, and where its JSON ends.
 struct InferBody {
   // All of it, followed by at least 64 readable bytes; the request holds it (core::Request::Hold).
   std::string_view bytes;

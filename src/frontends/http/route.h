@@ -41,6 +41,7 @@ enum class RouteKind : uint8_t {
 // The last enumerator, for loops over all of them.
 inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaRegionUnregister;
 
+// What a path names.
 struct Route {
   RouteKind kind = RouteKind::kNone;
   // Views of the path that was matched.

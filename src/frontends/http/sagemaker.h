@@ -15,6 +15,7 @@
 
 namespace nereid::http {
 
+// SageMaker's environment variables.
 struct SagemakerOptions {
   // Serves /invocations (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME).
   std::string default_model = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";

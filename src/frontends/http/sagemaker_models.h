@@ -16,6 +16,7 @@
 
 namespace nereid::http {
 
+// Where the platform's models are, and where they are linked.
 struct SagemakerModelOptions {
   std::string archives = "/opt/ml/models";  // where the platform unpacks
   std::string links;  // a repository of the server that is this object's alone
@@ -28,6 +29,7 @@ class SagemakerModels {
   SagemakerModels(SagemakerModelOptions options, service::Service& service)
       : options_(std::move(options)), service_(service) {}
 
+  // A loaded model by both of its names.
   struct Model {
     std::string name;    // the platform's: a hash
     std::string target;  // the server's
@@ -44,6 +46,7 @@ class SagemakerModels {
   std::vector<Model> List() const;
 
  private:
+  // A loaded model, and the links made for it.
   struct Entry {
     Model model;
     std::vector<std::string> links;

@@ -13,6 +13,7 @@
 
 namespace nereid::http {
 
+// Vertex AI's environment variables.
 struct VertexAiOptions {
   std::string predict_route;  // AIP_PREDICT_ROUTE
   std::string health_route;   // AIP_HEALTH_ROUTE

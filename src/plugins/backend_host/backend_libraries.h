@@ -18,6 +18,7 @@ namespace nereid::backend_host {
 
 using Settings = std::map<std::string, std::string>;
 
+// Where backends are looked for, and their settings.
 struct BackendLibrariesOptions {
   std::string backend_directory;
   // By backend name; those under "" are for all backends.
@@ -62,11 +63,13 @@ class BackendLibraries {
   const BackendLibrariesOptions& options() const { return options_; }
 
  private:
+  // A library that is open or being opened, or why it could not be.
   struct Entry {
     bool is_loading = true;
     base::Status failure;
     BackendLibrary* library = nullptr;
   };
+  // Where a library was found.
   struct Location {
     std::string directory;
     std::string path;

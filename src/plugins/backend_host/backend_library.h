@@ -52,6 +52,7 @@ struct BackendEntryPoints {
   EndFunction* end = nullptr;
 };
 
+// What a backend is opened with.
 struct BackendLibraryOptions {
   std::string name;
   std::string directory;         // that the library lies in; absolute

@@ -30,6 +30,7 @@
 
 namespace nereid::backend_host {
 
+// What a backend's model is made from.
 struct BackendModelOptions {
   std::string name;
   int64_t version = 0;

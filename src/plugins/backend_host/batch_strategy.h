@@ -27,6 +27,7 @@ class PluginBatchStrategy final : public core::BatchStrategy {
   bool Includes(core::Request& request) override;
 
  private:
+  // The entry points of a batching library.
   struct Functions {
     decltype(TRITONBACKEND_ModelBatcherInitialize)* initialize = nullptr;
     decltype(TRITONBACKEND_ModelBatcherFinalize)* finalize = nullptr;

@@ -15,6 +15,7 @@
 
 namespace nereid::backend_host {
 
+// One instance to be made: what its group says of it.
 struct InstanceSpec {
   std::string name;
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;

@@ -22,6 +22,7 @@ namespace nereid::backend_host {
 
 class BackendModel;
 
+// What a backend's instance is made from.
 struct PluginInstanceOptions {
   std::string name;
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;

@@ -18,6 +18,7 @@ namespace nereid::cache_host {
 // Buffers that belong to the cache library, or sizes of buffers it is to bring. Confined to the
 // thread that called the library.
 struct CacheEntry {
+  // A buffer of the entry; not owned unless the entry says so.
   struct Buffer {
     void* base = nullptr;
     size_t byte_size = 0;

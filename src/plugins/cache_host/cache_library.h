@@ -15,6 +15,7 @@
 
 namespace nereid::cache_host {
 
+// Which cache is opened, and its settings.
 struct CacheLibraryOptions {
   std::string directory;  // holds a folder for each cache
   std::string name;
@@ -37,6 +38,7 @@ class CacheLibrary final : public core::ResponseCache {
   const core::CacheSecret* secret() const override { return secret_ ? &*secret_ : nullptr; }
 
  private:
+  // The functions that a cache library exports.
   struct EntryPoints {
     using InitializeFunction = TRITONSERVER_Error*(TRITONCACHE_Cache**, const char*);
     using FinalizeFunction = TRITONSERVER_Error*(TRITONCACHE_Cache*);

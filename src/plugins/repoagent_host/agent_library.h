@@ -32,6 +32,7 @@ class AgentLibrary {
   void set_state(void* state) { state_ = state; }
 
  private:
+  // The functions that an agent's library exports.
   struct EntryPoints {
     using AgentFunction = TRITONSERVER_Error*(TRITONREPOAGENT_Agent*);
     using ModelFunction = TRITONSERVER_Error*(TRITONREPOAGENT_Agent*, TRITONREPOAGENT_AgentModel*);

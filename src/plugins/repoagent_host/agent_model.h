@@ -16,6 +16,7 @@
 
 namespace nereid::repoagent_host {
 
+// Which model an agent is asked about, and where its files are.
 struct AgentModelOptions {
   TRITONREPOAGENT_ArtifactType type = TRITONREPOAGENT_ARTIFACT_FILESYSTEM;
   std::string location;
