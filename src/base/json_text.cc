@@ -16,6 +16,10 @@ namespace {
 // Decimal points stay within this many digits; beyond it the exponent form is shorter to read.
 constexpr int kMaxPlainDigits = 21;
 constexpr int kMinPlainExponent = -6;
+// Of the shortest decimal of a double.
+constexpr int kMaxDigits = 17;
+// A sign, and digits on both sides of a point, each copied with kMaxDigits characters.
+static_assert(kMaxJsonDouble >= 1 + (kMaxDigits - 1) + 1 + kMaxDigits);
 
 char* Write(std::string_view text, char* out) {
   std::memcpy(out, text.data(), text.size());
@@ -107,11 +111,12 @@ char* WriteJsonDouble(double value, char* out) {
   if (char* const end = WriteShortNumber(value, out)) return end;
   // The shortest decimal that reads back, as digits without a zero at the end.
   const auto number = fmt::detail::dragonbox::to_decimal(value);
-  char digits[24];
+  char digits[2 * kMaxDigits] = {};
   const int count = static_cast<int>(WriteDigits(number.significand, digits) - digits);
   const int point = count + number.exponent;  // digits before the decimal point
+  // Copies of constant size, of which only the front counts, cost less than calls of memcpy.
   const auto take = [&digits, &out](int begin, int end) {
-    std::memcpy(out, digits + begin, static_cast<size_t>(end - begin));
+    std::memcpy(out, digits + begin, kMaxDigits);
     out += end - begin;
   };
   if (0 < point && point <= kMaxPlainDigits) {
@@ -122,7 +127,10 @@ char* WriteJsonDouble(double value, char* out) {
     return out;
   }
   if (kMinPlainExponent < point && point <= 0) {
-    out = WriteZeros(-point, Write("0.", out));
+    constexpr std::string_view kZeros = "0.00000";
+    static_assert(kZeros.size() == 2 - (kMinPlainExponent + 1));
+    Write(kZeros, out);
+    out += 2 - point;
     take(0, count);
     return out;
   }
