@@ -8,6 +8,7 @@ namespace {
 using nereid::tensor::DataType;
 
 // The values are the same; others become kInvalid.
+static_assert(nereid::tensor::kDataTypeCount == TRITONSERVER_TYPE_BF16 + 1);
 DataType ToDataType(TRITONSERVER_DataType type) {
   const auto value = static_cast<int>(type);
   return value >= 0 && value < nereid::tensor::kDataTypeCount ? static_cast<DataType>(value)
