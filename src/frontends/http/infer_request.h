@@ -7,7 +7,8 @@
 // binary tensors. The quick reader (simdjson, one pass, no allocation in steady state) takes what
 // clients really send, and gives up on anything that is malformed, out of range, doubled, or merely
 // unusual. The exact reader (RapidJSON) then decides, with Triton's semantics and Triton's words.
-// Only the exact reader produces errors, and a head that several readers take means the same to all.
+// Only the exact reader produces errors, and a head that several readers take means the same to
+// all.
 #pragma once
 
 #include <algorithm>
