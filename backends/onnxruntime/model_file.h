@@ -21,6 +21,7 @@ struct ExternalTensor {
   uint64_t length = 0;  // 0: to the end of the file
 };
 
+// What is known of a model's file without running it.
 struct ModelFile {
   std::vector<ExternalTensor> external_tensors;  // of all graphs
   struct stat facts{};                           // of the file, when it was read

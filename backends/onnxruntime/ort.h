@@ -22,6 +22,7 @@ inline const OrtApi& Api() {
 // Takes ownership of a status: "onnx runtime error <code>: <text>", internal, as Triton words it.
 backend::Error FromOrt(OrtStatus* status);
 
+// Releases whatever ONNX Runtime's C API makes.
 struct Deleter {
   void operator()(OrtEnv* p) const { Api().ReleaseEnv(p); }
   void operator()(OrtSession* p) const { Api().ReleaseSession(p); }

@@ -83,6 +83,7 @@ struct KeptTensor {
   Owned<OrtValue> value;
 };
 
+// One input of one execution: its shape, size and memory.
 struct PlannedInput {
   size_t port = 0;
   int batch_input = -1;        // made of the batch, not brought by requests: its position in Ports
@@ -91,6 +92,7 @@ struct PlannedInput {
   KeptTensor kept;
 };
 
+// One output of one execution, as far as it is known beforehand.
 struct PlannedOutput {
   size_t port = 0;
   // What the model made of these input shapes before; only for outputs of fixed shape.

@@ -17,6 +17,7 @@ struct WireRange {
   uint64_t end = 0;
 };
 
+// A field of a protobuf message.
 struct WireField {
   uint32_t number = 0;
   uint64_t value = 0;  // of a number

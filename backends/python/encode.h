@@ -19,6 +19,7 @@ struct Numbered {
 // Keeps its memory from batch to batch. Confined to one thread.
 class BatchEncoder {
  public:
+  // A batch, ready for the worker.
   struct Encoded {
     BlockPool::Block block;
     uint64_t size = 0;
@@ -31,6 +32,7 @@ class BatchEncoder {
                                   BlockPool& inputs);
 
  private:
+  // An input that has to be copied, and where to.
   struct Copy {
     backend::InputView view;
     uint64_t at;  // from the start of all data

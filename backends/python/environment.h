@@ -32,6 +32,7 @@ class TemporaryFolder {
   const int lock_;  // a descriptor of the folder
 };
 
+// The interpreter that runs a model, and the variables that it needs.
 struct Environment {
   std::string interpreter;                        // with its path
   std::vector<std::string> variables;             // KEY=value

@@ -29,6 +29,7 @@ class Instance {
   backend::Error CheckReady();
 
  private:
+  // When an execution reached its stages, in nanoseconds of the server's clock.
   struct Times {
     uint64_t exec_start = 0;
     uint64_t compute_start = 0;

@@ -13,6 +13,7 @@
 
 namespace nereid::python {
 
+// How much JSON of a worker is read.
 struct JsonLimits {
   size_t bytes = size_t{16} << 20;
   uint32_t depth = 1;      // of objects and arrays in each other

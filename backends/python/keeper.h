@@ -23,6 +23,7 @@
 
 namespace nereid::python {
 
+// How long requests wait for a new body, and how it is tried again.
 struct KeeperOptions {
   std::string name;                          // of the instance, in messages
   std::chrono::milliseconds patience{5000};  // of a request that comes while a body starts

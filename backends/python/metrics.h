@@ -26,6 +26,7 @@ class MetricTable {
   TRITONSERVER_Metric* Find(uint64_t metric) const;
 
  private:
+  // A metric that the model made, and its family.
   struct Child {
     uint64_t family;
     backend::Metric metric;

@@ -37,6 +37,7 @@ class OutputRules {
   backend::Error Check(const ModelResponse& response, const Set& owed) const;
 
  private:
+  // An output as the model's configuration describes it.
   struct Output {
     std::string name;
     TRITONSERVER_DataType datatype;

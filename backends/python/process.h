@@ -19,6 +19,7 @@
 
 namespace nereid::python {
 
+// What a process is started with.
 struct Command {
   std::vector<std::string> arguments;    // the first is the program, with its path
   std::vector<std::string> environment;  // KEY=value
@@ -57,6 +58,7 @@ class Supervisor {
 
  private:
   struct Job;
+  // A process that is watched, and who hears of its end.
   struct Child {
     std::shared_ptr<Process> process;
     std::function<void(std::string)> on_exit;

@@ -68,6 +68,7 @@ struct alignas(64) Mailbox {
 
 inline constexpr uint32_t kRingCapacity = 1024;
 
+// The start of the region: mailboxes, the ring of the worker's calls, and who owns its parts.
 struct Control {
   alignas(64) uint32_t version;
   uint32_t reserved;
@@ -95,6 +96,7 @@ static_assert(offsetof(Control, work) == 64 && offsetof(Control, done) == 128 &&
 inline constexpr uint64_t kBlocksBegin = 16384;
 static_assert(sizeof(Control) <= kBlocksBegin);
 
+// What every block begins with.
 struct alignas(64) BlockHeader {
   // Of the server's: whether the worker still uses it. Of the worker's: 1 until the server has read
   // it, then 0; or 2 once it holds a reply, which the worker waits for.
@@ -115,6 +117,7 @@ struct BatchHeader {
   uint32_t reserved;
 };
 
+// A request of a batch. Offsets without another note are from the start of the payload.
 struct RequestRecord {
   uint64_t handle;
   uint64_t correlation_id;
@@ -156,6 +159,7 @@ static_assert(sizeof(TensorRecord) == 32);
 // its parameters as JSON, or by a text if it is an error.
 enum class ResponseKind : uint32_t { kNone = 0, kTensors = 1, kError = 2 };
 
+// What came of one request.
 struct ResponseRecord {
   uint32_t kind;
   uint32_t release_flags;

@@ -50,6 +50,7 @@ class Region {
   const uint64_t size_;
 };
 
+// Which part of the region a pool has, and how much of it may be used.
 struct BlockPoolOptions {
   uint64_t begin = 0;  // of its part of the region
   uint64_t end = 0;
@@ -63,6 +64,7 @@ class BlockPool {
   BlockPool(const Region& region, const BlockPoolOptions& options)
       : region_(region), options_(options), next_(options.begin) {}
 
+  // A block as the pool knows it.
   struct Place {
     uint64_t offset;
     uint64_t size;

@@ -11,6 +11,7 @@
 
 namespace nereid::python {
 
+// --backend-config=python,….
 struct Settings {
   std::chrono::seconds start_timeout{30};  // stub-timeout-seconds
   std::string interpreter;                 // python-runtime; empty: found in PATH

@@ -26,6 +26,7 @@ struct CallBlock {
   std::span<const char> payload;
 };
 
+// What a worker is started with.
 struct WorkerOptions {
   Command command;       // the channel apart
   std::string greeting;  // JSON, told to the worker first
@@ -66,6 +67,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   // !is_alive().
   std::string DeathMessage() const;
 
+  // How a piece of work ended, and what came of it.
   struct Answer {
     Outcome outcome;
     std::span<const char> payload;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An addition of Nereid's to the backend API, for backends that complete configurations: what the
-// user wrote, and why the backend decided as it did. A backend that runs in another server, too,
-// looks whether a function is there: it is null where the server does not have it.
+// user wrote, and why the backend decided as it did. A function declared here is null in a server
+// that does not have it, so a backend that also runs in other servers compares it with null first.
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-// Whether the user's configuration gives `max_batch_size`, be it 0. The JSON of
-// TRITONBACKEND_ModelConfig has that field either way.
+// Sets `gives` to whether the user's configuration gives `max_batch_size`, even as 0. The JSON of
+// TRITONBACKEND_ModelConfig has that field in either case.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* NEREIDBACKEND_ModelGivesMaxBatchSize(
     struct TRITONBACKEND_Model* model, bool* gives) NEREIDBACKEND_OPTIONAL;
 
-// For TRITONBACKEND_ModelInitialize: keeps with the model version why the backend decided about
-// `subject` ("batching") as it did. `json` is an object, of which the server copies the text; a
-// second explanation of one subject replaces the first.
+// Keeps with the model version why the backend decided about `subject`, such as "batching". To be
+// called in TRITONBACKEND_ModelInitialize. `json` is the text of a JSON object, which the server
+// copies; a second explanation of the same subject replaces the first.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* NEREIDBACKEND_ModelExplain(
     struct TRITONBACKEND_Model* model, const char* subject,
     const char* json) NEREIDBACKEND_OPTIONAL;

@@ -15,18 +15,22 @@
 extern "C" {
 #endif
 
-// Optional, with NEREIDBACKEND_ModelInstanceEnd. As TRITONBACKEND_ModelInstanceExecute, but on any
-// thread, and waiting for no longer than about `patience_ns` for what it does not compute itself.
-// `is_over` says whether every request was answered and released, or is the model's to answer
-// later; otherwise the server calls NEREIDBACKEND_ModelInstanceEnd next, and nothing else of the
-// instance's executions before that has returned. With an error, the requests are still the
-// server's, as with TRITONBACKEND_ModelInstanceExecute. Called for an instance that executed
-// quickly before.
+// Does what TRITONBACKEND_ModelInstanceExecute does, but on any thread, and waits at most about
+// `patience_ns` nanoseconds for results that it does not compute itself. The server calls it only
+// for an instance whose executions have been quick. Optional; a backend that exports it exports
+// NEREIDBACKEND_ModelInstanceEnd as well.
+//
+// Sets `is_over` to true if the execution is finished: every request was responded to and released,
+// or the model will respond to it later by itself. If it sets `is_over` to false, the server calls
+// NEREIDBACKEND_ModelInstanceEnd next, and starts no other execution of the instance until that has
+// returned. If it returns an error, the requests still belong to the server, as with
+// TRITONBACKEND_ModelInstanceExecute.
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* NEREIDBACKEND_ModelInstanceBegin(
     struct TRITONBACKEND_ModelInstance* instance, struct TRITONBACKEND_Request** requests,
     const uint32_t request_count, uint64_t patience_ns, bool* is_over);
 
-// Waits for the rest of what was begun, on the thread that executes the instance.
+// Waits for the execution that NEREIDBACKEND_ModelInstanceBegin left unfinished, on the instance's
+// own thread, and finishes it.
 TRITONBACKEND_ISPEC void NEREIDBACKEND_ModelInstanceEnd(
     struct TRITONBACKEND_ModelInstance* instance);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An addition of Nereid's to the backend API: inputs that arrive where the backend wants them. A
-// backend that runs in another server, too, looks whether the function is there: it is null where
-// the server does not have it.
+// An addition of Nereid's to the backend API: inputs that arrive where the backend wants them. The
+// function declared here is null in a server that does not have it, so a backend that also runs in
+// other servers compares it with null first.
 #pragma once
 
 #include <stdbool.h>
@@ -13,27 +13,31 @@
 extern "C" {
 #endif
 
-// What is lent: `capacity` bytes of CPU memory from an address that is a multiple of 64, and 64
-// more behind them that can be read. The server writes to it until a request that is in it reaches
-// the backend, if one ever does. `release` is called once with `user` when the server does not use
-// the memory any more: after the request was released, or without there having been one. On any
-// thread, perhaps after the model was finalized, and before the backend is.
+// Memory that a backend lends to the server.
+//
+// `buffer` is CPU memory of at least the size that was asked for. Its address is a multiple of 64,
+// and 64 more bytes behind it can be read. The server writes to the memory until the request that
+// it holds reaches the backend, if one ever does. When the server no longer uses the memory, it
+// calls `release` once with `user`: after the request was released, or without any request having
+// reached the backend. That call may come on any thread, and even after the model was finalized,
+// but before the backend is.
 typedef struct NEREIDBACKEND_LentInput {
   void* buffer;
   NEREIDBACKEND_ReleaseFn_t release;
   void* user;
 } NEREIDBACKEND_LentInput;
 
-// Fills `lent` with at least `byte_size` bytes. False where there is no memory to lend now; the
-// server then uses its own. Called on threads that receive requests, many at the same time: it
-// neither blocks nor takes long.
+// Fills `lent` with memory of at least `byte_size` bytes and returns true. Returns false if there
+// is no memory to lend now; the server then uses its own. The server calls it on the threads that
+// receive requests, on several at the same time, so it must neither block nor take long.
 typedef bool (*NEREIDBACKEND_LendInputFn_t)(void* user, uint64_t byte_size,
                                             NEREIDBACKEND_LentInput* lent);
 
-// For TRITONBACKEND_ModelInitialize. The server may ask `lend`, from then on until the model is
-// finalized, for memory to receive requests of at least `least_byte_size` bytes into;
-// TRITONBACKEND_ InputBuffer then gives places in it. It need not ask, an instance gets requests
-// that are elsewhere all the same, and what was lent for one request never holds another.
+// Offers to lend memory for the inputs of `model`. To be called in TRITONBACKEND_ModelInitialize.
+// From then on until the model is finalized, the server may call `lend` with `user` for memory into
+// which it receives requests of at least `least_byte_size` bytes; TRITONBACKEND_InputBuffer then
+// returns addresses in that memory. The server need not use the offer: instances also get requests
+// that are elsewhere. Memory lent for one request never holds another.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* NEREIDBACKEND_ModelLendInputs(
     struct TRITONBACKEND_Model* model, uint64_t least_byte_size, NEREIDBACKEND_LendInputFn_t lend,
     void* user) NEREIDBACKEND_OPTIONAL;

@@ -20,14 +20,14 @@ typedef enum NEREIDBACKEND_trait_enum {
   // affinity). The server may then run a cheap execution on the thread that received the request
   // instead of handing it to the instance's own thread.
   NEREIDBACKEND_TRAIT_ANY_THREAD = 1,
-  // Whenever a response is sent without an error, every byte of every output buffer asked for it
-  // has been written. The server may then hand out buffers without clearing them first.
+  // When a response is sent without an error, every byte of every output buffer that was requested
+  // for it has been written. The server may then hand out buffers without clearing them first.
   NEREIDBACKEND_TRAIT_WRITES_OUTPUTS = 2,
   // Whatever values are in the memory of inputs and outputs, and however they change from one
   // access to the next, an execution does nothing worse than compute wrong numbers: values are
   // copied or calculated with, and none is checked and then used again as a position, a length or
-  // an order. The server may then hand over memory that a client can write at any time, shared
-  // memory that it registered, where other backends get copies of it.
+  // an order. The server may then hand over shared memory of a client, which the client can change
+  // at any time; backends without this trait get copies of it.
   NEREIDBACKEND_TRAIT_STANDS_CHANGES = 4
 } NEREIDBACKEND_Trait;
 

@@ -15,9 +15,9 @@ extern "C" {
 
 // Bits of the set that NEREIDCACHE_Traits returns. The server ignores bits it does not know.
 typedef enum NEREIDCACHE_trait_enum {
-  // Keys and entries stay in the memory of this process, and an entry comes back as it was kept.
-  // The server may then make keys that mean something in this process only, which takes a fraction
-  // of the time, and leave out what finds entries that were damaged on their way.
+  // Keys and entries stay in the memory of this process, and an entry comes back unchanged. The
+  // server may then use keys that are valid in this process only, which takes a fraction of the
+  // time, and need not check whether entries were damaged on the way.
   NEREIDCACHE_TRAIT_IN_PROCESS = 1
 } NEREIDCACHE_Trait;
 

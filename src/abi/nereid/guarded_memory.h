@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An addition of Nereid's to the backend API: reading mapped files that others may cut off
-// meanwhile. An access to a page of a mapping that lies behind the end of its file raises SIGBUS,
-// which ends the process; in a guarded range it finds zeros instead, and the guard says so. A
-// backend that runs in another server, too, looks whether the functions are there: they are null
-// where it has none.
+// meanwhile. An access to a page of a mapping behind the end of its file raises SIGBUS, which ends
+// the process. In a guarded range such an access reads zeros instead, and the guard reports it. The
+// functions declared here are null in a server that does not have them, so a backend that also runs
+// in other servers compares them with null first.
 #pragma once
 
 #include <stdbool.h>
@@ -15,16 +15,18 @@
 extern "C" {
 #endif
 
+// The guard of one mapping. NEREIDBACKEND_MemoryGuardIsBroken may be called on any thread.
 typedef struct NEREIDBACKEND_MemoryGuard NEREIDBACKEND_MemoryGuard;
 
-// Guards a whole mapping: `begin` is where it begins, `byte_size` its length. The caller owns
-// `guard` and deletes it before the mapping ends.
+// Guards a whole mapping of `byte_size` bytes that begins at `begin`. The caller owns `guard` and
+// must delete it before it removes the mapping.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* NEREIDBACKEND_MemoryGuardNew(
     NEREIDBACKEND_MemoryGuard** guard, void* begin, uint64_t byte_size) NEREIDBACKEND_OPTIONAL;
-// Whether a page of the range was missing when somebody read it: what was read from the range then
-// means nothing.
+// Sets `is_broken` to whether a page of the range was missing when it was read. If so, nothing that
+// was read from the range can be trusted.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* NEREIDBACKEND_MemoryGuardIsBroken(
     NEREIDBACKEND_MemoryGuard* guard, bool* is_broken) NEREIDBACKEND_OPTIONAL;
+// Ends the guard. The mapping itself stays.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* NEREIDBACKEND_MemoryGuardDelete(
     NEREIDBACKEND_MemoryGuard* guard) NEREIDBACKEND_OPTIONAL;
 
