@@ -205,12 +205,12 @@ Result<std::string> Resolve(const std::filesystem::path& path, const ExternalTen
   };
   const std::filesystem::path location(tensor.location);
   if (location.empty() || location.is_absolute()) {
-    return refuse("which is no path relative to the model's folder");
+    return refuse("which is not a path relative to the model's folder");
   }
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(folder / location, error);
   if (error) {
-    return refuse("which is not there");
+    return refuse("which does not exist");
   }
   const std::filesystem::path root = std::filesystem::canonical(folder, error);
   const bool is_in_folder = !error && IsBelow(root, whole);

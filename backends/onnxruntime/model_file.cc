@@ -174,7 +174,7 @@ class Scan {
       const char* const end = value.data() + value.size();
       if (std::from_chars(value.data(), end, number).ptr != end || value.empty()) {
         problem_ = StrCat("the external data of tensor '", tensor.name, "' has the ", key, " '",
-                          value, "', which is no number");
+                          value, "', which is not a number");
       }
     }
   }

@@ -149,15 +149,15 @@ def test_weights_that_are_cut_off_and_restored_while_models_are_loaded_end_in_ri
     "model, reason",
     [
         (table_model(location="../../other/secret.bin"), "outside the model's folder"),
-        (table_model(location="/etc/passwd"), "no path relative to the model's folder"),
+        (table_model(location="/etc/passwd"), "not a path relative to the model's folder"),
         (table_model(location="link.bin"), "outside the model's folder"),
-        (table_model(location="missing.bin"), "is not there"),
+        (table_model(location="missing.bin"), "does not exist"),
         (table_model(location="folder"), "not a regular file"),
         (table_model(offset=8), "which has 4194304"),
         (table_model(offset=2**64 - 1), "which has 4194304"),
         (table_model(length=2**63), "which has 4194304"),
-        (table_model(offset="all"), "is no number"),
-        (table_model(offset=-4), "is no number"),
+        (table_model(offset="all"), "is not a number"),
+        (table_model(offset=-4), "is not a number"),
     ],
 )
 def test_a_model_whose_weights_are_elsewhere_or_too_short_is_refused(

@@ -66,7 +66,7 @@ Result<uint64_t> ReadSize(const char* config) {
   const auto size = nereid::cache::ParseNumber(*text);
   if (!size || *size == 0) {
     return Error::Internal(
-        StrCat("Failed to initialize LocalCache: 'size' is no number of bytes: '", *text, "'"));
+        StrCat("Failed to initialize LocalCache: 'size' is not a number of bytes: '", *text, "'"));
   }
   return *size;
 }

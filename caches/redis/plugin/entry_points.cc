@@ -68,8 +68,9 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheLookup(TRITONCACHE_Cache*
     auto* const bytes = reinterpret_cast<std::byte*>(reply.str);
     const auto sizes = ReadValueSizes({bytes, static_cast<size_t>(reply.len)});
     if (!sizes) {
-      nereid::cache::Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
-                         StrCat("what Redis has under key [", key, "] is no entry of this cache"));
+      nereid::cache::Log(
+          TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
+          StrCat("the value under key [", key, "] in Redis is not an entry of this cache"));
       return Error::Internal("encountered incomplete cache result");
     }
     return nereid::cache::CopyToServer(entry, allocator, *sizes,

@@ -115,7 +115,7 @@ def _check_device(kind):
 
 def _from_capsule(capsule):
     if not _is_valid(capsule, _NAME):
-        raise TritonModelException("the capsule is no DLPack tensor, or was used before")
+        raise TritonModelException("the capsule is not a DLPack tensor, or was already used")
     address = _pointer(capsule, _NAME)
     managed = _Managed.from_address(address)
     _check_device(managed.device_type)

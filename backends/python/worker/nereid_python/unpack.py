@@ -87,7 +87,7 @@ class Unpacker:
         source = _open_folder(self.root, parts[:-1])
         try:
             if not stat.S_ISREG(os.stat(parts[-1], dir_fd=source, follow_symlinks=False).st_mode):
-                raise Refused("the archive has a hard link to '%s', which is no file" % target)
+                raise Refused("the archive has a hard link to '%s', which is not a file" % target)
             os.link(parts[-1], name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
         except OSError as error:
             raise Refused("the archive has a hard link to '%s': %s" % (target, error.strerror))
