@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server that knows no inference: it parses heads, collects bodies within limits and
-// writes replies. A frontend implements HttpHandler; each request reaches it as an HttpExchange,
-// which it answers once, from any thread.
+// An HTTP/1.1 server: it parses heads, collects bodies within limits and writes replies. Of
+// inference it knows that a body may have a tensor part that wants alignment
+// (HttpHandler::BodySplit), and that errors of its own are JSON. A frontend implements HttpHandler;
+// each request reaches it as an HttpExchange, which it answers once, from any thread.
 //
 //   class Hello : public HttpHandler {
 //     void Handle(HttpExchangePtr exchange) override {

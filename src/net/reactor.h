@@ -72,7 +72,7 @@ class Reactor {
   void AddConnection() { connections_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveConnection() { connections_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Counts up about once a second while the loop turns; a watchdog compares two readings.
+  // Counts up about once a second while the loop turns.
   uint64_t heartbeats() const { return heartbeats_.load(std::memory_order_relaxed); }
 
   // -- For this module's own files. --
