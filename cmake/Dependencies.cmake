@@ -12,7 +12,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
-# Its headers only: the library is opened at run time, by src/s3.
+# Its headers only: the library is opened at run time, by src/http_client.
 pkg_check_modules(CURL REQUIRED libcurl)
 pkg_check_modules(PUGIXML REQUIRED IMPORTED_TARGET pugixml)
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/document.h REQUIRED)

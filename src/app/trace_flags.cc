@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "app/flag_values.h"
+#include "http_client/url.h"
 
 namespace nereid::app {
 namespace {
@@ -189,7 +190,13 @@ Status ApplyOpenTelemetry(Options& options) {
     ApplyProcessor(setting.name, static_cast<uint32_t>(*value), trace.otlp);
     if (!is_given) trace.shown.emplace_back(setting.name, text);
   }
-  const auto url = observe::ParseHttpUrl(trace.otlp.url);
+  // The variables that OpenTelemetry names for the certificates of a collector.
+  for (const char* const name :
+       {"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"}) {
+    const char* const file = std::getenv(name);
+    if (file != nullptr && trace.otlp.ca_file.empty()) trace.otlp.ca_file = file;
+  }
+  const auto url = http_client::ParseUrl(trace.otlp.url);
   return url.ok() ? OkStatus() : BadOption("--trace-config opentelemetry,url", url.status());
 }
 

@@ -12,15 +12,18 @@
 #include "base/object_pool.h"
 #include "capi/embedded_server.h"
 #include "service/model_json.h"
+#include "stores/stores.h"
 
 using nereid::abi_objects::Answer;
 using nereid::base::Status;
 
 namespace {
 
-nereid::engine::EngineOptions WithServer(nereid::engine::EngineOptions options,
-                                         TRITONSERVER_Server* server) {
+// Completes what is the same for every server.
+nereid::engine::EngineOptions Complete(nereid::engine::EngineOptions options,
+                                       TRITONSERVER_Server* server) {
   options.backends.server = server;
+  options.stores = nereid::stores::AllStores();
   return options;
 }
 
@@ -28,7 +31,7 @@ nereid::engine::EngineOptions WithServer(nereid::engine::EngineOptions options,
 
 TRITONSERVER_Server::TRITONSERVER_Server(nereid::engine::EngineOptions options,
                                          std::chrono::seconds exit_timeout)
-    : engine(WithServer(std::move(options), this)), exit_timeout_(exit_timeout) {}
+    : engine(Complete(std::move(options), this)), exit_timeout_(exit_timeout) {}
 
 Status TRITONSERVER_Server::Stop() {
   return nereid::base::UnsupportedError("the server belongs to the process that runs it");

@@ -11,7 +11,6 @@
 #include "engine/metrics.h"
 #include "engine/normalize.h"
 #include "engine/start_tables.h"
-#include "s3/s3_store.h"
 
 namespace nereid::engine {
 namespace {
@@ -88,10 +87,10 @@ Engine::Engine(EngineOptions options)
                             .load_retries = options_.model_load_retries,
                             .has_namespaces = options_.repository.has_namespaces,
                             .repeats_loads = options_.control.mode == ControlMode::kPoll}),
+      store_(options_.stores),
       scanner_(store_, ScannerOptions(options_, agents_)),
       control_(scanner_, life_cycle_, options_.control),
       blocking_pool_("control", kBlockingThreads) {
-  store_.Add("s3://", [] { return std::make_unique<s3::S3Store>(s3::S3StoreOptions()); });
   // What servers left that were killed may be large: nobody waits for its end.
   blocking_pool_.Post([] {
     const size_t removed = base::RemoveAbandonedFolders();

@@ -49,6 +49,7 @@ struct EngineOptions {
   std::string server_id = "triton";
   std::string version = kServerVersion;  // shown in the server's metadata
   repository::ScanOptions repository;
+  std::vector<repository::StoreKind> stores;  // of repositories, besides folders of this machine
   backend_host::BackendLibrariesOptions backends;
   ModelLoaderOptions loader;
   CacheOptions cache;

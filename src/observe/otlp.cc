@@ -2,25 +2,21 @@
 // Field numbers: opentelemetry/proto/trace/v1/trace.proto and its imports.
 #include "observe/otlp.h"
 
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/unique_fd.h"
+#include "http_client/retry.h"
+#include "http_client/url.h"
 
 namespace nereid::observe {
 namespace {
 
-// How long the collector may take to connect, and to answer.
-constexpr int kTimeoutMs = 10'000;
+// How long one request may take and, when the exporter ends, all that is left.
+constexpr std::chrono::seconds kTimeout{10};
 
 // -- Protobuf, as much of it as is needed. --
 
@@ -124,94 +120,10 @@ std::array<uint8_t, size> RandomBytes() {
   return bytes;
 }
 
-// -- One HTTP request at a time. --
-
-bool WaitFor(int fd, short events) {
-  pollfd entry{.fd = fd, .events = events, .revents = 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&entry, 1, kTimeoutMs);
-  } while (ready < 0 && errno == EINTR);
-  return ready > 0;
-}
-
-base::Result<base::UniqueFd> Connect(const HttpUrl& url) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  if (const int error = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &list);
-      error != 0) {
-    return base::UnavailableError(::gai_strerror(error));
-  }
-  std::string why = "no address";
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    base::UniqueFd fd(::socket(entry->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd.get() < 0) continue;
-    int error = 0;
-    if (::connect(fd.get(), entry->ai_addr, entry->ai_addrlen) != 0) {
-      error = errno;
-      if (error == EINPROGRESS) {
-        socklen_t length = sizeof(error);
-        if (!WaitFor(fd.get(), POLLOUT)) {
-          error = ETIMEDOUT;
-        } else {
-          ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-        }
-      }
-    }
-    if (error == 0) {
-      ::freeaddrinfo(list);
-      return fd;
-    }
-    why = std::strerror(error);
-  }
-  ::freeaddrinfo(list);
-  return base::UnavailableError(why);
-}
-
-base::Status SendAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    } else if (sent < 0 && errno == EAGAIN) {
-      if (!WaitFor(fd, POLLOUT)) return base::UnavailableError("the collector takes nothing");
-    } else if (sent < 0 && errno != EINTR) {
-      return base::UnavailableError(std::strerror(errno));
-    }
-  }
-  return base::OkStatus();
-}
-
-// The status of the answer.
-base::Result<int> ReceiveStatus(int fd) {
-  std::string head;
-  char bytes[512];
-  while (head.find("\r\n") == std::string::npos && head.size() < 8192) {
-    if (!WaitFor(fd, POLLIN)) return base::UnavailableError("the collector does not answer");
-    const ssize_t got = ::recv(fd, bytes, sizeof(bytes), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (got <= 0) return base::UnavailableError("the collector closed the connection");
-    head.append(bytes, static_cast<size_t>(got));
-  }
-  if (!head.starts_with("HTTP/1.") || head.size() < 12) {
-    return base::UnavailableError("the answer is not HTTP");
-  }
-  return std::atoi(head.c_str() + 9);
-}
-
-base::Status Post(const HttpUrl& url, std::string_view body) {
-  NEREID_ASSIGN_OR_RETURN(const base::UniqueFd fd, Connect(url));
-  const bool is_v6 = url.host.find(':') != std::string::npos;
-  const std::string head = fmt::format(
-      "POST {} HTTP/1.1\r\nHost: {}{}{}:{}\r\nContent-Type: application/x-protobuf\r\n"
-      "Content-Length: {}\r\nConnection: close\r\n\r\n",
-      url.path, is_v6 ? "[" : "", url.host, is_v6 ? "]" : "", url.port, body.size());
-  NEREID_RETURN_IF_ERROR(SendAll(fd.get(), head));
-  NEREID_RETURN_IF_ERROR(SendAll(fd.get(), body));
-  NEREID_ASSIGN_OR_RETURN(const int status, ReceiveStatus(fd.get()));
-  if (status / 100 == 2) return base::OkStatus();
-  return base::UnavailableError(fmt::format("the collector answers with status {}", status));
+// Whether OTLP lets a request with this reply be repeated.
+bool MayPass(const http_client::HttpReply& reply) {
+  if (!reply.failure.empty()) return !reply.is_final;
+  return reply.status == 429 || (reply.status >= 502 && reply.status <= 504);
 }
 
 }  // namespace
@@ -264,41 +176,13 @@ std::string EncodeSpans(const std::vector<std::pair<std::string, std::string>>& 
   return request;
 }
 
-base::Result<HttpUrl> ParseHttpUrl(std::string_view url) {
-  if (url.starts_with("https://")) {
-    return base::UnsupportedError(
-        "collectors are reached over http://; a collector on this machine can pass traces on");
-  }
-  if (url.starts_with("http://")) url.remove_prefix(7);
-  const size_t slash = url.find('/');
-  std::string_view host = url.substr(0, slash);
-  HttpUrl parsed;
-  parsed.path = slash == std::string_view::npos ? "/" : std::string(url.substr(slash));
-  const size_t colon = host.rfind(':');
-  const bool has_port = colon != std::string_view::npos && !host.ends_with(']');
-  parsed.port = has_port ? std::string(host.substr(colon + 1)) : "80";
-  host = has_port ? host.substr(0, colon) : host;
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  parsed.host = host;
-  const bool is_number = !parsed.port.empty() && std::ranges::all_of(parsed.port, [](char c) {
-    return c >= '0' && c <= '9';
-  });
-  const bool is_clean = std::ranges::none_of(
-      url, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; });
-  if (parsed.host.empty() || !is_number || !is_clean) {
-    return base::InvalidArgumentError(
-        fmt::format("expected http://<host>:<port>/<path>, got: {}", url));
-  }
-  return parsed;
-}
-
 base::Result<std::unique_ptr<OtlpExporter>> OtlpExporter::Start(OtlpOptions options) {
-  NEREID_ASSIGN_OR_RETURN(HttpUrl url, ParseHttpUrl(options.url));
-  return std::unique_ptr<OtlpExporter>(new OtlpExporter(std::move(options), std::move(url)));
+  NEREID_ASSIGN_OR_RETURN(const http_client::Url url, http_client::ParseUrl(options.url));
+  return std::unique_ptr<OtlpExporter>(new OtlpExporter(std::move(options), url.ToString()));
 }
 
-OtlpExporter::OtlpExporter(OtlpOptions options, HttpUrl url)
-    : options_(std::move(options)), url_(std::move(url)) {
+OtlpExporter::OtlpExporter(OtlpOptions options, std::string url)
+    : options_(std::move(options)), url_(std::move(url)), client_({.ca_file = options_.ca_file}) {
   resource_ = {{"service.name", "triton-inference-server"},
                {"telemetry.sdk.language", "cpp"},
                {"telemetry.sdk.name", "nereid"}};
@@ -310,15 +194,28 @@ OtlpExporter::OtlpExporter(OtlpOptions options, HttpUrl url)
       resource_.emplace_back(key, value);
     }
   }
-  thread_ = base::Thread("otlp", [this] { Run(); });
+  thread_ = base::Thread("otlp", [this] {
+    Run();
+    base::MutexLock lock(mutex_);
+    is_done_ = true;
+    done_.NotifyOne();
+  });
 }
 
 OtlpExporter::~OtlpExporter() {
+  retries_.request_stop();
   {
     base::MutexLock lock(mutex_);
     is_ending_ = true;
     wake_.NotifyOne();
   }
+  {
+    const base::TimePoint deadline = std::chrono::steady_clock::now() + kTimeout;
+    base::MutexLock lock(mutex_);
+    while (!is_done_ && done_.WaitUntil(mutex_, deadline)) {
+    }
+  }
+  requests_.request_stop();
   thread_.Join();
 }
 
@@ -365,12 +262,34 @@ void OtlpExporter::Run() {
 }
 
 void OtlpExporter::Send(const std::deque<Span>& spans) {
-  const base::Status status = Post(url_, EncodeSpans(resource_, spans));
+  const base::Status status = Post(EncodeSpans(resource_, spans));
   const bool had_failed = std::exchange(has_failed_, !status.ok());
   // Once, not with every batch.
   if (!status.ok() && !had_failed) {
     NEREID_LOG(kError, "failed to export {} spans to {}: {}", spans.size(), options_.url,
                status.message());
+  }
+}
+
+base::Status OtlpExporter::Post(std::string body) {
+  http_client::HttpRequest request;
+  request.method = http_client::Method::kPost;
+  request.url = url_;
+  request.headers = {{"content-type", "application/x-protobuf"}};
+  request.body = std::move(body);
+  request.timeout = kTimeout;
+  request.stop = requests_.get_token();
+  http_client::Attempts attempts({}, retries_.get_token());
+  while (true) {
+    const http_client::HttpReply reply = client_.Send(request);
+    if (reply.is_success()) return base::OkStatus();
+    if (MayPass(reply) && attempts.Next()) {
+      attempts.Pause();
+      continue;
+    }
+    return base::UnavailableError(
+        reply.failure.empty() ? fmt::format("the collector answers with status {}", reply.status)
+                              : reply.failure);
   }
 }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +17,8 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "http_client/http_client.h"
+#include "observe/otlp_options.h"
 
 namespace nereid::observe {
 
@@ -58,48 +60,39 @@ struct Span {
 std::string EncodeSpans(const std::vector<std::pair<std::string, std::string>>& resource,
                         const std::deque<Span>& spans);
 
-struct OtlpOptions {
-  std::string url = "http://localhost:4318/v1/traces";
-  // Attributes of the process, besides service.name and telemetry.sdk.*.
-  std::vector<std::pair<std::string, std::string>> resource;
-  uint32_t max_queue_size = 2048;  // what is more is thrown away
-  std::chrono::milliseconds schedule_delay{5000};
-  uint32_t max_export_batch_size = 512;
-};
-
-struct HttpUrl {
-  std::string host;
-  std::string port;
-  std::string path;
-};
-// http://host[:port]/path, or the same without http://.
-base::Result<HttpUrl> ParseHttpUrl(std::string_view url);
-
-// Sends spans from a thread of its own. Thread-safe.
+// Sends spans from a thread of its own; a batch that the collector cannot take now is sent again a
+// few times, then thrown away. Thread-safe.
 class OtlpExporter {
  public:
   // The error is that of a URL that cannot be served.
   static base::Result<std::unique_ptr<OtlpExporter>> Start(OtlpOptions options);
-  // Sends what is left, if the collector takes it.
+  // Sends what is left, if the collector takes it at once; gives up what it has not taken after ten
+  // seconds.
   ~OtlpExporter();
 
   void Add(Span span);
 
  private:
-  OtlpExporter(OtlpOptions options, HttpUrl url);
+  OtlpExporter(OtlpOptions options, std::string url);
 
   void Run();
   void Send(const std::deque<Span>& spans);
+  base::Status Post(std::string body);
 
   const OtlpOptions options_;
-  const HttpUrl url_;
+  const std::string url_;
   std::vector<std::pair<std::string, std::string>> resource_;
-  bool has_failed_ = false;  // confined to the thread
+  http_client::HttpClient client_;
+  std::stop_source retries_;   // stopped when the exporter ends: every batch has one more attempt
+  std::stop_source requests_;  // stopped when its time is over
+  bool has_failed_ = false;    // confined to the thread
   base::Mutex mutex_;
   base::CondVar wake_;
+  base::CondVar done_;
   std::deque<Span> queue_ NEREID_GUARDED_BY(mutex_);
   uint64_t dropped_ NEREID_GUARDED_BY(mutex_) = 0;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_done_ NEREID_GUARDED_BY(mutex_) = false;
   base::Thread thread_;  // last: it uses what stands above
 };
 

@@ -41,21 +41,6 @@ TEST(Otlp, RandomIdsAreNotZeroAndDiffer) {
   EXPECT_NE(RandomTraceId(), RandomTraceId());
 }
 
-TEST(Otlp, ReadsUrls) {
-  const auto url = ParseHttpUrl("localhost:10000/v1/traces");
-  ASSERT_TRUE(url.ok());
-  EXPECT_EQ(url->host, "localhost");
-  EXPECT_EQ(url->port, "10000");
-  EXPECT_EQ(url->path, "/v1/traces");
-  EXPECT_EQ(ParseHttpUrl("http://h")->port, "80");
-  EXPECT_EQ(ParseHttpUrl("http://h")->path, "/");
-  EXPECT_EQ(ParseHttpUrl("http://[::1]:9/x")->host, "::1");
-  for (const char* text : {"", "http://", ":80/x", "h:x/", "h:/", "h/a\r\nb", "h /"}) {
-    EXPECT_FALSE(ParseHttpUrl(text).ok()) << text;
-  }
-  EXPECT_EQ(ParseHttpUrl("https://h/").status().code(), base::StatusCode::kUnsupported);
-}
-
 TEST(Otlp, EncodesSpans) {
   Span span;
   span.name = "n";

@@ -24,7 +24,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "observe/otlp.h"
+#include "observe/otlp_options.h"
 #include "tensor/data_type.h"
 
 namespace nereid::observe {

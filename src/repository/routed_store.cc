@@ -3,19 +3,25 @@
 
 namespace nereid::repository {
 
-void RoutedStore::Add(std::string prefix, MakeStore make) {
-  routes_.push_back(std::make_unique<Route>());
-  routes_.back()->prefix = std::move(prefix);
-  routes_.back()->make = std::move(make);
+RoutedStore::RoutedStore(std::vector<StoreKind> kinds) {
+  for (StoreKind& kind : kinds) {
+    routes_.push_back(std::make_unique<Route>());
+    routes_.back()->kind = std::move(kind);
+  }
+}
+
+const Store* RoutedStore::FindOther(const std::string& path) const {
+  for (const auto& route : routes_) {
+    if (!path.starts_with(route->kind.prefix)) continue;
+    std::call_once(route->made, [&route] { route->store = route->kind.make(); });
+    return route->store.get();
+  }
+  return nullptr;
 }
 
 const Store& RoutedStore::For(const std::string& path) const {
-  for (const auto& route : routes_) {
-    if (!path.starts_with(route->prefix)) continue;
-    std::call_once(route->made, [&route] { route->store = route->make(); });
-    return *route->store;
-  }
-  return local_;
+  const Store* const other = FindOther(path);
+  return other != nullptr ? *other : local_;
 }
 
 base::Result<std::vector<Entry>> RoutedStore::List(const std::string& folder) const {
@@ -35,14 +41,14 @@ base::Result<int64_t> RoutedStore::ModifiedNs(const std::string& path) const {
 }
 
 base::Status RoutedStore::CheckRepository(const std::string& repository) const {
-  // Kinds of place that Triton knows and we do not: it says so itself where it was built without
-  // them.
-  for (const char* scheme : {"gs://", "as://"}) {
+  if (const Store* const other = FindOther(repository)) return other->CheckRepository(repository);
+  // Kinds of place that Triton knows: it says so itself where it was built without them.
+  for (const char* scheme : {"s3://", "gs://", "as://"}) {
     if (repository.starts_with(scheme)) {
       return base::InternalError(std::string(scheme) + " file-system not supported.");
     }
   }
-  return For(repository).CheckRepository(repository);
+  return local_.CheckRepository(repository);
 }
 
 void RoutedStore::Refresh(const std::string& folder) const { For(folder).Refresh(folder); }

@@ -12,15 +12,17 @@
 
 namespace nereid::repository {
 
-// Folders of this machine, and what else is added. Thread-safe once everything is added, as the
-// stores are.
+// A kind of store besides folders of this machine.
+struct StoreKind {
+  std::string prefix;  // of the paths that belong to it, such as "s3://"
+  std::function<std::unique_ptr<Store>()> make;
+};
+
+// Folders of this machine, and what else is given. Thread-safe.
 class RoutedStore final : public Store {
  public:
-  using MakeStore = std::function<std::unique_ptr<Store>()>;
-
-  // Paths that begin with `prefix`, such as "s3://", belong to the store that `make` makes when the
-  // first of them is met.
-  void Add(std::string prefix, MakeStore make);
+  // A store is made when the first path is met that belongs to it.
+  explicit RoutedStore(std::vector<StoreKind> kinds = {});
 
   base::Result<std::vector<Entry>> List(const std::string& folder) const override;
   bool Exists(const std::string& path) const override;
@@ -33,12 +35,13 @@ class RoutedStore final : public Store {
 
  private:
   struct Route {
-    std::string prefix;
-    MakeStore make;
+    StoreKind kind;
     std::once_flag made;
     std::unique_ptr<Store> store;
   };
 
+  // Null where the path is one of this machine.
+  const Store* FindOther(const std::string& path) const;
   const Store& For(const std::string& path) const;
 
   const LocalStore local_;

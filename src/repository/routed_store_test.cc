@@ -24,12 +24,11 @@ class OneFolder final : public Store {
 };
 
 TEST(ARoutedStore, AsksTheStoreThatAPathBelongsTo) {
-  RoutedStore store;
   int made = 0;
-  store.Add("far://", [&made] {
-    ++made;
-    return std::make_unique<OneFolder>();
-  });
+  const RoutedStore store({{"far://", [&made] {
+                              ++made;
+                              return std::make_unique<OneFolder>();
+                            }}});
   EXPECT_TRUE(store.IsFolder("/"));
   EXPECT_FALSE(store.Exists("/no/such/file"));
   EXPECT_EQ(store.Localize("/x")->path, "/x");
@@ -48,6 +47,12 @@ TEST(ARoutedStore, SaysWhichPlacesItDoesNotKnow) {
   const RoutedStore store;
   EXPECT_EQ(store.CheckRepository("gs://bucket").message(), "gs:// file-system not supported.");
   EXPECT_EQ(store.CheckRepository("as://account").message(), "as:// file-system not supported.");
+}
+
+TEST(ARoutedStore, AsksAStoreOfAKindThatItWasGiven) {
+  const RoutedStore store({{"gs://", [] { return std::make_unique<OneFolder>(); }}});
+  EXPECT_EQ(store.CheckRepository("gs://bucket").message(),
+            "failed to stat file gs://bucket: there is no such model repository");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <ctime>
 #include <pugixml.hpp>
 
+#include "http_client/url.h"
+
 namespace nereid::s3 {
 namespace {
 
@@ -23,25 +25,30 @@ std::string_view WithoutQuotes(std::string_view text) {
   return text;
 }
 
+// The ETag of an object that was sent in one piece.
+bool IsMd5(std::string_view etag) {
+  return etag.size() == 32 && etag.find_first_not_of("0123456789abcdef") == etag.npos;
+}
+
 // Here, and nowhere else, a space is a plus sign.
 std::string DecodeKey(std::string key) {
   std::replace(key.begin(), key.end(), '+', ' ');
-  return PercentDecode(key);
+  return http_client::PercentDecode(key);
 }
 
 }  // namespace
 
-base::Result<ListPage> ParseListPage(std::string_view xml) {
+base::Result<object_store::ListPage> ParseListPage(std::string_view xml) {
   pugi::xml_document document;
   if (!document.load_buffer(xml.data(), xml.size())) {
     return base::InternalError("the answer is no XML");
   }
   const pugi::xml_node list = document.child("ListBucketResult");
   if (!list) return base::InternalError("the answer is no list of objects");
-  ListPage page;
+  object_store::ListPage page;
   const bool is_encoded = std::string_view(list.child_value("EncodingType")) == "url";
   for (const pugi::xml_node node : list.children("Contents")) {
-    Object object;
+    object_store::Object object;
     const char* const key = node.child_value("Key");
     object.key = is_encoded ? DecodeKey(key) : std::string(key);
     object.etag = WithoutQuotes(node.child_value("ETag"));
@@ -51,6 +58,7 @@ base::Result<ListPage> ParseListPage(std::string_view xml) {
       return base::InternalError("the answer lists an object without key, size or time");
     }
     object.size = *size;
+    if (IsMd5(object.etag)) object.md5 = object.etag;
     object.modified_ns = *time;
     page.objects.push_back(std::move(object));
   }

@@ -5,19 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
-#include "s3/client.h"
+#include "object_store/provider.h"
 
 namespace nereid::s3 {
 
-// One page of ListObjectsV2 with encoding-type=url.
-struct ListPage {
-  std::vector<Object> objects;
-  std::string next;  // token of the next page; empty: this is the last one
-};
-base::Result<ListPage> ParseListPage(std::string_view xml);
+// Reads one page of ListObjectsV2 with encoding-type=url.
+base::Result<object_store::ListPage> ParseListPage(std::string_view xml);
 
 struct ErrorBody {
   std::string code;

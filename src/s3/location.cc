@@ -9,7 +9,6 @@ namespace {
 constexpr std::string_view kScheme = "s3://";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // host:port, as opposed to the name of a bucket, in which there is no colon.
 bool HasPort(std::string_view text) {
@@ -25,13 +24,6 @@ std::string_view TakeComponent(std::string_view& text) {
   const std::string_view component = text.substr(0, end);
   text.remove_prefix(std::min(text.find_first_not_of('/', end), text.size()));
   return component;
-}
-
-int HexValue(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -72,41 +64,6 @@ base::Result<Location> ParseLocation(std::string_view path) {
     location.key += TakeComponent(rest);
   }
   return location;
-}
-
-std::string PercentEncode(std::string_view text, bool keep_slashes) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string encoded;
-  encoded.reserve(text.size());
-  for (const char c : text) {
-    const bool is_plain = IsDigit(c) || IsLetter(c) || c == '-' || c == '.' || c == '_' ||
-                          c == '~' || (c == '/' && keep_slashes);
-    if (is_plain) {
-      encoded += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    encoded += '%';
-    encoded += kDigits[byte >> 4];
-    encoded += kDigits[byte & 15];
-  }
-  return encoded;
-}
-
-std::string PercentDecode(std::string_view text) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? HexValue(text[i + 1]) : -1;
-    const int low = high >= 0 ? HexValue(text[i + 2]) : -1;
-    if (low < 0) {
-      decoded += text[i];
-      continue;
-    }
-    decoded += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return decoded;
 }
 
 }  // namespace nereid::s3

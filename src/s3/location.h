@@ -29,10 +29,4 @@ bool IsS3(std::string_view path);
 // Doubled slashes count once. An error when no bucket is named.
 base::Result<Location> ParseLocation(std::string_view path);
 
-// `text` as a path or query of a URL needs it, and the signature of S3 expects it: everything but
-// letters, digits and -._~ as %XX; slashes only where they are kept.
-std::string PercentEncode(std::string_view text, bool keep_slashes);
-// The opposite; a % that no two digits follow stays.
-std::string PercentDecode(std::string_view text);
-
 }  // namespace nereid::s3

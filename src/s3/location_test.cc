@@ -42,11 +42,5 @@ TEST(ALocation, IsPrintedInOneForm) {
   EXPECT_EQ(ParseLocation("s3://b")->ToString(), "s3://b");
 }
 
-TEST(PercentEncoding, IsThatOfSignatures) {
-  EXPECT_EQ(PercentEncode("a b+c/d~e%f\xC3\xA9", true), "a%20b%2Bc/d~e%25f%C3%A9");
-  EXPECT_EQ(PercentEncode("a/b", false), "a%2Fb");
-  EXPECT_EQ(PercentDecode("a%20b%2bc%zz%4"), "a b+c%zz%4");
-}
-
 }  // namespace
 }  // namespace nereid::s3

@@ -1,224 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/filesystem/implementations/s3.h of Triton.
 #include "s3/s3_store.h"
 
-#include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/log.h"
-#include "repository/local_store.h"
-#include "s3/digest.h"
+#include "object_store/digest.h"
+#include "object_store/local_cache.h"
+#include "object_store/provider.h"
+#include "s3/location.h"
+#include "s3/s3_protocol.h"
 
 namespace nereid::s3 {
 namespace {
 
-// Folders that are remembered; more would only be asked for by somebody who guesses names.
-constexpr size_t kMaxKnown = 4096;
+class S3Provider final : public object_store::Provider {
+ public:
+  explicit S3Provider(Environment environment) : environment_(std::move(environment)) {}
 
-LocalCacheOptions CacheOptions(LocalCacheOptions options) {
-  if (options.directory.empty()) options.directory = LocalCache::DefaultDirectory();
-  return options;
-}
+  base::Result<object_store::Location> Parse(std::string_view path) const override {
+    NEREID_ASSIGN_OR_RETURN(Location location, ParseLocation(path));
+    object_store::Location neutral;
+    neutral.key = std::exchange(location.key, "");
+    neutral.bucket = location.ToString();
+    neutral.bucket_name = std::move(location.bucket);
+    return neutral;
+  }
 
-// The folder around a location; false at the bucket.
-bool GoUp(Location& location) {
-  if (location.key.empty()) return false;
-  const size_t slash = location.key.rfind('/');
-  location.key = slash == std::string::npos ? "" : location.key.substr(0, slash);
-  return true;
-}
+  base::Result<Access> Open(const std::string& path, http_client::HttpClient&) const override {
+    NEREID_ASSIGN_OR_RETURN(Location location, ParseLocation(path));
+    location.key.clear();
+    NEREID_ASSIGN_OR_RETURN(Account account, FindAccount(path, environment_));
+    const Credentials& keys = account.credentials;
+    Access access;
+    // The secret itself is not to lie about in more places than it must.
+    access.identity = fmt::format("{} {} {} {}", location.ToString(), account.region, keys.key_id,
+                                  object_store::Sha256Hex(keys.secret + "\n" + keys.session_token));
+    access.protocol = std::make_unique<S3Protocol>(std::move(location), std::move(account));
+    return access;
+  }
 
-std::string LastComponent(const Location& location) {
-  const std::string& text = location.key.empty() ? location.bucket : location.key;
-  return text.substr(text.rfind('/') + 1);
-}
+  std::string CannotOpen() const override {
+    return "Unable to create S3 filesystem client. Check account credentials. ";
+  }
+
+ private:
+  const Environment environment_;
+};
 
 }  // namespace
 
-S3Store::S3Store(S3StoreOptions options)
-    : options_(std::move(options)),
-      transport_(options_.environment("AWS_CA_BUNDLE").value_or("")),
-      cache_(CacheOptions(options_.cache)) {}
+std::unique_ptr<repository::Store> MakeS3Store() { return MakeS3Store(S3StoreOptions()); }
 
-base::Result<std::shared_ptr<Client>> S3Store::ClientFor(const std::string& path,
-                                                         const Location& location) const {
-  NEREID_ASSIGN_OR_RETURN(Account account, FindAccount(path, options_.environment));
-  Location bucket = location;
-  bucket.key.clear();
-  // The secret itself is not to lie about in more places than it must.
-  const std::string name =
-      fmt::format("{} {} {} {}", bucket.ToString(), account.region, account.credentials.key_id,
-                  Sha256Hex(account.credentials.secret + "\n" + account.credentials.session_token));
-  base::MutexLock lock(mutex_);
-  std::shared_ptr<Client>& client = clients_[name];
-  if (client == nullptr) {
-    if (clients_.size() > 64) clients_.clear();  // keys that changed many times
-    return clients_[name] =
-               std::make_shared<Client>(transport_, bucket, std::move(account), options_.retry);
+std::unique_ptr<repository::Store> MakeS3Store(S3StoreOptions options) {
+  std::string& cache = options.store.cache.directory;
+  if (cache.empty()) {
+    cache = object_store::LocalCache::DefaultDirectory(
+        options.environment("TRITON_AWS_MOUNT_DIRECTORY").value_or(""), "s3");
   }
-  return client;
-}
-
-std::optional<S3Store::Known> S3Store::FindKnown(const Location& location) const {
-  std::optional<Known> newest;
-  Location at = location;
-  base::MutexLock lock(mutex_);
-  do {
-    const auto found = known_.find(at.ToString());
-    if (found != known_.end() && (!newest || found->second.number > newest->number)) {
-      newest = found->second;
-    }
-  } while (GoUp(at));
-  return newest;
-}
-
-S3Store::Known S3Store::Fetch(const std::string& path, const Location& location) const {
-  const std::optional<Known> before = FindKnown(location);
-  Known known;
-  if (before) known.listing = before->listing;
-  const auto client = ClientFor(path, location);
-  if (client.ok()) {
-    auto objects = (*client)->List(location.Prefix());
-    if (objects.ok()) {
-      known.listing = std::make_shared<const Listing>(location.Prefix(), std::move(*objects),
-                                                      known.listing.get());
-    } else {
-      known.status = objects.status();
-    }
-  } else {
-    known.status = client.status();
-  }
-  known.when = std::chrono::steady_clock::now();
-  if (known.status.ok()) {
-    for (const std::string& key : known.listing->refused()) {
-      NEREID_LOG(kWarning, "object '{}' of bucket '{}' is ignored: its key is no path of a file",
-                 key, location.bucket);
-    }
-  }
-  const std::string name = location.ToString();
-  base::MutexLock lock(mutex_);
-  known.number = ++refreshes_;
-  // What was known of single folders in it is older now.
-  if (known.status.ok()) {
-    for (auto it = known_.lower_bound(name + "/");
-         it != known_.end() && it->first.starts_with(name + "/");) {
-      it = known_.erase(it);
-    }
-  }
-  if (known_.size() >= kMaxKnown) {
-    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
-      return a.second.number < b.second.number;
-    }));
-  }
-  known_[name] = known;
-  return known;
-}
-
-base::Result<S3Store::View> S3Store::Look(const std::string& path, Kind kind) const {
-  View view;
-  NEREID_ASSIGN_OR_RETURN(view.location, ParseLocation(path));
-  std::optional<Known> known = FindKnown(view.location);
-  Location to_list = view.location;
-  if (!known && kind == Kind::kAny) GoUp(to_list);
-  view.known = known ? std::move(*known) : Fetch(path, to_list);
-  NEREID_RETURN_IF_ERROR(view.known.status);
-  view.node = view.known.listing->Find(view.location.key);
-  return view;
-}
-
-void S3Store::Refresh(const std::string& folder) const {
-  const auto location = ParseLocation(folder);
-  if (!location.ok()) return;
-  const Known known = Fetch(folder, *location);
-  if (!known.status.ok()) NEREID_LOG(kError, "{}", known.status.message());
-}
-
-base::Status S3Store::CheckRepository(const std::string& repository) const {
-  NEREID_ASSIGN_OR_RETURN(const Location location, ParseLocation(repository));
-  const Known known = Fetch(repository, location);
-  if (!known.status.ok()) {
-    return known.status.WithPrefix(
-        "Unable to create S3 filesystem client. Check account credentials. ");
-  }
-  if (known.listing->Find(location.key) == nullptr) {
-    return base::InvalidArgumentError("repository path is not a valid directory");
-  }
-  return base::OkStatus();
-}
-
-base::Result<std::vector<repository::Entry>> S3Store::List(const std::string& folder) const {
-  NEREID_ASSIGN_OR_RETURN(const Location location, ParseLocation(folder));
-  {
-    // Who lists a root without having refreshed it wants to know what is there, soon enough.
-    base::MutexLock lock(mutex_);
-    const auto found = known_.find(location.ToString());
-    if (found != known_.end() &&
-        std::chrono::steady_clock::now() - found->second.when > options_.root_stays) {
-      found->second.number = 0;
-    }
-  }
-  base::Result<View> view = Look(folder, Kind::kFolder);
-  if (view.ok() && view->known.number == 0) {
-    static_cast<void>(Fetch(folder, location));
-    view = Look(folder, Kind::kFolder);
-  }
-  NEREID_RETURN_IF_ERROR(view.status());
-  if (view->node == nullptr || !view->node->is_folder) {
-    return base::InternalError("failed to open directory " + folder);
-  }
-  return view->node->children;
-}
-
-bool S3Store::Exists(const std::string& path) const {
-  const auto view = Look(path, Kind::kAny);
-  return view.ok() && view->node != nullptr;
-}
-
-bool S3Store::IsFolder(const std::string& path) const {
-  const auto view = Look(path, Kind::kFolder);
-  return view.ok() && view->node != nullptr && view->node->is_folder;
-}
-
-base::Result<int64_t> S3Store::ModifiedNs(const std::string& path) const {
-  NEREID_ASSIGN_OR_RETURN(const View view, Look(path, Kind::kAny));
-  if (view.node == nullptr) return base::InternalError("failed to stat file " + path);
-  return view.node->modified_ns;
-}
-
-base::Result<std::string> S3Store::Read(const std::string& path, size_t max_bytes) const {
-  NEREID_ASSIGN_OR_RETURN(const View view, Look(path, Kind::kAny));
-  if (view.node == nullptr || view.node->is_folder) {
-    return base::InternalError("File does not exist at " + path);
-  }
-  if (view.node->object.size > max_bytes) {
-    return base::InternalError(fmt::format(
-        "failed to open text file for read {}: it is larger than {} bytes", path, max_bytes));
-  }
-  NEREID_ASSIGN_OR_RETURN(const std::shared_ptr<Client> client, ClientFor(path, view.location));
-  NEREID_ASSIGN_OR_RETURN(const std::string copy,
-                          cache_.OpenFile(*client, view.location.ToString(), view.node->object));
-  return repository::LocalStore().Read(copy, max_bytes);
-}
-
-base::Result<repository::LocalFolder> S3Store::Localize(const std::string& folder) const {
-  NEREID_ASSIGN_OR_RETURN(const View view, Look(folder, Kind::kFolder));
-  if (view.node == nullptr) {
-    return base::InternalError("directory or file does not exist at " + folder);
-  }
-  const std::string& key = view.location.key;
-  const size_t start = key.empty() ? 0 : key.size() + 1;
-  FolderContents contents;
-  contents.origin = view.location.ToString();
-  contents.name = LastComponent(view.location);
-  for (const Object* object : view.known.listing->FilesUnder(key)) {
-    contents.files.push_back({object->key.substr(start), *object});
-  }
-  for (const std::string& empty : view.known.listing->EmptyFoldersUnder(key)) {
-    contents.folders.push_back(empty.substr(start));
-  }
-  NEREID_ASSIGN_OR_RETURN(const std::shared_ptr<Client> client, ClientFor(folder, view.location));
-  return cache_.Open(*client, contents);
+  std::string& ca_file = options.store.http.ca_file;
+  if (ca_file.empty()) ca_file = options.environment("AWS_CA_BUNDLE").value_or("");
+  return std::make_unique<object_store::ObjectStore>(
+      std::make_unique<S3Provider>(std::move(options.environment)), std::move(options.store));
 }
 
 }  // namespace nereid::s3

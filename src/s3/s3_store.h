@@ -2,79 +2,24 @@
 // Repositories in S3 and in what speaks its protocol.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <string>
 
-#include "base/clock.h"
-#include "base/mutex.h"
+#include "object_store/object_store.h"
 #include "repository/store.h"
-#include "s3/client.h"
 #include "s3/credentials.h"
-#include "s3/listing.h"
-#include "s3/local_cache.h"
-#include "s3/transport.h"
 
 namespace nereid::s3 {
 
 struct S3StoreOptions {
-  LocalCacheOptions cache;  // without a directory: the default one
-  RetryPolicy retry;
+  // Without a directory of the cache: in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as
+  // Triton's copies are, or that for temporary files. Without a file of certificates: that of
+  // AWS_CA_BUNDLE.
+  object_store::ObjectStoreOptions store;
   Environment environment = ProcessEnvironment();
-  // The root of a repository is asked for again when what is known of it is older.
-  std::chrono::milliseconds root_stays{10'000};
 };
 
-// A scan costs one request for each thousand objects of a repository, whatever is asked of the
-// store meanwhile: a refresh lists everything, and questions are answered from that list. Files
-// come from a cache on this machine. Thread-safe.
-class S3Store final : public repository::Store {
- public:
-  explicit S3Store(S3StoreOptions options);
-
-  base::Result<std::vector<repository::Entry>> List(const std::string& folder) const override;
-  bool Exists(const std::string& path) const override;
-  bool IsFolder(const std::string& path) const override;
-  base::Result<std::string> Read(const std::string& path, size_t max_bytes) const override;
-  base::Result<int64_t> ModifiedNs(const std::string& path) const override;
-  base::Status CheckRepository(const std::string& repository) const override;
-  void Refresh(const std::string& folder) const override;
-  base::Result<repository::LocalFolder> Localize(const std::string& folder) const override;
-
- private:
-  // What was found when a folder was last listed. Immutable.
-  struct Known {
-    base::Status status;
-    std::shared_ptr<const Listing> listing;  // the last that succeeded; null: none did
-    base::TimePoint when;
-    uint64_t number = 0;  // counts refreshes
-  };
-  // Of one folder: the place and the newest list that covers it.
-  struct View {
-    Location location;
-    Known known;
-    const Listing::Node* node = nullptr;
-  };
-
-  // An error when nothing is known and asking failed. Where nothing is known, a folder is listed,
-  // of what may be a file the folder it is in.
-  enum class Kind { kFolder, kAny };
-  base::Result<View> Look(const std::string& path, Kind kind) const;
-  // `path` tells which account to use.
-  Known Fetch(const std::string& path, const Location& location) const;
-  std::optional<Known> FindKnown(const Location& location) const;
-  base::Result<std::shared_ptr<Client>> ClientFor(const std::string& path,
-                                                  const Location& location) const;
-
-  const S3StoreOptions options_;
-  mutable Transport transport_;
-  mutable LocalCache cache_;
-  mutable base::Mutex mutex_;
-  // By Location::ToString of the folder.
-  mutable std::map<std::string, Known> known_ NEREID_GUARDED_BY(mutex_);
-  mutable uint64_t refreshes_ NEREID_GUARDED_BY(mutex_) = 0;
-  // By place and account, so that changed keys make a new one.
-  mutable std::map<std::string, std::shared_ptr<Client>> clients_ NEREID_GUARDED_BY(mutex_);
-};
+// A store for paths that begin with "s3://".
+std::unique_ptr<repository::Store> MakeS3Store();
+std::unique_ptr<repository::Store> MakeS3Store(S3StoreOptions options);
 
 }  // namespace nereid::s3

@@ -15,12 +15,16 @@
 
 #include <fmt/format.h>
 
-#include "s3/testing/http_stub.h"
+#include "http_client/testing/http_stub.h"
+#include "http_client/url.h"
 
 namespace nereid::s3 {
 namespace {
 
 namespace fs = std::filesystem;
+using http_client::HttpStub;
+using http_client::StubReply;
+using http_client::StubRequest;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -38,15 +42,15 @@ class AStore : public testing::Test {
   }
   ~AStore() override { fs::remove_all(root_); }
 
-  std::unique_ptr<S3Store> MakeStore() {
+  std::unique_ptr<repository::Store> MakeStore() {
     S3StoreOptions options;
-    options.cache.directory = root_ / "cache";
-    options.cache.download = {.connections = 4, .part_bytes = 1 << 20};
-    options.retry = {.attempts = 3,
-                     .first_pause = std::chrono::milliseconds(1),
-                     .longest_pause = std::chrono::milliseconds(1)};
+    options.store.cache.directory = root_ / "cache";
+    options.store.cache.download = {.connections = 4, .part_bytes = 1 << 20};
+    options.store.retry = {.attempts = 3,
+                           .first_pause = std::chrono::milliseconds(1),
+                           .longest_pause = std::chrono::milliseconds(1)};
     options.environment = [](const char*) { return std::nullopt; };
-    return std::make_unique<S3Store>(std::move(options));
+    return MakeS3Store(std::move(options));
   }
   std::string Path(const std::string& key) const {
     return "s3://" + server_.endpoint() + "/b/" + key;
@@ -74,7 +78,7 @@ class AStore : public testing::Test {
       if (auto reply = fault(request)) return *reply;
     }
     base::MutexLock lock(mutex_);
-    const std::string target = PercentDecode(request.target);
+    const std::string target = http_client::PercentDecode(request.target);
     if (target.starts_with("/b/?")) return List(target);
     const auto found = objects_.find(target.substr(3));
     if (found == objects_.end()) return {404, {}, "<Error><Code>NoSuchKey</Code></Error>"};
@@ -135,7 +139,7 @@ class AStore : public testing::Test {
   std::map<std::string, Stored> objects_ NEREID_GUARDED_BY(mutex_);
   Fault fault_ NEREID_GUARDED_BY(mutex_);  // answers first, if it wants to
   HttpStub server_;
-  std::unique_ptr<S3Store> store_;
+  std::unique_ptr<repository::Store> store_;
 };
 
 TEST_F(AStore, ListsAllPagesWithOneQuestionEach) {
@@ -296,7 +300,7 @@ TEST_F(AStore, ServesSeveralAtOnce) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this, &large] {
       const auto other = MakeStore();  // as other servers have
-      for (S3Store* store : {store_.get(), other.get()}) {
+      for (repository::Store* store : {store_.get(), other.get()}) {
         const auto folder = store->Localize(Path("m"));
         ASSERT_TRUE(folder.ok()) << folder.status().ToString();
         EXPECT_EQ(Slurp(folder->path + "/3/x"), large);

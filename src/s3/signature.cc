@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "s3/digest.h"
+#include "object_store/digest.h"
 
 namespace nereid::s3 {
+
+using object_store::Hex;
+using object_store::HmacSha256;
+using object_store::Sha256Hex;
 
 std::map<std::string, std::string> SignedHeaders(const UnsignedRequest& request,
                                                  const Credentials& credentials,

@@ -6,6 +6,8 @@ import json
 import pathlib
 import queue
 import re
+import socket
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models, wire
+from harness import certificates, models, wire
 from harness import server as servers
 from harness.clients import Client
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -51,8 +53,9 @@ def traced(start_server, tmp_path):
     models.write_model(repository, "text", models.identity_config("BYTES", [-1], max_batch_size=8))
     models.write_model(repository, "both", ENSEMBLE)
 
-    def start(*config, args=()):
-        return start_server(repository, args=[*(f"--trace-config={c}" for c in config), *args])
+    def start(*config, args=(), env=None):
+        env = {"no_proxy": "127.0.0.1", **(env or {})}
+        return start_server(repository, args=[*(f"--trace-config={c}" for c in config), *args], env=env)
 
     start.file = tmp_path / "trace.json"
     return start
@@ -316,8 +319,8 @@ def test_deprecated_flags(traced):
     (["--trace-config=jaeger,rate=1"], "invalid value for trace mode option: jaeger"),
     (["--trace-config=mode=opentelemetry", "--trace-config=opentelemetry,bsp_schedule_delay=x"],
      'Bad option: "--trace-config opentelemetry,bsp_schedule_delay"'),
-    (["--trace-config=mode=opentelemetry", "--trace-config=opentelemetry,url=https://x"],
-     "collectors are reached over http://"),
+    (["--trace-config=mode=opentelemetry", "--trace-config=opentelemetry,url=https://x:y"],
+     "expected http[s]://<host>:<port>/<path>, got: https://x:y"),
 ])
 @pytest.mark.newer
 def test_flags_that_are_refused(traced, flags, error):
@@ -331,9 +334,17 @@ def test_flags_that_are_refused(traced, flags, error):
 class Collector(http.server.ThreadingHTTPServer):
     """Takes spans as a collector does, and decodes them with the published message classes."""
 
-    def __init__(self):
+    def __init__(self, certificate=None):
         super().__init__(("127.0.0.1", 0), Collector.Handler)
         self.requests = queue.Queue()
+        self.statuses = queue.Queue()  # of the next replies; 200 when there is none
+        self.scheme = ""
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate.cert, certificate.key)
+            # Each connection's own thread shakes hands, so that a failed one ends nothing else.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+            self.scheme = "https://"
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
 
@@ -341,16 +352,23 @@ class Collector(http.server.ThreadingHTTPServer):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             self.server.requests.put((self.path, self.headers["Content-Type"], body))
-            self.send_response(200)
+            try:
+                status = self.server.statuses.get_nowait()
+            except queue.Empty:
+                status = 200
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
         def log_message(self, *args):
             pass
 
+    def handle_error(self, request, client_address):
+        """A client that does not trust the certificate is the test's business."""
+
     @property
     def url(self):
-        return f"127.0.0.1:{self.server_port}/v1/traces"
+        return f"{self.scheme}127.0.0.1:{self.server_port}/v1/traces"
 
     def next(self):
         path, kind, body = self.requests.get(timeout=30)
@@ -476,6 +494,51 @@ def test_a_collector_that_is_away_disturbs_nobody(traced):
     servers.wait_until(lambda: "failed to export" in server.log, "word of the failure")
     infer(server)
     server.stop()
+
+
+@pytest.mark.parametrize("variable", ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"])
+def test_spans_over_tls_with_an_authority_of_ones_own(traced, tmp_path, variable):
+    authority = certificates.make(tmp_path, "authority")
+    with Collector(certificates.make(tmp_path, "collector", authority)) as collector:
+        server = traced(*telemetry(collector, "rate=1"), env={variable: str(authority.cert)})
+        infer(server)
+        _, spans = collect(collector, 3)
+        assert "InferRequest" in {span.name for span in spans}
+        assert settings(server)[1]["url"] == collector.url
+        server.stop()
+        collector.shutdown()
+
+
+def test_spans_go_to_no_collector_whose_certificate_nobody_vouches_for(traced, tmp_path):
+    authority = certificates.make(tmp_path, "authority")
+    with Collector(certificates.make(tmp_path, "collector", authority)) as collector:
+        server = traced(*telemetry(collector, "rate=1"))
+        infer(server)
+        server.wait_for_log("curlCode: 60")
+        server.stop()
+        assert collector.requests.empty()
+        collector.shutdown()
+
+
+def test_spans_that_the_collector_cannot_take_now_are_sent_again(traced, collector):
+    collector.statuses.put(503)
+    server = traced(*telemetry(collector, "rate=1"))
+    infer(server)
+    _, refused = collector.next()
+    _, again = collector.next()
+    assert [span.span_id for span in again] == [span.span_id for span in refused]
+    assert "failed to export" not in server.log
+
+
+def test_a_collector_that_stands_still_does_not_hold_up_the_end(traced):
+    """It takes the connection and never replies; its kernel does that for it."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = traced("mode=opentelemetry", "level=TIMESTAMPS", "rate=1",
+                        f"opentelemetry,url=127.0.0.1:{silent.getsockname()[1]}/x",
+                        "opentelemetry,bsp_schedule_delay=10")
+        for _ in range(3):
+            infer(server)
+        server.stop()
 
 
 def test_generate_is_traced(traced):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcurl, opened when it is first needed: it comes with about thirty other libraries, which would
-// more than double the time until a server without an object store is ready.
+// more than double the time until a server that sends no HTTP requests is ready.
 #pragma once
 
 #include <curl/curl.h>
@@ -10,12 +10,18 @@
 #include "base/shared_library.h"
 #include "base/status.h"
 
-namespace nereid::s3 {
+namespace nereid::http_client {
 
 // Immutable.
 struct CurlLibrary {
-  // UNAVAILABLE when it is not installed, or lacks a function.
-  static base::Result<std::unique_ptr<const CurlLibrary>> Open();
+  // The library, which all who have it open share. UNAVAILABLE when it is not installed, lacks a
+  // function or cannot be initialised.
+  static base::Result<std::shared_ptr<const CurlLibrary>> Open();
+
+  CurlLibrary() = default;
+  ~CurlLibrary();
+  CurlLibrary(const CurlLibrary&) = delete;
+  CurlLibrary& operator=(const CurlLibrary&) = delete;
 
   decltype(curl_global_init)* global_init = nullptr;
   decltype(curl_global_cleanup)* global_cleanup = nullptr;
@@ -28,6 +34,7 @@ struct CurlLibrary {
   decltype(curl_slist_append)* slist_append = nullptr;
   decltype(curl_slist_free_all)* slist_free_all = nullptr;
   std::unique_ptr<base::SharedLibrary> library;
+  bool is_initialized = false;
 };
 
-}  // namespace nereid::s3
+}  // namespace nereid::http_client

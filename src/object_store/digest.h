@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums and signatures in the forms that S3 has them.
+// Checksums and keyed hashes, in the forms that object stores have them.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 
 // Bytes as lower-case hexadecimal digits.
 std::string Hex(std::string_view bytes);
@@ -18,4 +18,4 @@ std::string HmacSha256(std::string_view key, std::string_view text);
 // read.
 std::string Md5OfFile(int fd, uint64_t size);
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

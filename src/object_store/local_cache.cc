@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "s3/local_cache.h"
+#include "object_store/local_cache.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,9 +17,9 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "s3/digest.h"
+#include "object_store/digest.h"
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,12 +176,10 @@ void SetNewest(const fs::path& state) {
 
 }  // namespace
 
-std::string LocalCache::DefaultDirectory() {
+std::string LocalCache::DefaultDirectory(const std::string& parent, std::string_view kind) {
   std::error_code error;
-  fs::path parent;
-  if (const char* const named = std::getenv("TRITON_AWS_MOUNT_DIRECTORY")) parent = named;
-  if (parent.empty()) parent = fs::temp_directory_path(error);
-  return parent / fmt::format("nereid-s3-{}", ::getuid());
+  const fs::path folder = parent.empty() ? fs::temp_directory_path(error) : fs::path(parent);
+  return folder / fmt::format("nereid-{}-{}", kind, ::getuid());
 }
 
 base::Status LocalCache::Prepare() const {
@@ -192,8 +190,8 @@ base::Status LocalCache::Prepare() const {
   if (::lstat(root.c_str(), &status) != 0) return FileError("stat", root, errno);
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::getuid() || (status.st_mode & 022) != 0) {
     return base::InternalError(
-        fmt::format("{} is not a folder that only this user can write to; models from S3 cannot "
-                    "be kept there",
+        fmt::format("{} is not a folder that only this user can write to; copies of models "
+                    "cannot be kept there",
                     root.string()));
   }
   NEREID_RETURN_IF_ERROR(MakeFolder(root / "files"));
@@ -205,17 +203,17 @@ std::string LocalCache::FilePath(const std::string& origin, const Object& object
   return fs::path(options_.directory) / "files" / Sha256Hex(what);
 }
 
-base::Result<std::string> LocalCache::OpenFile(Client& client, const std::string& origin,
+base::Result<std::string> LocalCache::OpenFile(Bucket& bucket, const std::string& origin,
                                                const Object& object) {
   NEREID_RETURN_IF_ERROR(Prepare());
   std::string path = FilePath(origin, object);
   if (!IsThere(path, object.size)) {
-    NEREID_RETURN_IF_ERROR(FetchAll(client, {{object, path}}, options_.download));
+    NEREID_RETURN_IF_ERROR(FetchAll(bucket, {{object, path}}, options_.download));
   }
   return path;
 }
 
-base::Status LocalCache::Fill(Client& client, const FolderContents& contents,
+base::Status LocalCache::Fill(Bucket& bucket, const FolderContents& contents,
                               const std::string& folder) const {
   std::vector<Download> downloads;
   uint64_t byte_size = 0;
@@ -226,7 +224,7 @@ base::Status LocalCache::Fill(Client& client, const FolderContents& contents,
     downloads.push_back(std::move(download));
   }
   const auto start = std::chrono::steady_clock::now();
-  NEREID_RETURN_IF_ERROR(FetchAll(client, downloads, options_.download));
+  NEREID_RETURN_IF_ERROR(FetchAll(bucket, downloads, options_.download));
   NEREID_LOG(kInfo, "fetched {} of {} files ({} bytes) of {} in {} ms", downloads.size(),
              contents.files.size(), byte_size, contents.origin,
              std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -248,7 +246,7 @@ base::Status LocalCache::Fill(Client& client, const FolderContents& contents,
   return base::OkStatus();
 }
 
-base::Result<repository::LocalFolder> LocalCache::Open(Client& client,
+base::Result<repository::LocalFolder> LocalCache::Open(Bucket& bucket,
                                                        const FolderContents& contents) {
   NEREID_RETURN_IF_ERROR(Prepare());
   const fs::path cache = options_.directory;
@@ -265,7 +263,7 @@ base::Result<repository::LocalFolder> LocalCache::Open(Client& client,
       return FileError("create local folder", temporary, errno);
     }
     const base::UniqueFd temporary_lock = LockFolder(temporary, LOCK_SH);
-    base::Status status = Fill(client, contents, fs::path(temporary) / contents.name);
+    base::Status status = Fill(bucket, contents, fs::path(temporary) / contents.name);
     if (status.ok() && ::rename(temporary.c_str(), state.c_str()) != 0 && attempt > 1) {
       fs::remove_all(state, error);  // of what is there, something is missing
     }
@@ -285,4 +283,4 @@ base::Result<repository::LocalFolder> LocalCache::Open(Client& client,
                                  std::make_shared<Lease>(cache, state, std::move(lock))};
 }
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "object_store/object.h"
 #include "repository/store.h"
-#include "s3/client.h"
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 
 // Immutable once made; thread-safe then.
 class Listing {
@@ -21,9 +21,9 @@ class Listing {
   // or parts that are too long for a file name. Where a key is both a file and a folder, it is a
   // folder.
   //
-  // S3 tells times in seconds, and not when something was taken away. `before`, an earlier listing
-  // of the same or of a larger prefix (null: none), makes up for that: what differs from it counts
-  // as changed later than all that was in it.
+  // Stores tell times in seconds, and not when something was taken away. `before`, an earlier
+  // listing of the same or of a larger prefix (null: none), makes up for that: what differs from it
+  // counts as changed later than all that was in it.
   Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
 
   struct Node {
@@ -53,4 +53,4 @@ class Listing {
   std::vector<std::string> refused_;
 };
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

@@ -10,14 +10,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "object_store/bucket.h"
+#include "object_store/download.h"
+#include "object_store/object.h"
 #include "repository/model_files.h"
-#include "s3/client.h"
-#include "s3/download.h"
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 
 // A file of a folder: an object and where it belongs.
 struct FolderFile {
@@ -42,25 +44,25 @@ class LocalCache {
  public:
   explicit LocalCache(LocalCacheOptions options) : options_(std::move(options)) {}
 
-  // Where it lies by default: in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as Triton's
-  // copies do, or that for temporary files.
-  static std::string DefaultDirectory();
+  // Where the cache of one kind of store lies by default: in `parent` or, if that is empty, in the
+  // folder for temporary files.
+  static std::string DefaultDirectory(const std::string& parent, std::string_view kind);
 
   // A folder with these contents. Fetches what is not there. The folder stays as long as the
   // result's `files`, and then until another state of it takes its place.
-  base::Result<repository::LocalFolder> Open(Client& client, const FolderContents& contents);
+  base::Result<repository::LocalFolder> Open(Bucket& bucket, const FolderContents& contents);
   // The path of a copy of one object, which stays for some minutes at least. `origin` is the
   // object's place.
-  base::Result<std::string> OpenFile(Client& client, const std::string& origin,
+  base::Result<std::string> OpenFile(Bucket& bucket, const std::string& origin,
                                      const Object& object);
 
  private:
   base::Status Prepare() const;
   std::string FilePath(const std::string& origin, const Object& object) const;
-  base::Status Fill(Client& client, const FolderContents& contents,
+  base::Status Fill(Bucket& bucket, const FolderContents& contents,
                     const std::string& folder) const;
 
   const LocalCacheOptions options_;
 };
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

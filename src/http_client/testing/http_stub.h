@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP server for tests that answers what the test says: faults that no real server makes on
-// demand.
+// An HTTP server for tests whose replies are those that the test wants: faults that no real server
+// makes on demand.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,22 @@
 
 #include "base/mutex.h"
 
-namespace nereid::s3 {
+namespace nereid::http_client {
 
 struct StubRequest {
+  std::string method;
   std::string target;                          // path and query
   std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;                            // of a known length
 };
 
 struct StubReply {
   int status = 200;
-  std::map<std::string, std::string> headers;
-  std::string body;
-  size_t cut_off = 0;  // bytes at the end of the body that are announced but not sent
+  std::map<std::string, std::string> headers = {};
+  std::string body = {};
+  size_t cut_off = 0;    // bytes at the end of the body that are announced but not sent
+  bool hangs = false;    // the connection stays open behind what was cut off
+  std::string raw = {};  // unless empty, sent instead of all that; then the connection is closed
 };
 
 // Thread-safe.
@@ -39,10 +43,15 @@ class HttpStub {
   std::string endpoint() const;
   // The targets asked for so far.
   std::vector<std::string> Targets() const;
+  // How many connections were made so far.
+  size_t Connections() const;
 
  private:
   void Accept();
   void Serve(int client);
+  // False when the client has gone.
+  static bool Receive(int client, std::string& bytes, StubRequest& request);
+  static bool Reply(int client, const StubReply& reply);
 
   const Handler handler_;
   int listener_ = -1;
@@ -54,4 +63,4 @@ class HttpStub {
   std::thread acceptor_;
 };
 
-}  // namespace nereid::s3
+}  // namespace nereid::http_client

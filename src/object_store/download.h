@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "base/status.h"
-#include "s3/client.h"
+#include "object_store/bucket.h"
+#include "object_store/object.h"
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 
 struct Download {
   Object object;
   // Where the object will be, whole and read-only; it is checked before it gets this name.
-  // Meanwhile there are <path>.part, which is locked by who works on it, and <path>.done, a byte
-  // for each part.
+  // Meanwhile there are <path>.part, which is locked by the process that works on it, and
+  // <path>.done, a byte for each part.
   std::string path;
 };
 
@@ -26,11 +27,12 @@ struct DownloadOptions {
   uint64_t part_bytes = 8 << 20;  // what one request fetches; in whole MiB
 };
 
-// Returns when all are there or one has failed. Waits for others who fetch the same file.
-base::Status FetchAll(Client& client, const std::vector<Download>& downloads,
+// Returns when all are there or one has failed, which cancels the others. Waits for other processes
+// that fetch the same file.
+base::Status FetchAll(Bucket& bucket, const std::vector<Download>& downloads,
                       const DownloadOptions& options);
 
 // Whether there is a file of this size.
 bool IsThere(const std::string& path, uint64_t size);
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

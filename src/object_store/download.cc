@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "s3/download.h"
+#include "object_store/download.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include <fmt/format.h>
 
@@ -20,29 +21,25 @@
 #include "base/sleep.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
-#include "s3/digest.h"
+#include "object_store/digest.h"
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 namespace {
 
 base::Status FileError(const char* what, const std::string& path) {
   return base::InternalError(fmt::format("Failed to {} {}: {}", what, path, std::strerror(errno)));
 }
 
-bool IsMd5(std::string_view etag) {
-  return etag.size() == 32 && etag.find_first_not_of("0123456789abcdef") == etag.npos;
-}
-
 // What an interrupted download has is known in units of this size; a part is several of them.
 constexpr uint64_t kBlockBytes = 1 << 20;
 
-// Waits until no other process has the lock; false when it cannot be had or `is_over`. The file
-// system tells nobody when a lock is free, and a blocking call would not notice that the other
-// downloads of this process have failed, so that two processes could wait for each other: hence the
-// sleep.
-bool Lock(int fd, const std::atomic<bool>& is_over) {
+// Waits until no other process has the lock; false when it cannot be had or `over` is requested.
+// The file system tells nobody when a lock is free, and a blocking call would not notice that the
+// other downloads of this process have failed, so that two processes could wait for each other:
+// hence the sleep.
+bool Lock(int fd, const std::stop_token& over) {
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if ((errno != EWOULDBLOCK && errno != EINTR) || is_over) return false;
+    if ((errno != EWOULDBLOCK && errno != EINTR) || over.stop_requested()) return false;
     base::SleepFor(std::chrono::milliseconds(20));
   }
   return true;
@@ -51,10 +48,10 @@ bool Lock(int fd, const std::atomic<bool>& is_over) {
 // One file that is being fetched. Thread-safe.
 class File {
  public:
-  // Both outlive it; `is_over` says that nobody wants the file any more.
-  File(const Download& want, uint64_t part_bytes, const std::atomic<bool>& is_over)
+  // `want` outlives it; `over` says that nobody wants the file any more.
+  File(const Download& want, uint64_t part_bytes, std::stop_token over)
       : want_(want),
-        is_over_(is_over),
+        over_(std::move(over)),
         blocks_per_part_(std::max<uint64_t>(part_bytes / kBlockBytes, 1)),
         // Something empty is one block, too, of no bytes.
         block_count_(std::max<uint64_t>((want.object.size + kBlockBytes - 1) / kBlockBytes, 1)),
@@ -63,13 +60,13 @@ class File {
   uint64_t part_count() const { return (block_count_ + blocks_per_part_ - 1) / blocks_per_part_; }
 
   // Fetches one part, unless it is there; whoever fetches the last one completes the file.
-  base::Status FetchPart(Client& client, uint64_t part) {
+  base::Status FetchPart(Bucket& bucket, uint64_t part) {
     NEREID_RETURN_IF_ERROR(Open());
     if (is_complete_) return base::OkStatus();
     const uint64_t end = std::min((part + 1) * blocks_per_part_, block_count_);
     uint64_t first = part * blocks_per_part_;
     while (first < end && is_done_[first]) ++first;
-    if (first < end) NEREID_RETURN_IF_ERROR(Fetch(client, first, end));
+    if (first < end) NEREID_RETURN_IF_ERROR(Fetch(bucket, first, end));
     return left_.fetch_sub(1) == 1 ? Complete() : base::OkStatus();
   }
 
@@ -86,7 +83,7 @@ class File {
     for (;;) {
       data_ = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
       if (!data_.valid()) return FileError("create", path);
-      if (!Lock(data_.get(), is_over_)) return FileError("lock", path);
+      if (!Lock(data_.get(), over_)) return FileError("lock", path);
       if (IsThere(want_.path, want_.object.size)) {  // another one fetched it meanwhile
         is_complete_ = true;
         data_.Close();
@@ -121,21 +118,21 @@ class File {
   }
 
   // Fetches the blocks from `first` to before `end`, and notes each of them that is there.
-  base::Status Fetch(Client& client, uint64_t first, uint64_t end) {
+  base::Status Fetch(Bucket& bucket, uint64_t first, uint64_t end) {
     const Object& object = want_.object;
     const uint64_t end_byte = std::min(end * kBlockBytes, object.size);
     uint64_t at = first * kBlockBytes;
     uint64_t block = first;
     if (at < end_byte) {
-      NEREID_ASSIGN_OR_RETURN(const bool etag_is_md5,
-                              client.Read(object, {at, end_byte - at}, [&](std::string_view bytes) {
-                                NEREID_RETURN_IF_ERROR(Write(bytes, at));
-                                at += bytes.size();
-                                for (; at >= (block + 1) * kBlockBytes; ++block)
-                                  NEREID_RETURN_IF_ERROR(Note(block));
-                                return base::OkStatus();
-                              }));
-      if (!etag_is_md5) checks_md5_ = false;
+      const auto write = [&](std::string_view bytes) {
+        NEREID_RETURN_IF_ERROR(Write(bytes, at));
+        at += bytes.size();
+        for (; at >= (block + 1) * kBlockBytes; ++block) NEREID_RETURN_IF_ERROR(Note(block));
+        return base::OkStatus();
+      };
+      NEREID_ASSIGN_OR_RETURN(const bool has_md5,
+                              bucket.Read(object, {at, end_byte - at}, write, over_));
+      if (!has_md5) checks_md5_ = false;
     }
     return block < end ? Note(block) : base::OkStatus();
   }
@@ -161,12 +158,12 @@ class File {
   base::Status Complete() {
     const Object& object = want_.object;
     const std::string part = want_.path + ".part";
-    if (checks_md5_ && IsMd5(object.etag) && Md5OfFile(data_.get(), object.size) != object.etag) {
+    if (checks_md5_ && !object.md5.empty() && Md5OfFile(data_.get(), object.size) != object.md5) {
       ::unlink((want_.path + ".done").c_str());
       ::unlink(part.c_str());
       return base::InternalError(
           fmt::format("Failed to get object at {}: what arrived does not have the checksum {}",
-                      object.key, object.etag));
+                      object.key, object.md5));
     }
     if (::fdatasync(data_.get()) != 0 || ::fchmod(data_.get(), 0444) != 0 ||
         ::rename(part.c_str(), want_.path.c_str()) != 0) {
@@ -179,7 +176,7 @@ class File {
   }
 
   const Download& want_;
-  const std::atomic<bool>& is_over_;
+  const std::stop_token over_;
   const uint64_t blocks_per_part_;
   const uint64_t block_count_;
   std::atomic<uint64_t> left_;
@@ -201,13 +198,13 @@ bool IsThere(const std::string& path, uint64_t size) {
          static_cast<uint64_t>(status.st_size) == size;
 }
 
-base::Status FetchAll(Client& client, const std::vector<Download>& downloads,
+base::Status FetchAll(Bucket& bucket, const std::vector<Download>& downloads,
                       const DownloadOptions& options) {
-  std::atomic<bool> has_failed{false};
+  std::stop_source over;
   std::vector<std::unique_ptr<File>> files;
   std::vector<std::pair<File*, uint64_t>> parts;  // in the order of the files: see below
   for (const Download& download : downloads) {
-    files.push_back(std::make_unique<File>(download, options.part_bytes, has_failed));
+    files.push_back(std::make_unique<File>(download, options.part_bytes, over.get_token()));
     for (uint64_t i = 0; i < files.back()->part_count(); ++i)
       parts.push_back({files.back().get(), i});
   }
@@ -217,21 +214,22 @@ base::Status FetchAll(Client& client, const std::vector<Download>& downloads,
   // Parts are taken in order, and who takes one needs no file behind it: two processes that wait
   // for files of each other would both have to be ahead.
   const auto work = [&] {
-    for (size_t at = next++; at < parts.size() && !has_failed; at = next++) {
-      base::Status status = parts[at].first->FetchPart(client, parts[at].second);
+    for (size_t at = next++; at < parts.size() && !over.stop_requested(); at = next++) {
+      base::Status status = parts[at].first->FetchPart(bucket, parts[at].second);
       if (status.ok()) continue;
-      has_failed = true;
+      // The first failure is the reason; cancelled parts fail only because of it.
       base::MutexLock lock(mutex);
       if (first_failure.ok()) first_failure = std::move(status);
+      over.request_stop();
     }
   };
   {
     std::vector<base::Thread> threads;
     const size_t count = std::min(options.connections, parts.size());
-    for (size_t i = 1; i < count; ++i) threads.emplace_back("s3_" + std::to_string(i), work);
+    for (size_t i = 1; i < count; ++i) threads.emplace_back("fetch_" + std::to_string(i), work);
     work();
   }
   return first_failure;
 }
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "s3/curl_library.h"
+#include "http_client/curl_library.h"
 
 #include <string>
 #include <utility>
 
-namespace nereid::s3 {
+#include "base/mutex.h"
+
+namespace nereid::http_client {
 namespace {
 
 template <typename Function>
@@ -13,16 +15,18 @@ bool Find(const base::SharedLibrary& library, const char* name, Function*& funct
   return function != nullptr;
 }
 
-}  // namespace
+// Older versions of libcurl must not be initialised, or cleaned up, by two threads at once.
+base::Mutex global_mutex;
+std::weak_ptr<const CurlLibrary> shared_library NEREID_GUARDED_BY(global_mutex);
 
-base::Result<std::unique_ptr<const CurlLibrary>> CurlLibrary::Open() {
+base::Result<std::shared_ptr<const CurlLibrary>> OpenLibrary() NEREID_REQUIRES(global_mutex) {
   constexpr const char* kName = "libcurl.so.4";
   auto opened = base::SharedLibrary::Open(kName);
   if (!opened.ok()) {
-    return base::UnavailableError("object stores need libcurl: " +
+    return base::UnavailableError("HTTP requests need libcurl: " +
                                   std::string(opened.status().message()));
   }
-  auto curl = std::make_unique<CurlLibrary>();
+  auto curl = std::make_shared<CurlLibrary>();
   curl->library = std::move(*opened);
   const base::SharedLibrary& library = *curl->library;
   const bool is_complete = Find(library, "curl_global_init", curl->global_init) &&
@@ -36,9 +40,29 @@ base::Result<std::unique_ptr<const CurlLibrary>> CurlLibrary::Open() {
                            Find(library, "curl_slist_append", curl->slist_append) &&
                            Find(library, "curl_slist_free_all", curl->slist_free_all);
   if (!is_complete) {
-    return base::UnavailableError(std::string(kName) + " lacks functions that object stores need");
+    return base::UnavailableError(std::string(kName) + " lacks functions that are needed");
   }
-  return std::unique_ptr<const CurlLibrary>(std::move(curl));
+  curl->is_initialized = curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  if (!curl->is_initialized) {
+    return base::UnavailableError(std::string(kName) + " cannot be initialised");
+  }
+  return std::shared_ptr<const CurlLibrary>(std::move(curl));
 }
 
-}  // namespace nereid::s3
+}  // namespace
+
+base::Result<std::shared_ptr<const CurlLibrary>> CurlLibrary::Open() {
+  base::MutexLock lock(global_mutex);
+  if (auto shared = shared_library.lock()) return shared;
+  auto opened = OpenLibrary();
+  if (opened.ok()) shared_library = *opened;
+  return opened;
+}
+
+CurlLibrary::~CurlLibrary() {
+  if (!is_initialized) return;
+  base::MutexLock lock(global_mutex);
+  global_cleanup();
+}
+
+}  // namespace nereid::http_client

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "s3/listing.h"
+#include "object_store/listing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 namespace {
 
 using testing::ElementsAre;
@@ -84,4 +84,4 @@ TEST(AListing, IsTheSameAgainWhereNothingChanged) {
 }
 
 }  // namespace
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "s3/listing.h"
+#include "object_store/listing.h"
 
 #include <algorithm>
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 namespace {
 
 constexpr size_t kMaxNameBytes = 255;
@@ -68,7 +68,7 @@ void Listing::Date(const Listing* before) {
   for (const auto& [key, node] : nodes_) {
     if (!node.is_folder) newest_ns_ = std::max(newest_ns_, node.object.modified_ns);
   }
-  // Later than everything before, and never earlier than S3 says.
+  // Later than everything before, and never earlier than the store says.
   const int64_t change_ns = before == nullptr ? 0 : std::max(before->newest_ns_ + 1, newest_ns_);
   for (auto& [key, node] : nodes_) {
     node.modified_ns = node.is_folder ? 0 : node.object.modified_ns;
@@ -108,4 +108,4 @@ std::vector<std::string> Listing::EmptyFoldersUnder(const std::string& folder) c
   return folders;
 }
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

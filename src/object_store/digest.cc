@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "s3/digest.h"
+#include "object_store/digest.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-namespace nereid::s3 {
+namespace nereid::object_store {
 namespace {
 
 struct FreeContext {
@@ -67,4 +67,4 @@ std::string Md5OfFile(int fd, uint64_t size) {
   return Hex(View(digest.data(), digest_size));
 }
 
-}  // namespace nereid::s3
+}  // namespace nereid::object_store

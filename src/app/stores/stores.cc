@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stores/stores.h"
+
+#include "s3/s3_store.h"
+
+namespace nereid::stores {
+
+std::vector<repository::StoreKind> AllStores() {
+  return {
+      {"s3://", [] { return s3::MakeS3Store(); }},
+  };
+}
+
+}  // namespace nereid::stores

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model repositories in object stores of any kind.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "http_client/http_client.h"
+#include "http_client/retry.h"
+#include "object_store/bucket.h"
+#include "object_store/listing.h"
+#include "object_store/local_cache.h"
+#include "object_store/provider.h"
+#include "repository/store.h"
+
+namespace nereid::object_store {
+
+struct ObjectStoreOptions {
+  LocalCacheOptions cache;
+  http_client::HttpClientOptions http;
+  http_client::RetryPolicy retry;
+  // The root of a repository is asked for again when what is known of it is older.
+  std::chrono::milliseconds root_stays{10'000};
+};
+
+// A scan costs one request for each thousand objects of a repository, whatever is asked of the
+// store meanwhile: a refresh lists everything, and questions are answered from that list. Files
+// come from a cache on this machine. Thread-safe.
+class ObjectStore final : public repository::Store {
+ public:
+  ObjectStore(std::unique_ptr<Provider> provider, ObjectStoreOptions options);
+
+  base::Result<std::vector<repository::Entry>> List(const std::string& folder) const override;
+  bool Exists(const std::string& path) const override;
+  bool IsFolder(const std::string& path) const override;
+  base::Result<std::string> Read(const std::string& path, size_t max_bytes) const override;
+  base::Result<int64_t> ModifiedNs(const std::string& path) const override;
+  base::Status CheckRepository(const std::string& repository) const override;
+  void Refresh(const std::string& folder) const override;
+  base::Result<repository::LocalFolder> Localize(const std::string& folder) const override;
+
+ private:
+  // What was found when a folder was last listed. Immutable.
+  struct Known {
+    base::Status status;
+    std::shared_ptr<const Listing> listing;  // the last that succeeded; null: none did
+    base::TimePoint when;
+    uint64_t number = 0;  // counts refreshes
+  };
+  // Of one folder: the place and the newest list that covers it.
+  struct View {
+    Location location;
+    Known known;
+    const Listing::Node* node = nullptr;
+  };
+
+  // An error when nothing is known and asking failed. Where nothing is known, a folder is listed,
+  // of what may be a file the folder it is in.
+  enum class Kind { kFolder, kAny };
+  base::Result<View> Look(const std::string& path, Kind kind) const;
+  // `path` tells which account to use.
+  Known Fetch(const std::string& path, const Location& location) const;
+  std::optional<Known> FindKnown(const Location& location) const;
+  base::Result<std::shared_ptr<Bucket>> BucketFor(const std::string& path) const;
+
+  const std::unique_ptr<Provider> provider_;
+  const ObjectStoreOptions options_;
+  mutable http_client::HttpClient client_;
+  mutable LocalCache cache_;
+  mutable base::Mutex mutex_;
+  // By Location::ToString of the folder.
+  mutable std::map<std::string, Known> known_ NEREID_GUARDED_BY(mutex_);
+  mutable uint64_t refreshes_ NEREID_GUARDED_BY(mutex_) = 0;
+  // By Provider::Access::identity, so that changed keys make a new one.
+  mutable std::map<std::string, std::shared_ptr<Bucket>> buckets_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::object_store

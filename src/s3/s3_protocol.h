@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of S3, signed, and what its replies say.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/mutex.h"
+#include "object_store/provider.h"
+#include "s3/credentials.h"
+#include "s3/location.h"
+
+namespace nereid::s3 {
+
+// Of one bucket. Learns the region of a bucket of Amazon's. Thread-safe.
+class S3Protocol final : public object_store::Protocol {
+ public:
+  // The key of `location` means nothing here.
+  S3Protocol(Location location, Account account);
+
+  base::Result<http_client::HttpRequest> ListRequest(const std::string& prefix,
+                                                     const std::string& token) override;
+  base::Result<http_client::HttpRequest> ReadRequest(const object_store::Object& object,
+                                                     object_store::Range range) override;
+  base::Result<object_store::ListPage> ParseList(std::string_view body) const override;
+  object_store::Failure Explain(const http_client::HttpReply& reply) const override;
+  bool Learn(const http_client::HttpReply& reply) override;
+  bool HasOtherMd5(const http_client::HttpReply& reply) const override;
+  std::string Describe() const override;
+  base::Status ListError(const std::string& prefix,
+                         const object_store::Failure& failure) const override;
+  base::Status ReadError(const object_store::Object& object,
+                         const object_store::Failure& failure) const override;
+
+ private:
+  http_client::HttpRequest Sign(const std::string& key, const std::string& query,
+                                std::map<std::string, std::string> headers) const;
+  std::string region() const;
+
+  const Location location_;
+  const Account account_;
+  mutable base::Mutex mutex_;
+  std::string region_ NEREID_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::s3
