@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "repository/scanner.h"
+#include "repository/model_source.h"
 
 namespace nereid::engine {
 

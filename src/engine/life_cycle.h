@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model versions exist, in which state, and the work of bringing them up and down. The states
-// of a version and the ways between them:
-//
-//   (none) -> LOADING -> READY -> UNLOADING -> UNAVAILABLE "unloaded"
-//                    \-> UNAVAILABLE "<why>"
+// Brings model versions up and down. The states of a version are those of version_states.h; what is
+// decided elsewhere (ModelControl) is done here.
 //
 // A version that is ready stays so while another one is loaded in its place, and is replaced in one
 // step when all versions of that load are there; if one of them fails, nothing changes. What is
-// replaced or unloaded is taken apart on a thread of the life cycle once its last request has
-// ended. Every change publishes a new ModelTable.
+// replaced or unloaded is taken apart (Teardown) once its last request has ended. Every change
+// publishes a new ModelTable.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/task_pool.h"
-#include "config/complete.h"
-#include "engine/ensemble_order.h"
-#include "engine/model_loader.h"
+#include "engine/failure_history.h"
+#include "engine/load_attempt.h"
+#include "engine/loaded_version.h"
+#include "engine/model_factory.h"
 #include "engine/model_table.h"
 #include "engine/published.h"
-#include "repository/scanner.h"
+#include "engine/teardown.h"
+#include "engine/version_key.h"
+#include "engine/version_states.h"
 
 namespace nereid::engine {
+
+using repository::ModelId;
 
 struct LifeCycleOptions {
   unsigned load_threads = 4;  // versions that are loaded at the same time
@@ -40,30 +39,14 @@ struct LifeCycleOptions {
   bool repeats_loads = false;
 };
 
-// One model to be brought to what its source says.
-struct LoadJob {
-  std::shared_ptr<const repository::ModelSource> source;
-  // Of an ensemble: how deep it is, and the model of each step.
-  int ensemble_depth = 0;
-  std::vector<std::shared_ptr<core::Model>> parts;
-};
-
-// What a stop did not wait for.
-struct Unfinished {
-  size_t busy_versions = 0;       // versions that still have requests
-  std::vector<std::string> work;  // everything, one piece of work each, for people
-
-  bool empty() const { return work.empty(); }
-};
-
 // Thread-safe. Whoever changes one model from several threads at once must order that: jobs and
 // unloading of one model must not overlap.
 class LifeCycle {
  public:
-  // `loader` outlives it.
-  LifeCycle(const ModelLoader& loader, LifeCycleOptions options);
+  // `factory` outlives it.
+  LifeCycle(const ModelFactory& factory, LifeCycleOptions options);
   // Needs UnloadAll before.
-  ~LifeCycle();
+  ~LifeCycle() = default;
 
   // Loads, several versions at once, and waits for it; a result for each job. Versions that are
   // ready and whose files and configuration are those of the source are left alone; where only the
@@ -103,96 +86,50 @@ class LifeCycle {
   std::vector<Loaded> LoadedModels() const;
 
  private:
-  struct Key {
-    ModelId id;
-    int64_t version;
-    auto operator<=>(const Key&) const = default;
-  };
-  using Versions = std::vector<std::unique_ptr<LoadedVersion>>;
+  using Loads = std::vector<std::shared_ptr<LoadAttempt>>;
 
-  // One job on its way.
-  struct Attempt {
-    LoadJob job;
-    std::atomic<bool> is_cancelled{false};
-    ModelId id;
-    std::set<int64_t> wanted;  // versions that are to be there afterwards
-    std::set<int64_t> loading;
-    std::set<int64_t> repeating;  // of these, those that failed like this before
-    std::set<int64_t> changing;   // of these, those that only get other instances
-    // Results as they come; guarded by mutex_.
-    std::map<int64_t, std::unique_ptr<LoadedVersion>> loaded;
-    std::map<int64_t, std::string> failed;
-    size_t changed = 0;
-    base::Status status;
-    bool is_done = false;
-  };
-
-  // Versions on their way out, ensembles before what they contain.
-  struct Retirement {
-    std::vector<Versions> levels;  // the next one last
-    size_t open = 0;               // of the level in progress; guarded by mutex_
-  };
-
-  base::Status Begin(Attempt& load);
-  // An error once `load` was cancelled.
-  static base::Status CheckWanted(const Attempt& load);
-  // What it takes to bring a version that may be loaded to what the load's source says.
-  config::ConfigChange ChangeOf(const Attempt& load, int64_t version) const NEREID_REQUIRES(mutex_);
+  // Works out what `load` has to do; an error when its versions cannot be served.
+  base::Status Begin(LoadAttempt& load);
+  LoadWork PlanLocked(const LoadAttempt& load, std::set<int64_t> wanted) NEREID_REQUIRES(mutex_);
+  // Ends the loads that have nothing to do, and hands the others to the threads.
+  void Start(const Loads& loads, const std::set<ModelId>& ids);
+  // The work of one version, and of the whole load after its last one.
+  void LoadVersion(LoadAttempt& load, int64_t version);
+  base::Result<std::unique_ptr<LoadedVersion>> MakeVersion(const LoadAttempt& load,
+                                                           int64_t version) const;
   // Changes the instances of a version that is loaded.
-  base::Status ChangeInstances(Attempt& load, int64_t version);
-  static std::shared_ptr<const config::ModelConfig> ConfigOfLocked(const LoadedVersion& loaded);
-  void LoadVersion(Attempt& load, int64_t version);
-  base::Result<LoadedVersion> MakeVersion(const Attempt& load, int64_t version) const;
+  base::Status ChangeInstances(LoadAttempt& load, int64_t version);
   // All versions of the load are there or have failed.
-  void FinishLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
-  void CommitLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
-  void RollBackLocked(Attempt& load, Versions& retired) NEREID_REQUIRES(mutex_);
+  void End(LoadAttempt& load);
+  void CommitLocked(const LoadAttempt& load, LoadAttempt::Results results, LoadedVersions& retired)
+      NEREID_REQUIRES(mutex_);
+  base::Status RollBackLocked(const LoadAttempt& load, LoadAttempt::Results results,
+                              LoadedVersions& retired) NEREID_REQUIRES(mutex_);
+  // Says in the log that the load of a version failed, where that is new.
+  void TellFailure(const LoadAttempt& load, int64_t version, const base::Status& status);
+  bool NoteFailure(const LoadAttempt& load, int64_t version, std::string reason);
 
-  // Takes loaded versions out of service: UNLOADING from the next table on.
-  void TakeLocked(const ModelId& id, int64_t version, Versions& retired) NEREID_REQUIRES(mutex_);
-  // Without a lock held and after the table that does not offer `versions` any more was published.
-  // Whoever watches over the files of versions that were ready hears of it.
-  void Retire(Versions versions, bool were_ready);
-  void RetireNext(const std::shared_ptr<Retirement>& retirement);
-  // The last request of the version has ended.
-  void OnDrained(const std::shared_ptr<Retirement>& retirement, LoadedVersion* version);
-  void Destroy(std::unique_ptr<LoadedVersion> version);
-  // A table in which `changed` are as they are in records_.
+  // Takes a loaded version out of service: UNLOADING from the next table on.
+  void TakeLocked(const VersionKey& key, LoadedVersions& retired) NEREID_REQUIRES(mutex_);
+  // Tells those who watch over the files of `versions`, which were ready, that these go, unless
+  // other versions still use the files.
+  void TellUnloading(const LoadedVersions& versions);
+  void OnGone(const ModelId& id, const core::Model& model);
+  // A table in which `changed` are as they are in states_.
   void PublishLocked(const std::set<ModelId>& changed) NEREID_REQUIRES(mutex_);
 
-  // Requests may outlive the life cycle when a server is stopped without patience.
-  struct Gate {
-    base::Mutex mutex;
-    bool is_open NEREID_GUARDED_BY(mutex) = true;
-  };
-
-  const ModelLoader& loader_;
+  const ModelFactory& factory_;
   const LifeCycleOptions options_;
-  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Published<ModelTable> table_;
   mutable base::Mutex mutex_;
-  base::CondVar changed_;
-  ModelRecords records_ NEREID_GUARDED_BY(mutex_);
-  std::optional<std::set<ModelId>> named_ NEREID_GUARDED_BY(mutex_);
-  std::map<Key, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
-  // What the last load of a version failed with, and from which files.
-  struct Failure {
-    int64_t file_time_ns = 0;
-    std::string reason;
-  };
-  // Whether that is new.
-  bool NoteFailureLocked(const Attempt& load, int64_t version, const std::string& reason)
-      NEREID_REQUIRES(mutex_);
-  // Says in the log that it failed, where that is new.
-  void TellFailure(const Attempt& load, int64_t version, const base::Status& status);
-  std::map<Key, Failure> failures_ NEREID_GUARDED_BY(mutex_);
-  std::set<const LoadedVersion*> retiring_ NEREID_GUARDED_BY(mutex_);  // closed or to be closed
-  // Drained, still being taken apart.
-  std::set<const core::Model*> destroying_ NEREID_GUARDED_BY(mutex_);
-  std::set<Attempt*> loads_ NEREID_GUARDED_BY(mutex_);  // in progress
+  base::CondVar load_ended_;
+  VersionStates states_ NEREID_GUARDED_BY(mutex_);
+  std::map<VersionKey, std::unique_ptr<LoadedVersion>> loaded_ NEREID_GUARDED_BY(mutex_);
+  FailureHistory failures_ NEREID_GUARDED_BY(mutex_);
+  std::set<LoadAttempt*> loads_ NEREID_GUARDED_BY(mutex_);  // in progress
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
   // The last members, because their threads use the others; loading hands over to unloading.
-  base::TaskPool unload_pool_;
+  Teardown teardown_;
   base::TaskPool load_pool_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "backend_host/backend_model.h"
 #include "backend_host/batch_strategy.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "schedule/batch_scheduler.h"
 #include "schedule/caching_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
+#include "schedule/instance_change.h"
 #include "schedule/sequence_scheduler.h"
 
 namespace nereid::engine {
@@ -97,16 +99,56 @@ struct Instances {
 
 }  // namespace
 
-LoadedVersion::~LoadedVersion() {
+// A version that a backend executes.
+class ModelLoader::BackendVersion final : public ServableModel {
+ public:
+  BackendVersion(const ModelLoader& loader, std::unique_ptr<backend_host::BackendModel> made,
+                 CheckWanted check)
+      : backend(std::move(made)),
+        check_wanted(std::make_shared<CheckWanted>(std::move(check))),
+        loader_(loader) {}
   // Instances first (the scheduler owns them), then the backend's model; tables may keep the shell.
-  if (model != nullptr) model->SetScheduler(nullptr);
-}
+  ~BackendVersion() override {
+    if (model_ != nullptr) model_->SetScheduler(nullptr);
+  }
+
+  bool can_change_instances() const override { return instances != nullptr; }
+  base::Result<std::shared_ptr<const config::ModelConfig>> ChangeInstances(
+      const repository::ModelSource& source, CheckWanted check) override;
+
+  void SetModel(core::ModelOptions options) {
+    model_ = std::make_shared<core::Model>(std::move(options));
+  }
+  void SetLoadDuration(std::chrono::nanoseconds duration) { load_duration_ = duration; }
+
+  const std::unique_ptr<backend_host::BackendModel> backend;  // outlives the model's instances
+  schedule::InstanceHost* instances = nullptr;                // the model's scheduler
+  // Whether what is being done to the version is still wanted, for its warm-ups.
+  const std::shared_ptr<CheckWanted> check_wanted;
+
+ private:
+  const ModelLoader& loader_;
+};
+
+class ModelLoader::EnsembleVersion final : public ServableModel {
+ public:
+  explicit EnsembleVersion(core::ModelOptions options) {
+    model_ = std::make_shared<core::Model>(std::move(options));
+  }
+  ~EnsembleVersion() override { model_->SetScheduler(nullptr); }
+
+  bool can_change_instances() const override { return false; }
+  base::Result<std::shared_ptr<const config::ModelConfig>> ChangeInstances(
+      const repository::ModelSource& /*source*/, CheckWanted /*check*/) override {
+    return base::UnsupportedError("an ensemble has no instances");
+  }
+};
 
 base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
-    const repository::ModelSource& source, LoadedVersion& loaded) const {
+    const repository::ModelSource& source, BackendVersion& loaded) const {
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const WarmUp> warm_up,
-                          WarmUp::Prepare(*loaded.model, source.model_folder));
+                          WarmUp::Prepare(*loaded.model(), source.model_folder));
   const auto run_warm_up = [warm_up, check = loaded.check_wanted](core::Instance& instance) {
     return warm_up->Run(instance, *check);
   };
@@ -128,14 +170,14 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   NEREID_ASSIGN_OR_RETURN(options.strategy,
                           backend_host::PluginBatchStrategy::Find(*loaded.backend));
   NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::BatchScheduler::Create(
-                                              *loaded.model, *options_.timers, std::move(options),
+                                              *loaded.model(), *options_.timers, std::move(options),
                                               std::move(made.instances)));
   loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
 base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceScheduler(
-    const repository::ModelSource& source, LoadedVersion& loaded,
+    const repository::ModelSource& source, BackendVersion& loaded,
     std::function<base::Status(core::Instance&)> warm_up) const {
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
@@ -153,7 +195,7 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceSchedule
   Instances made(*loaded.backend);
   options.claims = std::move(made.claims);
   NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::SequenceScheduler::Create(
-                                              *loaded.model, *options_.timers, std::move(options),
+                                              *loaded.model(), *options_.timers, std::move(options),
                                               std::move(made.instances)));
   loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
@@ -176,11 +218,9 @@ void ModelLoader::Observe(core::Model& model) const {
   }
 }
 
-base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& source,
-                                              int64_t version, CheckWanted check_wanted) const {
+base::Result<std::unique_ptr<ServableModel>> ModelLoader::Load(
+    const repository::ModelSource& source, int64_t version, CheckWanted check_wanted) const {
   const uint64_t start_ns = base::NowNs();
-  LoadedVersion loaded;
-  loaded.files = source.files;
   backend_host::BackendModelOptions options;
   options.name = source.name;
   options.version = version;
@@ -190,50 +230,47 @@ base::Result<LoadedVersion> ModelLoader::Load(const repository::ModelSource& sou
   options.config_file = source.config_path;
   auto made = backend_host::BackendModel::Load(std::move(options), libraries_);
   if (!made.ok()) return HideFolder(made.status(), source);
-  loaded.backend = *std::move(made);
-  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled,
-                          Compile(source, version, loaded.backend->config()));
-  loaded.model = std::make_shared<core::Model>(std::move(compiled));
-  loaded.check_wanted = std::make_shared<CheckWanted>(check_wanted);
-  Observe(*loaded.model);
-  NEREID_RETURN_IF_ERROR(
-      HideFolder(loaded.backend->CreateInstances(*loaded.model, check_wanted), source));
-  NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, loaded));
-  *loaded.check_wanted = base::OkStatus;
+  auto loaded = std::make_unique<BackendVersion>(*this, *std::move(made), check_wanted);
+  backend_host::BackendModel& backend = *loaded->backend;
+  NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, backend.config()));
+  loaded->SetModel(std::move(compiled));
+  core::Model& model = *loaded->model();
+  Observe(model);
+  NEREID_RETURN_IF_ERROR(HideFolder(backend.CreateInstances(model, check_wanted), source));
+  NEREID_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(source, *loaded));
+  *loaded->check_wanted = base::OkStatus;
   LogResources();
-  loaded.model->SetScheduler(AddCache(*loaded.model, std::move(scheduler)));
-  if (loaded.backend->can_check_ready()) {
-    loaded.model->SetReadyCheck([backend = loaded.backend.get()] { return backend->CheckReady(); });
+  model.SetScheduler(AddCache(model, std::move(scheduler)));
+  if (backend.can_check_ready()) {
+    model.SetReadyCheck([&backend] { return backend.CheckReady(); });
   }
-  if (loaded.backend->library().stands_changes()) loaded.model->SetStandsChanges();
-  if (loaded.backend->lends_input_memory()) {
-    loaded.model->SetInputMemory(
-        [backend = loaded.backend.get()](size_t size) { return backend->LendInputMemory(size); });
+  if (backend.library().stands_changes()) model.SetStandsChanges();
+  if (backend.lends_input_memory()) {
+    model.SetInputMemory([&backend](size_t size) { return backend.LendInputMemory(size); });
   }
-  loaded.load_duration = base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns));
-  return loaded;
+  loaded->SetLoadDuration(base::nanoseconds(static_cast<int64_t>(base::NowNs() - start_ns)));
+  return std::unique_ptr<ServableModel>(std::move(loaded));
 }
 
-base::Result<std::shared_ptr<const config::ModelConfig>> ModelLoader::ChangeInstances(
-    const LoadedVersion& loaded, const repository::ModelSource& source,
-    CheckWanted check_wanted) const {
-  NEREID_ASSIGN_OR_RETURN(
-      backend_host::BackendModel::InstanceUpdate update,
-      loaded.backend->PrepareUpdate(source.config->instance_group, check_wanted));
+base::Result<std::shared_ptr<const config::ModelConfig>>
+ModelLoader::BackendVersion::ChangeInstances(const repository::ModelSource& source,
+                                             CheckWanted check) {
+  NEREID_ASSIGN_OR_RETURN(backend_host::BackendModel::InstanceUpdate update,
+                          backend->PrepareUpdate(source.config->instance_group, check));
   schedule::InstanceChange change{.added = {}, .removed = update.removed};
   for (auto& made : update.added) {
     change.added.push_back({std::move(made.instance), ClaimOf(made.needs)});
   }
   NEREID_LOG(kInfo, "changing instances of '{}' version {}: {} more, {} fewer", source.id().Text(),
-             loaded.model->version(), change.added.size() + update.added_passive.size(),
+             model_->version(), change.added.size() + update.added_passive.size(),
              change.removed.size() + update.removed_passive.size());
-  *loaded.check_wanted = std::move(check_wanted);
-  base::Status status = loaded.instances->ChangeInstances(std::move(change));
-  *loaded.check_wanted = base::OkStatus;
+  *check_wanted = std::move(check);
+  base::Status status = instances->ChangeInstances(std::move(change));
+  *check_wanted = base::OkStatus;
   NEREID_RETURN_IF_ERROR(status);
   std::shared_ptr<const config::ModelConfig> config = update.config;
-  loaded.backend->CommitUpdate(std::move(update));
-  LogResources();
+  backend->CommitUpdate(std::move(update));
+  loader_.LogResources();
   return config;
 }
 
@@ -243,7 +280,7 @@ void ModelLoader::LogResources() const {
   NEREID_VLOG(1, "Max Resource Map===>{}", options_.rate_limiter->Describe());
 }
 
-base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
+base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
     const repository::ModelSource& source, int64_t version,
     const std::vector<std::shared_ptr<core::Model>>& models) const {
   config::ModelConfig config = *source.config;
@@ -272,14 +309,12 @@ base::Result<LoadedVersion> ModelLoader::LoadEnsemble(
   }
   // An ensemble answers as its models do.
   for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
-  LoadedVersion loaded;
-  loaded.files = source.files;
-  loaded.model = std::make_shared<core::Model>(std::move(compiled));
-  Observe(*loaded.model);
-  loaded.model->SetScheduler(
-      AddCache(*loaded.model, std::make_unique<schedule::EnsembleScheduler>(
-                                  *loaded.model, std::move(plan), *options_.submitter)));
-  return loaded;
+  auto loaded = std::make_unique<EnsembleVersion>(std::move(compiled));
+  core::Model& model = *loaded->model();
+  Observe(model);
+  model.SetScheduler(AddCache(model, std::make_unique<schedule::EnsembleScheduler>(
+                                         model, std::move(plan), *options_.submitter)));
+  return std::unique_ptr<ServableModel>(std::move(loaded));
 }
 
 }  // namespace nereid::engine

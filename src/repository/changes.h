@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "repository/scanner.h"
+#include "repository/model_source.h"
 
 namespace nereid::repository {
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ensemble_job.h"
+
+#include <utility>
+#include <vector>
+
+#include "schedule/ensemble_plan.h"
+
+namespace nereid::engine {
+
+base::Result<LoadJob> MakeEnsembleJob(const repository::ModelSource& source,
+                                      const EnsembleEntry& entry, const FindLoaded& find) {
+  auto resolved = std::make_shared<repository::ModelSource>(source);
+  config::Ensembling ensemble = *source.config->ensemble_scheduling();
+  LoadJob job;
+  std::vector<std::shared_ptr<core::Model>> latest;  // whose configurations count
+  std::vector<const config::ModelConfig*> configs;
+  std::vector<bool> decoupled;
+  for (size_t i = 0; i < ensemble.step.size(); ++i) {
+    config::Ensembling::Step& step = ensemble.step[i];
+    step.model_namespace = entry.steps[i].name_space;
+    job.parts.push_back(find(entry.steps[i], step.model_version));
+    latest.push_back(find(entry.steps[i], -1));
+    configs.push_back(&latest.back()->config());
+    decoupled.push_back(configs.back()->is_decoupled());
+  }
+  resolved->config->scheduling_choice = std::move(ensemble);
+  NEREID_RETURN_IF_ERROR(schedule::CheckEnsembleSteps(*resolved->config, configs));
+  // Whether decoupled models meet in one step is a fault of the configuration, too.
+  NEREID_RETURN_IF_ERROR(schedule::EnsemblePlan::Compile(*resolved->config, decoupled).status());
+  job.source = std::move(resolved);
+  return job;
+}
+
+}  // namespace nereid::engine

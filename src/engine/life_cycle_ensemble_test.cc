@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the life cycle promises to ensembles: a request that has begun finds the models of all its
+// steps, whatever is unloaded or loaded meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/testing/life_cycle_fixture.h"
+
+namespace nereid::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+FakeModel Plain(const std::string& name) { return {PlainConfig(name)}; }
+FakeModel Ensemble(const std::string& name, const std::vector<std::string>& steps) {
+  return {EnsembleConfig(name, steps)};
+}
+
+// An ensemble "e" of "first" and "last", with a request that has begun.
+class AnEnsemble : public LifeCycleFixture {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(Load(Plain("first")), "OK");
+    ASSERT_EQ(Load(Plain("last")), "OK");
+    ASSERT_EQ(Load(Ensemble("e", {"first", "last"})), "OK");
+    request_ = Pin("e");
+    ASSERT_TRUE(request_);
+    events_.Take();
+  }
+  void TearDown() override {
+    request_.Reset();
+    LifeCycleFixture::TearDown();
+  }
+
+  core::ModelHandle request_;
+};
+
+TEST_F(AnEnsemble, KeepsItsPartsThatAreUnloadedWithItUntilItsRequestsHaveEnded) {
+  life_cycle_->Unload({"e", "first", "last"});
+  EXPECT_FALSE(Pin("e"));
+  EXPECT_FALSE(Pin("first"));
+  EXPECT_EQ(State("first"), "UNLOADING");
+  core::ModelHandle step = PinStep("first");
+  EXPECT_TRUE(step);
+  EXPECT_TRUE(PinStep("last", 1));
+  request_.Reset();
+  // A step of a request holds its model longer.
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  EXPECT_EQ(events_.Count("unload first:1"), 0u);
+  step.Reset();
+  ASSERT_TRUE(WaitUntilGone("first:1"));
+  EXPECT_FALSE(PinStep("first"));
+}
+
+TEST_F(AnEnsemble, KeepsItsPartsThatAreUnloadedAfterItUntilItsRequestsHaveEnded) {
+  life_cycle_->Unload({"e"});
+  life_cycle_->Unload({"last"});
+  EXPECT_FALSE(Pin("last"));
+  EXPECT_EQ(State("last"), "UNLOADING");
+  EXPECT_TRUE(PinStep("last"));
+  request_.Reset();
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+  EXPECT_FALSE(PinStep("last"));
+  EXPECT_EQ(State("first"), "READY");
+}
+
+TEST_F(AnEnsemble, FindsAPartThatIsBeingLoadedAgain) {
+  life_cycle_->Unload({"e", "last"});
+  factory_.Hold("last:1");
+  std::future<std::string> load = LoadInBackground(Plain("last"));
+  ASSERT_TRUE(events_.WaitFor("load last:1"));
+  EXPECT_EQ(State("last"), "LOADING");
+  EXPECT_FALSE(Pin("last"));
+  EXPECT_TRUE(PinStep("last"));
+  EXPECT_TRUE(PinStep("last", 1));
+  factory_.LetGo("last:1");
+  ASSERT_EQ(load.get(), "OK");
+  EXPECT_EQ(&*PinStep("last"), &*Pin("last"));
+  request_.Reset();
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+  EXPECT_EQ(State("last"), "READY");
+}
+
+TEST_F(AnEnsemble, FindsAPartWhoseNextLoadFailed) {
+  life_cycle_->Unload({"e", "last"});
+  factory_.Fail("last:1", "broken");
+  EXPECT_THAT(Load(Plain("last")), HasSubstr("broken"));
+  EXPECT_EQ(State("last"), "UNAVAILABLE Internal: broken");
+  EXPECT_TRUE(PinStep("last"));
+  request_.Reset();
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+  EXPECT_FALSE(PinStep("last"));
+  EXPECT_EQ(State("last"), "UNAVAILABLE Internal: broken");
+}
+
+TEST_F(AnEnsemble, GoesOnWithTheNewVersionOfAPart) {
+  core::ModelHandle old = PinStep("last");
+  ASSERT_EQ(Load(Plain("last").With({{1, 2}})), "OK");
+  core::ModelHandle step = PinStep("last");
+  EXPECT_NE(&*step, &*old);
+  // What was replaced goes when its own requests have ended: no step will ask for it.
+  old.Reset();
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+  EXPECT_TRUE(request_);
+}
+
+TEST_F(AnEnsemble, KeepsTheVersionOfAPartThatAStepNames) {
+  ASSERT_EQ(Load(Plain("p").With(AllVersions()).With({{1, 1}, {2, 1}})), "OK");
+  ASSERT_EQ(Load(Ensemble("named", {"p:1"})), "OK");
+  core::ModelHandle request = Pin("named");
+  life_cycle_->Unload({"named"});
+  life_cycle_->Unload({"p"});
+  EXPECT_EQ(PinStep("p", 1)->version(), 1);
+  EXPECT_EQ(PinStep("p")->version(), 2);
+  request.Reset();
+  ASSERT_TRUE(WaitUntilGone("p:1"));
+  ASSERT_TRUE(WaitUntilGone("p:2"));
+}
+
+TEST_F(AnEnsemble, WithinAnotherOneKeepsAllBelow) {
+  ASSERT_EQ(Load(Ensemble("outer", {"e", "first"})), "OK");
+  core::ModelHandle outer = Pin("outer");
+  request_.Reset();
+  events_.Take();
+  life_cycle_->Unload({"first", "last", "e", "outer"});
+  EXPECT_TRUE(PinStep("e"));
+  EXPECT_TRUE(PinStep("last"));
+  // The inner one has a request as long as the outer one's step is at it.
+  core::ModelHandle inner = PinStep("e");
+  outer.Reset();
+  ASSERT_TRUE(WaitUntilGone("outer:1"));
+  EXPECT_TRUE(PinStep("last"));
+  inner.Reset();
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  ASSERT_TRUE(WaitUntilGone("first:1"));
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+}
+
+TEST_F(AnEnsemble, SharesPartsWithAnother) {
+  ASSERT_EQ(Load(Ensemble("other", {"last"})), "OK");
+  core::ModelHandle other = Pin("other");
+  life_cycle_->Unload({"e"});
+  life_cycle_->Unload({"other"});
+  life_cycle_->Unload({"last"});
+  request_.Reset();
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  EXPECT_TRUE(PinStep("last"));
+  other.Reset();
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+}
+
+TEST_F(AnEnsemble, IsReplacedWhileItsRequestsGoOn) {
+  ASSERT_EQ(Load(Ensemble("e", {"last", "first"})), "OK");
+  EXPECT_NE(&*Pin("e"), &*request_);
+  life_cycle_->Unload({"e", "first", "last"});
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  EXPECT_TRUE(PinStep("first"));
+  EXPECT_TRUE(PinStep("last"));
+  request_.Reset();
+  ASSERT_TRUE(WaitUntilGone("first:1"));
+}
+
+TEST_F(AnEnsemble, ThatFailsToLoadKeepsNoPartsBack) {
+  factory_.Fail("bad:1", "broken");
+  EXPECT_THAT(Load(Ensemble("bad", {"last"})), HasSubstr("broken"));
+  request_.Reset();
+  life_cycle_->Unload({"e"});
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  life_cycle_->Unload({"last"});
+  ASSERT_TRUE(WaitUntilGone("last:1"));
+}
+
+TEST_F(AnEnsemble, HoldsUpAStopWithItsRequestsOnly) {
+  // Its parts have no requests, and wait for the ensemble.
+  const Unfinished left = life_cycle_->UnloadAll(Passed());
+  EXPECT_THAT(left.work, ElementsAre("Model 'e' (version 1) has 1 in-flight inferences"));
+  EXPECT_EQ(left.busy_versions, 1u);
+  request_.Reset();
+}
+
+TEST_F(AnEnsemble, IsMadeAnewWithEachLoad) {
+  EXPECT_EQ(Load(Ensemble("e", {"first", "last"})), "OK");
+  EXPECT_EQ(events_.Count("load e:1"), 2u);
+}
+
+}  // namespace
+}  // namespace nereid::engine

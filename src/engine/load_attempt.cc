@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/load_attempt.h"
+
+#include <utility>
+
+namespace nereid::engine {
+
+base::Status LoadAttempt::CheckWanted() const {
+  if (!is_cancelled_.load(std::memory_order_relaxed)) return base::OkStatus();
+  return base::CancelledError(
+      "the load was given up, because the model was unloaded meanwhile or the server stops");
+}
+
+bool LoadAttempt::AddResult(int64_t version, const base::Status& status,
+                            std::unique_ptr<LoadedVersion> made) {
+  base::MutexLock lock(mutex_);
+  if (!status.ok()) {
+    results_.failed[version] = status.ToString();
+  } else if (made != nullptr) {
+    results_.loaded[version] = std::move(made);
+  } else {
+    ++results_.changed;
+  }
+  return results_.loaded.size() + results_.failed.size() + results_.changed == work_.loading.size();
+}
+
+LoadAttempt::Results LoadAttempt::TakeResults() {
+  base::MutexLock lock(mutex_);
+  return std::move(results_);
+}
+
+void LoadAttempt::Finish(base::Status status) {
+  base::MutexLock lock(mutex_);
+  status_ = std::move(status);
+  is_finished_ = true;
+  finished_.NotifyAll();
+}
+
+base::Status LoadAttempt::Wait() {
+  base::MutexLock lock(mutex_);
+  while (!is_finished_) finished_.Wait(mutex_);
+  return status_;
+}
+
+}  // namespace nereid::engine

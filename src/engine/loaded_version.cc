@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/loaded_version.h"
+
+namespace nereid::engine {
+namespace {
+
+// The lesser of the two changes.
+config::ConfigChange Lesser(config::ConfigChange a, config::ConfigChange b) {
+  return static_cast<int>(a) < static_cast<int>(b) ? a : b;
+}
+
+}  // namespace
+
+config::ConfigChange ChangeNeeded(const LoadedVersion& loaded,
+                                  const repository::ModelSource& source) {
+  using enum config::ConfigChange;
+  // An ensemble is made anew whenever anything of it changes: it has nothing to load.
+  if (source.config->ensemble_scheduling() != nullptr) return kReload;
+  const repository::ModelSource& before = *loaded.source;
+  const int64_t version = loaded.model()->version();
+  const bool has_same_files = !source.repository.empty() &&
+                              before.repository == source.repository &&
+                              !before.timestamp.VersionIsOlderThan(source.timestamp, version) &&
+                              before.config_provided == source.config_provided;
+  if (!has_same_files) return kReload;
+  const config::ConfigChange change = config::CompareConfigs(*before.config, *source.config);
+  if (change != kReload || !loaded.servable->can_change_instances()) return change;
+  // Clients send back what they were told, which the backend has completed. Whether the batch size
+  // is given says nothing then: over HTTP it is always there, over gRPC never when it is 0.
+  config::ModelConfig told = *loaded.CurrentConfig();
+  told.gives_max_batch_size = source.config->gives_max_batch_size;
+  return Lesser(change, config::CompareConfigs(told, *source.config));
+}
+
+}  // namespace nereid::engine

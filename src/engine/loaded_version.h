@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A version of a model that the life cycle holds: what serves, and what it was made from.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "config/complete.h"
+#include "core/model.h"
+#include "engine/model_factory.h"
+#include "repository/model_source.h"
+
+namespace nereid::engine {
+
+// Thread-compatible.
+struct LoadedVersion {
+  // Declared first and so destroyed last: the files are in use until the backend has let go of
+  // them.
+  std::shared_ptr<repository::ModelFiles> files;
+  // Its configuration and its folder; after a change of the instances, those of that change.
+  std::shared_ptr<const repository::ModelSource> source;
+  std::unique_ptr<ServableModel> servable;
+  // The configuration after changes of the instances; null: none was made.
+  std::shared_ptr<const config::ModelConfig> changed_config;
+  // Whether model tables still lead the steps of ensembles here, once it is out of service: so it
+  // is with what was unloaded, and not with what another version has replaced.
+  bool serves_steps = false;
+
+  const std::shared_ptr<core::Model>& model() const { return servable->model(); }
+  // The configuration as its instances are now.
+  std::shared_ptr<const config::ModelConfig> CurrentConfig() const {
+    return changed_config != nullptr ? changed_config : model()->shared_config();
+  }
+};
+using LoadedVersions = std::vector<std::unique_ptr<LoadedVersion>>;
+
+// What it takes to bring `loaded` to what `source` says.
+config::ConfigChange ChangeNeeded(const LoadedVersion& loaded,
+                                  const repository::ModelSource& source);
+
+}  // namespace nereid::engine

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model_index.h"
+
+#include <algorithm>
+#include <set>
+
+namespace nereid::engine {
+namespace {
+
+using repository::ModelId;
+
+// The models that the index shows, one by one or version by version.
+std::set<ModelId> ModelsToShow(const repository::Listing& listing, const ModelTable& table) {
+  std::set<ModelId> ids = listing.duplicates;
+  for (const auto& [id, place] : listing.places) ids.insert(id);
+  for (const auto& [id, record] : table.models()) {
+    const bool is_ready = std::ranges::any_of(record->versions, [](const auto& version) {
+      return version.second.state == VersionState::kReady;
+    });
+    if (is_ready) ids.insert(id);
+  }
+  return ids;
+}
+
+service::IndexEntry UnavailableEntry(const ModelId& id, std::string_view reason) {
+  const std::string_view state = reason.empty() ? "" : StateName(VersionState::kUnavailable);
+  return {id.name, "", std::string(state), std::string(reason)};
+}
+
+}  // namespace
+
+std::vector<service::IndexEntry> MakeIndex(const repository::Listing& listing,
+                                           const ModelTable& table,
+                                           const std::map<ModelId, std::string>& reasons,
+                                           bool only_ready) {
+  std::vector<service::IndexEntry> index;
+  for (const ModelId& id : ModelsToShow(listing, table)) {
+    if (listing.duplicates.contains(id)) {
+      index.push_back(UnavailableEntry(id, repository::kDuplicateReason));
+      continue;
+    }
+    const ModelRecord* const record = table.Record(id);
+    if (record != nullptr && !record->versions.empty()) {
+      for (const auto& [number, version] : record->versions) {
+        if (only_ready && version.state != VersionState::kReady) continue;
+        index.push_back({id.name, std::to_string(number), std::string(StateName(version.state)),
+                         version.reason});
+      }
+    } else if (!only_ready) {
+      const auto reason = reasons.find(id);
+      index.push_back(UnavailableEntry(id, reason == reasons.end() ? "" : reason->second));
+    }
+  }
+  return index;
+}
+
+}  // namespace nereid::engine

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The repository index: what lies in the repositories, and what is loaded besides, with states.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/model_table.h"
+#include "repository/model_source.h"
+#include "service/service.h"
+
+namespace nereid::engine {
+
+// `reasons`: why models without any version are not loaded, as far as that is known.
+std::vector<service::IndexEntry> MakeIndex(
+    const repository::Listing& listing, const ModelTable& table,
+    const std::map<repository::ModelId, std::string>& reasons, bool only_ready);
+
+}  // namespace nereid::engine

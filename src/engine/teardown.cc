@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts: core/src/model_repository_manager/model_lifecycle.cc of Triton.
+#include "engine/teardown.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/log.h"
+
+namespace nereid::engine {
+namespace {
+
+using repository::ModelId;
+
+// Backends may take their time to end a model; a few that do must not hold up the others.
+constexpr size_t kThreads = 4;
+
+// The models that the steps of an ensemble name; none for another model.
+std::set<ModelId> StepsOf(const LoadedVersion& version) {
+  std::set<ModelId> ids;
+  const config::Ensembling* const ensemble = version.source->config->ensemble_scheduling();
+  if (ensemble == nullptr) return ids;
+  for (const config::Ensembling::Step& step : ensemble->step) {
+    ids.emplace(step.model_namespace, step.model_name);
+  }
+  return ids;
+}
+
+std::string Describe(const core::Model& model) {
+  return fmt::format("Model '{}' (version {})", model.name(), model.version());
+}
+
+}  // namespace
+
+Teardown::Teardown(OnGone on_gone) : on_gone_(std::move(on_gone)), pool_("unload", kThreads) {}
+
+Teardown::~Teardown() {
+  base::MutexLock lock(gate_->mutex);
+  gate_->is_open = false;
+}
+
+void Teardown::Add(LoadedVersions versions) {
+  if (versions.empty()) return;
+  {
+    base::MutexLock lock(mutex_);
+    for (auto& version : versions) {
+      for (const ModelId& id : StepsOf(*version)) ++needed_[id];
+      waiting_.push_back(std::move(version));
+    }
+  }
+  CloseFree();
+}
+
+std::vector<LoadedVersion*> Teardown::TakeFreeLocked() {
+  std::vector<LoadedVersion*> free;
+  LoadedVersions still_needed;
+  for (auto& version : waiting_) {
+    if (version->serves_steps && needed_.contains(version->source->id())) {
+      still_needed.push_back(std::move(version));
+    } else {
+      closed_.insert(version.get());
+      free.push_back(version.release());
+    }
+  }
+  waiting_ = std::move(still_needed);
+  return free;
+}
+
+void Teardown::CloseFree() {
+  std::vector<LoadedVersion*> free;
+  {
+    base::MutexLock lock(mutex_);
+    free = TakeFreeLocked();
+  }
+  for (LoadedVersion* const version : free) {
+    version->model()->Close([this, gate = gate_, version] {
+      base::MutexLock lock(gate->mutex);
+      if (gate->is_open) OnDrained(version);
+    });
+  }
+}
+
+// Runs on whatever thread ended the request: only hands the work on.
+void Teardown::OnDrained(LoadedVersion* version) {
+  const std::set<ModelId> steps = StepsOf(*version);
+  {
+    base::MutexLock lock(mutex_);
+    closed_.erase(version);
+    destroying_.insert(version->model().get());
+    for (const ModelId& id : steps) {
+      const auto count = needed_.find(id);
+      if (--count->second == 0) needed_.erase(count);
+    }
+  }
+  pool_.Post([this, version, frees_parts = !steps.empty()] {
+    if (frees_parts) CloseFree();
+    Destroy(std::unique_ptr<LoadedVersion>(version));
+  });
+}
+
+void Teardown::Destroy(std::unique_ptr<LoadedVersion> version) {
+  const ModelId id = version->source->id();
+  const std::shared_ptr<core::Model> model = version->model();
+  version.reset();
+  NEREID_LOG(kInfo, "successfully unloaded '{}' version {}", id.Text(), model->version());
+  on_gone_(id, *model);
+  base::MutexLock lock(mutex_);
+  destroying_.erase(model.get());
+  changed_.NotifyAll();
+}
+
+Unfinished Teardown::Wait(base::TimePoint deadline) {
+  base::MutexLock lock(mutex_);
+  const auto is_over = [this]() NEREID_REQUIRES(mutex_) {
+    return waiting_.empty() && closed_.empty() && destroying_.empty();
+  };
+  while (!is_over() && changed_.WaitUntil(mutex_, deadline)) {
+  }
+  Unfinished left;
+  const auto add_busy = [&left](const LoadedVersion& version) {
+    const core::Model& model = *version.model();
+    if (model.pin_count() == 0) return;  // waits for an ensemble that contains it
+    ++left.busy_versions;
+    left.work.push_back(
+        fmt::format("{} has {} in-flight inferences", Describe(model), model.pin_count()));
+  };
+  for (const LoadedVersion* version : closed_) add_busy(*version);
+  for (const auto& version : waiting_) add_busy(*version);
+  for (const core::Model* model : destroying_) {
+    left.work.push_back(fmt::format("{} is being unloaded", Describe(*model)));
+  }
+  return left;
+}
+
+}  // namespace nereid::engine

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A life cycle over a factory without backends, and short words for what tests ask of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/life_cycle.h"
+#include "engine/testing/fakes.h"
+
+namespace nereid::engine {
+
+class LifeCycleFixture : public testing::Test {
+ protected:
+  explicit LifeCycleFixture(LifeCycleOptions options = {})
+      : life_cycle_(std::make_unique<LifeCycle>(factory_, options)) {}
+
+  // Whatever a test did, everything can be unloaded in the end, and nothing was loaded twice or
+  // ended too early.
+  void TearDown() override {
+    EXPECT_EQ(life_cycle_->UnloadAll(InAMinute()).work, std::vector<std::string>());
+    life_cycle_.reset();
+    EXPECT_EQ(factory_.alive(), 0u);
+    EXPECT_EQ(factory_.faults(), std::vector<std::string>());
+  }
+
+  LoadJob Job(const FakeModel& model) {
+    auto source = std::make_shared<repository::ModelSource>(MakeSource(model, events_));
+    LoadJob job{.source = source, .parts = {}};
+    if (const auto* ensemble = model.config.ensemble_scheduling()) {
+      for (const auto& step : ensemble->step) {
+        job.parts.push_back(life_cycle_->LoadedModel(step.model_name, step.model_version));
+      }
+    }
+    return job;
+  }
+
+  // "OK", or the reason why the load failed.
+  std::string Load(const FakeModel& model) {
+    std::vector<LoadJob> jobs;
+    jobs.push_back(Job(model));
+    return life_cycle_->Load(std::move(jobs)).front().ToString();
+  }
+  std::future<std::string> LoadInBackground(const FakeModel& model) {
+    return std::async(std::launch::async, [this, model] { return Load(model); });
+  }
+
+  // The state of a version as the index shows it: "READY", "UNAVAILABLE unloaded"; "" without one.
+  std::string State(const ModelId& id, int64_t version = 1) const {
+    const ModelRecord* const record = life_cycle_->Table().Record(id);
+    if (record == nullptr || !record->versions.contains(version)) return "";
+    const VersionRecord& found = record->versions.at(version);
+    return std::string(StateName(found.state)) + (found.reason.empty() ? "" : " " + found.reason);
+  }
+  // Waits (up to a minute) until a version that is being unloaded is gone.
+  bool WaitUntilGone(const std::string& version) const {
+    return events_.WaitFor("unload " + version);
+  }
+
+  // A request in flight; empty when there is no such model.
+  core::ModelHandle Pin(const std::string& name, const std::string& version = "") const {
+    auto found = life_cycle_->Find(name, version);
+    return found.ok() ? *std::move(found) : core::ModelHandle();
+  }
+  core::ModelHandle PinStep(const std::string& id, int64_t version = -1) const {
+    auto found = life_cycle_->FindForStep(id, version);
+    return found.ok() ? *std::move(found) : core::ModelHandle();
+  }
+  std::string FindError(const std::string& name, const std::string& version = "") const {
+    const auto found = life_cycle_->Find(name, version);
+    return found.ok() ? "" : found.status().ToString();
+  }
+
+  Events events_;
+  FakeFactory factory_{events_};
+  std::unique_ptr<LifeCycle> life_cycle_;
+};
+
+}  // namespace nereid::engine

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names one version of one model.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "repository/model_id.h"
+
+namespace nereid::engine {
+
+struct VersionKey {
+  repository::ModelId id;
+  int64_t version = 0;
+  auto operator<=>(const VersionKey&) const = default;
+};
+
+}  // namespace nereid::engine
