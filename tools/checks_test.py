@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that check_includes.py and check_sizes.py find what they are there to find."""
+"""Shows that the checks of the sources find what they are there to find."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parent
+CLANG_TIDY = TOOLS.parent / ".venv/bin/clang-tidy"
 HEADER = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
@@ -102,6 +104,62 @@ class Sizes(unittest.TestCase):
     def test_braces_in_strings_do_not_count(self):
         text = 'const char* a() { return "{"; }\nint b() {\n' + "\n" * 50 + "}\nint c() {\n" + "\n" * 70 + "}\n"
         self.assertEqual(run("check_sizes.py", {"src/a/a.cc": text}, "--strict"), (0, ""))
+
+
+@unittest.skipUnless(CLANG_TIDY.exists(), "tools/setup installs clang-tidy")
+class Clang(unittest.TestCase):
+    COUNTER = """#pragma once
+#define T_CAPABILITY __attribute__((capability("mutex")))
+#define T_ACQUIRE __attribute__((acquire_capability()))
+#define T_RELEASE __attribute__((release_capability()))
+#define T_GUARDED_BY(x) __attribute__((guarded_by(x)))
+struct T_CAPABILITY Lock {
+  void Take() T_ACQUIRE;
+  void Give() T_RELEASE;
+};
+struct Counter {
+  int Next();
+  Lock lock;
+  int count T_GUARDED_BY(lock);
+};
+"""
+
+    def check(self, text, *flags, name="src/a/counter.cc"):
+        """The exit status and output of the check on a file that includes the counter above."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder).resolve()
+            source = root / name
+            source.parent.mkdir(parents=True)
+            source.write_text('#include "counter.h"\n' + text)
+            (root / "headers").mkdir()
+            (root / "headers/counter.h").write_text(self.COUNTER)
+            command = f"c++ -I{root}/headers -std=c++20 -O3 -Wno-restrict -include missing.h -o a.o -c {source}"
+            entry = {"directory": folder, "command": command, "file": str(source)}
+            (root / "compile_commands.json").write_text(json.dumps([entry]))
+            check = [sys.executable, TOOLS / "check_clang.py", "--root", root, "--clang-tidy", CLANG_TIDY]
+            done = subprocess.run([*check, *flags, root], capture_output=True, text=True)
+            return done.returncode, done.stdout + done.stderr
+
+    def test_a_field_that_is_touched_without_its_lock(self):
+        status, output = self.check("int Counter::Next() { return ++count; }\n")
+        self.assertEqual(status, 1, output)
+        self.assertIn("writing variable 'count' requires holding mutex 'lock'", output)
+
+    def test_a_field_that_is_touched_under_its_lock(self):
+        status, output = self.check(
+            "int Counter::Next() {\n  lock.Take();\n  int now = ++count;\n  lock.Give();\n  return now;\n}\n"
+        )
+        self.assertEqual((status, output), (0, "1 files read, 0 with findings\n"))
+
+    def test_what_clang_refuses(self):
+        status, output = self.check("int Counter::Next() { return nothing; }\n")
+        self.assertEqual(status, 1, output)
+        self.assertIn("undeclared identifier 'nothing'", output)
+
+    def test_plug_ins_are_read_and_tests_are_not(self):
+        self.assertEqual(self.check("", "--list", name="backends/a/a.cc")[1], "backends/a/a.cc\n")
+        self.assertEqual(self.check("", "--list", name="src/a/a_test.cc")[1], "\n")
+        self.assertEqual(self.check("", "--list", "--tidy", name="src/a/a_test.cc")[1], "src/a/a_test.cc\n")
 
 
 if __name__ == "__main__":

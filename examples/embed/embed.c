@@ -27,11 +27,12 @@ static void Check(struct TRITONSERVER_Error* error, const char* what) {
 
 // Outputs are written straight into memory that the program provides, here from malloc.
 static struct TRITONSERVER_Error* Allocate(struct TRITONSERVER_ResponseAllocator* allocator,
-                                    const char* tensor_name, size_t byte_size,
-                                    TRITONSERVER_MemoryType memory_type, int64_t memory_type_id,
-                                    void* userp, void** buffer, void** buffer_userp,
-                                    TRITONSERVER_MemoryType* actual_memory_type,
-                                    int64_t* actual_memory_type_id) {
+                                           const char* tensor_name, size_t byte_size,
+                                           TRITONSERVER_MemoryType memory_type,
+                                           int64_t memory_type_id, void* userp, void** buffer,
+                                           void** buffer_userp,
+                                           TRITONSERVER_MemoryType* actual_memory_type,
+                                           int64_t* actual_memory_type_id) {
   (void)allocator, (void)memory_type, (void)memory_type_id, (void)userp;
   *actual_memory_type = TRITONSERVER_MEMORY_CPU;
   *actual_memory_type_id = 0;
@@ -95,8 +96,8 @@ static struct TRITONSERVER_Server* StartServer(const char* repository, const cha
   CHECK(TRITONSERVER_ServerOptionsSetModelRepositoryPath(options, repository));
   CHECK(TRITONSERVER_ServerOptionsSetBackendDirectory(options, backends));
   // Only what we name is loaded.
-  CHECK(TRITONSERVER_ServerOptionsSetModelControlMode(options,
-                                                      TRITONSERVER_MODEL_CONTROL_EXPLICIT));
+  CHECK(
+      TRITONSERVER_ServerOptionsSetModelControlMode(options, TRITONSERVER_MODEL_CONTROL_EXPLICIT));
   CHECK(TRITONSERVER_ServerOptionsSetStartupModel(options, "simple"));
   CHECK(TRITONSERVER_ServerOptionsSetLogInfo(options, false));
   CHECK(TRITONSERVER_ServerNew(&server, options));
@@ -128,8 +129,7 @@ static void PrintOutputs(struct TRITONSERVER_InferenceResponse* response) {
     TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
     TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
     CHECK(TRITONSERVER_InferenceResponseOutput(response, i, &name, &type, &shape, &rank, &base,
-                                               &byte_size, &memory_type, &memory_type_id,
-                                               &userp));
+                                               &byte_size, &memory_type, &memory_type_id, &userp));
     const int32_t* const numbers = base;
     printf("%s:", name);
     for (size_t n = 0; n < byte_size / sizeof(*numbers); ++n) printf(" %" PRId32, numbers[n]);
@@ -157,8 +157,8 @@ int main(int argc, char** argv) {
   AddInput(request, "INPUT0", ascending);
   AddInput(request, "INPUT1", ones);
   CHECK(TRITONSERVER_InferenceRequestSetReleaseCallback(request, OnRelease, &box));
-  CHECK(TRITONSERVER_InferenceRequestSetResponseCallback(request, allocator, NULL, OnResponse,
-                                                         &box));
+  CHECK(
+      TRITONSERVER_InferenceRequestSetResponseCallback(request, allocator, NULL, OnResponse, &box));
   CHECK(TRITONSERVER_ServerInferAsync(server, request, NULL));
   Wait(&box);
   PrintOutputs(box.response);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into the server by test_budget.py: counts allocations, locks, those somebody had to wait
-// for, condition variables that were signalled, and bytes that large copies moved. The counters lie
-// in the file that NEREID_COUNT_FILE names, where the test reads them. Also lets calls.c follow the
-// server, which a system may reserve for a process's parents.
+// Preloaded into the server by test_budget.py: counts allocations, locks, those somebody had to
+// wait for, condition variables that were signalled, and bytes that large copies moved. The
+// counters lie in the file that NEREID_COUNT_FILE names, where the test reads them. Also lets
+// calls.c follow the server, which a system may reserve for a process's parents.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -149,7 +149,9 @@ void* _Znwm(size_t size) { return make(size); }
 void* _Znam(size_t size) { return make(size); }
 void* _ZnwmRKSt9nothrow_t(size_t size, const void* tag) { return (void)tag, malloc(size); }
 void* _ZnamRKSt9nothrow_t(size_t size, const void* tag) { return (void)tag, malloc(size); }
-static size_t rounded(size_t size, size_t alignment) { return (size + alignment - 1) / alignment * alignment; }
+static size_t rounded(size_t size, size_t alignment) {
+  return (size + alignment - 1) / alignment * alignment;
+}
 void* _ZnwmSt11align_val_t(size_t size, size_t alignment) {
   return aligned_alloc(alignment, rounded(size, alignment));
 }
