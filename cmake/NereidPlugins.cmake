@@ -37,6 +37,9 @@ function(nereid_plugin)
   # The stand-in goes in as a plain flag: as a target, CMake would have it searched for at run time.
   add_dependencies(${target} server_stub)
   target_link_libraries(${target} PRIVATE ${P_LIBS} -L$<TARGET_FILE_DIR:server_stub> -ltritonserver)
+  if(TARGET plugins)
+    add_dependencies(plugins ${target})
+  endif()
   # Symbols of static libraries inside stay inside.
   target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
   set_target_properties(${target} PROPERTIES
