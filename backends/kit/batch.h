@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One execution from the backend's side: the requests the server gave, one response for each, the
-// four timestamps, and the end of it all. It makes sure that whatever happens every request is
-// counted, answered exactly once and released.
+// One execution from the backend's side: the requests that the server gave, one response for each,
+// the four timestamps, and the end of the execution. Whatever happens, Batch makes sure that every
+// request is counted, gets exactly one response and is released.
 //
 //   batch.Process(instance, requests, count, [&]() -> uint64_t {
 //     ... batch.Fail(r, error) for a request that cannot be served, batch.FailAll(error) for all
@@ -22,7 +22,7 @@
 
 namespace nereid::backend {
 
-// Nanoseconds of the monotonic clock, the one that statistics are kept in.
+// Nanoseconds of the monotonic clock, which is the clock of statistics.
 inline uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
@@ -57,21 +57,22 @@ class Batch {
   bool live(uint32_t r) const { return all_failed_.ok() && errors_[r].ok(); }
   uint32_t live_count() const { return all_failed_.ok() ? live_count_ : 0; }
 
-  // Answers request r with `error` at the end; a second failure of the same request is dropped.
+  // Request r gets `error` as its response at the end; a second failure of the same request is
+  // dropped.
   void Fail(uint32_t r, Error error) {
     if (errors_[r].ok()) {
       errors_[r] = std::move(error);
       --live_count_;
     }
   }
-  // Answers every request that has not failed with `error` at the end.
+  // Every request that has not failed gets `error` as its response at the end.
   void FailAll(Error error) {
     if (all_failed_.ok()) {
       all_failed_ = std::move(error);
     }
   }
-  // Throws the response of request r away with the outputs it has got so far and makes a new one.
-  // Needs live(r); the request may have failed afterwards.
+  // Drops the response of request r, with the outputs added to it so far, and makes a new one.
+  // Needs live(r); if no response can be made, the request has failed afterwards.
   void RenewResponse(uint32_t r) {
     LogIfError(Error(TRITONBACKEND_ResponseDelete(responses_[r])), "failed to delete response");
     responses_[r] = nullptr;
@@ -104,8 +105,8 @@ class Batch {
     }
   }
 
-  // Counts, answers and releases every request. Statistics come first, so that a client that has
-  // its answer finds itself counted.
+  // Counts every request, sends its response and releases it. Statistics come first, so that a
+  // client that has its response finds its request counted.
   void Finish(TRITONBACKEND_ModelInstance* instance, uint64_t batch_size) {
     const uint64_t exec_end_ns = NowNs();
     // A failure before a mark leaves no time for the steps after it.

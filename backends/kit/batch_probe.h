@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether rows that a model is given together come out as they do alone, by running it on
-// generated rows: what lets a backend batch a model whose user did not say whether it may. Knows no
-// framework; a RowRunner runs the model.
+// Finds out whether a model gives the same results for rows that run together as for rows that run
+// alone, by running it on generated rows. A backend uses this for models whose users did not say
+// whether they may be batched. This header knows no framework; a RowRunner runs the model.
 //
 //   BatchVerdict verdict = ProbeBatching(inputs, {.max_rows = 4}, runner);
 //
 // Rows are run alone first, one of them twice. Then they are run together: in different numbers, in
-// another order, one of them twice, beside a row of huge values and one of zeros. Each must come
-// out as it did alone, and as many as went in. All of it is done with two sizes of the other open
-// dimensions, or twice where there are none. Whatever cannot be tried is not batched.
+// another order, one of them twice, beside a row of huge values and one of zeros. Each must give
+// the same result as alone, and there must be as many as before. All of this is done with two sizes
+// of the other variable dimensions, or twice if there are none. A model that cannot be tried is not
+// batched.
 #pragma once
 
 #include <algorithm>
@@ -52,8 +53,9 @@ inline constexpr int64_t kMaxProbeRows = 8;
 
 namespace batch_probe {
 
-// What open dimensions but the first are set to: the first sizes that the model can run with. Those
-// of pictures are what networks for pictures ask for, and none is a number of rows that is tried.
+// What variable dimensions except the first are set to: the first sizes that the model can run
+// with. Those of pictures are what networks for pictures ask for, and none is a number of rows that
+// is tried.
 inline constexpr std::array<std::array<int64_t, 2>, 8> kSizes = {
     {{8, 32}, {16, 64}, {32, 48}, {64, 96}, {128, 224}, {512, 256}, {1024, 320}, {4096, 640}}};
 
@@ -65,7 +67,7 @@ inline constexpr std::array<SampleStyle, 3> kStyles = {
 using Outputs = std::vector<HostTensor>;
 using Group = std::vector<RowKind>;
 
-// A row is known by its kind; these are run together.
+// A row is identified by its kind; the rows of a group are run together.
 inline std::vector<Group> FullGroups() {
   using enum RowKind;
   return {{kPlain, kWide, kNarrow},
@@ -77,7 +79,8 @@ inline std::vector<Group> BriefGroups() {
   return {{kWide, kPlain}, {kPlain, kZero, kWide}};
 }
 
-// Rows of one shape and style, and what the model makes of them alone. Outlives nothing.
+// Rows of one shape and style, and what the model makes of them alone. Everything that it refers to
+// outlives it.
 class Trial {
  public:
   Trial(std::span<const ModelTensor> inputs, const ProbeOptions& options, RowRunner& runner,

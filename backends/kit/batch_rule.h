@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the first dimension of a model's tensors can be a batch, as far as the model's own
-// description of them tells: all are open, they bear one name, and that name is not one of
-// something else. What the names leave open, batch_probe.h finds out by running the model.
+// description of them tells: all of them are variable, they have one name, and that name does not
+// mean something else. What the names do not decide, batch_probe.h finds out by running the model.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>
@@ -35,7 +35,7 @@ struct ModelTensor {
   std::string Describe() const { return StrCat(is_output ? "output '" : "input '", name, "'"); }
 };
 
-// The one reason that no configuration changes: there is no dimension for a batch.
+// The code for a model without a dimension for a batch, the one case that no configuration changes.
 inline constexpr const char* kFixedDimension = "fixed_dimension";
 
 // Whether a model is batched, and why: the code is for programs, the text for people.
@@ -101,7 +101,7 @@ inline std::vector<std::string> WordsOf(std::string_view symbol) {
   return words;
 }
 
-// "x12" behind `prefix` "x"; `prefix` alone, too.
+// Whether `text` is `prefix`, alone or followed by digits: "x" or "x12" for the prefix "x".
 inline bool IsNumbered(std::string_view text, std::string_view prefix) {
   return text.starts_with(prefix) &&
          std::all_of(text.begin() + static_cast<std::ptrdiff_t>(prefix.size()), text.end(),
@@ -125,8 +125,8 @@ inline bool IsGeneratedSymbol(std::string_view symbol) {
                                           stem.ends_with("DynamicDimension.")));
 }
 
-// Whether two names are of one counter, such as "var_0" and "var_1": another number for each tensor
-// does not say that the dimensions are different. That of one letter does ("s0" and "s1" of
+// Whether two names differ only in a number, such as "var_0" and "var_1": a number for each tensor
+// does not mean that the dimensions are different. Behind a single letter it does ("s0" and "s1" of
 // PyTorch).
 inline bool DifferByNumberOnly(std::string_view left, std::string_view right) {
   const auto stem = [](std::string_view symbol) {
@@ -149,7 +149,7 @@ inline bool IsBatchSymbol(std::string_view symbol) {
   return false;
 }
 
-// Whether a name is that of something which is not a batch: a place in time, in a text or in a
+// Whether a name means something other than a batch: a place in time, in a text or in a
 // picture, a part of one item.
 inline bool IsNameOfSomethingElse(std::string_view symbol) {
   static constexpr std::array kBeginnings = {
@@ -213,8 +213,8 @@ inline std::optional<BatchVerdict> RefuseElsewhere(std::span<const ModelTensor> 
 
 }  // namespace batch_rule
 
-// Why the first dimension cannot be a batch by what the model says of its tensors; nothing if it
-// can.
+// Why the first dimension cannot be a batch, judging by the model's description of its tensors;
+// nothing if it can.
 inline std::optional<BatchVerdict> RefuseByDescription(std::span<const ModelTensor> tensors) {
   if (auto refusal = batch_rule::RefuseFixed(tensors)) {
     return refusal;

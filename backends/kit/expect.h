@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a model configuration by backends that serve one kind of model only.
+// Checks of a model's configuration, for backends that serve only one kind of model.
 #pragma once
 
 #include <initializer_list>

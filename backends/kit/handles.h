@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for the other objects that the server hands to a backend for keeping, and the server's
-// log.
+// Owners for objects of the server's that a backend has to delete (messages, buffer attributes,
+// metrics, parameters), and the server's log.
 #pragma once
 
 #include <memory>
@@ -69,7 +69,7 @@ inline void LogWarning(const std::string& text, const char* file = __builtin_FIL
                        int line = __builtin_LINE()) {
   Log(TRITONSERVER_LOG_WARN, text, file, line);
 }
-// For calls whose failure nobody can be told about any more: logs the failure, if it is one.
+// For calls whose failure can no longer be reported to a client: logs the error, if there is one.
 inline void LogIfError(Error error, const char* what, const char* file = __builtin_FILE(),
                        int line = __builtin_LINE()) {
   if (!error.ok()) {

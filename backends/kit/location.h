@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the files of a model lie.
+// Where the files of a model are.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@ struct ModelLocation {
   std::string version_folder;  // the version's own, with its data; need not exist
 };
 
-// Fails when the repository is not in the file system; servers of today bring every other one
-// there.
+// Fails if the repository is not in the file system. Today's servers copy other repositories there.
 inline Result<ModelLocation> Locate(TRITONBACKEND_Model* model) {
   ModelLocation location;
   const char* name = nullptr;

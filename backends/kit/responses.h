@@ -18,7 +18,7 @@
 
 namespace nereid::backend {
 
-// Thread-compatible.
+// The responses to one request. Thread-compatible.
 class ResponseSender {
  public:
   // Needs a request that is not released yet.
@@ -33,20 +33,21 @@ class ResponseSender {
     Error(TRITONBACKEND_ResponseFactoryIsCancelled(factory_.get(), &cancelled)).Ignore();
     return cancelled;
   }
-  // A response to be filled, and then sent with Send.
+  // Makes a response, to be filled and then sent with Send.
   Result<TRITONBACKEND_Response*> New() const {
     TRITONBACKEND_Response* response = nullptr;
     NEREID_KIT_TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory_.get()));
     return response;
   }
-  // Takes the response. `error` stays the caller's; null is success.
+  // Sends `response`, which belongs to the server afterwards. `error` stays the caller's; null
+  // means success.
   static void Send(TRITONBACKEND_Response* response, TRITONSERVER_Error* error = nullptr,
                    bool is_final = false) {
     LogIfError(Error(TRITONBACKEND_ResponseSend(
                    response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error)),
                "failed to send response");
   }
-  // Answers with an error; nothing follows it.
+  // Sends an error as the last response.
   void Fail(Error error) const {
     TRITONBACKEND_Response* response = nullptr;
     Error made(TRITONBACKEND_ResponseNewFromFactory(&response, factory_.get()));
@@ -56,7 +57,7 @@ class ResponseSender {
       LogIfError(std::move(made), "failed to create response");
     }
   }
-  // No more responses follow.
+  // Tells the server that no more responses follow.
   void End() const {
     LogIfError(Error(TRITONBACKEND_ResponseFactorySendFlags(factory_.get(),
                                                             TRITONSERVER_RESPONSE_COMPLETE_FINAL)),
@@ -105,9 +106,9 @@ class ResponseSender {
   std::unique_ptr<TRITONBACKEND_ResponseFactory, Delete> factory_;
 };
 
-// Threads that send responses in the background, each one thing at a time. A few stay for what
-// comes next, because starting a thread costs more than many a response. Its owner's end waits for
-// all. Thread-safe.
+// Threads for work in the background, each with one piece of work at a time. A few threads are
+// kept for later requests, because starting a thread costs more than many responses do. The
+// destructor waits for all of them. Thread-safe.
 class BackgroundWork {
  public:
   BackgroundWork() = default;
@@ -119,8 +120,8 @@ class BackgroundWork {
     gone_.wait(lock, [this] { return threads_ == 0; });
   }
 
-  // Runs `work` on a thread that does nothing else meanwhile. Throws when there is none to be had;
-  // `work` has not begun then.
+  // Runs `work` on a thread that does nothing else meanwhile. Throws std::system_error if no thread
+  // can be started; `work` has not begun then.
   void Start(std::function<void()> work) {
     if (std::unique_lock lock(mutex_); idle_ > 0) {
       queue_.push_back(std::move(work));
@@ -172,7 +173,7 @@ class BackgroundWork {
   bool is_ending_ = false;
 };
 
-// Waits `time`, but not beyond a cancellation by more than a moment. Whether the request was
+// Waits for `time`, or until shortly after the request is cancelled. Returns whether it was
 // cancelled.
 inline bool WaitUnlessCancelled(const ResponseSender& sender, std::chrono::nanoseconds time) {
   constexpr std::chrono::milliseconds kMoment(10);

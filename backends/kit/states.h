@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // New values for implicit states (`sequence_batching.state`). The old value is an input of the
-// request by the name that the configuration gives it.
+// request, under the state's input_name.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace nereid::backend {
 
-// A value being made; it becomes the sequence's with Update.
+// A new value that is being made. Update makes it the sequence's.
 struct NewState {
   TRITONBACKEND_State* state = nullptr;
   char* buffer = nullptr;  // `byte_size` bytes in CPU memory

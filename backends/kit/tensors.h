@@ -45,7 +45,7 @@ inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t inde
   return ReadInput(input);
 }
 
-// The input called `name`, which is `index` in a request of the usual order.
+// The input called `name`. `index` is its position in most requests, where it is looked for first.
 inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t index,
                                    const char* name) {
   auto at_index = ReadInput(request, index);
@@ -132,8 +132,8 @@ class ScratchBuffer {
   size_t capacity_ = 0;
 };
 
-// The input's bytes as one piece where they lie, if they are one piece aligned for elements of
-// `element_size` bytes; otherwise copied into `scratch`.
+// The input's bytes in one piece: in place if they are one piece that is aligned for elements of
+// `element_size` bytes, otherwise copied into `scratch`.
 inline Result<std::span<const char>> ContiguousInput(const InputView& view, uint32_t element_size,
                                                      ScratchBuffer& scratch) {
   if (view.buffer_count == 1) {
