@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing precedes a block: the allocator knows how large it is. With a head of our own, each of the
-// blocks that a session keeps for its life (tables of 1 and 4 KiB) would be of the next size class.
+// Nothing precedes a block: the allocator knows how large it is. With a head of our own, each of
+// the blocks that a session keeps for its life (tables of 1 and 4 KiB) would be of the next size
+// class.
 #include "net/http2_memory.h"
 
 #include <malloc.h>
