@@ -5,9 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/socket.h>
-
 #include <atomic>
+#include <cstdlib>
 
 #include "base/thread.h"
 #include "http_client/testing/http_stub.h"
@@ -161,6 +160,21 @@ TEST(AnHttpClient, FollowsNoRedirection) {
   EXPECT_EQ(reply.headers.at("location"), "/b");
   EXPECT_EQ(reply.body, "moved");
   EXPECT_EQ(pair.server().Targets().size(), 1u);
+}
+
+TEST(AnHttpClient, AsksTheProxyOfTheEnvironment) {
+  Pair pair({.status = 200, .headers = {}, .body = "of the proxy"});
+  HttpRequest request = pair.Request();
+  request.url = "http://127.0.0.1:1/x";  // where nobody listens
+  ::setenv("http_proxy", pair.server().endpoint().c_str(), /*overwrite=*/1);
+  ::setenv("no_proxy", "", /*overwrite=*/1);
+  EXPECT_TRUE(pair.client().Send(request).is_success());
+  ::setenv("no_proxy", "127.0.0.1", /*overwrite=*/1);
+  EXPECT_FALSE(pair.client().Send(request).is_success());
+  ::unsetenv("http_proxy");
+  ::unsetenv("no_proxy");
+  EXPECT_EQ(pair.body, "of the proxy");
+  EXPECT_THAT(pair.server().Targets(), testing::ElementsAre("http://127.0.0.1:1/x"));
 }
 
 TEST(AnHttpClient, TellsThatNobodyListens) {

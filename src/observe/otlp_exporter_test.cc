@@ -8,7 +8,7 @@
 
 #include "base/mutex.h"
 #include "http_client/testing/http_stub.h"
-#include "observe/otlp.h"
+#include "observe/otlp_exporter.h"
 
 namespace nereid::observe {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "observe/otlp.h"
+#include "observe/otlp_exporter.h"
 
 namespace nereid::observe {
 

@@ -4,10 +4,12 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from harness import certificates, models, s3, wire
+from harness import certificates, models, python_package, s3, wire
 from harness import server as servers
 from harness.clients import Client
 
@@ -409,3 +411,27 @@ def test_labels_are_found_in_the_copy(start_server, bucket, environment, tmp_pat
     server = start_server(bucket.url("bucket"), env=environment)
     config = get(server, "/v2/models/digits/config")
     assert config["name"] == "digits"
+
+
+PROGRAM = """
+import sys, nereid, numpy
+with nereid.Server(model_repository=sys.argv[1], exit_timeout=10) as server:
+    (response,) = server.model("m").infer(inputs={"INPUT0": numpy.ones(3, numpy.int32)})
+    print("served", response.final)
+"""
+
+
+def test_a_program_that_embeds_the_server_has_the_same_stores(require_server, bucket, environment, tmp_path):
+    write_identity(tmp_path / "s3" / "bucket", "m")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, bucket.url("bucket")],
+        env={
+            **python_package.environment(),
+            **environment,
+            "PYTHONPATH": str(servers.build_folder() / "python"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout == "served True\n", done.stdout + done.stderr
