@@ -34,11 +34,13 @@ ANNOTATION = re.compile(r"\b[A-Z]\w*_(?:GUARDED_BY|REQUIRES|EXCLUDES|ACQUIRE|REL
 # The macros themselves.
 DEFINITION = re.compile(r"^#define .*", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
-# What of a compiler's command decides how a file is read. Only g++ knows -Wno-restrict.
-FLAG = re.compile(r"-(?:[IDU].+|std=.+|m.+|W(?!error|no-restrict).+)$")
+# What of a compiler's command decides how a file is read.
+FLAG = re.compile(r"-(?:[IDU].+|std=.+|m.+|W(?!error).+)$")
 FLAG_WITH_VALUE = ("-I", "-D", "-U", "-isystem")
 CLANG_FLAGS = [
     "-Wthread-safety",
+    # Some warnings have a name in g++ only.
+    "-Wno-unknown-warning-option",
     # RapidJSON 1.1 has a member function template that clang 19 refuses unless its body is only looked at
     # when it is used.
     "-fdelayed-template-parsing",

@@ -43,7 +43,8 @@ TEST(ObjectPool, ThreadsThatOnlyGiveKeepFew) {
   std::atomic<bool> is_over{false};
   for (int t = 0; t < kThreads; ++t) {
     givers.emplace_back([&, t] {
-      for (int i = 0; i < 40; ++i) Pool::Give(taken[static_cast<size_t>(t * 40 + i)]);
+      for (int i = 0; i < 40; ++i)
+        Pool::Give(taken[static_cast<size_t>(t) * 40 + static_cast<size_t>(i)]);
       ++done;
       while (!is_over) std::this_thread::yield();
     });
