@@ -8,9 +8,22 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
-#include "repository/advice.h"
 
 namespace nereid::engine {
+namespace {
+
+// A thread may have read its table just before a newer one replaced a version: it then finds the
+// version closed, and must look again.
+template <typename Find>
+base::Result<core::ModelHandle> FindInCurrent(const Published<ModelTable>& tables, Find find) {
+  while (true) {
+    const ModelTable* const table = &tables.Read();
+    base::Result<core::ModelHandle> model = find(*table);
+    if (model.ok() || &tables.Read() == table) return model;
+  }
+}
+
+}  // namespace
 
 LifeCycle::LifeCycle(const ModelFactory& factory, LifeCycleOptions options)
     : factory_(factory),
@@ -22,24 +35,15 @@ LifeCycle::LifeCycle(const ModelFactory& factory, LifeCycleOptions options)
 
 // --- Reading ---
 
-// A thread may have read its table just before a newer one replaced a version: it then finds the
-// version closed, and must look again.
 base::Result<core::ModelHandle> LifeCycle::Find(std::string_view name,
                                                 std::string_view version) const {
-  while (true) {
-    const ModelTable* const table = &Table();
-    base::Result<core::ModelHandle> model = table->Find(name, version);
-    if (model.ok() || &Table() == table) return model;
-  }
+  return FindInCurrent(table_, [&](const ModelTable& table) { return table.Find(name, version); });
 }
 
 base::Result<core::ModelHandle> LifeCycle::FindForStep(std::string_view id_text,
                                                        int64_t version) const {
-  while (true) {
-    const ModelTable* const table = &Table();
-    base::Result<core::ModelHandle> model = table->FindForStep(id_text, version);
-    if (model.ok() || &Table() == table) return model;
-  }
+  return FindInCurrent(
+      table_, [&](const ModelTable& table) { return table.FindForStep(id_text, version); });
 }
 
 std::shared_ptr<core::Model> LifeCycle::LoadedModel(const ModelId& id, int64_t version) const {
@@ -83,21 +87,21 @@ void LifeCycle::SetNamed(std::set<ModelId> ids) {
 // --- Loading ---
 
 std::vector<base::Status> LifeCycle::Load(std::vector<LoadJob> jobs) {
-  Loads loads;
-  Loads begun;
+  std::vector<std::unique_ptr<LoadAttempt>> loads;
+  std::vector<LoadAttempt*> begun;
   std::set<ModelId> ids;
   for (LoadJob& job : jobs) {
-    const auto& load = loads.emplace_back(std::make_shared<LoadAttempt>(std::move(job)));
-    ids.insert(load->id());
-    base::Status status = Begin(*load);
+    LoadAttempt& load = *loads.emplace_back(std::make_unique<LoadAttempt>(std::move(job)));
+    ids.insert(load.id());
+    base::Status status = Begin(load);
     if (status.ok()) {
-      begun.push_back(load);
+      begun.push_back(&load);
       continue;
     }
-    if (NoteFailure(*load, FailureHistory::kNoVersion, std::string(status.message()))) {
-      NEREID_LOG(kError, "failed to load model '{}': {}", load->id().Text(), status.message());
+    if (NoteFailure(load, FailureHistory::kNoVersion, std::string(status.message()))) {
+      NEREID_LOG(kError, "failed to load model '{}': {}", load.id().Text(), status.message());
     }
-    load->Finish(std::move(status));
+    load.Finish(std::move(status));
   }
   Start(begun, ids);
   std::vector<base::Status> results;
@@ -143,23 +147,24 @@ LoadWork LifeCycle::PlanLocked(const LoadAttempt& load, std::set<int64_t> wanted
   return work;
 }
 
-void LifeCycle::Start(const Loads& loads, const std::set<ModelId>& ids) {
+void LifeCycle::Start(const std::vector<LoadAttempt*>& loads, const std::set<ModelId>& ids) {
   LoadedVersions retired;
   {
     base::MutexLock lock(mutex_);
-    for (const auto& load : loads) {
+    for (LoadAttempt* const load : loads) {
       if (load->work().loading.empty()) {
         CommitLocked(*load, {}, retired);
         continue;
       }
-      loads_.insert(load.get());
+      loads_.insert(load);
       if (is_stopping_) load->Cancel();
     }
+    teardown_.Expect(retired);
     PublishLocked(ids);
   }
   TellUnloading(retired);
   teardown_.Add(std::move(retired));
-  for (const auto& load : loads) {
+  for (LoadAttempt* const load : loads) {
     if (load->work().loading.empty()) {
       NEREID_LOG(kInfo, "successfully loaded '{}'", load->id().Text());
       load->Finish(base::OkStatus());
@@ -175,7 +180,8 @@ void LifeCycle::LoadVersion(LoadAttempt& load, int64_t version) {
   base::Status status;
   if (load.work().changing.contains(version)) {
     status = ChangeInstances(load, version);
-  } else if (auto result = MakeVersion(load, version); result.ok()) {
+  } else if (auto result = MakeVersion(factory_, load, version, options_.load_retries);
+             result.ok()) {
     made = *std::move(result);
   } else {
     status = result.status();
@@ -187,30 +193,6 @@ void LifeCycle::LoadVersion(LoadAttempt& load, int64_t version) {
     TellFailure(load, version, status);
   }
   if (load.AddResult(version, status, std::move(made))) End(load);
-}
-
-base::Result<std::unique_ptr<LoadedVersion>> LifeCycle::MakeVersion(const LoadAttempt& load,
-                                                                    int64_t version) const {
-  const LoadJob& job = load.job();
-  const bool is_ensemble = job.source->config->ensemble_scheduling() != nullptr;
-  for (unsigned retries = options_.load_retries;; --retries) {
-    NEREID_RETURN_IF_ERROR(load.CheckWanted());
-    base::Result<std::unique_ptr<ServableModel>> made =
-        is_ensemble ? factory_.LoadEnsemble(*job.source, version, job.parts)
-                    : factory_.Load(*job.source, version, [&load] { return load.CheckWanted(); });
-    if (made.ok()) {
-      auto loaded = std::make_unique<LoadedVersion>();
-      loaded->files = job.source->files;
-      loaded->source = job.source;
-      loaded->servable = *std::move(made);
-      return loaded;
-    }
-    const base::Status why(made.status().code(), repository::WithAdvice(made.status().message(),
-                                                                        job.source->config_advice));
-    if (retries == 0) return why;
-    NEREID_LOG(kError, "failed to load '{}' version {}: {}", load.id().Text(), version,
-               why.ToString());
-  }
 }
 
 base::Status LifeCycle::ChangeInstances(LoadAttempt& load, int64_t version) {
@@ -268,6 +250,7 @@ void LifeCycle::End(LoadAttempt& load) {
     } else {
       status = RollBackLocked(load, std::move(results), retired);
     }
+    teardown_.Expect(retired);
     PublishLocked({load.id()});
   }
   if (is_loaded) {
@@ -287,6 +270,7 @@ void LifeCycle::End(LoadAttempt& load) {
     loads_.erase(&load);
     load_ended_.NotifyAll();
   }
+  // The load is gone as soon as its maker hears that it is finished.
   load.Finish(std::move(status));
 }
 
@@ -345,6 +329,7 @@ void LifeCycle::Unload(const std::set<ModelId>& ids) {
       }
       failures_.Forget({id, FailureHistory::kNoVersion});
     }
+    teardown_.Expect(retired);
     PublishLocked(ids);
   }
   TellUnloading(retired);
@@ -355,16 +340,10 @@ void LifeCycle::TellUnloading(const LoadedVersions& versions) {
   std::set<std::shared_ptr<repository::ModelFiles>> files;
   {
     base::MutexLock lock(mutex_);
-    for (const auto& version : versions) {
-      // Two where its instances were changed: what it was loaded from, and what they are from.
-      for (const auto& some : {version->files, version->source->files}) {
-        if (some != nullptr) files.insert(some);
-      }
-    }
+    for (const auto& version : versions) files.merge(version->FilesInUse());
     if (files.empty()) return;
     for (const auto& [key, loaded] : loaded_) {
-      files.erase(loaded->files);
-      files.erase(loaded->source->files);
+      for (const auto& used : loaded->FilesInUse()) files.erase(used);
     }
   }
   for (const auto& some : files) some->OnUnloading();

@@ -86,17 +86,13 @@ class LifeCycle {
   std::vector<Loaded> LoadedModels() const;
 
  private:
-  using Loads = std::vector<std::shared_ptr<LoadAttempt>>;
-
   // Works out what `load` has to do; an error when its versions cannot be served.
   base::Status Begin(LoadAttempt& load);
   LoadWork PlanLocked(const LoadAttempt& load, std::set<int64_t> wanted) NEREID_REQUIRES(mutex_);
   // Ends the loads that have nothing to do, and hands the others to the threads.
-  void Start(const Loads& loads, const std::set<ModelId>& ids);
+  void Start(const std::vector<LoadAttempt*>& loads, const std::set<ModelId>& ids);
   // The work of one version, and of the whole load after its last one.
   void LoadVersion(LoadAttempt& load, int64_t version);
-  base::Result<std::unique_ptr<LoadedVersion>> MakeVersion(const LoadAttempt& load,
-                                                           int64_t version) const;
   // Changes the instances of a version that is loaded.
   base::Status ChangeInstances(LoadAttempt& load, int64_t version);
   // All versions of the load are there or have failed.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "engine/testing/life_cycle_fixture.h"
 
 namespace nereid::engine {
@@ -64,6 +66,34 @@ TEST_F(AnEnsemble, KeepsItsPartsThatAreUnloadedAfterItUntilItsRequestsHaveEnded)
   ASSERT_TRUE(WaitUntilGone("last:1"));
   EXPECT_FALSE(PinStep("last"));
   EXPECT_EQ(State("first"), "READY");
+}
+
+// Files that have something done when their model is unloaded.
+class FilesWithAHook final : public repository::ModelFiles {
+ public:
+  explicit FilesWithAHook(std::function<void()> hook) : hook_(std::move(hook)) {}
+  void OnUnloading() override { hook_(); }
+
+ private:
+  const std::function<void()> hook_;
+};
+
+TEST_F(AnEnsemble, KeepsAPartThatIsUnloadedBeforeItsOwnUnloadIsThrough) {
+  LoadJob job = Job(Ensemble("slow", {"last"}));
+  auto source = std::make_shared<repository::ModelSource>(*job.source);
+  source->files = std::make_shared<FilesWithAHook>([this] { life_cycle_->Unload({"last"}); });
+  job.source = source;
+  std::vector<LoadJob> jobs;
+  jobs.push_back(std::move(job));
+  ASSERT_TRUE(life_cycle_->Load(std::move(jobs)).front().ok());
+  core::ModelHandle request = Pin("slow");
+  request_.Reset();
+  life_cycle_->Unload({"e", "slow"});
+  EXPECT_EQ(State("last"), "UNLOADING");
+  ASSERT_TRUE(WaitUntilGone("e:1"));
+  EXPECT_TRUE(PinStep("last"));
+  request.Reset();
+  ASSERT_TRUE(WaitUntilGone("last:1"));
 }
 
 TEST_F(AnEnsemble, FindsAPartThatIsBeingLoadedAgain) {

@@ -361,6 +361,18 @@ TEST_F(ALifeCycle, ListsLoadsAndEndsThatTakeTooLong) {
   EXPECT_FALSE(Pin("loading"));
 }
 
+TEST_F(ALifeCycle, EndsWhileInstancesAreChanged) {
+  ASSERT_EQ(Load({InstancesConfig("m", 1)}), "OK");
+  factory_.Hold("m:1");
+  std::future<std::string> load = LoadInBackground({InstancesConfig("m", 2)});
+  ASSERT_TRUE(events_.WaitFor("change m:1"));
+  std::future<Unfinished> end =
+      std::async(std::launch::async, [this] { return life_cycle_->UnloadAll(InAMinute()); });
+  factory_.LetGo("m:1");
+  EXPECT_THAT(end.get().work, IsEmpty());
+  static_cast<void>(load.get());  // whichever of the two was faster
+}
+
 TEST_F(ALifeCycle, EndsAsSoonAsTheLastLoadHasEnded) {
   for (int i = 0; i < 50; ++i) {
     LifeCycle life_cycle(factory_, {});

@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "base/log.h"
+#include "repository/advice.h"
+
 namespace nereid::engine {
 
 base::Status LoadAttempt::CheckWanted() const {
@@ -40,6 +43,25 @@ base::Status LoadAttempt::Wait() {
   base::MutexLock lock(mutex_);
   while (!is_finished_) finished_.Wait(mutex_);
   return status_;
+}
+
+base::Result<std::unique_ptr<LoadedVersion>> MakeVersion(const ModelFactory& factory,
+                                                         const LoadAttempt& load, int64_t version,
+                                                         unsigned retries) {
+  const LoadJob& job = load.job();
+  const bool is_ensemble = job.source->config->ensemble_scheduling() != nullptr;
+  for (;; --retries) {
+    NEREID_RETURN_IF_ERROR(load.CheckWanted());
+    base::Result<std::unique_ptr<ServableModel>> made =
+        is_ensemble ? factory.LoadEnsemble(*job.source, version, job.parts)
+                    : factory.Load(*job.source, version, [&load] { return load.CheckWanted(); });
+    if (made.ok()) return std::make_unique<LoadedVersion>(job.source, *std::move(made));
+    const base::Status why(made.status().code(), repository::WithAdvice(made.status().message(),
+                                                                        job.source->config_advice));
+    if (retries == 0) return why;
+    NEREID_LOG(kError, "failed to load '{}' version {}: {}", load.id().Text(), version,
+               why.ToString());
+  }
 }
 
 }  // namespace nereid::engine

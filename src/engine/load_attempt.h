@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "core/model.h"
 #include "engine/loaded_version.h"
+#include "engine/model_factory.h"
 #include "repository/model_source.h"
 
 namespace nereid::engine {
@@ -67,7 +68,7 @@ class LoadAttempt {
 
   // Ends the load with its status; once.
   void Finish(base::Status status);
-  // Waits for Finish.
+  // Waits for Finish, which touches nothing of this any more once it is seen here.
   base::Status Wait();
 
  private:
@@ -82,5 +83,10 @@ class LoadAttempt {
   bool is_finished_ NEREID_GUARDED_BY(mutex_) = false;
   base::Status status_ NEREID_GUARDED_BY(mutex_);
 };
+
+// Makes a version of a load, with up to `retries` further tries while it fails and is wanted.
+base::Result<std::unique_ptr<LoadedVersion>> MakeVersion(const ModelFactory& factory,
+                                                         const LoadAttempt& load, int64_t version,
+                                                         unsigned retries);
 
 }  // namespace nereid::engine

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/loaded_version.h"
 
+#include <utility>
+
 namespace nereid::engine {
 namespace {
 
@@ -9,7 +11,33 @@ config::ConfigChange Lesser(config::ConfigChange a, config::ConfigChange b) {
   return static_cast<int>(a) < static_cast<int>(b) ? a : b;
 }
 
+std::set<repository::ModelId> StepsOf(const repository::ModelSource& source) {
+  std::set<repository::ModelId> ids;
+  const config::Ensembling* const ensemble = source.config->ensemble_scheduling();
+  if (ensemble == nullptr) return ids;
+  for (const config::Ensembling::Step& step : ensemble->step) {
+    ids.emplace(step.model_namespace, step.model_name);
+  }
+  return ids;
+}
+
 }  // namespace
+
+LoadedVersion::LoadedVersion(std::shared_ptr<const repository::ModelSource> made_from,
+                             std::unique_ptr<ServableModel> made)
+    : id(made_from->id()),
+      steps(StepsOf(*made_from)),
+      files(made_from->files),
+      source(std::move(made_from)),
+      servable(std::move(made)) {}
+
+std::set<std::shared_ptr<repository::ModelFiles>> LoadedVersion::FilesInUse() const {
+  std::set<std::shared_ptr<repository::ModelFiles>> in_use;
+  for (const auto& some : {files, source->files}) {
+    if (some != nullptr) in_use.insert(some);
+  }
+  return in_use;
+}
 
 config::ConfigChange ChangeNeeded(const LoadedVersion& loaded,
                                   const repository::ModelSource& source) {

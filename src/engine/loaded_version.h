@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "config/complete.h"
@@ -12,14 +13,19 @@
 
 namespace nereid::engine {
 
-// Thread-compatible.
+// Thread-compatible; what is const may be read by any thread.
 struct LoadedVersion {
-  // Declared first and so destroyed last: the files are in use until the backend has let go of
-  // them.
-  std::shared_ptr<repository::ModelFiles> files;
+  LoadedVersion(std::shared_ptr<const repository::ModelSource> made_from,
+                std::unique_ptr<ServableModel> made);
+
+  const repository::ModelId id;
+  // The models that the steps of an ensemble name; none for another model.
+  const std::set<repository::ModelId> steps;
+  // Destroyed after what serves: the files are in use until the backend has let go of them.
+  const std::shared_ptr<repository::ModelFiles> files;
   // Its configuration and its folder; after a change of the instances, those of that change.
   std::shared_ptr<const repository::ModelSource> source;
-  std::unique_ptr<ServableModel> servable;
+  const std::unique_ptr<ServableModel> servable;
   // The configuration after changes of the instances; null: none was made.
   std::shared_ptr<const config::ModelConfig> changed_config;
   // Whether model tables still lead the steps of ensembles here, once it is out of service: so it
@@ -31,6 +37,8 @@ struct LoadedVersion {
   std::shared_ptr<const config::ModelConfig> CurrentConfig() const {
     return changed_config != nullptr ? changed_config : model()->shared_config();
   }
+  // Two where its instances were changed: what it was loaded from, and what they are from.
+  std::set<std::shared_ptr<repository::ModelFiles>> FilesInUse() const;
 };
 using LoadedVersions = std::vector<std::unique_ptr<LoadedVersion>>;
 

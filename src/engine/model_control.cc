@@ -215,11 +215,13 @@ base::Status ModelControl::CheckLoaded(const std::set<std::string>& names,
                                        const ModelPlan& plan) const {
   std::string text;
   base::MutexLock lock(mutex_);
-  for (const ModelId& id : plan.affected) {
-    const auto info = infos_.find(id);
-    if (!names.contains(id.name) || info == infos_.end() || info->second.load_status.ok()) continue;
-    text += fmt::format("load failed for model '{}': {}\n", id.Text(),
-                        info->second.load_status.message());
+  for (const auto& [id, info] : infos_) {
+    if (!names.contains(id.name) || info.load_status.ok()) continue;
+    // Nothing new to load leaves what is served as it is, and what failed as failed.
+    const bool is_tried = plan.affected.contains(id);
+    const bool is_left = plan.touched.contains(id) && life_cycle_.LoadedModel(id, -1) == nullptr;
+    if (!is_tried && !is_left) continue;
+    text += fmt::format("load failed for model '{}': {}\n", id.Text(), info.load_status.message());
   }
   return text.empty() ? base::OkStatus() : base::InvalidArgumentError(std::move(text));
 }
@@ -344,10 +346,11 @@ void ModelControl::LoadPlain(const ModelPlan& plan) {
 }
 
 void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
+  // These go together in the end: a request in the outer one of two still needs the inner one.
+  std::set<ModelId> lost;
   for (size_t i = 0; i < ensembles.size();) {
     const int depth = ensembles[i].depth;
     std::vector<LoadJob> jobs;
-    std::set<ModelId> lost;
     for (; i < ensembles.size() && ensembles[i].depth == depth; ++i) {
       const EnsembleEntry& entry = ensembles[i];
       if (!entry.status.ok()) continue;
@@ -359,9 +362,9 @@ void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
         lost.insert(entry.id);
       }
     }
-    life_cycle_.Unload(lost);
     RunJobs(std::move(jobs));
   }
+  life_cycle_.Unload(lost);
 }
 
 base::Status ModelControl::CheckPart(const EnsembleEntry& entry, const ModelId& part,

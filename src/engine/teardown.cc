@@ -16,17 +16,6 @@ using repository::ModelId;
 // Backends may take their time to end a model; a few that do must not hold up the others.
 constexpr size_t kThreads = 4;
 
-// The models that the steps of an ensemble name; none for another model.
-std::set<ModelId> StepsOf(const LoadedVersion& version) {
-  std::set<ModelId> ids;
-  const config::Ensembling* const ensemble = version.source->config->ensemble_scheduling();
-  if (ensemble == nullptr) return ids;
-  for (const config::Ensembling::Step& step : ensemble->step) {
-    ids.emplace(step.model_namespace, step.model_name);
-  }
-  return ids;
-}
-
 std::string Describe(const core::Model& model) {
   return fmt::format("Model '{}' (version {})", model.name(), model.version());
 }
@@ -40,14 +29,20 @@ Teardown::~Teardown() {
   gate_->is_open = false;
 }
 
+void Teardown::Expect(const LoadedVersions& versions) {
+  base::MutexLock lock(mutex_);
+  expected_ += versions.size();
+  for (const auto& version : versions) {
+    for (const ModelId& id : version->steps) ++needed_[id];
+  }
+}
+
 void Teardown::Add(LoadedVersions versions) {
   if (versions.empty()) return;
   {
     base::MutexLock lock(mutex_);
-    for (auto& version : versions) {
-      for (const ModelId& id : StepsOf(*version)) ++needed_[id];
-      waiting_.push_back(std::move(version));
-    }
+    expected_ -= versions.size();
+    for (auto& version : versions) waiting_.push_back(std::move(version));
   }
   CloseFree();
 }
@@ -56,7 +51,7 @@ std::vector<LoadedVersion*> Teardown::TakeFreeLocked() {
   std::vector<LoadedVersion*> free;
   LoadedVersions still_needed;
   for (auto& version : waiting_) {
-    if (version->serves_steps && needed_.contains(version->source->id())) {
+    if (version->serves_steps && needed_.contains(version->id)) {
       still_needed.push_back(std::move(version));
     } else {
       closed_.insert(version.get());
@@ -83,24 +78,23 @@ void Teardown::CloseFree() {
 
 // Runs on whatever thread ended the request: only hands the work on.
 void Teardown::OnDrained(LoadedVersion* version) {
-  const std::set<ModelId> steps = StepsOf(*version);
   {
     base::MutexLock lock(mutex_);
     closed_.erase(version);
     destroying_.insert(version->model().get());
-    for (const ModelId& id : steps) {
+    for (const ModelId& id : version->steps) {
       const auto count = needed_.find(id);
       if (--count->second == 0) needed_.erase(count);
     }
   }
-  pool_.Post([this, version, frees_parts = !steps.empty()] {
+  pool_.Post([this, version, frees_parts = !version->steps.empty()] {
     if (frees_parts) CloseFree();
     Destroy(std::unique_ptr<LoadedVersion>(version));
   });
 }
 
 void Teardown::Destroy(std::unique_ptr<LoadedVersion> version) {
-  const ModelId id = version->source->id();
+  const ModelId id = version->id;
   const std::shared_ptr<core::Model> model = version->model();
   version.reset();
   NEREID_LOG(kInfo, "successfully unloaded '{}' version {}", id.Text(), model->version());
@@ -113,7 +107,7 @@ void Teardown::Destroy(std::unique_ptr<LoadedVersion> version) {
 Unfinished Teardown::Wait(base::TimePoint deadline) {
   base::MutexLock lock(mutex_);
   const auto is_over = [this]() NEREID_REQUIRES(mutex_) {
-    return waiting_.empty() && closed_.empty() && destroying_.empty();
+    return expected_ == 0 && waiting_.empty() && closed_.empty() && destroying_.empty();
   };
   while (!is_over() && changed_.WaitUntil(mutex_, deadline)) {
   }

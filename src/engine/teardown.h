@@ -38,7 +38,11 @@ class Teardown {
   // Needs that Wait has left nothing unfinished.
   ~Teardown();
 
-  // Takes over versions that the published table offers to no new requests. Does not wait.
+  // Announces versions together with the change that takes them out of service: from then on the
+  // parts of the ensembles among them stay.
+  void Expect(const LoadedVersions& versions);
+  // Takes over versions that were announced, once the published table offers them to no new
+  // requests. Does not wait.
   void Add(LoadedVersions versions);
   // Waits until all are gone, or `deadline`. What is unfinished then is left alone for ever.
   Unfinished Wait(base::TimePoint deadline);
@@ -65,7 +69,8 @@ class Teardown {
   LoadedVersions waiting_ NEREID_GUARDED_BY(mutex_);                 // not closed yet
   std::set<const LoadedVersion*> closed_ NEREID_GUARDED_BY(mutex_);  // with requests still
   std::set<const core::Model*> destroying_ NEREID_GUARDED_BY(mutex_);
-  // How many ensembles among `waiting_` and `closed_` have steps of a model.
+  size_t expected_ NEREID_GUARDED_BY(mutex_) = 0;  // announced, and not taken over yet
+  // How many of the ensembles that were announced and still have requests have steps of a model.
   std::map<repository::ModelId, size_t> needed_ NEREID_GUARDED_BY(mutex_);
   base::TaskPool pool_;  // the last member, because its threads use the others
 };

@@ -526,8 +526,8 @@ def test_an_ensemble_without_its_parts_says_why(empty_repository, start_server, 
         "ambiguous: absent\n")
 
 
-@pytest.mark.parametrize("unload", [("late", False), ("e", True)])
-def test_requests_in_an_ensemble_end_before_its_parts_go(empty_repository, start_server, client_of, unload):
+@pytest.mark.parametrize("unloads", [[("late", False)], [("e", True)], [("e", False), ("late", False)]])
+def test_requests_in_an_ensemble_end_before_its_parts_go(empty_repository, start_server, client_of, unloads):
     models.write_model(empty_repository, "slow", slow_identity("execute_delay_ms", 400))
     models.write_model(empty_repository, "late", IDENTITY)
     config = ENSEMBLE.format(part="slow").replace(
@@ -539,8 +539,8 @@ def test_requests_in_an_ensemble_end_before_its_parts_go(empty_repository, start
     models.write_model(empty_repository, "e", config)
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=e"])
     with two_requests(server, "e", waiting_for="slow") as results:
-        model, with_parts = unload
-        client_of("http", server).unload_model(model, unload_dependents=with_parts)
+        for model, with_parts in unloads:
+            client_of("http", server).unload_model(model, unload_dependents=with_parts)
         assert not client_of("grpc", server).is_model_ready("e")
     check_answers(results)
     wait_for_state(server, "late", "1", "UNAVAILABLE", "unloaded")

@@ -115,12 +115,14 @@ class FakeFactory final : public ModelFactory {
   // The next `times` loads, or changes of instances, of the version fail so.
   void Fail(const std::string& version, const std::string& reason, int times = 1'000'000);
   void Mend(const std::string& version);
-  // Loads and changes of the version stay where they are until they are let go or not wanted any
-  // more; its end stays, too, where `holds_end`.
+  // Loads and changes of the version stay where they are until they are let go, or not wanted any
+  // more.
   void Hold(const std::string& version);
+  // The same for the end of the version, which waits in any case.
   void HoldEnd(const std::string& version);
   void LetGo(const std::string& version);
-  // Whether a version was ever made twice at the same time, or ended with requests in it.
+  // What must never happen, and did: a version that was made twice at the same time, ended with
+  // requests in it, or was made of parts that were not there.
   std::vector<std::string> faults() const;
   // How many versions there are.
   size_t alive() const;
