@@ -104,6 +104,7 @@ def flipping(array, *contents):
             for content in contents:
                 array[:] = content
 
+    array[:] = contents[0]  # never what it was before, however late the thread begins
     thread = threading.Thread(target=flip)
     thread.start()
     try:
