@@ -109,8 +109,9 @@ void ModelControl::CommitLocked(ModelPlan& plan, ModelInfos infos) {
   for (const ModelId& id : plan.touched) refused_.erase(id);
   for (const ModelId& id : plan.affected) refused_.erase(id);
   for (const auto& [id, reason] : plan.refused) refused_[id] = reason;
-  busy_.insert(plan.affected.begin(), plan.affected.end());
-  busy_.insert(plan.touched.begin(), plan.touched.end());
+  for (const auto* ids : {&plan.affected, &plan.touched, &plan.held}) {
+    busy_.insert(ids->begin(), ids->end());
+  }
   std::set<ModelId> named;
   for (const auto& [id, info] : infos_) named.insert(id);
   life_cycle_.SetNamed(std::move(named));
@@ -118,8 +119,9 @@ void ModelControl::CommitLocked(ModelPlan& plan, ModelInfos infos) {
 
 void ModelControl::End(const ModelPlan& plan) {
   base::MutexLock lock(mutex_);
-  for (const ModelId& id : plan.affected) busy_.erase(id);
-  for (const ModelId& id : plan.touched) busy_.erase(id);
+  for (const auto* ids : {&plan.affected, &plan.touched, &plan.held}) {
+    for (const ModelId& id : *ids) busy_.erase(id);
+  }
   --operations_;
   ended_.NotifyAll();
 }

@@ -202,7 +202,15 @@ ModelInfos ApplyPlan(const ModelInfos& now, ModelPlan& plan) {
   }
   plan.affected = plan.changed;
   plan.affected.insert(plan.removed.begin(), plan.removed.end());
-  if (!plan.affected.empty()) AddEnsembles(SourcesOf(now), SourcesOf(next), plan.affected);
+  plan.held.clear();
+  if (plan.affected.empty()) return next;
+  const ModelSources before = SourcesOf(now);
+  for (const ModelId& id : plan.affected) {
+    const auto source = before.find(id);
+    if (source == before.end()) continue;
+    for (ModelId& part : StepModels(before, *source->second)) plan.held.insert(std::move(part));
+  }
+  AddEnsembles(before, SourcesOf(next), plan.affected);
   return next;
 }
 
@@ -221,7 +229,8 @@ bool IsCurrent(const ModelPlan& plan, const ModelInfos& then, const ModelInfos& 
 
 bool Concerns(const ModelPlan& plan, const std::set<ModelId>& ids) {
   const auto is_one = [&](const ModelId& id) { return ids.contains(id); };
-  return std::ranges::any_of(plan.affected, is_one) || std::ranges::any_of(plan.touched, is_one);
+  return std::ranges::any_of(plan.affected, is_one) || std::ranges::any_of(plan.touched, is_one) ||
+         std::ranges::any_of(plan.held, is_one);
 }
 
 }  // namespace nereid::engine

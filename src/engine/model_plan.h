@@ -40,6 +40,9 @@ struct ModelPlan {
   std::set<ModelId> removed;
   std::set<ModelId> touched;   // looked at, and not to be changed
   std::set<ModelId> affected;  // changed, removed, and the ensembles that contain any of those
+  // What ensembles in `changed` and `removed` consisted of before. Until the plan is carried out,
+  // requests to these ensembles need it.
+  std::set<ModelId> held;
   std::map<ModelId, std::string> refused;  // not fit to be loaded, and why
   bool all_polled = true;                  // everything that was looked for was found fit
 };
@@ -65,7 +68,7 @@ ModelPlan PlanLoad(const repository::ModelScanner& scanner, const LoadOrder& ord
 // for or uses.
 ModelPlan PlanUnload(const std::string& name, bool with_parts, const ModelInfos& now);
 
-// The state `now` with the plan's changes. Fills plan.affected.
+// The state `now` with the plan's changes. Fills plan.affected and plan.held.
 ModelInfos ApplyPlan(const ModelInfos& now, ModelPlan& plan);
 // Whether the plan's models are in `now` what they were in `then`, when the plan was made.
 bool IsCurrent(const ModelPlan& plan, const ModelInfos& then, const ModelInfos& now);

@@ -199,6 +199,24 @@ TEST_F(APlan, ConcernsAllThatItAffectsOrLooksAt) {
   EXPECT_TRUE(Concerns(last_, {"e"}));
 }
 
+// Else an unload of the part alone would pass by, and requests to the ensemble would miss it.
+TEST_F(APlan, HoldsWhatEnsemblesConsistedOf) {
+  for (const char* name : {"p", "q"}) repositories_.Put(Plain(name));
+  repositories_.Put(Ensemble("e", {"p"}));
+  repositories_.Put(Ensemble("around", {"e"}));
+  Load({"around"});
+  EXPECT_THAT(last_.held, IsEmpty());
+  repositories_.Put(Ensemble("e", {"q"}));
+  Load({"e"});
+  EXPECT_THAT(Names(last_.held), ElementsAre("p"));
+  EXPECT_TRUE(Concerns(last_, {"p"}));
+  Unload("around");
+  EXPECT_THAT(Names(last_.held), ElementsAre("e"));
+  Unload("e");
+  EXPECT_THAT(Names(last_.held), ElementsAre("q"));
+  EXPECT_TRUE(Concerns(last_, {"q"}));
+}
+
 // --- Loads by name ---
 
 TEST_F(APlan, OfALoadLooksAtNothingElse) {
