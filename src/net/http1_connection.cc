@@ -424,6 +424,8 @@ void Http1Connection::OnReadEnd(bool eof) {
 }
 
 void Http1Connection::OnReadable() {
+  // A deferred reply lies where bytes would be read to; they are looked for after it.
+  if (deferred_size_ != 0) return;
   if (HasReplied()) {
     FinishExchange();
     if (closed()) return;

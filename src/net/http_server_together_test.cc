@@ -130,6 +130,27 @@ TEST(HttpServerTogether, RequestsThatFollowEachOtherAreAnsweredInOrder) {
   }
 }
 
+TEST(HttpServerTogether, AReplyThatWaitsIsWholeThoughTheNextRequestOfItsClientComesMeanwhile) {
+  HttpExchangePtr held;
+  Crowd crowd(2, [&](HttpExchangePtr e) {
+    if (e->body() == "hold") {
+      held = std::move(e);
+      return;
+    }
+    if (held) Echo(std::move(held));
+    Echo(std::move(e));
+  });
+  crowd.Together([&] { EXPECT_TRUE(crowd.client(0).Send(Post("hold"))); });
+  crowd.Settle();
+  crowd.Together([&] {
+    EXPECT_TRUE(crowd.client(1).Send(Post("go")));
+    EXPECT_TRUE(crowd.client(0).Send(Post("next")));
+  });
+  EXPECT_EQ("POST /p hold", crowd.client(0).Receive().body);
+  EXPECT_EQ("POST /p next", crowd.client(0).Receive().body);
+  EXPECT_EQ("POST /p go", crowd.client(1).Receive().body);
+}
+
 TEST(HttpServerTogether, RepliesOfManyPartsAreWhole) {
   std::vector<std::string> pieces;
   for (int i = 0; i < 100; ++i) pieces.push_back("piece " + std::to_string(i) + ";");
