@@ -16,7 +16,7 @@ namespace {
 // Decimal points stay within this many digits; beyond it the exponent form is shorter to read.
 constexpr int kMaxPlainDigits = 21;
 constexpr int kMinPlainExponent = -6;
-// Of the shortest decimal of a double.
+// How many digits the shortest decimal of a double has at most.
 constexpr int kMaxDigits = 17;
 // A sign, and digits on both sides of a point, each copied with kMaxDigits characters.
 static_assert(kMaxJsonDouble >= 1 + (kMaxDigits - 1) + 1 + kMaxDigits);

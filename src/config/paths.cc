@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/trim.h"
 #include "config/errors.h"
 
 namespace nereid::config {
@@ -13,12 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 bool HasParentComponent(std::string_view path) {
   for (const fs::path& component : fs::path(path)) {
@@ -138,7 +134,7 @@ class PathCheck {
 }  // namespace
 
 base::Status ValidateModelName(std::string_view name) {
-  const std::string_view trimmed = Trim(name);
+  const std::string_view trimmed = base::Trim(name, kBlanks);
   if (trimmed.empty()) {
     return base::InvalidArgumentError(
         "Model name cannot be empty. Please enter a valid name to deploy.");

@@ -203,7 +203,7 @@ TEST_F(AnEnsemble, ThatFailsToLoadKeepsNoPartsBack) {
 }
 
 TEST_F(AnEnsemble, HoldsUpAStopWithItsRequestsOnly) {
-  // Its parts have no requests, and wait for the ensemble.
+  // The ensemble's parts have no requests, and wait for the ensemble.
   const Unfinished left = life_cycle_->UnloadAll(Passed());
   EXPECT_THAT(left.work, ElementsAre("Model 'e' (version 1) has 1 in-flight inferences"));
   EXPECT_EQ(left.busy_versions, 1u);

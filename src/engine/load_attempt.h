@@ -23,7 +23,7 @@ namespace nereid::engine {
 // One model to be brought to what its source says.
 struct LoadJob {
   std::shared_ptr<const repository::ModelSource> source;
-  // Of an ensemble: the model of each step.
+  // The models of the steps, if the model is an ensemble.
   std::vector<std::shared_ptr<core::Model>> parts;
 };
 

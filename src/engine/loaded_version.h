@@ -23,7 +23,8 @@ struct LoadedVersion {
   const std::set<repository::ModelId> steps;
   // Destroyed after what serves: the files are in use until the backend has let go of them.
   const std::shared_ptr<repository::ModelFiles> files;
-  // Its configuration and its folder; after a change of the instances, those of that change.
+  // The configuration and the folder of the version; after a change of the instances, those of the
+  // change.
   std::shared_ptr<const repository::ModelSource> source;
   const std::unique_ptr<ServableModel> servable;
   // The configuration after changes of the instances; null: none was made.

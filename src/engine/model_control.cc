@@ -51,6 +51,12 @@ LoadFiles FilesOf(const service::LoadOptions& options) {
   return repository::PrivateFolder::Create(files);
 }
 
+base::Status PartIsInvalid(const ModelId& ensemble, const ModelId& part, const ModelInfo& info) {
+  return base::InvalidArgumentError(fmt::format(
+      "ensemble '{}' depends on '{}' which is not valid. Model '{}' failed with error: {}",
+      ensemble.Text(), part.Text(), part.Text(), info.load_status.message()));
+}
+
 int64_t WallClockNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -109,9 +115,7 @@ void ModelControl::CommitLocked(ModelPlan& plan, ModelInfos infos) {
   for (const ModelId& id : plan.touched) refused_.erase(id);
   for (const ModelId& id : plan.affected) refused_.erase(id);
   for (const auto& [id, reason] : plan.refused) refused_[id] = reason;
-  for (const auto* ids : {&plan.affected, &plan.touched, &plan.held}) {
-    busy_.insert(ids->begin(), ids->end());
-  }
+  busy_.merge(Claims(plan));
   std::set<ModelId> named;
   for (const auto& [id, info] : infos_) named.insert(id);
   life_cycle_.SetNamed(std::move(named));
@@ -119,9 +123,7 @@ void ModelControl::CommitLocked(ModelPlan& plan, ModelInfos infos) {
 
 void ModelControl::End(const ModelPlan& plan) {
   base::MutexLock lock(mutex_);
-  for (const auto* ids : {&plan.affected, &plan.touched, &plan.held}) {
-    for (const ModelId& id : *ids) busy_.erase(id);
-  }
+  for (const ModelId& id : Claims(plan)) busy_.erase(id);
   --operations_;
   ended_.NotifyAll();
 }
@@ -137,8 +139,10 @@ bool ModelControl::Stop(base::TimePoint deadline) {
 }
 
 base::Status ModelControl::Start() {
+  const bool loads_by_name =
+      options_.mode == ControlMode::kExplicit && !options_.startup_models.contains(kAllModels);
   std::optional<ModelPlan> plan;
-  if (options_.mode == ControlMode::kExplicit && !options_.startup_models.contains(kAllModels)) {
+  if (loads_by_name) {
     const LoadOrder order{.names = options_.startup_models};
     plan = Begin([&](const ModelInfos& now) { return PlanLoad(scanner_, order, now); });
   } else {
@@ -151,9 +155,7 @@ base::Status ModelControl::Start() {
   if (!plan) return FailedToLoadAll();
   Execute(*plan);
   base::Status status;
-  if (options_.mode == ControlMode::kExplicit && !options_.startup_models.contains(kAllModels)) {
-    status = CheckLoaded(options_.startup_models, *plan);
-  }
+  if (loads_by_name) status = CheckLoaded(options_.startup_models, *plan);
   End(*plan);
   NEREID_RETURN_IF_ERROR(status);
   if (!plan->all_polled) return FailedToLoadAll();
@@ -306,10 +308,7 @@ void ModelControl::UnloadLost(const std::vector<EnsembleEntry>& ensembles, const
       if (!status.ok()) break;
       base::MutexLock lock(mutex_);
       const ModelInfo& info = infos_.at(part);
-      if (!info.is_invalid) continue;
-      status = base::InvalidArgumentError(fmt::format(
-          "ensemble '{}' depends on '{}' which is not valid. Model '{}' failed with error: {}",
-          entry.id.Text(), part.Text(), part.Text(), info.load_status.message()));
+      if (info.is_invalid) status = PartIsInvalid(entry.id, part, info);
     }
     if (status.ok()) continue;
     SetInvalid(entry.id, std::move(status));
@@ -376,11 +375,7 @@ base::Status ModelControl::CheckPart(const EnsembleEntry& entry, const ModelId& 
   {
     base::MutexLock lock(mutex_);
     const ModelInfo& info = infos_.at(part);
-    if (info.is_invalid) {
-      return base::InvalidArgumentError(
-          fmt::format("{}which is not valid. Model '{}' failed with error: {}", start, part.Text(),
-                      info.load_status.message()));
-    }
+    if (info.is_invalid) return PartIsInvalid(entry.id, part, info);
     if (life_cycle_.LoadedModel(part, -1) == nullptr) {
       if (info.load_status.ok()) {
         return base::InvalidArgumentError(start + "which has no loaded version.");

@@ -287,7 +287,7 @@ TEST_F(AModelControl, UnloadsEnsemblesWithTheirLastPart) {
   EXPECT_FALSE(IsReady("e"));
   ASSERT_TRUE(WaitUntilGone("e:1"));
   ASSERT_TRUE(WaitUntilGone("p:1"));
-  // It comes back with the part.
+  // The ensemble comes back with the part.
   EXPECT_EQ(Load("p"), "OK");
   EXPECT_TRUE(IsReady("e"));
 }
@@ -454,7 +454,7 @@ TEST_F(AModelControl, WaitsForOperationsInProgressUntilTheDeadline) {
   ASSERT_TRUE(events_.WaitFor("load m:1"));
   std::future<std::string> waiting = LoadInBackground("m");
   EXPECT_FALSE(control_->Stop(Passed()));
-  // Who waits for another operation is told at once.
+  // A caller that waits for another operation is told at once.
   EXPECT_EQ(waiting.get(), "Unavailable: Server not ready");
   std::future<bool> stop =
       std::async(std::launch::async, [this] { return control_->Stop(InAMinute()); });

@@ -92,7 +92,7 @@ std::set<std::string> NewParts(const ModelPlan& plan, const std::set<std::string
   return parts;
 }
 
-bool ContainsAny(const std::set<ModelId>& ids, const std::vector<ModelId>& some) {
+bool ContainsAny(const std::set<ModelId>& ids, const auto& some) {
   return std::ranges::any_of(some, [&](const ModelId& id) { return ids.contains(id); });
 }
 
@@ -227,10 +227,15 @@ bool IsCurrent(const ModelPlan& plan, const ModelInfos& then, const ModelInfos& 
          std::ranges::all_of(plan.touched, is_current);
 }
 
+std::set<ModelId> Claims(const ModelPlan& plan) {
+  std::set<ModelId> claims = plan.affected;
+  claims.insert(plan.touched.begin(), plan.touched.end());
+  claims.insert(plan.held.begin(), plan.held.end());
+  return claims;
+}
+
 bool Concerns(const ModelPlan& plan, const std::set<ModelId>& ids) {
-  const auto is_one = [&](const ModelId& id) { return ids.contains(id); };
-  return std::ranges::any_of(plan.affected, is_one) || std::ranges::any_of(plan.touched, is_one) ||
-         std::ranges::any_of(plan.held, is_one);
+  return ContainsAny(ids, Claims(plan));
 }
 
 }  // namespace nereid::engine

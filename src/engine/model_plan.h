@@ -72,7 +72,9 @@ ModelPlan PlanUnload(const std::string& name, bool with_parts, const ModelInfos&
 ModelInfos ApplyPlan(const ModelInfos& now, ModelPlan& plan);
 // Whether the plan's models are in `now` what they were in `then`, when the plan was made.
 bool IsCurrent(const ModelPlan& plan, const ModelInfos& then, const ModelInfos& now);
-// Whether carrying the plan out concerns any of `ids`. After ApplyPlan.
+// The models that no other plan may concern while this one is carried out. After ApplyPlan.
+std::set<ModelId> Claims(const ModelPlan& plan);
+// Whether the plan claims any of `ids`. After ApplyPlan.
 bool Concerns(const ModelPlan& plan, const std::set<ModelId>& ids);
 
 ModelSources SourcesOf(const ModelInfos& infos);

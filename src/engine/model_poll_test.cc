@@ -133,7 +133,7 @@ TEST_F(AServerThatPolls, TellsOnceWhatIsWrongWithAnEnsemble) {
   factory_.Mend("p:1");
   Poll();
   EXPECT_TRUE(IsReady("e"));
-  // The same again is news after it was well.
+  // A failure is news again once the model had been well.
   repositories_.Remove("p");
   Poll();
   EXPECT_EQ(log.Count("ensemble e contains models that are not available"), 1u);

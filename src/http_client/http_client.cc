@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/trim.h"
 #include "http_client/curl_library.h"
 
 namespace nereid::http_client {
@@ -58,12 +59,7 @@ struct Exchange {
   bool is_head_whole = false;
 };
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+constexpr std::string_view kBlanks = " \t\r\n";
 
 size_t OnHeader(char* data, size_t, size_t size, void* user) {
   Exchange& exchange = *static_cast<Exchange*>(user);
@@ -85,7 +81,7 @@ size_t OnHeader(char* data, size_t, size_t size, void* user) {
   std::string name(line.substr(0, colon));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-  reply.headers[std::move(name)] = Trim(line.substr(colon + 1));
+  reply.headers[std::move(name)] = base::Trim(line.substr(colon + 1), kBlanks);
   return size;
 }
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/arithmetic.h"
+#include "base/trim.h"
 
 namespace nereid::net {
 namespace {
@@ -21,17 +22,13 @@ constexpr int kDetectGzipOrZlib = 15 | 32;
 constexpr int kGzipWindow = 15 | 16;
 constexpr int kZlibWindow = 15;
 
-std::string_view Trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
+constexpr std::string_view kBlanks = " \t";
 
 // Thousandths of a "q=0.5" parameter list; 1000 where none is given or it is not a number.
 int Quality(std::string_view parameters) {
   while (!parameters.empty()) {
     const size_t end = parameters.find(';');
-    std::string_view parameter = Trim(parameters.substr(0, end));
+    std::string_view parameter = base::Trim(parameters.substr(0, end), kBlanks);
     parameters = end == std::string_view::npos ? std::string_view() : parameters.substr(end + 1);
     if (parameter.size() < 3 || (parameter[0] | 0x20) != 'q' || parameter[1] != '=') continue;
     parameter.remove_prefix(2);
@@ -130,7 +127,7 @@ Compression NegotiateCompression(std::string_view accept_encoding) {
     accept_encoding =
         comma == std::string_view::npos ? std::string_view() : accept_encoding.substr(comma + 1);
     const size_t semicolon = item.find(';');
-    const std::string_view name = Trim(item.substr(0, semicolon));
+    const std::string_view name = base::Trim(item.substr(0, semicolon), kBlanks);
     const auto coding = ParseContentEncoding(name);
     if (!coding.ok() || name.empty()) continue;
     const int quality =

@@ -104,7 +104,7 @@ void GrpcConnection::ReactorTurn() {
 }
 
 void GrpcConnection::OnReadable() {
-  if (!received_) received_ = base::AcquireBuffer(kReceiveBytes);
+  received_ = base::AcquireBuffer(kReceiveBytes);
   if (!received_) return Close();
   const ssize_t n = Receive(received_.data(), kReceiveBytes);
   if (n < 0) return Close();

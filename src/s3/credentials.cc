@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "base/trim.h"
 #include "repository/local_store.h"
 
 namespace nereid::s3 {
@@ -14,12 +15,7 @@ namespace {
 constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr const char* kDefaultRegion = "us-east-1";
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 // What an account says, before its profile is looked up.
 struct Entry {
@@ -144,19 +140,20 @@ Profiles ParseProfiles(std::string_view text) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view whole = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string_view line = Trim(whole);
+    const std::string_view line = base::Trim(whole, kBlanks);
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     if (line.front() == '[') {
-      std::string_view name = Trim(line.substr(1, line.find(']') - 1));
+      std::string_view name = base::Trim(line.substr(1, line.find(']') - 1), kBlanks);
       constexpr std::string_view kProfile = "profile ";
-      if (name.starts_with(kProfile)) name = Trim(name.substr(kProfile.size()));
+      if (name.starts_with(kProfile)) name = base::Trim(name.substr(kProfile.size()), kBlanks);
       section = name;
       continue;
     }
     // What is indented belongs to a setting of its own kind, of which none matters here.
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos || whole.front() == ' ' || whole.front() == '\t') continue;
-    profiles[section].emplace(Trim(line.substr(0, equals)), Trim(line.substr(equals + 1)));
+    profiles[section].emplace(base::Trim(line.substr(0, equals), kBlanks),
+                              base::Trim(line.substr(equals + 1), kBlanks));
   }
   return profiles;
 }

@@ -12,11 +12,6 @@ pytestmark = pytest.mark.skipif(servers.is_sanitized(), reason="a sanitizer's me
 CONNECTIONS = 600
 
 
-def empty(folder):
-    (folder / "m").mkdir()
-    return folder / "m"
-
-
 def bytes_of_each(server, make):
     """How much memory each of many things takes that `make` makes and returns; they live until then."""
     first = [make() for _ in range(20)]  # with which comes what all have in common
@@ -28,8 +23,8 @@ def bytes_of_each(server, make):
     return each
 
 
-def test_an_idle_grpc_connection_keeps_no_memory_for_what_may_come(start_server, tmp_path):
-    server = start_server(empty(tmp_path))
+def test_an_idle_grpc_connection_keeps_no_memory_for_what_may_come(start_server, empty_repository):
+    server = start_server(empty_repository)
 
     def connection():
         made = h2.Connection(server.grpc_port)
@@ -39,8 +34,8 @@ def test_an_idle_grpc_connection_keeps_no_memory_for_what_may_come(start_server,
     assert bytes_of_each(server, connection) < 24_000
 
 
-def test_an_idle_http_connection_keeps_no_memory_for_what_may_come(start_server, tmp_path):
-    server = start_server(empty(tmp_path))
+def test_an_idle_http_connection_keeps_no_memory_for_what_may_come(start_server, empty_repository):
+    server = start_server(empty_repository)
 
     def connection():
         made = wire.Connection(server)
@@ -51,10 +46,10 @@ def test_an_idle_http_connection_keeps_no_memory_for_what_may_come(start_server,
     assert bytes_of_each(server, connection) < 6_000
 
 
-def test_a_small_http_request_that_waits_keeps_little_more_than_itself(start_server, tmp_path):
+def test_a_small_http_request_that_waits_keeps_little_more_than_itself(start_server, empty_repository):
     slow = 'parameters { key: "execute_delay_ms" value: { string_value: "60000" } }\n'
-    models.write_model(tmp_path / "m", "slow", models.identity_config("FP32", (16,), extra=slow))
-    server = start_server(tmp_path / "m", args=["--exit-timeout-secs=1"])
+    models.write_model(empty_repository, "slow", models.identity_config("FP32", (16,), extra=slow))
+    server = start_server(empty_repository, args=["--exit-timeout-secs=1"])
     connections = [wire.Connection(server) for _ in range(CONNECTIONS)]
     for connection in connections:
         connection.send(wire.encode("GET", "/v2/health/live"))

@@ -33,7 +33,7 @@ base::TimePoint Passed();
 
 // A model with one FP32 input and output, of which the latest version is served.
 config::ModelConfig PlainConfig(const std::string& name);
-// The same with that many instances.
+// A plain model with so many instances.
 config::ModelConfig InstancesConfig(const std::string& name, int32_t count);
 // An ensemble whose steps are these, one behind the other; "m:2" stands for version 2 of m.
 config::ModelConfig EnsembleConfig(const std::string& name, const std::vector<std::string>& steps);
