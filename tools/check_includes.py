@@ -24,6 +24,7 @@ MODULES = {
     "proto": [],
     "tensor": ["base"],
     "net": ["base"],
+    "net/http1": ["net"],
     "http_client": ["base"],
     "observe": ["base", "tensor", "http_client"],
     "memory": ["tensor"],
@@ -41,7 +42,7 @@ MODULES = {
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
     "frontends/common": ["service", "net"],
-    "frontends/http": ["common", "net"],
+    "frontends/http": ["common", "http1"],
     "frontends/grpc": ["common", "net", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
     "app": ["engine", "http", "grpc", "capi"],
@@ -85,7 +86,7 @@ SLEEPS = [
     "backends/kit/responses.h",
 ]
 # Loops on yield() wait for another thread to finish a few instructions that have begun.
-YIELDS = ["src/net/reactor.cc", "src/net/http1_reply.cc", "backends/python/worker/native/waits.c"]
+YIELDS = ["src/net/reactor.cc", "src/net/http1/http1_reply.cc", "backends/python/worker/native/waits.c"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|SleepFor)\b|\bsleep\s*\(")

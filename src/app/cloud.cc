@@ -68,13 +68,13 @@ LinkFolder::~LinkFolder() {
   std::filesystem::remove_all(folder_.path, ignored);  // does not follow links
 }
 
-base::Result<std::unique_ptr<net::HttpServer>> CloudServers::Start(
-    const CloudServiceOptions& options, net::HttpHandler& handler) const {
-  net::HttpServerOptions server;
+base::Result<std::unique_ptr<http1::HttpServer>> CloudServers::Start(
+    const CloudServiceOptions& options, http1::HttpHandler& handler) const {
+  http1::HttpServerOptions server;
   server.listener.address = options.address;
   server.listener.port = options.port;
   server.max_body_bytes = ground_.max_body_bytes;
-  return net::HttpServer::Start(server, ground_.reactors, handler);
+  return http1::HttpServer::Start(server, ground_.reactors, handler);
 }
 
 base::Status CloudServers::StartSagemaker() {
@@ -99,14 +99,14 @@ base::Status CloudServers::StartVertexAi() {
 }
 
 void CloudServers::StopAccepting() {
-  for (net::HttpServer* server : {sagemaker_.get(), vertex_ai_.get()}) {
+  for (http1::HttpServer* server : {sagemaker_.get(), vertex_ai_.get()}) {
     if (server != nullptr) server->StopAccepting();
   }
 }
 
 bool CloudServers::Drain(base::TimePoint deadline) {
   bool all_finished = true;
-  for (net::HttpServer* server : {sagemaker_.get(), vertex_ai_.get()}) {
+  for (http1::HttpServer* server : {sagemaker_.get(), vertex_ai_.get()}) {
     if (server != nullptr) all_finished &= server->Drain(deadline);
   }
   return all_finished;

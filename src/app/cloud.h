@@ -14,7 +14,7 @@
 #include "base/temporary_folder.h"
 #include "http/sagemaker.h"
 #include "http/vertex_ai.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "net/reactor.h"
 
 namespace nereid::app {
@@ -85,15 +85,15 @@ class CloudServers {
   bool Drain(base::TimePoint deadline);
 
  private:
-  base::Result<std::unique_ptr<net::HttpServer>> Start(const CloudServiceOptions& options,
-                                                       net::HttpHandler& handler) const;
+  base::Result<std::unique_ptr<http1::HttpServer>> Start(const CloudServiceOptions& options,
+                                                         http1::HttpHandler& handler) const;
 
   const CloudOptions& options_;
   const Ground ground_;
   std::unique_ptr<http::SagemakerHandler> sagemaker_handler_;
   std::unique_ptr<http::VertexAiHandler> vertex_ai_handler_;
-  std::unique_ptr<net::HttpServer> sagemaker_;
-  std::unique_ptr<net::HttpServer> vertex_ai_;
+  std::unique_ptr<http1::HttpServer> sagemaker_;
+  std::unique_ptr<http1::HttpServer> vertex_ai_;
 };
 
 }  // namespace nereid::app

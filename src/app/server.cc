@@ -14,7 +14,7 @@
 #include "engine/start_tables.h"
 #include "grpc/frontend.h"
 #include "http/api_handler.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "net/reactor.h"
 
 namespace nereid::app {
@@ -73,8 +73,8 @@ struct Server::Parts {
   common::RoundExecutors rounds;
   std::unique_ptr<http::ApiHandler> http_handler;
   std::unique_ptr<http::MetricsHandler> metrics_handler;
-  std::unique_ptr<net::HttpServer> http;
-  std::unique_ptr<net::HttpServer> metrics;
+  std::unique_ptr<http1::HttpServer> http;
+  std::unique_ptr<http1::HttpServer> metrics;
   std::unique_ptr<CloudServers> cloud;
   std::unique_ptr<grpc::Frontend> grpc;
 };
@@ -110,14 +110,14 @@ base::Status Server::StartHttp() {
       options_.cloud, CloudServers::Ground{parts_->reactors, parts_->engine, *parts_->http_handler,
                                            max_body_bytes});
   if (!options_.http.is_allowed) return base::OkStatus();
-  net::HttpServerOptions options;
+  http1::HttpServerOptions options;
   options.listener = {options_.http.address, static_cast<uint16_t>(options_.http.port),
                       options_.http.reuse_port, options_.unix_socket_mode};
   options.tls = ToNet(options_.http.ssl);
   options.max_connection_age = options_.http.max_connection_age;
   options.max_body_bytes = max_body_bytes;
   options.min_body_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
-  auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
+  auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
   parts_->http = std::move(server).value();
   NEREID_LOG(kInfo, "Started HTTPService at {}",
@@ -159,10 +159,10 @@ base::Status Server::StartMetrics() {
   parts_->metrics_handler =
       std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine);
   const std::string address = MetricsAddress(options_);
-  net::HttpServerOptions options;
+  http1::HttpServerOptions options;
   options.listener = {address, static_cast<uint16_t>(options_.metrics.port), false,
                       options_.unix_socket_mode};
-  auto server = net::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
+  auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
   if (!server.ok()) return StartError("Metrics", server.status());
   parts_->metrics = std::move(server).value();
   NEREID_LOG(kInfo, "Started Metrics Service at {}",

@@ -16,8 +16,8 @@
 #include "grpc_service.pb.h"
 #include "http/infer_answer.h"
 #include "http/infer_request.h"
+#include "http1/http_head_parser.h"
 #include "net/grpc_message.h"
-#include "net/http_head_parser.h"
 #include "schedule/batch_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/sequence_scheduler.h"
@@ -87,14 +87,14 @@ void MeasureHttpHead() {
       "User-Agent: client/1.0\r\nContent-Type: application/octet-stream\r\n"
       "Inference-Header-Content-Length: 153\r\nContent-Length: 217\r\n\r\n";
   Measure("http_plain_head", [&] {
-    net::HttpHead parsed;
-    NEREID_CHECK(net::HttpHeadParser::ReadPlain(head, 65536, parsed) == head.size());
+    http1::HttpHead parsed;
+    NEREID_CHECK(http1::HttpHeadParser::ReadPlain(head, 65536, parsed) == head.size());
   });
   Measure("http_head", [&] {
-    net::HttpHead parsed;
-    net::HttpHeadScanner scanner;
-    NEREID_CHECK(scanner.Scan(head) == net::HttpHeadScanner::State::kComplete);
-    net::HttpHeadParser parser(parsed, 65536);
+    http1::HttpHead parsed;
+    http1::HttpHeadScanner scanner;
+    NEREID_CHECK(scanner.Scan(head) == http1::HttpHeadScanner::State::kComplete);
+    http1::HttpHeadParser parser(parsed, 65536);
     NEREID_CHECK(parser.ParseHead(head).status == 0);
     NEREID_CHECK(parsed.Header("Inference-Header-Content-Length") == "153");
   });

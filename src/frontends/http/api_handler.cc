@@ -24,8 +24,8 @@
 namespace nereid::http {
 namespace {
 
-using net::HttpExchange;
-using net::HttpExchangePtr;
+using http1::HttpExchange;
+using http1::HttpExchangePtr;
 
 // It is copied then.
 constexpr size_t kMostJsonInLentMemory = size_t{64} << 10;
@@ -48,11 +48,11 @@ void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed) {
   RespondJson(std::move(exchange), 405, "{\"error\":\"Method Not Allowed\"}", headers);
 }
 
-bool IsAllowed(net::HttpMethod method, std::string_view allowed) {
-  if (method == net::HttpMethod::kGet || method == net::HttpMethod::kHead) {
+bool IsAllowed(http1::HttpMethod method, std::string_view allowed) {
+  if (method == http1::HttpMethod::kGet || method == http1::HttpMethod::kHead) {
     return allowed.starts_with("GET");
   }
-  return method == net::HttpMethod::kPost && allowed.ends_with("POST");
+  return method == http1::HttpMethod::kPost && allowed.ends_with("POST");
 }
 
 // Why a body that was too large to keep is refused: which limit it broke depends on what it was.
@@ -77,7 +77,7 @@ base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
 
 // Whether the client says that it understands JSON. Triton's answers to questions of health have no
 // body, and whoever does not ask for one gets none; clients of the KServe protocol read it.
-bool AcceptsJson(const net::HttpHead& head) {
+bool AcceptsJson(const http1::HttpHead& head) {
   const std::string_view accept = head.Header("Accept");
   constexpr std::string_view kJson = "application/json";
   return std::ranges::search(accept, kJson, [](char a, char b) {
@@ -109,7 +109,7 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, servic
 
 ApiHandler::~ApiHandler() = default;
 
-size_t ApiHandler::BodySplit(const net::HttpHead& head) {
+size_t ApiHandler::BodySplit(const http1::HttpHead& head) {
   return HeaderSplit(head, kTritonDialect);
 }
 
@@ -119,9 +119,9 @@ size_t ApiHandler::MaxBodyBytes(size_t split, size_t configured) {
 
 // Tensors of a model whose backend lends memory for them arrive there. Whatever is not an inference
 // by someone who may make one will be refused, or goes another way, and is received as ever.
-base::BufferRef ApiHandler::BodyBuffer(const net::HttpHead& head, size_t split, size_t size) {
+base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, size_t split, size_t size) {
   if (split == kNoSplit || split > kMostJsonInLentMemory ||
-      head.method() != net::HttpMethod::kPost) {
+      head.method() != http1::HttpMethod::kPost) {
     return {};
   }
   // What is encoded goes the usual way.
@@ -137,7 +137,7 @@ base::BufferRef ApiHandler::BodyBuffer(const net::HttpHead& head, size_t split, 
 // As in Triton, the configured limit holds for JSON, for requests of one raw tensor and for what
 // decompression makes; tensors behind a JSON head may be as large as the protocols can say.
 size_t MaxInferBytes(size_t split, size_t configured) {
-  return split == net::HttpHandler::kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
+  return split == http1::HttpHandler::kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
 }
 
 bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
@@ -149,7 +149,7 @@ bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
   return false;
 }
 
-bool ApiHandler::IsRefused(const net::HttpHead& head, common::Category category) const {
+bool ApiHandler::IsRefused(const http1::HttpHead& head, common::Category category) const {
   const common::Restrictions& restrictions = options_.restrictions;
   return restrictions.IsRestricted(category) &&
          restrictions.Refuses(category, head.Header(restrictions.key(category)));
@@ -325,7 +325,7 @@ void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route) {
 }
 
 void ApiHandler::HandleLogging(HttpExchangePtr exchange) {
-  if (exchange->head().method() == net::HttpMethod::kPost) {
+  if (exchange->head().method() == http1::HttpMethod::kPost) {
     if (RefuseOversize(exchange)) return;
     const base::Status status = UpdateLogSettings(exchange->body());
     if (!status.ok()) return RespondError(std::move(exchange), status);
@@ -337,7 +337,7 @@ std::shared_ptr<observe::Trace> ApiHandler::StartTrace(const HttpExchange& excha
                                                        std::string_view model) const {
   if (tracing_ == nullptr || !tracing_->is_on()) [[likely]]
     return nullptr;
-  const net::HttpHead& head = exchange.head();
+  const http1::HttpHead& head = exchange.head();
   std::shared_ptr<observe::Trace> trace = tracing_->Start(
       model, {.traceparent = head.Header("traceparent"), .tracestate = head.Header("tracestate")});
   if (trace != nullptr) {
@@ -361,7 +361,7 @@ void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route) {
     }
   }
   const std::string model(route.model);
-  if (exchange->head().method() == net::HttpMethod::kPost) {
+  if (exchange->head().method() == http1::HttpMethod::kPost) {
     if (RefuseOversize(exchange)) return;
     const base::Status status = UpdateTraceSettings(*tracing_, model, exchange->body());
     if (!status.ok()) return RespondError(std::move(exchange), status);
@@ -394,7 +394,7 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
     return refuse(base::UnsupportedError(
         "HTTP end point doesn't support models with decoupled transaction policy"));
   }
-  const net::HttpHead& head = exchange->head();
+  const http1::HttpHead& head = exchange->head();
   const base::Result<net::Compression> encoding =
       net::ParseContentEncoding(head.Header("Content-Encoding"));
   if (!encoding.ok()) return refuse(encoding.status(), "Accept-Encoding: gzip, deflate\r\n");
@@ -478,7 +478,7 @@ void RespondText(HttpExchangePtr exchange, std::string_view text, std::string_vi
 
 void MetricsHandler::Handle(HttpExchangePtr exchange) {
   exchange->TreatHeadAsGet();
-  if (exchange->head().method() != net::HttpMethod::kGet) {
+  if (exchange->head().method() != http1::HttpMethod::kGet) {
     return RespondNotAllowed(std::move(exchange), "GET, HEAD");
   }
   // Paths other than the page's own answer, with nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The v2 REST API on net::HttpServer: every route of http/route.h, that is health, metadata,
+// The v2 REST API on http1::HttpServer: every route of http/route.h, that is health, metadata,
 // configuration, infer and generate, statistics, the repository, shared memory, trace and log
 // settings. Also the metrics page, for a listener of its own.
 #pragma once
@@ -17,7 +17,7 @@
 #include "http/http_generate.h"
 #include "http/infer_request.h"
 #include "http/route.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "net/reactor.h"
 #include "service/service.h"
 
@@ -39,52 +39,52 @@ struct ApiOptions {
 size_t MaxInferBytes(size_t split, size_t configured);
 
 // Thread-safe. Outlives the server that it serves, and every request of it.
-class ApiHandler final : public net::HttpHandler {
+class ApiHandler final : public http1::HttpHandler {
  public:
   // `pool` is the one the server runs on; `service` and `rounds` outlive the handler.
   ApiHandler(const ApiOptions& options, net::ReactorPool& pool, service::Service& service,
              const common::RoundExecutors& rounds);
   ~ApiHandler();
 
-  size_t BodySplit(const net::HttpHead& head) override;
+  size_t BodySplit(const http1::HttpHead& head) override;
   size_t MaxBodyBytes(size_t split, size_t configured) override;
-  base::BufferRef BodyBuffer(const net::HttpHead& head, size_t split, size_t size) override;
-  void Handle(net::HttpExchangePtr exchange) override;
+  base::BufferRef BodyBuffer(const http1::HttpHead& head, size_t split, size_t size) override;
+  void Handle(http1::HttpExchangePtr exchange) override;
 
   // For entry points with paths of their own: what Handle does once it knows the route.
   // Restrictions hold here as they do there; methods are the caller's business. The texts of
   // `route` are needed until this returns.
-  void Serve(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void Serve(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // Whether a request to that route may go on; else it has been answered.
-  bool Admit(net::HttpExchangePtr& exchange, const Route& route) const;
+  bool Admit(http1::HttpExchangePtr& exchange, const Route& route) const;
 
  private:
   // Answers a preflight, and sees to the lines that a browser wants on every reply. False:
   // answered.
-  bool ApplyCors(net::HttpExchangePtr& exchange) const;
-  bool IsRefused(const net::HttpHead& head, common::Category category) const;
-  void Dispatch(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  bool ApplyCors(http1::HttpExchangePtr& exchange) const;
+  bool IsRefused(const http1::HttpHead& head, common::Category category) const;
+  void Dispatch(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // The same on a worker's thread: reading the body would keep the reactor too long.
-  void DispatchAway(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void DispatchAway(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // `what`, "live" or "ready", is the key of the body for those who want one.
-  void HandleHealth(net::HttpExchangePtr exchange, std::string_view what, bool is_good);
-  void HandleReadiness(net::HttpExchangePtr exchange, const Route& route);
-  void AnswerReadiness(net::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
+  void HandleHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good);
+  void HandleReadiness(http1::HttpExchangePtr exchange, const Route& route);
+  void AnswerReadiness(http1::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
                        std::string_view version);
-  void HandleModelMetadata(net::HttpExchangePtr exchange, const Route& route);
-  void HandleModelConfig(net::HttpExchangePtr exchange, const Route& route);
-  void HandleRegions(net::HttpExchangePtr exchange, const Route& route);
-  void HandleRepositoryRequest(net::HttpExchangePtr exchange, const Route& route);
-  void HandleStatistics(net::HttpExchangePtr exchange, const Route& route);
-  void HandleLogging(net::HttpExchangePtr exchange);
-  void HandleTrace(net::HttpExchangePtr exchange, const Route& route);
+  void HandleModelMetadata(http1::HttpExchangePtr exchange, const Route& route);
+  void HandleModelConfig(http1::HttpExchangePtr exchange, const Route& route);
+  void HandleRegions(http1::HttpExchangePtr exchange, const Route& route);
+  void HandleRepositoryRequest(http1::HttpExchangePtr exchange, const Route& route);
+  void HandleStatistics(http1::HttpExchangePtr exchange, const Route& route);
+  void HandleLogging(http1::HttpExchangePtr exchange);
+  void HandleTrace(http1::HttpExchangePtr exchange, const Route& route);
   // Null but for requests that are traced.
-  std::shared_ptr<observe::Trace> StartTrace(const net::HttpExchange& exchange,
+  std::shared_ptr<observe::Trace> StartTrace(const http1::HttpExchange& exchange,
                                              std::string_view model) const;
   // Answers a request whose JSON body is larger than allowed; false when it is not.
-  bool RefuseOversize(net::HttpExchangePtr& exchange) const;
-  void HandleInfer(net::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  void HandleGenerate(net::HttpExchangePtr exchange, const Route& route);
+  bool RefuseOversize(http1::HttpExchangePtr& exchange) const;
+  void HandleInfer(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleGenerate(http1::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;
   const std::optional<CorsPolicy> cors_;
@@ -97,11 +97,11 @@ class ApiHandler final : public net::HttpHandler {
 
 // GET /metrics, compressed for those who accept that, by a worker. Thread-safe; `pool`, on which
 // the server runs, and `service` outlive it.
-class MetricsHandler final : public net::HttpHandler {
+class MetricsHandler final : public http1::HttpHandler {
  public:
   MetricsHandler(net::ReactorPool& pool, service::Service& service)
       : workers_(pool.workers()), service_(service) {}
-  void Handle(net::HttpExchangePtr exchange) override;
+  void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
   base::TaskPool& workers_;

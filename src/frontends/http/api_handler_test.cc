@@ -22,10 +22,10 @@ class ApiTest : public testing::Test {
  protected:
   explicit ApiTest(bool is_decoupled = false)
       : service_(MakeModel({DataType::kFp32, DataType::kBytes}, 0, is_decoupled)) {
-    net::HttpServerOptions options;
+    http1::HttpServerOptions options;
     options.listener.address = "127.0.0.1";
     options.max_body_bytes = 100'000;
-    server_ = std::move(*net::HttpServer::Start(options, pool_, handler_));
+    server_ = std::move(*http1::HttpServer::Start(options, pool_, handler_));
     client_ = std::make_unique<Client>(server_->port());
   }
   Reply Infer(std::string_view json, std::string_view binary = "", std::string_view headers = "") {
@@ -40,7 +40,7 @@ class ApiTest : public testing::Test {
   net::ReactorPool pool_{1};
   common::RoundExecutors rounds_{pool_};
   ApiHandler handler_{{.max_input_bytes = 100'000}, pool_, service_, rounds_};
-  std::unique_ptr<net::HttpServer> server_;
+  std::unique_ptr<http1::HttpServer> server_;
   std::unique_ptr<Client> client_;
 };
 
@@ -79,7 +79,7 @@ TEST_F(ApiTest, AnswersRawRequestsInBinary) {
   FakeService service(MakeModel({DataType::kFp16}));
   ApiHandler handler({}, pool_, service, rounds_);
   const auto server =
-      std::move(*net::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, handler));
+      std::move(*http1::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool_, handler));
   Client client(server->port());
   const Reply reply =
       client.Ask("POST", "/v2/models/m/infer", "abcd", "Inference-Header-Content-Length: 0\r\n");
@@ -329,7 +329,7 @@ TEST(MetricsHandler, ServesThePageAndNothingElse) {
   net::ReactorPool pool(1);
   MetricsHandler handler(pool, service);
   const auto server =
-      std::move(*net::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool, handler));
+      std::move(*http1::HttpServer::Start({.listener = {.address = "127.0.0.1"}}, pool, handler));
   Client client(server->port());
   const Reply page = client.Ask("GET", "/metrics");
   EXPECT_EQ(page.body, "# HELP x\nx 1\n");

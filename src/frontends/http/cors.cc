@@ -18,7 +18,7 @@ CorsPolicy::CorsPolicy(const CorsOptions& options) {
                      "\r\nAccess-Control-Max-Age: " + std::to_string(options.max_age_s) + "\r\n";
 }
 
-std::string_view CorsPolicy::ReplyLines(const net::HttpHead& head) const {
+std::string_view CorsPolicy::ReplyLines(const http1::HttpHead& head) const {
   const std::string_view origin = head.Header("Origin");
   if (origin.empty()) return {};
   for (const Origin& allowed : origins_) {
@@ -27,8 +27,8 @@ std::string_view CorsPolicy::ReplyLines(const net::HttpHead& head) const {
   return {};
 }
 
-bool CorsPolicy::IsPreflight(const net::HttpHead& head) {
-  return head.method() == net::HttpMethod::kOptions && head.FindHeader("Origin").has_value() &&
+bool CorsPolicy::IsPreflight(const http1::HttpHead& head) {
+  return head.method() == http1::HttpMethod::kOptions && head.FindHeader("Origin").has_value() &&
          head.FindHeader("Access-Control-Request-Method").has_value();
 }
 

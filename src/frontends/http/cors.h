@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
 namespace nereid::http {
 
@@ -29,9 +29,9 @@ class CorsPolicy {
 
   // Complete header lines for the reply to a request: empty when it has no origin or one that is
   // not allowed. They live as long as the policy.
-  std::string_view ReplyLines(const net::HttpHead& head) const;
+  std::string_view ReplyLines(const http1::HttpHead& head) const;
   // Whether a browser asks for permission before the request proper.
-  static bool IsPreflight(const net::HttpHead& head);
+  static bool IsPreflight(const http1::HttpHead& head);
   // The lines that grant it, in addition to ReplyLines.
   std::string_view preflight_lines() const { return preflight_lines_; }
 

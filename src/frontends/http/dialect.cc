@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 17> kMemoryWords = {
 
 }  // namespace
 
-std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head,
+std::optional<std::string_view> HeaderLengthField(const http1::HttpHead& head,
                                                   const Dialect& dialect) {
   if (dialect.binary_mime.empty()) return head.FindHeader(kInferenceHeaderLength);
   const std::string_view type = head.Header(kContentType);
@@ -44,7 +44,7 @@ std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head,
   return type.substr(dialect.binary_mime.size());
 }
 
-base::Result<size_t> HeaderLength(const net::HttpHead& head, const Dialect& dialect,
+base::Result<size_t> HeaderLength(const http1::HttpHead& head, const Dialect& dialect,
                                   uint64_t body_size) {
   const auto field = HeaderLengthField(head, dialect);
   if (dialect.binary_mime.empty()) return InferenceHeaderLength(field, body_size);
@@ -66,11 +66,11 @@ base::Result<size_t> HeaderLength(const net::HttpHead& head, const Dialect& dial
                                     std::string(*field));
 }
 
-size_t HeaderSplit(const net::HttpHead& head, const Dialect& dialect) {
+size_t HeaderSplit(const http1::HttpHead& head, const Dialect& dialect) {
   const auto field = HeaderLengthField(head, dialect);
-  if (!field) return net::HttpHandler::kNoSplit;
+  if (!field) return http1::HttpHandler::kNoSplit;
   const base::Result<int32_t> length = ParseInferenceHeaderLength(*field);
-  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : net::HttpHandler::kNoSplit;
+  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : http1::HttpHandler::kNoSplit;
 }
 
 int ErrorStatus(const base::Status& error, const Dialect& dialect) {

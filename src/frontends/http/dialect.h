@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
 namespace nereid::http {
 
@@ -39,15 +39,15 @@ inline constexpr Dialect kVertexAiDialect{
     .compresses_replies = false};
 
 // The text of the number of JSON bytes, as the client wrote it; nothing when it wrote none.
-std::optional<std::string_view> HeaderLengthField(const net::HttpHead& head,
+std::optional<std::string_view> HeaderLengthField(const http1::HttpHead& head,
                                                   const Dialect& dialect);
 
 // Where the JSON of a body of `body_size` bytes ends. Errors are those of Triton.
-base::Result<size_t> HeaderLength(const net::HttpHead& head, const Dialect& dialect,
+base::Result<size_t> HeaderLength(const http1::HttpHead& head, const Dialect& dialect,
                                   uint64_t body_size);
 
 // HttpHandler::BodySplit.
-size_t HeaderSplit(const net::HttpHead& head, const Dialect& dialect);
+size_t HeaderSplit(const http1::HttpHead& head, const Dialect& dialect);
 
 int ErrorStatus(const base::Status& error, const Dialect& dialect);
 

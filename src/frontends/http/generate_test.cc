@@ -210,9 +210,9 @@ class GenerateStreamTest : public testing::Test {
       is_cancelled_ = true;
       changed_.NotifyAll();
     };
-    net::HttpServerOptions options;
+    http1::HttpServerOptions options;
     options.listener.address = "127.0.0.1";
-    server_ = std::move(*net::HttpServer::Start(options, pool_, handler_));
+    server_ = std::move(*http1::HttpServer::Start(options, pool_, handler_));
     client_ = std::make_unique<Client>(server_->port());
   }
   core::RequestPtr Post(std::string_view action) {
@@ -249,7 +249,7 @@ class GenerateStreamTest : public testing::Test {
                       pool_,
                       service_,
                       rounds_};
-  std::unique_ptr<net::HttpServer> server_;
+  std::unique_ptr<http1::HttpServer> server_;
   std::unique_ptr<Client> client_;
 };
 

@@ -29,7 +29,7 @@ constexpr char kNotOneResponse[] =
     "generates various number of responses";
 
 // The request never reached an instance, and the thread that submitted it says so.
-bool WasRefused(const core::Response& response, const net::HttpExchange& exchange) {
+bool WasRefused(const core::Response& response, const http1::HttpExchange& exchange) {
   return !response.error().ok() && response.request().times.batch_start_ns == 0 &&
          exchange.reactor().IsCurrent();
 }
@@ -100,7 +100,7 @@ void HttpGenerate::Pass(const core::Response* response, bool is_final) {
     if (response != nullptr) SendEvent(*response, is_final);
     if (is_final && exchange_ != nullptr) {
       if (!has_started_) StartStream(200, {});
-      net::HttpExchange::EndStream(std::move(exchange_));
+      http1::HttpExchange::EndStream(std::move(exchange_));
     }
   }
 }
@@ -120,7 +120,7 @@ void HttpGenerate::Answer() {
   if (response_count_ != 1) error_ = base::InternalError(kNotOneResponse);
   const std::string headers = LoadHeader();
   if (!error_.ok()) return RespondError(std::move(exchange_), error_, headers);
-  net::HttpExchange::Respond(
+  http1::HttpExchange::Respond(
       std::move(exchange_),
       {.status = 200, .content_type = "application/json", .headers = headers, .text = text_});
 }
@@ -136,7 +136,7 @@ void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
   }
   text_ += "\n\n";
   if (has_started_ && is_final) {
-    return net::HttpExchange::EndStream(std::move(exchange_), text_);
+    return http1::HttpExchange::EndStream(std::move(exchange_), text_);
   }
   uint64_t rounds_seen = 0;
   {

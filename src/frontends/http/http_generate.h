@@ -19,14 +19,14 @@
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "service/service.h"
 
 namespace nereid::http {
 
 // What a stream may cost whose client does not read.
 struct StreamLimits {
-  // How long a producer waits for a full buffer (net::HttpServerOptions::max_stream_buffer) to be
+  // How long a producer waits for a full buffer (http1::HttpServerOptions::max_stream_buffer) to be
   // taken by the client.
   std::chrono::milliseconds longest_pause{10'000};
   // What a producer that must not wait may leave in the buffer.
@@ -35,7 +35,7 @@ struct StreamLimits {
 
 // What a request of the generate extension is made from.
 struct GenerateSubmission {
-  net::HttpExchangePtr exchange;
+  http1::HttpExchangePtr exchange;
   core::ModelHandle model;
   bool is_stream = false;
   size_t max_input_bytes = 0;
@@ -47,7 +47,7 @@ struct GenerateSubmission {
 
 // Pooled. The core ends its life (OnRequestGone); before that the exchange has been answered, after
 // which none of its events runs. Send is confined to one thread at a time, as every sink's.
-class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeEvents {
+class HttpGenerate final : public core::ResponseSink, private http1::HttpExchangeEvents {
  public:
   // Reads the body and hands the request to `service`, or answers at once with what is wrong with
   // it. `service` outlives every request.
@@ -77,7 +77,7 @@ class HttpGenerate final : public core::ResponseSink, private net::HttpExchangeE
   std::string LoadHeader() const;
 
   service::Service* service_ = nullptr;
-  net::HttpExchangePtr exchange_;  // until it is answered or given up
+  http1::HttpExchangePtr exchange_;  // until it is answered or given up
   StreamLimits limits_;
   bool is_stream_ = false;
   bool is_decoupled_ = false;

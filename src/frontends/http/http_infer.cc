@@ -45,13 +45,13 @@ void MarkAsLent(std::string_view body, core::Request& request) {
 
 }  // namespace
 
-void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
+void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers, const Dialect& dialect) {
   const std::string body = common::JsonError(error.message());
-  net::HttpExchange::Respond(std::move(exchange), {.status = ErrorStatus(error, dialect),
-                                                   .content_type = "application/json",
-                                                   .headers = headers,
-                                                   .text = body});
+  http1::HttpExchange::Respond(std::move(exchange), {.status = ErrorStatus(error, dialect),
+                                                     .content_type = "application/json",
+                                                     .headers = headers,
+                                                     .text = body});
 }
 
 namespace {
@@ -59,7 +59,7 @@ namespace {
 // With the blanks that belong to no value in HTTP and that Triton passes on: all but the spaces in
 // front, of which the last stays where there is nothing else. The views are of a whole line as it
 // was received.
-std::string_view WithBlanks(const net::HttpHeader& header) {
+std::string_view WithBlanks(const http1::HttpHeader& header) {
   const char* begin = header.name.data() + header.name.size() + 1;
   const char* end = begin;
   while (*end != '\r') ++end;
@@ -69,9 +69,9 @@ std::string_view WithBlanks(const net::HttpHeader& header) {
 
 }  // namespace
 
-base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net::HttpHead& head,
+base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http1::HttpHead& head,
                             core::Request& request) {
-  for (const net::HttpHeader& header : head.headers()) {
+  for (const http1::HttpHeader& header : head.headers()) {
     NEREID_RETURN_IF_ERROR(forwarder.Offer(header.name, WithBlanks(header), request));
   }
   return base::OkStatus();
@@ -135,7 +135,7 @@ void HttpInfer::Send(core::ResponsePtr response, bool is_final) {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
   // Taken first: dropping what follows may be the end of the request, and it has its answer here.
-  net::HttpExchangePtr exchange = std::move(exchange_);
+  http1::HttpExchangePtr exchange = std::move(exchange_);
   CloseCancellation();
   exchange_ = std::move(exchange);
   const base::Status status = Answer();
@@ -175,7 +175,7 @@ void HttpInfer::SendAnswer() {
   }
   if (compression_ != net::Compression::kIdentity) {
     std::vector<iovec> vectors;
-    for (const net::HttpBodyPart& part : answer_.parts) {
+    for (const http1::HttpBodyPart& part : answer_.parts) {
       vectors.push_back({const_cast<void*>(part.data), part.size});
     }
     base::Result<net::BufferView> compressed = net::Compress(compression_, vectors);
@@ -194,7 +194,7 @@ void HttpInfer::SendAnswer() {
   const bool json_is_part =
       !answer_.parts.empty() && (answer_.parts.front().data == answer_.json.data() ||
                                  compression_ != net::Compression::kIdentity);
-  net::HttpExchange::Respond(
+  http1::HttpExchange::Respond(
       std::move(exchange_),
       {.status = 200,
        .content_type = content_type,

@@ -16,15 +16,15 @@
 #include "http/dialect.h"
 #include "http/infer_answer.h"
 #include "http/infer_request.h"
+#include "http1/http_server.h"
 #include "net/compression.h"
-#include "net/http_server.h"
 #include "service/service.h"
 
 namespace nereid::http {
 
 // What a submission is made of.
 struct InferSubmission {
-  net::HttpExchangePtr exchange;
+  http1::HttpExchangePtr exchange;
   core::ModelHandle model;
   // The body as the model gets it (decompressed) and what keeps it alive.
   InferBody body;
@@ -44,8 +44,8 @@ struct InferSubmission {
 // says who may touch `request_`: the reactor that reports a disconnect, or whoever closes the
 // matter because the request was released or answered.
 class HttpInfer final : public core::ResponseSink,
-                        private net::HttpReplyOwner,
-                        private net::HttpExchangeEvents {
+                        private http1::HttpReplyOwner,
+                        private http1::HttpExchangeEvents {
  public:
   // Reads the body and hands the request to `service`, or answers at once with what is wrong with
   // it. `service` outlives every request.
@@ -80,7 +80,7 @@ class HttpInfer final : public core::ResponseSink,
   void Release(uint32_t parts);
 
   service::Service* service_ = nullptr;
-  net::HttpExchangePtr exchange_;  // until it is answered
+  http1::HttpExchangePtr exchange_;  // until it is answered
   AnswerOptions options_;
   net::Compression compression_ = net::Compression::kIdentity;
   const Dialect* dialect_ = &kTritonDialect;
@@ -98,11 +98,11 @@ class HttpInfer final : public core::ResponseSink,
 
 // Makes those headers parameters of `request` that `forwarder` wants; an error when one is
 // reserved.
-base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const net::HttpHead& head,
+base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http1::HttpHead& head,
                             core::Request& request);
 
 // A reply of {"error": <message>} with the status that belongs to the error's code.
-void RespondError(net::HttpExchangePtr exchange, const base::Status& error,
+void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers = {}, const Dialect& dialect = kTritonDialect);
 
 }  // namespace nereid::http

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "core/response.h"
 #include "http/infer_request.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
 namespace nereid::http {
 
@@ -17,7 +17,7 @@ namespace nereid::http {
 struct InferAnswer {
   std::string json;
   // Point into the response, which must outlive the sending.
-  std::vector<net::HttpBodyPart> parts;
+  std::vector<http1::HttpBodyPart> parts;
 
   // Empties it; a capacity that one large answer made is given back.
   void Clear();

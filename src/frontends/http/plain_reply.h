@@ -6,15 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
 namespace nereid::http {
 
 // {"error":"<reason phrase>"}
-inline void RespondStatus(net::HttpExchangePtr exchange, int status,
+inline void RespondStatus(http1::HttpExchangePtr exchange, int status,
                           std::string_view headers = {}) {
-  const std::string body = "{\"error\":\"" + std::string(net::HttpReason(status)) + "\"}";
-  net::HttpExchange::Respond(
+  const std::string body = "{\"error\":\"" + std::string(http1::HttpReason(status)) + "\"}";
+  http1::HttpExchange::Respond(
       std::move(exchange),
       {.status = status, .content_type = "application/json", .headers = headers, .text = body});
 }

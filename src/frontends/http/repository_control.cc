@@ -14,8 +14,8 @@
 namespace nereid::http {
 namespace {
 
-using net::HttpExchange;
-using net::HttpExchangePtr;
+using http1::HttpExchange;
+using http1::HttpExchangePtr;
 
 constexpr std::string_view kFilePrefix = "file:";
 

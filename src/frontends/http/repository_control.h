@@ -5,13 +5,14 @@
 #pragma once
 
 #include "http/route.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "service/service.h"
 
 namespace nereid::http {
 
 // Takes a request whose body is within the limits and whose route is one of kRepositoryIndex,
 // kRepositoryLoad and kRepositoryUnload; answers it later, from another thread.
-void HandleRepository(net::HttpExchangePtr exchange, const Route& route, service::Service& service);
+void HandleRepository(http1::HttpExchangePtr exchange, const Route& route,
+                      service::Service& service);
 
 }  // namespace nereid::http

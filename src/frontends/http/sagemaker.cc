@@ -13,9 +13,9 @@ namespace nereid::http {
 
 namespace {
 
-using net::HttpExchange;
-using net::HttpExchangePtr;
-using net::HttpMethod;
+using http1::HttpExchange;
+using http1::HttpExchangePtr;
+using http1::HttpMethod;
 
 constexpr std::string_view kTargetHeader = "X-Amzn-SageMaker-Target-Model";
 
@@ -68,7 +68,7 @@ base::Result<LoadRequest> ReadLoadRequest(const HttpExchange& exchange) {
   LoadRequest request;
   NEREID_ASSIGN_OR_RETURN(request.name, TextOf(document, "model_name"));
   NEREID_ASSIGN_OR_RETURN(request.url, TextOf(document, "url"));
-  const net::HttpHead& head = exchange.head();
+  const http1::HttpHead& head = exchange.head();
   request.target = std::string(head.FindHeader(kTargetHeader).value_or(request.name));
   return request;
 }
@@ -83,7 +83,7 @@ base::Result<RouteKind> ParseSagemakerInference(std::string_view text) {
                                     "'. Must be one of: infer, generate, generate_stream.");
 }
 
-size_t SagemakerHandler::BodySplit(const net::HttpHead& head) {
+size_t SagemakerHandler::BodySplit(const http1::HttpHead& head) {
   return HeaderSplit(head, kSagemakerDialect);
 }
 
@@ -92,7 +92,7 @@ size_t SagemakerHandler::MaxBodyBytes(size_t split, size_t configured) {
 }
 
 void SagemakerHandler::Handle(HttpExchangePtr exchange) {
-  const net::HttpHead& head = exchange->head();
+  const http1::HttpHead& head = exchange->head();
   const std::string_view path = head.path();
   if (path == "/ping") {
     if (head.method() != HttpMethod::kGet && head.method() != HttpMethod::kHead) {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "http/api_handler.h"
 #include "http/sagemaker_models.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "service/service.h"
 
 namespace nereid::http {
@@ -30,7 +30,7 @@ struct SagemakerOptions {
 base::Result<RouteKind> ParseSagemakerInference(std::string_view text);
 
 // Thread-safe. Outlives the server that it serves, and the work that it gave to the service.
-class SagemakerHandler final : public net::HttpHandler {
+class SagemakerHandler final : public http1::HttpHandler {
  public:
   // `api` and `service` outlive the handler.
   SagemakerHandler(SagemakerOptions options, ApiHandler& api, service::Service& service)
@@ -39,18 +39,18 @@ class SagemakerHandler final : public net::HttpHandler {
         service_(service),
         models_(options_.models, service) {}
 
-  size_t BodySplit(const net::HttpHead& head) override;
+  size_t BodySplit(const http1::HttpHead& head) override;
   size_t MaxBodyBytes(size_t split, size_t configured) override;
-  void Handle(net::HttpExchangePtr exchange) override;
+  void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
   // `rest` is what follows "/models".
-  void HandleModels(net::HttpExchangePtr exchange, std::string_view rest);
-  void ListModels(net::HttpExchangePtr exchange);
-  void LoadModel(net::HttpExchangePtr exchange);
-  void GetModel(net::HttpExchangePtr exchange, const std::string& name);
-  void UnloadModel(net::HttpExchangePtr exchange, std::string name);
-  void InvokeModel(net::HttpExchangePtr exchange, const std::string& name);
+  void HandleModels(http1::HttpExchangePtr exchange, std::string_view rest);
+  void ListModels(http1::HttpExchangePtr exchange);
+  void LoadModel(http1::HttpExchangePtr exchange);
+  void GetModel(http1::HttpExchangePtr exchange, const std::string& name);
+  void UnloadModel(http1::HttpExchangePtr exchange, std::string name);
+  void InvokeModel(http1::HttpExchangePtr exchange, const std::string& name);
 
   const SagemakerOptions options_;
   ApiHandler& api_;

@@ -10,9 +10,9 @@
 namespace nereid::http {
 namespace {
 
-using net::HttpExchange;
-using net::HttpExchangePtr;
-using net::HttpMethod;
+using http1::HttpExchange;
+using http1::HttpExchangePtr;
+using http1::HttpMethod;
 
 constexpr std::string_view kRedirectHeader = "X-Vertex-Ai-Triton-Redirect";
 
@@ -78,7 +78,7 @@ base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiO
   return std::unique_ptr<VertexAiHandler>(new VertexAiHandler(std::move(options), api, service));
 }
 
-size_t VertexAiHandler::BodySplit(const net::HttpHead& head) {
+size_t VertexAiHandler::BodySplit(const http1::HttpHead& head) {
   return HeaderSplit(head, kVertexAiDialect);
 }
 
@@ -87,7 +87,7 @@ size_t VertexAiHandler::MaxBodyBytes(size_t split, size_t configured) {
 }
 
 void VertexAiHandler::Handle(HttpExchangePtr exchange) {
-  const net::HttpHead& head = exchange->head();
+  const http1::HttpHead& head = exchange->head();
   if (head.path() == options_.health_route) {
     if (head.method() != HttpMethod::kGet && head.method() != HttpMethod::kHead) {
       return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "http/api_handler.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 #include "service/service.h"
 
 namespace nereid::http {
@@ -22,7 +22,7 @@ struct VertexAiOptions {
 };
 
 // Immutable. Outlives the server that it serves.
-class VertexAiHandler final : public net::HttpHandler {
+class VertexAiHandler final : public http1::HttpHandler {
  public:
   // Once the models are loaded; an error when there is no default model. `api` and `service`
   // outlive the handler.
@@ -30,14 +30,14 @@ class VertexAiHandler final : public net::HttpHandler {
                                                                ApiHandler& api,
                                                                service::Service& service);
 
-  size_t BodySplit(const net::HttpHead& head) override;
+  size_t BodySplit(const http1::HttpHead& head) override;
   size_t MaxBodyBytes(size_t split, size_t configured) override;
-  void Handle(net::HttpExchangePtr exchange) override;
+  void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
   VertexAiHandler(VertexAiOptions options, ApiHandler& api, service::Service& service)
       : options_(std::move(options)), api_(api), service_(service) {}
-  void Redirect(net::HttpExchangePtr exchange, std::string_view target);
+  void Redirect(http1::HttpExchangePtr exchange, std::string_view target);
 
   const VertexAiOptions options_;
   ApiHandler& api_;

@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/http_server_fixture.h"
+#include "http1/http_server_fixture.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 using ::testing::HasSubstr;
@@ -317,4 +317,4 @@ TEST(HttpServer, ClosesIdleConnections) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http1

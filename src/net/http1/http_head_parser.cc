@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/http_head_parser.h"
+#include "http1/http_head_parser.h"
 
 #include <cstring>
 #include <utility>
 
 #include "net/ascii.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 constexpr std::string_view kTooManyChunks =
@@ -47,7 +47,7 @@ std::string_view HttpHead::query() const {
 
 std::optional<std::string_view> HttpHead::FindHeader(std::string_view name) const {
   for (size_t i = 0; i < header_count_; ++i) {
-    if (EqualsIgnoringCase(headers_[i].name, name)) return headers_[i].value;
+    if (net::EqualsIgnoringCase(headers_[i].name, name)) return headers_[i].value;
   }
   return std::nullopt;
 }
@@ -163,13 +163,13 @@ void HttpHeadParser::on_field_impl(Field name, boost::beast::string_view name_te
       }
       break;
     case Field::transfer_encoding:
-      if (length_seen_ || encoding_seen_ || !EqualsIgnoringCase(Text(value), "chunked")) {
+      if (length_seen_ || encoding_seen_ || !net::EqualsIgnoringCase(Text(value), "chunked")) {
         return Refuse(400, "unsupported Transfer-Encoding", error);
       }
       encoding_seen_ = true;
       break;
     case Field::expect:
-      if (!EqualsIgnoringCase(Text(value), "100-continue")) {
+      if (!net::EqualsIgnoringCase(Text(value), "100-continue")) {
         return Refuse(417, "unsupported Expect", error);
       }
       head_.expect_continue_ = head_.version_ >= 11;
@@ -190,4 +190,4 @@ std::size_t HttpHeadParser::on_chunk_body_impl(std::uint64_t, boost::beast::stri
   return body.size();
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

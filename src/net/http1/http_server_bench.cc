@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP server with a handler that does next to nothing, to compare with a floor program that
-// speaks the same protocol: `net_bench PORT [REACTORS]` answers every inference request with its
+// speaks the same protocol: `http1_bench PORT [REACTORS]` answers every inference request with its
 // own tensor bytes until standard input ends.
 #include <unistd.h>
 #include <cstdio>
@@ -10,9 +10,9 @@
 #include <charconv>
 #include <string>
 
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 class Echo final : public HttpHandler {
@@ -56,7 +56,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s PORT [REACTORS]\n", argv[0]);
     return 1;
   }
-  ReactorPool pool(argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
+  net::ReactorPool pool(argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
   Echo echo;
   HttpServerOptions options;
   options.listener.address = "127.0.0.1";
@@ -73,6 +73,6 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http1
 
-int main(int argc, char** argv) { return nereid::net::Main(argc, argv); }
+int main(int argc, char** argv) { return nereid::http1::Main(argc, argv); }

@@ -15,9 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
-#include "net/http_server_fixture.h"
+#include "http1/http_server_fixture.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 // A server with one reactor, and clients that are connected to it.
@@ -204,4 +204,4 @@ TEST(HttpServerTogether, AReplyThatTheSocketDoesNotTakeWholeIsFinishedLater) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http1

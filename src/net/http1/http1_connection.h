@@ -17,33 +17,33 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "http1/http_head_parser.h"
+#include "http1/http_server.h"
 #include "net/connection.h"
-#include "net/http_head_parser.h"
-#include "net/http_server.h"
 #include "net/pace.h"
 #include "net/tls_handshake.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 
 class HttpServer::Core {
  public:
-  Core(const HttpServerOptions& options, ReactorPool& pool, HttpHandler& handler)
+  Core(const HttpServerOptions& options, net::ReactorPool& pool, HttpHandler& handler)
       : options(options), handler(handler), group(pool) {}
 
   const HttpServerOptions options;
   HttpHandler& handler;
-  std::unique_ptr<TlsContext> tls;  // null: plain
-  TlsHandshake::Next after_handshake;
-  ConnectionGroup group;
+  std::unique_ptr<net::TlsContext> tls;  // null: plain
+  net::TlsHandshake::Next after_handshake;
+  net::ConnectionGroup group;
 };
 
 // Confined to its reactor, but for the reply functions (one thread at a time).
-class Http1Connection final : public Connection, public HttpExchange, private HttpChunkSink {
+class Http1Connection final : public net::Connection, public HttpExchange, private HttpChunkSink {
  public:
-  Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
-                  std::unique_ptr<TlsChannel> tls = nullptr);
-  using Connection::reactor;
+  Http1Connection(net::Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
+                  std::unique_ptr<net::TlsChannel> tls = nullptr);
   using HttpExchange::is_crowded;
+  using net::Connection::reactor;
   void Start();
 
   // The reply side of HttpExchange.
@@ -65,17 +65,17 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   };
   enum Phase : uint8_t { kHandling, kHandlingNotify, kReplied };
 
-  struct ResumeTask final : Task {
+  struct ResumeTask final : net::Task {
     explicit ResumeTask(Http1Connection& connection) : connection(connection) {}
     void Run() override { connection.OnResume(); }
     Http1Connection& connection;
   };
-  struct SendTask final : Task {
+  struct SendTask final : net::Task {
     explicit SendTask(Http1Connection& connection) : connection(connection) {}
     void Run() override { connection.SendDeferred(); }
     Http1Connection& connection;
   };
-  struct StreamTask final : Task {
+  struct StreamTask final : net::Task {
     explicit StreamTask(Http1Connection& connection) : connection(connection) {}
     void Run() override { connection.OnStreamWork(); }
     Http1Connection& connection;
@@ -97,7 +97,7 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
     std::string sending;  // of the one who has set is_sending
     bool is_sending NEREID_GUARDED_BY(mutex) = false;
     bool is_stuck NEREID_GUARDED_BY(mutex) = false;  // the socket takes no more
-    Pace pace NEREID_GUARDED_BY(mutex);
+    net::Pace pace NEREID_GUARDED_BY(mutex);
     bool task_posted NEREID_GUARDED_BY(mutex) = false;
     bool full NEREID_GUARDED_BY(mutex) = false;    // the frontend was told to pause
     bool ended NEREID_GUARDED_BY(mutex) = false;   // nothing follows `waiting`
@@ -230,4 +230,4 @@ class Http1Connection final : public Connection, public HttpExchange, private Ht
   uintptr_t events_next_ = 0;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

@@ -10,9 +10,9 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 
 // Why a request is refused before any handler sees it; status 0 means it is not.
 struct HttpRefusal {
@@ -102,4 +102,4 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   std::string_view input_;  // of the chunks being parsed
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

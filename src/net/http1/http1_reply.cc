@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "net/http1_connection.h"
+#include "http1/http1_connection.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 constexpr size_t kInlineParts = 30;
@@ -651,4 +651,4 @@ void Http1Connection::OnStreamWork() {
   events_.store(events_changed_ ? events_next_ : events);
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

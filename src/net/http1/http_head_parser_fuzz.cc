@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of HTTP/1.1 as bytes: the head is found, parsed and, where it says so, a chunked body
 // decoded. However the bytes are cut, the outcome must be the same.
-#include "net/http_head_parser.h"
+#include "http1/http_head_parser.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace nereid::net;
+using namespace nereid::http1;
 
 constexpr size_t kMaxHeaderBytes = 8192;
 

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
-#include "net/http1_connection.h"
+#include "http1/http1_connection.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 
 base::Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
-                                                            ReactorPool& pool,
+                                                            net::ReactorPool& pool,
                                                             HttpHandler& handler) {
   auto core = std::make_unique<Core>(options, pool, handler);
   Core& shared = *core;
-  shared.after_handshake = [&shared](Reactor& reactor, base::UniqueFd socket,
-                                     std::unique_ptr<TlsChannel> tls) {
+  shared.after_handshake = [&shared](net::Reactor& reactor, base::UniqueFd socket,
+                                     std::unique_ptr<net::TlsChannel> tls) {
     (new Http1Connection(reactor, shared, std::move(socket), std::move(tls)))->Start();
   };
   if (options.tls.is_on()) {
-    NEREID_ASSIGN_OR_RETURN(shared.tls, TlsContext::Create(options.tls, "http/1.1"));
+    NEREID_ASSIGN_OR_RETURN(shared.tls, net::TlsContext::Create(options.tls, "http/1.1"));
   }
-  auto listener =
-      Listener::Start(options.listener, pool, [&shared](Reactor& reactor, base::UniqueFd socket) {
+  auto listener = net::Listener::Start(
+      options.listener, pool, [&shared](net::Reactor& reactor, base::UniqueFd socket) {
         if (shared.tls == nullptr)
           return shared.after_handshake(reactor, std::move(socket), nullptr);
-        TlsHandshake::Start(reactor, shared.group, std::move(socket), *shared.tls,
-                            shared.after_handshake);
+        net::TlsHandshake::Start(reactor, shared.group, std::move(socket), *shared.tls,
+                                 shared.after_handshake);
       });
   if (!listener.ok()) return listener.status();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(core), std::move(listener).value()));
 }
 
-HttpServer::HttpServer(std::unique_ptr<Core> core, std::unique_ptr<Listener> listener)
+HttpServer::HttpServer(std::unique_ptr<Core> core, std::unique_ptr<net::Listener> listener)
     : core_(std::move(core)), listener_(std::move(listener)) {}
 
 HttpServer::~HttpServer() {
@@ -50,4 +50,4 @@ bool HttpServer::Drain(base::TimePoint deadline) {
   return false;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/http_server_fixture.h"
+#include "http1/http_server_fixture.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 using ::testing::HasSubstr;
@@ -270,4 +270,4 @@ TEST(HttpServer, ManyConnectionsComeAndGo) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
 #include <atomic>
 #include <random>
@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/http_server_fixture.h"
+#include "http1/http_server_fixture.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 using ::testing::HasSubstr;
@@ -258,7 +258,7 @@ TEST(HttpServer, AnswersAfterARoundOnTheSameReactor) {
   Batcher batcher;
   Fixture f(
       [&](HttpExchangePtr e) {
-        Reactor& reactor = e->reactor();
+        net::Reactor& reactor = e->reactor();
         ASSERT_TRUE(reactor.IsCurrent());
         if (batcher.waiting.empty()) reactor.RunAfterRound([&batcher] { batcher.Run(); });
         batcher.waiting.push_back(std::move(e));
@@ -294,7 +294,7 @@ TEST(HttpServer, ReportsAPortInUse) {
 
 TEST(HttpServer, SeveralServersMayShareAPort) {
   FunctionHandler handler(Echo);
-  ReactorPool pool(1);
+  net::ReactorPool pool(1);
   HttpServerOptions options;
   options.listener = {.address = "127.0.0.1", .port = 0, .reuse_port = true};
   auto first = HttpServer::Start(options, pool, handler);
@@ -304,4 +304,4 @@ TEST(HttpServer, SeveralServersMayShareAPort) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http1

@@ -20,9 +20,9 @@
 
 #include "base/mutex.h"
 #include "base/unique_fd.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 // A folder with a key and a certificate that signs itself.
@@ -35,8 +35,8 @@ class Files {
   }
   ~Files() { std::filesystem::remove_all(folder_); }
 
-  TlsOptions options() const {
-    TlsOptions options;
+  net::TlsOptions options() const {
+    net::TlsOptions options;
     options.certificate_file = folder_ + "/cert";
     options.key_file = folder_ + "/key";
     return options;
@@ -109,15 +109,15 @@ class Channel : public testing::Test {
     client_socket_.reset(new base::UniqueFd(pair[1]));
     const int small = 8192;
     ::setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    auto context = TlsContext::Create(files_.options(), "http/1.1");
+    auto context = net::TlsContext::Create(files_.options(), "http/1.1");
     ASSERT_TRUE(context.ok()) << context.status().message();
     context_ = std::move(context).value();
     channel_ = context_->NewChannel(pair[0]);
     client_ = std::make_unique<TlsClient>(pair[1]);
     auto connected = std::async(std::launch::async, [this] { return client_->Connect(); });
-    TlsChannel::Step step;
-    while ((step = channel_->Handshake()) != TlsChannel::Step::kDone) {
-      ASSERT_NE(step, TlsChannel::Step::kFailed);
+    net::TlsChannel::Step step;
+    while ((step = channel_->Handshake()) != net::TlsChannel::Step::kDone) {
+      ASSERT_NE(step, net::TlsChannel::Step::kFailed);
       std::this_thread::yield();
     }
     ASSERT_TRUE(connected.get());
@@ -126,8 +126,8 @@ class Channel : public testing::Test {
   Files files_;
   std::unique_ptr<base::UniqueFd> server_;
   std::unique_ptr<base::UniqueFd> client_socket_;
-  std::unique_ptr<TlsContext> context_;
-  std::unique_ptr<TlsChannel> channel_;
+  std::unique_ptr<net::TlsContext> context_;
+  std::unique_ptr<net::TlsChannel> channel_;
   std::unique_ptr<TlsClient> client_;
 };
 
@@ -173,7 +173,7 @@ TEST_F(Channel, ReadsWhatCameAndTellsNothingFromTheEnd) {
   EXPECT_TRUE(written.get());
   EXPECT_EQ(channel_->Read(buffer, sizeof buffer), 0);
   ::shutdown(client_socket_->get(), SHUT_WR);
-  EXPECT_EQ(channel_->Read(buffer, sizeof buffer), TlsChannel::kEnd);
+  EXPECT_EQ(channel_->Read(buffer, sizeof buffer), net::TlsChannel::kEnd);
   // The client may still read.
   const iovec part = Part("bye");
   EXPECT_EQ(channel_->Write(&part, 1), 3);
@@ -185,9 +185,9 @@ TEST_F(Channel, ReadsWhatCameAndTellsNothingFromTheEnd) {
 TEST_F(Channel, IsBrokenByWhatIsNoRecord) {
   ASSERT_EQ(::send(client_socket_->get(), "nonsense", 8, 0), 8);
   std::byte buffer[100];
-  EXPECT_EQ(channel_->Read(buffer, sizeof buffer), TlsChannel::kBroken);
+  EXPECT_EQ(channel_->Read(buffer, sizeof buffer), net::TlsChannel::kBroken);
   const iovec part = Part("x");
-  EXPECT_EQ(channel_->Write(&part, 1), TlsChannel::kBroken);
+  EXPECT_EQ(channel_->Write(&part, 1), net::TlsChannel::kBroken);
 }
 
 TEST_F(Channel, DoesNotTakeOtherBytesForTheRestOfARecord) {
@@ -195,7 +195,7 @@ TEST_F(Channel, DoesNotTakeOtherBytesForTheRestOfARecord) {
   iovec part = Part(text);
   ASSERT_LT(channel_->Write(&part, 1), static_cast<ssize_t>(text.size()));
   part = Part("short");
-  EXPECT_EQ(channel_->Write(&part, 1), TlsChannel::kBroken);
+  EXPECT_EQ(channel_->Write(&part, 1), net::TlsChannel::kBroken);
 }
 
 class Hello : public HttpHandler {
@@ -217,7 +217,7 @@ base::UniqueFd ConnectTo(uint16_t port) {
 
 TEST(TlsServer, DropsWhoDoesNotFinishTheHandshake) {
   Files files;
-  ReactorPool pool(1);
+  net::ReactorPool pool(1);
   Hello handler;
   HttpServerOptions options;
   options.listener.address = "127.0.0.1";
@@ -259,7 +259,7 @@ TEST(TlsServer, AnswersPipelinedRequestsFromOtherThreads) {
   constexpr int kRequests = 40;
   const std::string text(100'000, 'x');
   Files files;
-  ReactorPool pool(2);
+  net::ReactorPool pool(2);
   Elsewhere handler(text);
   HttpServerOptions options;
   options.listener.address = "127.0.0.1";
@@ -288,7 +288,7 @@ TEST(TlsServer, AnswersPipelinedRequestsFromOtherThreads) {
 
 TEST(TlsServer, EndsWithHandshakesUnderWay) {
   Files files;
-  ReactorPool pool(2);
+  net::ReactorPool pool(2);
   Hello handler;
   HttpServerOptions options;
   options.listener.address = "127.0.0.1";
@@ -301,4 +301,4 @@ TEST(TlsServer, EndsWithHandshakesUnderWay) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http1

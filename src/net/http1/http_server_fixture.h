@@ -21,9 +21,9 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
-#include "net/http_server.h"
+#include "http1/http_server.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 
 // A blocking client socket that reads whole replies.
 class Client {
@@ -168,7 +168,7 @@ struct Fixture {
   }
   uint16_t port() const { return server->port(); }
 
-  ReactorPool pool;
+  net::ReactorPool pool;
   FunctionHandler handler;
   std::unique_ptr<HttpServer> server;
 };
@@ -220,4 +220,4 @@ inline std::string Post(std::string_view body, std::string_view headers = "") {
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

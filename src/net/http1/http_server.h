@@ -35,7 +35,7 @@
 #include "net/reactor.h"
 #include "net/tls.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 
 enum class HttpMethod : uint8_t { kGet, kHead, kPost, kPut, kDelete, kOptions, kPatch, kOther };
 
@@ -171,7 +171,7 @@ class HttpExchange {
   uint64_t start_ns() const { return start_ns_; }
   uint64_t received_ns() const { return received_ns_; }
 
-  Reactor& reactor() const { return *home_; }
+  net::Reactor& reactor() const { return *home_; }
   // The process has few descriptors left, and this connection one of them: only questions of health
   // are to be answered.
   bool is_crowded() const { return is_crowded_; }
@@ -225,7 +225,7 @@ class HttpExchange {
   uint64_t body_size_ = 0;
   uint64_t start_ns_ = 0;
   uint64_t received_ns_ = 0;
-  Reactor* home_ = nullptr;
+  net::Reactor* home_ = nullptr;
   std::unique_ptr<HttpUserState> user_state_;
   std::atomic<bool> disconnected_{false};
   bool is_crowded_ = false;
@@ -252,8 +252,8 @@ class HttpHandler {
 };
 
 struct HttpServerOptions {
-  ListenerOptions listener;
-  TlsOptions tls;
+  net::ListenerOptions listener;
+  net::TlsOptions tls;
   size_t max_header_bytes = 64 << 10;
   // Larger bodies reach the handler with body_truncated().
   size_t max_body_bytes = size_t{64} << 20;
@@ -280,7 +280,8 @@ class HttpServer {
  public:
   // `pool` and `handler` outlive the server. Errors as Listener::Start, or of the TLS files.
   static base::Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
-                                                         ReactorPool& pool, HttpHandler& handler);
+                                                         net::ReactorPool& pool,
+                                                         HttpHandler& handler);
   // Closes everything at once, as Drain with a deadline that has passed, and waits until every
   // exchange has been answered or dropped by its frontend. Not from a reactor.
   ~HttpServer();
@@ -299,12 +300,12 @@ class HttpServer {
   class Core;  // what the connections see of their server
 
  private:
-  HttpServer(std::unique_ptr<Core> core, std::unique_ptr<Listener> listener);
+  HttpServer(std::unique_ptr<Core> core, std::unique_ptr<net::Listener> listener);
   std::unique_ptr<Core> core_;
-  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<net::Listener> listener_;
 };
 
 // The reason phrase evhtp sends for a status, "OK" for 200.
 std::string_view HttpReason(int status);
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

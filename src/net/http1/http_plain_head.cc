@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "net/http_head_parser.h"
+#include "http1/http_head_parser.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 enum CharacterClass : uint8_t { kName = 1, kTarget = 2 };
@@ -165,4 +165,4 @@ size_t HttpHeadParser::ReadPlain(std::string_view data, size_t max_header_bytes,
   return Plain(data.substr(0, max_header_bytes), head).Read();
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http1

@@ -7,7 +7,7 @@
 // into its own buffer. in_ is started over only when nobody else holds it; otherwise reading goes
 // on behind the bytes in use (leaving the readable padding bodies are promised) or in a fresh
 // buffer.
-#include "net/http1_connection.h"
+#include "http1/http1_connection.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 
-namespace nereid::net {
+namespace nereid::http1 {
 namespace {
 
 // What one read takes: of a client whose requests fit, and of any other.
@@ -36,13 +36,13 @@ size_t RoundUp(size_t n) {
 
 }  // namespace
 
-Http1Connection::Http1Connection(Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
-                                 std::unique_ptr<TlsChannel> tls)
-    : Connection(reactor, core.group, std::move(socket), std::move(tls)),
+Http1Connection::Http1Connection(net::Reactor& reactor, HttpServer::Core& core,
+                                 base::UniqueFd socket, std::unique_ptr<net::TlsChannel> tls)
+    : net::Connection(reactor, core.group, std::move(socket), std::move(tls)),
       core_(core),
       receive_bytes_(kSmallReceiveBytes) {
   home_ = &reactor;
-  HttpExchange::is_crowded_ = Connection::is_crowded();
+  HttpExchange::is_crowded_ = net::Connection::is_crowded();
 }
 
 void Http1Connection::Start() {
@@ -511,4 +511,4 @@ void Http1Connection::EndSlowBody() {
   Close();
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http1
