@@ -86,7 +86,7 @@ SLEEPS = [
     "backends/kit/responses.h",
 ]
 # Loops on yield() wait for another thread to finish a few instructions that have begun.
-YIELDS = ["src/net/reactor.cc", "src/net/http1/http1_reply.cc", "backends/python/worker/native/waits.c"]
+YIELDS = ["src/net/reactor.cc", "backends/python/worker/native/waits.c"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|SleepFor)\b|\bsleep\s*\(")

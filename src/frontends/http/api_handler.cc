@@ -109,18 +109,15 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, servic
 
 ApiHandler::~ApiHandler() = default;
 
-size_t ApiHandler::BodySplit(const http1::HttpHead& head) {
-  return HeaderSplit(head, kTritonDialect);
-}
-
-size_t ApiHandler::MaxBodyBytes(size_t split, size_t configured) {
-  return MaxInferBytes(split, configured);
+http1::HttpBodyPlan ApiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
+  return PlanInferBody(head, kTritonDialect, max_bytes);
 }
 
 // Tensors of a model whose backend lends memory for them arrive there. Whatever is not an inference
 // by someone who may make one will be refused, or goes another way, and is received as ever.
-base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, size_t split, size_t size) {
-  if (split == kNoSplit || split > kMostJsonInLentMemory ||
+base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, const http1::HttpBodyPlan& plan,
+                                       size_t size) {
+  if (plan.split == http1::HttpBodyPlan::kNoSplit || plan.split > kMostJsonInLentMemory ||
       head.method() != http1::HttpMethod::kPost) {
     return {};
   }
@@ -132,12 +129,6 @@ base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, size_t split
   }
   const base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
   return model.ok() ? (*model)->LendInputMemory(size) : base::BufferRef();
-}
-
-// As in Triton, the configured limit holds for JSON, for requests of one raw tensor and for what
-// decompression makes; tensors behind a JSON head may be as large as the protocols can say.
-size_t MaxInferBytes(size_t split, size_t configured) {
-  return split == http1::HttpHandler::kNoSplit || split == 0 ? configured : size_t{INT32_MAX};
 }
 
 bool ApiHandler::ApplyCors(HttpExchangePtr& exchange) const {
@@ -411,8 +402,8 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   if (*encoding != net::Compression::kIdentity) {
     const size_t split = HeaderSplit(head, dialect);
     base::Result<net::BufferView> body = net::Decompress(
-        exchange->body(),
-        {.max_bytes = options_.max_input_bytes, .aligned_byte = split == kNoSplit ? 0 : split});
+        exchange->body(), {.max_bytes = options_.max_input_bytes,
+                           .aligned_byte = split == http1::HttpBodyPlan::kNoSplit ? 0 : split});
     if (!body.ok()) return refuse(body.status());
     submission.body.bytes = body->data;
     submission.body_buffer = std::move(body->buffer);

@@ -16,6 +16,7 @@
 #include "http/dialect.h"
 #include "http/http_generate.h"
 #include "http/infer_request.h"
+#include "http/json_handler.h"
 #include "http/route.h"
 #include "http1/http_server.h"
 #include "net/reactor.h"
@@ -35,20 +36,17 @@ struct ApiOptions {
   StreamLimits stream_limits;
 };
 
-// HttpHandler::MaxBodyBytes of inference.
-size_t MaxInferBytes(size_t split, size_t configured);
-
 // Thread-safe. Outlives the server that it serves, and every request of it.
-class ApiHandler final : public http1::HttpHandler {
+class ApiHandler final : public JsonHandler {
  public:
   // `pool` is the one the server runs on; `service` and `rounds` outlive the handler.
   ApiHandler(const ApiOptions& options, net::ReactorPool& pool, service::Service& service,
              const common::RoundExecutors& rounds);
   ~ApiHandler();
 
-  size_t BodySplit(const http1::HttpHead& head) override;
-  size_t MaxBodyBytes(size_t split, size_t configured) override;
-  base::BufferRef BodyBuffer(const http1::HttpHead& head, size_t split, size_t size) override;
+  http1::HttpBodyPlan PlanBody(const http1::HttpHead& head, size_t max_bytes) override;
+  base::BufferRef BodyBuffer(const http1::HttpHead& head, const http1::HttpBodyPlan& plan,
+                             size_t size) override;
   void Handle(http1::HttpExchangePtr exchange) override;
 
   // For entry points with paths of their own: what Handle does once it knows the route.
@@ -97,7 +95,7 @@ class ApiHandler final : public http1::HttpHandler {
 
 // GET /metrics, compressed for those who accept that, by a worker. Thread-safe; `pool`, on which
 // the server runs, and `service` outlive it.
-class MetricsHandler final : public http1::HttpHandler {
+class MetricsHandler final : public JsonHandler {
  public:
   MetricsHandler(net::ReactorPool& pool, service::Service& service)
       : workers_(pool.workers()), service_(service) {}

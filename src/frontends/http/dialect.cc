@@ -68,9 +68,16 @@ base::Result<size_t> HeaderLength(const http1::HttpHead& head, const Dialect& di
 
 size_t HeaderSplit(const http1::HttpHead& head, const Dialect& dialect) {
   const auto field = HeaderLengthField(head, dialect);
-  if (!field) return http1::HttpHandler::kNoSplit;
+  if (!field) return http1::HttpBodyPlan::kNoSplit;
   const base::Result<int32_t> length = ParseInferenceHeaderLength(*field);
-  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : http1::HttpHandler::kNoSplit;
+  return length.ok() && *length >= 0 ? static_cast<size_t>(*length) : http1::HttpBodyPlan::kNoSplit;
+}
+
+http1::HttpBodyPlan PlanInferBody(const http1::HttpHead& head, const Dialect& dialect,
+                                  size_t max_bytes) {
+  const size_t split = HeaderSplit(head, dialect);
+  const bool is_limited = split == http1::HttpBodyPlan::kNoSplit || split == 0;
+  return {.max_bytes = is_limited ? max_bytes : size_t{INT32_MAX}, .split = split};
 }
 
 int ErrorStatus(const base::Status& error, const Dialect& dialect) {

@@ -46,8 +46,15 @@ std::optional<std::string_view> HeaderLengthField(const http1::HttpHead& head,
 base::Result<size_t> HeaderLength(const http1::HttpHead& head, const Dialect& dialect,
                                   uint64_t body_size);
 
-// HttpHandler::BodySplit.
+// The same as the client wrote it, however much has come; HttpBodyPlan::kNoSplit when it wrote
+// none.
 size_t HeaderSplit(const http1::HttpHead& head, const Dialect& dialect);
+
+// HttpHandler::PlanBody of inference: binary tensors are aligned where they lie. As in Triton, the
+// configured limit holds for JSON, for requests of one raw tensor and for what decompression makes;
+// tensors behind a JSON head may be as large as the protocols can say.
+http1::HttpBodyPlan PlanInferBody(const http1::HttpHead& head, const Dialect& dialect,
+                                  size_t max_bytes);
 
 int ErrorStatus(const base::Status& error, const Dialect& dialect);
 

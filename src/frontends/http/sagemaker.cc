@@ -83,12 +83,8 @@ base::Result<RouteKind> ParseSagemakerInference(std::string_view text) {
                                     "'. Must be one of: infer, generate, generate_stream.");
 }
 
-size_t SagemakerHandler::BodySplit(const http1::HttpHead& head) {
-  return HeaderSplit(head, kSagemakerDialect);
-}
-
-size_t SagemakerHandler::MaxBodyBytes(size_t split, size_t configured) {
-  return MaxInferBytes(split, configured);
+http1::HttpBodyPlan SagemakerHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
+  return PlanInferBody(head, kSagemakerDialect, max_bytes);
 }
 
 void SagemakerHandler::Handle(HttpExchangePtr exchange) {

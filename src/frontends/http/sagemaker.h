@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "http/api_handler.h"
+#include "http/json_handler.h"
 #include "http/sagemaker_models.h"
 #include "http1/http_server.h"
 #include "service/service.h"
@@ -30,7 +31,7 @@ struct SagemakerOptions {
 base::Result<RouteKind> ParseSagemakerInference(std::string_view text);
 
 // Thread-safe. Outlives the server that it serves, and the work that it gave to the service.
-class SagemakerHandler final : public http1::HttpHandler {
+class SagemakerHandler final : public JsonHandler {
  public:
   // `api` and `service` outlive the handler.
   SagemakerHandler(SagemakerOptions options, ApiHandler& api, service::Service& service)
@@ -39,8 +40,7 @@ class SagemakerHandler final : public http1::HttpHandler {
         service_(service),
         models_(options_.models, service) {}
 
-  size_t BodySplit(const http1::HttpHead& head) override;
-  size_t MaxBodyBytes(size_t split, size_t configured) override;
+  http1::HttpBodyPlan PlanBody(const http1::HttpHead& head, size_t max_bytes) override;
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:

@@ -78,12 +78,8 @@ base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiO
   return std::unique_ptr<VertexAiHandler>(new VertexAiHandler(std::move(options), api, service));
 }
 
-size_t VertexAiHandler::BodySplit(const http1::HttpHead& head) {
-  return HeaderSplit(head, kVertexAiDialect);
-}
-
-size_t VertexAiHandler::MaxBodyBytes(size_t split, size_t configured) {
-  return MaxInferBytes(split, configured);
+http1::HttpBodyPlan VertexAiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
+  return PlanInferBody(head, kVertexAiDialect, max_bytes);
 }
 
 void VertexAiHandler::Handle(HttpExchangePtr exchange) {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "http/api_handler.h"
+#include "http/json_handler.h"
 #include "http1/http_server.h"
 #include "service/service.h"
 
@@ -22,7 +23,7 @@ struct VertexAiOptions {
 };
 
 // Immutable. Outlives the server that it serves.
-class VertexAiHandler final : public http1::HttpHandler {
+class VertexAiHandler final : public JsonHandler {
  public:
   // Once the models are loaded; an error when there is no default model. `api` and `service`
   // outlive the handler.
@@ -30,8 +31,7 @@ class VertexAiHandler final : public http1::HttpHandler {
                                                                ApiHandler& api,
                                                                service::Service& service);
 
-  size_t BodySplit(const http1::HttpHead& head) override;
-  size_t MaxBodyBytes(size_t split, size_t configured) override;
+  http1::HttpBodyPlan PlanBody(const http1::HttpHead& head, size_t max_bytes) override;
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:

@@ -10,7 +10,7 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
-#include "http1/http_server.h"
+#include "http1/http_head.h"
 
 namespace nereid::http1 {
 
@@ -56,8 +56,6 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   // then scanner and parser decide, and `head` may be half filled. What is taken here means the
   // same to them.
   static size_t ReadPlain(std::string_view data, size_t max_header_bytes, HttpHead& head);
-
-  static bool IsKeptAlive(const HttpHead& head) { return head.keep_alive_; }
 
   // `data` is one whole head as found by HttpHeadScanner; the views in HttpHead point into it.
   HttpRefusal ParseHead(std::string_view data);

@@ -90,7 +90,7 @@ void CheckPlainHead(std::string_view text) {
   NEREID_CHECK(plain.target() == head.target() && plain.version() == head.version());
   NEREID_CHECK(plain.content_length() == head.content_length());
   NEREID_CHECK(plain.chunked() == head.chunked());
-  NEREID_CHECK(HttpHeadParser::IsKeptAlive(plain) == HttpHeadParser::IsKeptAlive(head));
+  NEREID_CHECK(plain.keep_alive() == head.keep_alive());
   NEREID_CHECK(plain.headers().size() == head.headers().size());
   for (size_t i = 0; i < plain.headers().size(); ++i) {
     NEREID_CHECK(plain.headers()[i].name == head.headers()[i].name);

@@ -5,6 +5,19 @@
 
 namespace nereid::http1 {
 
+HttpBodyPlan HttpHandler::PlanBody(const HttpHead& /*head*/, size_t max_bytes) {
+  return {.max_bytes = max_bytes};
+}
+
+base::BufferRef HttpHandler::BodyBuffer(const HttpHead& /*head*/, const HttpBodyPlan& /*plan*/,
+                                        size_t /*size*/) {
+  return {};
+}
+
+HttpErrorBody HttpHandler::ErrorBody(std::string_view text) {
+  return {.content_type = "text/plain", .text = std::string(text)};
+}
+
 base::Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
                                                             net::ReactorPool& pool,
                                                             HttpHandler& handler) {

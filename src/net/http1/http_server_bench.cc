@@ -15,18 +15,22 @@
 namespace nereid::http1 {
 namespace {
 
+size_t SplitOf(const HttpHead& head) {
+  const std::string_view text = head.Header("Inference-Header-Content-Length");
+  size_t split = HttpBodyPlan::kNoSplit;
+  std::from_chars(text.data(), text.data() + text.size(), split);
+  return split;
+}
+
 class Echo final : public HttpHandler {
  public:
-  size_t BodySplit(const HttpHead& head) override {
-    const std::string_view text = head.Header("Inference-Header-Content-Length");
-    size_t split = kNoSplit;
-    std::from_chars(text.data(), text.data() + text.size(), split);
-    return split;
+  HttpBodyPlan PlanBody(const HttpHead& head, size_t max_bytes) override {
+    return {.max_bytes = max_bytes, .split = SplitOf(head)};
   }
 
   void Handle(HttpExchangePtr exchange) override {
     const std::string_view body = exchange->body();
-    const size_t split = std::min(BodySplit(exchange->head()), body.size());
+    const size_t split = std::min(SplitOf(exchange->head()), body.size());
     const std::string_view json = body.substr(0, split);
     std::string_view shape = "[]";
     if (const size_t at = json.find("\"shape\":"); at != std::string_view::npos) {

@@ -123,18 +123,27 @@ class Client {
   std::string buffered_;
 };
 
+// The field "split" of a request says where in its body something begins that is to be aligned.
+inline size_t SplitOf(const HttpHead& head) {
+  const std::string_view text = head.Header("split");
+  size_t split = HttpBodyPlan::kNoSplit;
+  std::from_chars(text.data(), text.data() + text.size(), split);
+  return split;
+}
+
+// Calls a function with each request.
 class FunctionHandler final : public HttpHandler {
  public:
   using Function = std::function<void(HttpExchangePtr)>;
   explicit FunctionHandler(Function function) : function_(std::move(function)) {}
-  size_t BodySplit(const HttpHead& head) override {
-    const std::string_view text = head.Header("inference-header-content-length");
-    size_t split = kNoSplit;
-    std::from_chars(text.data(), text.data() + text.size(), split);
-    return split;
+  HttpBodyPlan PlanBody(const HttpHead& head, size_t max_bytes) override {
+    return {.max_bytes = max_bytes, .split = SplitOf(head)};
   }
-  base::BufferRef BodyBuffer(const HttpHead&, size_t, size_t size) override {
+  base::BufferRef BodyBuffer(const HttpHead&, const HttpBodyPlan&, size_t size) override {
     return body_buffer ? body_buffer(size) : base::BufferRef();
+  }
+  HttpErrorBody ErrorBody(std::string_view text) override {
+    return {.content_type = "text/error", .text = "error: " + std::string(text)};
   }
   void Handle(HttpExchangePtr exchange) override { function_(std::move(exchange)); }
 

@@ -111,22 +111,6 @@ TEST(HttpServer, AnswersExchangesThatAreDropped) {
   EXPECT_TRUE(client.Closed());
 }
 
-TEST(HttpServer, KeepsUserStateWithTheConnection) {
-  struct Counter final : HttpUserState {
-    int count = 0;
-  };
-  Fixture f([](HttpExchangePtr e) {
-    if (e->user_state() == nullptr) e->set_user_state(std::make_unique<Counter>());
-    const int count = ++static_cast<Counter*>(e->user_state())->count;
-    RespondText(std::move(e), std::to_string(count));
-  });
-  Client client(f.port());
-  EXPECT_EQ("1", client.Exchange(Post("x")).body);
-  EXPECT_EQ("2", client.Exchange(Post("x")).body);
-  Client other(f.port());
-  EXPECT_EQ("1", other.Exchange(Post("x")).body);
-}
-
 TEST(HttpServer, DrainFinishesBusyRequestsAndClosesIdleConnections) {
   base::Mutex mutex;
   base::CondVar arrived;

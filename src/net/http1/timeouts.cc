@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http1/timeouts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace nereid::http1 {
+namespace {
+
+constexpr std::chrono::milliseconds kLinger{2'000};
+// A client that has sent nothing for so long will hardly be sending just now.
+constexpr std::chrono::milliseconds kQuiet{2'000};
+
+bool HasPassed(std::chrono::milliseconds limit, uint64_t since_ms, uint64_t now_ms) {
+  return now_ms > since_ms && now_ms - since_ms > static_cast<uint64_t>(limit.count());
+}
+
+}  // namespace
+
+void Timeouts::Begin(uint64_t now_ms, double jitter) {
+  last_progress_ms_ = now_ms;
+  const auto age_ms = static_cast<uint64_t>(options_.max_connection_age.count());
+  if (age_ms == 0) return;
+  const double tenth = static_cast<double>(age_ms) / 10;
+  retire_at_ms_ = now_ms + age_ms + static_cast<uint64_t>(tenth * 2 * jitter) - age_ms / 10;
+}
+
+Timeouts::Verdict Timeouts::Check(uint64_t now_ms, const Situation& situation) {
+  const auto close_if = [](bool is_due) { return is_due ? Verdict::kClose : Verdict::kGoOn; };
+  const auto is_stalled = [&](std::chrono::milliseconds limit) {
+    return HasPassed(limit, last_progress_ms_, now_ms);
+  };
+  // A server that drains waits for requests, not for clients that have stopped sending one.
+  const auto receiving = [&](std::chrono::milliseconds limit) {
+    return situation.is_draining ? std::min(limit, options_.drain_receive_timeout) : limit;
+  };
+  switch (situation.activity) {
+    case Activity::kIdle:
+      return close_if(is_stalled(options_.idle_timeout) ||
+                      ((IsTooOld(now_ms) || situation.is_crowded) && is_stalled(kQuiet)));
+    case Activity::kHead:
+      return close_if(
+          HasPassed(receiving(options_.header_timeout), situation.head_since_ms, now_ms));
+    case Activity::kBody:
+      if (is_stalled(receiving(options_.body_timeout)) ||
+          IsBodyTooSlow(now_ms, situation.body_bytes)) {
+        return Verdict::kRefuseSlowBody;
+      }
+      return Verdict::kGoOn;
+    case Activity::kHandling:
+      return Verdict::kGoOn;
+    case Activity::kSending:
+      return close_if(is_stalled(options_.write_timeout));
+    case Activity::kLingering:
+      return close_if(is_stalled(kLinger));
+  }
+  return Verdict::kGoOn;
+}
+
+bool Timeouts::IsBodyTooSlow(uint64_t now_ms, uint64_t body_bytes) {
+  const auto window_ms = static_cast<uint64_t>(options_.body_window.count());
+  if (window_since_ms_ != 0 && now_ms - window_since_ms_ < window_ms) return false;
+  const uint64_t brought = body_bytes - std::exchange(window_bytes_, body_bytes);
+  const bool is_first = std::exchange(window_since_ms_, now_ms) == 0;
+  return !is_first && brought < options_.min_body_bytes_per_s * window_ms / 1000;
+}
+
+}  // namespace nereid::http1
