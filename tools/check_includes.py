@@ -25,6 +25,7 @@ MODULES = {
     "tensor": ["base"],
     "net": ["base"],
     "net/http1": ["net"],
+    "net/http2": ["net"],
     "http_client": ["base"],
     "observe": ["base", "tensor", "http_client"],
     "memory": ["tensor"],
@@ -43,7 +44,7 @@ MODULES = {
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
     "frontends/common": ["service", "net"],
     "frontends/http": ["common", "http1"],
-    "frontends/grpc": ["common", "net", "proto"],
+    "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
     "app": ["engine", "http", "grpc", "capi"],
 }
@@ -54,7 +55,9 @@ PRIVATE = {"proto", "abi"}
 CONFINED = [
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), ["proto", "config", "frontends/grpc"], "protobuf"),
     (re.compile(r"triton/core/"), ["abi", "plugins", "capi"], "the C ABI"),
-    (re.compile(r"boost/(asio|beast)|nghttp2/|sys/epoll\.h"), ["net"], "the event loop"),
+    (re.compile(r"sys/epoll\.h"), ["net"], "the event loop"),
+    (re.compile(r"boost/(asio|beast)"), ["net/http1"], "Beast"),
+    (re.compile(r"nghttp2/"), ["net/http2"], "nghttp2"),
     (re.compile(r"cuda"), ["memory"], "CUDA"),
 ]
 # Folders of plug-ins and of the Python extension, and what they may include of ours besides their own files.

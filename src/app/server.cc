@@ -20,18 +20,18 @@
 namespace nereid::app {
 namespace {
 
-net::GrpcCompressionLevel ToNet(CompressionLevel level) {
+http2::GrpcCompressionLevel ToNet(CompressionLevel level) {
   switch (level) {
     case CompressionLevel::kNone:
-      return net::GrpcCompressionLevel::kNone;
+      return http2::GrpcCompressionLevel::kNone;
     case CompressionLevel::kLow:
-      return net::GrpcCompressionLevel::kLow;
+      return http2::GrpcCompressionLevel::kLow;
     case CompressionLevel::kMedium:
-      return net::GrpcCompressionLevel::kMedium;
+      return http2::GrpcCompressionLevel::kMedium;
     case CompressionLevel::kHigh:
-      return net::GrpcCompressionLevel::kHigh;
+      return http2::GrpcCompressionLevel::kHigh;
   }
-  return net::GrpcCompressionLevel::kNone;
+  return http2::GrpcCompressionLevel::kNone;
 }
 
 net::TlsOptions ToNet(const SslOptions& ssl) {
@@ -132,7 +132,7 @@ base::Status Server::StartGrpc() {
   frontend.restrictions = grpc.restrictions;
   frontend.forwarder = grpc.forwarder;
   frontend.max_unsent_responses = static_cast<size_t>(grpc.max_response_pool_size);
-  net::GrpcServerOptions& options = frontend.server;
+  http2::GrpcServerOptions& options = frontend.server;
   options.listener = {grpc.address, static_cast<uint16_t>(grpc.port), grpc.reuse_port,
                       options_.unix_socket_mode};
   options.tls = ToNet(grpc.ssl);

@@ -17,7 +17,7 @@
 #include "http/infer_answer.h"
 #include "http/infer_request.h"
 #include "http1/http_head_parser.h"
-#include "net/grpc_message.h"
+#include "http2/grpc_message.h"
 #include "schedule/batch_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/sequence_scheduler.h"

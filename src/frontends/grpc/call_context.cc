@@ -11,7 +11,7 @@ bool IsOfTheTransport(std::string_view name) {
 
 }  // namespace
 
-base::Status ForwardMetadata(const CallContext& context, const net::GrpcCall& call,
+base::Status ForwardMetadata(const CallContext& context, const http2::GrpcCall& call,
                              core::Request& request) {
   if (context.forwarder == nullptr) return base::OkStatus();
   for (size_t i = 0; i < call.metadata_count(); ++i) {

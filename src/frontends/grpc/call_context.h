@@ -11,7 +11,7 @@
 #include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
 #include "common/status_codes.h"
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 #include "service/service.h"
 
 namespace nereid::grpc {
@@ -48,12 +48,12 @@ inline constexpr std::string_view kUnparsableText = "Unable to parse request";
 
 // Makes those metadata of `call` parameters of `request` that the operator chose; an error when one
 // is reserved. What gRPC itself sends with every call is no metadata.
-base::Status ForwardMetadata(const CallContext& context, const net::GrpcCall& call,
+base::Status ForwardMetadata(const CallContext& context, const http2::GrpcCall& call,
                              core::Request& request);
 
 // Null but for requests that are traced.
 inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context,
-                                                  const net::GrpcCall& call,
+                                                  const http2::GrpcCall& call,
                                                   std::string_view model) {
   if (context.tracing == nullptr || !context.tracing->is_on()) [[likely]]
     return nullptr;
@@ -61,8 +61,8 @@ inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context,
                                         .tracestate = call.Metadata("tracestate")});
 }
 
-inline void FinishWith(net::GrpcCall& call, const base::Status& error) {
-  call.Finish(static_cast<net::GrpcStatus>(common::GrpcStatus(error.code())), error.message());
+inline void FinishWith(http2::GrpcCall& call, const base::Status& error) {
+  call.Finish(static_cast<http2::GrpcStatus>(common::GrpcStatus(error.code())), error.message());
 }
 
 }  // namespace nereid::grpc

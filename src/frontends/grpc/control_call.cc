@@ -211,11 +211,11 @@ constexpr ControlRoute kRoutes[] = {
      MayBlock::kAsReadiness},
 };
 
-void Answer(net::GrpcCall& call, const base::Result<std::string>& reply) {
+void Answer(http2::GrpcCall& call, const base::Result<std::string>& reply) {
   if (!reply.ok()) return FinishWith(call, reply.status());
-  net::GrpcMessagePtr message = net::GrpcMessage::Create();
+  http2::GrpcMessagePtr message = http2::GrpcMessage::Create();
   if (!message->Append(*reply)) {
-    return call.Finish(net::GrpcStatus::kResourceExhausted, "no memory for the response");
+    return call.Finish(http2::GrpcStatus::kResourceExhausted, "no memory for the response");
   }
   call.SendAndFinish(std::move(message));
 }
@@ -229,8 +229,8 @@ const ControlRoute* FindControlRoute(std::string_view path) {
   return nullptr;
 }
 
-net::GrpcCallEvents* ControlCall::Start(CallContext& context, net::GrpcCallRef call,
-                                        const ControlRoute& route) {
+http2::GrpcCallEvents* ControlCall::Start(CallContext& context, http2::GrpcCallRef call,
+                                          const ControlRoute& route) {
   ControlCall* const self = base::ObjectPool<ControlCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
@@ -245,14 +245,14 @@ void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 }
 
 void ControlCall::OnHalfClose() {
-  if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+  if (!has_message_) return call_->Finish(http2::GrpcStatus::kInternal, kUnparsableText);
   service::Service& service = context_->service;
   const bool may_block =
       route_->may_block == MayBlock::kYes ||
       (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock()) ||
       context_->control_delay.count() > 0;
   if (!may_block) return Answer(*call_, route_->method(service, bytes_));
-  service.RunBlocking([call = net::GrpcCallRef(*call_), method = route_->method, &service,
+  service.RunBlocking([call = http2::GrpcCallRef(*call_), method = route_->method, &service,
                        delay = context_->control_delay, buffer = std::move(buffer_),
                        bytes = bytes_]() mutable {
     const base::Result<std::string> reply = method(service, bytes);

@@ -36,10 +36,10 @@ const ControlRoute* FindControlRoute(std::string_view path);
 
 // Pooled; confined to the events of its call. A method that may block does not need it: the call
 // may be over before.
-class ControlCall final : public net::GrpcCallEvents {
+class ControlCall final : public http2::GrpcCallEvents {
  public:
-  static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call,
-                                    const ControlRoute& route);
+  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call,
+                                      const ControlRoute& route);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   bool IsHeavy(std::string_view /*message*/) const override { return true; }
@@ -52,7 +52,7 @@ class ControlCall final : public net::GrpcCallEvents {
 
  private:
   CallContext* context_ = nullptr;
-  net::GrpcCallRef call_;
+  http2::GrpcCallRef call_;
   const ControlRoute* route_ = nullptr;
   base::BufferRef buffer_;
   std::string_view bytes_;

@@ -43,7 +43,7 @@ std::chrono::milliseconds ControlDelay() {
 }  // namespace
 
 // Finds out what a path stands for, and whether the caller may call it.
-class Frontend::Handler final : public net::GrpcHandler {
+class Frontend::Handler final : public http2::GrpcHandler {
  public:
   Handler(const FrontendOptions& options, const FrontendParts& parts)
       : restrictions_(options.restrictions),
@@ -56,18 +56,18 @@ class Frontend::Handler final : public net::GrpcHandler {
                 .control_delay = ControlDelay()} {}
 
   // The one way to every RPC.
-  net::GrpcCallEvents* OnCall(net::GrpcCallRef call) override {
+  http2::GrpcCallEvents* OnCall(http2::GrpcCallRef call) override {
     const std::optional<Rpc> rpc = FindRpc(call->path());
     if (!rpc) {
-      call->Finish(net::GrpcStatus::kUnimplemented, {});  // no text, as grpc++
+      call->Finish(http2::GrpcStatus::kUnimplemented, {});  // no text, as grpc++
       return nullptr;
     }
     if (call->is_crowded() && rpc->category != common::Category::kHealth) [[unlikely]] {
-      call->Finish(net::GrpcStatus::kUnavailable, common::kCrowdedText);
+      call->Finish(http2::GrpcStatus::kUnavailable, common::kCrowdedText);
       return nullptr;
     }
     if (!restrictions_.empty() && IsRefused(*call, rpc->category)) {
-      call->Finish(net::GrpcStatus::kUnavailable,
+      call->Finish(http2::GrpcStatus::kUnavailable,
                    "This protocol is restricted, expecting header '" +
                        restrictions_.key(rpc->category) + "'");
       return nullptr;
@@ -111,7 +111,7 @@ class Frontend::Handler final : public net::GrpcHandler {
     return std::nullopt;
   }
 
-  bool IsRefused(const net::GrpcCall& call, common::Category category) const {
+  bool IsRefused(const http2::GrpcCall& call, common::Category category) const {
     return restrictions_.IsRestricted(category) &&
            restrictions_.Refuses(category, call.Metadata(restrictions_.lower_key(category)));
   }
@@ -125,8 +125,8 @@ class Frontend::Handler final : public net::GrpcHandler {
 base::Result<std::unique_ptr<Frontend>> Frontend::Start(const FrontendOptions& options,
                                                         const FrontendParts& parts) {
   std::unique_ptr<Frontend> frontend(new Frontend(std::make_unique<Handler>(options, parts)));
-  NEREID_ASSIGN_OR_RETURN(frontend->server_,
-                          net::GrpcServer::Start(options.server, parts.pool, *frontend->handler_));
+  NEREID_ASSIGN_OR_RETURN(
+      frontend->server_, http2::GrpcServer::Start(options.server, parts.pool, *frontend->handler_));
   return frontend;
 }
 

@@ -12,7 +12,7 @@
 #include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
 #include "common/restrictions.h"
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 #include "net/reactor.h"
 #include "service/service.h"
 
@@ -20,7 +20,7 @@ namespace nereid::grpc {
 
 // --grpc-…, as the front end needs them.
 struct FrontendOptions {
-  net::GrpcServerOptions server;
+  http2::GrpcServerOptions server;
   // Which RPCs need a header.
   common::Restrictions restrictions;
   // Which metadata become parameters of requests; null: none.
@@ -59,7 +59,7 @@ class Frontend {
   class Handler;
   explicit Frontend(std::unique_ptr<Handler> handler);
   const std::unique_ptr<Handler> handler_;
-  std::unique_ptr<net::GrpcServer> server_;  // gone before the handler
+  std::unique_ptr<http2::GrpcServer> server_;  // gone before the handler
 };
 
 }  // namespace nereid::grpc

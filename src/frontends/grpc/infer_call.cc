@@ -13,7 +13,7 @@
 
 namespace nereid::grpc {
 
-net::GrpcCallEvents* InferCall::Start(CallContext& context, net::GrpcCallRef call) {
+http2::GrpcCallEvents* InferCall::Start(CallContext& context, http2::GrpcCallRef call) {
   InferCall* const self = base::ObjectPool<InferCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
@@ -31,9 +31,9 @@ void InferCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 
 void InferCall::OnHalfClose() {
   if (context_->is_stopping.load(std::memory_order_relaxed)) {
-    return call_->Finish(net::GrpcStatus::kUnavailable, kStoppingText);
+    return call_->Finish(http2::GrpcStatus::kUnavailable, kStoppingText);
   }
-  if (!has_message_) return call_->Finish(net::GrpcStatus::kInternal, kUnparsableText);
+  if (!has_message_) return call_->Finish(http2::GrpcStatus::kInternal, kUnparsableText);
   if (!message_.Parse(bytes_)) return call_->Finish(message_.refusal_status(), message_.refusal());
   if (const base::Status error = Submit(); !error.ok()) FinishWith(*call_, error);
 }
@@ -97,7 +97,7 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   }
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
-  base::Result<net::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
+  base::Result<http2::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
   if (!message.ok()) return FinishWith(*call_, message.status());
   // May end the stream, and with it this object, before it returns.
   call_->SendAndFinish(std::move(*message));
@@ -109,7 +109,7 @@ void InferCall::RefuseCount(core::ResponsePtr response) {
   if (context_->answer_delay.count() > 0) [[unlikely]]
     base::SleepFor(context_->answer_delay);
   const std::string text = fmt::format("expected a single response, got {}", response_count_);
-  call_->Finish(net::GrpcStatus::kInternal, text);
+  call_->Finish(http2::GrpcStatus::kInternal, text);
 }
 
 void InferCall::OnCancelled() {

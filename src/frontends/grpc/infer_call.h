@@ -13,9 +13,9 @@ namespace nereid::grpc {
 // Pooled. Frees itself when the stream is over and the request, if there was one, is gone. Events
 // come from the connection one at a time, Send from any thread; they meet only in the call, which
 // is thread-safe, and in the request, which lives until OnDone.
-class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
+class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink {
  public:
-  static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
+  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
@@ -38,7 +38,7 @@ class InferCall final : public net::GrpcCallEvents, public core::ResponseSink {
   void Unreference();
 
   CallContext* context_ = nullptr;
-  net::GrpcCallRef call_;
+  http2::GrpcCallRef call_;
   base::BufferRef buffer_;
   std::string_view bytes_;
   bool has_message_ = false;

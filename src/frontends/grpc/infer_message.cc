@@ -334,8 +334,8 @@ bool InferMessage::Parse(std::string_view bytes) {
   return !reader.failed();
 }
 
-net::GrpcStatus InferMessage::refusal_status() const {
-  return has_too_many ? net::GrpcStatus::kInvalidArgument : net::GrpcStatus::kInternal;
+http2::GrpcStatus InferMessage::refusal_status() const {
+  return has_too_many ? http2::GrpcStatus::kInvalidArgument : http2::GrpcStatus::kInternal;
 }
 
 std::string_view InferMessage::refusal() const {

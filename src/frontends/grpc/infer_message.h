@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 #include "tensor/shape.h"
 
 namespace nereid::grpc {
@@ -86,7 +86,7 @@ struct InferMessage {
   void Clear();
   // Of a message that Parse refused: what grpc++ says of what is no such message, or which limit it
   // broke.
-  net::GrpcStatus refusal_status() const;
+  http2::GrpcStatus refusal_status() const;
   std::string_view refusal() const;
 
   // Null when `range` names no such parameter.

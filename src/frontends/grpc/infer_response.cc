@@ -17,8 +17,8 @@
 namespace nereid::grpc {
 namespace {
 
-using net::GrpcMessage;
-using net::GrpcMessagePtr;
+using http2::GrpcMessage;
+using http2::GrpcMessagePtr;
 
 // Smaller tensors are copied, so that the response can go at once.
 constexpr size_t kReferFrom = 512;

@@ -8,16 +8,16 @@
 
 #include "base/status.h"
 #include "core/response.h"
-#include "net/grpc_message.h"
+#include "http2/grpc_message.h"
 
 namespace nereid::grpc {
 
 // Encodes a response that is not an error and takes it along for as long as the message refers to
 // its tensors. Internal when the message would exceed what gRPC can carry.
-base::Result<net::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
+base::Result<http2::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
 
 // The same inside a ModelStreamInferResponse, with `triton_final_response` among the parameters.
-base::Result<net::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr response, bool is_final);
+base::Result<http2::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr response, bool is_final);
 
 // What a stream says about a response that carries no tensors: an error, or the empty last one.
 struct StreamNotice {
@@ -27,6 +27,6 @@ struct StreamNotice {
   std::string_view model_version;
   std::optional<bool> is_final;  // triton_final_response
 };
-net::GrpcMessagePtr EncodeStreamNotice(const StreamNotice& notice);
+http2::GrpcMessagePtr EncodeStreamNotice(const StreamNotice& notice);
 
 }  // namespace nereid::grpc

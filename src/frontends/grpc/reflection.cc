@@ -139,7 +139,7 @@ std::optional<std::string> Reflect(std::string_view request) {
   return reply;
 }
 
-net::GrpcCallEvents* ReflectionCall::Start(net::GrpcCallRef call) {
+http2::GrpcCallEvents* ReflectionCall::Start(http2::GrpcCallRef call) {
   ReflectionCall* const self = base::ObjectPool<ReflectionCall>::Take();
   self->call_ = std::move(call);
   return self;
@@ -148,13 +148,13 @@ net::GrpcCallEvents* ReflectionCall::Start(net::GrpcCallRef call) {
 void ReflectionCall::OnMessage(base::BufferRef, std::string_view message) {
   const std::optional<std::string> reply = Reflect(message);
   call_->Credit(message.size());
-  if (!reply) return call_->Finish(net::GrpcStatus::kInternal, "Unable to parse request");
-  net::GrpcMessagePtr out = net::GrpcMessage::Create();
-  if (!out->Append(*reply)) return call_->Finish(net::GrpcStatus::kResourceExhausted, {});
+  if (!reply) return call_->Finish(http2::GrpcStatus::kInternal, "Unable to parse request");
+  http2::GrpcMessagePtr out = http2::GrpcMessage::Create();
+  if (!out->Append(*reply)) return call_->Finish(http2::GrpcStatus::kResourceExhausted, {});
   call_->Send(std::move(out));
 }
 
-void ReflectionCall::OnHalfClose() { call_->Finish(net::GrpcStatus::kOk, {}); }
+void ReflectionCall::OnHalfClose() { call_->Finish(http2::GrpcStatus::kOk, {}); }
 
 void ReflectionCall::OnDone() { base::ObjectPool<ReflectionCall>::Give(this); }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 
 namespace nereid::grpc {
 
@@ -17,9 +17,9 @@ bool IsReflectionPath(std::string_view path);
 std::optional<std::string> Reflect(std::string_view request);
 
 // Pooled; confined to the events of its call.
-class ReflectionCall final : public net::GrpcCallEvents {
+class ReflectionCall final : public http2::GrpcCallEvents {
  public:
-  static net::GrpcCallEvents* Start(net::GrpcCallRef call);
+  static http2::GrpcCallEvents* Start(http2::GrpcCallRef call);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   void OnHalfClose() override;
@@ -30,7 +30,7 @@ class ReflectionCall final : public net::GrpcCallEvents {
   void Recycle() { call_.Reset(); }
 
  private:
-  net::GrpcCallRef call_;
+  http2::GrpcCallRef call_;
 };
 
 }  // namespace nereid::grpc

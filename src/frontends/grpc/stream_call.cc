@@ -19,7 +19,7 @@ constexpr size_t kCreditStep = size_t{256} << 10;
 
 }  // namespace
 
-net::GrpcCallEvents* StreamCall::Start(CallContext& context, net::GrpcCallRef call) {
+http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRef call) {
   StreamCall* const self = base::ObjectPool<StreamCall>::Take();
   self->context_ = &context;
   self->errors_end_stream_ = call->Metadata("triton_grpc_error") == "true";
@@ -119,7 +119,8 @@ void StreamCall::WaitForRoom() {
   }
   if (!was_in_vain || is_ended_.exchange(true)) return;
   NEREID_VLOG(1, "a stream is given up: its client does not read");
-  call_->Abort(net::GrpcStatus::kUnavailable, "the stream was given up: its client does not read");
+  call_->Abort(http2::GrpcStatus::kUnavailable,
+               "the stream was given up: its client does not read");
   CancelAll();
 }
 
@@ -133,7 +134,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
   // Of a model that answers once, only the first response counts.
   if (!is_decoupled_ && was_answered_) response.reset();
   if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
-  net::GrpcMessagePtr message;
+  http2::GrpcMessagePtr message;
   base::Status error;
   if (trace_ != nullptr && response != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
@@ -144,7 +145,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     was_answered_ = true;
     error = response->error();
     if (error.ok()) {
-      base::Result<net::GrpcMessagePtr> encoded =
+      base::Result<http2::GrpcMessagePtr> encoded =
           EncodeStreamResponse(std::move(response), is_final);
       if (encoded.ok()) {
         message = std::move(*encoded);
@@ -178,7 +179,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
     trace->ReportFrontend("GRPC_SEND_END", base::NowNs());
 }
 
-void StreamCall::Deliver(StreamRequest& request, net::GrpcMessagePtr message, bool is_final) {
+void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final) {
   // The request may go as soon as it is complete and off the list, this object with it.
   references_.fetch_add(1, std::memory_order_relaxed);
   core::RequestRef done;
@@ -199,13 +200,13 @@ void StreamCall::Deliver(StreamRequest& request, net::GrpcMessagePtr message, bo
   Unreference();
 }
 
-bool StreamCall::TakeSendable(std::vector<net::GrpcMessagePtr>& sendable) {
+bool StreamCall::TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) {
   sendable.swap(out_of_order_);
   StreamRequest* next = nullptr;
   for (StreamRequest* request = first_; request != nullptr; request = next) {
     next = request->next_;
     if (request->is_decoupled_) continue;  // has no turn
-    for (net::GrpcMessagePtr& message : request->ready_) sendable.push_back(std::move(message));
+    for (http2::GrpcMessagePtr& message : request->ready_) sendable.push_back(std::move(message));
     request->ready_.clear();
     if (!request->is_complete_) break;
     Unlink(*request);
@@ -226,7 +227,7 @@ void StreamCall::Drain() {
     base::MutexLock lock(mutex_);
     if (std::exchange(is_draining_, true)) return;
   }
-  std::vector<net::GrpcMessagePtr> sendable;
+  std::vector<http2::GrpcMessagePtr> sendable;
   for (;;) {
     size_t credit = 0;
     bool finish = false;
@@ -243,15 +244,15 @@ void StreamCall::Drain() {
         is_complete = is_half_closed_;
       }
     }
-    for (net::GrpcMessagePtr& message : sendable) {
+    for (http2::GrpcMessagePtr& message : sendable) {
       if (!is_ended_.load(std::memory_order_relaxed)) call_->Send(std::move(message));
     }
     sendable.clear();
     if (credit > 0) call_->Credit(credit);
     if (finish) {
       if (is_ended_.exchange(true)) return;
-      if (is_complete) return call_->Finish(net::GrpcStatus::kOk, {});
-      return call_->Finish(net::GrpcStatus::kUnavailable, kStoppingText);
+      if (is_complete) return call_->Finish(http2::GrpcStatus::kOk, {});
+      return call_->Finish(http2::GrpcStatus::kUnavailable, kStoppingText);
     }
   }
 }

@@ -47,15 +47,15 @@ class StreamRequest final : public core::ResponseSink {
   StreamRequest* previous_ = nullptr;
   StreamRequest* next_ = nullptr;
   bool is_complete_ = false;
-  core::RequestRef request_;                // to cancel it
-  std::shared_ptr<observe::Trace> trace_;   // confined to the sender once submitted
-  std::vector<net::GrpcMessagePtr> ready_;  // messages that wait for their turn
+  core::RequestRef request_;                  // to cancel it
+  std::shared_ptr<observe::Trace> trace_;     // confined to the sender once submitted
+  std::vector<http2::GrpcMessagePtr> ready_;  // messages that wait for their turn
 };
 
 // Pooled; counted by the stream and by each of its requests.
-class StreamCall final : public net::GrpcCallEvents {
+class StreamCall final : public http2::GrpcCallEvents {
  public:
-  static net::GrpcCallEvents* Start(CallContext& context, net::GrpcCallRef call);
+  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
@@ -80,10 +80,10 @@ class StreamCall final : public net::GrpcCallEvents {
 
   base::Status Submit(base::BufferRef buffer, StreamRequest& request);
   // Hands over one message (perhaps none) of `request`; with `is_final` the last.
-  void Deliver(StreamRequest& request, net::GrpcMessagePtr message, bool is_final);
+  void Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final);
   // Sends what may be sent now, and ends the stream when nothing is left.
   void Drain();
-  bool TakeSendable(std::vector<net::GrpcMessagePtr>& sendable) NEREID_REQUIRES(mutex_);
+  bool TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) NEREID_REQUIRES(mutex_);
   void Unlink(StreamRequest& request) NEREID_REQUIRES(mutex_);
   // In triton_grpc_error mode: ends the stream with `error`.
   void EndWith(const base::Status& error);
@@ -91,7 +91,7 @@ class StreamCall final : public net::GrpcCallEvents {
   void Unreference();
 
   CallContext* context_ = nullptr;
-  net::GrpcCallRef call_;
+  http2::GrpcCallRef call_;
   bool errors_end_stream_ = false;
   InferMessage message_;  // confined to the events
   std::atomic<int> references_{0};
@@ -100,7 +100,7 @@ class StreamCall final : public net::GrpcCallEvents {
   base::Mutex mutex_;
   StreamRequest* first_ NEREID_GUARDED_BY(mutex_) = nullptr;
   StreamRequest* last_ NEREID_GUARDED_BY(mutex_) = nullptr;
-  std::vector<net::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
+  std::vector<http2::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
   bool is_half_closed_ NEREID_GUARDED_BY(mutex_) = false;
   bool ends_when_idle_ NEREID_GUARDED_BY(mutex_) = false;  // the server stops
   bool is_draining_ NEREID_GUARDED_BY(mutex_) = false;

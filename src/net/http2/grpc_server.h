@@ -24,13 +24,13 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "net/grpc_head.h"
-#include "net/grpc_message.h"
+#include "http2/grpc_head.h"
+#include "http2/grpc_message.h"
 #include "net/listener.h"
 #include "net/reactor.h"
 #include "net/tls.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 // The values are gRPC's status codes.
 enum class GrpcStatus : int {
@@ -98,7 +98,7 @@ class GrpcCall {
   std::optional<base::TimePoint> deadline() const { return deadline_; }
   // True once the client is known to be gone or the deadline has passed.
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
-  Reactor& reactor() const { return *reactor_; }
+  net::Reactor& reactor() const { return *reactor_; }
   // As HttpExchange::is_crowded.
   bool is_crowded() const;
   // When the call's headers were seen (base::NowNs).
@@ -145,7 +145,7 @@ class GrpcCall {
 
   // -- Constant from OnCall on. --
   GrpcConnection* connection_ = nullptr;  // held until the call is recycled
-  Reactor* reactor_ = nullptr;
+  net::Reactor* reactor_ = nullptr;
   GrpcCallEvents* events_ = nullptr;
   int32_t stream_id_ = 0;
   std::shared_ptr<const GrpcHead> head_;
@@ -236,8 +236,8 @@ class GrpcHandler {
 enum class GrpcCompressionLevel : uint8_t { kNone, kLow, kMedium, kHigh };
 
 struct GrpcServerOptions {
-  ListenerOptions listener;
-  TlsOptions tls;
+  net::ListenerOptions listener;
+  net::TlsOptions tls;
   size_t max_message_bytes = INT32_MAX;  // received, also after decompression
   size_t max_header_list_bytes = 64 << 10;
   uint32_t max_concurrent_streams = 8192;
@@ -275,7 +275,8 @@ class GrpcServer {
  public:
   // `pool` and `handler` outlive the server. Errors as Listener::Start, or of the TLS files.
   static base::Result<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
-                                                         ReactorPool& pool, GrpcHandler& handler);
+                                                         net::ReactorPool& pool,
+                                                         GrpcHandler& handler);
   // Closes everything at once and waits until every call has been let go of. Not from a reactor.
   ~GrpcServer();
 
@@ -293,7 +294,7 @@ class GrpcServer {
  private:
   explicit GrpcServer(std::unique_ptr<Core> core);
   const std::unique_ptr<Core> core_;
-  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<net::Listener> listener_;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

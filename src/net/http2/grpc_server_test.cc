@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gRPC server against a client made of nghttp2's client session and a blocking socket.
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -23,10 +23,10 @@
 
 #include "base/mutex.h"
 #include "base/unique_fd.h"
+#include "http2/grpc_wire.h"
 #include "net/compression.h"
-#include "net/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 using std::chrono::milliseconds;
@@ -371,7 +371,7 @@ class GrpcServerTest : public testing::Test {
     server_ = std::move(*server);
   }
 
-  ReactorPool pool_{2};
+  net::ReactorPool pool_{2};
   Handler handler_;
   std::unique_ptr<GrpcServer> server_;
 };
@@ -558,10 +558,10 @@ TEST_F(GrpcServerTest, TakesCompressedMessages) {
   Start();
   Client client(server_->port());
   std::string text(100'000, 'z');
-  for (const auto& [type, name] :
-       {std::pair(Compression::kGzip, "gzip"), std::pair(Compression::kDeflate, "deflate")}) {
+  for (const auto& [type, name] : {std::pair(net::Compression::kGzip, "gzip"),
+                                   std::pair(net::Compression::kDeflate, "deflate")}) {
     const iovec part{text.data(), text.size()};
-    auto packed = Compress(type, {&part, 1});
+    auto packed = net::Compress(type, {&part, 1});
     ASSERT_TRUE(packed.ok());
     const Reply& reply = client.Finish(
         client.Call("/echo", Prefixed(packed->data, true), {{"grpc-encoding", name}}));
@@ -594,7 +594,7 @@ TEST_F(GrpcServerTest, BoundsDecompressedMessages) {
   Client client(server_->port());
   std::string text(8 << 20, '\0');
   const iovec part{text.data(), text.size()};
-  auto packed = Compress(Compression::kGzip, {&part, 1});
+  auto packed = net::Compress(net::Compression::kGzip, {&part, 1});
   ASSERT_TRUE(packed.ok());
   EXPECT_EQ(
       client.Finish(client.Call("/echo", Prefixed(packed->data, true), {{"grpc-encoding", "gzip"}}))
@@ -776,4 +776,4 @@ TEST(GrpcWire, ReadsTimeouts) {
 }
 
 }  // namespace
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -2,7 +2,7 @@
 // Nothing precedes a block: the allocator knows how large it is. With a head of our own, each of
 // the blocks that a session keeps for its life (tables of 1 and 4 KiB) would be of the next size
 // class.
-#include "net/http2_memory.h"
+#include "http2/http2_memory.h"
 
 #include <malloc.h>
 
@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 constexpr size_t kSmallestLog2 = 5;
@@ -84,4 +84,4 @@ void* Http2Memory::Reallocate(void* pointer, size_t size) {
   return larger;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

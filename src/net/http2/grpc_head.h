@@ -18,7 +18,7 @@
 
 #include "net/compression.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 // Immutable once it has been read.
 class GrpcHead {
@@ -37,9 +37,9 @@ class GrpcHead {
   bool has_grpc_type() const { return has_grpc_type_; }
   int64_t content_length() const { return content_length_; }  // -1: not said
   // What its messages may be compressed by; nothing when that is not known here.
-  std::optional<Compression> encoding() const { return encoding_; }
+  std::optional<net::Compression> encoding() const { return encoding_; }
   // What the answers may be compressed by.
-  Compression accepted() const { return accepted_; }
+  net::Compression accepted() const { return accepted_; }
 
  private:
   friend class GrpcHeadReader;
@@ -64,8 +64,8 @@ class GrpcHead {
   bool is_post_ = false;
   bool has_grpc_type_ = false;
   int64_t content_length_ = -1;
-  std::optional<Compression> encoding_ = Compression::kIdentity;
-  Compression accepted_ = Compression::kIdentity;
+  std::optional<net::Compression> encoding_ = net::Compression::kIdentity;
+  net::Compression accepted_ = net::Compression::kIdentity;
 };
 
 // Whether a field may come behind the data of a request.
@@ -145,4 +145,4 @@ class GrpcHeadReader {
   std::optional<std::chrono::nanoseconds> timeout_;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

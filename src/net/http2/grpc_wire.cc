@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/grpc_wire.h"
+#include "http2/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value) {
   if (value.size() < 2 || value.size() > 9) return std::nullopt;
@@ -66,4 +66,4 @@ bool ListContains(std::string_view list, std::string_view word) {
   return false;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

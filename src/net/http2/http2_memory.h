@@ -8,7 +8,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 // Confined to the holder of its connection. Outlives its session.
 class Http2Memory {
@@ -38,4 +38,4 @@ class Http2Memory {
   std::array<FreeList, kClasses> lists_;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "http2/grpc_connection.h"
+#include "http2/grpc_session.h"
+#include "http2/grpc_wire.h"
 #include "net/compression.h"
-#include "net/grpc_connection.h"
-#include "net/grpc_session.h"
-#include "net/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 // Larger frames save nothing: a frame costs nine bytes and one piece of a gathered write.
@@ -45,7 +45,7 @@ class StatusHeaders {
 constexpr std::string_view kOkStatus = "0";
 
 std::string_view EncodingName(uint8_t encoding) {
-  return static_cast<Compression>(encoding) == Compression::kGzip ? "gzip" : "deflate";
+  return static_cast<net::Compression>(encoding) == net::Compression::kGzip ? "gzip" : "deflate";
 }
 
 }  // namespace
@@ -269,4 +269,4 @@ bool GrpcSession::IsOver() const {
   return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

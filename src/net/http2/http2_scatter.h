@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 // For one gathered read. Confined to whoever reads.
 struct Http2Scatter {
@@ -36,4 +36,4 @@ struct Http2Scatter {
   std::array<std::array<uint8_t, kFrameHeadBytes>, kMostFrames> heads;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

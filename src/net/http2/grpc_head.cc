@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fields that HTTP/2 forbids make a request malformed; regular fields whose name or value only has
 // characters that it should not have are passed over, as nghttp2 does when it checks by itself.
-#include "net/grpc_head.h"
+#include "http2/grpc_head.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "http2/grpc_wire.h"
 #include "net/ascii.h"
-#include "net/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 constexpr size_t kFieldBytes = 32;  // what HTTP/2 adds for each
-constexpr std::pair<std::string_view, Compression> kEncodings[] = {
-    {"identity", Compression::kIdentity},
-    {"gzip", Compression::kGzip},
-    {"deflate", Compression::kDeflate},
+constexpr std::pair<std::string_view, net::Compression> kEncodings[] = {
+    {"identity", net::Compression::kIdentity},
+    {"gzip", net::Compression::kGzip},
+    {"deflate", net::Compression::kDeflate},
 };
 
 std::string_view View(nghttp2_rcbuf* buffer) {
@@ -28,7 +28,7 @@ const uint8_t* Bytes(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
 }
 
-bool IsLetter(char c) { return IsCapital(c) || (c >= 'a' && c <= 'z'); }
+bool IsLetter(char c) { return net::IsCapital(c) || (c >= 'a' && c <= 'z'); }
 
 bool IsScheme(std::string_view value) {
   return !value.empty() && IsLetter(value.front()) && std::ranges::all_of(value, [](char c) {
@@ -75,9 +75,9 @@ std::string_view GrpcHead::Find(std::string_view name) const {
 bool IsTrailerAllowed(nghttp2_rcbuf* name_buffer, nghttp2_rcbuf* value_buffer) {
   const std::string_view name = View(name_buffer);
   const std::string_view value = View(value_buffer);
-  if (name.starts_with(':') || std::ranges::any_of(name, IsCapital)) return false;
+  if (name.starts_with(':') || std::ranges::any_of(name, net::IsCapital)) return false;
   if (IsOfConnection(name) || name == "content-length") return false;
-  return name != "te" || EqualsIgnoringCase(value, "trailers");
+  return name != "te" || net::EqualsIgnoringCase(value, "trailers");
 }
 
 GrpcHeadReader::~GrpcHeadReader() {
@@ -187,7 +187,7 @@ bool GrpcHeadReader::CheckPseudo(std::string_view name, std::string_view value) 
     return nghttp2_check_path(Bytes(value), value.size()) != 0 && See(kPath, value);
   }
   if (name == ":scheme") {
-    if (EqualsIgnoringCase(value, "http") || EqualsIgnoringCase(value, "https")) {
+    if (net::EqualsIgnoringCase(value, "http") || net::EqualsIgnoringCase(value, "https")) {
       seen_ |= kHttpScheme;
     }
     return IsScheme(value) && See(kScheme, value);
@@ -198,7 +198,7 @@ bool GrpcHeadReader::CheckPseudo(std::string_view name, std::string_view value) 
 
 bool GrpcHeadReader::Check(std::string_view name, std::string_view value) {
   if (nghttp2_check_header_name(Bytes(name), name.size()) == 0) {
-    return std::ranges::none_of(name, IsCapital);
+    return std::ranges::none_of(name, net::IsCapital);
   }
   if (name == "host") {
     if (nghttp2_check_authority(Bytes(value), value.size()) == 0) return true;
@@ -207,7 +207,7 @@ bool GrpcHeadReader::Check(std::string_view name, std::string_view value) {
     return true;
   }
   if (IsOfConnection(name)) return false;
-  if (name == "te" && !EqualsIgnoringCase(value, "trailers")) return false;
+  if (name == "te" && !net::EqualsIgnoringCase(value, "trailers")) return false;
   if (name == "content-length") {
     if (new_->content_length_ >= 0) return false;
     new_->content_length_ = ParseLength(value);
@@ -228,9 +228,9 @@ void GrpcHeadReader::Note(std::string_view name, std::string_view value) {
       if (value == text) new_->encoding_ = encoding;
     }
   } else if (name == "grpc-accept-encoding") {
-    new_->accepted_ = ListContains(value, "gzip")      ? Compression::kGzip
-                      : ListContains(value, "deflate") ? Compression::kDeflate
-                                                       : Compression::kIdentity;
+    new_->accepted_ = ListContains(value, "gzip")      ? net::Compression::kGzip
+                      : ListContains(value, "deflate") ? net::Compression::kDeflate
+                                                       : net::Compression::kIdentity;
   }
 }
 
@@ -266,4 +266,4 @@ std::shared_ptr<const GrpcHead> GrpcHeadReader::End() {
   return head;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

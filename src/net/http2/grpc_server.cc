@@ -1,46 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 
+#include "http2/grpc_connection.h"
 #include "net/connection.h"
-#include "net/grpc_connection.h"
 #include "net/tls_handshake.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 class GrpcServer::Core {
  public:
-  Core(GrpcServerOptions options, ReactorPool& pool, GrpcHandler& handler)
+  Core(GrpcServerOptions options, net::ReactorPool& pool, GrpcHandler& handler)
       : options(std::move(options)), handler(handler), workers(pool.workers()), group(pool) {}
 
   const GrpcServerOptions options;
   GrpcHandler& handler;
   base::TaskPool& workers;
-  std::unique_ptr<TlsContext> tls;  // null: plain
-  TlsHandshake::Next after_handshake;
-  ConnectionGroup group;
+  std::unique_ptr<net::TlsContext> tls;  // null: plain
+  net::TlsHandshake::Next after_handshake;
+  net::ConnectionGroup group;
 };
 
 base::Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
-                                                            ReactorPool& pool,
+                                                            net::ReactorPool& pool,
                                                             GrpcHandler& handler) {
   std::unique_ptr<GrpcServer> server(
       new GrpcServer(std::make_unique<Core>(options, pool, handler)));
   Core& core = *server->core_;
-  core.after_handshake = [&core](Reactor& reactor, base::UniqueFd socket,
-                                 std::unique_ptr<TlsChannel> tls) {
+  core.after_handshake = [&core](net::Reactor& reactor, base::UniqueFd socket,
+                                 std::unique_ptr<net::TlsChannel> tls) {
     GrpcConnection::Start({core.options, core.handler, core.group, reactor, core.workers},
                           std::move(socket), std::move(tls));
   };
   if (options.tls.is_on()) {
-    NEREID_ASSIGN_OR_RETURN(core.tls, TlsContext::Create(options.tls, "h2"));
+    NEREID_ASSIGN_OR_RETURN(core.tls, net::TlsContext::Create(options.tls, "h2"));
   }
   NEREID_ASSIGN_OR_RETURN(
       server->listener_,
-      Listener::Start(options.listener, pool, [&core](Reactor& reactor, base::UniqueFd socket) {
-        if (core.tls == nullptr) return core.after_handshake(reactor, std::move(socket), nullptr);
-        TlsHandshake::Start(reactor, core.group, std::move(socket), *core.tls,
-                            core.after_handshake);
-      }));
+      net::Listener::Start(options.listener, pool,
+                           [&core](net::Reactor& reactor, base::UniqueFd socket) {
+                             if (core.tls == nullptr)
+                               return core.after_handshake(reactor, std::move(socket), nullptr);
+                             net::TlsHandshake::Start(reactor, core.group, std::move(socket),
+                                                      *core.tls, core.after_handshake);
+                           }));
   return server;
 }
 
@@ -65,4 +67,4 @@ bool GrpcServer::Drain(base::TimePoint deadline) {
   return false;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

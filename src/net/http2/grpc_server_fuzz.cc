@@ -2,7 +2,7 @@
 // Bytes of an HTTP/2 connection against a gRPC server that echoes: frames, header blocks and
 // messages. Whatever comes, the server ends the connection once the client has, and nothing of it
 // stays behind.
-#include "net/grpc_server.h"
+#include "http2/grpc_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@
 namespace {
 
 using namespace nereid;
-using namespace nereid::net;
+using namespace nereid::http2;
 
 // Answers each message with itself and ends when the client does.
 class Echo final : public GrpcCallEvents {
@@ -88,7 +88,7 @@ class Server {
 
  private:
   EchoHandler handler_;
-  ReactorPool pool_;
+  net::ReactorPool pool_;
   std::unique_ptr<GrpcServer> server_;
 };
 

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "net/grpc_connection.h"
-#include "net/grpc_session.h"
-#include "net/grpc_wire.h"
+#include "http2/grpc_connection.h"
+#include "http2/grpc_session.h"
+#include "http2/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 // Clients that send less often than this between pings of their own, and have no call, are too
@@ -160,4 +160,4 @@ void GrpcSession::StartDrain() {
   }
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -2,20 +2,20 @@
 // Set-up, frames and headers. Every method here runs inside nghttp2_session_mem_recv, which allows
 // submitting frames but not sending them; what handlers order meanwhile waits in the connection's
 // outbox.
-#include "net/grpc_session.h"
+#include "http2/grpc_session.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/object_pool.h"
+#include "http2/grpc_connection.h"
+#include "http2/grpc_wire.h"
 #include "net/compression.h"
-#include "net/grpc_connection.h"
-#include "net/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
-                         GrpcConnection& connection, Reactor& reactor)
+                         GrpcConnection& connection, net::Reactor& reactor)
     : options_(options),
       handler_(handler),
       connection_(connection),
@@ -316,4 +316,4 @@ void GrpcSession::CancelAll() {
   }
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "http2/grpc_connection.h"
+#include "http2/grpc_session.h"
 #include "net/compression.h"
-#include "net/grpc_connection.h"
-#include "net/grpc_session.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 // What a compressed message may grow to: up to the first whatever its size, beyond that only so
@@ -27,12 +27,12 @@ constexpr size_t kInflatedPerTurn = size_t{1} << 20;
 // Nobody asks whether smaller messages are heavy.
 constexpr size_t kHeavyFrom = size_t{64} << 10;
 
-base::Result<BufferView> Inflate(std::string_view message, size_t max_message_bytes) {
-  DecompressOptions limits;
+base::Result<net::BufferView> Inflate(std::string_view message, size_t max_message_bytes) {
+  net::DecompressOptions limits;
   limits.max_bytes =
       std::min(max_message_bytes, std::max(kFreeInflation, kMaxInflation * message.size()));
   limits.limit_hint = "";
-  return Decompress(message, limits);
+  return net::Decompress(message, limits);
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ bool GrpcSession::NeedsWorker(GrpcCall& call) {
 }
 
 // What became of a compressed message comes before what arrived behind it.
-void GrpcSession::PutFirst(GrpcCall& call, BufferView plain) {
+void GrpcSession::PutFirst(GrpcCall& call, net::BufferView plain) {
   call.held_bytes_ += plain.data.size();
   held_bytes_ += plain.data.size();
   waiting_bytes_ += plain.data.size();
@@ -100,7 +100,7 @@ void GrpcSession::Continue(GrpcCall& call) {
     if (NeedsWorker(call)) return StandInLine(call);
     GrpcCall::Waiting next = TakeWaiting(call);
     if (next.is_compressed) {
-      base::Result<BufferView> plain = Inflate(next.message, options_.max_message_bytes);
+      base::Result<net::BufferView> plain = Inflate(next.message, options_.max_message_bytes);
       if (!plain.ok()) return Fail(call, GrpcStatus::kInternal, plain.status().message());
       inflated_bytes_ += plain->data.size();
       ReleaseHeld(call, next.message.size());
@@ -158,7 +158,7 @@ void GrpcSession::SendAway(GrpcCall& call) {
   ReleaseHeld(call, next.message.size());
   connection_.workers().Post([call = GrpcCallRef(call), next = std::move(next),
                               limit = options_.max_message_bytes]() mutable {
-    base::Result<BufferView> plain = Inflate(next.message, limit);
+    base::Result<net::BufferView> plain = Inflate(next.message, limit);
     next.buffer.Reset();
     GrpcMessagePtr order = GrpcMessage::Create();
     if (!plain.ok()) {
@@ -187,7 +187,7 @@ void GrpcSession::ApplyReturn(GrpcCall& call, GrpcMessage& order) {
   const bool goes_on =
       !call.stream_closed_ && !call.finished_ && !(order.orders_ & GrpcMessage::kAbort);
   if (goes_on && order.is_inflated_) {
-    BufferView plain;
+    net::BufferView plain;
     if (order.size() > 0) {
       plain = {order.owners_.front(),
                {reinterpret_cast<const char*>(order.segment(0).data), order.size()}};
@@ -198,4 +198,4 @@ void GrpcSession::ApplyReturn(GrpcCall& call, GrpcMessage& order) {
   MoveLine();
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

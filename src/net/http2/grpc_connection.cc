@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/grpc_connection.h"
+#include "http2/grpc_connection.h"
 
 #include <utility>
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 void GrpcConnection::Start(const Place& place, base::UniqueFd socket,
-                           std::unique_ptr<TlsChannel> tls) {
+                           std::unique_ptr<net::TlsChannel> tls) {
   auto* const connection = new GrpcConnection(place, std::move(socket), std::move(tls));
   connection->is_tick_due_ = true;
   connection->last_read_ms_ = connection->CoarseNowMs();
@@ -15,8 +15,8 @@ void GrpcConnection::Start(const Place& place, base::UniqueFd socket,
 }
 
 GrpcConnection::GrpcConnection(const Place& place, base::UniqueFd socket,
-                               std::unique_ptr<TlsChannel> tls)
-    : Connection(place.reactor, place.group, std::move(socket), std::move(tls)),
+                               std::unique_ptr<net::TlsChannel> tls)
+    : net::Connection(place.reactor, place.group, std::move(socket), std::move(tls)),
       options_(place.options),
       workers_(place.workers),
       session_(std::make_unique<GrpcSession>(place.options, place.handler, *this, place.reactor)),
@@ -282,4 +282,4 @@ void GrpcConnection::Shut() {
   output_.Clear();
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

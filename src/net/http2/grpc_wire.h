@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 // Flag and length before each message.
 inline constexpr size_t kGrpcPrefixBytes = 5;
@@ -27,4 +27,4 @@ bool IsGrpcContentType(std::string_view value);
 // Whether a comma-separated list names `word`.
 bool ListContains(std::string_view list, std::string_view word);
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -11,13 +11,13 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "http2/grpc_server.h"
+#include "http2/http2_memory.h"
+#include "http2/http2_output.h"
+#include "http2/http2_scatter.h"
 #include "net/compression.h"
-#include "net/grpc_server.h"
-#include "net/http2_memory.h"
-#include "net/http2_output.h"
-#include "net/http2_scatter.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 inline constexpr uint64_t kNever = UINT64_MAX;
 
@@ -26,7 +26,7 @@ class GrpcSession {
  public:
   // `options`, `handler` and `connection` outlive it.
   GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler, GrpcConnection& connection,
-              Reactor& reactor);
+              net::Reactor& reactor);
   ~GrpcSession();
   GrpcSession(const GrpcSession&) = delete;
   GrpcSession& operator=(const GrpcSession&) = delete;
@@ -114,7 +114,7 @@ class GrpcSession {
   static bool HasWaiting(const GrpcCall& call);
   GrpcCall::Waiting TakeWaiting(GrpcCall& call);
   void DropWaiting(GrpcCall& call);
-  void PutFirst(GrpcCall& call, BufferView plain);
+  void PutFirst(GrpcCall& call, net::BufferView plain);
   bool NeedsWorker(GrpcCall& call);
   // Hands over the messages that wait, and the half-close, as far as they may go now.
   void Continue(GrpcCall& call);
@@ -145,7 +145,7 @@ class GrpcSession {
   const GrpcServerOptions& options_;
   GrpcHandler& handler_;
   GrpcConnection& connection_;
-  Reactor& reactor_;
+  net::Reactor& reactor_;
   Http2Memory memory_;
   GrpcHeadReader heads_;
   bool has_bad_trailers_ = false;  // in the block that is being read
@@ -198,4 +198,4 @@ class GrpcSession {
   uint64_t reset_tokens_ns_ = 0;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

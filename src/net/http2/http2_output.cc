@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/http2_output.h"
+#include "http2/http2_output.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 bool Http2Output::CopyToNew(const void* data, size_t size) {
   base::BufferRef block = base::AcquireBuffer(std::max(size, kScratchBytes));
@@ -68,4 +68,4 @@ void Http2Output::Clear() {
   first_retired_ = 0;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -3,18 +3,18 @@
 
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "http2/grpc_connection.h"
+#include "http2/grpc_server.h"
 #include "net/compression.h"
-#include "net/grpc_connection.h"
-#include "net/grpc_server.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 // Smaller messages do not shrink.
 constexpr size_t kCompressAbove = 256;
 
 // Replaces the message's content by its compressed form; true when it did.
-bool CompressMessage(GrpcMessage& message, Compression encoding) {
+bool CompressMessage(GrpcMessage& message, net::Compression encoding) {
   if (message.size() < kCompressAbove) return false;
   std::vector<iovec> parts;
   parts.reserve(message.segment_count());
@@ -22,7 +22,7 @@ bool CompressMessage(GrpcMessage& message, Compression encoding) {
     const GrpcMessage::Segment& segment = message.segment(i);
     parts.push_back({const_cast<std::byte*>(segment.data), segment.size});
   }
-  base::Result<BufferView> compressed = Compress(encoding, parts);
+  base::Result<net::BufferView> compressed = net::Compress(encoding, parts);
   if (!compressed.ok() || compressed->data.size() >= message.size()) return false;
   message.Clear();
   message.Refer(reinterpret_cast<const std::byte*>(compressed->data.data()),
@@ -36,7 +36,7 @@ void GrpcCall::Order(GrpcMessagePtr message, uint8_t orders) {
   if (orders & GrpcMessage::kSend) {
     if (response_encoding_ != 0) {
       message->is_compressed_ =
-          CompressMessage(*message, static_cast<Compression>(response_encoding_));
+          CompressMessage(*message, static_cast<net::Compression>(response_encoding_));
     }
     unsent_bytes_.fetch_add(message->size(), std::memory_order_relaxed);
     unsent_messages_.fetch_add(1, std::memory_order_relaxed);
@@ -126,4 +126,4 @@ void GrpcCall::Recycle() {
   status_text_.clear();
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -16,11 +16,11 @@
 
 #include <fmt/format.h>
 
-#include "net/grpc_connection.h"
-#include "net/grpc_session.h"
-#include "net/grpc_wire.h"
+#include "http2/grpc_connection.h"
+#include "http2/grpc_session.h"
+#include "http2/grpc_wire.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 // Fewer bytes than this are not worth a read of their own.
@@ -244,4 +244,4 @@ void GrpcSession::Replenish() {
   unconsumed_bytes_ = 0;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -13,9 +13,9 @@
 #include <sys/uio.h>
 
 #include "base/buffer.h"
-#include "net/grpc_message.h"
+#include "http2/grpc_message.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 // Confined to the holder of its connection.
 class Http2Output {
@@ -87,4 +87,4 @@ class Http2Output {
   size_t first_retired_ = 0;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/grpc_message.h"
+#include "http2/grpc_message.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/object_pool.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 namespace {
 
 constexpr size_t kBlockBytes = 16384;
@@ -99,4 +99,4 @@ void GrpcMessage::Recycle() {
   next_message_ = nullptr;
 }
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -15,27 +15,28 @@
 #include <cstdint>
 #include <memory>
 
+#include "http2/grpc_server.h"
+#include "http2/grpc_session.h"
+#include "http2/http2_output.h"
 #include "net/connection.h"
-#include "net/grpc_server.h"
-#include "net/grpc_session.h"
-#include "net/http2_output.h"
 #include "net/pace.h"
 #include "net/reactor.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
-class GrpcConnection final : public Connection {
+class GrpcConnection final : public net::Connection {
  public:
   // What a connection belongs to; all of it outlives the connection.
   struct Place {
     const GrpcServerOptions& options;
     GrpcHandler& handler;
-    ConnectionGroup& group;
-    Reactor& reactor;
+    net::ConnectionGroup& group;
+    net::Reactor& reactor;
     base::TaskPool& workers;
   };
   // On the reactor: begins to serve. The connection deletes itself. `tls` is null for a plain one.
-  static void Start(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
+  static void Start(const Place& place, base::UniqueFd socket,
+                    std::unique_ptr<net::TlsChannel> tls);
 
   // From any thread: carries out `order` now or has it carried out.
   void Submit(GrpcMessagePtr order);
@@ -51,26 +52,26 @@ class GrpcConnection final : public Connection {
   static constexpr uint64_t kCrowdedIdleMs = 2'000;
 
   // Queued on the reactor by a thread that has the connection and lets the reactor have it.
-  struct Handover final : Task {
+  struct Handover final : net::Task {
     explicit Handover(GrpcConnection& connection) : connection(connection) {}
     void Run() override;
     GrpcConnection& connection;
   };
   // Queued after the reactor's round, to answer together what was finished together.
-  struct Flush final : Task {
+  struct Flush final : net::Task {
     explicit Flush(GrpcConnection& connection) : connection(connection) {}
     void Run() override;
     GrpcConnection& connection;
   };
 
   // Queued on the reactor by a thread whose orders come thick and fast.
-  struct Burst final : Task {
+  struct Burst final : net::Task {
     explicit Burst(GrpcConnection& connection) : connection(connection) {}
     void Run() override;
     GrpcConnection& connection;
   };
 
-  GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<TlsChannel> tls);
+  GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<net::TlsChannel> tls);
   ~GrpcConnection() override;
 
   bool TryTake(uint32_t bits);
@@ -104,7 +105,7 @@ class GrpcConnection final : public Connection {
   std::atomic<uint32_t> state_{0};
   std::atomic<GrpcMessage*> outbox_{nullptr};  // newest first
   std::atomic<bool> is_write_blocked_{false};  // written by who has the connection
-  Pace pace_;  // of responses of streams from other threads than the reactor's
+  net::Pace pace_;  // of responses of streams from other threads than the reactor's
   std::atomic<bool> is_burst_queued_{false};
 
   // -- Confined to who has the connection. --
@@ -113,7 +114,7 @@ class GrpcConnection final : public Connection {
   bool is_finished_ = false;  // to be closed on the reactor
 
   // -- Confined to the reactor. --
-  Timer timer_;
+  net::Timer timer_;
   uint64_t timer_due_ns_ = kNever;
   base::BufferRef received_;  // only between a read and the session's having seen its bytes
   size_t received_size_ = 0;  // bytes in it that the session has not seen
@@ -130,4 +131,4 @@ class GrpcConnection final : public Connection {
   Burst burst_{*this};        // of the one who has set is_burst_queued_
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2

@@ -15,7 +15,7 @@
 
 #include "base/buffer.h"
 
-namespace nereid::net {
+namespace nereid::http2 {
 
 class GrpcMessage;
 class GrpcCall;
@@ -97,4 +97,4 @@ class GrpcMessage {
   std::array<std::byte, kOwnBytes> own_;
 };
 
-}  // namespace nereid::net
+}  // namespace nereid::http2
