@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass of the loop: what is due, then every event that is ready and the small answers to them,
 // then what those asked to be done soon, what other threads posted, and last the work of the round
-// and its small answers. Work from other threads goes through a lock-free stack; only who finds the
-// loop asleep pays for waking it.
+// and its small answers. Work from other threads comes through an inbox without a lock; only a
+// thread that posts while the loop sleeps pays for waking it.
 #include "net/reactor.h"
 
 #include <sys/epoll.h>
@@ -42,25 +42,14 @@ class FunctionTask final : public Task {
   base::UniqueFunction<void()> fn_;
 };
 
+// Tasks may queue themselves and others anew while they run; those wait for the next time.
+void RunAll(base::Queue<Task> tasks) {
+  while (Task* const task = tasks.Pop()) task->Run();
+}
+
 }  // namespace
 
 Reactor* Reactor::Current() { return current_reactor; }
-
-void Reactor::TaskList::Append(Task& task) {
-  task.next_in_queue = nullptr;
-  (tail != nullptr ? tail->next_in_queue : head) = &task;
-  tail = &task;
-}
-
-void Reactor::TaskList::RunAll() {
-  Task* task = std::exchange(head, nullptr);
-  tail = nullptr;
-  while (task != nullptr) {
-    Task* const next = task->next_in_queue;
-    task->Run();
-    task = next;
-  }
-}
 
 Reactor::Reactor(unsigned index)
     : index_(index),
@@ -82,15 +71,15 @@ Reactor::~Reactor() {
 
 void Reactor::Run() {
   current_reactor = this;
-  while (!is_stopping_.load(std::memory_order_relaxed)) {
+  while (!is_stopping_) {
     int timeout_ms = RunTimers();
     if (!soon_.empty() || !round_.empty()) timeout_ms = 0;
     HandleEvents(timeout_ms);
-    soon_.RunAll();
-    DrainInbox();
+    RunAll(std::move(soon_));
+    RunAll(inbox_.TakeAll());
     // Work of the round may ask for more of it: answers that are to leave together.
     is_in_round_ = true;
-    while (!round_.empty()) round_.RunAll();
+    while (!round_.empty()) RunAll(std::move(round_));
     is_in_round_ = false;
     RunTogetherNow();
   }
@@ -98,14 +87,11 @@ void Reactor::Run() {
 }
 
 void Reactor::HandleEvents(int timeout_ms) {
-  if (timeout_ms != 0) {
-    // In this order, so that who posts either is seen here or sees that it has to wake.
-    is_asleep_.store(true, std::memory_order_seq_cst);
-    if (inbox_.load(std::memory_order_seq_cst) != nullptr) timeout_ms = 0;
-  }
+  // Whoever posts while the inbox rests wakes the loop.
+  if (timeout_ms != 0 && !inbox_.TryRest()) timeout_ms = 0;
   epoll_event events[kEvents];
   const int count = ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
-  is_asleep_.store(false, std::memory_order_relaxed);
+  inbox_.EndRest();
   NEREID_CHECK(count >= 0 || errno == EINTR);
   for (int i = 0; i < count; ++i) {
     if (events[i].data.ptr == nullptr) continue;  // woken
@@ -119,7 +105,7 @@ void Reactor::HandleEvents(int timeout_ms) {
 
 void Reactor::RunTogetherNow() {
   together_count_ = 0;
-  together_.RunAll();
+  RunAll(std::move(together_));
 }
 
 bool Reactor::Watch(int fd, Watched& watched) {
@@ -132,10 +118,10 @@ bool Reactor::Watch(int fd, Watched& watched) {
 void Reactor::Unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void Reactor::Stop() {
-  is_stopping_.store(true);
+  is_stopping_ = true;
   Wake();
   thread_.Join();
-  while (posters_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  while (posters_ != 0) std::this_thread::yield();
 }
 
 void Reactor::Wake() {
@@ -146,7 +132,7 @@ void Reactor::Wake() {
 
 void Reactor::Beat() {
   beat_->Start(kBeat, [this] {
-    heartbeats_.fetch_add(1, std::memory_order_relaxed);
+    ++heartbeats_;
     Beat();
   });
 }
@@ -154,34 +140,15 @@ void Reactor::Beat() {
 void Reactor::Post(base::UniqueFunction<void()> fn) { Post(*new FunctionTask(std::move(fn))); }
 
 void Reactor::Post(Task& task) {
-  if (IsCurrent()) return Push(task);  // looked at before the next wait
-  // Once the task runs, whoever waits for it may take the pool apart; Stop waits for what is left
-  // here.
-  posters_.fetch_add(1, std::memory_order_relaxed);
-  Push(task);
-  if (is_asleep_.load(std::memory_order_seq_cst) && is_asleep_.exchange(false)) Wake();
-  posters_.fetch_sub(1, std::memory_order_release);
-}
-
-void Reactor::Push(Task& task) {
-  Task* head = inbox_.load(std::memory_order_relaxed);
-  do {
-    task.next_in_queue = head;
-  } while (!inbox_.compare_exchange_weak(head, &task, std::memory_order_seq_cst,
-                                         std::memory_order_relaxed));
-}
-
-void Reactor::DrainInbox() {
-  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
-  Task* newest = inbox_.exchange(nullptr, std::memory_order_acq_rel);
-  TaskList tasks;
-  while (newest != nullptr) {
-    Task* const next = newest->next_in_queue;
-    newest->next_in_queue = tasks.head;
-    tasks.head = newest;
-    newest = next;
+  if (IsCurrent()) {
+    inbox_.Push(task);  // looked at before the next wait
+    return;
   }
-  tasks.RunAll();
+  // As soon as the task runs, a thread that waits for it may destroy the pool; Stop waits until
+  // the wake-up here is done.
+  ++posters_;
+  if (inbox_.Push(task)) Wake();
+  --posters_;
 }
 
 void Reactor::RunSoon(Task& task) { soon_.Append(task); }

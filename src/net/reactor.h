@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/inbox.h"
 #include "base/task_pool.h"
 #include "base/thread.h"
 #include "base/unique_fd.h"
@@ -22,11 +23,9 @@ namespace nereid::net {
 
 // Work for a reactor that brings its own storage, so that queueing it allocates nothing. The owner
 // keeps it alive until Run is called and must not queue it again before that.
-class Task {
+class Task : public base::Queueable {
  public:
   virtual void Run() = 0;
-
-  Task* next_in_queue = nullptr;  // the reactor's, while queued
 
  protected:
   ~Task() = default;
@@ -68,12 +67,12 @@ class Reactor {
   void RunAfterRound(Task& task);
 
   // Connections that live here; the listener gives a new one to the reactor with the fewest.
-  size_t connections() const { return connections_.load(std::memory_order_relaxed); }
-  void AddConnection() { connections_.fetch_add(1, std::memory_order_relaxed); }
-  void RemoveConnection() { connections_.fetch_sub(1, std::memory_order_relaxed); }
+  size_t connections() const { return connections_; }
+  void AddConnection() { ++connections_; }
+  void RemoveConnection() { --connections_; }
 
   // Counts up about once a second while the loop turns.
-  uint64_t heartbeats() const { return heartbeats_.load(std::memory_order_relaxed); }
+  uint64_t heartbeats() const { return heartbeats_; }
 
   // -- For this module's own files. --
 
@@ -100,25 +99,12 @@ class Reactor {
   friend class ReactorPool;
   friend class Timer;
 
-  // Tasks in the order in which they came.
-  struct TaskList {
-    Task* head = nullptr;
-    Task* tail = nullptr;
-
-    bool empty() const { return head == nullptr; }
-    void Append(Task& task);
-    // Runs what is there now.
-    void RunAll();
-  };
-
   explicit Reactor(unsigned index);
   void Run();
   void HandleEvents(int timeout_ms);
   void RunTogetherNow();
   void Stop();
-  void Push(Task& task);
   void Wake();
-  void DrainInbox();
   void Beat();
 
   // Runs what is due and returns when to look again, in milliseconds.
@@ -133,16 +119,15 @@ class Reactor {
   const base::UniqueFd wake_;  // an eventfd; only ever written, because it is edge-triggered
   std::atomic<size_t> connections_{0};
   std::atomic<uint64_t> heartbeats_{0};
-  std::atomic<Task*> inbox_{nullptr};   // newest first
-  std::atomic<bool> is_asleep_{false};  // or about to be: who posts wakes it
+  base::Inbox<Task> inbox_;  // what was posted; rests while the loop sleeps, or is about to
   std::atomic<bool> is_stopping_{false};
   std::atomic<uint32_t> posters_{0};  // other threads inside Post
-  TaskList soon_;
-  TaskList together_;
+  base::Queue<Task> soon_;
+  base::Queue<Task> together_;
   int together_count_ = 0;
   int events_left_ = 0;
   bool is_in_round_ = false;
-  TaskList round_;
+  base::Queue<Task> round_;
   std::vector<Timer*> timers_;  // a heap, the earliest first
   std::unique_ptr<Timer> beat_;
   base::Thread thread_;
