@@ -44,7 +44,7 @@ base::Result<CloudEnvironment> ReadCloudEnvironment() {
   options.storage = Variable("AIP_STORAGE_URI");
 
   NEREID_RETURN_IF_ERROR(ReadPort("SAGEMAKER_BIND_TO_PORT", options.sagemaker.port));
-  http::SagemakerOptions& sagemaker = options.sagemaker_entry;
+  cloud::SagemakerOptions& sagemaker = options.sagemaker_entry;
   sagemaker.default_model =
       Variable("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", sagemaker.default_model.c_str());
   sagemaker.models.archives =
@@ -52,7 +52,7 @@ base::Result<CloudEnvironment> ReadCloudEnvironment() {
   if (Variable("SAGEMAKER_TRITON_PING_MODE") == "live") {
     sagemaker.ping = http::RouteKind::kServerLive;
   }
-  NEREID_ASSIGN_OR_RETURN(sagemaker.inference, http::ParseSagemakerInference(Variable(
+  NEREID_ASSIGN_OR_RETURN(sagemaker.inference, cloud::ParseSagemakerInference(Variable(
                                                    "SAGEMAKER_TRITON_INFERENCE_TYPE", "infer")));
   return environment;
 }
@@ -73,14 +73,14 @@ base::Result<std::unique_ptr<http1::HttpServer>> CloudServers::Start(
   http1::HttpServerOptions server;
   server.listener.address = options.address;
   server.listener.port = options.port;
-  server.max_body_bytes = ground_.max_body_bytes;
-  return http1::HttpServer::Start(server, ground_.reactors, handler);
+  server.max_body_bytes = max_body_bytes_;
+  return http1::HttpServer::Start(server, reactors_, handler);
 }
 
 base::Status CloudServers::StartSagemaker() {
   if (!options_.sagemaker.is_allowed) return base::OkStatus();
-  sagemaker_handler_ = std::make_unique<http::SagemakerHandler>(options_.sagemaker_entry,
-                                                                ground_.api, ground_.service);
+  sagemaker_handler_ =
+      std::make_unique<cloud::SagemakerHandler>(options_.sagemaker_entry, api_, service_);
   NEREID_ASSIGN_OR_RETURN(sagemaker_, Start(options_.sagemaker, *sagemaker_handler_));
   NEREID_LOG(kInfo, "Started Sagemaker HTTPService at {}:{}", options_.sagemaker.address,
              sagemaker_->port());
@@ -89,9 +89,8 @@ base::Status CloudServers::StartSagemaker() {
 
 base::Status CloudServers::StartVertexAi() {
   if (!options_.vertex_ai.is_allowed) return base::OkStatus();
-  NEREID_ASSIGN_OR_RETURN(
-      vertex_ai_handler_,
-      http::VertexAiHandler::Create(options_.vertex_ai_entry, ground_.api, ground_.service));
+  NEREID_ASSIGN_OR_RETURN(vertex_ai_handler_,
+                          cloud::VertexAiHandler::Create(options_.vertex_ai_entry, api_, service_));
   NEREID_ASSIGN_OR_RETURN(vertex_ai_, Start(options_.vertex_ai, *vertex_ai_handler_));
   NEREID_LOG(kInfo, "Started Vertex AI HTTPService at {}:{}", options_.vertex_ai.address,
              vertex_ai_->port());

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/temporary_folder.h"
-#include "http/sagemaker.h"
-#include "http/vertex_ai.h"
+#include "cloud/sagemaker.h"
+#include "cloud/vertex_ai.h"
 #include "http1/http_server.h"
 #include "net/reactor.h"
 
@@ -32,9 +32,9 @@ struct CloudOptions {
   CloudServiceOptions sagemaker;
   // Ports that the other services must keep to.
   std::optional<std::pair<uint16_t, uint16_t>> safe_ports;
-  http::SagemakerOptions sagemaker_entry;
+  cloud::SagemakerOptions sagemaker_entry;
   CloudServiceOptions vertex_ai;
-  http::VertexAiOptions vertex_ai_entry;
+  cloud::VertexAiOptions vertex_ai_entry;
   // Where models are when no flag says so (AIP_STORAGE_URI).
   std::string storage;
 };
@@ -67,16 +67,14 @@ class LinkFolder {
 // The servers of these entry points. Confined to the main thread.
 class CloudServers {
  public:
-  // What the servers run on; all of it outlives them.
-  struct Ground {
-    net::ReactorPool& reactors;
-    service::Service& service;
-    http::ApiHandler& api;
-    size_t max_body_bytes;
-  };
-
-  // Does not start anything. `options` outlives the servers.
-  CloudServers(const CloudOptions& options, Ground ground) : options_(options), ground_(ground) {}
+  // Does not start anything. All but the number outlive the servers.
+  CloudServers(const CloudOptions& options, size_t max_body_bytes, net::ReactorPool& reactors,
+               service::Service& service, http::ApiHandler& api)
+      : options_(options),
+        max_body_bytes_(max_body_bytes),
+        reactors_(reactors),
+        service_(service),
+        api_(api) {}
 
   base::Status StartSagemaker();
   // Once models are loaded: it serves one of them.
@@ -89,9 +87,12 @@ class CloudServers {
                                                          http1::HttpHandler& handler) const;
 
   const CloudOptions& options_;
-  const Ground ground_;
-  std::unique_ptr<http::SagemakerHandler> sagemaker_handler_;
-  std::unique_ptr<http::VertexAiHandler> vertex_ai_handler_;
+  const size_t max_body_bytes_;
+  net::ReactorPool& reactors_;
+  service::Service& service_;
+  http::ApiHandler& api_;
+  std::unique_ptr<cloud::SagemakerHandler> sagemaker_handler_;
+  std::unique_ptr<cloud::VertexAiHandler> vertex_ai_handler_;
   std::unique_ptr<http1::HttpServer> sagemaker_;
   std::unique_ptr<http1::HttpServer> vertex_ai_;
 };

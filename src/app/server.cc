@@ -106,9 +106,8 @@ base::Status Server::StartHttp() {
       parts_->reactors, parts_->engine, parts_->rounds);
   // The limit holds for tensors and for JSON each; the handler checks both.
   const size_t max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
-  parts_->cloud = std::make_unique<CloudServers>(
-      options_.cloud, CloudServers::Ground{parts_->reactors, parts_->engine, *parts_->http_handler,
-                                           max_body_bytes});
+  parts_->cloud = std::make_unique<CloudServers>(options_.cloud, max_body_bytes, parts_->reactors,
+                                                 parts_->engine, *parts_->http_handler);
   if (!options_.http.is_allowed) return base::OkStatus();
   http1::HttpServerOptions options;
   options.listener = {options_.http.address, static_cast<uint16_t>(options_.http.port),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/dialect.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 
 #include "common/status_codes.h"
@@ -12,27 +10,6 @@ namespace nereid::http {
 namespace {
 
 constexpr std::string_view kContentType = "Content-Type";
-
-// What backends say when memory ran out. Texts: server/src/sagemaker_server.cc.
-constexpr std::array<std::string_view, 17> kMemoryWords = {
-    "CUDA out of memory",
-    "CUDA_OUT_OF_MEMORY",
-    "Out of memory",
-    "Out Of Memory",
-    "out of memory",
-    "MemoryError",
-    "OutOfMemory",
-    "OOM",
-    "Dst tensor is not initialized",
-    "Src tensor is not initialized",
-    "CNMEM_STATUS_OUT_OF_MEMORY",
-    "CUDNN_STATUS_NOT_INITIALIZED",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUBLAS_STATUS_NOT_INITIALIZED",
-    "Failed to allocate memory",
-    "failed to allocate memory",
-    "No space left on device",
-};
 
 }  // namespace
 
@@ -81,11 +58,8 @@ http1::HttpBodyPlan PlanInferBody(const http1::HttpHead& head, const Dialect& di
 }
 
 int ErrorStatus(const base::Status& error, const Dialect& dialect) {
-  if (!dialect.has_plain_statuses) return common::HttpStatus(error.code());
-  const bool is_memory = std::ranges::any_of(kMemoryWords, [&](std::string_view words) {
-    return error.message().find(words) != std::string_view::npos;
-  });
-  return is_memory ? 507 : 400;
+  return dialect.error_status == nullptr ? common::HttpStatus(error.code())
+                                         : dialect.error_status(error);
 }
 
 }  // namespace nereid::http

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a cloud's entry point speaks of inference differently from the v2 API.
+// How an entry point with clients of its own, such as a cloud's, speaks of inference differently
+// from the v2 API.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +21,12 @@ struct Dialect {
   bool has_mime_in_replies = false;
   // Replies are compressed for clients that ask for it.
   bool compresses_replies = true;
-  // Errors of inference are 400, or 507 where memory ran out, whatever their code.
-  bool has_plain_statuses = false;
+  // The status of a reply that reports an error of inference. Null: the one that belongs to the
+  // error's code.
+  int (*error_status)(const base::Status& error) = nullptr;
 };
 
 inline constexpr Dialect kTritonDialect{};
-inline constexpr Dialect kSagemakerDialect{
-    .binary_mime = "application/vnd.sagemaker-triton.binary+json;json-header-size=",
-    .has_mime_in_replies = true,
-    .compresses_replies = false};
-// Of the models that SageMaker loads and invokes by name.
-inline constexpr Dialect kSagemakerModelDialect{.binary_mime = kSagemakerDialect.binary_mime,
-                                                .has_mime_in_replies = true,
-                                                .compresses_replies = false,
-                                                .has_plain_statuses = true};
-inline constexpr Dialect kVertexAiDialect{
-    .binary_mime = "application/vnd.vertex-ai-triton.binary+json;json-header-size=",
-    .compresses_replies = false};
 
 // The text of the number of JSON bytes, as the client wrote it; nothing when it wrote none.
 std::optional<std::string_view> HeaderLengthField(const http1::HttpHead& head,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A parsed JSON document with the lookups and error words of Triton's JSON layer: rapidjson, read
 // iteratively (depth costs no stack), NaN and Infinity allowed. For heads that the quick reader
-// gives up on and for the small bodies of control requests. Private to this module.
+// gives up on and for the small bodies of control requests. For this module and `cloud`.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies that say nothing but their status. Private to this module.
+// Replies that say nothing but their status. For this module and `cloud`.
 #pragma once
 
 #include <string>

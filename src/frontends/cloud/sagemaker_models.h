@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "service/service.h"
 
-namespace nereid::http {
+namespace nereid::cloud {
 
 // Where the platform's models are, and where they are linked.
 struct SagemakerModelOptions {
@@ -65,4 +65,4 @@ class SagemakerModels {
   std::map<std::string, Entry> entries_ NEREID_GUARDED_BY(mutex_);
 };
 
-}  // namespace nereid::http
+}  // namespace nereid::cloud

@@ -8,33 +8,33 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "cloud/sagemaker_models.h"
 #include "http/api_handler.h"
 #include "http/json_handler.h"
-#include "http/sagemaker_models.h"
 #include "http1/http_server.h"
 #include "service/service.h"
 
-namespace nereid::http {
+namespace nereid::cloud {
 
 // SageMaker's environment variables.
 struct SagemakerOptions {
   // Serves /invocations (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME).
   std::string default_model = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
   // What /invocations does (SAGEMAKER_TRITON_INFERENCE_TYPE).
-  RouteKind inference = RouteKind::kModelInfer;
+  http::RouteKind inference = http::RouteKind::kModelInfer;
   // What /ping asks for (SAGEMAKER_TRITON_PING_MODE).
-  RouteKind ping = RouteKind::kServerReady;
+  http::RouteKind ping = http::RouteKind::kServerReady;
   SagemakerModelOptions models;
 };
 
 // "infer", "generate" or "generate_stream".
-base::Result<RouteKind> ParseSagemakerInference(std::string_view text);
+base::Result<http::RouteKind> ParseSagemakerInference(std::string_view text);
 
 // Thread-safe. Outlives the server that it serves, and the work that it gave to the service.
-class SagemakerHandler final : public JsonHandler {
+class SagemakerHandler final : public http::JsonHandler {
  public:
   // `api` and `service` outlive the handler.
-  SagemakerHandler(SagemakerOptions options, ApiHandler& api, service::Service& service)
+  SagemakerHandler(SagemakerOptions options, http::ApiHandler& api, service::Service& service)
       : options_(std::move(options)),
         api_(api),
         service_(service),
@@ -53,9 +53,9 @@ class SagemakerHandler final : public JsonHandler {
   void InvokeModel(http1::HttpExchangePtr exchange, const std::string& name);
 
   const SagemakerOptions options_;
-  ApiHandler& api_;
+  http::ApiHandler& api_;
   service::Service& service_;
   SagemakerModels models_;
 };
 
-}  // namespace nereid::http
+}  // namespace nereid::cloud

@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/sagemaker.h"
+#include "cloud/sagemaker.h"
 
 #include <utility>
 
 #include "base/log.h"
+#include "cloud/sagemaker_status.h"
 #include "common/json_text.h"
+#include "http/dialect.h"
 #include "http/http_infer.h"
 #include "http/json_dom.h"
 #include "http/plain_reply.h"
 
-namespace nereid::http {
+namespace nereid::cloud {
 
 namespace {
 
+using http::JsonValue;
+using http::RespondStatus;
+using http::Route;
+using http::RouteKind;
 using http1::HttpExchange;
 using http1::HttpExchangePtr;
 using http1::HttpMethod;
+
+constexpr http::Dialect kDialect{
+    .binary_mime = "application/vnd.sagemaker-triton.binary+json;json-header-size=",
+    .has_mime_in_replies = true,
+    .compresses_replies = false};
+// Of the models that SageMaker loads and invokes by name.
+constexpr http::Dialect kModelDialect{.binary_mime = kDialect.binary_mime,
+                                      .has_mime_in_replies = true,
+                                      .compresses_replies = false,
+                                      .error_status = &SagemakerErrorStatus};
 
 constexpr std::string_view kTargetHeader = "X-Amzn-SageMaker-Target-Model";
 
@@ -31,7 +47,7 @@ void RespondResult(HttpExchangePtr exchange, const base::Status& status) {
                                  {.status = 200, .content_type = "application/json"});
   }
   if (status.code() != base::StatusCode::kAlreadyExists) {
-    return RespondError(std::move(exchange), status, {}, kSagemakerModelDialect);
+    return http::RespondError(std::move(exchange), status, {}, kModelDialect);
   }
   const std::string body = common::JsonError(status.message());
   HttpExchange::Respond(std::move(exchange),
@@ -48,9 +64,9 @@ void AppendModel(const SagemakerModels::Model& model, std::string& json) {
 
 // A text member of the body; empty when there is none.
 base::Result<std::string> TextOf(const JsonValue& document, const char* name) {
-  const JsonValue* const member = FindMember(document, name);
+  const JsonValue* const member = http::FindMember(document, name);
   if (member == nullptr) return std::string();
-  NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(*member, ""));
+  NEREID_ASSIGN_OR_RETURN(const std::string_view text, http::JsonText(*member, ""));
   return std::string(text);
 }
 
@@ -64,7 +80,7 @@ struct LoadRequest {
 base::Result<LoadRequest> ReadLoadRequest(const HttpExchange& exchange) {
   if (exchange.body_truncated()) return base::InvalidArgumentError("the request is too large");
   rapidjson::Document document;
-  NEREID_RETURN_IF_ERROR(ParseJson(exchange.body(), document));
+  NEREID_RETURN_IF_ERROR(http::ParseJson(exchange.body(), document));
   LoadRequest request;
   NEREID_ASSIGN_OR_RETURN(request.name, TextOf(document, "model_name"));
   NEREID_ASSIGN_OR_RETURN(request.url, TextOf(document, "url"));
@@ -84,7 +100,7 @@ base::Result<RouteKind> ParseSagemakerInference(std::string_view text) {
 }
 
 http1::HttpBodyPlan SagemakerHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
-  return PlanInferBody(head, kSagemakerDialect, max_bytes);
+  return http::PlanInferBody(head, kDialect, max_bytes);
 }
 
 void SagemakerHandler::Handle(HttpExchangePtr exchange) {
@@ -95,14 +111,14 @@ void SagemakerHandler::Handle(HttpExchangePtr exchange) {
       return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");
     }
     exchange->TreatHeadAsGet();
-    return api_.Serve(std::move(exchange), {.kind = options_.ping}, kSagemakerDialect);
+    return api_.Serve(std::move(exchange), {.kind = options_.ping}, kDialect);
   }
   if (path == "/invocations") {
     if (head.method() != HttpMethod::kPost) {
       return RespondStatus(std::move(exchange), 405, "Allow: POST\r\n");
     }
     const Route route{.kind = options_.inference, .model = options_.default_model};
-    return api_.Serve(std::move(exchange), route, kSagemakerDialect);
+    return api_.Serve(std::move(exchange), route, kDialect);
   }
   if (path == "/models" || path.starts_with("/models/")) {
     return HandleModels(std::move(exchange), path.substr(std::string_view("/models").size()));
@@ -175,7 +191,7 @@ void SagemakerHandler::InvokeModel(HttpExchangePtr exchange, const std::string& 
   if (!model) return RespondStatus(std::move(exchange), 404);
   NEREID_VLOG(1, "Invoking SageMaker TargetModel: {}", model->target);
   const Route route{.kind = RouteKind::kModelInfer, .model = model->target};
-  api_.Serve(std::move(exchange), route, kSagemakerModelDialect);
+  api_.Serve(std::move(exchange), route, kModelDialect);
 }
 
-}  // namespace nereid::http
+}  // namespace nereid::cloud

@@ -12,7 +12,7 @@
 #include "http1/http_server.h"
 #include "service/service.h"
 
-namespace nereid::http {
+namespace nereid::cloud {
 
 // Vertex AI's environment variables.
 struct VertexAiOptions {
@@ -23,25 +23,25 @@ struct VertexAiOptions {
 };
 
 // Immutable. Outlives the server that it serves.
-class VertexAiHandler final : public JsonHandler {
+class VertexAiHandler final : public http::JsonHandler {
  public:
   // Once the models are loaded; an error when there is no default model. `api` and `service`
   // outlive the handler.
   static base::Result<std::unique_ptr<VertexAiHandler>> Create(VertexAiOptions options,
-                                                               ApiHandler& api,
+                                                               http::ApiHandler& api,
                                                                service::Service& service);
 
   http1::HttpBodyPlan PlanBody(const http1::HttpHead& head, size_t max_bytes) override;
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
-  VertexAiHandler(VertexAiOptions options, ApiHandler& api, service::Service& service)
+  VertexAiHandler(VertexAiOptions options, http::ApiHandler& api, service::Service& service)
       : options_(std::move(options)), api_(api), service_(service) {}
   void Redirect(http1::HttpExchangePtr exchange, std::string_view target);
 
   const VertexAiOptions options_;
-  ApiHandler& api_;
+  http::ApiHandler& api_;
   service::Service& service_;
 };
 
-}  // namespace nereid::http
+}  // namespace nereid::cloud

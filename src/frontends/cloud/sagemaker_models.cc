@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/sagemaker_models.h"
+#include "cloud/sagemaker_models.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,7 +11,7 @@
 #include "config/parse.h"
 #include "config/print.h"
 
-namespace nereid::http {
+namespace nereid::cloud {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ std::vector<SagemakerModels::Model> SagemakerModels::List() const {
   return models;
 }
 
-}  // namespace nereid::http
+}  // namespace nereid::cloud

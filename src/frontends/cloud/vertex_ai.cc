@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/vertex_ai.h"
+#include "cloud/vertex_ai.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "http/dialect.h"
 #include "http/plain_reply.h"
+#include "http/route.h"
 
-namespace nereid::http {
+namespace nereid::cloud {
 namespace {
 
+using http::RespondStatus;
+using http::Route;
+using http::RouteKind;
 using http1::HttpExchange;
 using http1::HttpExchangePtr;
 using http1::HttpMethod;
+
+constexpr http::Dialect kDialect{
+    .binary_mime = "application/vnd.vertex-ai-triton.binary+json;json-header-size=",
+    .compresses_replies = false};
 
 constexpr std::string_view kRedirectHeader = "X-Vertex-Ai-Triton-Redirect";
 
@@ -50,7 +59,7 @@ Reach ReachOf(RouteKind kind) {
 }  // namespace
 
 base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiOptions options,
-                                                                       ApiHandler& api,
+                                                                       http::ApiHandler& api,
                                                                        service::Service& service) {
   // Texts: server/src/vertex_ai_server.cc, with its spelling of the first variable.
   if (options.predict_route.empty()) {
@@ -79,7 +88,7 @@ base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiO
 }
 
 http1::HttpBodyPlan VertexAiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
-  return PlanInferBody(head, kVertexAiDialect, max_bytes);
+  return http::PlanInferBody(head, kDialect, max_bytes);
 }
 
 void VertexAiHandler::Handle(HttpExchangePtr exchange) {
@@ -89,7 +98,7 @@ void VertexAiHandler::Handle(HttpExchangePtr exchange) {
       return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");
     }
     exchange->TreatHeadAsGet();
-    return api_.Serve(std::move(exchange), {.kind = RouteKind::kServerReady}, kVertexAiDialect);
+    return api_.Serve(std::move(exchange), {.kind = RouteKind::kServerReady}, kDialect);
   }
   if (head.path() != options_.predict_route) return RespondStatus(std::move(exchange), 400);
   if (head.method() != HttpMethod::kPost) {
@@ -100,7 +109,7 @@ void VertexAiHandler::Handle(HttpExchangePtr exchange) {
     return Redirect(std::move(exchange), target);
   }
   const Route route{.kind = RouteKind::kModelInfer, .model = options_.default_model};
-  api_.Serve(std::move(exchange), route, kVertexAiDialect);
+  api_.Serve(std::move(exchange), route, kDialect);
 }
 
 void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target) {
@@ -110,10 +119,10 @@ void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target
         std::move(exchange),
         {.status = 200, .content_type = "text/plain; charset=utf-8", .text = text});
   }
-  const Route route = MatchRoute(target);
+  const Route route = http::MatchRoute(target);
   switch (ReachOf(route.kind)) {
     case Reach::kOpen:
-      return api_.Serve(std::move(exchange), route, kVertexAiDialect);
+      return api_.Serve(std::move(exchange), route, kDialect);
     case Reach::kForbidden:
       return RespondStatus(std::move(exchange), 403);
     case Reach::kUnknown:
@@ -122,4 +131,4 @@ void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target
   RespondStatus(std::move(exchange), 400);
 }
 
-}  // namespace nereid::http
+}  // namespace nereid::cloud
