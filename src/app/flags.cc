@@ -358,7 +358,7 @@ Status AddMetricsConfig(std::string_view value, Options& options) {
 
 Status SetInlineBudget(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(const int64_t us, ReadInteger(value, 0, 1'000'000));
-  options.engine.loader.inline_budget = std::chrono::microseconds(us);
+  options.engine.inline_budget = std::chrono::microseconds(us);
   return OkStatus();
 }
 

@@ -17,21 +17,9 @@
 using nereid::abi_objects::Answer;
 using nereid::base::Status;
 
-namespace {
-
-// Completes what is the same for every server.
-nereid::engine::EngineOptions Complete(nereid::engine::EngineOptions options,
-                                       TRITONSERVER_Server* server) {
-  options.backends.server = server;
-  options.stores = nereid::stores::AllStores();
-  return options;
-}
-
-}  // namespace
-
 TRITONSERVER_Server::TRITONSERVER_Server(nereid::engine::EngineOptions options,
                                          std::chrono::seconds exit_timeout)
-    : engine(Complete(std::move(options), this)), exit_timeout_(exit_timeout) {}
+    : engine(std::move(options), nereid::stores::AllStores(), *this), exit_timeout_(exit_timeout) {}
 
 Status TRITONSERVER_Server::Stop() {
   return nereid::base::UnsupportedError("the server belongs to the process that runs it");

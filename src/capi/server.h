@@ -13,7 +13,6 @@
 
 // Thread-safe.
 struct TRITONSERVER_Server {
-  // `options.backends.server` becomes this object.
   TRITONSERVER_Server(nereid::engine::EngineOptions options, std::chrono::seconds exit_timeout);
   TRITONSERVER_Server(const TRITONSERVER_Server&) = delete;
   TRITONSERVER_Server& operator=(const TRITONSERVER_Server&) = delete;

@@ -52,43 +52,26 @@ constexpr std::chrono::milliseconds kTeardownGrace{500};
 // Whoever waits in them waits for models, not for the processor.
 constexpr size_t kBlockingThreads = 256;
 
-ModelLoaderOptions LoaderOptions(const EngineOptions& options, core::Submitter& submitter,
-                                 base::Timers& timers, base::ThreadReaper& reaper,
-                                 schedule::RateLimiter& rate_limiter) {
-  ModelLoaderOptions loader = options.loader;
-  loader.submitter = &submitter;
-  loader.timers = &timers;
-  loader.reaper = &reaper;
-  loader.rate_limiter = options.limits_rate ? &rate_limiter : nullptr;
-  loader.metrics = options.metrics;
-  return loader;
-}
-
-repository::ScanOptions ScannerOptions(const EngineOptions& options,
-                                       repository::ModelAgents& agents) {
-  repository::ScanOptions scan = options.repository;
-  scan.agents = &agents;
-  return scan;
-}
-
 }  // namespace
 
-Engine::Engine(EngineOptions options)
+Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
+               TRITONSERVER_Server& server)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
       regions_(options_.allows_client_regions, options_.trusts_client_regions),
       tracing_(options_.trace),
       metrics_(options_.metrics),
       rate_limiter_(options_.rate_limits),
-      libraries_(options_.backends),
+      libraries_(options_.backends, server),
       agents_(options_.agent_directory),
-      loader_(LoaderOptions(options_, *this, timers_, reaper_, rate_limiter_), libraries_),
+      loader_({.inline_budget = options_.inline_budget, .metrics = options_.metrics}, libraries_,
+              timers_, reaper_, *this, options_.limits_rate ? &rate_limiter_ : nullptr),
       life_cycle_(loader_, {.load_threads = options_.model_load_threads,
                             .load_retries = options_.model_load_retries,
                             .has_namespaces = options_.repository.has_namespaces,
                             .repeats_loads = options_.control.mode == ControlMode::kPoll}),
-      store_(options_.stores),
-      scanner_(store_, ScannerOptions(options_, agents_)),
+      store_(std::move(stores)),
+      scanner_(store_, agents_, options_.repository),
       control_(scanner_, life_cycle_, options_.control),
       blocking_pool_("control", kBlockingThreads) {
   // What servers left that were killed may be large: nobody waits for its end.

@@ -49,9 +49,9 @@ struct EngineOptions {
   std::string server_id = "triton";
   std::string version = kServerVersion;  // shown in the server's metadata
   repository::ScanOptions repository;
-  std::vector<repository::StoreKind> stores;  // of repositories, besides folders of this machine
   backend_host::BackendLibrariesOptions backends;
-  ModelLoaderOptions loader;
+  // How long an execution may take on average that a reactor does itself; 0: none.
+  std::chrono::nanoseconds inline_budget = ModelLoaderOptions().inline_budget;
   CacheOptions cache;
   std::string agent_directory;        // holds a folder for each repository agent
   bool limits_rate = false;           // whether instances share resources
@@ -71,7 +71,11 @@ struct EngineOptions {
 // Thread-safe.
 class Engine final : public service::Service, private core::Submitter {
  public:
-  explicit Engine(EngineOptions options);
+  // `stores` are the kinds of stores that repositories may lie in, besides folders of this machine.
+  // `server` is what backends get when they ask for the server that they belong to; it outlives the
+  // engine.
+  Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
+         TRITONSERVER_Server& server);
   // Stops with no patience if Stop was not called.
   ~Engine() override;
 

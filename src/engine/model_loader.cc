@@ -163,15 +163,15 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   options.inline_budget = options_.inline_budget;
   options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   options.warm_up = run_warm_up;
-  options.rate_limiter = options_.rate_limiter;
-  options.reaper = options_.reaper;
+  options.rate_limiter = rate_limiter_;
+  options.reaper = &reaper_;
   Instances made(*loaded.backend);
   options.claims = std::move(made.claims);
   NEREID_ASSIGN_OR_RETURN(options.strategy,
                           backend_host::PluginBatchStrategy::Find(*loaded.backend));
-  NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::BatchScheduler::Create(
-                                              *loaded.model(), *options_.timers, std::move(options),
-                                              std::move(made.instances)));
+  NEREID_ASSIGN_OR_RETURN(
+      auto scheduler, schedule::BatchScheduler::Create(*loaded.model(), timers_, std::move(options),
+                                                       std::move(made.instances)));
   loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
@@ -190,13 +190,13 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceSchedule
   options.inline_budget = options_.inline_budget;
   options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
   options.warm_up = std::move(warm_up);
-  options.rate_limiter = options_.rate_limiter;
-  options.reaper = options_.reaper;
+  options.rate_limiter = rate_limiter_;
+  options.reaper = &reaper_;
   Instances made(*loaded.backend);
   options.claims = std::move(made.claims);
-  NEREID_ASSIGN_OR_RETURN(auto scheduler, schedule::SequenceScheduler::Create(
-                                              *loaded.model(), *options_.timers, std::move(options),
-                                              std::move(made.instances)));
+  NEREID_ASSIGN_OR_RETURN(
+      auto scheduler, schedule::SequenceScheduler::Create(
+                          *loaded.model(), timers_, std::move(options), std::move(made.instances)));
   loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
@@ -276,8 +276,8 @@ ModelLoader::BackendVersion::ChangeInstances(const repository::ModelSource& sour
 
 // In the words of core/src/rate_limiter.cc of Triton, which tests look for.
 void ModelLoader::LogResources() const {
-  if (options_.rate_limiter == nullptr || !base::VerboseEnabled(1)) return;
-  NEREID_VLOG(1, "Max Resource Map===>{}", options_.rate_limiter->Describe());
+  if (rate_limiter_ == nullptr || !base::VerboseEnabled(1)) return;
+  NEREID_VLOG(1, "Max Resource Map===>{}", rate_limiter_->Describe());
 }
 
 base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
@@ -312,8 +312,8 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
   auto loaded = std::make_unique<EnsembleVersion>(std::move(compiled));
   core::Model& model = *loaded->model();
   Observe(model);
-  model.SetScheduler(AddCache(model, std::make_unique<schedule::EnsembleScheduler>(
-                                         model, std::move(plan), *options_.submitter)));
+  model.SetScheduler(AddCache(
+      model, std::make_unique<schedule::EnsembleScheduler>(model, std::move(plan), submitter_)));
   return std::unique_ptr<ServableModel>(std::move(loaded));
 }
 

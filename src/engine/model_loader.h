@@ -20,20 +20,24 @@
 namespace nereid::engine {
 
 struct ModelLoaderOptions {
-  base::Timers* timers = nullptr;                 // set by the engine; outlives what is loaded
-  schedule::RateLimiter* rate_limiter = nullptr;  // the same; null: rates are not limited
-  base::ThreadReaper* reaper = nullptr;           // the same
-  core::Submitter* submitter = nullptr;           // set by the engine, for ensembles
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
-  MetricsConfig metrics;  // set by the engine
+  MetricsConfig metrics;
 };
 
 // Thread-safe. Outlives what it loads.
 class ModelLoader final : public ModelFactory {
  public:
-  // `libraries` outlives the loader and what it loads.
-  ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries)
-      : options_(std::move(options)), libraries_(libraries) {}
+  // All but the options outlive the loader and what it loads. `submitter` takes the requests that
+  // ensembles make; without a `rate_limiter` rates are not limited.
+  ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries,
+              base::Timers& timers, base::ThreadReaper& reaper, core::Submitter& submitter,
+              schedule::RateLimiter* rate_limiter)
+      : options_(std::move(options)),
+        libraries_(libraries),
+        timers_(timers),
+        reaper_(reaper),
+        submitter_(submitter),
+        rate_limiter_(rate_limiter) {}
 
   base::Result<std::unique_ptr<ServableModel>> Load(const repository::ModelSource& source,
                                                     int64_t version,
@@ -63,6 +67,10 @@ class ModelLoader final : public ModelFactory {
 
   const ModelLoaderOptions options_;
   backend_host::BackendLibraries& libraries_;
+  base::Timers& timers_;
+  base::ThreadReaper& reaper_;
+  core::Submitter& submitter_;
+  schedule::RateLimiter* const rate_limiter_;
   core::ResponseCache* response_cache_ = nullptr;
 };
 

@@ -80,8 +80,11 @@ std::shared_ptr<ModelFiles> KeepBoth(std::shared_ptr<ModelFiles> told,
 
 }  // namespace
 
-Scanner::Scanner(const Store& store, ScanOptions options)
-    : store_(store), options_(std::move(options)), layout_(options_.repositories) {}
+Scanner::Scanner(const Store& store, ModelAgents& agents, ScanOptions options)
+    : store_(store),
+      agents_(agents),
+      options_(std::move(options)),
+      layout_(options_.repositories) {}
 
 base::Status Scanner::Register(const std::string& repository, const NameMapping& names) {
   if (!store_.CheckRepository(repository).ok()) {
@@ -278,14 +281,9 @@ base::Status Scanner::Prepare(ModelSource& source, const ModelPlace& place,
   }
   const std::string unmoved = folder.path;
   if (config.model_repository_agents && !config.model_repository_agents->empty()) {
-    if (options_.agents == nullptr) {
-      return base::UnsupportedError("there are no repository agents for model '" + source.name +
-                                    "'");
-    }
     NEREID_ASSIGN_OR_RETURN(
-        folder, options_.agents->Load(config, std::move(folder), [this](const std::string& place) {
-          return ConfigIn(place);
-        }));
+        folder, agents_.Load(config, std::move(folder),
+                             [this](const std::string& place) { return ConfigIn(place); }));
   }
   if (folder.path != unmoved) {
     NEREID_ASSIGN_OR_RETURN(LocalFolder moved, store_.Localize(folder.path));

@@ -25,15 +25,14 @@ struct ScanOptions {
   // No configuration is made up: a model without a file is an error, and its tensors must be
   // complete.
   bool disable_auto_complete = false;
-  // Asked about models whose configuration names agents; null: such models cannot be loaded.
-  // Outlives the scanner.
-  ModelAgents* agents = nullptr;
 };
 
-// Thread-safe if the store is. The store must outlive the scanner.
+// Thread-safe if the store is.
 class Scanner final : public ModelScanner {
  public:
-  Scanner(const Store& store, ScanOptions options);
+  // `agents` are asked about models whose configuration names some. They and the store outlive the
+  // scanner.
+  Scanner(const Store& store, ModelAgents& agents, ScanOptions options);
 
   // An error when a repository is not a folder; to be asked once at the start.
   base::Status CheckRepositories() const;
@@ -74,6 +73,7 @@ class Scanner final : public ModelScanner {
   void Advise(ModelSource& source) const;
 
   const Store& store_;
+  ModelAgents& agents_;
   const ScanOptions options_;
   LayoutHolder layout_;
   mutable base::Mutex told_mutex_;

@@ -21,11 +21,27 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 constexpr const char* kIdentity =
     "backend: 'identity' max_batch_size: 4 "
     "input { name: 'I' data_type: TYPE_FP32 dims: [ 1 ] } "
     "output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] } ";
+
+// Leaves models where they are, but those whose first agent is called "refuse".
+class FakeAgents final : public ModelAgents {
+ public:
+  base::Result<LocalFolder> Load(const config::ModelConfig& config, LocalFolder folder,
+                                 const ReadConfig& /*read_config*/) override {
+    shown.push_back(fs::path(folder.path).filename());
+    if (config.model_repository_agents->front().name == "refuse") {
+      return base::UnavailableError("no key for this model");
+    }
+    return folder;
+  }
+
+  std::vector<std::string> shown;  // names of models
+};
 
 // Two repositories, "a" and "b", in a folder of its own.
 class Repositories : public testing::Test {
@@ -50,9 +66,9 @@ class Repositories : public testing::Test {
   ScanOptions Options() const {
     return {.repositories = {(root_ / "a").string(), (root_ / "b").string()}};
   }
-  ScanResult Scan() const { return Scanner(store_, Options()).ScanAll(); }
+  ScanResult Scan() const { return Scanner(store_, agents_, Options()).ScanAll(); }
   ModelSource One(const std::string& name, const ScanOptions& options) const {
-    return Scanner(store_, options).ScanAll().models.at(name);
+    return Scanner(store_, agents_, options).ScanAll().models.at(name);
   }
   ModelSource One(const std::string& name) const { return One(name, Options()); }
   static std::string Why(const ModelSource& source) {
@@ -61,6 +77,7 @@ class Repositories : public testing::Test {
 
   fs::path root_;
   LocalStore store_;
+  mutable FakeAgents agents_;
 };
 
 TEST_F(Repositories, AreScannedTogether) {
@@ -118,6 +135,18 @@ TEST_F(Repositories, ReportAllFaultsOfAModelTogether) {
   EXPECT_THAT(why, HasSubstr("unexpected directory name 'bad' for model 'x'"));
 }
 
+TEST_F(Repositories, AskAgentsAboutModelsThatNameThem) {
+  Model("a/none");
+  Model("a/read", std::string(kIdentity) + "model_repository_agents { agents { name: 'log' } }");
+  Model("a/locked",
+        std::string(kIdentity) + "model_repository_agents { agents { name: 'refuse' } }");
+  const ScanResult result = Scan();
+  EXPECT_TRUE(result.models.at("none").config.ok());
+  EXPECT_TRUE(result.models.at("read").config.ok());
+  EXPECT_THAT(Why(result.models.at("locked")), HasSubstr("no key for this model"));
+  EXPECT_THAT(agents_.shown, UnorderedElementsAre("read", "locked"));
+}
+
 TEST_F(Repositories, WithTheSameModelServeNeither) {
   Model("a/twice");
   Model("b/twice");
@@ -125,7 +154,7 @@ TEST_F(Repositories, WithTheSameModelServeNeither) {
   const ScanResult result = Scan();
   EXPECT_EQ(Why(result.models.at("twice")), kDuplicateReason);
   EXPECT_TRUE(result.models.at("once").config.ok());
-  EXPECT_TRUE(Scanner(store_, Options()).Find("twice").empty());
+  EXPECT_TRUE(Scanner(store_, agents_, Options()).Find("twice").empty());
 }
 
 TEST_F(Repositories, GivenTwiceAreOne) {
@@ -138,7 +167,7 @@ TEST_F(Repositories, ThatAreGoneAreReportedAndTheOthersScanned) {
   Model("a/m");
   ScanOptions options = Options();
   options.repositories.push_back((root_ / "gone").string());
-  const Scanner scanner(store_, options);
+  const Scanner scanner(store_, agents_, options);
   EXPECT_EQ(
       scanner.CheckRepositories().message(),
       "failed to stat file " + (root_ / "gone").string() + ": there is no such model repository");
@@ -149,10 +178,11 @@ TEST_F(Repositories, ThatAreGoneAreReportedAndTheOthersScanned) {
       result.unreadable_repositories.begin()->second.message(),
       "failed to open directory " + (root_ / "gone").string() + ": No such file or directory");
   Write("file", "");
-  EXPECT_EQ(
-      Scanner(store_, {.repositories = {(root_ / "file").string()}}).CheckRepositories().message(),
-      "repository path is not a valid directory: " + (root_ / "file").string());
-  EXPECT_TRUE(Scanner(store_, Options()).CheckRepositories().ok());
+  EXPECT_EQ(Scanner(store_, agents_, {.repositories = {(root_ / "file").string()}})
+                .CheckRepositories()
+                .message(),
+            "repository path is not a valid directory: " + (root_ / "file").string());
+  EXPECT_TRUE(Scanner(store_, agents_, Options()).CheckRepositories().ok());
 }
 
 TEST_F(Repositories, ReachedThroughLinksWork) {
@@ -256,7 +286,7 @@ TEST_F(Repositories, UseTheNamedConfigurationWhereItExists) {
 
 TEST_F(Repositories, FindOneModelByName) {
   Model("b/m");
-  const Scanner scanner(store_, Options());
+  const Scanner scanner(store_, agents_, Options());
   const auto places = scanner.Find("m");
   ASSERT_EQ(places.size(), 1u);
   EXPECT_EQ(places[0].folder, (root_ / "b/m").string());
@@ -266,7 +296,7 @@ TEST_F(Repositories, FindOneModelByName) {
 
 TEST_F(Repositories, TakeAConfigurationInsteadOfTheFile) {
   Model("a/m", "this is no configuration");
-  const Scanner scanner(store_, Options());
+  const Scanner scanner(store_, agents_, Options());
   const ModelPlace place = scanner.Find("m").at(0);
   const auto source =
       scanner.Examine(place, {.config_json = R"({"backend":"identity","max_batch_size":9})"});
@@ -281,7 +311,7 @@ TEST_F(Repositories, AreNamespacesWhereThatIsAskedFor) {
   Model("b/twice");
   ScanOptions options = Options();
   options.has_namespaces = true;
-  const Scanner scanner(store_, options);
+  const Scanner scanner(store_, agents_, options);
   const ScanResult result = scanner.ScanAll();
   ASSERT_EQ(result.models.size(), 2u);
   for (const auto& [id, source] : result.models) {
@@ -304,7 +334,7 @@ class ChangesOfRepositories : public Repositories {
     return known;
   }
   ScanResult Since(const KnownModels& known) const {
-    return Scanner(store_, Options()).ScanAll(known);
+    return Scanner(store_, agents_, Options()).ScanAll(known);
   }
   // The change time cannot be set, but it is at least this moment; the write time can.
   void Touch(const std::string& path, int seconds_ahead) {

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "backend_host/backend_model.h"
+#include "backend_host/testing/server.h"
 #include "base/platform.h"
 #include "config/complete.h"
 #include "core/response.h"
@@ -84,7 +85,8 @@ class AllocationTest : public testing::Test {
     instances_[0]->Execute(std::span(batch_).first(count));
   }
 
-  BackendLibraries libraries_{{.backend_directory = TEST_BACKEND_DIRECTORY}};
+  TRITONSERVER_Server server_;
+  BackendLibraries libraries_{{.backend_directory = TEST_BACKEND_DIRECTORY}, server_};
   std::unique_ptr<BackendModel> model_;
   std::unique_ptr<core::Model> core_model_;
   std::vector<std::unique_ptr<core::Instance>> instances_;

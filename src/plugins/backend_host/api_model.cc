@@ -61,7 +61,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model* model,
 
 TRITONSERVER_Error* TRITONBACKEND_ModelServer(TRITONBACKEND_Model* model,
                                               TRITONSERVER_Server** server) {
-  *server = FromHandle(model)->libraries().options().server;
+  *server = &FromHandle(model)->libraries().server();
   return nullptr;
 }
 

@@ -79,8 +79,8 @@ base::Status NoBackendError(const std::string& backend, const std::string& direc
 
 }  // namespace
 
-BackendLibraries::BackendLibraries(BackendLibrariesOptions options)
-    : options_(std::move(options)) {}
+BackendLibraries::BackendLibraries(BackendLibrariesOptions options, TRITONSERVER_Server& server)
+    : options_(std::move(options)), server_(server) {}
 
 BackendLibraries::~BackendLibraries() {
   std::vector<std::unique_ptr<BackendLibrary>> libraries;

@@ -26,7 +26,6 @@ struct BackendLibrariesOptions {
   std::map<std::string, Settings> host_policies;  // by policy name
   bool auto_complete_config = true;
   double min_compute_capability = 0;
-  TRITONSERVER_Server* server = nullptr;  // what backends get when they ask for the server
 };
 
 // Where a model says that its backend is.
@@ -49,7 +48,8 @@ struct LoadedBackend {
 // loaded waits for it.
 class BackendLibraries {
  public:
-  explicit BackendLibraries(BackendLibrariesOptions options);
+  // `server` is what backends get when they ask for the server; it outlives them.
+  BackendLibraries(BackendLibrariesOptions options, TRITONSERVER_Server& server);
   ~BackendLibraries();
 
   // The library for a model: from its version folder, its folder, or the backend directory. A
@@ -61,6 +61,7 @@ class BackendLibraries {
   std::vector<LoadedBackend> Loaded() const;
 
   const BackendLibrariesOptions& options() const { return options_; }
+  TRITONSERVER_Server& server() const { return server_; }
 
  private:
   // A library that is open or being opened, or why it could not be.
@@ -88,6 +89,7 @@ class BackendLibraries {
   std::string ConfigJson(const std::string& backend) const;
 
   const BackendLibrariesOptions options_;
+  TRITONSERVER_Server& server_;
   mutable base::Mutex mutex_;
   base::CondVar loaded_;
   std::map<std::string, std::shared_ptr<Entry>> entries_ NEREID_GUARDED_BY(mutex_);  // by path

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <thread>
 
+#include "backend_host/handles.h"
+#include "backend_host/testing/server.h"
 #include "base/shared_library.h"
 #include "config/complete.h"
 #include "core/response.h"
@@ -108,7 +110,7 @@ class BackendModelTest : public testing::Test {
 
   void Restart(BackendLibrariesOptions options) {
     libraries_.reset();
-    libraries_ = std::make_unique<BackendLibraries>(std::move(options));
+    libraries_ = std::make_unique<BackendLibraries>(std::move(options), server_);
     Events("plain");
     Events("promising");
   }
@@ -185,6 +187,7 @@ class BackendModelTest : public testing::Test {
     return pattern;
   }();
   Client client_;
+  TRITONSERVER_Server server_;
   std::unique_ptr<BackendLibraries> libraries_;
   std::unique_ptr<BackendModel> model_;
   std::unique_ptr<core::Model> core_model_;
@@ -214,6 +217,13 @@ TEST_F(BackendModelTest, RunsTheWholeLifeInOrder) {
             "Initialize\nModelInitialize model 1\nInstanceInitialize model_0 CPU 0\n"
             "InstanceInitialize model_1 CPU 0\nInstanceFinalize\nInstanceFinalize\n"
             "ModelFinalize\nFinalize\n");
+}
+
+TEST_F(BackendModelTest, TellsTheBackendWhichServerItBelongsTo) {
+  ASSERT_TRUE(Load(MakeConfig("plain")).ok());
+  TRITONSERVER_Server* server = nullptr;
+  EXPECT_EQ(TRITONBACKEND_ModelServer(ToHandle(model_.get()), &server), nullptr);
+  EXPECT_EQ(server, &server_);
 }
 
 TEST_F(BackendModelTest, CountsWhatTheBackendReports) {

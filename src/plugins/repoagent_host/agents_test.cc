@@ -143,8 +143,7 @@ TEST_F(AModelWithAgents, IsScannedWhereTheyPutIt) {
   const repository::LocalStore store;
   repository::ScanOptions options;
   options.repositories = {root_ / "repository"};
-  options.agents = &agents_;
-  const repository::Scanner scanner(store, options);
+  const repository::Scanner scanner(store, agents_, options);
   const auto scan = scanner.ScanAll();
   const repository::ModelSource& source = scan.models.at("m");
   ASSERT_TRUE(source.config.ok()) << source.config.status().ToString();
@@ -163,8 +162,7 @@ TEST_F(AModelWithAgents, IsNotShownToThemAgainWhileItIsUnchanged) {
   const repository::LocalStore store;
   repository::ScanOptions options;
   options.repositories = {root_ / "repository"};
-  options.agents = &agents_;
-  const repository::Scanner scanner(store, options);
+  const repository::Scanner scanner(store, agents_, options);
   const auto first = scanner.ScanAll();
   const repository::ModelSource& source = first.models.at("m");
   const auto second = scanner.ScanAll({{"m", {source.repository, source.timestamp}}});
