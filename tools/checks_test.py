@@ -65,6 +65,13 @@ class Includes(unittest.TestCase):
         self.finds("src/net/a.cc", HEADER + "  base::SleepFor(delay);\n", "no sleeps")
         self.passes("src/object_store/download.cc", HEADER + "  base::SleepFor(delay);\n")
 
+    def test_a_lock_that_clang_does_not_know(self):
+        for lock in ("std::mutex", "std::shared_mutex", "std::recursive_timed_mutex", "std::condition_variable_any"):
+            self.finds("caches/a/a.h", HEADER + f"#pragma once\nclass A {{\n  {lock} lock_;\n}};\n", "use the annotated Mutex")
+        self.finds("src/net/a.cc", HEADER + "std::mutex mutex;\n", "use the annotated Mutex")
+        self.passes("backends/kit/mutex.h", HEADER + "#pragma once\n#if defined(__clang__)\n#endif\nstd::mutex mutex_;\n")
+        self.passes("backends/a/a.cc", HEADER + "// std::mutex\nbackend::Mutex mutex;\n")
+
     def test_plugins_see_the_c_headers_alone(self):
         self.passes("backends/a/a.cc", HEADER + '#include "backend_kit/error.h"\n#include "triton/core/tritonbackend.h"\n')
         self.finds("backends/a/a.cc", HEADER + '#include "base/status.h"\n', "may not include the server's base")
@@ -150,6 +157,18 @@ struct Counter {
             "int Counter::Next() {\n  lock.Take();\n  int now = ++count;\n  lock.Give();\n  return now;\n}\n"
         )
         self.assertEqual((status, output), (0, "1 files read, 0 with findings\n"))
+
+    def test_the_lock_of_plug_ins(self):
+        kit = (TOOLS.parent / "backends/kit/mutex.h").read_text()
+        counter = kit + (
+            "class Count {\n public:\n  int Next() {\n%s    return ++count_;\n  }\n"
+            " private:\n  nereid::backend::Mutex mutex_;\n  int count_ NEREID_KIT_GUARDED_BY(mutex_) = 0;\n};\n"
+        )
+        status, output = self.check(counter % "", name="caches/a/a.cc")
+        self.assertEqual(status, 1, output)
+        self.assertIn("writing variable 'count_' requires holding mutex 'mutex_'", output)
+        locked = counter % "    const nereid::backend::MutexLock lock(mutex_);\n"
+        self.assertEqual(self.check(locked, name="caches/a/a.cc"), (0, "1 files read, 0 with findings\n"))
 
     def test_what_clang_refuses(self):
         status, output = self.check("int Counter::Next() { return nothing; }\n")

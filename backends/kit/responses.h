@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "backend_kit/batch.h"
+#include "backend_kit/mutex.h"
 #include "backend_kit/tensors.h"
 
 namespace nereid::backend {
@@ -114,28 +113,23 @@ class BackgroundWork {
   BackgroundWork() = default;
   BackgroundWork(const BackgroundWork&) = delete;
   ~BackgroundWork() {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     is_ending_ = true;
-    wake_.notify_all();
-    gone_.wait(lock, [this] { return threads_ == 0; });
+    wake_.NotifyAll();
+    while (threads_ != 0) gone_.Wait(mutex_);
   }
 
   // Runs `work` on a thread that does nothing else meanwhile. Throws std::system_error if no thread
   // can be started; `work` has not begun then.
   void Start(std::function<void()> work) {
-    if (std::unique_lock lock(mutex_); idle_ > 0) {
-      queue_.push_back(std::move(work));
-      --idle_;
-      lock.unlock();  // whom this wakes wants it
-      wake_.notify_one();
+    if (GiveToIdleThread(work)) {
+      wake_.NotifyOne();
       return;
-    } else {
-      ++threads_;
     }
     try {
       std::thread([this, work = std::move(work)]() mutable { Run(std::move(work)); }).detach();
     } catch (...) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       --threads_;
       throw;
     }
@@ -145,32 +139,54 @@ class BackgroundWork {
   static constexpr size_t kMostIdle = 4;
   static constexpr std::chrono::seconds kLongestIdle{5};
 
+  // False when no thread waits for work; the caller's new thread is counted then.
+  bool GiveToIdleThread(std::function<void()>& work) {
+    const MutexLock lock(mutex_);
+    if (idle_ == 0) {
+      ++threads_;
+      return false;
+    }
+    queue_.push_back(std::move(work));
+    --idle_;
+    return true;
+  }
+
+  // The next work of this thread; null when it is to end.
+  std::function<void()> NextWork() {
+    const auto end = CondVar::Clock::now() + kLongestIdle;
+    const MutexLock lock(mutex_);
+    if (idle_ < kMostIdle && !is_ending_) {
+      ++idle_;
+      while (!is_ending_ && queue_.empty() && wake_.WaitUntil(mutex_, end)) {
+      }
+      if (!is_ending_ && queue_.empty()) --idle_;
+    }
+    if (queue_.empty()) {
+      if (--threads_ == 0) gone_.NotifyAll();
+      return nullptr;
+    }
+    std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    return work;
+  }
+
   void Run(std::function<void()> work) {
-    for (;;) {
+    while (work != nullptr) {
       work();
       work = nullptr;  // what it holds goes before its owner may
-      std::unique_lock lock(mutex_);
-      if (idle_ < kMostIdle && !is_ending_) {
-        ++idle_;
-        const auto has_news = [this] { return is_ending_ || !queue_.empty(); };
-        if (!wake_.wait_for(lock, kLongestIdle, has_news)) --idle_;
-      }
-      if (queue_.empty()) {
-        if (--threads_ == 0) gone_.notify_all();
-        return;
-      }
-      work = std::move(queue_.front());
-      queue_.pop_front();
+      work = NextWork();
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable gone_;
-  std::deque<std::function<void()>> queue_;  // each counted on a thread that waits
-  size_t idle_ = 0;                          // threads that wait, less what is queued
-  size_t threads_ = 0;
-  bool is_ending_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  CondVar gone_;
+  // Each is for a thread that waits.
+  std::deque<std::function<void()>> queue_ NEREID_KIT_GUARDED_BY(mutex_);
+  // Threads that wait, less what is queued.
+  size_t idle_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
+  size_t threads_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
+  bool is_ending_ NEREID_KIT_GUARDED_BY(mutex_) = false;
 };
 
 // Waits for `time`, or until shortly after the request is cancelled. Returns whether it was

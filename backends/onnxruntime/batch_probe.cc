@@ -5,11 +5,10 @@
 #include <time.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <thread>
 
+#include "backend_kit/mutex.h"
 #include "onnxruntime_backend/data_types.h"
 
 namespace nereid::onnxruntime {
@@ -46,10 +45,10 @@ class Watchdog {
   }
   ~Watchdog() {
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       is_done_ = true;
     }
-    done_.notify_one();
+    done_.NotifyOne();
     thread_.join();
   }
   Watchdog(const Watchdog&) = delete;
@@ -65,9 +64,10 @@ class Watchdog {
 
   void Watch() {
     constexpr nanoseconds kShortest = std::chrono::milliseconds(1);
-    std::unique_lock lock(mutex_);
-    while (!done_.wait_for(lock, std::max(Left(), kShortest), [this] { return is_done_; })) {
-      if (IsOver()) {
+    const backend::MutexLock lock(mutex_);
+    while (!is_done_) {
+      done_.WaitUntil(mutex_, backend::CondVar::Clock::now() + std::max(Left(), kShortest));
+      if (!is_done_ && IsOver()) {
         FromOrt(Api().RunOptionsSetTerminate(options_)).Ignore();
         return;
       }
@@ -78,9 +78,9 @@ class Watchdog {
   const nanoseconds wall_end_;
   clockid_t cpu_clock_ = CLOCK_MONOTONIC;
   nanoseconds cpu_end_{0};
-  std::mutex mutex_;
-  std::condition_variable done_;
-  bool is_done_ = false;
+  backend::Mutex mutex_;
+  backend::CondVar done_;
+  bool is_done_ NEREID_KIT_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses the others
 };
 

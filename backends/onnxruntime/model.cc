@@ -82,6 +82,7 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
                ? Error(error.code(), StrCat(error.message(), "; it is not batched: ", verdict.text))
                : std::move(error);
   }
+  const backend::MutexLock lock(sessions_mutex_);
   sessions_.emplace_back(cpu, session);
   return {};
 }
@@ -105,7 +106,7 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, const Se
 }
 
 Result<std::shared_ptr<Session>> Model::SessionAt(const Placement& placement) {
-  const std::lock_guard lock(sessions_mutex_);
+  const backend::MutexLock lock(sessions_mutex_);
   for (const auto& [where, session] : sessions_) {
     if (where == placement) {
       return session;

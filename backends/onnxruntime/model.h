@@ -4,13 +4,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backend_kit/batch_rule.h"
 #include "backend_kit/config.h"
+#include "backend_kit/mutex.h"
 #include "onnxruntime_backend/session.h"
 
 namespace nereid::onnxruntime {
@@ -46,7 +46,6 @@ class Model {
                                                         const Session& session);
   // The file to load: <version folder>/<model filename>, or model.onnx in it if that is a folder.
   backend::Result<std::string> ModelPath() const;
-  // Needs sessions_mutex_ or that nobody else knows the model yet.
   backend::Result<std::shared_ptr<Session>> Load(const Placement& placement);
 
   const Environment& environment_;
@@ -55,8 +54,10 @@ class Model {
   backend::ModelConfig config_;  // constant after Create
   const Settings settings_;
 
-  std::mutex sessions_mutex_;                                             // guards sessions_
-  std::vector<std::pair<Placement, std::shared_ptr<Session>>> sessions_;  // shared with instances
+  backend::Mutex sessions_mutex_;
+  // Shared with the instances.
+  std::vector<std::pair<Placement, std::shared_ptr<Session>>> sessions_
+      NEREID_KIT_GUARDED_BY(sessions_mutex_);
 };
 
 }  // namespace nereid::onnxruntime

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -183,7 +182,7 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpacked(const std:
   const std::string key = StrCat(archive, ":", info.st_size, ":", info.st_mtim.tv_sec, ".",
                                  info.st_mtim.tv_nsec, ":", info.st_ino);
   // Held while unpacking: the next model waits for what it needs anyway.
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   if (auto known = unpacked_[key].lock()) return known;
   NEREID_KIT_ASSIGN(auto folder, Unpack(archive));
   unpacked_[key] = folder;
@@ -198,25 +197,25 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::s
     return Error::Internal(StrCat("failed to create a socket pair: ", std::strerror(errno)));
   }
   struct Ending {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<std::string> how;
+    backend::Mutex mutex;
+    backend::CondVar changed;
+    std::optional<std::string> how NEREID_KIT_GUARDED_BY(mutex);
   };
   const auto ending = std::make_shared<Ending>();
   Command command{{interpreter, "-I", scripts_ + "/unpack.py", archive, folder->path()},
                   CurrentEnvironment(),
                   ends[1]};
   auto process = supervisor_.Start(std::move(command), [ending](std::string how) {
-    const std::lock_guard lock(ending->mutex);
+    const backend::MutexLock lock(ending->mutex);
     ending->how = std::move(how);
-    ending->changed.notify_all();
+    ending->changed.NotifyAll();
   });
   close(ends[1]);
   const std::string output = process.ok() ? ReadAll(ends[0], 2000) : std::string();
   close(ends[0]);
   if (!process.ok()) return process.TakeError();
-  std::unique_lock lock(ending->mutex);
-  ending->changed.wait(lock, [&] { return ending->how.has_value(); });
+  const backend::MutexLock lock(ending->mutex);
+  while (!ending->how) ending->changed.Wait(ending->mutex);
   if (*ending->how == "it exited with status 0") return folder;
   std::string reason = output.empty() ? *ending->how : output;
   for (size_t at = reason.find(folder->path()); at != std::string::npos;

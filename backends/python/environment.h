@@ -7,11 +7,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "backend_kit/mutex.h"
 #include "python_backend/process.h"
 
 namespace nereid::python {
@@ -54,14 +54,16 @@ class Environments {
  private:
   backend::Result<std::string> DefaultInterpreter() const;
   backend::Result<std::shared_ptr<const TemporaryFolder>> Unpacked(const std::string& archive);
-  backend::Result<std::shared_ptr<const TemporaryFolder>> Unpack(const std::string& archive);
+  backend::Result<std::shared_ptr<const TemporaryFolder>> Unpack(const std::string& archive)
+      NEREID_KIT_REQUIRES(mutex_);
 
   Supervisor& supervisor_;
   const std::string scripts_;
   const std::string interpreter_;
-  std::mutex mutex_;
+  backend::Mutex mutex_;
   // By path, size and time of change.
-  std::map<std::string, std::weak_ptr<const TemporaryFolder>> unpacked_;
+  std::map<std::string, std::weak_ptr<const TemporaryFolder>> unpacked_
+      NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::python

@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 
+#include "backend_kit/mutex.h"
 #include "python_backend/json.h"
 #include "python_backend/pending.h"
 
@@ -81,28 +82,37 @@ struct ReplyHeader {
 
 // One request on its way. What the server's callbacks know; kept by itself until the last of them.
 struct InferCall : std::enable_shared_from_this<InferCall> {
-  explicit InferCall(std::shared_ptr<std::atomic<uint32_t>> counter) : open(std::move(counter)) {
+  // `waits` is the call that is owed a response; null for a stream.
+  InferCall(std::shared_ptr<std::atomic<uint32_t>> counter, std::shared_ptr<Worker> from,
+            BlockHeader* waits)
+      : worker(std::move(from)),
+        is_stream(waits == nullptr),
+        open(std::move(counter)),
+        waiting(waits) {
     ++*open;
   }
-  std::shared_ptr<Worker> worker;
-  bool is_stream = false;
-  std::shared_ptr<InferCall> self;        // until the last response
-  std::shared_ptr<InferCall> while_held;  // until the request is released
   // A released request may still be answered, and cancelled until it is.
   ~InferCall() {
     if (request != nullptr) Error(TRITONSERVER_InferenceRequestDelete(request)).Ignore();
     --*open;
   }
-  const std::shared_ptr<std::atomic<uint32_t>> open;  // how many of these the worker has
 
-  std::mutex mutex;
-  BlockHeader* waiting = nullptr;  // the call that is owed a response
-  std::deque<Encoded> responses;
-  bool is_abandoned = false;
-  TRITONSERVER_InferenceRequest* request = nullptr;  // once it is sent
+  const std::shared_ptr<Worker> worker;
+  const bool is_stream;
+  const std::shared_ptr<std::atomic<uint32_t>> open;  // how many of these the worker has
+  // Once it is sent. Confined to the thread of the worker's calls.
+  TRITONSERVER_InferenceRequest* request = nullptr;
+
+  backend::Mutex mutex;
+  // Until the last response, and until the request is released.
+  std::shared_ptr<InferCall> self NEREID_KIT_GUARDED_BY(mutex);
+  std::shared_ptr<InferCall> while_held NEREID_KIT_GUARDED_BY(mutex);
+  BlockHeader* waiting NEREID_KIT_GUARDED_BY(mutex);  // the call that is owed a response
+  std::deque<Encoded> responses NEREID_KIT_GUARDED_BY(mutex);
+  bool is_abandoned NEREID_KIT_GUARDED_BY(mutex) = false;
 
   void Deliver(Encoded encoded) {
-    const std::lock_guard lock(mutex);
+    const backend::MutexLock lock(mutex);
     if (is_abandoned) return;
     if (waiting != nullptr) {
       worker->Reply(std::exchange(waiting, nullptr), Outcome::kOk, encoded.block, encoded.size);
@@ -148,9 +158,9 @@ TRITONSERVER_Error* Query(TRITONSERVER_ResponseAllocator*, void*, const char*, s
 
 // One for all, which is never deleted: responses may outlive whoever asked.
 Result<TRITONSERVER_ResponseAllocator*> Allocator() {
-  static std::mutex mutex;
-  static TRITONSERVER_ResponseAllocator* allocator = nullptr;
-  const std::lock_guard lock(mutex);
+  static backend::Mutex mutex;
+  static TRITONSERVER_ResponseAllocator* allocator NEREID_KIT_GUARDED_BY(mutex) = nullptr;
+  const backend::MutexLock lock(mutex);
   if (allocator == nullptr) {
     NEREID_KIT_TRY(TRITONSERVER_ResponseAllocatorNew(&allocator, Allocate, Free, nullptr));
     Error(TRITONSERVER_ResponseAllocatorSetQueryFunction(allocator, Query)).Ignore();
@@ -265,7 +275,7 @@ void OnReleased(TRITONSERVER_InferenceRequest*, const uint32_t flags, void* user
   if ((flags & TRITONSERVER_REQUEST_RELEASE_ALL) == 0) return;
   auto* const call = static_cast<InferCall*>(user);
   std::shared_ptr<InferCall> held;
-  const std::lock_guard lock(call->mutex);
+  const backend::MutexLock lock(call->mutex);
   held.swap(call->while_held);
 }
 
@@ -292,7 +302,7 @@ void OnResponse(TRITONSERVER_InferenceResponse* response, const uint32_t flags, 
   }
   if (is_final) {
     std::shared_ptr<InferCall> ended;
-    const std::lock_guard lock(call->mutex);
+    const backend::MutexLock lock(call->mutex);
     ended.swap(call->self);
   }
 }
@@ -364,8 +374,11 @@ Error Submit(TRITONSERVER_Server* server, TRITONSERVER_InferenceRequest* request
   NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetResponseCallback(request, allocator, call.get(),
                                                                   OnResponse, call.get()));
   call->request = request;
-  call->self = call;
-  call->while_held = call;
+  {
+    const backend::MutexLock lock(call->mutex);
+    call->self = call;
+    call->while_held = call;
+  }
   const auto send = [&](TRITONSERVER_InferenceTrace* parent_trace) -> TRITONSERVER_Error* {
     TRITONSERVER_InferenceTrace* trace = nullptr;
     if (parent_trace != nullptr) {
@@ -376,6 +389,7 @@ Error Submit(TRITONSERVER_Server* server, TRITONSERVER_InferenceRequest* request
   Error error(parent == nullptr ? send(nullptr) : parent->WithTrace(send));
   if (!error.ok()) {
     call->request = nullptr;
+    const backend::MutexLock lock(call->mutex);
     call->self.reset();
     call->while_held.reset();
   }
@@ -404,10 +418,8 @@ void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& b
   if (*open_ >= kMaxOpen) {
     return worker->Reply(block.header, Outcome::kError, "too many requests are on their way");
   }
-  const auto call = std::make_shared<InferCall>(open_);
-  call->worker = worker;
-  call->is_stream = wanted->is_stream;
-  if (!wanted->is_stream) call->waiting = block.header;
+  const auto call =
+      std::make_shared<InferCall>(open_, worker, wanted->is_stream ? nullptr : block.header);
   const Error error = Start(server_, *wanted, call, parent);
   if (!error.ok()) {
     const std::string text =
@@ -427,7 +439,7 @@ void Inferences::Next(const std::shared_ptr<Worker>& worker, const CallBlock& bl
     return worker->Reply(block.header, Outcome::kError, "the responses are gone");
   }
   InferCall& call = *found->second;
-  const std::lock_guard lock(call.mutex);
+  const backend::MutexLock lock(call.mutex);
   if (call.responses.empty()) {
     if (call.waiting != nullptr) worker->Reply(call.waiting, Outcome::kError, "asked for twice");
     call.waiting = block.header;
@@ -450,7 +462,7 @@ void Inferences::Close(uint64_t stream) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   {
-    const std::lock_guard lock(found->second->mutex);
+    const backend::MutexLock lock(found->second->mutex);
     found->second->is_abandoned = true;
     found->second->responses.clear();
   }

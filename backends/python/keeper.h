@@ -9,16 +9,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "backend_kit/error.h"
 #include "backend_kit/handles.h"
+#include "backend_kit/mutex.h"
 #include "python_backend/life.h"
 
 namespace nereid::python {
@@ -62,14 +61,15 @@ class Keeper {
   // Makes the first body on the caller's thread. From success on, others follow it.
   backend::Error Start() {
     NEREID_KIT_TRY(Attempt().Release());
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock joining(join_mutex_);
+    const backend::MutexLock lock(mutex_);
     if (state_ != LifeState::kStopping) thread_ = std::thread([this] { Keep(); });
     return {};
   }
 
   // The body if it is ready now, else null.
   BodyPtr Ready() {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     const bool is_ready =
         state_ == LifeState::kReady && current_ != nullptr && current_->is_alive();
     return is_ready ? current_ : nullptr;
@@ -77,12 +77,10 @@ class Keeper {
 
   // The same after waiting for one that starts; the reason where there is none.
   backend::Result<BodyPtr> Acquire() {
-    std::unique_lock lock(mutex_);
-    const auto is_settled = [this] {
-      const bool is_there = current_ != nullptr && current_->is_alive();
-      return state_ == LifeState::kReady ? is_there : state_ != LifeState::kStarting;
-    };
-    changed_.wait_for(lock, options_.patience, is_settled);
+    const Clock::time_point deadline = Clock::now() + options_.patience;
+    const backend::MutexLock lock(mutex_);
+    while (!IsSettled() && changed_.WaitUntil(mutex_, deadline)) {
+    }
     if (state_ == LifeState::kReady && current_ != nullptr) return current_;
     if (state_ == LifeState::kStopping) {
       return backend::Error::Unavailable(backend::StrCat(
@@ -95,8 +93,8 @@ class Keeper {
 
   // To be called when a body has died.
   void NoticeDeath() {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
+    const backend::MutexLock lock(mutex_);
+    changed_.NotifyAll();
   }
 
   // Ends this for good. A body that is being started is killed, since nobody wants it any more; the
@@ -105,24 +103,29 @@ class Keeper {
   BodyPtr Stop() {
     BodyPtr starting;
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       Apply(LifeEvent::kStopped);
       starting = starting_;
     }
     if (starting != nullptr) starting->Kill("its model is unloaded");
-    const std::lock_guard joining(join_mutex_);
+    const backend::MutexLock joining(join_mutex_);
     if (thread_.joinable()) thread_.join();
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     return std::exchange(current_, nullptr);
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Needs mutex_.
-  void Apply(LifeEvent event) {
+  // Whether a request need not wait for what becomes of a start or a death.
+  bool IsSettled() const NEREID_KIT_REQUIRES(mutex_) {
+    const bool is_there = current_ != nullptr && current_->is_alive();
+    return state_ == LifeState::kReady ? is_there : state_ != LifeState::kStarting;
+  }
+
+  void Apply(LifeEvent event) NEREID_KIT_REQUIRES(mutex_) {
     state_ = Next(state_, event);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   // One start. Success means that the body is in its place, or that none is wanted any more.
@@ -132,13 +135,13 @@ class Keeper {
     const BodyPtr body = std::move(made).value();
     bool is_wanted = false;
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       is_wanted = state_ != LifeState::kStopping;
       if (is_wanted) starting_ = body;
     }
     backend::Error error = is_wanted ? body->Initialize() : backend::Error();
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       starting_ = nullptr;
       if (error.ok() && is_wanted) {
         Apply(LifeEvent::kStarted);
@@ -153,7 +156,7 @@ class Keeper {
   }
 
   backend::Error Failed(backend::Error error) {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     failure_ = error.message();
     Apply(LifeEvent::kStartFailed);
     return error;
@@ -161,10 +164,10 @@ class Keeper {
 
   // Waits for the end of the body that executes, and takes it; null when this is to end.
   BodyPtr AwaitDeath() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] {
-      return state_ == LifeState::kStopping || current_ == nullptr || !current_->is_alive();
-    });
+    const backend::MutexLock lock(mutex_);
+    while (state_ != LifeState::kStopping && current_ != nullptr && current_->is_alive()) {
+      changed_.Wait(mutex_);
+    }
     if (state_ == LifeState::kStopping || current_ == nullptr) return nullptr;
     failure_ = current_->DeathMessage();
     Apply(LifeEvent::kDied);
@@ -173,8 +176,11 @@ class Keeper {
 
   // False when this is to end.
   bool Rest(std::chrono::milliseconds pause) {
-    std::unique_lock lock(mutex_);
-    return !changed_.wait_for(lock, pause, [this] { return state_ == LifeState::kStopping; });
+    const Clock::time_point end = Clock::now() + pause;
+    const backend::MutexLock lock(mutex_);
+    while (state_ != LifeState::kStopping && changed_.WaitUntil(mutex_, end)) {
+    }
+    return state_ != LifeState::kStopping;
   }
 
   void Keep() {
@@ -198,7 +204,7 @@ class Keeper {
 
   void LogFailure(const backend::Error& error) {
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       if (state_ == LifeState::kStopping) return;  // whoever stopped it made it fail
     }
     backend::Log(TRITONSERVER_LOG_ERROR, backend::StrCat("failed to restart model instance '",
@@ -207,14 +213,14 @@ class Keeper {
 
   const KeeperOptions options_;
   const Make make_;
-  std::mutex join_mutex_;  // before mutex_
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  LifeState state_ = LifeState::kStarting;
-  BodyPtr starting_;     // during Initialize
-  BodyPtr current_;      // executes, or has just died
-  std::string failure_;  // why there is none
-  std::thread thread_;
+  backend::Mutex join_mutex_;  // before mutex_
+  backend::Mutex mutex_;
+  backend::CondVar changed_;
+  LifeState state_ NEREID_KIT_GUARDED_BY(mutex_) = LifeState::kStarting;
+  BodyPtr starting_ NEREID_KIT_GUARDED_BY(mutex_);     // during Initialize
+  BodyPtr current_ NEREID_KIT_GUARDED_BY(mutex_);      // executes, or has just died
+  std::string failure_ NEREID_KIT_GUARDED_BY(mutex_);  // why there is none
+  std::thread thread_ NEREID_KIT_GUARDED_BY(join_mutex_);
 };
 
 }  // namespace nereid::python

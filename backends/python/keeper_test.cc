@@ -55,15 +55,15 @@ class World {
 
   // How the next start ends that waits for it, or will wait.
   void Decide(bool succeeds) {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     verdicts_.push_back(succeeds);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   // Ends the process of the newest body, as kill -9 does.
   void KillNewest() {
     std::shared_ptr<FakeBody> body;
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       if (bodies_.empty()) return;
       body = bodies_.back();
     }
@@ -71,15 +71,19 @@ class World {
   }
   template <typename Condition>
   bool Await(Condition condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kForever, condition);
+    const auto end = std::chrono::steady_clock::now() + kForever;
+    const backend::MutexLock lock(mutex_);
+    while (!condition()) {
+      if (!changed_.WaitUntil(mutex_, end)) return condition();
+    }
+    return true;
   }
   size_t made() const { return bodies_.size(); }
   size_t starting() const { return starting_; }
   size_t failed() const { return failed_; }
 
   void ExpectNothingLeft(const std::shared_ptr<FakeBody>& handed_over) {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     for (const auto& body : bodies_) {
       if (body == handed_over) continue;
       EXPECT_TRUE(body->death_.has_value()) << "a body lives on that nobody has";
@@ -91,14 +95,14 @@ class World {
   friend class FakeBody;
 
   Result<std::shared_ptr<FakeBody>> Make() {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     bodies_.push_back(std::make_shared<FakeBody>(*this));
-    changed_.notify_all();
+    changed_.NotifyAll();
     return bodies_.back();
   }
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable backend::Mutex mutex_;
+  backend::CondVar changed_;
   std::deque<bool> verdicts_;
   std::vector<std::shared_ptr<FakeBody>> bodies_;
   size_t starting_ = 0;
@@ -107,12 +111,12 @@ class World {
 };
 
 Error FakeBody::Initialize() {
-  std::unique_lock lock(world_.mutex_);
+  const backend::MutexLock lock(world_.mutex_);
   ++world_.starting_;
-  world_.changed_.notify_all();
-  world_.changed_.wait(lock, [this] { return death_ || !world_.verdicts_.empty(); });
+  world_.changed_.NotifyAll();
+  while (!death_ && world_.verdicts_.empty()) world_.changed_.Wait(world_.mutex_);
   --world_.starting_;
-  world_.changed_.notify_all();
+  world_.changed_.NotifyAll();
   if (!death_ && world_.verdicts_.front()) {
     world_.verdicts_.pop_front();
     return {};
@@ -124,27 +128,27 @@ Error FakeBody::Initialize() {
 
 void FakeBody::Kill(const std::string& why) {
   {
-    const std::lock_guard lock(world_.mutex_);
+    const backend::MutexLock lock(world_.mutex_);
     if (death_) return;
     death_ = why;
-    world_.changed_.notify_all();
+    world_.changed_.NotifyAll();
   }
   world_.keeper_.NoticeDeath();
 }
 
 void FakeBody::Bury() {
-  const std::lock_guard lock(world_.mutex_);
+  const backend::MutexLock lock(world_.mutex_);
   EXPECT_TRUE(death_.has_value()) << "to wait for the end of what lives takes for ever";
   is_buried_ = true;
 }
 
 bool FakeBody::is_alive() const {
-  const std::lock_guard lock(world_.mutex_);
+  const backend::MutexLock lock(world_.mutex_);
   return !death_.has_value();
 }
 
 std::string FakeBody::DeathMessage() const {
-  const std::lock_guard lock(world_.mutex_);
+  const backend::MutexLock lock(world_.mutex_);
   return death_.value_or("it lives");
 }
 
@@ -193,7 +197,7 @@ class Act {
         return;
       }
       case Event::kStop: {
-        const std::lock_guard lock(mutex_);
+        const backend::MutexLock lock(mutex_);
         handed_over_.push_back(
             std::async(std::launch::async, [this] { return world_.keeper().Stop(); }));
         return;
@@ -229,7 +233,7 @@ class Act {
 
  private:
   World world_;
-  std::mutex mutex_;
+  backend::Mutex mutex_;
   std::vector<std::future<std::shared_ptr<FakeBody>>> handed_over_;
 };
 

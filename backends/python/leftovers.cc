@@ -5,24 +5,25 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <system_error>
+
+#include "backend_kit/mutex.h"
 
 namespace nereid::python {
 namespace {
 
 struct Leftovers {
-  std::mutex mutex;
-  std::set<std::string> folders;
-  std::set<pid_t> groups;
+  backend::Mutex mutex;
+  std::set<std::string> folders NEREID_KIT_GUARDED_BY(mutex);
+  std::set<pid_t> groups NEREID_KIT_GUARDED_BY(mutex);
 };
 
 Leftovers& All();
 
 void Clear() {
   Leftovers& all = All();
-  const std::lock_guard lock(all.mutex);
+  const backend::MutexLock lock(all.mutex);
   for (const pid_t leader : all.groups) kill(-leader, SIGKILL);
   for (const std::string& path : all.folders) {
     std::error_code ignored;
@@ -43,25 +44,25 @@ Leftovers& All() {
 
 void NoteFolder(const std::string& path) {
   Leftovers& all = All();
-  const std::lock_guard lock(all.mutex);
+  const backend::MutexLock lock(all.mutex);
   all.folders.insert(path);
 }
 
 void ForgetFolder(const std::string& path) {
   Leftovers& all = All();
-  const std::lock_guard lock(all.mutex);
+  const backend::MutexLock lock(all.mutex);
   all.folders.erase(path);
 }
 
 void NoteGroup(pid_t leader) {
   Leftovers& all = All();
-  const std::lock_guard lock(all.mutex);
+  const backend::MutexLock lock(all.mutex);
   all.groups.insert(leader);
 }
 
 void EndGroup(pid_t leader) {
   Leftovers& all = All();
-  const std::lock_guard lock(all.mutex);
+  const backend::MutexLock lock(all.mutex);
   kill(-leader, SIGKILL);
   all.groups.erase(leader);
 }

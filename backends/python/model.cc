@@ -191,7 +191,10 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
   }
   auto completed = worker->RunText(Work::kComplete, config_text());
   if (completed.ok() && completed.value().empty()) {
-    spare_ = worker;
+    {
+      const backend::MutexLock lock(spare_mutex_);
+      spare_ = worker;
+    }
     // Says that a model without any configuration of its own is meant to be that way.
     return config_.Store(handle);
   }
@@ -220,7 +223,7 @@ Result<std::shared_ptr<Worker>> Model::GetWorker(const std::string& name,
                                                  Worker::DeathHandler on_death) {
   std::shared_ptr<Worker> spare;
   {
-    const std::lock_guard lock(spare_mutex_);
+    const backend::MutexLock lock(spare_mutex_);
     spare.swap(spare_);
   }
   // One that has ended since is no reason for a load to fail.
@@ -244,13 +247,13 @@ bool Model::LendsInputs() const {
 }
 
 void Model::AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker) {
-  const std::lock_guard lock(lenders_mutex_);
+  const backend::MutexLock lock(lenders_mutex_);
   lenders_[instance] = worker;
 }
 
 std::shared_ptr<Worker> Model::FindLender() {
   std::shared_ptr<Worker> found;
-  const std::lock_guard lock(lenders_mutex_);
+  const backend::MutexLock lock(lenders_mutex_);
   for (const auto& [instance, lender] : lenders_) {
     std::shared_ptr<Worker> worker = lender.lock();
     if (worker == nullptr || !worker->is_alive()) continue;

@@ -5,10 +5,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "backend_kit/config.h"
+#include "backend_kit/mutex.h"
 #include "nereid/backend_inputs.h"
 #include "python_backend/environment.h"
 #include "python_backend/outputs.h"
@@ -83,10 +83,11 @@ class Model {
   OutputRules outputs_;
   Environment environment_;
   // What was started to complete the configuration of a model that does not complete any.
-  std::mutex spare_mutex_;
-  std::shared_ptr<Worker> spare_;
-  std::mutex lenders_mutex_;
-  std::map<std::string, std::weak_ptr<Worker>> lenders_;  // by the names of their instances
+  backend::Mutex spare_mutex_;
+  std::shared_ptr<Worker> spare_ NEREID_KIT_GUARDED_BY(spare_mutex_);
+  backend::Mutex lenders_mutex_;
+  // By the names of their instances.
+  std::map<std::string, std::weak_ptr<Worker>> lenders_ NEREID_KIT_GUARDED_BY(lenders_mutex_);
 };
 
 }  // namespace nereid::python

@@ -32,7 +32,7 @@ Result<TRITONBACKEND_Response*> Pending::NewResponse() {
 Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
   TRITONBACKEND_Response* response = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     if (is_closed_.load()) {
       return Error::Internal("Unable to send response. Response sender has been closed.");
     }
@@ -51,12 +51,12 @@ Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
 }
 
 Error Pending::Check(const ModelResponse& response) {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   return request_ != nullptr ? rules_.Check(response, request_) : rules_.Check(response, owed_);
 }
 
 Error Pending::End() {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   if (is_closed_.load()) {
     return Error::Internal("Unable to send response. Response sender has been closed.");
   }
@@ -68,17 +68,18 @@ Error Pending::End() {
 
 void Pending::Fail(const Error& error) {
   TRITONBACKEND_Response* response = nullptr;
+  bool has_responded = false;
   {
-    std::unique_lock lock(mutex_);
-    if (!is_decoupled_ && sent_ > 0 && !is_closed_.load()) {
-      lock.unlock();
-      return LogIfError(End(), "failed to end a request");
+    const backend::MutexLock lock(mutex_);
+    has_responded = !is_decoupled_ && sent_ > 0 && !is_closed_.load();
+    if (!has_responded) {
+      if (is_closed_.exchange(true)) return;
+      auto made = NewResponse();
+      if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
+      response = made.value();
     }
-    if (is_closed_.exchange(true)) return;
-    auto made = NewResponse();
-    if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
-    response = made.value();
   }
+  if (has_responded) return LogIfError(End(), "failed to end a request");
   LogIfError(Error(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL,
                                               error.get())),
              "failed to send the error response");
@@ -87,7 +88,7 @@ void Pending::Fail(const Error& error) {
 void Pending::Abandon() {
   bool is_complete = false;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     if (is_closed_.load()) return;
     is_complete = is_decoupled_ || sent_ > 0;
   }
@@ -99,7 +100,7 @@ void Pending::Abandon() {
 }
 
 Result<bool> Pending::IsCancelled() {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   bool is_cancelled = false;
   if (factory_ != nullptr) {
     NEREID_KIT_TRY(TRITONBACKEND_ResponseFactoryIsCancelled(factory_, &is_cancelled));
@@ -110,7 +111,7 @@ Result<bool> Pending::IsCancelled() {
 }
 
 void Pending::Detach() {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   if (!is_closed_.load()) {
     LogIfError(EnsureFactory(), "failed to create a response factory");
     if (request_ != nullptr) owed_ = rules_.OwedTo(request_);
@@ -119,26 +120,26 @@ void Pending::Detach() {
 }
 
 uint64_t PendingTable::Add(std::shared_ptr<Pending> pending) {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   table_.emplace(++last_, std::move(pending));
   return last_;
 }
 
 std::shared_ptr<Pending> PendingTable::Find(uint64_t handle) {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   const auto found = table_.find(handle);
   return found == table_.end() ? nullptr : found->second;
 }
 
 void PendingTable::Remove(uint64_t handle) {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   table_.erase(handle);
 }
 
 void PendingTable::FailAll(const Error& error) {
   std::unordered_map<uint64_t, std::shared_ptr<Pending>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     all.swap(table_);
   }
   for (const auto& [handle, pending] : all) pending->Fail(error);

@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "backend_kit/mutex.h"
 #include "backend_kit/responses.h"
 #include "python_backend/outputs.h"
 
@@ -40,7 +40,7 @@ class Pending {
   // Calls use(trace) with the request's trace, null if there is none or the request was released.
   template <typename Use>
   auto WithTrace(Use&& use) {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     TRITONSERVER_InferenceTrace* trace = nullptr;
     if (request_ != nullptr) {
       if (!backend::Error(TRITONBACKEND_RequestTrace(request_, &trace)).ok()) trace = nullptr;
@@ -51,16 +51,16 @@ class Pending {
   void Detach();
 
  private:
-  backend::Result<TRITONBACKEND_Response*> NewResponse();
-  backend::Error EnsureFactory();
+  backend::Result<TRITONBACKEND_Response*> NewResponse() NEREID_KIT_REQUIRES(mutex_);
+  backend::Error EnsureFactory() NEREID_KIT_REQUIRES(mutex_);
 
   const bool is_decoupled_;
   const OutputRules& rules_;
-  std::mutex mutex_;
-  TRITONBACKEND_Request* request_;  // null once detached
-  TRITONBACKEND_ResponseFactory* factory_ = nullptr;
-  OutputRules::Set owed_;  // once detached
-  uint32_t sent_ = 0;
+  backend::Mutex mutex_;
+  TRITONBACKEND_Request* request_ NEREID_KIT_GUARDED_BY(mutex_);  // null once detached
+  TRITONBACKEND_ResponseFactory* factory_ NEREID_KIT_GUARDED_BY(mutex_) = nullptr;
+  OutputRules::Set owed_ NEREID_KIT_GUARDED_BY(mutex_);  // once detached
+  uint32_t sent_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> is_closed_{false};
 };
 
@@ -74,9 +74,9 @@ class PendingTable {
   void FailAll(const backend::Error& error);
 
  private:
-  std::mutex mutex_;
-  uint64_t last_ = 0;
-  std::unordered_map<uint64_t, std::shared_ptr<Pending>> table_;
+  backend::Mutex mutex_;
+  uint64_t last_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<uint64_t, std::shared_ptr<Pending>> table_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::python

@@ -92,7 +92,7 @@ Supervisor::Supervisor() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 
 Supervisor::~Supervisor() {
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   Notify();
@@ -108,10 +108,10 @@ void Supervisor::Notify() const {
 Result<std::shared_ptr<Process>> Supervisor::Start(Command command,
                                                    std::function<void(std::string)> on_exit) {
   Job job{std::move(command), std::move(on_exit), std::nullopt};
-  std::unique_lock lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   jobs_.push_back(&job);
   Notify();
-  finished_.wait(lock, [&] { return job.result.has_value(); });
+  while (!job.result) finished_.Wait(mutex_);
   return std::move(*job.result);
 }
 
@@ -178,10 +178,10 @@ void Supervisor::Run() {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = read(event_, &count, sizeof(count));
     {
-      const std::lock_guard lock(mutex_);
+      const backend::MutexLock lock(mutex_);
       for (Job* job : jobs_) Launch(*job);
       jobs_.clear();
-      finished_.notify_all();
+      finished_.NotifyAll();
       if (is_stopping_ && !is_stopping) {
         is_stopping = true;
         for (const auto& [pidfd, child] : children_) child.process->Kill();

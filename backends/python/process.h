@@ -6,16 +6,15 @@
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "backend_kit/mutex.h"
 
 namespace nereid::python {
 
@@ -65,15 +64,15 @@ class Supervisor {
   };
 
   void Run();
-  void Launch(Job& job);
+  void Launch(Job& job) NEREID_KIT_REQUIRES(mutex_);
   void Reap();
   void Notify() const;
 
   int event_ = -1;
-  std::mutex mutex_;
-  std::condition_variable finished_;
-  std::vector<Job*> jobs_;
-  bool is_stopping_ = false;
+  backend::Mutex mutex_;
+  backend::CondVar finished_;
+  std::vector<Job*> jobs_ NEREID_KIT_GUARDED_BY(mutex_);  // with their results
+  bool is_stopping_ NEREID_KIT_GUARDED_BY(mutex_) = false;
   std::map<int, Child> children_;  // by pidfd; the thread's
   std::thread thread_;
 };

@@ -81,7 +81,7 @@ Result<BlockPool::Block> BlockPool::Allocate(uint64_t size) {
         StrCat("a tensor of ", size, " bytes is too large for a Python model"));
   }
   const uint64_t wanted = RoundUp(size + sizeof(BlockHeader));
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   if (wanted > options_.most_bytes) return Error::Unavailable("too large");
   if (busy_bytes() > options_.most_bytes - wanted) {
     Sweep();
@@ -117,7 +117,7 @@ Result<BlockPool::Block> BlockPool::Allocate(uint64_t size) {
 
 BlockPool::Block BlockPool::Take(std::span<const char> bytes) {
   const auto offset = static_cast<uint64_t>(bytes.data() - region_.base());
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   auto after = std::upper_bound(places_.begin(), places_.end(), offset,
                                 [](uint64_t at, const Place& place) { return at < place.offset; });
   if (after == places_.begin()) return {};
@@ -133,7 +133,7 @@ BlockPool::Block BlockPool::Take(std::span<const char> bytes) {
 }
 
 void BlockPool::Drop(Place* place) {
-  const std::lock_guard lock(mutex_);
+  const backend::MutexLock lock(mutex_);
   if (--place->holds != 0) return;
   // The usual case, a batch whose worker is done with it: it serves the next one.
   if (!busy_.empty() && busy_.back() == place) {

@@ -8,11 +8,11 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "backend_kit/mutex.h"
 #include "python_backend/protocol.h"
 
 namespace nereid::python {
@@ -116,18 +116,19 @@ class BlockPool {
  private:
   void Drop(Place* place);
   // Takes back what nobody uses any more.
-  void Sweep();
-  void Free(Place* place);
+  void Sweep() NEREID_KIT_REQUIRES(mutex_);
+  void Free(Place* place) NEREID_KIT_REQUIRES(mutex_);
 
   const Region& region_;
   const BlockPoolOptions options_;
-  std::mutex mutex_;
-  uint64_t next_;
-  uint64_t free_bytes_ = 0;  // resident ones
+  backend::Mutex mutex_;
+  uint64_t next_ NEREID_KIT_GUARDED_BY(mutex_);
+  uint64_t free_bytes_ NEREID_KIT_GUARDED_BY(mutex_) = 0;  // resident ones
   std::atomic<uint64_t> busy_bytes_{0};
-  std::deque<Place> places_;                      // in the order of their offsets
-  std::map<uint64_t, std::vector<Place*>> free_;  // by size
-  std::vector<Place*> busy_;
+  // In the order of their offsets. What changes in a place is guarded, too.
+  std::deque<Place> places_ NEREID_KIT_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::vector<Place*>> free_ NEREID_KIT_GUARDED_BY(mutex_);  // by size
+  std::vector<Place*> busy_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::python

@@ -77,18 +77,18 @@ Worker::Worker(WorkerOptions options, std::unique_ptr<Region> region, CallHandle
       owner_(std::make_shared<const Owner>(Owner{std::move(on_call), std::move(on_death)})) {}
 
 std::string Worker::name() const {
-  const std::lock_guard lock(owner_mutex_);
+  const backend::MutexLock lock(owner_mutex_);
   return name_;
 }
 
 std::shared_ptr<const Worker::Owner> Worker::owner() const {
-  const std::lock_guard lock(owner_mutex_);
+  const backend::MutexLock lock(owner_mutex_);
   return owner_;
 }
 
 void Worker::Adopt(std::string name, CallHandler on_call, DeathHandler on_death) {
   auto owner = std::make_shared<const Owner>(Owner{std::move(on_call), std::move(on_death)});
-  const std::lock_guard lock(owner_mutex_);
+  const backend::MutexLock lock(owner_mutex_);
   name_ = std::move(name);
   owner_.swap(owner);
 }
@@ -152,14 +152,14 @@ std::string Worker::LastWords() const {
 
 void Worker::OnExit(std::string how) {
   {
-    const std::lock_guard lock(death_mutex_);
+    const backend::MutexLock lock(death_mutex_);
     has_exited_ = true;
     if (why_.empty()) why_ = std::move(how);
     is_dead_.store(true, std::memory_order_release);
   }
   WakeAll();
-  const std::lock_guard lock(death_mutex_);
-  died_.notify_all();
+  const backend::MutexLock lock(death_mutex_);
+  died_.NotifyAll();
 }
 
 void Worker::WakeAll() {
@@ -174,13 +174,13 @@ void Worker::WakeAll() {
 
 std::string Worker::DeathMessage() const {
   const std::string name = this->name();
-  const std::lock_guard lock(death_mutex_);
+  const backend::MutexLock lock(death_mutex_);
   return StrCat("Stub process '", name, "' is not healthy: ", why_);
 }
 
 void Worker::Condemn(const std::string& why) {
   {
-    const std::lock_guard lock(death_mutex_);
+    const backend::MutexLock lock(death_mutex_);
     if (has_exited_ || !why_.empty()) return;
     why_ = why;
     is_dead_.store(true, std::memory_order_release);
@@ -191,13 +191,12 @@ void Worker::Condemn(const std::string& why) {
 
 void Worker::Stop(Clock::time_point deadline) {
   {
-    std::unique_lock lock(death_mutex_);
-    if (!died_.wait_until(lock, deadline, [this] { return has_exited_; })) {
-      lock.unlock();
-      process_->Kill();
-      lock.lock();
-      died_.wait(lock, [this] { return has_exited_; });
+    const backend::MutexLock lock(death_mutex_);
+    while (!has_exited_ && died_.WaitUntil(death_mutex_, deadline)) {
     }
+    // The signal takes no lock, and does nothing to a process that has ended.
+    if (!has_exited_) process_->Kill();
+    while (!has_exited_) died_.Wait(death_mutex_);
   }
   if (listener_.joinable()) {
     if (listener_.get_id() == std::this_thread::get_id()) {
@@ -371,7 +370,7 @@ Result<std::string> Worker::RunText(Work work, std::string_view text, Clock::tim
 }
 
 Result<std::string> Worker::Ask(Work question, Clock::time_point deadline) {
-  const std::lock_guard lock(question_mutex_);
+  const backend::MutexLock lock(question_mutex_);
   Control& control = region_->control();
   Ticket ticket = std::exchange(open_question_, {});
   BlockHeader* block = nullptr;

@@ -6,14 +6,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "backend_kit/mutex.h"
 #include "python_backend/process.h"
 #include "python_backend/region.h"
 
@@ -153,9 +152,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   BlockPool blocks_;
   BlockPool inputs_;
   std::atomic<int> leases_{0};
-  mutable std::mutex owner_mutex_;
-  std::string name_;
-  std::shared_ptr<const Owner> owner_;
+  mutable backend::Mutex owner_mutex_;
+  std::string name_ NEREID_KIT_GUARDED_BY(owner_mutex_);
+  std::shared_ptr<const Owner> owner_ NEREID_KIT_GUARDED_BY(owner_mutex_);
   std::shared_ptr<Process> process_;
   int channel_ = -1;
   std::thread listener_;
@@ -163,15 +162,16 @@ class Worker : public std::enable_shared_from_this<Worker> {
   BlockHeader* answer_ = nullptr;  // of the last Run
   uint32_t misses_ = 0;            // of looking for an answer instead of sleeping
   uint32_t skipped_looks_ = 0;
-  std::mutex question_mutex_;
-  Ticket open_question_;  // that nobody waited for long enough
+  backend::Mutex question_mutex_;
+  Ticket open_question_
+      NEREID_KIT_GUARDED_BY(question_mutex_);  // that nobody waited for long enough
   std::atomic<uint32_t> handled_calls_{0};
   std::atomic<bool> is_listening_{true};
   std::atomic<bool> is_dead_{false};
-  mutable std::mutex death_mutex_;
-  std::condition_variable died_;
-  bool has_exited_ = false;
-  std::string why_;
+  mutable backend::Mutex death_mutex_;
+  backend::CondVar died_;
+  bool has_exited_ NEREID_KIT_GUARDED_BY(death_mutex_) = false;
+  std::string why_ NEREID_KIT_GUARDED_BY(death_mutex_);
 };
 
 }  // namespace nereid::python

@@ -34,7 +34,7 @@ void Store::NoteOldest(Shard& shard) {
 
 std::shared_ptr<const Blob> Store::Find(std::string_view key) {
   Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
+  const backend::MutexLock lock(shard.mutex);
   const auto found = shard.by_key.find(key);
   if (found == shard.by_key.end()) return nullptr;
   const Entries::iterator entry = found->second;
@@ -46,7 +46,7 @@ std::shared_ptr<const Blob> Store::Find(std::string_view key) {
 
 bool Store::Has(std::string_view key) const {
   const Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
+  const backend::MutexLock lock(shard.mutex);
   return shard.by_key.contains(key);
 }
 
@@ -63,7 +63,7 @@ bool Store::EvictOne() {
     }
     if (oldest == nullptr) return false;
     Entries evicted;  // freed outside the lock
-    const std::lock_guard lock(oldest->mutex);
+    const backend::MutexLock lock(oldest->mutex);
     if (oldest->entries.empty()) continue;  // another thread was quicker
     evicted.splice(evicted.begin(), oldest->entries, std::prev(oldest->entries.end()));
     oldest->by_key.erase(evicted.front().key);
@@ -90,7 +90,7 @@ Store::InsertResult Store::Insert(std::string_view key, std::shared_ptr<const Bl
   Entries added;
   added.push_back({std::string(key), std::move(blob), 0});
   Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
+  const backend::MutexLock lock(shard.mutex);
   if (shard.by_key.contains(key)) {
     used_.fetch_sub(cost);
     return InsertResult::kExists;

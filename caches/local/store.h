@@ -10,11 +10,12 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "backend_kit/mutex.h"
 
 namespace nereid::local_cache {
 
@@ -77,10 +78,10 @@ class Store {
   static constexpr uint64_t kNever = UINT64_MAX;
   // A part of the store with a lock of its own.
   struct alignas(64) Shard {
-    mutable std::mutex mutex;
-    Entries entries;  // guarded by mutex; most recently used first
-    // Guarded by mutex; the keys are those of the entries.
-    std::unordered_map<std::string_view, Entries::iterator> by_key;
+    mutable backend::Mutex mutex;
+    Entries entries NEREID_KIT_GUARDED_BY(mutex);  // most recently used first
+    // The keys are those of the entries.
+    std::unordered_map<std::string_view, Entries::iterator> by_key NEREID_KIT_GUARDED_BY(mutex);
     // Of the last entry; kNever without any. Written under mutex, read to choose a shard.
     std::atomic<uint64_t> oldest_ns{kNever};
   };
@@ -95,7 +96,7 @@ class Store {
   const Shard& ShardOf(std::string_view key) const {
     return shards_[std::hash<std::string_view>()(key) % kShards];
   }
-  static void NoteOldest(Shard& shard);
+  static void NoteOldest(Shard& shard) NEREID_KIT_REQUIRES(shard.mutex);
   // Removes an entry that was not used for longer than any other, as far as that can be told
   // without stopping everybody. False when there is none.
   bool EvictOne();

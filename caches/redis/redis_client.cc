@@ -31,13 +31,16 @@ class RedisClient::Lease {
  public:
   // Waits for a place as long as the settings say.
   static std::optional<Lease> Take(RedisClient& client) {
-    std::unique_lock lock(client.mutex_);
-    const auto has_place = [&client] { return client.leased_ < client.settings_.pool_size; };
     const milliseconds most = client.settings_.wait_timeout;
-    if (most.count() == 0) {
-      client.returned_.wait(lock, has_place);
-    } else if (!client.returned_.wait_for(lock, most, has_place)) {
-      return std::nullopt;
+    const auto deadline = backend::CondVar::Clock::now() + most;
+    const size_t places = client.settings_.pool_size;
+    const backend::MutexLock lock(client.mutex_);
+    while (client.leased_ >= places) {
+      if (most.count() == 0) {
+        client.returned_.Wait(client.mutex_);
+      } else if (!client.returned_.WaitUntil(client.mutex_, deadline) && client.leased_ >= places) {
+        return std::nullopt;
+      }
     }
     ++client.leased_;
     Lease lease(client);
@@ -53,11 +56,11 @@ class RedisClient::Lease {
   ~Lease() {
     if (client_ == nullptr) return;
     {
-      const std::lock_guard lock(client_->mutex_);
+      const backend::MutexLock lock(client_->mutex_);
       --client_->leased_;
       if (connection != nullptr) client_->idle_.push_back(std::move(connection));
     }
-    client_->returned_.notify_one();
+    client_->returned_.NotifyOne();
   }
 
   Connection connection;  // null when there is none yet, or none any more
@@ -82,7 +85,10 @@ std::variant<std::unique_ptr<RedisClient>, std::string> RedisClient::Create(
   auto& connection = std::get<Connection>(connected);
   const Outcome pong = RunOnce(*connection, {"PING"});
   if (const Failure* failure = FailureOf(pong)) return failure->message;
-  client->idle_.push_back(std::move(connection));
+  {
+    const backend::MutexLock lock(client->mutex_);
+    client->idle_.push_back(std::move(connection));
+  }
   return client;
 }
 

@@ -7,14 +7,13 @@
 #include <hiredis.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "backend_kit/mutex.h"
 #include "redis_cache/redis_settings.h"
 #include "redis_cache/tls.h"
 
@@ -67,10 +66,10 @@ class RedisClient {
   const RedisSettings settings_;
   const std::unique_ptr<Tls> tls_;       // null: plain TCP
   std::atomic<int64_t> retry_at_ns_{0};  // 0: Redis is thought to be there
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<Connection> idle_;  // guarded by mutex_
-  size_t leased_ = 0;             // guarded by mutex_
+  backend::Mutex mutex_;
+  backend::CondVar returned_;
+  std::vector<Connection> idle_ NEREID_KIT_GUARDED_BY(mutex_);
+  size_t leased_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace nereid::redis_cache

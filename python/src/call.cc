@@ -68,7 +68,10 @@ Call::Call(const py::object& server, const Arguments& arguments)
   // Finds the model without waiting for anything.
   Check(TRITONSERVER_InferenceRequestNew(&request_, server_, model, arguments.model_version));
   try {
-    Prepare(arguments);
+    AddArguments(request_, arguments, owners_);
+    Check(TRITONSERVER_InferenceRequestSetReleaseCallback(request_, &Call::OnReleased, this));
+    Check(TRITONSERVER_InferenceRequestSetResponseCallback(request_, OutputAllocator(), nullptr,
+                                                           &Call::OnResponse, this));
   } catch (...) {
     Ignore(TRITONSERVER_InferenceRequestDelete(std::exchange(request_, nullptr)));
     LetGo(owners_);
@@ -77,28 +80,26 @@ Call::Call(const py::object& server, const Arguments& arguments)
   Py_INCREF(server_object_);
 }
 
-void Call::Prepare(const Arguments& arguments) {
+void Call::AddArguments(TRITONSERVER_InferenceRequest* request, const Arguments& arguments,
+                        Owned& owners) {
   if (arguments.request_id) {
-    Check(TRITONSERVER_InferenceRequestSetId(request_,
+    Check(TRITONSERVER_InferenceRequestSetId(request,
                                              AsCText(*arguments.request_id, "a request id")));
   }
-  if (arguments.flags != 0) Check(TRITONSERVER_InferenceRequestSetFlags(request_, arguments.flags));
-  SetCorrelationId(request_, arguments.correlation_id);
+  if (arguments.flags != 0) Check(TRITONSERVER_InferenceRequestSetFlags(request, arguments.flags));
+  SetCorrelationId(request, arguments.correlation_id);
   if (arguments.priority != 0) {
-    Check(TRITONSERVER_InferenceRequestSetPriorityUInt64(request_, arguments.priority));
+    Check(TRITONSERVER_InferenceRequestSetPriorityUInt64(request, arguments.priority));
   }
   if (arguments.timeout_us != 0) {
-    Check(TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request_, arguments.timeout_us));
+    Check(TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request, arguments.timeout_us));
   }
-  AddInputs(request_, arguments.inputs, owners_);
-  for (const auto& [key, value] : arguments.parameters) SetParameter(request_, key, value);
+  AddInputs(request, arguments.inputs, owners);
+  for (const auto& [key, value] : arguments.parameters) SetParameter(request, key, value);
   for (const std::string& name : arguments.requested_outputs) {
-    Check(TRITONSERVER_InferenceRequestAddRequestedOutput(request_,
+    Check(TRITONSERVER_InferenceRequestAddRequestedOutput(request,
                                                           AsCText(name, "an output's name")));
   }
-  Check(TRITONSERVER_InferenceRequestSetReleaseCallback(request_, &Call::OnReleased, this));
-  Check(TRITONSERVER_InferenceRequestSetResponseCallback(request_, OutputAllocator(), nullptr,
-                                                         &Call::OnResponse, this));
 }
 
 // On any thread, perhaps without the GIL; what holds Python objects has let go of them before or
@@ -112,24 +113,30 @@ Call::~Call() {
 }
 
 void Call::Start() {
+  TRITONSERVER_InferenceRequest* request = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     if (self_ || is_complete_ || request_ == nullptr)
       ThrowInvalidArgument("the request was sent before");
     is_released_ = false;
     self_ = shared_from_this();
+    // The server's from here on; callbacks may come before the function returns.
+    request = request_;
   }
-  // The server's from here on; callbacks may come before the function returns.
-  TRITONSERVER_InferenceRequest* const request = request_;
   TRITONSERVER_Error* error = nullptr;
   WithoutGil([&] { error = TRITONSERVER_ServerInferAsync(server_, request, nullptr); });
   if (error == nullptr) [[likely]]
     return;
   // Refused: no callback was or will be called.
-  const std::shared_ptr<Call> self = std::move(self_);
-  is_released_ = true;
-  Ignore(TRITONSERVER_InferenceRequestDelete(std::exchange(request_, nullptr)));
-  LetGo(owners_);
+  std::shared_ptr<Call> self;
+  {
+    const backend::MutexLock lock(mutex_);
+    self = std::move(self_);
+    is_released_ = true;
+    request_ = nullptr;
+  }
+  Ignore(TRITONSERVER_InferenceRequestDelete(request));
+  LetGoOfOwners();
   Check(error);
 }
 
@@ -140,7 +147,7 @@ void Call::OnReleased(TRITONSERVER_InferenceRequest* /*request*/, uint32_t flags
   bool is_over = false;
   Owned owners;
   {
-    const std::lock_guard lock(call->mutex_);
+    const backend::MutexLock lock(call->mutex_);
     call->is_released_ = true;
     is_over = call->is_complete_;
     // Otherwise Python does it when it takes the next response, without being woken up for it.
@@ -156,13 +163,13 @@ void Call::OnResponse(TRITONSERVER_InferenceResponse* handle, uint32_t flags, vo
   Response response(handle, is_final, call->classification_ ? &*call->classification_ : nullptr);
   bool is_over = false;
   {
-    const std::lock_guard lock(call->mutex_);
+    const backend::MutexLock lock(call->mutex_);
     if (!call->is_abandoned_) call->responses_.push_back(std::move(response));
     if (call->token_ != nullptr) {
       call->waker_->Push(std::exchange(call->token_, nullptr));
       call->waker_.reset();
     }
-    call->arrived_.notify_one();
+    call->arrived_.NotifyOne();
     if (is_final) {
       call->is_complete_ = true;
       is_over = call->is_released_;
@@ -174,7 +181,7 @@ void Call::OnResponse(TRITONSERVER_InferenceResponse* handle, uint32_t flags, vo
 void Call::End() {
   TRITONSERVER_InferenceRequest* request = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     is_over_ = true;
     if (cancellers_ == 0) request = std::exchange(request_, nullptr);
   }
@@ -182,7 +189,7 @@ void Call::End() {
   std::shared_ptr<Call> self;
   {
     // Only now is the server no longer needed.
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     self = std::move(self_);
   }
   // May destroy this.
@@ -191,36 +198,50 @@ void Call::End() {
 void Call::LetGoOfOwners() {
   Owned owners;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     if (is_released_) owners.swap(owners_);
   }
   LetGo(owners);
 }
 
-py::object Call::Pop(std::unique_lock<std::mutex>& lock) {
+std::optional<Response> Call::Pop() {
+  if (responses_.empty()) return std::nullopt;
   Response response = std::move(responses_.front());
   responses_.pop_front();
-  lock.unlock();
+  return response;
+}
+
+py::object Call::ToPython(Response response) {
   LetGoOfOwners();
   return response.ToPython();
 }
 
 py::object Call::TryNext() {
-  std::unique_lock lock(mutex_);
-  if (responses_.empty()) return py::none();
-  return Pop(lock);
+  std::optional<Response> response;
+  {
+    const backend::MutexLock lock(mutex_);
+    response = Pop();
+  }
+  if (!response) return py::none();
+  return ToPython(*std::move(response));
 }
 
 py::object Call::Next() {
   while (true) {
+    std::optional<Response> response;
+    bool is_complete = false;
     {
-      std::unique_lock lock(mutex_);
-      if (!responses_.empty()) return Pop(lock);
-      if (is_complete_) ThrowInvalidArgument("there are no more responses");
+      const backend::MutexLock lock(mutex_);
+      response = Pop();
+      is_complete = is_complete_;
     }
+    if (response) return ToPython(*std::move(response));
+    if (is_complete) ThrowInvalidArgument("there are no more responses");
     WithoutGil([this] {
-      std::unique_lock lock(mutex_);
-      arrived_.wait_for(lock, kSignalInterval, [this] { return !responses_.empty(); });
+      const auto end = backend::CondVar::Clock::now() + kSignalInterval;
+      const backend::MutexLock lock(mutex_);
+      while (responses_.empty() && arrived_.WaitUntil(mutex_, end)) {
+      }
     });
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }
@@ -229,7 +250,7 @@ py::object Call::Next() {
 bool Call::Arm(const std::shared_ptr<Waker>& waker, const py::object& token) {
   PyObject* replaced = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     if (!responses_.empty()) return false;
     if (is_complete_) ThrowInvalidArgument("there are no more responses");
     waker_ = waker;
@@ -242,7 +263,7 @@ bool Call::Arm(const std::shared_ptr<Waker>& waker, const py::object& token) {
 void Call::Cancel() {
   TRITONSERVER_InferenceRequest* request = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     if (request_ == nullptr || !self_ || is_over_) return;
     ++cancellers_;
     request = request_;
@@ -251,7 +272,7 @@ void Call::Cancel() {
   TRITONSERVER_Error* error = nullptr;
   WithoutGil([&] { error = TRITONSERVER_InferenceRequestCancel(request); });
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     --cancellers_;
     request = is_over_ && cancellers_ == 0 ? std::exchange(request_, nullptr) : nullptr;
   }
@@ -264,7 +285,7 @@ void Call::Abandon() {
   PyObject* token = nullptr;
   PyObject* server = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     is_abandoned_ = true;
     responses.swap(responses_);
     token = std::exchange(token_, nullptr);

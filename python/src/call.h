@@ -2,15 +2,14 @@
 // One inference, from the request to its last response.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <pybind11/pybind11.h>
 
+#include "backend_kit/mutex.h"
 #include "deferred.h"
 #include "response.h"
 #include "triton/core/tritonserver.h"
@@ -63,34 +62,41 @@ class Call : public std::enable_shared_from_this<Call> {
   void Abandon();
 
  private:
-  void Prepare(const Arguments& arguments);
+  // `owners` get what the inputs' memory belongs to.
+  static void AddArguments(TRITONSERVER_InferenceRequest* request, const Arguments& arguments,
+                           Owned& owners);
   static void OnReleased(TRITONSERVER_InferenceRequest* request, uint32_t flags, void* userp);
   static void OnResponse(TRITONSERVER_InferenceResponse* response, uint32_t flags, void* userp);
   // Called by both, under no lock, when the server is done with the request.
   void End();
   // With the GIL: what need not wait for anything any more.
   void LetGoOfOwners();
-  pybind11::object Pop(std::unique_lock<std::mutex>& lock);
+  // Nothing when there is no response yet.
+  std::optional<Response> Pop() NEREID_KIT_REQUIRES(mutex_);
+  // With the GIL.
+  pybind11::object ToPython(Response response);
 
   PyObject* server_object_ = nullptr;  // a strong reference: responses need the server
   TRITONSERVER_Server* server_ = nullptr;
   std::optional<Classification> classification_;
 
-  std::mutex mutex_;
-  // What follows is guarded by mutex_.
-  std::condition_variable arrived_;
-  TRITONSERVER_InferenceRequest* request_ = nullptr;
-  Owned owners_;  // of the inputs' memory
-  std::deque<Response> responses_;
-  std::shared_ptr<Waker> waker_;
-  PyObject* token_ = nullptr;  // owned
-  bool is_released_ = true;    // the server does not have the request
-  bool is_complete_ = false;   // the last response has come
-  bool is_abandoned_ = false;
-  bool is_over_ = false;  // End was called
-  int cancellers_ = 0;    // threads that use request_; the last one deletes it when all is over
+  backend::Mutex mutex_;
+  backend::CondVar arrived_;
+  TRITONSERVER_InferenceRequest* request_ NEREID_KIT_GUARDED_BY(mutex_) = nullptr;
+  Owned owners_ NEREID_KIT_GUARDED_BY(mutex_);  // of the inputs' memory
+  std::deque<Response> responses_ NEREID_KIT_GUARDED_BY(mutex_);
+  std::shared_ptr<Waker> waker_ NEREID_KIT_GUARDED_BY(mutex_);
+  PyObject* token_ NEREID_KIT_GUARDED_BY(mutex_) = nullptr;  // owned
+  // Whether the server does not have the request.
+  bool is_released_ NEREID_KIT_GUARDED_BY(mutex_) = true;
+  // Whether the last response has come.
+  bool is_complete_ NEREID_KIT_GUARDED_BY(mutex_) = false;
+  bool is_abandoned_ NEREID_KIT_GUARDED_BY(mutex_) = false;
+  bool is_over_ NEREID_KIT_GUARDED_BY(mutex_) = false;  // End was called
+  // Threads that use request_; the last one deletes it when all is over.
+  int cancellers_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   // While the server is at work.
-  std::shared_ptr<Call> self_;
+  std::shared_ptr<Call> self_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 void RegisterCall(pybind11::module_& module);

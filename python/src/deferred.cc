@@ -2,8 +2,9 @@
 #include "deferred.h"
 
 #include <atomic>
-#include <mutex>
 #include <utility>
+
+#include "backend_kit/mutex.h"
 
 namespace nereid::python {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 // One for the process, as Python's main thread is; never destroyed, because server threads may come
 // late.
 struct Deferred {
-  std::mutex mutex;
-  Owned references;
+  backend::Mutex mutex;
+  Owned references NEREID_KIT_GUARDED_BY(mutex);
   std::atomic<bool> is_empty{true};
 };
 
@@ -37,7 +38,7 @@ void LetGoLater(Owned&& references) {
   if (references.empty()) return;
   bool was_empty = false;
   {
-    const std::lock_guard lock(deferred().mutex);
+    const backend::MutexLock lock(deferred().mutex);
     was_empty = deferred().references.empty();
     deferred().references.insert(deferred().references.end(), references.begin(), references.end());
     deferred().is_empty.store(false, std::memory_order_relaxed);
@@ -52,7 +53,7 @@ void LetGoOfDeferred() {
     return;
   Owned references;
   {
-    const std::lock_guard lock(deferred().mutex);
+    const backend::MutexLock lock(deferred().mutex);
     references.swap(deferred().references);
     deferred().is_empty.store(true, std::memory_order_relaxed);
   }

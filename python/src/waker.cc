@@ -27,7 +27,7 @@ Waker::~Waker() {
 void Waker::Push(PyObject* token) {
   bool was_empty = false;
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     was_empty = tokens_.empty();
     tokens_.push_back(token);
   }
@@ -40,7 +40,7 @@ py::list Waker::Take() {
   eventfd_t count = 0;
   static_cast<void>(eventfd_read(descriptor_, &count));
   {
-    const std::lock_guard lock(mutex_);
+    const backend::MutexLock lock(mutex_);
     taken.swap(tokens_);
   }
   py::list tokens(taken.size());

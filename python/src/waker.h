@@ -4,10 +4,9 @@
 // descriptor; a thread waits for it.
 #pragma once
 
-#include <mutex>
-
 #include <pybind11/pybind11.h>
 
+#include "backend_kit/mutex.h"
 #include "deferred.h"
 
 namespace nereid::python {
@@ -34,8 +33,8 @@ class Waker {
 
  private:
   int descriptor_;
-  std::mutex mutex_;
-  Owned tokens_;
+  backend::Mutex mutex_;
+  Owned tokens_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 void RegisterWaker(pybind11::module_& module);
