@@ -112,6 +112,63 @@ class Sizes(unittest.TestCase):
         text = 'const char* a() { return "{"; }\nint b() {\n' + "\n" * 50 + "}\nint c() {\n" + "\n" * 70 + "}\n"
         self.assertEqual(run("check_sizes.py", {"src/a/a.cc": text}, "--strict"), (0, ""))
 
+    def fields(self, count):
+        return "".join(f"  std::map<int, int> field{i}_;\n" for i in range(count))
+
+    def test_a_class_with_too_many_fields(self):
+        text = "namespace a {\nclass B : public C {\n public:\n  void F();\n\n private:\n" + self.fields(21) + "};\n}\n"
+        status, output = run("check_sizes.py", {"src/a/b.h": text}, "--strict")
+        self.assertEqual(status, 1)
+        self.assertEqual(output, "src/a/b.h:2: a::B has 21 data members; the limit is 20\n")
+
+    def test_every_spelling_of_a_field_counts(self):
+        spellings = """  int a_, b_;
+  int c_ NEREID_GUARDED_BY(mutex_) = F(1, 2);
+  std::array<int, 3> d_{{1, 2, 3}};
+  void (*e_)(int, int) = nullptr;
+  std::function<void(int, int)> f_ = [](int, int) { return; };
+  struct { int x; } g_;
+"""
+        nothing = """  static constexpr int kNone = 1;
+  using Map = std::map<int, int>;
+  friend class Other;
+  class Forward;
+  B() : x_{1}, y_(2) { F(); }
+  bool operator<(const B& other) const { return true; }
+  operator bool() const;
+  virtual void F(int x = 3) = 0;
+  template <class T> T G(T x) const NEREID_REQUIRES(mutex_);
+"""
+        text = "class NEREID_CAPABILITY(\"x\") B {\n" + spellings + nothing + self.fields(13) + "};\n"
+        self.assertEqual(run("check_sizes.py", {"src/a/b.h": text}), (0, ""))
+        text = text.replace("};\n", "  int last_;\n};\n")
+        self.assertIn("B has 21 data members", run("check_sizes.py", {"src/a/b.h": text})[1])
+
+    def test_a_class_that_is_cut_over_several_files_is_counted_whole(self):
+        method = "namespace a {\nvoid B::F%d() {\n" + "  x_++;\n" * 58 + "}\n}\n"
+        files = {f"src/a/b{i}.cc": method % i * 3 for i in range(3)}
+        files["src/a/b.h"] = "namespace a {\nclass B {\n  int x_;\n};\n}\n"
+        status, output = run("check_sizes.py", files, "--strict")
+        self.assertEqual(status, 1)
+        self.assertEqual(output, "src/a/b.h:2: a::B has 543 lines; the limit is 500\n")
+
+    def test_what_stands_beside_a_class_is_not_counted_with_it(self):
+        other = "namespace a {\nvoid C::F() {\n" + "  x_++;\n" * 58 + "}\n}\n"
+        files = {"src/a/b.cc": other * 10, "src/a/b.h": "namespace a {\nclass B {\n  int x_;\n};\n}\n"}
+        self.assertEqual(run("check_sizes.py", files, "--strict"), (0, ""))
+
+    def test_a_struct_of_options_may_have_as_many_fields_as_it_likes(self):
+        options = "struct Options {\n" + self.fields(40) + "  bool IsUsed() const { return true; }\n};\n"
+        self.assertEqual(run("check_sizes.py", {"src/a/b.h": options}, "--strict"), (0, ""))
+        state = options.replace("IsUsed() const", "Change()")
+        self.assertEqual(run("check_sizes.py", {"src/a/b.h": state}, "--strict")[0], 1)
+        shared = options.replace("struct Options {\n", "struct Options {\n  std::atomic<int> count{0};\n")
+        self.assertEqual(run("check_sizes.py", {"src/a/b.h": shared}, "--strict")[0], 1)
+
+    def test_fixtures_of_tests_have_no_budget(self):
+        text = "class Fixture : public testing::Test {\n" + self.fields(40) + "  void F();\n};\n"
+        self.assertEqual(run("check_sizes.py", {"src/a/a_test.cc": text, "src/a/testing/b.h": text}, "--strict"), (0, ""))
+
 
 @unittest.skipUnless(CLANG_TIDY.exists(), "tools/setup installs clang-tidy")
 class Clang(unittest.TestCase):
