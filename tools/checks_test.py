@@ -170,6 +170,52 @@ class Sizes(unittest.TestCase):
         self.assertEqual(run("check_sizes.py", {"src/a/a_test.cc": text, "src/a/testing/b.h": text}, "--strict"), (0, ""))
 
 
+class Measure(unittest.TestCase):
+    def gate(self, name, files):
+        """What the table says about a gate in a tree with these files: today's figure, and whether the bar is held."""
+        _, output = run("measure.py", files)
+        for line in output.splitlines():
+            cells = [cell.strip() for cell in line.split(" | ")]
+            if cells[0] == name:
+                return cells[2], cells[3] == "yes"
+        self.fail(f"no gate {name} in:\n{output}")
+
+    def test_classes_and_structs_without_a_comment(self):
+        name = "classes and structs in headers with a comment"
+        header = HEADER + "#pragma once\n\nstruct A {\n  int x;\n};\n\n// Some words.\ntemplate <class T>\nclass B {\n};\n"
+        self.assertEqual(self.gate(name, {"src/net/a.h": header}), ("50.0 % of 2", False))
+        self.assertEqual(self.gate(name, {"src/net/a.h": header.replace("\nstruct", "// A.\nstruct")}), ("100.0 % of 2", True))
+
+    def test_locks_without_annotations(self):
+        name = "locks that clang cannot check"
+        annotated = "class A {\n  base::Mutex mutex_;\n  int x_ NEREID_GUARDED_BY(mutex_);\n};\n"
+        self.assertEqual(self.gate(name, {"src/net/a.h": annotated}), ("0 of 1", True))
+        bare = annotated.replace("NEREID_GUARDED_BY(mutex_)", "")
+        self.assertEqual(self.gate(name, {"src/net/a.h": bare}), ("1 of 1", False))
+        self.assertEqual(self.gate(name, {"backends/a/a.h": "class A {\n  std::mutex mutex_;\n};\n"}), ("1 of 1", False))
+
+    def test_lines_of_tests_beside_the_code(self):
+        name = "frontends/grpc: lines of unit tests to a line of code"
+        files = {"src/frontends/grpc/a.cc": "\n" * 100, "src/frontends/grpc/a_test.cc": "\n" * 40}
+        self.assertEqual(self.gate(name, files), ("0.40", True))
+        files["src/frontends/grpc/b.cc"] = "\n"
+        self.assertEqual(self.gate(name, files)[1], False)
+
+    def test_process_wide_state(self):
+        name = "process-wide state outside of its list"
+        text = "static const int a = 1;\nint Count() {\n  static std::atomic<int> count{0};\n  return ++count;\n}\n"
+        self.assertEqual(self.gate(name, {"src/net/a.cc": text})[0].split()[0], "1")
+
+    def test_modules_on_a_cycle(self):
+        files = {"src/base/a.h": '#include "net/b.h"\n', "src/net/b.h": '#include "base/a.h"\n'}
+        self.assertEqual(self.gate("module cycles", files), ("2 (2 modules, 2 edges)", False))
+
+    def test_only_strict_fails(self):
+        files = {"src/net/a.h": "struct A {\n  int x;\n};\n"}
+        self.assertEqual(run("measure.py", files)[0], 0)
+        self.assertEqual(run("measure.py", files, "--strict")[0], 1)
+
+
 @unittest.skipUnless(CLANG_TIDY.exists(), "tools/setup installs clang-tidy")
 class Clang(unittest.TestCase):
     COUNTER = """#pragma once

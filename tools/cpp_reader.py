@@ -30,6 +30,14 @@ SHARED = re.compile(r"\b(?:[Mm]utex|CondVar|condition_variable|atomic|[Tt]hread)
 NOT_DATA = re.compile(r"(?:using|typedef|friend|static|template|enum|extern|constexpr|static_assert)\b|(?:class|struct|union)\s+[\w:]+$")
 
 
+def without_comments(text):
+    """The text without comments; line breaks stay."""
+    return TOKEN.sub(
+        lambda match: re.sub(r"[^\n]", " ", match.group()) if match.group().startswith(("//", "/*")) else match.group(),
+        SEPARATOR.sub("_", text),
+    )
+
+
 def blank(text):
     """The text without comments, strings and preprocessor lines; line breaks stay."""
     return TOKEN.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), SEPARATOR.sub("_", text))
@@ -149,7 +157,7 @@ def read(text):
         elif character == "{":
             head = text[start:position]
             what = "value" if inside else opens(head)
-            first = line - head.lstrip().count("\n")
+            first = line - LABEL.sub("", head).lstrip().count("\n")
             opened = None
             if what == "function":
                 opened = Function(first, line, " ".join(LABEL.sub("", head).split()), (*names, *owner_of(head)))
