@@ -63,7 +63,7 @@ struct RequestInput {
   size_t byte_size = 0;  // of all chunks
   // Position in the model's inputs, or kServerInput; set by the engine.
   uint32_t model_index = 0;
-  // The data. That they fit `type` and `shape`, the elements of BYTES included, the engine checks.
+  // The data. The engine checks that they fit `type` and `shape`, down to the elements of BYTES.
   DataChunk first;
   std::vector<DataChunk> more;                // in order after `first`
   std::vector<HostPolicyData> host_policies;  // only requests of the C API have any

@@ -45,6 +45,7 @@ struct CacheOptions {
 // The version of Triton whose behaviour this is.
 inline constexpr const char* kServerVersion = "2.73.0";
 
+// Everything that is decided about a server before it starts, by the command line or the C API.
 struct EngineOptions {
   std::string server_id = "triton";
   std::string version = kServerVersion;  // shown in the server's metadata

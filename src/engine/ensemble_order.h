@@ -24,6 +24,7 @@ using repository::ModelId;
 // Models whose configurations are valid.
 using ModelSources = std::map<ModelId, std::shared_ptr<const repository::ModelSource>>;
 
+// One ensemble in the order of loading: what it contains, and whether it can be loaded at all.
 struct EnsembleEntry {
   ModelId id;
   base::Status status;         // why it cannot be loaded, as far as the configurations tell

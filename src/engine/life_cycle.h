@@ -30,6 +30,7 @@ namespace nereid::engine {
 
 using repository::ModelId;
 
+// How models are loaded, whichever models they are.
 struct LifeCycleOptions {
   unsigned load_threads = 4;  // versions that are loaded at the same time
   unsigned load_retries = 0;  // times that a failed load is tried again
@@ -75,6 +76,8 @@ class LifeCycle {
   // The loaded version of that number, or the highest for -1; null when there is none.
   std::shared_ptr<core::Model> LoadedModel(const ModelId& id, int64_t version) const;
 
+  // A version that is loaded, with what its statistics need. Holding it keeps the model from being
+  // destroyed.
   struct Loaded {
     ModelId id;
     std::shared_ptr<core::Model> model;  // never null

@@ -13,6 +13,7 @@
 
 namespace nereid::engine {
 
+// Which families of metrics the server collects, and how. A value type.
 struct MetricsConfig {
   bool is_allowed = true;
   bool has_gpu = true;

@@ -25,6 +25,8 @@ namespace nereid::engine {
 
 enum class ControlMode { kNone, kPoll, kExplicit };
 
+// What decides which models are loaded: the repositories alone, looked at once or again and again,
+// or requests.
 struct ModelControlOptions {
   ControlMode mode = ControlMode::kNone;
   std::set<std::string> startup_models;  // in explicit mode; "*" alone: all

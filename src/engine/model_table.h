@@ -27,6 +27,7 @@ enum class VersionState { kUnknown, kReady, kUnavailable, kLoading, kUnloading }
 // "READY", ...: as the repository index prints it.
 std::string_view StateName(VersionState state);
 
+// The state of one version of a model.
 struct VersionRecord {
   VersionState state = VersionState::kUnknown;
   std::string reason;  // why it is not ready
@@ -37,6 +38,7 @@ struct VersionRecord {
 // The reason of a version that was ready once, and is not the server's trouble any more.
 inline constexpr std::string_view kUnloadedReason = "unloaded";
 
+// Every version of a model that was ever loaded or tried, by its number.
 struct ModelRecord {
   std::map<int64_t, VersionRecord> versions;
 };
@@ -45,6 +47,8 @@ using ModelRecords = std::map<repository::ModelId, ModelRecord>;
 // The number that a version's text says. The error is that of every protocol.
 base::Result<int64_t> ParseVersion(std::string_view text);
 
+// The models at one moment. Immutable, so any thread may read it; pinning a model changes the
+// model, not the table.
 class ModelTable {
  public:
   // With namespaces, the models that a name alone can mean.
@@ -75,10 +79,13 @@ class ModelTable {
   const ModelRecord* Record(const repository::ModelId& id) const;
 
  private:
+  // Looks up a std::string by a string_view, without a copy.
   struct Hash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
+  // What a name in a request leads to. The pointers are null where there is no such version; the
+  // record owns the models.
   struct Entry {
     const ModelRecord* record = nullptr;
     core::Model* latest = nullptr;         // the highest version that is ready

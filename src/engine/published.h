@@ -44,6 +44,7 @@ class Published {
   }
 
  private:
+  // A thread's own reference to the value that it last read.
   struct Cached {
     uint64_t generation = 0;
     std::shared_ptr<const T> value;

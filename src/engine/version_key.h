@@ -9,6 +9,7 @@
 
 namespace nereid::engine {
 
+// A model and the number of its version. A value type, ordered by model and then by version.
 struct VersionKey {
   repository::ModelId id;
   int64_t version = 0;

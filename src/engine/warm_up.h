@@ -31,6 +31,7 @@ class WarmUp {
                    const std::function<base::Status()>& check_wanted) const;
 
  private:
+  // One input of a sample with its data, which all requests of the sample share.
   struct Input {
     std::string name;
     tensor::DataType type;
@@ -39,6 +40,7 @@ class WarmUp {
     base::BufferRef data;
     size_t byte_size;
   };
+  // One entry of `model_warmup`: a request, how many of it are executed together, and how often.
   struct Sample {
     std::string name;
     uint32_t request_count;

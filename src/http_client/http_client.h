@@ -18,6 +18,7 @@ namespace nereid::http_client {
 
 struct CurlLibrary;
 
+// What came of a request: the server's reply, whole or in part, or the reason why there is none.
 struct HttpReply {
   int status = 0;                              // 0: there was none, and `failure` says why
   std::map<std::string, std::string> headers;  // names in lower case
@@ -33,6 +34,7 @@ struct HttpReply {
 
 enum class Method { kGet, kPost };
 
+// A request to be sent once. Sending does not change it.
 struct HttpRequest {
   Method method = Method::kGet;
   std::string url;
@@ -47,6 +49,7 @@ struct HttpRequest {
   std::stop_token stop;
 };
 
+// What holds for every request of a client.
 struct HttpClientOptions {
   // Certificates to trust instead of the system's; empty: those.
   std::string ca_file = {};
@@ -71,6 +74,7 @@ class HttpClient {
   HttpReply Send(const HttpRequest& request);
 
  private:
+  // Closes a handle of libcurl, and with it the connections that the handle keeps.
   struct CloseHandle {
     const CurlLibrary* curl = nullptr;
     void operator()(void* handle) const;

@@ -30,6 +30,7 @@ struct BufferView {
   std::string_view data;
 };
 
+// The limit of a decompressed body, and how its bytes are to lie in memory.
 struct DecompressOptions {
   size_t max_bytes = size_t{64} << 20;
   // Byte of the output that is to be 64-byte aligned, as for HttpHandler::BodySplit.

@@ -149,11 +149,13 @@ class Connection : private Watched {
 
  private:
   friend class ConnectionGroup;
+  // Destroys the connection on its reactor, whichever thread released it last.
   struct DestroyTask final : Task {
     explicit DestroyTask(Connection& connection) : connection(connection) {}
     void Run() override { delete &connection; }
     Connection& connection;
   };
+  // Calls OnSoon in the same pass of the reactor's loop.
   struct SoonTask final : Task {
     explicit SoonTask(Connection& connection) : connection(connection) {}
     void Run() override { connection.OnSoon(); }

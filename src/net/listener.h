@@ -18,6 +18,7 @@
 
 namespace nereid::net {
 
+// Where to listen, and who may connect.
 struct ListenerOptions {
   // Numeric IPv4 or IPv6 (also with "ipv4:" or "ipv6:" before it), or "unix:<path>".
   std::string address = "0.0.0.0";

@@ -34,6 +34,7 @@ class UnixSocketFile {
   const ino_t inode_;
 };
 
+// A listening Unix socket and its file, which is removed when the owner drops it.
 struct UnixSocket {
   base::UniqueFd socket;  // listens
   std::unique_ptr<UnixSocketFile> file;

@@ -14,6 +14,7 @@
 
 namespace nereid::object_store {
 
+// One object to be fetched, and the file that it becomes.
 struct Download {
   Object object;
   // Where the object will be, whole and read-only; it is checked before it gets this name.
@@ -22,6 +23,7 @@ struct Download {
   std::string path;
 };
 
+// How much is fetched at the same time, over all objects of one FetchAll.
 struct DownloadOptions {
   size_t connections = 8;         // at once
   uint64_t part_bytes = 8 << 20;  // what one request fetches; in whole MiB

@@ -26,6 +26,8 @@ class Listing {
   // counts as changed later than all that was in it.
   Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
 
+  // A file or a folder. A folder counts as changed when an entry came or went; times are
+  // nanoseconds since 1970.
   struct Node {
     bool is_folder = false;
     int64_t modified_ns = 0;

@@ -27,6 +27,7 @@ struct FolderFile {
   Object object;
 };
 
+// The state of a folder in the object store: where it lies, and every object in it.
 struct FolderContents {
   std::string origin;                // of the folder, in one form for all ways to write it
   std::string name;                  // its last component
@@ -34,6 +35,7 @@ struct FolderContents {
   std::vector<std::string> folders;  // with nothing in them
 };
 
+// Where the cache lies on this machine, and how it is filled. Several caches may share a directory.
 struct LocalCacheOptions {
   std::string directory;
   DownloadOptions download;

@@ -21,6 +21,8 @@
 
 namespace nereid::object_store {
 
+// What is the same for all kinds of object stores: the cache, and how the store's server is spoken
+// to.
 struct ObjectStoreOptions {
   LocalCacheOptions cache;
   http_client::HttpClientOptions http;

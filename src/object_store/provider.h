@@ -76,6 +76,7 @@ class Provider {
   // Reads a path as the user wrote it. An error when no bucket is named.
   virtual base::Result<Location> Parse(std::string_view path) const = 0;
 
+  // A bucket opened with one account.
   struct Access {
     // Of place and account, without secrets: while it stays the same, so does the protocol.
     std::string identity;

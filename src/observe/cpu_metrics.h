@@ -14,6 +14,7 @@
 
 namespace nereid::observe {
 
+// Time that all CPUs together have spent since the machine was started, in the kernel's ticks.
 struct CpuTimes {
   uint64_t busy = 0;
   uint64_t idle = 0;
@@ -21,6 +22,7 @@ struct CpuTimes {
 // From the text of /proc/stat; nothing when it is not that.
 std::optional<CpuTimes> ParseCpuTimes(std::string_view stat);
 
+// The memory of the machine, in bytes.
 struct MemoryBytes {
   uint64_t total = 0;
   uint64_t used = 0;  // total less what is available

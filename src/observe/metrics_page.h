@@ -18,17 +18,21 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 // the braces. Made once for a model and used for each of its values.
 std::string RenderLabels(Labels labels);
 
+// The state of a histogram at the moment of a scrape. Only views: what they show outlives
+// AddHistogram.
 struct Histogram {
   std::span<const double> bounds;    // ascending; the last bucket, to infinity, has none
   std::span<const uint64_t> counts;  // of each bucket alone, one more than there are bounds
   double sum = 0;
 };
 
+// The value below which this share (0 to 1) of all observations lies.
 struct Quantile {
   double quantile = 0;
   double value = 0;
 };
 
+// The state of a summary at the moment of a scrape. The sum is in the unit of what was observed.
 struct SummaryValue {
   std::vector<Quantile> quantiles;
   uint64_t count = 0;

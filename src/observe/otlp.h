@@ -16,6 +16,7 @@ namespace nereid::observe {
 
 // A value type.
 struct Span {
+  // A moment within the span.
   struct Event {
     std::string name;
     uint64_t unix_ns = 0;

@@ -11,11 +11,13 @@
 
 namespace nereid::observe {
 
+// A quantile to be estimated and the error that it may have; both are shares from 0 to 1.
 struct QuantileError {
   double quantile = 0;
   double error = 0;
 };
 
+// What a list of quantiles, as an option gives it, means.
 struct Quantiles {
   std::vector<QuantileError> list;
   std::vector<std::string> invalid;  // entries that were left out

@@ -28,6 +28,7 @@ class TraceFile {
   void WriteIndexed(std::string records) { Add({std::move(records), true}); }
 
  private:
+  // What one Append or WriteIndexed hands to the thread.
   struct Piece {
     std::string records;
     bool is_indexed = false;

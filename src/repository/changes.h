@@ -9,6 +9,7 @@
 
 namespace nereid::repository {
 
+// What became of each model between two scans. No model is in more than one of the sets.
 struct Changes {
   std::set<ModelId> added;       // new, and fit to be loaded
   std::set<ModelId> modified;    // something in the folder changed, and it is fit to be loaded

@@ -18,6 +18,7 @@ using NameMapping = std::map<std::string, std::string>;
 
 // Immutable.
 struct Layout {
+  // Where a model lies that goes by another name than its folder's.
   struct Mapped {
     std::string repository;
     std::string folder;  // the whole path

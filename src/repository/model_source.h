@@ -67,6 +67,7 @@ struct KnownModel {
 };
 using KnownModels = std::map<ModelId, KnownModel>;
 
+// What a scan of all repositories found.
 struct ScanResult {
   // A name that several repositories have is here once, with kDuplicateReason for its config.
   std::map<ModelId, ModelSource> models;

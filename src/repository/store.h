@@ -13,6 +13,7 @@
 
 namespace nereid::repository {
 
+// A file or a folder in a folder, by its name alone.
 struct Entry {
   std::string name;
   bool is_folder = false;

@@ -14,6 +14,7 @@ namespace nereid::s3 {
 // Reads one page of ListObjectsV2 with encoding-type=url.
 base::Result<object_store::ListPage> ParseListPage(std::string_view xml);
 
+// What the body of an error says.
 struct ErrorBody {
   std::string code;
   std::string message;

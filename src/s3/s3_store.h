@@ -10,6 +10,7 @@
 
 namespace nereid::s3 {
 
+// Where copies of models lie, how S3 is spoken to, and where keys are looked for.
 struct S3StoreOptions {
   // Without a directory of the cache: in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as
   // Triton's copies are, or that for temporary files. Without a file of certificates: that of

@@ -9,12 +9,14 @@
 
 namespace nereid::s3 {
 
+// The keys that sign the requests of one account.
 struct Credentials {
   std::string key_id;  // empty: requests are not signed, for buckets that anybody may read
   std::string secret;
   std::string session_token;
 };
 
+// What of a request goes into its signature. The body does not.
 struct UnsignedRequest {
   std::string method = "GET";
   std::string host;                            // with the port unless it is the usual one

@@ -60,6 +60,8 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   // `data` is one whole head as found by HttpHeadScanner; the views in HttpHead point into it.
   HttpRefusal ParseHead(std::string_view data);
 
+  // How far ParseChunks came: the bytes that it consumed, and whether the body has ended or was
+  // refused.
   struct Progress {
     size_t consumed = 0;
     bool done = false;
