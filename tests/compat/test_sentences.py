@@ -17,3 +17,9 @@ def test_every_sentence_is_named_by_a_test():
     named = set(re.findall(r"\b[A-Z]-\d+\b", sources))
     named |= {f"{a.upper()}-{n}" for a, n in re.findall(r"def test_([a-z])(\d+)_", sources)}
     assert set(sentences) - named == set()
+
+
+def test_no_difference_is_listed_twice():
+    rows = re.findall(r"^\| (.*?) \| ", (ROOT / "docs" / "differences.md").read_text(), re.M)
+    assert len(rows) > 100
+    assert {row for row in rows if rows.count(row) > 1} == set()
