@@ -7,7 +7,7 @@
 
 namespace nereid::base {
 
-// a + b, or nothing where the type cannot hold it.
+// Returns a + b, or nothing if the type cannot hold it.
 template <std::integral T>
 constexpr std::optional<T> CheckedAdd(T a, T b) {
   T sum;
@@ -15,7 +15,7 @@ constexpr std::optional<T> CheckedAdd(T a, T b) {
   return sum;
 }
 
-// a * b, or nothing where the type cannot hold it.
+// Returns a * b, or nothing if the type cannot hold it.
 template <std::integral T>
 constexpr std::optional<T> CheckedMul(T a, T b) {
   T product;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size classes are four per power of two from 4 KiB to 64 MiB, so a buffer wastes at most a fifth.
-// A small class, its overhead included, is a class of the allocator's, too.
+// There are four size classes per power of two from 4 KiB to 64 MiB, so a buffer wastes at most a
+// fifth. A small class, with its overhead, matches a size class of the allocator.
 //
-// Small classes have a cache per thread, refilled from and spilled to a depot in batches; large
-// ones go straight to the depot, where one uncontended lock is nothing beside the bytes they carry.
+// Small classes have a cache per thread, which is refilled from a depot and spilled to it in
+// batches. Large classes go straight to the depot: one uncontended lock costs nothing beside
+// writing that many bytes.
 //
-// Large classes have room for a head beside their round number of bytes: a message with a tensor of
-// 16 MiB is in the class of a tensor of 16 MiB, so that the memory of requests that were executed
-// serves the outputs of the next. The largest are mappings of their own, which go back to the
-// system the moment they are freed, in huge pages as far as they were asked for when they were
-// made. Of a buffer for bytes that are still to arrive, what would be the first huge page is small
-// ones, so that a client which announces much and sends little holds little. They become a huge
-// page when the buffer serves again.
+// Large classes have room for a head beside their round number of bytes. A message with a tensor of
+// 16 MiB is thus in the class of a tensor of 16 MiB, and the memory of completed requests serves
+// the outputs of later ones. The largest buffers are mappings of their own, which go back to the
+// system as soon as they are freed. They use huge pages up to the size requested at their
+// allocation. In an arrival buffer the range of the first huge page begins as small pages, so that
+// a client that announces much and sends little holds little memory; it becomes a huge page when
+// AcquireBuffer reuses the buffer.
 #include "base/buffer.h"
 
 #include <sys/mman.h>
@@ -43,10 +44,10 @@ constexpr size_t kBatch = 16;
 // Classes above this many bytes have kHeadRoom more.
 constexpr size_t kRoomAbove = size_t{256} << 10;
 constexpr size_t kHeadRoom = size_t{16} << 10;
-// From here on a buffer is a mapping. Sanitizers see into the allocator's memory only.
+// Buffers of at least this size are mappings. Sanitizers see into the allocator's memory only.
 constexpr size_t kMappedFrom = kHasAddressSanitizer ? SIZE_MAX : size_t{1} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Depot bytes above this are freed at once.
+// When the depot holds more bytes than this, buffers are freed at once.
 constexpr size_t kDepotLimit = size_t{512} << 20;
 
 size_t ClassBytes(uint32_t size_class) {
@@ -73,11 +74,11 @@ size_t MappedBytes(size_t capacity) {
   return RoundUp(sizeof(Header) + capacity + kBufferPadding, size_t{4096});
 }
 
-// What memory a new buffer has while nobody has written to it.
+// The pages of a new mapping before anything is written to it.
 enum class Pages : bool { kHugeFromStart, kSmallStart };
 
-// Begins at a huge page; the first `used` bytes are in huge pages where the system has them, which
-// copies through large buffers are a quarter to a third quicker with.
+// Maps `bytes` that begin at a huge page boundary. The first `used` bytes are in huge pages where
+// the system has them, which makes copies through large buffers a quarter to a third faster.
 void* Map(size_t bytes, size_t used, Pages pages) {
   size_t reserved;
   if (__builtin_add_overflow(bytes, kHugePage, &reserved)) return nullptr;
@@ -92,19 +93,19 @@ void* Map(size_t bytes, size_t used, Pages pages) {
   if (behind > 0) ::munmap(begin + bytes, behind);
   const size_t huge = used / kHugePage * kHugePage;
   const size_t small = pages == Pages::kSmallStart ? kHugePage : 0;
-  // Where it is refused, pages are as the system has them.
+  // If madvise fails, the system's default page size applies.
   if (huge > small) ::madvise(begin + small, huge - small, MADV_HUGEPAGE);
-  // Some systems give huge pages to everybody.
+  // Some systems use huge pages by default.
   if (small > 0 && bytes >= small) ::madvise(begin, small, MADV_NOHUGEPAGE);
   return begin;
 }
 
-// The bytes are all to be written now.
+// Called when the whole buffer is about to be written: turns the small pages into a huge one.
 void EndSmallStart(Header& header) {
   header.has_small_start = false;
   constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
   if (MappedBytes(header.capacity) < kHugePage) return;
-  // Where it is refused, they stay small.
+  // If madvise fails, the pages stay small.
   ::madvise(&header, kHugePage, MADV_HUGEPAGE);
   ::madvise(&header, kHugePage, kCollapse);
 }
@@ -121,7 +122,7 @@ Header* Allocate(size_t capacity, uint32_t size_class, size_t used, Pages pages)
   header->has_small_start = is_mapped && pages == Pages::kSmallStart;
   header->capacity = capacity;
   header->bytes = reinterpret_cast<std::byte*>(header + 1);
-  // The padding is read by vector loads; keep it defined, as mappings are.
+  // Vector loads read the padding: keep it defined, as it is in mappings.
   if (!is_mapped) std::memset(header->bytes + capacity, 0, kBufferPadding);
   return header;
 }
@@ -139,7 +140,7 @@ void Free(Header* header) {
 struct FreeList {
   Header* head = nullptr;
   size_t count = 0;
-  size_t least = 0;  // fewest since the last trim: what nobody needed
+  size_t least = 0;  // fewest since the last trim: these were not needed
 
   void Push(Header* header) {
     header->next = head;
@@ -162,7 +163,7 @@ struct Depot {
   size_t bytes NEREID_GUARDED_BY(mutex) = 0;
 };
 
-// Leaked on purpose: buffers may come back while the process ends.
+// Leaked on purpose: buffers may be released while the process exits.
 Depot& TheDepot() {
   static Depot* const depot = new Depot;
   return *depot;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference-counted byte buffers from a bounded, trimmed pool. Bytes come off the socket into one
-// of these and stay there; tensors are views that hold a reference. Nothing here is zero-filled:
-// whoever takes a buffer writes before anybody reads (or asks for AcquireZeroed).
+// of these and stay there; tensors are views that hold a reference. Buffers are not zero-filled:
+// write before you read, or use AcquireZeroedBuffer.
 #pragma once
 
 #include <atomic>
@@ -11,27 +11,27 @@
 
 namespace nereid::base {
 
-// Alignment of every buffer's data, enough for any vector load.
+// The alignment of every buffer's data, enough for any vector load.
 inline constexpr size_t kBufferAlignment = 64;
-// Readable bytes past the capacity of every buffer, for parsers that load whole vectors.
+// The readable bytes past the capacity of every buffer, for parsers that load whole vectors.
 inline constexpr size_t kBufferPadding = 64;
 
-// What a buffer takes besides its capacity. Those of 2^n bytes without it waste nothing.
+// The bytes that a buffer takes besides its capacity. A capacity of 2^n less this wastes nothing.
 inline constexpr size_t kBufferOverhead = 128;
 
-// Told, on any thread, that lent bytes are not used any more.
+// Called, on any thread, when lent bytes are no longer in use.
 using LentBytesReleaser = void (*)(void* user);
 
 namespace buffer_internal {
-// Lies in front of the bytes of every buffer.
+// The header of every buffer, in front of its bytes.
 struct alignas(kBufferAlignment) Header {
   std::atomic<uint32_t> references;
-  uint32_t size_class : 31;      // kUnpooled: back to the allocator
+  uint32_t size_class : 31;      // kUnpooled: returned to the allocator
   uint32_t has_small_start : 1;  // its first pages are small, see AcquireArrivalBuffer
   size_t capacity;
-  std::byte* bytes;           // behind the header, but for lent ones
+  std::byte* bytes;           // behind the header, except for lent bytes
   Header* next;               // while on a free list
-  LentBytesReleaser release;  // null but for lent ones
+  LentBytesReleaser release;  // null except for lent bytes
   void* user;
 };
 static_assert(sizeof(Header) + kBufferPadding == kBufferOverhead);
@@ -51,10 +51,10 @@ class BufferRef {
   ~BufferRef() { Reset(); }
 
   explicit operator bool() const { return header_ != nullptr; }
-  // 64-byte aligned.
+  // The data is 64-byte aligned.
   std::byte* data() const { return header_->bytes; }
   size_t capacity() const { return header_ != nullptr ? header_->capacity : 0; }
-  // Made by WrapLentBytes: others may see the bytes, and change them.
+  // Whether WrapLentBytes made this buffer: the lender may read and change the bytes at any time.
   bool is_lent() const { return header_ != nullptr && header_->release != nullptr; }
   bool unique() const { return header_->references.load(std::memory_order_acquire) == 1; }
   void Reset() {
@@ -77,20 +77,22 @@ class BufferRef {
   buffer_internal::Header* header_ = nullptr;
 };
 
-// A buffer of at least `size` bytes whose content is unspecified; empty when memory is exhausted.
+// Returns a buffer of at least `size` bytes with unspecified content; empty when memory is
+// exhausted.
 BufferRef AcquireBuffer(size_t size);
-// The same for bytes that somebody has announced, who may send them slowly or never: the memory in
-// use grows with what is written from the front, at most to twice as much, instead of by a huge
-// page with the first byte.
+// Like AcquireBuffer, for bytes that a client has announced but may send slowly or never. The
+// memory in use grows with what is written from the front, to at most twice as much, rather than by
+// a huge page at the first byte.
 BufferRef AcquireArrivalBuffer(size_t size);
-// The same with the first `size` bytes zero.
+// Like AcquireBuffer, with the first `size` bytes zero.
 BufferRef AcquireZeroedBuffer(size_t size);
-// A buffer whose bytes are somebody else's: 64-byte aligned, kBufferPadding more readable ones
-// behind them. `release(user)` is called once, when the last reference goes; also if memory is
-// exhausted, when the result is empty.
+// Returns a buffer over memory that the caller lends. REQUIRES: `bytes` is 64-byte aligned and
+// kBufferPadding more bytes after its end are readable. `release(user)` is called once, when the
+// last reference is dropped, or at once if memory is exhausted; the result is empty then.
 BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser release, void* user);
 
-// Bytes that the process-wide pool keeps for reuse, and gives back to the system by TrimBuffers.
+// Returns the bytes that the process-wide pool keeps for reuse. TrimBuffers returns them to the
+// system.
 size_t PooledBufferBytes();
 // Frees pooled buffers that were not used since the previous call. Call it every few seconds.
 void TrimBuffers();

@@ -15,7 +15,7 @@
 namespace nereid::base {
 namespace {
 
-// Of the memory that a buffer of several megabytes lies in.
+// Returns how much of the mapping that holds `buffer` is resident.
 size_t ResidentBytes(const BufferRef& buffer) {
   constexpr size_t kPage = 4096;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(buffer.data()) / kPage * kPage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken invariants: a bug of ours, never reachable from input. Aborts with the place and the
-// condition.
+// Checks of invariants. A failed check is a bug of ours and unreachable from input; it aborts with
+// the place and the condition.
 #pragma once
 
 namespace nereid::base {

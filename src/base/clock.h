@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monotonic time. Code that decides by time is given readings, so that its tests choose them.
+// Monotonic time. Code that depends on time takes readings as arguments, so that tests choose them.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace nereid::base {
 using TimePoint = std::chrono::steady_clock::time_point;
 using std::chrono::nanoseconds;
 
-// Nanoseconds of the monotonic clock, the unit of every statistic.
+// Nanoseconds of the monotonic clock, the unit of all statistics.
 inline uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How pooled objects empty their lists between uses.
+// Clears the lists of pooled objects between uses.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace nereid::base {
 
-// Keeps the memory of a list for the next use, unless it is more than most uses need: one large
-// request must not hold memory for good.
+// Clears a list but keeps its memory for the next use, unless that is more than most uses need: one
+// large request must not hold memory for good.
 template <typename Item>
 void EmptyList(std::vector<Item>& items) {
   constexpr size_t kKept = 256;

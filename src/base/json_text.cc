@@ -13,12 +13,14 @@
 namespace nereid::base {
 namespace {
 
-// Decimal points stay within this many digits; beyond it the exponent form is shorter to read.
+// Numbers with more digits than this before the point are printed with an exponent, which is
+// shorter to read.
 constexpr int kMaxPlainDigits = 21;
 constexpr int kMinPlainExponent = -6;
-// How many digits the shortest decimal of a double has at most.
+// The most digits that the shortest decimal of a double has.
 constexpr int kMaxDigits = 17;
-// A sign, and digits on both sides of a point, each copied with kMaxDigits characters.
+// kMaxJsonDouble must hold a sign and digits on both sides of a point, each copied with kMaxDigits
+// characters.
 static_assert(kMaxJsonDouble >= 1 + (kMaxDigits - 1) + 1 + kMaxDigits);
 
 char* Write(std::string_view text, char* out) {
@@ -51,7 +53,7 @@ void WriteEight(uint32_t number, char* out) {
   WritePair(low % 100, out + 6);
 }
 
-// Up to eight digits.
+// Writes a number of up to eight digits.
 char* WriteFew(uint32_t number, char* out) {
   if (number < 100) {
     if (number < 10) {
@@ -70,9 +72,9 @@ char* WriteFew(uint32_t number, char* out) {
   return end;
 }
 
-// Writes `number` to `out`, which has room for 20 characters; returns their end. Most doubles have
-// 17 digits, and printing one takes a seventh less time with this than with std::to_chars for the
-// digits (docs/adr/0006).
+// Writes `number` and returns the end. REQUIRES: `out` has room for 20 characters. Most doubles
+// have 17 digits, and printing one takes a seventh less time with this than with std::to_chars for
+// the digits (docs/adr/0006).
 char* WriteDigits(uint64_t number, char* out) {
   constexpr uint64_t kEight = 100'000'000;
   if (number < kEight) return WriteFew(static_cast<uint32_t>(number), out);
@@ -82,13 +84,14 @@ char* WriteDigits(uint64_t number, char* out) {
   return out + 8;
 }
 
-// Numbers with up to three decimals, as people write them: null when `value`, which is greater than
-// 0, is none. A decimal of at most 15 digits that reads back as a double is the shortest that does.
+// Writes numbers with up to three decimals, as people write them; returns null if `value` is not
+// one. REQUIRES: `value` > 0. A decimal of at most 15 digits that reads back as a double is the
+// shortest that does.
 char* WriteShortNumber(double value, char* out) {
   constexpr double kBelow = 1e12;
   if (value >= kBelow) return nullptr;
   const auto thousandths = static_cast<uint64_t>(value * 1000 + 0.5);
-  // A quotient is rounded as a decimal is when it is read.
+  // Division rounds in the same way as reading a decimal does.
   if (static_cast<double>(thousandths) / 1000 != value) return nullptr;
   out = WriteDigits(thousandths / 1000, out);
   const uint64_t rest = thousandths % 1000;
@@ -109,12 +112,13 @@ char* WriteJsonDouble(double value, char* out) {
   if (std::isinf(value)) return Write("Infinity", out);
   if (value == 0) return Write("0.0", out);
   if (char* const end = WriteShortNumber(value, out)) return end;
-  // The shortest decimal that reads back, as digits without a zero at the end.
+  // The shortest decimal that reads back as `value`, as digits without trailing zeros.
   const auto number = fmt::detail::dragonbox::to_decimal(value);
   char digits[2 * kMaxDigits] = {};
   const int count = static_cast<int>(WriteDigits(number.significand, digits) - digits);
   const int point = count + number.exponent;  // digits before the decimal point
-  // Copies of constant size, of which only the front counts, cost less than calls of memcpy.
+  // Copying a constant number of characters, of which only the first ones count, costs less than
+  // calling memcpy.
   const auto take = [&digits, &out](int begin, int end) {
     std::memcpy(out, digits + begin, kMaxDigits);
     out += end - begin;
@@ -152,7 +156,7 @@ void AppendJsonDouble(std::string& out, double value) {
 void AppendJsonString(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   out += '"';
-  size_t plain = 0;  // where the run of bytes that need no escape began
+  size_t plain = 0;  // start of the current run of bytes that need no escape
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = static_cast<unsigned char>(text[i]);
     if (c >= 0x20 && c != '"' && c != '\\') [[likely]]

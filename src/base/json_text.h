@@ -11,14 +11,16 @@
 
 namespace nereid::base {
 
-// The shortest digits that read back as the same double, always with a fraction or an exponent.
+// Appends the shortest digits that read back as the same double, always with a fraction or an
+// exponent.
 void AppendJsonDouble(std::string& out, double value);
 
-// The same, written to `out`, which has room for kMaxJsonDouble characters; returns their end.
+// Like AppendJsonDouble, but writes to `out` and returns the end. REQUIRES: `out` has room for
+// kMaxJsonDouble characters.
 inline constexpr size_t kMaxJsonDouble = 40;
 char* WriteJsonDouble(double value, char* out);
 
-// With quotes. Bytes that are not valid UTF-8 pass as they are.
+// Appends `text` in quotes. Bytes that are not valid UTF-8 are copied unchanged.
 void AppendJsonString(std::string& out, std::string_view text);
 
 inline void AppendJsonBool(std::string& out, bool value) { out += value ? "true" : "false"; }
@@ -30,7 +32,7 @@ void AppendJsonInteger(std::string& out, T value) {
   out.append(digits, static_cast<size_t>(end - digits));
 }
 
-// {"error":"<message>"}
+// Returns {"error":"<message>"}.
 std::string JsonError(std::string_view message);
 
 }  // namespace nereid::base

@@ -22,7 +22,7 @@ std::string Print(double value) {
 }
 
 TEST(JsonText, PrintsDoublesAsTritonDoes) {
-  // Seen in replies of the reference server.
+  // These spellings were seen in responses of the reference server.
   EXPECT_EQ(Print(0), "0.0");
   EXPECT_EQ(Print(-0.0), "-0.0");
   EXPECT_EQ(Print(1), "1.0");
@@ -70,7 +70,7 @@ TEST(JsonText, PrintsDoublesThatReadBackAsThemselves) {
   }
 }
 
-// "1.250e-7" has the digits 125.
+// Returns the significant digits of a number: "125" for "1.250e-7".
 std::string SignificantDigits(std::string_view number) {
   std::string digits;
   for (const char c : number.substr(0, number.find('e'))) {
@@ -79,7 +79,7 @@ std::string SignificantDigits(std::string_view number) {
   return digits.substr(0, digits.find_last_not_of('0') + 1);
 }
 
-// The digits of to_chars are the shortest, and of those the closest, by its definition.
+// By definition, to_chars prints the shortest digits and, of those, the closest.
 void ExpectShortest(double value) {
   char buffer[40];
   const char* const end =

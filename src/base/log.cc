@@ -31,13 +31,13 @@ namespace {
 
 // A message longer than this is cut: one client must not be able to fill a disk with one line.
 constexpr size_t kMaxMessageBytes = 16 * 1024;
-// Each takes 400 bytes of memory from the start, used or not. Who logs more than the writer can
-// take waits.
+// Each queued line takes 400 bytes of memory from the start, used or not. A thread that logs faster
+// than the writer can write waits.
 constexpr size_t kQueuedLines = 512;
 
 struct LogState {
-  // Triton's variable: with "0", messages are written as they are. JSON lines are escaped all the
-  // same.
+  // Triton's variable: with "0", messages are written without escapes. JSON lines are always
+  // escaped.
   const bool escapes = [] {
     const char* const text = std::getenv("TRITON_SERVER_ESCAPE_LOG_MESSAGES");
     return text == nullptr || std::string_view(text) != "0";
@@ -45,7 +45,8 @@ struct LogState {
   Mutex mutex;
   LogOptions options NEREID_GUARDED_BY(mutex);
   std::shared_ptr<spdlog::details::thread_pool> pool NEREID_GUARDED_BY(mutex);
-  // Of information, and of warnings and errors: the same where there is a file.
+  // The loggers of information and of errors (from warnings on). They are the same when logging to
+  // a file.
   std::shared_ptr<spdlog::logger> logger NEREID_GUARDED_BY(mutex);
   std::shared_ptr<spdlog::logger> error_logger NEREID_GUARDED_BY(mutex);
 
@@ -54,7 +55,7 @@ struct LogState {
   }
 };
 
-// Leaked on purpose: threads may log until the very end of the process.
+// Leaked on purpose: threads may log until the process ends.
 LogState& State() {
   static LogState* const state = new LogState;
   return *state;
@@ -62,7 +63,7 @@ LogState& State() {
 
 struct CodePoint {
   uint32_t value = 0;
-  size_t length = 0;  // in bytes; 0: not UTF-8
+  size_t length = 0;  // in bytes; 0 if not UTF-8
 };
 
 CodePoint DecodeUtf8(std::string_view text) {
@@ -86,14 +87,14 @@ CodePoint DecodeUtf8(std::string_view text) {
   return {value, length};
 }
 
-// What a terminal or a viewer would obey: control characters (also those of C1) and line
-// separators.
+// Whether a terminal or a viewer would act on the character: control characters (also those of C1)
+// and line separators.
 bool IsControl(uint32_t code_point) {
   return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0) || code_point == 0x2028 ||
          code_point == 0x2029;
 }
 
-// The inside of a JSON string, whatever bytes `text` holds.
+// Appends the inside of a JSON string, whatever bytes `text` holds.
 void AppendEscaped(std::string& out, std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const CodePoint next = DecodeUtf8(text.substr(at));
@@ -130,7 +131,7 @@ void AppendEscaped(std::string& out, std::string_view text) {
   }
 }
 
-// Adds `text` without what a terminal would obey; unlike above, quotes stay as they are.
+// Appends `text` without what a terminal would act on. Quotes are kept, unlike in AppendEscaped.
 void AppendVisible(std::string& out, std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const CodePoint next = DecodeUtf8(text.substr(at));
@@ -148,7 +149,7 @@ void AppendVisible(std::string& out, std::string_view text) {
 constexpr char kLetters[] = {'E', 'W', 'I', 'I'};
 constexpr const char* kNames[] = {"error", "warning", "info", "verbose"};
 
-// An incomplete character at the end of what is left is dropped by the escaping.
+// If the cut leaves an incomplete character at the end, the escaping drops it.
 constexpr std::string_view kCut = "... (cut)";
 
 struct Line {
@@ -302,7 +303,8 @@ void FlushLog() {
   std::shared_ptr<spdlog::details::thread_pool> pool;
   {
     MutexLock lock(state.mutex);
-    // Dropping the pool joins its thread after the queue is empty; the next message makes another.
+    // Dropping the pool joins its thread once the queue is empty. The next message starts a new
+    // one.
     state.logger.reset();
     state.error_logger.reset();
     pool = std::move(state.pool);
@@ -357,7 +359,7 @@ void WriteLines(LogLevel level, const char* file, int line, std::span<const std:
     text += '\n';
     AppendVisible(text, entry);
   }
-  text += '\n';  // an empty line below
+  text += '\n';  // an empty line after the table
   sink.logger->info(text);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process log. Messages are formatted only when their level is on, escaped (no client string
-// can forge a line), and written by a background thread. The sink belongs to the process;
-// ARCHITECTURE.md lists what else does.
+// can forge a line), and written by a background thread. The log is process-wide state;
+// ARCHITECTURE.md lists what else is.
 #pragma once
 
 #include <atomic>
@@ -21,24 +21,25 @@ enum class LogLevel : uint8_t { kError = 0, kWarning = 1, kInfo = 2, kVerbose = 
 
 enum class LogFormat : uint8_t { kDefault, kIso8601, kJson };
 
-// What is logged, in which form, and where to.
+// Which messages are logged, in which format, and where to.
 struct LogOptions {
   bool info = true;
   bool warning = true;
   bool error = true;
-  int verbose_level = 0;  // 0 is off; a message of verbosity v is written when v <= verbose_level
+  int verbose_level = 0;  // 0 is off; a message of verbosity v is written if v <= verbose_level
   LogFormat format = LogFormat::kDefault;
-  std::string file;  // empty: standard output; from warnings on, standard error
+  std::string file;  // empty: standard output, and standard error from warnings on
 };
 
 // "default", "ISO8601" or "json".
 std::string_view LogFormatName(LogFormat format);
 std::optional<LogFormat> ParseLogFormat(std::string_view name);
 
-// Applies from the next message on. An error when the file cannot be opened; the old sink stays.
+// Applies `options` from the next message on. Fails if the file cannot be opened; the old sink
+// stays in use.
 Status ConfigureLog(const LogOptions& options);
 
-// What may change while the server runs; what is absent stays as it is.
+// The log settings that may change while the server runs; absent ones stay as they are.
 struct LogChange {
   std::optional<bool> info, warning, error;
   std::optional<int> verbose_level;
@@ -46,11 +47,11 @@ struct LogChange {
 };
 void ChangeLog(const LogChange& change);
 LogOptions CurrentLogOptions();
-// Waits until everything logged so far is written.
+// Waits until everything logged so far has been written.
 void FlushLog();
 
 namespace log_internal {
-extern std::atomic<uint32_t> enabled_mask;  // bit per LogLevel
+extern std::atomic<uint32_t> enabled_mask;  // one bit per LogLevel
 extern std::atomic<int> verbose_level;
 void Write(LogLevel level, const char* file, int line, std::string_view message);
 void WriteLines(LogLevel level, const char* file, int line, std::span<const std::string> lines);
@@ -66,7 +67,7 @@ inline bool VerboseEnabled(int verbosity) {
 
 }  // namespace nereid::base
 
-// NEREID_LOG(kInfo, "loaded {} in {} ms", name, ms)
+// Example: NEREID_LOG(kInfo, "loaded {} in {} ms", name, ms)
 #define NEREID_LOG(level, ...)                                                                 \
   do {                                                                                         \
     if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                         \
@@ -75,8 +76,8 @@ inline bool VerboseEnabled(int verbosity) {
     }                                                                                          \
   } while (false)
 
-// One message of several lines, for tables: NEREID_LOG_LINES(kInfo, table.Lines()). They stand
-// below the usual start of a line, and what they hold can end none of them.
+// Logs one message of several lines, for tables: NEREID_LOG_LINES(kInfo, table.Lines()). The lines
+// follow the usual head of a message, and nothing in them can end a line.
 #define NEREID_LOG_LINES(level, ...)                                                      \
   do {                                                                                    \
     if (::nereid::base::LogEnabled(::nereid::base::LogLevel::level)) {                    \
@@ -85,7 +86,7 @@ inline bool VerboseEnabled(int verbosity) {
     }                                                                                     \
   } while (false)
 
-// NEREID_VLOG(2, "...") is written from --log-verbose=2 on.
+// Example: NEREID_VLOG(2, "...") is written at --log-verbose=2 and above.
 #define NEREID_VLOG(verbosity, ...)                                                               \
   do {                                                                                            \
     if (::nereid::base::VerboseEnabled(verbosity)) {                                              \

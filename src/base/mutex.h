@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only lock of the code base: std::mutex with clang's thread-safety annotations, so that a
-// field marked NEREID_GUARDED_BY cannot be touched without its lock (checked by clang
+// field marked NEREID_GUARDED_BY cannot be accessed without its lock (checked by clang
 // -Wthread-safety).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace nereid::base {
 
-// std::mutex that clang's thread-safety analysis knows.
+// A std::mutex with thread-safety annotations.
 class NEREID_CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;
@@ -48,7 +48,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // False when `deadline` passed before a wake-up.
+  // Returns false if `deadline` passed before a wake-up.
   bool WaitUntil(Mutex& mutex, TimePoint deadline) NEREID_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     const bool woken = condition_.wait_until(lock, deadline) == std::cv_status::no_timeout;

@@ -11,7 +11,7 @@
 namespace nereid::base {
 namespace {
 
-// A longer text is no name that somebody misspelt, and comparing it would cost its length squared.
+// A longer text is not a misspelt name, and comparing it would take time quadratic in its length.
 constexpr size_t kMaxComparedLength = 256;
 constexpr size_t kMinPartLength = 3;
 constexpr size_t kMaxListed = 10;
@@ -22,7 +22,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// Insertions, deletions and replacements that make one text of the other.
+// The number of insertions, deletions and replacements that turn one text into the other.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -49,7 +49,8 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
   if (name.size() > kMaxComparedLength) return {};
   const std::string lower = Lower(name);
   std::string_view nearest;
-  // At most every third character may differ; two where the name is not much shorter than that.
+  // At most a third of the characters may differ, or two if the name is short, but never more than
+  // half.
   size_t least = std::min(std::max<size_t>(name.size() / 3, 2), name.size() / 2) + 1;
   for (const std::string_view candidate : names) {
     if (candidate.size() > kMaxComparedLength) continue;

@@ -9,7 +9,7 @@ struct Trims {
   std::vector<void (*)()> all NEREID_GUARDED_BY(mutex);
 };
 
-// Leaked on purpose, as the depots are.
+// Leaked on purpose: the depots, which it refers to, are leaked too.
 Trims& AllTrims() {
   static Trims* const trims = new Trims;
   return *trims;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recycles objects of one type without touching the allocator in steady state. Each thread keeps a
+// Recycles objects of one type without calling the allocator in steady state. Each thread keeps a
 // few; surplus moves through a shared depot in batches, so that objects taken on one thread and
-// given back on another cost a lock only once per batch. A thread that only gives back keeps fewer:
-// a server of many models has many of those. TrimObjectPools frees what the depots hold in vain. T
-// needs `void Recycle()`, which drops what it holds and leaves it ready for reuse. Thread-safe.
+// given back on another cost a lock only once per batch. Threads that only give back keep fewer,
+// because a server of many models has many such threads. TrimObjectPools frees the objects that the
+// depots did not need. T needs `void Recycle()`, which drops what the object holds and leaves it
+// ready for reuse. Thread-safe.
 //
-// Under AddressSanitizer nothing is kept, so that whoever uses an object after giving it back is
-// found.
+// Under AddressSanitizer nothing is kept, so that a use after giving back is reported.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@
 
 namespace nereid::base {
 
-// Frees what has lain in the depots of all pools since the last call. Thread-safe.
+// Frees objects that the depots of all pools have not needed since the last call. Thread-safe.
 void TrimObjectPools();
 
 namespace object_pool_internal {
-// TrimObjectPools calls `trim` from now on.
+// Makes TrimObjectPools call `trim`.
 void Register(void (*trim)());
 }  // namespace object_pool_internal
 
-// All objects of one type; see the top of this file.
+// All objects of type T; see the top of this file.
 template <typename T>
 class ObjectPool {
  public:
@@ -54,7 +54,7 @@ class ObjectPool {
     local.objects.push_back(object);
     if (local.objects.size() >= (local.is_taker ? 2 * kBatch : kGiverBatch)) {
       Spill(local.objects, local.is_taker ? kBatch : kGiverBatch);
-      // Until it takes one again.
+      // The thread counts as one that only gives back until it takes an object again.
       local.is_taker = false;
     }
   }
@@ -64,21 +64,21 @@ class ObjectPool {
   static constexpr size_t kGiverBatch = 8;
   static constexpr size_t kDepotLimit = 4096;
 
-  // What threads have given back beyond their own caches.
+  // The objects that threads have given back beyond their own caches.
   struct Depot {
     Mutex mutex;
     std::vector<T*> objects NEREID_GUARDED_BY(mutex);
-    size_t least NEREID_GUARDED_BY(mutex) = 0;  // fewest since the last trim: what nobody needed
+    size_t least NEREID_GUARDED_BY(mutex) = 0;  // fewest since the last trim: these were not needed
     Depot() { object_pool_internal::Register(&Trim); }
   };
-  // What one thread keeps.
+  // The objects that one thread keeps.
   struct LocalCache {
     std::vector<T*> objects;
     bool is_taker = false;
     ~LocalCache() { Spill(objects, objects.size()); }
   };
 
-  // Leaked on purpose: objects may come back while the process ends.
+  // Leaked on purpose: objects may be given back while the process exits.
   static Depot& TheDepot() {
     static Depot* const depot = new Depot;
     return *depot;

@@ -21,7 +21,7 @@ using Pool = ObjectPool<Counted>;
 TEST(ObjectPool, TrimsWhatNobodyUsedSinceTheLastTime) {
   std::vector<Counted*> taken;
   for (int i = 0; i < 100; ++i) taken.push_back(Pool::Take());
-  // A thread that ends leaves everything to others.
+  // A thread that ends leaves its objects to other threads.
   std::thread([&] {
     for (Counted* const object : taken) Pool::Give(object);
   }).join();
@@ -35,7 +35,8 @@ TEST(ObjectPool, TrimsWhatNobodyUsedSinceTheLastTime) {
 
 TEST(ObjectPool, ThreadsThatOnlyGiveKeepFew) {
   constexpr int kThreads = 10;
-  // Each round a thread has one back that another took: with room for 8 there, the rest comes back.
+  // In each round a thread gives back an object that another thread took. Each thread keeps up to
+  // 8; the rest returns to the depot.
   std::vector<std::thread> givers;
   std::vector<Counted*> taken;
   for (int i = 0; i < kThreads * 40; ++i) taken.push_back(Pool::Take());

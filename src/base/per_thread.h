@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One T for each thread, made at the thread's first use and destroyed at its end. An access costs
-// one lookup; a function's own thread_local with a constructor costs two and a test, which the
-// request path feels in a shared library.
+// one lookup; a function's own thread_local with a constructor costs two and a test, which is
+// measurable on the request path in a shared library.
 #pragma once
 
 namespace nereid::base {
 
-// `Tag` tells several of the same T apart.
+// `Tag` distinguishes several objects of the same type T.
 template <typename T, typename Tag = T>
 class PerThread {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between compilers. The one place in src/ where the preprocessor asks questions.
+// Differences between compilers. This is the only file in src/ with conditional compilation.
 #pragma once
 
 #if defined(__clang__)
@@ -16,7 +16,7 @@
 
 namespace nereid::base {
 
-// Whether memory that is used after it was freed is found out.
+// Whether uses of freed memory are detected.
 #if defined(__SANITIZE_ADDRESS__) || NEREID_HAS_FEATURE(address_sanitizer)
 inline constexpr bool kHasAddressSanitizer = true;
 #else

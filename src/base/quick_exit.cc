@@ -17,7 +17,7 @@ struct Folders {
   std::multiset<std::string> paths NEREID_GUARDED_BY(mutex);
 };
 
-// Leaked on purpose: threads may use it until the very end of the process.
+// Leaked on purpose: threads may use it until the process ends.
 Folders& AllFolders();
 
 void RemoveAll() {
@@ -25,7 +25,8 @@ void RemoveAll() {
   MutexLock lock(folders.mutex);
   for (const std::string& path : folders.paths) {
     std::error_code ignored;
-    // Other threads still run, and may be writing in it: what comes meanwhile goes with the second.
+    // Other threads still run and may be writing into the folder; the second pass removes what they
+    // add during the first.
     for (int i = 0; i < 2; ++i) std::filesystem::remove_all(path, ignored);
   }
 }

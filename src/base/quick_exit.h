@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that must not outlive the process, not even where it ends without destructors: whoever
-// made one says so, and std::quick_exit removes what is left of them. Besides the log the only
-// state that belongs to the process: it is asked when nothing else can be trusted any more.
+// Folders that must not outlive the process, even if it ends without running destructors: the owner
+// of a folder registers it here, and std::quick_exit removes what is left of it. Besides the log
+// this is the only process-wide state, because it is needed when nothing else can be relied on.
 #pragma once
 
 #include <string>
 
 namespace nereid::base {
 
-// Thread-safe. Removes nothing itself: that is its owner's, before this goes.
+// Registers a folder while this object lives. Thread-safe. The owner removes the folder before it
+// destroys this object, which itself removes nothing.
 class QuickExitFolder {
  public:
   explicit QuickExitFolder(std::string path);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// For whoever rotates logs. Apart from the log itself, which everything includes.
+// Support for log rotation. Separate from log.h, which nearly every file includes.
 #pragma once
 
 #include "base/status.h"
 
 namespace nereid::base {
 
-// Opens the file of the log anew, by its name: the old one has been moved away. An error when that
-// cannot be; the old one is written on. Nothing where there is no file.
+// Reopens the log file by its name, after the old one was moved away. On an error the old file
+// remains in use. Does nothing when there is no log file.
 Status ReopenLog();
 
 }  // namespace nereid::base

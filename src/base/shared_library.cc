@@ -6,7 +6,7 @@
 namespace nereid::base {
 
 Result<std::unique_ptr<SharedLibrary>> SharedLibrary::Open(const std::string& path) {
-  // Never unmapped: libraries leave thread-local destructors and exit handlers behind.
+  // Libraries are never unmapped: they leave thread-local destructors and exit handlers behind.
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* reason = dlerror();

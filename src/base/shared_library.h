@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library opened at run time. Closed when this goes away, though its code stays mapped.
+// A library opened at run time. The destructor closes it, but its code stays mapped.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@ namespace nereid::base {
 // An open library. Its destructor closes it.
 class SharedLibrary {
  public:
-  // Opens `path` with its symbols kept local. The error is the loader's own text.
+  // Opens `path` with its symbols kept local. The error text is the loader's.
   static Result<std::unique_ptr<SharedLibrary>> Open(const std::string& path);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
 
-  // Null when the library has no such symbol.
+  // Returns null if the library has no such symbol.
   void* FindSymbol(const char* name) const;
   template <typename Function>
   Function* Find(const char* name) const {

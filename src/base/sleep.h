@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait for time to pass, and for nothing else. Nothing can end it early, so it belongs where no
-// condition could be waited for; tools/check_includes.py lists these places with their reasons.
+// A wait for time to pass. Nothing can end it early, so it belongs only where there is no condition
+// to wait for; tools/check_includes.py lists these places with their reasons.
 #pragma once
 
 #include <chrono>
 
 namespace nereid::base {
 
-// Returns when this much time has passed; at once if it is not positive.
+// Returns after `duration`, or at once if that is not positive.
 void SleepFor(std::chrono::nanoseconds duration);
 
 }  // namespace nereid::base

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as values: Status (success or one of the eight codes of the C API plus a message) and
-// Result<T> (a T or a Status). A message tells users what was wrong with their thing: model, field,
-// value, limit. Context is added by prefix on the way up; the edge that answers logs it once.
+// Result<T> (a T or a Status). A message tells users what was wrong with their input: model, field,
+// value, limit. Context is added by prefix on the way up; the frontend that sends the error logs it
+// once.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ enum class StatusCode {
   kCancelled = 7,
 };
 
-// "Internal", "Invalid argument", ...: the names that logs and the C API print.
+// Returns the names that logs and the C API print: "Internal", "Invalid argument", ...
 std::string_view StatusCodeName(StatusCode code);
 
 // Success is one null pointer; a failure owns its code and text. Immutable once made.
@@ -38,25 +39,25 @@ class [[nodiscard]] Status {
       : failure_(std::make_shared<const Failure>(Failure{code, std::move(message)})) {}
 
   bool ok() const { return failure_ == nullptr; }
-  // Needs !ok().
+  // REQUIRES: !ok().
   StatusCode code() const {
     NEREID_CHECK(failure_ != nullptr);
     return failure_->code;
   }
-  // Empty on success.
+  // The message, empty on success.
   std::string_view message() const { return ok() ? std::string_view() : failure_->message; }
-  // "OK" or "<code name>: <message>".
+  // Returns "OK" or "<code name>: <message>".
   std::string ToString() const;
-  // The same code with `prefix` put before the message; success stays success.
+  // Returns the same code with `prefix` put before the message; success stays success.
   Status WithPrefix(std::string_view prefix) const;
 
  private:
-  // What a status that is not OK holds.
+  // The content of a status that is not OK.
   struct Failure {
     StatusCode code;
     std::string message;
   };
-  std::shared_ptr<const Failure> failure_;  // shared by copies of one failure
+  std::shared_ptr<const Failure> failure_;  // shared by copies of this status
 };
 
 inline Status OkStatus() { return {}; }
@@ -73,7 +74,7 @@ inline Status AlreadyExistsError(std::string m) {
 }
 inline Status CancelledError(std::string m) { return {StatusCode::kCancelled, std::move(m)}; }
 
-// A T or the reason there is none.
+// A T or the error that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -85,7 +86,7 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(state_); }
 
-  // All of these need ok().
+  // REQUIRES for all overloads: ok().
   T& value() & {
     NEREID_CHECK(ok());
     return std::get<0>(state_);

@@ -12,7 +12,7 @@ TaskPool::TaskPool(std::string name, size_t max_threads)
       is_working_(std::max<size_t>(max_threads, 1), false) {}
 
 TaskPool::~TaskPool() {
-  // Tasks may post tasks, which may start threads again, in slots that were joined already.
+  // A task may post another task, which may start a thread again in a slot that was already joined.
   while (true) {
     Thread thread;
     {
@@ -35,7 +35,7 @@ void TaskPool::Post(UniqueFunction<void()> task) {
   const auto slot = static_cast<size_t>(free - is_working_.begin());
   is_working_[slot] = true;
   ++starting_;
-  // A thread that ran in this slot before is past its last use of the pool: joining it is brief.
+  // A thread that ran in this slot before no longer uses the pool, so joining it takes little time.
   threads_[slot].Join();
   threads_[slot] = Thread(name_ + "_" + std::to_string(slot), [this, slot] { Work(slot); });
 }

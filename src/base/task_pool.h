@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few threads for work that takes its time: loading models, taking them apart, parsing what is
-// large. They start when there is work and leave when there is none.
+// A few threads for slow work: loading and unloading models, parsing large messages. Threads start
+// when there is work and end when there is none.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace nereid::base {
 // Thread-safe.
 class TaskPool {
  public:
-  // Threads are called `name` and a number. At least one.
+  // Threads are called `name` and a number. `max_threads` is at least one.
   TaskPool(std::string name, size_t max_threads);
-  // Finishes every task that was posted. Nobody may post meanwhile but the tasks themselves.
+  // Finishes every posted task. Meanwhile only the tasks themselves may post.
   ~TaskPool();
 
-  // Runs `task` on one of the threads, in the order of posting as far as they are free.
+  // Runs `task` on one of the threads. Tasks start in the order of posting as threads become free.
   void Post(UniqueFunction<void()> task);
-  // Waits until nothing that was posted is left; false when `deadline` passes first.
+  // Waits until all posted tasks are finished; returns false if `deadline` passes first.
   bool WaitUntilIdle(TimePoint deadline);
 
  private:
@@ -33,8 +33,10 @@ class TaskPool {
   const std::string name_;
   Mutex mutex_;
   std::deque<UniqueFunction<void()>> tasks_ NEREID_GUARDED_BY(mutex_);
-  std::vector<Thread> threads_ NEREID_GUARDED_BY(mutex_);   // by slot; joinable: started once
-  std::vector<bool> is_working_ NEREID_GUARDED_BY(mutex_);  // whether the slot's thread still runs
+  std::vector<Thread> threads_
+      NEREID_GUARDED_BY(mutex_);  // by slot; joinable if a thread was started
+  std::vector<bool> is_working_
+      NEREID_GUARDED_BY(mutex_);  // by slot: whether its thread still runs
   size_t unfinished_ NEREID_GUARDED_BY(mutex_) = 0;
   CondVar idle_;
   size_t starting_ NEREID_GUARDED_BY(mutex_) = 0;  // threads that have not taken a task yet

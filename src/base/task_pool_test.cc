@@ -11,7 +11,7 @@ namespace {
 
 TEST(TaskPool, RunsTasksSideBySideUpToItsSize) {
   TaskPool pool("test", 3);
-  std::latch all(3);  // each waits for the others: fewer threads would hang
+  std::latch all(3);  // each task waits for the others: fewer threads would hang
   for (int i = 0; i < 3; ++i) pool.Post([&] { all.arrive_and_wait(); });
   pool.WaitUntilIdle(base::TimePoint::max());
   EXPECT_TRUE(all.try_wait());

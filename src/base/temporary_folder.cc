@@ -16,10 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A server that starts at that moment may take the new folder for one that was left.
+// A server that starts at this moment may mistake the new folder for an abandoned one.
 constexpr int kAttempts = 8;
 
-// Whether the folder that is open is the one at this path.
+// Whether the open `folder` is the one at `path`.
 bool IsAt(const UniqueFd& folder, const std::string& path) {
   struct stat open{};
   struct stat named{};
@@ -31,7 +31,8 @@ UniqueFd OpenFolder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Somebody else's are left alone, and so is what is no folder.
+// Removes the folder at `path` if its process is gone. Folders of other users and non-folders are
+// left alone.
 bool RemoveIfAbandoned(const std::string& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return false;
@@ -58,8 +59,8 @@ Result<TemporaryFolder> MakeTemporaryFolder(std::string_view purpose) {
                            std::strerror(errno));
     }
     UniqueFd lock = OpenFolder(path);
-    // Where there are no locks, nobody else gets one, either, and the folder is never taken for
-    // left.
+    // If the file system has no locks, no other process can lock the folder, either, so it is never
+    // taken for abandoned.
     if (lock.valid()) ::flock(lock.get(), LOCK_SH);
     if (lock.valid() && IsAt(lock, path)) {
       auto at_quick_exit = std::make_unique<QuickExitFolder>(path);

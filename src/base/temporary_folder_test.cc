@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder for temporary files of the test's own.
+// Gives the test its own folder for temporary files.
 class TemporaryFolders : public testing::Test {
  protected:
   TemporaryFolders() {
@@ -28,7 +28,7 @@ class TemporaryFolders : public testing::Test {
     fs::remove_all(root_);
   }
 
-  // The folder of a process that was killed, with something in it.
+  // Makes the folder of a process that was killed, with a file in it.
   std::string Abandon() {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);

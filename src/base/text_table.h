@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table for people to read in a log: columns as wide as their widest cell, in a frame of lines.
+// A table for people to read in a log: framed, with columns as wide as their widest cell.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ class TextTable {
 
   explicit TextTable(Row headers) : rows_{std::move(headers)} {}
 
-  // As many cells as there are headers.
+  // REQUIRES: as many cells as there are headers.
   void Add(Row row) { rows_.push_back(std::move(row)); }
-  // From top to bottom, without ends of lines.
+  // Returns the lines from top to bottom, without line ends.
   std::vector<std::string> Lines() const;
 
  private:

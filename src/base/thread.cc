@@ -11,8 +11,8 @@
 namespace nereid::base {
 namespace {
 
-// CPUs granted by the cgroup (version 2: "max 100000" or "200000 100000"), 0 where there is no
-// limit.
+// Returns the CPUs granted by the cgroup (version 2: "max 100000" or "200000 100000"), or 0 if
+// there is no limit.
 unsigned CgroupCpus() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::string quota;

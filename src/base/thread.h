@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named thread that its maker joins.
+// A named thread.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace nereid::base {
 
-// A thread that is joined by the destructor.
+// A thread that the destructor joins.
 class Thread {
  public:
   Thread() = default;
@@ -28,8 +28,8 @@ class Thread {
   std::thread thread_;
 };
 
-// The CPUs this process may use: its affinity mask and, in a container, its cgroup quota. At
-// least 1.
+// Returns how many CPUs this process may use, from its affinity mask and, in a container, its
+// cgroup quota. At least 1.
 unsigned AvailableCpus();
 
 }  // namespace nereid::base

@@ -24,7 +24,7 @@ TEST(ThreadReaper, WaitsForThreadsThatLeft) {
   for (int i = 1; i <= kThreads; ++i) {
     std::promise<Thread> self;
     std::promise<void> has_left;
-    // Shared: the body of a thread can be copied.
+    // Shared because the body of a thread must be copyable.
     auto own = std::make_shared<std::future<Thread>>(self.get_future());
     self.set_value(Thread("leaver", [&reaper, &has_left, own] {
       thread_local CountsItsEnd counts;

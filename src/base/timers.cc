@@ -32,7 +32,7 @@ void Timers::Run() {
     mutex_.Unlock();
     timer->callback_();
     mutex_.Lock();
-    // Null where the callback destroyed its timer.
+    // running_ is already null if the callback destroyed its timer.
     running_ = nullptr;
     changed_.NotifyAll();
   }
@@ -50,7 +50,7 @@ Timer::~Timer() {
 }
 
 void Timer::ArmAt(uint64_t monotonic_ns) {
-  // Beyond this the clock's own arithmetic would overflow: in 292 years.
+  // Later times, which are 292 years away, would overflow the clock's arithmetic.
   constexpr uint64_t kLatestNs = INT64_MAX;
   const uint64_t at_ns = std::clamp<uint64_t>(monotonic_ns, 1, kLatestNs);
   MutexLock lock(timers_.mutex_);

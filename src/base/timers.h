@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls back at points in time, on one thread of its own that starts with the first timer. For
+// Timers that call back on a thread of their own, which starts with the first timer. They are for
 // deadlines that must be kept while everything else is busy; callbacks are short and never wait.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace nereid::base {
 
 class Timer;
 
-// Thread-safe. Outlives its timers.
+// The thread of the timers. Thread-safe. Outlives its timers.
 class Timers {
  public:
   Timers() = default;
@@ -29,16 +29,16 @@ class Timers {
   void Run();
 
   Mutex mutex_;
-  CondVar changed_;  // the thread's sleep may be too long, or a callback has returned
+  CondVar changed_;  // signalled when the thread must wake earlier and when a callback has returned
   std::set<std::pair<uint64_t, Timer*>> armed_ NEREID_GUARDED_BY(mutex_);
   Timer* running_ NEREID_GUARDED_BY(mutex_) = nullptr;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
   Thread thread_;  // started under mutex_
 };
 
-// One callback, at most one point in time. Thread-safe. ArmAt and Disarm may be called under locks
-// that the callback takes; the destructor may not: it waits for a callback that is running, unless
-// the callback itself destroys the timer.
+// A callback with at most one point in time. Thread-safe. ArmAt and Disarm may be called under
+// locks that the callback takes; the destructor may not, because it waits for a running callback,
+// unless the callback itself destroys the timer.
 class Timer {
  public:
   Timer(Timers& timers, std::function<void()> callback);
@@ -46,9 +46,9 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Replaces an earlier time. A time that has passed means at once.
+  // Sets the time and replaces an earlier setting. A time in the past means at once.
   void ArmAt(uint64_t monotonic_ns);
-  // A callback that has begun goes on.
+  // Cancels the callback. One that is running is not interrupted.
   void Disarm();
 
  private:

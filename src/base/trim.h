@@ -6,7 +6,7 @@
 
 namespace nereid::base {
 
-// `text` without the characters of `blanks` at its two ends.
+// Returns `text` without the characters of `blanks` at its ends.
 constexpr std::string_view Trim(std::string_view text, std::string_view blanks) {
   const size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};

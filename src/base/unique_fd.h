@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns a file descriptor.
+// Ownership of a file descriptor.
 #pragma once
 
 #include <unistd.h>

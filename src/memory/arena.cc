@@ -24,7 +24,7 @@ std::byte* Arena::Allocate(size_t size, size_t alignment) {
   base::BufferRef block = base::AcquireBuffer(std::max(size, kBlockBytes));
   if (!block) return nullptr;
   std::byte* const place = block.data();
-  // A block made for one large thing must not push out a half-empty one.
+  // A block made for one large allocation must not replace a half-empty current block.
   if (size < kBlockBytes / 2) {
     next_ = place + size;
     end_ = place + block.capacity();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bump allocator for the small things that live as long as one request or response: names, ids,
+// A bump allocator for the small data that lives as long as one request or response: names, ids,
 // parameters, little tensors. The first block is part of the arena, so a typical request allocates
-// nothing; what does not fit comes from the buffer pool. Nothing is destroyed: only trivially
-// destructible data. Thread-compatible.
+// nothing; more blocks come from the buffer pool. Destructors are not run: use it only for
+// trivially destructible data. Thread-compatible.
 #pragma once
 
 #include <array>
@@ -14,21 +14,21 @@
 
 namespace nereid::memory {
 
-// The memory of one request's small parts; see the top of this file.
+// The base of all arenas, whatever the size of the first block; see the top of this file.
 class Arena {
  public:
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // `size` bytes aligned to `alignment` (a power of two up to 64), valid until Reset; null when
-  // memory is exhausted. Contents are unspecified.
+  // Returns `size` bytes aligned to `alignment` (a power of two up to 64), valid until Reset; null
+  // when memory is exhausted. Contents are unspecified.
   std::byte* Allocate(size_t size, size_t alignment = alignof(std::max_align_t));
-  // A copy of `text` that lives as long as the arena; empty when memory is exhausted.
+  // Returns a copy of `text` that lives as long as the arena; empty when memory is exhausted.
   std::string_view Copy(std::string_view text);
-  // The same, followed by a zero byte, which is not counted. Never has null data but when memory is
+  // Like Copy, followed by a zero byte that is not counted. Its data is null only when memory is
   // exhausted.
   std::string_view CopyTerminated(std::string_view text);
-  // Forgets everything allocated.
+  // Frees everything allocated.
   void Reset();
 
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, argument types and numbers are those of the CUDA driver API. Entry points with a version
-// in their name are what its header maps the plain name to.
+// Names, argument types and numbers are those of the CUDA driver API. Where an entry point has a
+// version in its name, CUDA's header maps the plain name to it.
 #include "memory/cuda_driver.h"
 
 #include <string>
@@ -26,8 +26,8 @@ struct CudaDriver::Functions {
   int (*get_error_string)(int error, const char** text);
 };
 
-// Makes a device's primary context the thread's own for a scope. The driver counts and keeps
-// primary contexts; ours are kept for as long as the process lives, as a CUDA runtime keeps them.
+// Makes a device's primary context current in the calling thread for a scope. The driver counts and
+// keeps primary contexts; like a CUDA runtime, we keep ours as long as the process lives.
 class CudaDriver::CurrentContext {
  public:
   CurrentContext(const CudaDriver& driver, int64_t device) : driver_(driver) {
@@ -124,7 +124,7 @@ base::Result<size_t> CudaDriver::AllocationSize(CudaAddress address, int64_t dev
   CudaAddress start = 0;
   size_t size = 0;
   NEREID_RETURN_IF_ERROR(Check(functions_->get_address_range(&start, &size, address)));
-  // What lies before `address` in the allocation is not behind it.
+  // Bytes before `address` in the allocation do not count.
   return start <= address && address - start <= size ? size - (address - start) : size_t{0};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few calls of the CUDA driver that shared memory regions need, found when the first one is
-// registered: nothing here is linked with CUDA, and a machine without it only lacks CUDA regions.
+// The few calls of the CUDA driver that shared memory regions need. The driver is opened when the
+// first CUDA region is registered: the server does not link with CUDA, and a machine without it
+// only lacks CUDA regions.
 #pragma once
 
 #include <array>
@@ -13,27 +14,27 @@
 
 namespace nereid::memory {
 
-// What a process hands to another one to name an allocation: CUipcMemHandle.
+// The handle by which one process gives another access to an allocation: CUipcMemHandle.
 struct CudaIpcHandle {
   std::array<char, 64> bytes;
 };
 
 using CudaAddress = unsigned long long;  // CUdeviceptr
 
-// Thread-safe. Errors are the driver's own words.
+// The CUDA driver. Thread-safe. Error texts are the driver's own.
 class CudaDriver {
  public:
   ~CudaDriver();
 
-  // Null without a driver or without a GPU.
+  // Returns null without a driver or without a GPU.
   static std::unique_ptr<CudaDriver> Open();
 
-  // Maps another process's allocation of `device`.
+  // Maps another process's allocation on `device`.
   base::Result<CudaAddress> OpenHandle(const CudaIpcHandle& handle, int64_t device) const;
   base::Status CloseHandle(CudaAddress address, int64_t device) const;
-  // The size of the allocation that `address` is the start of.
+  // Returns how many bytes of its allocation follow `address`.
   base::Result<size_t> AllocationSize(CudaAddress address, int64_t device) const;
-  // Both wait for the end of the copy.
+  // CopyToHost and CopyToDevice return after the copy is complete.
   base::Status CopyToHost(void* to, CudaAddress from, size_t size, int64_t device) const;
   base::Status CopyToDevice(CudaAddress to, const void* from, size_t size, int64_t device) const;
 

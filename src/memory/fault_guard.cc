@@ -14,7 +14,7 @@ namespace nereid::memory {
 
 namespace fault_internal {
 
-// A range that the handler may look at any time, so it is never freed, only used again.
+// A guarded range. The signal handler may read it at any time, so it is reused but never freed.
 struct Slot {
   std::atomic<uintptr_t> begin{0};  // 0: not in use
   std::atomic<size_t> size{0};
@@ -28,14 +28,15 @@ namespace {
 
 using fault_internal::Slot;
 
-// A signal handler can know nothing but globals; these are the only ones, and all but the first are
+// A signal handler has access to globals only. These are the only ones; all but the first are
 // written under the lock.
 std::atomic<Slot*> first_slot{nullptr};
 struct sigaction previous_action;
 bool is_installed = false;
 base::Mutex slots_mutex;
 
-// In the handler: only what is safe there, so no library call that could be somebody's interceptor.
+// Runs in the signal handler, so it does only what is safe there: no library calls, which may be
+// intercepted.
 bool Repair(uintptr_t address) {
   for (Slot* slot = first_slot.load(std::memory_order_acquire); slot != nullptr;
        slot = slot->next) {
@@ -62,7 +63,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
     previous_action.sa_handler(signal);
   } else {
-    // The access is repeated when this returns, and ends the process as if there were no handler.
+    // Returning repeats the access, which then ends the process as if there were no handler.
     ::signal(SIGBUS, SIG_DFL);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where bytes live.
+// Kinds of memory and where they are.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace nereid::memory {
 // The values are those of TRITONSERVER_MemoryType.
 enum class MemoryType : uint8_t { kCpu = 0, kCpuPinned = 1, kGpu = 2 };
 
-// As statistics print it.
+// Returns the name that statistics print.
 constexpr std::string_view MemoryTypeName(MemoryType type) {
   switch (type) {
     case MemoryType::kCpu:

@@ -19,12 +19,12 @@ namespace {
 using base::InternalError;
 using base::InvalidArgumentError;
 
-// Objects of this name are the server's own, shared with the processes of the Python backend.
+// Objects with this prefix are the server's own, shared with the processes of the Python backend.
 constexpr std::string_view kReservedPrefix = "triton_python_backend_shm_region_";
 
 std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-// Says no more than which region it was: details of a GPU are for the log.
+// Names only the region: details of a GPU are for the log.
 base::Status InvalidArgs(std::string_view name) {
   return InvalidArgumentError("failed to register shared memory region " + Quoted(name) +
                               ": invalid args");
@@ -32,7 +32,7 @@ base::Status InvalidArgs(std::string_view name) {
 
 }  // namespace
 
-// Leading slashes say nothing to shm_open, so the check looks behind them.
+// The check skips leading slashes because shm_open ignores them.
 base::Status Region::CheckKey(const SystemRegionSpec& spec) {
   const size_t start = spec.key.find_first_not_of('/');
   if (start == std::string::npos) {
@@ -60,11 +60,11 @@ base::Result<std::shared_ptr<Region>> Region::MapSystem(const SystemRegionSpec& 
   }
   const auto end = base::CheckedAdd(spec.offset, spec.byte_size);
   if (!end || *end > static_cast<uint64_t>(facts.st_size)) return InvalidArgs(spec.name);
-  // Fails for a size of zero and for an offset that is not a multiple of the page size.
+  // mmap fails for a size of zero and for an offset that is not a multiple of the page size.
   void* const data = ::mmap(nullptr, spec.byte_size, PROT_READ | PROT_WRITE, MAP_SHARED,
                             object.get(), static_cast<off_t>(spec.offset));
   if (data == MAP_FAILED) {
-    // As Triton prints it, without a separator.
+    // Triton prints this text without a separator before the reason.
     return InvalidArgumentError("failed to register shared memory region " + Quoted(spec.name) +
                                 ": unable to process address space" + std::strerror(errno));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One memory region that a client registered by name: a mapped piece of a POSIX shared memory
-// object, or another process's allocation on a GPU. Made and found by RegionTable.
+// One memory region that a client registered by name: a mapped part of a POSIX shared memory
+// object, or another process's allocation on a GPU. RegionTable makes and finds regions.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ namespace nereid::memory {
 
 enum class RegionKind : uint8_t { kSystem, kCuda };
 
-// What a client says when it registers system memory.
+// A client's request to register system memory.
 struct SystemRegionSpec {
   std::string name;
-  std::string key;  // of shm_open
+  std::string key;  // the name given to shm_open
   uint64_t offset = 0;
   uint64_t byte_size = 0;
 };
 
-// The same for memory of a GPU.
+// A client's request to register memory of a GPU.
 struct CudaRegionSpec {
   std::string name;
   CudaIpcHandle handle;
@@ -35,39 +35,41 @@ struct CudaRegionSpec {
   uint64_t byte_size = 0;
 };
 
-// What a status request tells of a region.
+// The properties of a region that a status request returns.
 struct RegionStatus {
   std::string name;
   RegionKind kind = RegionKind::kSystem;
-  std::string key;      // kSystem
-  uint64_t offset = 0;  // kSystem
+  std::string key;      // kSystem only
+  uint64_t offset = 0;  // kSystem only
   uint64_t byte_size = 0;
-  int64_t device = 0;  // kCuda
+  int64_t device = 0;  // kCuda only
 };
 
-// Thread-safe; what lies in it is as safe as the client makes it, who may write at any time.
+// A region. Thread-safe, except for its content, which the client may change at any time.
 class Region {
  public:
-  // Whether a client may name the object: not those of the Python backend.
+  // Checks that the key is not reserved for the Python backend.
   static base::Status CheckKey(const SystemRegionSpec& spec);
-  // Errors are those that Triton gives for a key, a size or an offset that does not fit.
+  // Fails with Triton's error texts for a key, a size or an offset that does not fit.
   static base::Result<std::shared_ptr<Region>> MapSystem(const SystemRegionSpec& spec);
   // `driver` outlives the region.
   static base::Result<std::shared_ptr<Region>> OpenCuda(const CudaRegionSpec& spec,
                                                         const CudaDriver& driver);
-  // Ends the mapping.
+  // Unmaps the memory.
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
   const RegionStatus& status() const { return status_; }
   bool is_on_device() const { return status_.kind == RegionKind::kCuda; }
-  // Of kSystem; 64-byte aligned, as it is page-aligned.
+  // The memory of a kSystem region; 64-byte aligned, as it is page-aligned.
   std::byte* data() const { return data_; }
-  // Its memory was found to be gone; whatever was read from it or written to it means nothing.
+  // Whether the region's memory was found to be missing. Data read from it or written to it is then
+  // meaningless.
   bool is_broken() const { return guard_ && guard_->is_broken(); }
 
-  // Copies out of and into the region, wherever it is. The bounds are the caller's.
+  // Read and Write copy out of and into the region, wherever it is. REQUIRES: the range lies within
+  // the region.
   base::Status Read(std::byte* to, size_t offset, size_t size) const;
   base::Status Write(size_t offset, const std::byte* from, size_t size) const;
 
@@ -78,12 +80,12 @@ class Region {
   explicit Region(RegionStatus status) : status_(std::move(status)) {}
 
   const RegionStatus status_;
-  std::byte* data_ = nullptr;           // kSystem
-  std::optional<FaultGuard> guard_;     // kSystem
-  const CudaDriver* driver_ = nullptr;  // kCuda
-  CudaAddress address_ = 0;             // kCuda
+  std::byte* data_ = nullptr;           // kSystem only
+  std::optional<FaultGuard> guard_;     // kSystem only
+  const CudaDriver* driver_ = nullptr;  // kCuda only
+  CudaAddress address_ = 0;             // kCuda only
 
-  // -- Of the table. --
+  // -- Managed by RegionTable. --
   std::atomic<uint32_t> uses_{0};
   std::atomic<bool> is_leaving_{false};  // to be unregistered with its last use
 };

@@ -14,7 +14,7 @@ using base::NotFoundError;
 
 std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-// Whether [offset, offset + size) lies within the region.
+// Checks that [offset, offset + size) lies within the region.
 base::Status CheckBounds(const Region& region, uint64_t offset, uint64_t size) {
   const RegionStatus& status = region.status();
   if (offset >= status.byte_size) {
@@ -59,7 +59,7 @@ base::Status RegionUse::CheckWhole() const {
   return region_->is_broken() ? BrokenError(region_->status().name) : base::OkStatus();
 }
 
-// Either this sees that the region is leaving, or Unregister sees that it has no use any more.
+// Either this call sees that the region is leaving, or Unregister sees that it has no uses left.
 void RegionUse::Release() {
   if (region_ == nullptr) return;
   const std::shared_ptr<Region> region = std::move(region_);
@@ -84,7 +84,7 @@ base::Result<const CudaDriver*> RegionTable::FindCuda(std::string_view name) {
     if (cuda_ != nullptr) return cuda_.get();
     if (has_looked_for_cuda_) return unsupported();
   }
-  // Opening takes its time, which is not for those who wait for the lock; twice does no harm.
+  // Opening the driver is slow, so it happens outside the lock. Opening it twice does no harm.
   std::unique_ptr<const CudaDriver> driver = CudaDriver::Open();
   base::MutexLock lock(mutex_);
   if (!std::exchange(has_looked_for_cuda_, true)) cuda_ = std::move(driver);
@@ -109,8 +109,8 @@ base::Status RegionTable::CheckNewLocked(std::string_view name) const {
   return base::OkStatus();
 }
 
-// Regions are made outside the lock, so a name is looked at twice: first for what the client is
-// told, then for what is done.
+// Regions are made outside the lock, so the name is checked twice: by the caller, for the error
+// that the client gets, and here, when it is added.
 base::Status RegionTable::Add(std::shared_ptr<Region> region) {
   base::MutexLock lock(mutex_);
   const std::string& name = region->status().name;
@@ -161,7 +161,7 @@ base::Result<std::vector<RegionStatus>> RegionTable::ReadStatus(RegionKind kind,
 
 base::Status RegionTable::Unregister(RegionKind kind, std::string_view name) {
   NEREID_RETURN_IF_ERROR(CheckAllowed());
-  // Mappings end after the lock, as that takes time.
+  // Mappings are ended after the lock is released, because that is slow.
   std::vector<std::shared_ptr<Region>> gone;
   std::vector<std::shared_ptr<Region>> busy;
   {
@@ -204,11 +204,12 @@ base::Result<RegionUse> RegionTable::Use(std::string_view name, uint64_t offset,
 }
 
 void RegionTable::Sweep(const Region& region) {
-  // The mapping ends after the lock.
+  // The mapping is ended after the lock is released.
   std::shared_ptr<Region> gone;
   base::MutexLock lock(mutex_);
   const auto found = regions_.find(region.status().name);
-  // Meanwhile others may have taken it into use, or taken it away and registered another one.
+  // In the meantime another request may have begun to use the region, or a client may have
+  // registered another one by this name.
   if (found == regions_.end() || found->second.get() != &region || region.uses_.load() != 0) return;
   gone = std::move(found->second);
   regions_.erase(found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory regions that clients registered by name. A region that is unregistered while requests
-// use it stays, can be used by others, and goes with the last of them: that is what Triton's
-// clients see.
+// use it stays usable, also for other requests, until the last of them ends. Triton's clients see
+// the same.
 //
 //   NEREID_ASSIGN_OR_RETURN(memory::RegionUse use, table.Use("input0", 0, 64));
 //   ... use.data() ...                       // as long as `use` lives
@@ -22,8 +22,8 @@ namespace nereid::memory {
 
 class RegionTable;
 
-// A piece of a region, which stays at least as long. Movable; thread-compatible. The table outlives
-// it.
+// A use of a part of a region, which exists at least as long. Movable; thread-compatible. The table
+// outlives it.
 class RegionUse {
  public:
   RegionUse(RegionUse&& other) noexcept = default;
@@ -32,17 +32,17 @@ class RegionUse {
 
   const Region& region() const { return *region_; }
   size_t size() const { return size_; }
-  // Where it lies; not for a region on a device.
+  // The memory of this part. REQUIRES: the region is not on a GPU.
   std::byte* data() const { return region_->data() + offset_; }
-  // Copies all of it to `to`.
+  // Copies the whole part to `to`.
   base::Status Read(std::byte* to) const { return region_->Read(to, offset_, size_); }
-  // Copies `size` bytes, at most its own size, to its beginning.
+  // Copies `size` bytes to the beginning of the part. REQUIRES: `size` is at most the part's own.
   base::Status Write(const std::byte* from, size_t size) const {
     return region_->Write(offset_, from, size);
   }
-  // The operator says that clients do not change a region while a model uses it.
+  // Whether the operator declared that clients do not change a region while a model uses it.
   bool is_trusted() const;
-  // An error that tells the client, when the region was found to have lost its memory.
+  // Returns an error for the client if the region was found to have lost its memory.
   base::Status CheckWhole() const;
 
  private:
@@ -52,12 +52,12 @@ class RegionUse {
   void Release();
 
   RegionTable* table_;
-  std::shared_ptr<Region> region_;  // null: moved away
+  std::shared_ptr<Region> region_;  // null when moved from
   size_t offset_;
   size_t size_;
 };
 
-// Thread-safe. Texts of errors are Triton's.
+// All registered regions. Thread-safe. Error texts are Triton's.
 class RegionTable {
  public:
   // With `allows_clients` false nothing can be registered or unregistered (--allow-client-shm);
@@ -67,33 +67,34 @@ class RegionTable {
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
-  // Unsupported when clients may not have regions: said before anything else is looked at.
+  // Returns Unsupported if clients may not have regions. Callers check this before the arguments of
+  // a request.
   base::Status CheckAllowed() const;
-  // Whether a CUDA region `name` can be had at all: not without a GPU.
+  // Fails if there cannot be a CUDA region `name`, as on a machine without a GPU.
   base::Status CheckCuda(std::string_view name) { return FindCuda(name).status(); }
 
   base::Status RegisterSystem(const SystemRegionSpec& spec);
   base::Status RegisterCuda(const CudaRegionSpec& spec);
-  // Of one region, or of all of a kind (name ""), in the order of their names.
+  // Returns the status of one region, or of all of a kind (name ""), ordered by name.
   base::Result<std::vector<RegionStatus>> ReadStatus(RegionKind kind, std::string_view name) const;
-  // One region, or all of a kind (name ""). One that is not there is fine.
+  // Unregisters one region, or all of a kind (name ""). An unknown name is not an error.
   base::Status Unregister(RegionKind kind, std::string_view name);
 
-  // `size` bytes at `offset` of a region.
+  // Begins a use of `size` bytes at `offset` of a region.
   base::Result<RegionUse> Use(std::string_view name, uint64_t offset, uint64_t size);
 
  private:
   friend class RegionUse;
   using Regions = std::map<std::string, std::shared_ptr<Region>, std::less<>>;
 
-  // Regions are many pages each, and a process has only so many mappings.
+  // A limit, because the number of mappings of a process is limited.
   static constexpr size_t kMaxRegions = 16384;
 
   base::Result<const CudaDriver*> FindCuda(std::string_view name);
   base::Status CheckNew(std::string_view name) const;
   base::Status CheckNewLocked(std::string_view name) const NEREID_REQUIRES(mutex_);
   base::Status Add(std::shared_ptr<Region> region);
-  // A region that is leaving lost its last use.
+  // Removes a region that is leaving after its last use.
   void Sweep(const Region& region);
 
   const bool allows_clients_;
@@ -101,7 +102,7 @@ class RegionTable {
   mutable base::Mutex mutex_;
   Regions regions_ NEREID_GUARDED_BY(mutex_);
   bool has_looked_for_cuda_ NEREID_GUARDED_BY(mutex_) = false;
-  // Kept once found, as regions use it.
+  // Never reset once set, as regions refer to it.
   std::unique_ptr<const CudaDriver> cuda_ NEREID_GUARDED_BY(mutex_);
 };
 

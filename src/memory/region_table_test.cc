@@ -22,7 +22,7 @@ namespace {
 using base::StatusCode;
 using testing::HasSubstr;
 
-// A POSIX shared memory object of this test alone, as a client makes it.
+// A POSIX shared memory object of this test, as a client makes it.
 class Object {
  public:
   explicit Object(size_t size)
@@ -96,7 +96,7 @@ TEST(RegionTable, GivesPiecesOfTheObjectItself) {
   EXPECT_EQ(status.byte_size, 4096u);
 }
 
-// S07: what is registered lies within the object, whatever the numbers add up to.
+// S07: a region lies within its object, whatever the sum of its offset and size.
 TEST(RegionTable, S07RefusesRegionsThatTheObjectDoesNotHold) {
   RegionTable table(true);
   const Object object(64);
@@ -107,7 +107,7 @@ TEST(RegionTable, S07RefusesRegionsThatTheObjectDoesNotHold) {
   EXPECT_EQ(ErrorOf(table.RegisterSystem(Spec(object, 0, 65))), kWhy);
   EXPECT_EQ(ErrorOf(table.RegisterSystem(Spec(object, UINT64_MAX, 2))), kWhy);
   EXPECT_EQ(ErrorOf(table.RegisterSystem(Spec(object, 64, UINT64_MAX - 63))), kWhy);
-  // Within the object, but nothing that can be mapped: no bytes, or no page to begin with.
+  // These lie within the object but cannot be mapped: no bytes, or an offset that is not at a page.
   EXPECT_EQ(ErrorOf(table.RegisterSystem(Spec(object, 0))),
             "failed to register shared memory region 'r': unable to process address spaceInvalid "
             "argument");
@@ -128,7 +128,7 @@ TEST(RegionTable, RefusesNamesThatAreTakenAndKeysThatAreNotThere) {
   EXPECT_EQ(ErrorOf(missing), "Unable to open shared memory region: '/nereid_no_such_key'");
 }
 
-// S09: the objects of the Python backend have names that no client can use.
+// S09: clients cannot register the objects of the Python backend.
 TEST(RegionTable, S09RefusesReservedKeys) {
   RegionTable table(true);
   for (const std::string slashes : {"", "/", "///"}) {
@@ -144,7 +144,7 @@ TEST(RegionTable, S09RefusesReservedKeys) {
   }
 }
 
-// S07: what a request uses lies within what is registered.
+// S07: a request uses only memory within a registered region.
 TEST(RegionTable, S07RefusesUsesBeyondTheRegion) {
   RegionTable table(true);
   const Object object(8192);
@@ -165,7 +165,7 @@ TEST(RegionTable, S07RefusesUsesBeyondTheRegion) {
             "Unable to find shared memory region: 'other'");
 }
 
-// S08: a region that is in use goes with its last use, not before.
+// S08: a region in use is unregistered after its last use, not before.
 TEST(RegionTable, S08KeepsARegionThatIsInUse) {
   RegionTable table(true);
   Object object(64);
@@ -217,7 +217,7 @@ TEST(RegionTable, S07SurvivesAnObjectThatShrinks) {
   EXPECT_TRUE(use.CheckWhole().ok()) << "nobody has looked yet";
   EXPECT_EQ(use.data()[123], std::byte{0});
   EXPECT_THAT(ErrorOf(use.CheckWhole()), HasSubstr("'r' has lost its memory"));
-  std::memset(use.data(), 1, use.size());  // all of it can be touched
+  std::memset(use.data(), 1, use.size());  // the whole range can be accessed
   EXPECT_THAT(ErrorOf(table.Use("r", 0, 1).status()), HasSubstr("'r' has lost its memory"));
 
   // Another region of the same object has its own mapping and its own state.
@@ -256,7 +256,7 @@ TEST(RegionTableDeathTest, LeavesOtherBusErrorsAlone) {
         RegionTable table(true);
         Object object(4096);
         if (!table.RegisterSystem(Spec(object, 4096)).ok()) std::exit(0);
-        ::shm_unlink(object.key().c_str());  // nobody else will
+        ::shm_unlink(object.key().c_str());  // the process dies before ~Object could do it
         const int fd = ::memfd_create("other", 0);
         if (::ftruncate(fd, 4096) != 0) std::exit(0);
         auto* const data = static_cast<volatile char*>(

@@ -51,7 +51,7 @@ void AppendNumber(std::string& json, std::string_view name, uint64_t value) {
   json += std::to_string(value);
 }
 
-// `"name":{"count":n,"ns":n}`
+// Appends `"name":{"count":n,"ns":n}`.
 void AppendDuration(std::string& json, std::string_view name, const core::Duration& duration) {
   if (json.back() != '{') json += ',';
   json += '"';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server says of itself and its models, as the JSON that HTTP and the C API share.
+// The JSON of server and model descriptions that HTTP and the C API share.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server as its faces see it: HTTP, gRPC and the C API call nothing else. Implemented by
-// `engine`; tests of a frontend implement it in a few lines.
+// The interface of the server that HTTP, gRPC and the C API call. Implemented by `engine`; tests of
+// a frontend implement it in a few lines.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@
 
 namespace nereid::service {
 
-// What GET /v2 and ServerMetadata tell.
+// The content of GET /v2 and ServerMetadata.
 struct ServerMetadata {
   std::string name;
   std::string version;
   std::vector<std::string> extensions;
 };
 
-// An input or output as clients see it, the batch dimension included.
+// An input or output as clients see it, including the batch dimension.
 struct TensorMetadata {
   std::string name;
   tensor::DataType type;
   tensor::Shape shape;  // with a leading -1 when the model batches
 };
 
-// What is told of a model's inputs and outputs.
+// The metadata of a model's inputs and outputs.
 struct ModelMetadata {
   std::string name;
   std::vector<std::string> versions;
@@ -51,73 +51,74 @@ struct IndexEntry {
   std::string reason;  // why it is not ready
 };
 
-// What a load request brings along.
+// The contents of a load request.
 struct LoadOptions {
-  // A file that came with a load request.
+  // A file in a load request.
   struct File {
-    std::string path;  // what follows "file:", as the client wrote it
+    std::string path;  // the part after "file:", as the client wrote it
     std::string content;
   };
-  std::optional<std::string> config;  // JSON, in place of the configuration file
-  std::vector<File> files;            // in place of everything that lies in the repository
+  std::optional<std::string> config;  // JSON, used instead of the configuration file
+  std::vector<File> files;            // used instead of all files in the repository
 };
 
-// What is told of one version's statistics.
+// The statistics of one version.
 struct ModelStatistics {
   std::string name;
   std::string version;
   core::StatisticsSnapshot statistics;
 };
 
-// Versions are text as protocols carry them: "" is "the latest that is ready".
-// Thread-safe. Nothing here blocks on a model or a disk but what says so.
+// The server. Versions are text as protocols carry them: "" is the latest version that is ready.
+// Thread-safe. No method waits for a model or a disk unless its comment says so.
 class Service {
  public:
   virtual ~Service() = default;
 
   virtual bool IsLive() const = 0;
   virtual bool IsReady() const = 0;
-  // Whether IsReady and IsModelReady ask backends, which may take a moment. They belong on
-  // RunBlocking then.
+  // Whether IsReady and IsModelReady ask backends, which may take time. If so, call them in
+  // RunBlocking.
   virtual bool ReadinessMayBlock() const { return false; }
   virtual const ServerMetadata& metadata() const = 0;
 
-  // Pins a version that is ready; the errors are those every protocol prints for an unknown or
-  // unavailable model.
+  // Pins a version that is ready. Errors for an unknown or unavailable model are those that every
+  // protocol prints.
   virtual base::Result<core::ModelHandle> FindModel(std::string_view name,
                                                     std::string_view version) = 0;
-  // Whether the version can serve; an error when there is no such model or version.
+  // Whether the version can serve requests. Fails if there is no such model or version.
   virtual base::Result<bool> IsModelReady(std::string_view name, std::string_view version) = 0;
   virtual base::Result<ModelMetadata> DescribeModel(std::string_view name,
                                                     std::string_view version) = 0;
   virtual base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
       std::string_view name, std::string_view version) = 0;
-  // Looks into the repositories: may block.
+  // Reads the repositories, so it may block.
   virtual std::vector<IndexEntry> RepositoryIndex(bool only_ready) = 0;
-  // Block until the model is loaded or has failed; until its versions take no more requests. Errors
-  // are those that every protocol prints.
+  // LoadModel blocks until the model is loaded or has failed, UnloadModel until its versions accept
+  // no more requests. Errors are those that every protocol prints.
   virtual base::Status LoadModel(std::string_view name, const LoadOptions& options) = 0;
   virtual base::Status UnloadModel(std::string_view name, bool unload_dependents) = 0;
-  // Runs `work`, soon, on a thread where it may call what blocks. Every work that was taken is run.
+  // Runs `work` soon, on a thread where it may block. All accepted work is run.
   virtual void RunBlocking(base::UniqueFunction<void()> work) = 0;
-  // Of one version, of all loaded versions of a model (version ""), or of everything (name "").
+  // Returns the statistics of one version, of all loaded versions of a model (version ""), or of
+  // all models (name "").
   virtual base::Result<std::vector<ModelStatistics>> ReadStatistics(std::string_view name,
                                                                     std::string_view version) = 0;
 
-  // Takes a request whose model is pinned (FindModel) and answers it through its sink, perhaps
-  // before this returns. Checks it against the model first.
+  // Validates a request and executes it. REQUIRES: its model is pinned (FindModel). The response
+  // arrives through the request's sink, perhaps before this returns.
   virtual void Infer(core::RequestPtr request) = 0;
-  // The client of `request` is gone: it leaves the queue if it still waits there. Call it only
-  // while something else keeps the request (a RequestRef).
+  // Called when the client of `request` is gone: removes the request from the queue if it still
+  // waits there. REQUIRES: the caller keeps the request alive with a RequestRef.
   virtual void Cancel(core::Request& request) = 0;
 
-  // Memory that clients share with the server; outlives every request.
+  // The memory that clients share with the server; outlives every request.
   virtual memory::RegionTable& regions() = 0;
 
-  // The metrics page in Prometheus text format.
+  // Returns the metrics page in Prometheus text format.
   virtual std::string MetricsText() = 0;
 
-  // Who is traced, and the settings of that. Null: nobody ever.
+  // The trace settings and the choice of requests to trace. Null if tracing is impossible.
   virtual observe::Tracing* tracing() { return nullptr; }
 };
 

@@ -12,7 +12,7 @@ struct Entry {
   size_t size;
 };
 
-// Indexed by the value of DataType.
+// The entries are indexed by the value of DataType.
 constexpr std::array<Entry, kDataTypeCount> kTypes = {{
     {"<invalid>", "TYPE_INVALID", 0},
     {"BOOL", "TYPE_BOOL", 1},

@@ -28,13 +28,13 @@ enum class DataType : uint8_t {
   kBf16 = 14,
 };
 
-// "FP32", "BYTES", ...: the name that protocols use; "<invalid>" for kInvalid.
+// Returns the name that protocols use: "FP32", "BYTES", ...; "<invalid>" for kInvalid.
 std::string_view ProtocolName(DataType type);
-// "TYPE_FP32", "TYPE_STRING", ...: the name that configurations use.
+// Returns the name that configurations use: "TYPE_FP32", "TYPE_STRING", ...
 std::string_view ConfigName(DataType type);
-// The type of a protocol name, nothing for an unknown name.
+// Returns the type of a protocol name, or nothing if the name is unknown.
 std::optional<DataType> FromProtocolName(std::string_view name);
-// Bytes of one element; 0 for BYTES (elements have their own lengths) and kInvalid.
+// Returns the bytes of one element; 0 for kBytes (elements have their own lengths) and kInvalid.
 size_t ElementSize(DataType type);
 
 // One past the largest value of DataType.

@@ -13,7 +13,7 @@ void Shape::AssignAny(std::span<const int64_t> dims) {
     std::copy(dims.begin(), dims.end(), copy.get());
     heap_ = std::move(copy);
   } else {
-    // memmove semantics: `dims` may be a part of this shape.
+    // Like memmove: `dims` may be a part of this shape.
     std::array<int64_t, kInlineRank> copy;
     std::copy(dims.begin(), dims.end(), copy.begin());
     std::copy_n(copy.begin(), dims.size(), inline_.begin());

@@ -47,7 +47,8 @@ class Shape {
   void Assign(std::span<const int64_t> dims) {
     if (dims.size() > kInlineRank || heap_) [[unlikely]]
       return AssignAny(dims);
-    // Forwards: `dims` may be a part of this shape. One by one: it is seldom more than a few.
+    // Copies forwards, because `dims` may be a part of this shape, and one by one, because there
+    // are seldom more than a few.
     rank_ = dims.size();
     for (size_t i = 0; i < rank_; ++i) inline_[i] = dims[i];
   }
@@ -75,15 +76,16 @@ class Shape {
   std::array<int64_t, kInlineRank> inline_;
 };
 
-// "[1,16]", as error texts print shapes.
+// Returns a text like "[1,16]", as error messages print shapes.
 std::string ToString(std::span<const int64_t> dims);
 inline std::string ToString(const Shape& shape) { return ToString(shape.dims()); }
 
-// The product of the dimensions (1 for a scalar). Nothing when a dimension is negative or the
-// product overflows int64.
+// Returns the product of the dimensions (1 for a scalar), or nothing if a dimension is negative or
+// the product overflows int64.
 std::optional<int64_t> ElementCount(std::span<const int64_t> dims);
 
-// Bytes of a tensor of fixed-size elements. Nothing for BYTES, negative dimensions or overflow.
+// Returns the bytes of a tensor of fixed-size elements, or nothing for BYTES, negative dimensions
+// or overflow.
 std::optional<size_t> ByteSize(DataType type, std::span<const int64_t> dims);
 
 }  // namespace nereid::tensor
