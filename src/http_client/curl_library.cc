@@ -15,7 +15,7 @@ bool Find(const base::SharedLibrary& library, const char* name, Function*& funct
   return function != nullptr;
 }
 
-// Older versions of libcurl must not be initialised, or cleaned up, by two threads at once.
+// Two threads must not initialise or clean up older versions of libcurl at once.
 base::Mutex global_mutex;
 std::weak_ptr<const CurlLibrary> shared_library NEREID_GUARDED_BY(global_mutex);
 

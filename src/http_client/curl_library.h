@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl, opened when it is first needed: it comes with about thirty other libraries, which would
-// more than double the time until a server that sends no HTTP requests is ready.
+// libcurl, opened at its first use. It comes with about thirty other libraries, which would more
+// than double the start-up time of a server that sends no HTTP requests.
 #pragma once
 
 #include <curl/curl.h>
@@ -12,9 +12,9 @@
 
 namespace nereid::http_client {
 
-// Immutable.
+// The functions of libcurl in use here. Immutable.
 struct CurlLibrary {
-  // The library, which all who have it open share. UNAVAILABLE when it is not installed, lacks a
+  // Returns the library, which all callers share. UNAVAILABLE if it is not installed, lacks a
   // function or cannot be initialised.
   static base::Result<std::shared_ptr<const CurlLibrary>> Open();
 

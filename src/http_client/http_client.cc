@@ -24,8 +24,8 @@ struct FreeList {
   void operator()(curl_slist* list) const { curl.slist_free_all(list); }
 };
 
-// A connection that its other end has closed answers what is written to it with SIGPIPE, and with
-// TLS nothing keeps it from being sent. It would end the process that this library is part of.
+// Blocks SIGPIPE for a scope. Writing to a connection that the peer has closed raises it, which
+// cannot be prevented with TLS, and it would end the process that this library is part of.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -39,7 +39,8 @@ class WithoutSigpipe {
   }
   ~WithoutSigpipe() {
     const timespec now{};
-    // One of ours is taken away; one that came from elsewhere stays for whom it is meant.
+    // A SIGPIPE that was raised in this scope is discarded; one that was pending before remains
+    // pending.
     if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
@@ -52,7 +53,7 @@ class WithoutSigpipe {
   bool was_pending_ = false;
 };
 
-// One request under way.
+// One request in progress.
 struct Exchange {
   const HttpRequest& request;
   HttpReply reply;
@@ -65,7 +66,7 @@ size_t OnHeader(char* data, size_t, size_t size, void* user) {
   Exchange& exchange = *static_cast<Exchange*>(user);
   HttpReply& reply = exchange.reply;
   const std::string_view line(data, size);
-  if (line.starts_with("HTTP/")) {  // another reply begins: the one before was "100 Continue"
+  if (line.starts_with("HTTP/")) {  // a new reply begins: the previous one was "100 Continue"
     const size_t space = line.find(' ');
     reply.status = 0;
     for (size_t i = space + 1; space != line.npos && i < line.size() && i < space + 4; ++i) {
@@ -98,13 +99,13 @@ size_t OnBody(char* data, size_t, size_t size, void* user) {
   return size;
 }
 
-// Asked by libcurl about once a second, and whenever bytes come or go; anything but 0 ends the
+// libcurl calls this about once a second and whenever bytes move. A result other than 0 ends the
 // request.
 int OnProgress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Exchange*>(user)->request.stop.stop_requested() ? 1 : 0;
 }
 
-// A handle of libcurl that is being set up for a request.
+// A libcurl handle that is being set up for a request.
 class Setup {
  public:
   Setup(const CurlLibrary& curl, CURL* handle) : curl_(curl), handle_(handle) {}
@@ -140,13 +141,14 @@ void SetRequest(Setup& setup, Exchange& exchange, curl_slist* headers) {
 }
 
 void SetClient(Setup& setup, const HttpClientOptions& options) {
-  // Paths may have dots that mean folders elsewhere; what is signed must be what is sent.
+  // The path is not normalised: the signature covers the path as it was written.
   setup.Set(CURLOPT_PATH_AS_IS, 1L);
   setup.Set(CURLOPT_NOSIGNAL, 1L);
   setup.Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   setup.Set(CURLOPT_PROTOCOLS_STR, "http,https");
   setup.Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
-  // A server that stands still is left; how long a large file takes is nobody's business.
+  // A server that sends nothing is given up. The total duration is not limited, because files may
+  // be large.
   setup.Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   setup.Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_timeout.count()));
   setup.Set(CURLOPT_TCP_KEEPALIVE, 1L);
@@ -168,12 +170,12 @@ HeaderList MakeHeaders(const CurlLibrary& curl, const HttpRequest& request) {
   for (const auto& [name, value] : request.headers) {
     Append(curl, list, fmt::format("{}: {}", name, value));
   }
-  // Otherwise libcurl waits a second for servers to welcome a large body that are silent about it.
+  // Otherwise libcurl waits a second for "100 Continue", which some servers do not send.
   if (request.method == Method::kPost) Append(curl, list, "Expect:");
   return list;
 }
 
-// Whether the same request would fail in the same way.
+// Whether the same request would fail again.
 bool IsFinal(CURLcode code) {
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
          code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
@@ -186,7 +188,7 @@ HttpClient::HttpClient(HttpClientOptions options) : options_(std::move(options))
 
 HttpClient::~HttpClient() {
   base::MutexLock lock(mutex_);
-  idle_.clear();  // before the library goes
+  idle_.clear();  // before the library is closed
 }
 
 void HttpClient::CloseHandle::operator()(void* handle) const {
@@ -245,12 +247,12 @@ HttpReply HttpClient::Send(const HttpRequest& request) {
   const WithoutSigpipe guard;
   const CURLcode code = curl->easy_perform(handle.get());
   if (code != CURLE_OK) {
-    // The form in which Amazon's library tells it, as Triton's users know it.
+    // Triton's users know this format of Amazon's library.
     reply.failure =
         fmt::format("curlCode: {}, {}", static_cast<int>(code), curl->easy_strerror(code));
     reply.is_final |= IsFinal(code);
   } else if (!exchange.is_head_whole) {
-    // To libcurl, the end of the connection is the end of the head as well.
+    // libcurl takes the end of the connection as the end of the head, too.
     reply.failure = "the head of the reply breaks off";
   }
   KeepHandle(*curl, std::move(handle));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP requests by libcurl, http:// and https://, with connections that are kept for the next
-// request. The proxies of the environment (http_proxy, https_proxy, no_proxy) hold.
+// HTTP requests by libcurl, http:// and https://, with persistent connections. The proxy variables
+// of the environment apply (http_proxy, https_proxy, no_proxy).
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,13 @@ struct CurlLibrary;
 
 // What came of a request: the server's reply, whole or in part, or the reason why there is none.
 struct HttpReply {
-  int status = 0;                              // 0: there was none, and `failure` says why
+  int status = 0;                              // 0: no reply, for the reason in `failure`
   std::map<std::string, std::string> headers;  // names in lower case
-  std::string body;                            // of an error, cut off where it gets too long
-  // Why the reply is not complete; empty when it is.
+  std::string body;                            // of an error reply; truncated if too long
+  // Why the reply is incomplete; empty if it is complete.
   std::string failure;
-  // Another try would fail likewise: `on_body` refused it, the request was cancelled, the server is
-  // not trusted.
+  // A retry would fail as well: `on_body` refused the reply, the request was cancelled, or the
+  // server is not trusted.
   bool is_final = false;
 
   bool is_success() const { return failure.empty() && status / 100 == 2; }
@@ -40,10 +40,10 @@ struct HttpRequest {
   std::string url;
   std::map<std::string, std::string> headers;
   std::string body;  // of a POST
-  // Bytes of the body behind the head of the reply, if its status is 2xx; false: it is not wanted,
-  // which fails the request. Null: nobody wants to see them. Other bodies go into HttpReply::body.
+  // Receives the bytes of the body if the status is 2xx. Returning false fails the request. May be
+  // null to ignore them. Bodies with other statuses go into HttpReply::body.
   std::function<bool(const HttpReply& head, std::string_view bytes)> on_body;
-  // For the whole request; 0: as long as it takes, if only bytes come.
+  // The limit for the whole request; 0: none, as long as bytes keep arriving.
   std::chrono::milliseconds timeout{0};
   // Cancels the request, within about a second.
   std::stop_token stop;
@@ -51,20 +51,19 @@ struct HttpRequest {
 
 // What holds for every request of a client.
 struct HttpClientOptions {
-  // Certificates to trust instead of the system's; empty: those.
+  // Certificates to trust instead of the system's, if not empty.
   std::string ca_file = {};
-  // A server that accepts no connection for so long is unreachable.
+  // How long to wait for a connection.
   std::chrono::milliseconds connect_timeout{5000};
-  // A reply of which nothing comes for so long is given up, in whole seconds.
+  // A reply is given up after this time without a byte. Whole seconds.
   std::chrono::seconds stall_timeout{20};
 };
 
-// Each request is sent once; retry.h has what repeats it. A redirection is a reply like others:
-// what was signed for one address is not to be sent to another. Thread-safe.
+// Sends each request once; retry.h helps to repeat it. Redirections are not followed but returned,
+// because a request signed for one address must not be sent to another. Thread-safe.
 class HttpClient {
  public:
-  // libcurl is opened by the first request; when that is not possible every request fails and says
-  // so.
+  // The first request opens libcurl; if that fails, every request fails with the reason.
   explicit HttpClient(HttpClientOptions options = {});
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
@@ -81,14 +80,14 @@ class HttpClient {
   };
   using Handle = std::unique_ptr<void, CloseHandle>;
 
-  // The library; null with a reason in `why`.
+  // Returns the library, or null with the reason in `why`.
   const CurlLibrary* Open(std::string& why);
   Handle TakeHandle(const CurlLibrary& curl);
   void KeepHandle(const CurlLibrary& curl, Handle handle);
 
   const HttpClientOptions options_;
   base::Mutex mutex_;
-  std::shared_ptr<const CurlLibrary> curl_ NEREID_GUARDED_BY(mutex_);  // null until it is open
+  std::shared_ptr<const CurlLibrary> curl_ NEREID_GUARDED_BY(mutex_);  // null until opened
   std::vector<Handle> idle_ NEREID_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client against replies that a real server gives only at its worst.
+// Tests the client with replies that a real server seldom sends.
 #include "http_client/http_client.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A client and a server whose replies are `handler`'s.
+// A client and a server that replies with `handler`.
 class Pair {
  public:
   explicit Pair(HttpStub::Handler handler, HttpClientOptions options = {})
@@ -25,7 +25,7 @@ class Pair {
   explicit Pair(StubReply reply)
       : Pair([reply = std::move(reply)](const StubRequest&) { return reply; }) {}
 
-  // Collects the body in `body`.
+  // A request whose body is collected in `body`.
   HttpRequest Request(const std::string& path = "/") {
     HttpRequest request;
     request.url = server_.endpoint() + path;
@@ -106,7 +106,7 @@ TEST(AnHttpClient, FailsWhereAReplyBreaksOff) {
     const HttpReply got = pair.Get();
     EXPECT_FALSE(got.is_success());
     EXPECT_FALSE(got.failure.empty());
-    EXPECT_FALSE(got.is_final);  // worth another try
+    EXPECT_FALSE(got.is_final);  // worth a retry
   }
 }
 
@@ -165,7 +165,7 @@ TEST(AnHttpClient, FollowsNoRedirection) {
 TEST(AnHttpClient, AsksTheProxyOfTheEnvironment) {
   Pair pair({.status = 200, .headers = {}, .body = "of the proxy"});
   HttpRequest request = pair.Request();
-  request.url = "http://127.0.0.1:1/x";  // where nobody listens
+  request.url = "http://127.0.0.1:1/x";  // a port without a listener
   ::setenv("http_proxy", pair.server().endpoint().c_str(), /*overwrite=*/1);
   ::setenv("no_proxy", "", /*overwrite=*/1);
   EXPECT_TRUE(pair.client().Send(request).is_success());

@@ -11,7 +11,7 @@
 namespace nereid::http_client {
 namespace {
 
-// Returns after this time, or when `stop` is requested.
+// Returns after `time`, or when `stop` is requested.
 void WaitFor(std::chrono::milliseconds time, const std::stop_token& stop) {
   const base::TimePoint end = std::chrono::steady_clock::now() + time;
   base::Mutex mutex;

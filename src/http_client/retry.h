@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts at something that may fail and pass: how many, and with what pauses between them.
+// Retries of an operation that may fail temporarily: how many, and with what pauses between them.
 //
 //   Attempts attempts(policy, stop);
 //   while (true) {
@@ -22,24 +22,24 @@ struct RetryPolicy {
   std::chrono::milliseconds longest_pause{2000};
 };
 
-// Whether a reply with this status may become another one in time: the server is overloaded, away
-// or has lost its way.
+// Whether an error with this status may be temporary: the server is overloaded, unreachable or
+// failing.
 bool MayPass(int status);
 
-// Confined to one thread.
+// Counts the attempts of one operation. Confined to one thread.
 class Attempts {
  public:
-  // `stop` ends a pause and allows no more attempts.
+  // `stop` ends a pause and prevents further attempts.
   explicit Attempts(RetryPolicy policy, std::stop_token stop = {});
 
-  // Goes on to the next attempt; false when there is none.
+  // Begins the next attempt; returns false if there is none left.
   bool Next();
-  // Of the current attempt, from 1.
+  // The number of the current attempt, from 1.
   int number() const { return number_; }
-  // There was progress: the count and the pauses begin anew.
+  // Called on progress: the count and the pauses begin anew.
   void Restart();
-  // Waits between half of the time that grows with each pause and all of it: clients that met the
-  // same fault at the same time do not come back at the same time.
+  // Waits for a random time between half of the current pause and all of it, so that clients that
+  // met the same fault do not retry at the same time. The pause grows with each attempt.
   void Pause();
 
  private:

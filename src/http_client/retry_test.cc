@@ -45,7 +45,7 @@ TEST(Attempts, DoNotSitOutAPauseThatIsStopped) {
   std::stop_source stop;
   Attempts attempts(kLong, stop.get_token());
   const base::Thread stopper("stopper", [&] { stop.request_stop(); });
-  attempts.Pause();  // returns before tomorrow
+  attempts.Pause();  // returns at once although the pause is a day
   EXPECT_FALSE(attempts.Next());
 }
 

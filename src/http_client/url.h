@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of servers, and text in them.
+// URLs, and the encoding of text in them.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace nereid::http_client {
 
-// A value type.
+// The parts of a URL. A value type.
 struct Url {
   bool is_tls = false;
-  std::string host;  // an address of IP version 6 without brackets
+  std::string host;  // an IPv6 address without brackets
   std::string port;
   std::string path;  // with the query; begins with a slash
 
   std::string ToString() const;
 };
 
-// Reads http[s]://host[:port][/path]; without a scheme, http is meant.
+// Reads http[s]://host[:port][/path]. The default scheme is http.
 base::Result<Url> ParseUrl(std::string_view text);
 
-// `text` as a path or query of a URL needs it, and the signatures of object stores expect it:
-// everything but letters, digits and -._~ as %XX; slashes only where they are kept.
+// Encodes `text` for a path or query of a URL, as the signatures of object stores require it:
+// everything except letters, digits and -._~ becomes %XX. Slashes are kept if `keep_slashes`.
 std::string PercentEncode(std::string_view text, bool keep_slashes);
-// The opposite; a % that no two digits follow stays.
+// Reverses PercentEncode. A % without two hexadecimal digits after it stays.
 std::string PercentDecode(std::string_view text);
 
 }  // namespace nereid::http_client

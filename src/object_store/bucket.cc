@@ -14,7 +14,7 @@ namespace {
 using http_client::HttpReply;
 using http_client::HttpRequest;
 
-// A thousand objects with the longest keys stay far below.
+// A thousand objects with the longest keys are far smaller.
 constexpr size_t kMaxPageBytes = 32 << 20;
 constexpr size_t kMaxObjects = 2'000'000;
 
@@ -100,7 +100,7 @@ base::Result<bool> Bucket::Read(const Object& object, Range range,
                                 const std::function<base::Status(std::string_view)>& write,
                                 const std::stop_token& stop) {
   uint64_t done = 0;
-  base::Status refusal;  // why a reply was not wanted
+  base::Status refusal;  // why a reply was refused
   const auto take = [&](const HttpReply& head, std::string_view bytes) {
     refusal = CheckPart(object, {range.offset + done, range.size - done}, head, bytes.size());
     if (refusal.ok()) refusal = write(bytes);
@@ -113,7 +113,7 @@ base::Result<bool> Bucket::Read(const Object& object, Range range,
         protocol_->ReadRequest(object, {range.offset + done, range.size - done}));
     bool is_first = true;
     request.on_body = [&take, is_first](const HttpReply& head, std::string_view bytes) mutable {
-      // Only at its beginning does a body begin where its head says.
+      // The head describes only the first bytes of the body.
       const HttpReply nothing;
       return take(std::exchange(is_first, false) ? head : nothing, bytes);
     };
@@ -138,7 +138,7 @@ base::Status Bucket::CheckPart(const Object& object, Range range, const HttpRepl
     return Changed(object);
   }
   // A server that sends the whole object instead of a part begins with other bytes. Some servers
-  // send a part with status 200, too.
+  // send a part with status 200.
   const auto part = head.headers.find("content-range");
   const bool begins_there = part == head.headers.end()
                                 ? range.offset == 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two questions that a model repository asks an object store: what is there, and what is in it.
-// Failures that may pass are tried again after growing pauses.
+// The two requests that a model repository sends to an object store: list the objects, and read
+// one. Temporary failures are retried after growing pauses.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@
 
 namespace nereid::object_store {
 
-// Thread-safe.
+// One bucket. Thread-safe.
 class Bucket {
  public:
-  // `client` outlives it.
+  // `client` outlives the bucket.
   Bucket(http_client::HttpClient& client, std::unique_ptr<Protocol> protocol,
          http_client::RetryPolicy policy = {});
 
-  // Every object whose key begins with `prefix`, sorted.
+  // Returns every object whose key begins with `prefix`, sorted.
   base::Result<std::vector<Object>> List(const std::string& prefix);
-  // Hands the bytes of a range of the object to `write`, in their order, each once; an error of
-  // `write` ends it, and so does `stop`. An error when the object is not the one with this ETag and
-  // size any more. The result is whether Object::md5, if there is one, is that of the bytes.
+  // Passes the bytes of a range of the object to `write`, in order, each once. An error of `write`
+  // or a request of `stop` ends the read. Fails if the object no longer has this ETag and size. The
+  // result is whether Object::md5, if set, is the MD5 of the bytes.
   base::Result<bool> Read(const Object& object, Range range,
                           const std::function<base::Status(std::string_view)>& write,
                           const std::stop_token& stop = {});
@@ -39,11 +39,12 @@ class Bucket {
  private:
   Failure Explain(const http_client::HttpReply& reply) const;
   base::Status Changed(const Object& object) const;
-  // Whether `size` bytes, the first behind `head` (none: later ones), can be those of `range`.
+  // Checks that `size` bytes can belong to `range`. `head` is that of the reply for its first
+  // bytes, and empty for later ones.
   base::Status CheckPart(const Object& object, Range range, const http_client::HttpReply& head,
                          size_t size) const;
-  // Sends requests until one succeeds or there is no hope; the last reply, and why it is no
-  // success. Hope lasts as long as `progress` grows between attempts.
+  // Sends requests until one succeeds or no attempts are left. Returns the last reply and, if it is
+  // not a success, the failure. The attempts begin anew when `progress` has grown.
   struct Outcome {
     http_client::HttpReply reply;
     std::optional<Failure> failure;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kinds of object stores share, tried with a kind that exists nowhere: its lists are lines
-// of text, and its requests carry a token.
+// Tests what all kinds of object stores share, with an invented kind: its lists are lines of text,
+// and its requests carry a token.
 #include "object_store/bucket.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class LinesProtocol final : public Protocol {
   base::Result<HttpRequest> ReadRequest(const Object& object, Range range) override {
     return Make("/get/" + object.key, {{"range", fmt::format("{}+{}", range.offset, range.size)}});
   }
-  // "key etag size md5" each; a last line of "> token" says that there is more.
+  // Each line is "key etag size md5"; a last line of "> token" says that there is another page.
   base::Result<ListPage> ParseList(std::string_view body) const override {
     ListPage page;
     std::istringstream lines{std::string(body)};
@@ -209,7 +209,7 @@ TEST_F(ABucket, IsCancelledWhileItWaitsForBytes) {
   EXPECT_EQ(server_.Targets().size(), 1u);
 }
 
-// -- A store of that kind --
+// -- A store of this invented kind --
 
 class LinesProvider final : public Provider {
  public:

@@ -30,13 +30,12 @@ base::Status FileError(const char* what, const std::string& path) {
   return base::InternalError(fmt::format("Failed to {} {}: {}", what, path, std::strerror(errno)));
 }
 
-// What an interrupted download has is known in units of this size; a part is several of them.
+// The progress of a download is recorded in blocks of this size; a part consists of several blocks.
 constexpr uint64_t kBlockBytes = 1 << 20;
 
-// Waits until no other process has the lock; false when it cannot be had or `over` is requested.
-// The file system tells nobody when a lock is free, and a blocking call would not notice that the
-// other downloads of this process have failed, so that two processes could wait for each other:
-// hence the sleep.
+// Waits until no other process holds the lock. Returns false if locking fails or `over` is
+// requested. It polls because a blocking call would not notice that the other downloads of this
+// process have failed, and two processes could then wait for each other.
 bool Lock(int fd, const std::stop_token& over) {
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || over.stop_requested()) return false;
@@ -45,21 +44,22 @@ bool Lock(int fd, const std::stop_token& over) {
   return true;
 }
 
-// One file that is being fetched. Thread-safe.
+// One file that is being downloaded. Thread-safe.
 class File {
  public:
-  // `want` outlives it; `over` says that nobody wants the file any more.
+  // `want` outlives the file; `over` is requested when the downloads have failed.
   File(const Download& want, uint64_t part_bytes, std::stop_token over)
       : want_(want),
         over_(std::move(over)),
         blocks_per_part_(std::max<uint64_t>(part_bytes / kBlockBytes, 1)),
-        // Something empty is one block, too, of no bytes.
+        // An empty file is one block of no bytes.
         block_count_(std::max<uint64_t>((want.object.size + kBlockBytes - 1) / kBlockBytes, 1)),
         left_(part_count()) {}
 
   uint64_t part_count() const { return (block_count_ + blocks_per_part_ - 1) / blocks_per_part_; }
 
-  // Fetches one part, unless it is there; whoever fetches the last one completes the file.
+  // Fetches one part unless it is there already. The caller that fetches the last part completes
+  // the file.
   base::Status FetchPart(Bucket& bucket, uint64_t part) {
     NEREID_RETURN_IF_ERROR(Open());
     if (is_complete_) return base::OkStatus();
@@ -71,7 +71,7 @@ class File {
   }
 
  private:
-  // Happens once; whoever comes meanwhile waits for it.
+  // Opens the file once; concurrent callers wait for it.
   base::Status Open() {
     base::MutexLock lock(opening_);
     if (!opened_) opened_ = OpenParts();
@@ -84,12 +84,12 @@ class File {
       data_ = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
       if (!data_.valid()) return FileError("create", path);
       if (!Lock(data_.get(), over_)) return FileError("lock", path);
-      if (IsThere(want_.path, want_.object.size)) {  // another one fetched it meanwhile
+      if (IsThere(want_.path, want_.object.size)) {  // another process fetched it in the meantime
         is_complete_ = true;
         data_.Close();
         return base::OkStatus();
       }
-      // Whoever had the lock before may have removed the file that was opened.
+      // The previous holder of the lock may have removed the file that was opened.
       struct stat ours{};
       struct stat named{};
       if (::fstat(data_.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 &&
@@ -112,12 +112,12 @@ class File {
     for (char& done : is_done_) {
       if (&done - is_done_.data() >= count || done != 1) done = 0;
     }
-    // Answers tell what must be known for the check at the end: there must be one.
+    // The last block is always fetched again, because the check at the end needs a reply.
     is_done_.back() = 0;
     return base::OkStatus();
   }
 
-  // Fetches the blocks from `first` to before `end`, and notes each of them that is there.
+  // Fetches the blocks [first, end) and records each one that is complete.
   base::Status Fetch(Bucket& bucket, uint64_t first, uint64_t end) {
     const Object& object = want_.object;
     const uint64_t end_byte = std::min(end * kBlockBytes, object.size);
@@ -170,7 +170,7 @@ class File {
       return FileError("write", want_.path);
     }
     ::unlink((want_.path + ".done").c_str());
-    data_.Close();  // and others who wait for it go on
+    data_.Close();  // and wakes the processes that wait for the lock
     journal_.Close();
     return base::OkStatus();
   }
@@ -183,7 +183,7 @@ class File {
   std::atomic<bool> checks_md5_{true};
   base::Mutex opening_;
   std::optional<base::Status> opened_ NEREID_GUARDED_BY(opening_);
-  // Constant once opened; of is_done_, what an earlier attempt left.
+  // Constant once opened, like the values of is_done_ from an earlier attempt.
   bool is_complete_ = false;
   base::UniqueFd data_;
   base::UniqueFd journal_;
@@ -211,13 +211,13 @@ base::Status FetchAll(Bucket& bucket, const std::vector<Download>& downloads,
   std::atomic<size_t> next{0};
   base::Mutex mutex;
   base::Status first_failure;
-  // Parts are taken in order, and who takes one needs no file behind it: two processes that wait
-  // for files of each other would both have to be ahead.
+  // Parts are taken in the order of the files, and completing a file never depends on a later one.
+  // Two processes therefore cannot wait for each other: each would have to be ahead of the other.
   const auto work = [&] {
     for (size_t at = next++; at < parts.size() && !over.stop_requested(); at = next++) {
       base::Status status = parts[at].first->FetchPart(bucket, parts[at].second);
       if (status.ok()) continue;
-      // The first failure is the reason; cancelled parts fail only because of it.
+      // The first failure is the cause; later ones are results of the cancellation.
       base::MutexLock lock(mutex);
       if (first_failure.ok()) first_failure = std::move(status);
       over.request_stop();

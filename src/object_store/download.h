@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings objects to this machine: several at once, large ones in several parts at once, each part
-// straight into its place in the file. What is there when an attempt ends early is there for the
-// next one, also of another process.
+// Downloads objects: several at once, large ones in several parts at once, each part straight into
+// its place in the file. When an attempt ends early, the next one continues from it, also in
+// another process.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace nereid::object_store {
 // One object to be fetched, and the file that it becomes.
 struct Download {
   Object object;
-  // Where the object will be, whole and read-only; it is checked before it gets this name.
-  // Meanwhile there are <path>.part, which is locked by the process that works on it, and
-  // <path>.done, a byte for each part.
+  // The final path of the object, complete and read-only; the content is checked before the file
+  // gets this name. Before that there are <path>.part, which is locked by the process that writes
+  // it, and <path>.done with a byte for each block.
   std::string path;
 };
 
 // How much is fetched at the same time, over all objects of one FetchAll.
 struct DownloadOptions {
-  size_t connections = 8;         // at once
-  uint64_t part_bytes = 8 << 20;  // what one request fetches; in whole MiB
+  size_t connections = 8;         // concurrent requests
+  uint64_t part_bytes = 8 << 20;  // the size of one request, in whole MiB
 };
 
-// Returns when all are there or one has failed, which cancels the others. Waits for other processes
-// that fetch the same file.
+// Returns when all are downloaded or one has failed, which cancels the others. Waits for other
+// processes that download the same file.
 base::Status FetchAll(Bucket& bucket, const std::vector<Download>& downloads,
                       const DownloadOptions& options);
 

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kMaxNameBytes = 255;
 constexpr size_t kMaxRefused = 10;
 
-// Whether a file of this machine can have the path.
+// Whether the path can be a file on this machine.
 bool CanBePath(std::string_view path) {
   if (path.empty() || path.find('\0') != std::string_view::npos) return false;
   while (true) {
@@ -29,7 +29,7 @@ std::string WithoutSlash(const std::string& prefix) {
 
 Listing::Listing(std::string prefix, std::vector<Object> objects, const Listing* before)
     : prefix_(std::move(prefix)) {
-  if (prefix_.empty()) nodes_[""].is_folder = true;  // a bucket is one without any object
+  if (prefix_.empty()) nodes_[""].is_folder = true;  // an empty bucket is a folder, too
   for (Object& object : objects) Add(std::move(object));
   for (auto& [key, node] : nodes_) {
     if (key == WithoutSlash(prefix_)) continue;
@@ -53,7 +53,7 @@ void Listing::Add(Object object) {
     return;
   }
   const std::string key = path.empty() ? WithoutSlash(prefix_) : prefix_ + path;
-  // Its folders, down from the prefix.
+  // The folders that contain the object, from the prefix down.
   if (!prefix_.empty()) nodes_[WithoutSlash(prefix_)].is_folder = true;
   for (size_t slash = key.find('/', prefix_.size()); slash != std::string::npos;
        slash = key.find('/', slash + 1)) {
@@ -68,7 +68,7 @@ void Listing::Date(const Listing* before) {
   for (const auto& [key, node] : nodes_) {
     if (!node.is_folder) newest_ns_ = std::max(newest_ns_, node.object.modified_ns);
   }
-  // Later than everything before, and never earlier than the store says.
+  // A time later than everything in `before`, and never earlier than the store's own.
   const int64_t change_ns = before == nullptr ? 0 : std::max(before->newest_ns_ + 1, newest_ns_);
   for (auto& [key, node] : nodes_) {
     node.modified_ns = node.is_folder ? 0 : node.object.modified_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies under a prefix of a bucket at one moment, seen as files and folders.
+// The objects under a prefix of a bucket at one moment, seen as files and folders.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,16 @@
 
 namespace nereid::object_store {
 
-// Immutable once made; thread-safe then.
+// A tree of files and folders. Immutable and thread-safe.
 class Listing {
  public:
   // `objects` have keys that begin with `prefix` (empty, or with a slash at its end). Keys that
-  // cannot be the path of a file are left out: with "..", ".", nothing between slashes, zero bytes,
-  // or parts that are too long for a file name. Where a key is both a file and a folder, it is a
-  // folder.
+  // cannot be paths of files are left out: with "..", ".", nothing between slashes, zero bytes, or
+  // parts that are too long for a file name. If a key is both a file and a folder, it is a folder.
   //
-  // Stores tell times in seconds, and not when something was taken away. `before`, an earlier
-  // listing of the same or of a larger prefix (null: none), makes up for that: what differs from it
-  // counts as changed later than all that was in it.
+  // Stores report times in seconds, and do not report removals. `before`, an earlier listing of the
+  // same or of a larger prefix (null: none), makes up for that: differences from it count as
+  // changes after everything in it.
   Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
 
   // A file or a folder. A folder counts as changed when an entry came or went; times are
@@ -34,14 +33,14 @@ class Listing {
     Object object;                            // of a file
     std::vector<repository::Entry> children;  // of a folder, sorted by name
   };
-  // By whole key, without a slash at its end; null when there is nothing.
+  // Finds by whole key, without a slash at its end; returns null if there is no such node.
   const Node* Find(std::string_view key) const;
-  // Every file whose path begins with `folder` and a slash, with its whole key, sorted.
+  // Returns every file whose path begins with `folder` and a slash, by whole key, sorted.
   std::vector<const Object*> FilesUnder(const std::string& folder) const;
-  // The same for folders in which there is nothing.
+  // Returns the empty folders below `folder`, by whole key, sorted.
   std::vector<std::string> EmptyFoldersUnder(const std::string& folder) const;
 
-  // Keys that were left out, a few of them.
+  // Some of the keys that were left out.
   const std::vector<std::string>& refused() const { return refused_; }
   const std::string& prefix() const { return prefix_; }
 

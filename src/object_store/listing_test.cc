@@ -39,7 +39,7 @@ TEST(AListing, OfAWholeBucketIsAFolderEvenIfItIsEmpty) {
   EXPECT_EQ(Listing("r/", {}, nullptr).Find("r"), nullptr);
 }
 
-// S01: a bucket is written by others; nothing in it may lead out of the cache's folder.
+// S01: a bucket is untrusted input; no key in it may lead out of the cache's folder.
 TEST(AListing, LeavesOutWhatCannotBeAPath) {
   const Listing listing("r/",
                         {File("r/../x"), File("r/m/../../etc/passwd"), File("r//etc/passwd"),

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that no folder has used yet stay this long: the folder may still be in the making.
+// Files that no folder uses stay this long, because a folder that needs them may be in preparation.
 constexpr auto kUnusedFilesStay = std::chrono::hours(24);
 constexpr auto kUnfinishedFilesStay = std::chrono::hours(7 * 24);
 constexpr const char* kLock = ".lock";
@@ -46,8 +46,8 @@ bool IsOlderThan(const fs::path& path, std::chrono::seconds age) {
          std::chrono::system_clock::now();
 }
 
-// The lock beside a folder: shared by those who use the folder, exclusive for who removes it.
-// Nothing when it cannot be had; a shared one is waited for.
+// Returns the lock beside a folder: shared while the folder is in use, exclusive to remove it.
+// Waits for a shared lock. Returns nothing if locking fails.
 base::UniqueFd LockFolder(const fs::path& folder, int how) {
   const std::string path = folder.string() + kLock;
   for (;;) {
@@ -56,7 +56,7 @@ base::UniqueFd LockFolder(const fs::path& folder, int how) {
     while (::flock(lock.get(), how) != 0) {
       if (errno != EINTR) return {};
     }
-    // It may have been removed before it was locked.
+    // The lock file may have been removed before it was locked.
     struct stat ours{};
     struct stat named{};
     if (::fstat(lock.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 &&
@@ -68,7 +68,7 @@ base::UniqueFd LockFolder(const fs::path& folder, int how) {
 
 using Inodes = std::set<ino_t>;
 
-// The files in a folder that are nowhere else but among those of the cache.
+// The files in a folder that are linked nowhere else except among the cache's files.
 Inodes FilesOfNoOther(const fs::path& folder) {
   Inodes inodes;
   std::error_code error;
@@ -83,7 +83,7 @@ Inodes FilesOfNoOther(const fs::path& folder) {
   return inodes;
 }
 
-// Removes the states of a model's folder but `kept`, unless somebody uses them. The files that no
+// Removes the states of a model's folder except `kept` and those in use. Returns the files that no
 // folder uses any more.
 Inodes RemoveOtherStates(const fs::path& model, const std::string& kept) {
   std::error_code error;
@@ -104,7 +104,7 @@ Inodes RemoveOtherStates(const fs::path& model, const std::string& kept) {
   return unused;
 }
 
-// Removes files that are in no folder any more, or never came into one.
+// Removes files that are no longer in any folder, or never were.
 void RemoveUnusedFiles(const fs::path& files, const Inodes& unused) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(files, error)) {
@@ -121,10 +121,10 @@ void RemoveUnusedFiles(const fs::path& files, const Inodes& unused) {
   }
 }
 
-// A link to the newest state of a model's folder.
+// The path of the link to the newest state of a model's folder.
 fs::path NewestLink(const fs::path& state) { return state.parent_path().string() + ".newest"; }
 
-// Keeps one state of a folder in place.
+// Keeps one state of a folder on disk.
 class Lease final : public repository::ModelFiles {
  public:
   Lease(fs::path cache, fs::path state, base::UniqueFd lock)
@@ -185,7 +185,7 @@ std::string LocalCache::DefaultDirectory(const std::string& parent, std::string_
 base::Status LocalCache::Prepare() const {
   const fs::path root = options_.directory;
   NEREID_RETURN_IF_ERROR(MakeFolder(root));
-  // In a folder that everybody may write to, somebody else may have been first.
+  // In a folder that other users can write to, one of them may have made it first.
   struct stat status{};
   if (::lstat(root.c_str(), &status) != 0) return FileError("stat", root, errno);
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::getuid() || (status.st_mode & 022) != 0) {
@@ -257,7 +257,8 @@ base::Result<repository::LocalFolder> LocalCache::Open(Bucket& bucket,
   if (!lock.valid()) return FileError("lock", state, errno);
   std::error_code error;
   for (int attempt = 1; !IsWhole(contents, state / contents.name); ++attempt) {
-    // Two who make the same folder make it twice; the second finds the first one's in its place.
+    // Two processes that make the same folder each make a copy; the second one finds the first
+    // one's in place.
     std::string temporary = model / "new-XXXXXX";
     if (::mkdtemp(temporary.data()) == nullptr) {
       return FileError("create local folder", temporary, errno);
@@ -265,13 +266,13 @@ base::Result<repository::LocalFolder> LocalCache::Open(Bucket& bucket,
     const base::UniqueFd temporary_lock = LockFolder(temporary, LOCK_SH);
     base::Status status = Fill(bucket, contents, fs::path(temporary) / contents.name);
     if (status.ok() && ::rename(temporary.c_str(), state.c_str()) != 0 && attempt > 1) {
-      fs::remove_all(state, error);  // of what is there, something is missing
+      fs::remove_all(state, error);  // the folder in place is incomplete
     }
     fs::remove_all(temporary, error);
     ::unlink((temporary + kLock).c_str());
     if (!status.ok() && attempt == 3) return status;
-    // A file that was there may have been removed as unused before it was linked; nothing else can
-    // be better the next time.
+    // An existing file may have been removed as unused before it was linked. Only that error is
+    // worth a retry.
     if (!status.ok() && status.message().find("No such file") == std::string_view::npos) {
       return status;
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of objects on this machine. Two kinds of thing lie in the cache:
+// Copies of objects on this machine. The cache contains:
 //
 //   files/<hash of place, ETag and size>                    an object, whole and checked
 //   models/<hash of folder>/<hash of contents>/<name>/...   a folder, as links to those files
 //
-// Neither is ever changed: another state of an object or folder has another name, and everything
-// comes to its name in one move. Several servers can share a cache, and a server finds in it what
-// it fetched before it was started anew.
+// Neither is ever changed: another state of an object or folder has another name, and both get
+// their name in one atomic rename. Several servers can share a cache, and a restarted server finds
+// what it downloaded before.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@
 
 namespace nereid::object_store {
 
-// A file of a folder: an object and where it belongs.
+// A file of a folder: an object and its path.
 struct FolderFile {
   std::string path;  // relative to the folder; no component is empty, "." or ".."
   Object object;
@@ -29,10 +29,10 @@ struct FolderFile {
 
 // The state of a folder in the object store: where it lies, and every object in it.
 struct FolderContents {
-  std::string origin;                // of the folder, in one form for all ways to write it
-  std::string name;                  // its last component
+  std::string origin;                // the canonical location of the folder
+  std::string name;                  // the last component of the folder's path
   std::vector<FolderFile> files;     // sorted by path
-  std::vector<std::string> folders;  // with nothing in them
+  std::vector<std::string> folders;  // empty folders
 };
 
 // Where the cache lies on this machine, and how it is filled. Several caches may share a directory.
@@ -41,20 +41,20 @@ struct LocalCacheOptions {
   DownloadOptions download;
 };
 
-// Thread-safe.
+// The cache. Thread-safe.
 class LocalCache {
  public:
   explicit LocalCache(LocalCacheOptions options) : options_(std::move(options)) {}
 
-  // Where the cache of one kind of store lies by default: in `parent` or, if that is empty, in the
+  // The default place of the cache of one kind of store: in `parent` or, if that is empty, in the
   // folder for temporary files.
   static std::string DefaultDirectory(const std::string& parent, std::string_view kind);
 
-  // A folder with these contents. Fetches what is not there. The folder stays as long as the
-  // result's `files`, and then until another state of it takes its place.
+  // Returns a folder with these contents and downloads what is missing. The folder stays while the
+  // result's `files` exists, and then until another state replaces it.
   base::Result<repository::LocalFolder> Open(Bucket& bucket, const FolderContents& contents);
-  // The path of a copy of one object, which stays for some minutes at least. `origin` is the
-  // object's place.
+  // Returns the path of a copy of one object, which stays for some minutes at least. `origin` is
+  // the object's location.
   base::Result<std::string> OpenFile(Bucket& bucket, const std::string& origin,
                                      const Object& object);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/filesystem/implementations/s3.h of Triton.
+// The error texts follow Triton's core/src/filesystem/implementations/s3.h.
 #include "object_store/object_store.h"
 
 #include <optional>
@@ -12,11 +12,11 @@
 namespace nereid::object_store {
 namespace {
 
-// Folders that are remembered; more would only be asked for by somebody who guesses names.
+// The number of folders that are remembered. Only a client that guesses names would ask for more.
 constexpr size_t kMaxKnown = 4096;
 constexpr size_t kMaxBuckets = 64;
 
-// The folder around a location; false at the bucket.
+// Moves to the parent of a location; returns false at the bucket.
 bool GoUp(Location& location) {
   if (location.key.empty()) return false;
   const size_t slash = location.key.rfind('/');
@@ -87,7 +87,7 @@ ObjectStore::Known ObjectStore::Fetch(const std::string& path, const Location& l
   const std::string name = location.ToString();
   base::MutexLock lock(mutex_);
   known.number = ++refreshes_;
-  // What was known of single folders in it is older now.
+  // Older knowledge of folders within it is outdated.
   if (known.status.ok()) {
     for (auto it = known_.lower_bound(name + "/");
          it != known_.end() && it->first.starts_with(name + "/");) {
@@ -137,7 +137,7 @@ base::Status ObjectStore::CheckRepository(const std::string& repository) const {
 base::Result<std::vector<repository::Entry>> ObjectStore::List(const std::string& folder) const {
   NEREID_ASSIGN_OR_RETURN(const Location location, provider_->Parse(folder));
   {
-    // Who lists a root without having refreshed it wants to know what is there, soon enough.
+    // A root that is listed without a refresh must not be out of date for long.
     base::MutexLock lock(mutex_);
     const auto found = known_.find(location.ToString());
     if (found != known_.end() &&

@@ -27,13 +27,13 @@ struct ObjectStoreOptions {
   LocalCacheOptions cache;
   http_client::HttpClientOptions http;
   http_client::RetryPolicy retry;
-  // The root of a repository is asked for again when what is known of it is older.
+  // The root of a repository is listed again when the last listing is older than this.
   std::chrono::milliseconds root_stays{10'000};
 };
 
-// A scan costs one request for each thousand objects of a repository, whatever is asked of the
-// store meanwhile: a refresh lists everything, and questions are answered from that list. Files
-// come from a cache on this machine. Thread-safe.
+// A store that lists a whole repository at each refresh and serves all other calls from that
+// listing, so a scan costs one request for each thousand objects. Files come from a cache on this
+// machine. Thread-safe.
 class ObjectStore final : public repository::Store {
  public:
   ObjectStore(std::unique_ptr<Provider> provider, ObjectStoreOptions options);
@@ -48,25 +48,25 @@ class ObjectStore final : public repository::Store {
   base::Result<repository::LocalFolder> Localize(const std::string& folder) const override;
 
  private:
-  // What was found when a folder was last listed. Immutable.
+  // The result of the last listing of a folder. Immutable.
   struct Known {
     base::Status status;
-    std::shared_ptr<const Listing> listing;  // the last that succeeded; null: none did
+    std::shared_ptr<const Listing> listing;  // the last successful listing; null: none
     base::TimePoint when;
-    uint64_t number = 0;  // counts refreshes
+    uint64_t number = 0;  // the number of the refresh
   };
-  // Of one folder: the place and the newest list that covers it.
+  // A node: its location and the newest listing that covers it.
   struct View {
     Location location;
     Known known;
     const Listing::Node* node = nullptr;
   };
 
-  // An error when nothing is known and asking failed. Where nothing is known, a folder is listed,
-  // of what may be a file the folder it is in.
+  // Returns the node from the newest listing that covers it. If there is none, it lists the folder,
+  // or for kAny the parent of what may be a file; fails if that fails.
   enum class Kind { kFolder, kAny };
   base::Result<View> Look(const std::string& path, Kind kind) const;
-  // `path` tells which account to use.
+  // `path` determines the account.
   Known Fetch(const std::string& path, const Location& location) const;
   std::optional<Known> FindKnown(const Location& location) const;
   base::Result<std::shared_ptr<Bucket>> BucketFor(const std::string& path) const;
@@ -76,10 +76,10 @@ class ObjectStore final : public repository::Store {
   mutable http_client::HttpClient client_;
   mutable LocalCache cache_;
   mutable base::Mutex mutex_;
-  // By Location::ToString of the folder.
+  // The keys are Location::ToString of the folders.
   mutable std::map<std::string, Known> known_ NEREID_GUARDED_BY(mutex_);
   mutable uint64_t refreshes_ NEREID_GUARDED_BY(mutex_) = 0;
-  // By Provider::Access::identity, so that changed keys make a new one.
+  // The keys are Provider::Access::identity, so that changed keys of an account make a new bucket.
   mutable std::map<std::string, std::shared_ptr<Bucket>> buckets_ NEREID_GUARDED_BY(mutex_);
 };
 

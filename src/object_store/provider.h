@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one kind of object store has of its own: how its places are written, how requests to it are
-// signed and replies read. Everything else is shared by all of them (object_store.h).
+// What differs between kinds of object stores: how locations are written, how requests are signed
+// and replies read. Everything else is shared by all of them (object_store.h).
 #pragma once
 
 #include <cstdint>
@@ -15,56 +15,57 @@
 
 namespace nereid::object_store {
 
-// One reply to a request for a list.
+// One reply to a list request.
 struct ListPage {
   std::vector<Object> objects;
   std::string next;  // token of the next page; empty: this is the last one
 };
 
-// Why a request was not answered, or not as it must be.
+// Why a request failed.
 struct Failure {
-  std::string name;  // as the store calls it, such as NoSuchBucket; may be empty
+  std::string name;  // the store's name for it, such as NoSuchBucket; may be empty
   std::string message;
-  bool may_pass = false;  // worth another try
+  bool may_pass = false;  // worth a retry
 };
 
-// One bucket (or container) and the account to use for it. Thread-safe.
+// The protocol for one bucket (or container) and account. Thread-safe.
 class Protocol {
  public:
   virtual ~Protocol() = default;
 
-  // Requests, complete but for `on_body`. Made anew for every attempt, as signatures and tokens
-  // age. An error, such as a token that cannot be had, is final.
+  // ListRequest and ReadRequest return requests that lack only `on_body`. They are called for every
+  // attempt, because signatures and tokens expire. An error, such as a token that is unavailable,
+  // is final.
   virtual base::Result<http_client::HttpRequest> ListRequest(const std::string& prefix,
                                                              const std::string& token) = 0;
-  // For a range of the object, if it still has this ETag: otherwise the store answers with 412.
+  // Requests a range of the object if it still has this ETag; otherwise the store replies with 412.
   virtual base::Result<http_client::HttpRequest> ReadRequest(const Object& object, Range range) = 0;
 
   virtual base::Result<ListPage> ParseList(std::string_view body) const = 0;
-  // What a complete reply that is no success says.
+  // Explains a complete reply that is not a success.
   virtual Failure Explain(const http_client::HttpReply& reply) const = 0;
-  // Takes from such a reply what makes the next request right, such as the region that the bucket
-  // is in; whether there was something new, so that the request is worth repeating at once.
+  // Learns from such a reply what corrects the next request, such as the region of the bucket.
+  // Returns whether there was anything new, so that a repeated request may succeed at once.
   virtual bool Learn(const http_client::HttpReply& /*reply*/) { return false; }
-  // Whether Object::md5 is not that of the bytes, as the reply to a ReadRequest tells.
+  // Whether Object::md5 is not the MD5 of the bytes, according to the reply to a ReadRequest.
   virtual bool HasOtherMd5(const http_client::HttpReply& /*reply*/) const { return false; }
 
-  // The bucket and where it is looked for, to begin a line of the log with.
+  // Names the bucket and its endpoint at the beginning of log lines.
   virtual std::string Describe() const = 0;
   // The errors that users see, in Triton's words.
   virtual base::Status ListError(const std::string& prefix, const Failure& failure) const = 0;
   virtual base::Status ReadError(const Object& object, const Failure& failure) const = 0;
 };
 
-// Where something lies. A value type.
+// A location in a store. A value type.
 struct Location {
-  std::string bucket;       // the whole address of a bucket in one form for all ways to write it
-  std::string bucket_name;  // its name alone
+  std::string bucket;       // the canonical address of the bucket
+  std::string bucket_name;  // only its name
   std::string key;          // without slashes at its ends; empty: the whole bucket
 
-  // The same in one form for all ways to write it.
+  // Returns the canonical spelling.
   std::string ToString() const { return key.empty() ? bucket : bucket + "/" + key; }
-  // The key, ready to have something appended: with a slash at its end unless it is empty.
+  // Returns the key as a prefix for more: with a slash at its end unless it is empty.
   std::string Prefix() const { return key.empty() ? key : key + "/"; }
 };
 
@@ -73,21 +74,22 @@ class Provider {
  public:
   virtual ~Provider() = default;
 
-  // Reads a path as the user wrote it. An error when no bucket is named.
+  // Parses a path as the user wrote it. Fails if no bucket is named.
   virtual base::Result<Location> Parse(std::string_view path) const = 0;
 
   // A bucket opened with one account.
   struct Access {
-    // Of place and account, without secrets: while it stays the same, so does the protocol.
+    // Identifies location and account, without secrets: the protocol is reused while this stays the
+    // same.
     std::string identity;
     std::unique_ptr<Protocol> protocol;
   };
-  // Finds the account for `path`, in files and variables as they are now. `client` is there for
-  // stores that hand out tokens, and outlives the protocol.
+  // Finds the account for `path`, from the current files and variables. `client` is for stores that
+  // issue tokens, and outlives the protocol.
   virtual base::Result<Access> Open(const std::string& path,
                                     http_client::HttpClient& client) const = 0;
 
-  // What stands before the error of a repository that cannot be reached, in Triton's words.
+  // The prefix of the error for a repository that cannot be reached, in Triton's words.
   virtual std::string CannotOpen() const = 0;
 };
 

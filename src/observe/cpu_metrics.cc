@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and what counts as busy: core/src/metrics.cc of Triton.
+// The names, and which states count as busy, follow Triton's core/src/metrics.cc.
 #include "observe/cpu_metrics.h"
 
 #include <array>
@@ -26,7 +26,7 @@ std::optional<uint64_t> TakeNumber(std::string_view& text) {
   return value;
 }
 
-// Bytes of the line "<name>:   <kB> kB".
+// Finds the line "<name>:   <kB> kB" and returns its value in bytes.
 std::optional<uint64_t> FindBytes(std::string_view meminfo, std::string_view name) {
   const size_t at = meminfo.find(name);
   if (at == std::string_view::npos) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<uint64_t> FindBytes(std::string_view meminfo, std::string_view nam
 std::optional<CpuTimes> ParseCpuTimes(std::string_view stat) {
   if (!stat.starts_with("cpu ")) return std::nullopt;
   stat.remove_prefix(4);
-  // user nice system idle iowait irq softirq steal
+  // The columns are: user nice system idle iowait irq softirq steal.
   std::array<uint64_t, 8> fields{};
   for (uint64_t& field : fields) {
     const std::optional<uint64_t> value = TakeNumber(stat);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy the machine's CPUs are and how much of its memory is in use, as nv_cpu_* families.
+// The nv_cpu_* metric families: how busy the machine's CPUs are and how much of its memory is in
+// use.
 #pragma once
 
 #include <chrono>
@@ -19,22 +20,21 @@ struct CpuTimes {
   uint64_t busy = 0;
   uint64_t idle = 0;
 };
-// From the text of /proc/stat; nothing when it is not that.
+// Parses the text of /proc/stat. Returns nothing for any other text.
 std::optional<CpuTimes> ParseCpuTimes(std::string_view stat);
 
 // The memory of the machine, in bytes.
 struct MemoryBytes {
   uint64_t total = 0;
-  uint64_t used = 0;  // total less what is available
+  uint64_t used = 0;  // total less available
 };
-// From the text of /proc/meminfo; the same.
+// Parses the text of /proc/meminfo. Returns nothing for any other text.
 std::optional<MemoryBytes> ParseMemory(std::string_view meminfo);
 
-// Thread-safe.
+// Reads the values and adds them to a page. Thread-safe.
 class CpuMetrics {
  public:
-  // Utilisation is that of the time between two readings, which lie at least half of `interval`
-  // apart.
+  // Utilisation is measured between two readings that are at least half of `interval` apart.
   explicit CpuMetrics(std::chrono::milliseconds interval);
 
   void AddTo(MetricsPage& page);

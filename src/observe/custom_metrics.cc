@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/metric_family.cc of Triton.
+// The error texts follow Triton's core/src/metric_family.cc.
 #include "observe/custom_metrics.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct Registry {
   std::map<std::string, std::weak_ptr<CustomFamily>> families NEREID_GUARDED_BY(mutex);
 };
 
-// Leaked on purpose: plug-ins may delete their metrics at the very end of the process.
+// Leaked on purpose: plug-ins may delete their metrics until the process ends.
 Registry& TheRegistry() {
   static Registry* const registry = new Registry;
   return *registry;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that plug-ins make through the C API and that stand on the page beside the server's own.
+// Metrics that plug-ins make through the C API and that appear on the metrics page beside the
+// server's own.
 //
 //   auto family = CustomFamily::Create(MetricKind::kCounter, "my_requests", "What it counts");
 //   auto series = (*family)->Add({{"model", "m"}}, {});
 //   (*series)->Increment(1);
 //
-// Objects of one name and kind share a family, those of equal labels within it a series; a series
-// is printed as long as anybody holds it.
+// Objects of the same name and kind share a family, and objects with the same labels within it
+// share a series. A series is printed as long as it has a holder.
 #pragma once
 
 #include <atomic>
@@ -24,14 +25,15 @@ namespace nereid::observe {
 
 enum class MetricKind : uint8_t { kCounter, kGauge, kHistogram };
 
-// Thread-safe.
+// One series of values. Thread-safe.
 class CustomSeries {
  public:
-  // `bounds` of a histogram's buckets, ascending.
+  // `bounds` are those of a histogram's buckets, ascending.
   CustomSeries(MetricKind kind, std::vector<double> bounds);
 
   MetricKind kind() const { return kind_; }
-  // Unsupported where the kind has no such thing; InvalidArgument for a counter that would fall.
+  // The methods return Unsupported if the kind has no such operation, and InvalidArgument for a
+  // counter that would fall.
   base::Result<double> Value() const;
   base::Status Increment(double by);
   base::Status Set(double value);
@@ -42,15 +44,15 @@ class CustomSeries {
  private:
   const MetricKind kind_;
   const std::vector<double> bounds_;
-  std::atomic<double> value_{0};  // of a histogram: the sum
+  std::atomic<double> value_{0};  // for a histogram, the sum
   const std::unique_ptr<std::atomic<uint64_t>[]> counts_;
 };
 
-// Thread-safe.
+// A family of series. Thread-safe.
 class CustomFamily {
  public:
-  // The family of that name, which exists as long as somebody holds it. InvalidArgument for a name
-  // that is none, and for one that is taken by a family of another kind.
+  // Returns the family of that name, which exists as long as it has a holder. InvalidArgument if
+  // the name is malformed or taken by a family of another kind.
   static base::Result<std::shared_ptr<CustomFamily>> Create(MetricKind kind,
                                                             const std::string& name,
                                                             const std::string& help);
@@ -58,7 +60,8 @@ class CustomFamily {
   CustomFamily(MetricKind kind, std::string name, std::string help);
 
   MetricKind kind() const { return kind_; }
-  // InvalidArgument for a label that is none and for bounds that do not ascend.
+  // Returns the series with these labels. InvalidArgument for malformed labels and for bounds that
+  // do not ascend.
   base::Result<std::shared_ptr<CustomSeries>> Add(const Labels& labels, std::vector<double> bounds);
 
   void AddTo(MetricsPage& page);
@@ -68,11 +71,11 @@ class CustomFamily {
   const std::string name_;
   const std::string help_;
   base::Mutex mutex_;
-  // By their labels as printed.
+  // The keys are the labels as printed.
   std::map<std::string, std::weak_ptr<CustomSeries>> series_ NEREID_GUARDED_BY(mutex_);
 };
 
-// Prints every family of the process: the C API names no server.
+// Prints every family of the process, because the calls of the C API do not name a server.
 void AddCustomMetrics(MetricsPage& page);
 
 }  // namespace nereid::observe

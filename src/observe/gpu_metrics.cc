@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The declarations of NVML that are needed here follow its documented interface, version 12.
+// These declarations of NVML follow its documented interface, version 12.
 #include "observe/gpu_metrics.h"
 
 #include <array>
@@ -42,7 +42,7 @@ struct GpuMetrics::Functions {
 struct GpuMetrics::Gpu {
   Device device = nullptr;
   std::string labels;
-  // What a device does not tell stays absent.
+  // Values that a device does not report stay absent.
   std::optional<double> utilization, total_bytes, used_bytes, power_usage, power_limit;
   std::optional<unsigned long long> first_energy;
   double energy = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPUs say about themselves, as nv_gpu_* families, asked from NVML. The library comes with
-// the driver and is opened at run time; without it, or without a GPU, there is nothing to print.
+// The nv_gpu_* metric families, read from NVML. The library comes with the driver and is opened at
+// run time; without it, or without a GPU, nothing is printed.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,11 @@ namespace nereid::observe {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-// Thread-safe.
+// The GPUs of the machine. Thread-safe.
 class GpuMetrics {
  public:
-  // Unavailable without the library or a GPU. Values are read anew when those at hand are older
-  // than half of `interval`.
+  // Returns Unavailable without the library or a GPU. Values are read again when the last ones are
+  // older than half of `interval`.
   static base::Result<std::unique_ptr<GpuMetrics>> Open(const std::string& library,
                                                         std::chrono::milliseconds interval);
   ~GpuMetrics();
@@ -43,7 +43,7 @@ class GpuMetrics {
   const std::unique_ptr<Functions> functions_;
   const uint64_t least_age_ns_;
   bool is_initialized_ = false;
-  std::vector<Gpu> gpus_;  // their number is constant once open
+  std::vector<Gpu> gpus_;  // the number of GPUs is constant once open
   base::Mutex mutex_;
   uint64_t read_at_ns_ NEREID_GUARDED_BY(mutex_) = 0;
 };

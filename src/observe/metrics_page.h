@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics page: families of values collected at the moment of a scrape, printed in Prometheus
-// text format. Nothing is kept between scrapes; the counters live with what they count.
+// The metrics page: families of values collected during a scrape, printed in Prometheus text
+// format. Nothing is kept between scrapes; the counters belong to the objects that they describe.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace nereid::observe {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// `name="value",...` in the alphabetical order of the names, values escaped: what stands between
-// the braces. Made once for a model and used for each of its values.
+// Returns the text between the braces: `name="value",...` in the alphabetical order of the names,
+// with values escaped. It is made once for a model and used for each of its values.
 std::string RenderLabels(Labels labels);
 
 // The state of a histogram at the moment of a scrape. Only views: what they show outlives
 // AddHistogram.
 struct Histogram {
-  std::span<const double> bounds;    // ascending; the last bucket, to infinity, has none
-  std::span<const uint64_t> counts;  // of each bucket alone, one more than there are bounds
+  std::span<const double> bounds;    // ascending; the last bucket, to infinity, has no bound
+  std::span<const uint64_t> counts;  // per bucket, not cumulative; one more than there are bounds
   double sum = 0;
 };
 
@@ -39,15 +39,15 @@ struct SummaryValue {
   double sum = 0;
 };
 
-// Thread-compatible.
+// Builds the text of one page. Thread-compatible.
 class MetricsPage {
  public:
   enum class Kind { kCounter, kGauge, kHistogram, kSummary };
 
-  // Starts a family; the values that follow belong to it. One without values is not printed.
+  // Starts a family; the values that follow belong to it. A family without values is not printed.
   void StartFamily(std::string_view name, std::string_view help, Kind kind);
 
-  // `labels` as RenderLabels made them; empty: none.
+  // `labels` is the result of RenderLabels, or empty.
   void Add(std::string_view labels, double value);
   void AddHistogram(std::string_view labels, const Histogram& value);
   void AddSummary(std::string_view labels, const SummaryValue& value);
@@ -57,12 +57,12 @@ class MetricsPage {
 
  private:
   void AddHeader();
-  // name<suffix>{labels,extra} value
+  // Appends name<suffix>{labels,extra} value.
   void AddLine(std::string_view suffix, std::string_view labels, std::string_view extra,
                double value);
 
   std::string name_;
-  std::string header_;  // until the family's first value
+  std::string header_;  // kept until the family's first value
   std::string text_;
 };
 

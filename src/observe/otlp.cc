@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers: opentelemetry/proto/trace/v1/trace.proto and its imports.
+// The field numbers are those of opentelemetry/proto/trace/v1/trace.proto and its imports.
 #include "observe/otlp.h"
 
 #include <array>

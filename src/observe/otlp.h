@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans, and OTLP's protobuf encoding of them.
+// Spans and their protobuf encoding in OTLP.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace nereid::observe {
 
-// A value type.
+// A span. A value type.
 struct Span {
   // A moment within the span.
   struct Event {
@@ -32,7 +32,7 @@ struct Span {
   std::vector<Attribute> attributes;
 };
 
-// The bytes of an ExportTraceServiceRequest.
+// Returns the bytes of an ExportTraceServiceRequest.
 std::string EncodeSpans(const std::vector<std::pair<std::string, std::string>>& resource,
                         const std::deque<Span>& spans);
 

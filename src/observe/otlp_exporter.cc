@@ -13,10 +13,10 @@
 namespace nereid::observe {
 namespace {
 
-// How long one request may take and, when the exporter ends, all that is left.
+// The time limit of one request, and of all remaining requests when the exporter ends.
 constexpr std::chrono::seconds kTimeout{10};
 
-// Whether OTLP lets a request with this reply be repeated.
+// Whether OTLP permits a retry after this reply.
 bool MayPass(const http_client::HttpReply& reply) {
   if (!reply.failure.empty()) return !reply.is_final;
   return reply.status == 429 || (reply.status >= 502 && reply.status <= 504);
@@ -97,7 +97,7 @@ void OtlpExporter::Run() {
       dropped = std::exchange(dropped_, 0);
     }
     if (dropped > 0) {
-      // The first sentence is OpenTelemetry's, which people look for.
+      // The first sentence is OpenTelemetry's, because users search for it.
       NEREID_LOG(kWarning,
                  "BatchSpanProcessor queue is full - dropping span. {} were dropped: the collector "
                  "is too slow",
@@ -112,7 +112,7 @@ void OtlpExporter::Run() {
 void OtlpExporter::Send(const std::deque<Span>& spans) {
   const base::Status status = Post(EncodeSpans(resource_, spans));
   const bool had_failed = std::exchange(has_failed_, !status.ok());
-  // Once, not with every batch.
+  // The error is logged once, not for every batch.
   if (!status.ok() && !had_failed) {
     NEREID_LOG(kError, "failed to export {} spans to {}: {}", spans.size(), options_.url,
                status.message());

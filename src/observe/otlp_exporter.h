@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings spans to an OpenTelemetry collector, by OTLP over HTTP.
+// Sends spans to an OpenTelemetry collector, by OTLP over HTTP.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,13 @@
 
 namespace nereid::observe {
 
-// Sends spans from a thread of its own; a batch that the collector cannot take now is sent again a
-// few times, then thrown away. Thread-safe.
+// Sends spans from a thread of its own. A batch that the collector does not accept is retried a few
+// times and then dropped. Thread-safe.
 class OtlpExporter {
  public:
-  // The error is that of a URL that cannot be served.
+  // Fails if the URL cannot be used.
   static base::Result<std::unique_ptr<OtlpExporter>> Start(OtlpOptions options);
-  // Sends what is left, if the collector takes it at once; gives up what it has not taken after ten
-  // seconds.
+  // Sends the remaining spans, and drops what the collector has not accepted after ten seconds.
   ~OtlpExporter();
 
   void Add(Span span);
@@ -43,7 +42,7 @@ class OtlpExporter {
   std::vector<std::pair<std::string, std::string>> resource_;
   http_client::HttpClient client_;
   std::stop_source retries_;   // stopped when the exporter ends: every batch has one more attempt
-  std::stop_source requests_;  // stopped when its time is over
+  std::stop_source requests_;  // stopped when the exporter's time limit has passed
   bool has_failed_ = false;    // confined to the thread
   base::Mutex mutex_;
   base::CondVar wake_;
@@ -52,7 +51,7 @@ class OtlpExporter {
   uint64_t dropped_ NEREID_GUARDED_BY(mutex_) = 0;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_done_ NEREID_GUARDED_BY(mutex_) = false;
-  base::Thread thread_;  // last: it uses what stands above
+  base::Thread thread_;  // last, because it uses the members above
 };
 
 }  // namespace nereid::observe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exporter against a collector on this machine that takes spans, refuses them or stands still.
+// Tests the exporter against a local collector that accepts spans, refuses them or hangs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ using http_client::HttpStub;
 using http_client::StubReply;
 using http_client::StubRequest;
 
-// Counts what came, and lets a test wait for it.
+// Counts the received spans and lets a test wait for a number of them.
 class Counter {
  public:
   void Add() {
@@ -46,7 +46,7 @@ Span MakeSpan(const std::string& name) {
   return span;
 }
 
-// Sends every `batch` spans, and what is left when it ends.
+// The exporter sends after every `batch` spans, and the rest when it ends.
 std::unique_ptr<OtlpExporter> StartExporter(const HttpStub& collector, uint32_t batch = 1) {
   OtlpOptions options;
   options.url = collector.endpoint() + "/v1/traces";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How spans reach an OpenTelemetry collector, as users set it.
+// The user's settings for sending spans to an OpenTelemetry collector.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@
 
 namespace nereid::observe {
 
-// A value type.
+// The settings. A value type.
 struct OtlpOptions {
   std::string url = "http://localhost:4318/v1/traces";  // http:// and https://; http:// if neither
-  std::string ca_file;  // certificates to trust instead of the system's; empty: those
+  std::string ca_file;  // certificates to trust instead of the system's, if not empty
   // Attributes of the process, besides service.name and telemetry.sdk.*.
   std::vector<std::pair<std::string, std::string>> resource;
-  uint32_t max_queue_size = 2048;  // what is more is thrown away
+  uint32_t max_queue_size = 2048;  // further spans are dropped
   std::chrono::milliseconds schedule_delay{5000};
   uint32_t max_export_batch_size = 512;
 };

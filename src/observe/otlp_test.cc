@@ -18,7 +18,8 @@ TEST(Otlp, EncodesSpans) {
   std::deque<Span> spans;
   spans.push_back(span);
   const std::string bytes = EncodeSpans({{"a", "b"}}, spans);
-  // resource_spans { resource { attributes { key value { string_value } } } scope_spans { ... } }
+  // The bytes encode resource_spans { resource { attributes { key value { string_value } } }
+  // scope_spans { ... } }.
   EXPECT_EQ(bytes.substr(2, 12), std::string("\x0a\x0a\x0a\x08\x0a\x01"
                                              "a\x12\x03\x0a\x01"
                                              "b",

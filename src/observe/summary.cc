@@ -10,7 +10,7 @@
 namespace nereid::observe {
 namespace {
 
-// As far as there is a number at the front, like strtod: "0.0.1" is 0.
+// Reads the number at the front of the text, like strtod: "0.0.1" is 0.
 std::optional<double> ReadNumber(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

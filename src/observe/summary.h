@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantiles of what was observed in the last minute, with a permitted error for each.
+// Quantiles of the values of the last minute, with a permitted error for each.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,13 @@ struct QuantileError {
 // What a list of quantiles, as an option gives it, means.
 struct Quantiles {
   std::vector<QuantileError> list;
-  std::vector<std::string> invalid;  // entries that were left out
+  std::vector<std::string> invalid;  // entries that were ignored
 };
-// "<quantile>:<error>,..."
+// Parses "<quantile>:<error>,...".
 Quantiles ParseQuantiles(std::string_view text);
 
-// Thread-safe. Observing takes a lock: summaries are collected only where somebody asked for them.
+// The values of one summary. Thread-safe. Observing takes a lock, so summaries are collected only
+// if they are enabled.
 class Summary {
  public:
   explicit Summary(const std::vector<QuantileError>& quantiles);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of the texts: server/src/tracer.cc of Triton, TraceTensorActivity.
+// The format follows Triton's server/src/tracer.cc, TraceTensorActivity.
 #include "observe/tensor_text.h"
 
 #include <cstring>
@@ -27,7 +27,7 @@ std::string Values(std::string_view bytes) {
   return text;
 }
 
-// Each element in quotes. Stops where a length points past the end.
+// Prints each element in quotes. Stops at a length that points past the end.
 std::string Texts(std::string_view bytes) {
   std::string text;
   while (bytes.size() >= sizeof(uint32_t)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of tensors as the files of traces show them.
+// The contents of tensors in trace files.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace nereid::observe {
 
-// The values in `bytes`, separated by commas. Empty for types that have no text.
+// Returns the values in `bytes`, separated by commas. Empty for types that have no text.
 std::string DataText(tensor::DataType type, std::string_view bytes);
 
 }  // namespace nereid::observe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How settings of a model and of the server go together: server/src/tracer.cc of Triton,
+// How the settings of a model and of the server combine follows Triton's server/src/tracer.cc,
 // TraceManager.
 #include "observe/trace.h"
 
@@ -70,7 +70,7 @@ void Trace::SetContext(std::string context) {
   contexts_.push_back(std::move(context));
 }
 
-// Settings of the server or of a model, and which of them were made for it.
+// The settings of the server or of a model, and which of them were set explicitly.
 struct Tracing::Entry {
   std::shared_ptr<TraceSampler> sampler;
   bool has_levels = false;
@@ -87,7 +87,8 @@ Tracing::Tracing(TraceOptions options)
                                                                                 : std::string())) {
   if (options_.mode == TraceMode::kOpenTelemetry) {
     auto exporter = OtlpExporter::Start(options_.otlp);
-    // The command line has been checked, so this is a thread that could not be started.
+    // The options were validated on the command line, so the only possible error is a thread that
+    // could not be started.
     if (exporter.ok()) {
       output_->exporter = std::move(*exporter);
     } else {
@@ -169,7 +170,7 @@ base::Status Tracing::Change(const std::string& model, const TraceChange& change
   base::MutexLock lock(mutex_);
   NEREID_RETURN_IF_ERROR(ChangeOne(model, change));
   if (model.empty()) {
-    // Models follow in what they have no setting of their own for.
+    // Models inherit the settings that they have not set themselves.
     std::vector<std::string> names;
     for (const auto& [name, entry] : models_) names.push_back(name);
     for (const std::string& name : names) NEREID_RETURN_IF_ERROR(ChangeOne(name, {}));

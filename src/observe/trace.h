@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of single requests: when what happened to a sampled request and, if wanted, the tensors
-// that went through it. They go to a file in Triton's JSON or, as spans, to an OpenTelemetry
-// collector.
+// Traces of single requests: when which step of a sampled request happened and, if enabled, its
+// tensors. Traces go to a file in Triton's JSON or, as spans, to an OpenTelemetry collector.
 //
 //   if (tracing.is_on()) [[unlikely]] trace = tracing.Start("model", {});   // null: not sampled
 //   if (trace) trace->Report(TraceActivity::kRequestStart, ns);
 //
-// What was recorded goes on its way when the last reference to a request's traces is dropped; files
-// are written and collectors called by threads of their own.
+// A trace is handed to its output when the last reference to it is dropped. Files and collectors
+// have threads of their own.
 #pragma once
 
 #include <atomic>
@@ -32,7 +31,7 @@ namespace nereid::observe {
 // The values are those of TRITONSERVER_InferenceTraceLevel.
 enum TraceLevel : uint32_t { kTraceOff = 0, kTraceTimestamps = 4, kTraceTensors = 8 };
 
-// In the order of TRITONSERVER_InferenceTraceActivity.
+// The order is that of TRITONSERVER_InferenceTraceActivity.
 enum class TraceActivity : uint8_t {
   kRequestStart = 0,
   kQueueStart = 1,
@@ -46,7 +45,7 @@ enum class TraceActivity : uint8_t {
   kTensorBackendOutput = 9,
   kCustom = 10,
 };
-// "REQUEST_START", ...
+// Returns "REQUEST_START", ...
 const char* TraceActivityName(TraceActivity activity);
 
 enum class TraceMode : uint8_t { kTriton, kOpenTelemetry };
@@ -55,8 +54,8 @@ enum class TraceMode : uint8_t { kTriton, kOpenTelemetry };
 // time, for the server or for one model.
 struct TraceSettings {
   uint32_t levels = kTraceOff;
-  uint32_t rate = 1000;        // every so many requests one is traced
-  int32_t count = -1;          // so many are left to be traced; -1: any number
+  uint32_t rate = 1000;        // one request in this many is traced
+  int32_t count = -1;          // how many more requests may be traced; -1: any number
   uint32_t log_frequency = 0;  // traces in one file; 0: one file for all
 };
 
@@ -66,12 +65,12 @@ struct TraceOptions {
   TraceMode mode = TraceMode::kTriton;
   std::string file;
   OtlpOptions otlp;
-  // Of the mode's options those that TraceView shows, as they were given.
+  // The mode's options that TraceView shows, as the user gave them.
   std::vector<std::pair<std::string, std::string>> shown;
 };
 
-// A change of settings; what is neither set nor cleared stays. Cleared, it is what it is for the
-// server or, for the server's own settings, what it was at start.
+// A change of settings. A field that is neither set nor cleared stays as it is. A cleared field of
+// a model takes the server's value, and one of the server takes its value at start.
 template <typename T>
 struct TraceField {
   std::optional<T> value;
@@ -93,20 +92,20 @@ struct TraceView {
   std::vector<std::pair<std::string, std::string>> shown;
 };
 
-// W3C trace context as a client sent it; empty: none.
+// A W3C trace context as the client sent it; empty if it sent none.
 struct TraceContext {
   std::string_view traceparent;
   std::string_view tracestate;
 };
 
-// A tensor on its way, lent for the report.
+// A tensor to be reported, valid during the report.
 struct TensorView {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
   std::span<const int64_t> shape;
   std::string_view bytes;
-  // Where `bytes` lie, as TRITONSERVER_MemoryType numbers it. They can be read here unless that is
-  // kGpu.
+  // The memory type of `bytes` as TRITONSERVER_MemoryType numbers it. They are readable by the CPU
+  // unless that is kGpu.
   int memory_type = 0;
   int64_t memory_type_id = 0;
 
@@ -115,7 +114,7 @@ struct TensorView {
 
 class Trace;
 
-// Where the reports of a request's traces go: to the server's own files and collectors, or to
+// Receives the reports of a request's traces: for the server's own files and collectors, or for
 // functions of an embedder. Thread-safe.
 class TraceRecorder {
  public:
@@ -124,21 +123,21 @@ class TraceRecorder {
   virtual uint32_t levels() const = 0;  // constant
   virtual uint64_t NextId() = 0;
   virtual void Report(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns) = 0;
-  // Of the protocol that the request came by; the C API is none.
+  // Reports an activity of the request's protocol. There are none for the C API.
   virtual void ReportFrontend(std::string_view /*name*/, uint64_t /*ns*/) {}
   virtual void ReportTensor(const Trace& trace, TraceActivity activity,
                             const TensorView& tensor) = 0;
-  // Nothing more will be reported of `trace`.
+  // Called after the last report of `trace`.
   virtual void Release(std::unique_ptr<Trace> /*trace*/) {}
 };
 
-// What happens to one request in one model. Children are the steps of an ensemble and what a
-// backend asks other models. Thread-safe.
+// The trace of one request in one model. Its children are the steps of an ensemble and the requests
+// that a backend sends to other models. Thread-safe.
 class Trace {
  public:
   Trace(std::shared_ptr<TraceRecorder> recorder, uint64_t id, uint64_t parent_id);
 
-  // For requests: with the last copy the recorder gets the trace back.
+  // Shares a trace of a request. When the last copy is dropped, the recorder gets the trace back.
   static std::shared_ptr<Trace> Share(std::unique_ptr<Trace> trace);
 
   uint64_t id() const { return id_; }
@@ -146,22 +145,22 @@ class Trace {
   bool wants_timestamps() const { return (levels_ & kTraceTimestamps) != 0; }
   bool wants_tensors() const { return (levels_ & kTraceTensors) != 0; }
 
-  // Before the first report.
+  // Sets the request's properties. REQUIRES: nothing has been reported yet.
   void Describe(std::string_view model, int64_t version, std::string_view request_id);
   const std::string& model() const { return model_; }
   int64_t version() const { return version_; }
   const std::string& request_id() const { return request_id_; }
 
   void Report(TraceActivity activity, uint64_t ns);
-  // An activity of the backend's own, and one of the protocol that the request came by.
+  // ReportCustom reports an activity of the backend, ReportFrontend one of the request's protocol.
   void ReportCustom(std::string_view name, uint64_t ns);
   void ReportFrontend(std::string_view name, uint64_t ns);
   void ReportTensor(TraceActivity activity, const TensorView& tensor);
 
   std::unique_ptr<Trace> SpawnChild() const;
 
-  // For backends that trace on their own: {"traceparent": ...}. Empty where there is none. Valid as
-  // long as the trace, also when another one is set.
+  // Returns {"traceparent": ...}, for backends that trace on their own, or empty if there is no
+  // context. Valid as long as the trace, even after another context is set.
   const char* context() const;
   void SetContext(std::string context);
 
@@ -174,27 +173,27 @@ class Trace {
   int64_t version_ = 0;
   std::string request_id_;
   mutable base::Mutex mutex_;
-  std::deque<std::string> contexts_ NEREID_GUARDED_BY(mutex_);  // the last one holds
+  std::deque<std::string> contexts_ NEREID_GUARDED_BY(mutex_);  // the last one is current
 };
 
 class TraceSampler;
 class TraceOutput;
 
-// The settings and who is sampled. Thread-safe.
+// The trace settings and the sampling. Thread-safe.
 class Tracing {
  public:
   explicit Tracing(TraceOptions options);
-  // Writes what is left; traces that are under way are lost.
+  // Writes the remaining traces; those of unfinished requests are lost.
   ~Tracing();
 
   // Whether any request may be traced.
   bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
 
-  // Null when this request is not one to be traced.
+  // Returns null if this request is not sampled.
   std::shared_ptr<Trace> Start(std::string_view model, const TraceContext& context);
 
-  // `model` empty: of the server, and of every model as far as it has no settings of its own.
-  // InvalidArgument when the result makes no sense; nothing is changed then.
+  // Changes the settings of `model` or, if empty, of the server and of every model that has not set
+  // its own. InvalidArgument if the result is invalid; then nothing is changed.
   base::Status Change(const std::string& model, const TraceChange& change);
   TraceView Read(const std::string& model) const;
 

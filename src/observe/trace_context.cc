@@ -60,7 +60,7 @@ std::optional<SpanContext> ParseTraceParent(std::string_view traceparent,
       !ReadHex(traceparent.substr(53, 2), flags)) {
     return std::nullopt;
   }
-  // Later versions may say more behind it.
+  // Later versions may append more fields.
   if (version[0] == 0xFF || (version[0] == 0 && traceparent.size() != kLength) ||
       (traceparent.size() > kLength && traceparent[kLength] != '-')) {
     return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which trace a span belongs to, as the W3C recommendation of trace contexts has it.
+// The identity of a span, as the W3C recommendation of trace contexts defines it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace nereid::observe {
 using TraceIdBytes = std::array<uint8_t, 16>;
 using SpanIdBytes = std::array<uint8_t, 8>;
 
-// A value type.
+// The identity of one span. A value type.
 struct SpanContext {
   TraceIdBytes trace_id{};
   SpanIdBytes span_id{};
@@ -21,10 +21,10 @@ struct SpanContext {
   std::string state;
 };
 
-// From the headers of the W3C recommendation; nothing when `traceparent` is not one.
+// Parses the headers of the W3C recommendation. Returns nothing if `traceparent` is malformed.
 std::optional<SpanContext> ParseTraceParent(std::string_view traceparent,
                                             std::string_view tracestate);
-// "00-<trace id>-<span id>-<flags>"
+// Returns "00-<trace id>-<span id>-<flags>".
 std::string FormatTraceParent(const SpanContext& context);
 SpanIdBytes RandomSpanId();
 TraceIdBytes RandomTraceId();

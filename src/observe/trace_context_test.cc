@@ -29,7 +29,7 @@ TEST(ATraceContext, IsRefusedWhereItIsNone) {
         std::string(1'000'000, '0')}) {
     EXPECT_FALSE(ParseTraceParent(text, "")) << text.substr(0, 80);
   }
-  // A later version may say more.
+  // A later version may append more fields.
   EXPECT_TRUE(ParseTraceParent(with(0, "01") + "-more", ""));
   EXPECT_FALSE(ParseTraceParent(with(0, "01") + "more", ""));
 }

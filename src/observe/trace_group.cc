@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of records, and which spans there are: server/src/tracer.cc of Triton.
+// The format of records and the choice of spans follow Triton's server/src/tracer.cc.
 #include "observe/trace_group.h"
 
 #include <chrono>
@@ -59,7 +59,7 @@ TraceGroup::~TraceGroup() {
   base::MutexLock lock(mutex_);
   if (is_telemetry()) {
     const uint64_t now = base::NowNs();
-    // The root, which all others are in, ends last.
+    // The root span, which encloses all others, ends last.
     Spans root = std::move(spans_[root_id_]);
     spans_.erase(root_id_);
     for (auto& [id, spans] : spans_) {
@@ -158,7 +158,8 @@ void TraceGroup::AddSpanEvent(Trace& trace, TraceActivity activity, std::string_
   Spans& spans = spans_[trace.id()];
   if (is_request || activity == TraceActivity::kComputeStart ||
       (is_custom && name.size() > kStart.size() && name.ends_with(kStart))) {
-    // The request's span lies in that of its parent, or in the root; all others in the request's.
+    // A request's span lies within its parent's, or within the root; other spans lie within the
+    // request's.
     const Spans& around = is_request && trace.parent_id() != 0 ? spans_[trace.parent_id()] : spans;
     const std::string_view span_name = is_request  ? std::string_view(trace.model())
                                        : is_custom ? name.substr(0, name.size() - kStart.size())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All traces of one sampled request while they are recorded. Private to this module.
+// All traces of one sampled request during recording. Private to this module.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace nereid::observe {
 
-// Thread-safe. Hands on what it holds when it goes.
+// Records the traces of a request. Thread-safe. The destructor passes on the records.
 class TraceGroup final : public TraceRecorder {
  public:
   TraceGroup(std::shared_ptr<TraceSampler> sampler, std::optional<SpanContext> remote);
@@ -29,10 +29,10 @@ class TraceGroup final : public TraceRecorder {
   void ReportTensor(const Trace& trace, TraceActivity activity, const TensorView& tensor) override;
 
  private:
-  using Spans = std::vector<Span>;  // those that are not over, the innermost last
+  using Spans = std::vector<Span>;  // unfinished spans, the innermost last
 
   bool is_telemetry() const { return sampler_->mode() == TraceMode::kOpenTelemetry; }
-  // The records of a trace, with a comma behind what is there.
+  // Returns the records of a trace, with a comma after existing ones.
   std::string& Records(uint64_t id) NEREID_REQUIRES(mutex_);
   void AddTimestamp(uint64_t id, std::string_view name, uint64_t ns) NEREID_REQUIRES(mutex_);
   void AddSpanEvent(Trace& trace, TraceActivity activity, std::string_view name, uint64_t ns)
@@ -43,7 +43,7 @@ class TraceGroup final : public TraceRecorder {
 
   const std::shared_ptr<TraceSampler> sampler_;
   const uint64_t unix_offset_ns_;
-  SpanContext identity_;  // what all spans share: trace id, flags, state
+  SpanContext identity_;  // the trace id, flags and state that all spans share
   uint64_t root_id_ = 0;  // constant once set
   base::Mutex mutex_;
   std::map<uint64_t, std::string> records_ NEREID_GUARDED_BY(mutex_);

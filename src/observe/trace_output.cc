@@ -10,7 +10,7 @@
 namespace nereid::observe {
 namespace {
 
-// False, with errno set, when not everything could be written.
+// Returns false, with errno set, if not everything could be written.
 bool WriteFile(const std::string& path, const char* mode, std::string_view first,
                std::string_view text, std::string_view last) {
   std::FILE* const file = std::fopen(path.c_str(), mode);

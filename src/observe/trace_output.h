@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where finished traces go. Private to this module.
+// The outputs of finished traces. Private to this module.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@
 
 namespace nereid::observe {
 
-// One trace file: a JSON array that grows, and beside it files <path>.0, <path>.1, ... that are
-// complete at once. Written by a thread of its own. Thread-safe.
+// One trace file, which is a growing JSON array, and the files <path>.0, <path>.1, ... beside it,
+// each written in one piece. Writes on a thread of its own. Thread-safe.
 class TraceFile {
  public:
   explicit TraceFile(std::string path) : path_(std::move(path)) {}
-  // Writes what is left and ends the array.
+  // Writes the remaining records and ends the array.
   ~TraceFile();
 
   const std::string& path() const { return path_; }
-  // `records`: JSON values separated by commas.
+  // `records` are JSON values separated by commas.
   void Append(std::string records) { Add({std::move(records), false}); }
   void WriteIndexed(std::string records) { Add({std::move(records), true}); }
 
@@ -39,7 +39,7 @@ class TraceFile {
   void Write(const Piece& piece);
 
   const std::string path_;
-  uint64_t index_ = 0;  // confined to the thread, as are the next two
+  uint64_t index_ = 0;  // index_, is_open_ and has_failed_ are confined to the thread
   bool is_open_ = false;
   bool has_failed_ = false;
   base::Mutex mutex_;
@@ -50,7 +50,7 @@ class TraceFile {
   base::Thread thread_;  // started with the first piece
 };
 
-// What all traces of a server share.
+// The outputs that all traces of a server share.
 class TraceOutput {
  public:
   explicit TraceOutput(std::string path) : file(std::move(path)) {}
@@ -58,10 +58,10 @@ class TraceOutput {
   uint64_t NextId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
 
   TraceFile file;
-  std::unique_ptr<OtlpExporter> exporter;  // null but in OpenTelemetry mode
+  std::unique_ptr<OtlpExporter> exporter;  // null except in OpenTelemetry mode
 
  private:
-  std::atomic<uint64_t> next_id_{1};  // 0 says "no parent"
+  std::atomic<uint64_t> next_id_{1};  // 0 means "no parent"
 };
 
 }  // namespace nereid::observe

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// When which file is written: server/src/tracer.cc of Triton, TraceSetting.
+// The rules when a file is written follow Triton's server/src/tracer.cc, TraceSetting.
 #include "observe/trace_sampler.h"
 
 namespace nereid::observe {
 namespace {
 
-// Traces of unlimited number that go into one file are written from this size on.
+// The buffered bytes after which traces of unlimited number are appended to their single file.
 constexpr size_t kWrittenBytes = size_t{1} << 20;
 
 }  // namespace
@@ -42,7 +42,7 @@ const char* TraceSampler::WhyInvalid() const {
 
 bool TraceSampler::is_on() const {
   if (settings_.levels == kTraceOff) return false;
-  // Clients may ask to be traced whatever the rate is.
+  // A client may request a trace whatever the rate is.
   return mode_ == TraceMode::kOpenTelemetry || *WhyInvalid() == '\0';
 }
 

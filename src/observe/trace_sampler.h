@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One set of trace settings in force, and what was sampled under it. Private to this module.
+// One set of trace settings and the traces sampled under it. Private to this module.
 #pragma once
 
 #include <memory>
@@ -11,28 +11,30 @@
 
 namespace nereid::observe {
 
-// Thread-safe. What it still holds when it goes is written then.
+// Decides which requests are traced and collects their records. Thread-safe. The destructor writes
+// the remaining records.
 class TraceSampler {
  public:
   TraceSampler(const TraceSettings& settings, TraceMode mode, std::shared_ptr<TraceOutput> output);
   ~TraceSampler();
 
-  // As they were set; `count` is what is left of it.
+  // Returns the settings, with the remaining `count`.
   TraceSettings settings() const;
   TraceMode mode() const { return mode_; }
   TraceOutput& output() const { return *output_; }
 
-  // Why nothing can be sampled; empty when something can.
+  // Returns why nothing can be sampled, or an empty text.
   const char* WhyInvalid() const;
   bool is_on() const;
 
-  // Whether this request, one more, is to be traced. `is_forced`: its client traces it.
+  // Counts one more request and returns whether to trace it. `is_forced`: the client requested the
+  // trace.
   bool Sample(bool is_forced);
-  // The records of one sampled request.
+  // Adds the records of one sampled request.
   void Collect(std::string records);
 
  private:
-  const TraceSettings settings_;  // but for count
+  const TraceSettings settings_;  // except for count
   const TraceMode mode_;
   const std::shared_ptr<TraceOutput> output_;
   mutable base::Mutex mutex_;

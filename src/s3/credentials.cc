@@ -17,7 +17,7 @@ constexpr const char* kDefaultRegion = "us-east-1";
 
 constexpr std::string_view kBlanks = " \t\r";
 
-// What an account says, before its profile is looked up.
+// The entry of an account, before its profile is looked up.
 struct Entry {
   Account account;
   std::string profile;
@@ -67,7 +67,7 @@ class Finder {
         Value("AWS_PROFILE")};
   }
 
-  // Fills in what the entry leaves open.
+  // Fills in what the entry does not set.
   Account Complete(Entry entry) const {
     Account account = std::move(entry.account);
     const std::string profile = entry.profile.empty() ? "default" : entry.profile;
@@ -149,7 +149,7 @@ Profiles ParseProfiles(std::string_view text) {
       section = name;
       continue;
     }
-    // What is indented belongs to a setting of its own kind, of which none matters here.
+    // Indented lines belong to nested settings, of which none matters here.
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos || whole.front() == ' ' || whole.front() == '\t') continue;
     profiles[section].emplace(base::Trim(line.substr(0, equals), kBlanks),

@@ -25,12 +25,12 @@ std::string_view WithoutQuotes(std::string_view text) {
   return text;
 }
 
-// The ETag of an object that was sent in one piece.
+// Whether the ETag is that of an object that was uploaded in one part.
 bool IsMd5(std::string_view etag) {
   return etag.size() == 32 && etag.find_first_not_of("0123456789abcdef") == etag.npos;
 }
 
-// Here, and nowhere else, a space is a plus sign.
+// Decodes a key. Only in listings does a plus sign stand for a space.
 std::string DecodeKey(std::string key) {
   std::replace(key.begin(), key.end(), '+', ' ');
   return http_client::PercentDecode(key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The XML that S3 answers.
+// The XML in S3's replies.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace nereid::s3 {
 
-// Reads one page of ListObjectsV2 with encoding-type=url.
+// Parses one page of ListObjectsV2 with encoding-type=url.
 base::Result<object_store::ListPage> ParseListPage(std::string_view xml);
 
 // What the body of an error says.
 struct ErrorBody {
   std::string code;
   std::string message;
-  std::string region;  // where the bucket is, if the error says so
+  std::string region;  // the bucket's region, if the error names it
 };
-// Empty fields for what is no error of S3.
+// Parses an error of S3. The fields are empty for anything else.
 ErrorBody ParseErrorBody(std::string_view xml);
 
-// "2026-01-31T12:34:56.789Z" in nanoseconds since 1970; nothing for anything else.
+// Converts "2026-01-31T12:34:56.789Z" to nanoseconds since 1970; returns nothing for anything else.
 std::optional<int64_t> ParseTime(std::string_view text);
 
 }  // namespace nereid::s3

@@ -17,7 +17,7 @@ TEST(AListOfObjects, IsReadWithEncodedKeys) {
   ASSERT_EQ(page->objects.size(), 1u);
   EXPECT_EQ(page->objects[0].key, "m/1/a b c+d.onnx");
   EXPECT_EQ(page->objects[0].etag, "0123");
-  EXPECT_EQ(page->objects[0].md5, "");  // of an object that was sent in parts
+  EXPECT_EQ(page->objects[0].md5, "");  // the object was uploaded in several parts
   EXPECT_EQ(page->objects[0].size, UINT64_MAX);
   EXPECT_EQ(page->objects[0].modified_ns, 1769862896'250'000'000);
   EXPECT_EQ(page->next, "a&b");

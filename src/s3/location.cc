@@ -10,7 +10,7 @@ constexpr std::string_view kScheme = "s3://";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// host:port, as opposed to the name of a bucket, in which there is no colon.
+// Whether the text is host:port rather than the name of a bucket, which cannot contain a colon.
 bool HasPort(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return false;
@@ -18,7 +18,7 @@ bool HasPort(std::string_view text) {
   return std::all_of(port.begin(), port.end(), IsDigit);
 }
 
-// Takes what stands before the next slash off the front, and the slashes.
+// Removes the text before the next slash from the front, and the slashes, and returns it.
 std::string_view TakeComponent(std::string_view& text) {
   const size_t end = std::min(text.find('/'), text.size());
   const std::string_view component = text.substr(0, end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/filesystem/implementations/s3.h of Triton.
+// The error texts follow Triton's core/src/filesystem/implementations/s3.h.
 #include "s3/s3_protocol.h"
 
 #include <ctime>
@@ -27,7 +27,7 @@ std::string EndpointFor(const Location& location, const std::string& region) {
                      region.starts_with("cn-") ? ".cn" : "");
 }
 
-// The Host header of requests to an endpoint, as libcurl writes it.
+// The Host header for an endpoint, as libcurl writes it.
 std::string HostOf(const std::string& endpoint) {
   const std::string host = endpoint.substr(endpoint.find("://") + 3);
   const std::string_view usual = endpoint.starts_with("https://") ? ":443" : ":80";
@@ -50,7 +50,7 @@ HttpRequest S3Protocol::Sign(const std::string& key, const std::string& query,
   const std::string endpoint = EndpointFor(location_, region);
   UnsignedRequest request;
   request.host = HostOf(endpoint);
-  // The bucket in the path, as Triton has it: every server knows that form.
+  // The bucket is part of the path, as in Triton: every server supports that form.
   request.path = "/" + PercentEncode(location_.bucket, false) + "/" + PercentEncode(key, true);
   request.query = query;
   request.headers = std::move(headers);
@@ -102,7 +102,7 @@ bool S3Protocol::Learn(const HttpReply& reply) {
   return true;
 }
 
-// Objects that are encrypted with keys of the user have ETags that say nothing about their bytes.
+// The ETags of objects that are encrypted with keys of the user are not MD5s of their bytes.
 bool S3Protocol::HasOtherMd5(const HttpReply& reply) const {
   const auto encryption = reply.headers.find("x-amz-server-side-encryption");
   return (encryption != reply.headers.end() && encryption->second.starts_with("aws:kms")) ||

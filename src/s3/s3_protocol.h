@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of S3, signed, and what its replies say.
+// Signed S3 requests and the meaning of the replies.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace nereid::s3 {
 
-// Of one bucket. Learns the region of a bucket of Amazon's. Thread-safe.
+// The protocol for one bucket. Learns the region of a bucket at Amazon. Thread-safe.
 class S3Protocol final : public object_store::Protocol {
  public:
-  // The key of `location` means nothing here.
+  // The key of `location` is ignored.
   S3Protocol(Location location, Account account);
 
   base::Result<http_client::HttpRequest> ListRequest(const std::string& prefix,

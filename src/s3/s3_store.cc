@@ -34,7 +34,7 @@ class S3Provider final : public object_store::Provider {
     NEREID_ASSIGN_OR_RETURN(Account account, FindAccount(path, environment_));
     const Credentials& keys = account.credentials;
     Access access;
-    // The secret itself is not to lie about in more places than it must.
+    // A hash, so that the secret itself is in fewer places.
     access.identity = fmt::format("{} {} {} {}", location.ToString(), account.region, keys.key_id,
                                   object_store::Sha256Hex(keys.secret + "\n" + keys.session_token));
     access.protocol = std::make_unique<S3Protocol>(std::move(location), std::move(account));

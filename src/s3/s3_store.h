@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repositories in S3 and in what speaks its protocol.
+// Repositories in S3 and compatible stores.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@ namespace nereid::s3 {
 
 // Where copies of models lie, how S3 is spoken to, and where keys are looked for.
 struct S3StoreOptions {
-  // Without a directory of the cache: in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as
-  // Triton's copies are, or that for temporary files. Without a file of certificates: that of
-  // AWS_CA_BUNDLE.
+  // The default directory of the cache is in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as
+  // for Triton, or else in the folder for temporary files. The default file of certificates is that
+  // of AWS_CA_BUNDLE.
   object_store::ObjectStoreOptions store;
   Environment environment = ProcessEnvironment();
 };
 
-// A store for paths that begin with "s3://".
+// Makes a store for paths that begin with "s3://".
 std::unique_ptr<repository::Store> MakeS3Store();
 std::unique_ptr<repository::Store> MakeS3Store(S3StoreOptions options);
 

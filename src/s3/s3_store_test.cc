@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store against answers that a real server gives only at its worst;
-// tests/e2e/test_s3_repository.py has a real one.
+// Tests the store with replies that a real server seldom sends; tests/e2e/test_s3_repository.py
+// uses a real one.
 #include "s3/s3_store.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ class AStore : public testing::Test {
     fault_ = std::move(fault);
   }
 
-  // What a good server answers.
+  // The reply of a server without faults.
   StubReply Answer(const StubRequest& request) {
     Fault fault;
     {
@@ -92,7 +92,7 @@ class AStore : public testing::Test {
             body.substr(first, last + 1 - first)};
   }
 
-  // Two objects on each page.
+  // Lists two objects on each page.
   StubReply List(const std::string& target) NEREID_REQUIRES(mutex_) {
     const std::string prefix = target.substr(target.find("prefix=") + 7);
     const size_t token = target.find("continuation-token=");
@@ -137,7 +137,7 @@ class AStore : public testing::Test {
   fs::path root_;
   base::Mutex mutex_;
   std::map<std::string, Stored> objects_ NEREID_GUARDED_BY(mutex_);
-  Fault fault_ NEREID_GUARDED_BY(mutex_);  // answers first, if it wants to
+  Fault fault_ NEREID_GUARDED_BY(mutex_);  // replies first, unless it returns nothing
   HttpStub server_;
   std::unique_ptr<repository::Store> store_;
 };
@@ -206,7 +206,7 @@ TEST_F(AStore, GoesOnWhereAnAnswerBreaksOff) {
   Put("m/x", large);
   SetFault([this](const StubRequest& request) -> std::optional<StubReply> {
     const auto range = request.headers.find("range");
-    // The second of the three parts, and only when it is asked for from its beginning.
+    // Fails the second of the three parts, and only when it is requested from its beginning.
     if (range == request.headers.end() || range->second != "bytes=1048576-2097151") {
       return std::nullopt;
     }
@@ -239,7 +239,8 @@ TEST_F(AStore, BelievesNoPartThatIsAnother) {
   SetFault([this](const StubRequest& request) -> std::optional<StubReply> {
     if (!request.headers.contains("range")) return std::nullopt;
     base::MutexLock lock(mutex_);
-    return StubReply{200, {}, objects_["m/x"].body};  // all of it, whatever part was wanted
+    return StubReply{
+        200, {}, objects_["m/x"].body};  // the whole object, whatever part was requested
   });
   EXPECT_FALSE(store_->Localize(Path("m")).ok());
 }
@@ -251,7 +252,7 @@ TEST_F(AStore, ChecksTheMd5ThatAnEtagIs) {
   store_->Refresh(Path("m"));
   EXPECT_THAT(store_->Localize(Path("m")).status().message(),
               HasSubstr("does not have the checksum 5eb63bbbe01eeed093cb22bb8f5acdc3"));
-  // With keys of the user, it is none.
+  // With keys of the user, the ETag is not an MD5.
   SetFault([](const StubRequest& request) -> std::optional<StubReply> {
     if (!request.target.ends_with("/y")) return std::nullopt;
     return StubReply{
@@ -299,7 +300,7 @@ TEST_F(AStore, ServesSeveralAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this, &large] {
-      const auto other = MakeStore();  // as other servers have
+      const auto other = MakeStore();  // as in another server process
       for (repository::Store* store : {store_.get(), other.get()}) {
         const auto folder = store->Localize(Path("m"));
         ASSERT_TRUE(folder.ok()) << folder.status().ToString();
@@ -308,7 +309,7 @@ TEST_F(AStore, ServesSeveralAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(CountOf("/b/m/0/x"), 2u);  // two parts, fetched by whoever was first
+  EXPECT_EQ(CountOf("/b/m/0/x"), 2u);  // two parts, each fetched once by one of the stores
 }
 
 TEST_F(AStore, IsNotLedOutOfItsCache) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::time_t kNow = 1369353600;  // 2013-05-24 00:00:00 UTC
 
-// The keys and requests of Amazon's documentation of the signature.
+// The keys and requests are those of Amazon's documentation of the signature.
 const Credentials kExample{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""};
 
 std::string SignatureOf(const UnsignedRequest& request) {

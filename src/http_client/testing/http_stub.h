@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP server for tests whose replies are those that the test wants: faults that no real server
-// makes on demand.
+// An HTTP server for tests that sends the replies that a test chooses, including faults that no
+// real server produces on demand.
 #pragma once
 
 #include <functional>
@@ -26,30 +26,30 @@ struct StubReply {
   std::map<std::string, std::string> headers = {};
   std::string body = {};
   size_t cut_off = 0;    // bytes at the end of the body that are announced but not sent
-  bool hangs = false;    // the connection stays open behind what was cut off
-  std::string raw = {};  // unless empty, sent instead of all that; then the connection is closed
+  bool hangs = false;    // the connection stays open after a cut-off body
+  std::string raw = {};  // if not empty, sent instead of the above; then the connection is closed
 };
 
-// Thread-safe.
+// The server. Thread-safe.
 class HttpStub {
  public:
   using Handler = std::function<StubReply(const StubRequest&)>;
 
-  // `handler` is called by several threads.
+  // Several threads call `handler`.
   explicit HttpStub(Handler handler);
   ~HttpStub();
 
-  // "http://127.0.0.1:port"
+  // Returns "http://127.0.0.1:port".
   std::string endpoint() const;
-  // The targets asked for so far.
+  // Returns the targets requested so far.
   std::vector<std::string> Targets() const;
-  // How many connections were made so far.
+  // Returns how many connections were accepted so far.
   size_t Connections() const;
 
  private:
   void Accept();
   void Serve(int client);
-  // False when the client has gone.
+  // Returns false if the client has closed the connection.
   static bool Receive(int client, std::string& bytes, StubRequest& request);
   static bool Reply(int client, const StubReply& reply);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for NVML in tests: two GPUs, of which the second does not tell its power.
+// A replacement for NVML in tests, with two GPUs, of which the second does not report its power.
 #include <cstdint>
 #include <cstdio>
 
