@@ -9,10 +9,10 @@
 namespace nereid::config {
 namespace {
 
-// How one framework shows itself in a configuration and in a version folder.
+// How a framework is recognised in a configuration and in a version folder.
 struct Framework {
   std::string_view backend;
-  std::string_view platform;  // empty: the backend alone names it
+  std::string_view platform;  // empty: only `backend` identifies it
   std::string_view file;
   enum class Entry { kFile, kFolder, kEither } entry;
 };
@@ -30,11 +30,11 @@ constexpr Framework kOpenVino{"openvino", "", "model.xml", Entry::kEither};
 constexpr Framework kLibTorch{kPyTorch, "pytorch_libtorch", "model.pt", Entry::kFile};
 constexpr Framework kAoti{kPyTorch, "torch_aoti", "model.pt2", Entry::kFile};
 constexpr Framework kPython{"python", "", "model.py", Entry::kEither};
-// Platforms of older repositories, served by backends of the same name if someone brings them.
+// Platforms of older repositories. They need a backend of the same name.
 constexpr Framework kCaffe2{"caffe2", "caffe2_netdef", "model.netdef", Entry::kFile};
 constexpr Framework kCustom{"custom", "custom", "", Entry::kFile};
 
-// Works on one configuration; the order of the steps decides which of several files counts.
+// Completes one configuration. The order of the steps decides which of several files counts.
 class Completion {
  public:
   Completion(ModelConfig config, const std::optional<VersionFolder>& version)
@@ -75,8 +75,8 @@ class Completion {
     if (config_.default_model_filename.empty()) config_.default_model_filename = framework.file;
   }
 
-  // For this backend alone the platform, not the backend, is the key, and a graph file counts more
-  // than a saved model beside it.
+  // TensorFlow alone is identified by its platform instead of its backend, and a graph file takes
+  // precedence over a saved model beside it.
   bool TensorFlow() {
     if (config_.platform.empty() && (config_.backend.empty() || config_.backend == kTensorFlow)) {
       for (const Framework& framework : {kSavedModel, kGraphDef}) {
@@ -94,7 +94,8 @@ class Completion {
     return false;
   }
 
-  // True when the configuration, or with an empty one the files, point to this framework.
+  // Whether the configuration points to this framework, or the files do if the configuration is
+  // empty.
   bool PointsTo(const Framework& framework) const {
     const bool platform = !framework.platform.empty() && config_.platform == framework.platform;
     const bool nothing_else = config_.platform.empty() && config_.default_model_filename.empty();
@@ -121,7 +122,7 @@ class Completion {
       }
     }
     if (config_.backend != kPyTorch) return false;
-    // Only a platform that was left open brings the file name of TorchScript with it.
+    // TorchScript's file name is the default only if the platform was not set.
     if (config_.platform.empty()) {
       config_.platform = kLibTorch.platform;
       FillFilename(kLibTorch);
@@ -142,7 +143,8 @@ class Completion {
   const std::optional<VersionFolder>& version_;
 };
 
-// Backends that by default run two instances on a CPU; the others are slower with several.
+// Returns how many instances a backend runs on a CPU by default: two for those listed, because the
+// others are slower with several.
 int32_t DefaultCount(InstanceGroup::Kind kind, std::string_view backend) {
   const bool two = backend == kTensorFlow || backend == kOnnx.backend;
   return kind == InstanceGroup::Kind::kCpu && two ? 2 : 1;
@@ -240,7 +242,7 @@ base::Result<ModelConfig> MergeBackendConfig(ModelConfig config, const ModelConf
   if (std::holds_alternative<std::monostate>(config.scheduling_choice)) {
     config.scheduling_choice = from_backend.scheduling_choice;
   } else if (config.scheduling_choice.index() != from_backend.scheduling_choice.index()) {
-    // The numbers are those of the message's fields; both are the old one in Triton's text too.
+    // These are the numbers of the message's fields. Triton's text also prints the old one twice.
     constexpr std::array<int, 4> kFieldNumbers = {0, 11, 13, 15};
     const int number = kFieldNumbers[config.scheduling_choice.index()];
     return base::InternalError(fmt::format(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling in what a configuration leaves out, step by step as a model is loaded: from its files,
-// with the server's defaults, from its backend, and its instance groups last. Pure functions: the
-// caller reads the folders and asks the backend.
+// Completes a configuration step by step as a model is loaded: from its files, with the server's
+// defaults, from its backend, and its instance groups last. These are pure functions: the caller
+// reads the folders and asks the backend.
 #pragma once
 
 #include <optional>
@@ -18,22 +18,22 @@ namespace nereid::config {
 inline constexpr std::string_view kEnsemblePlatform = "ensemble";
 inline constexpr uint64_t kDefaultSequenceIdleMicroseconds = 1'000'000;
 
-// What lies directly in a version folder.
+// The direct contents of a version folder.
 struct VersionFolder {
   std::set<std::string> files;
   std::set<std::string> folders;
 };
 
-// Sets `name` if empty, and backend, platform and default_model_filename as far as the
-// configuration or the files tell them. `version` is the version folder whose name sorts first,
-// nothing when the model has none. An error when there is no hint at all of the backend.
+// Sets `name` if empty, and backend, platform and default_model_filename from the configuration and
+// the files. `version` is the version folder whose name sorts first, or nothing if the model has
+// none. Fails if nothing identifies the backend.
 base::Result<ModelConfig> CompleteFromFiles(ModelConfig config, std::string_view model_name,
                                             const std::optional<VersionFolder>& version);
 
-// What a file or folder of a model is for, as far as its name or its ending tells.
+// What the name or extension of a model's file or folder tells about it.
 struct FileFramework {
   std::string_view backend;
-  std::string_view file;  // the name under which a model of that framework is found
+  std::string_view file;  // the name that a model file of this framework must have
 };
 std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_folder);
 
@@ -42,21 +42,20 @@ std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_fold
 ModelConfig Normalize(ModelConfig config);
 
 // Takes from a backend's completed configuration what a backend may decide: max_batch_size, inputs,
-// outputs, the scheduling choice when none was made, and decoupled; then normalizes again. An error
-// when the backend made another scheduling choice than the user.
+// outputs, the scheduling choice if the user made none, and decoupled; then normalizes again. Fails
+// if the backend's scheduling choice differs from the user's.
 base::Result<ModelConfig> MergeBackendConfig(ModelConfig config, const ModelConfig& from_backend);
 
-// Gives every instance group a name, a kind and a count; adds one when there is none. `preferred`
-// is what the backend asked for (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup); `gpus`
-// are the devices of this machine. Ensembles have no instances and come back unchanged.
+// Gives every instance group a name, a kind and a count; adds one if there is none. `preferred` are
+// the backend's preferences (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup); `gpus` are
+// the devices of this machine. Ensembles have no instances and are returned unchanged.
 ModelConfig NormalizeInstanceGroups(ModelConfig config, const std::vector<InstanceGroup>& preferred,
                                     const std::set<int32_t>& gpus);
 
-// What going from one configuration to the other takes of a version that is loaded. The version
-// policy concerns none.
+// What a change of configuration requires of a loaded version. The version policy is not compared.
 enum class ConfigChange {
   kNothing,
-  kInstances,  // nothing but instance_group differs: instances are added and removed in place
+  kInstances,  // only instance_group differs: instances are added and removed in place
   kReload,
 };
 ConfigChange CompareConfigs(const ModelConfig& from, const ModelConfig& to);

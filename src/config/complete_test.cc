@@ -204,7 +204,7 @@ TEST(NormalizeInstanceGroups, NumbersNamelessGroups) {
 TEST(NormalizeInstanceGroups, FollowsThePreferenceOfTheBackend) {
   EXPECT_EQ(Groups("", {{.kind = Kind::kCpu, .count = 4}})[0].count, 4);
   EXPECT_EQ(Groups("", {{.kind = Kind::kModel, .count = 2}})[0].kind, Kind::kModel);
-  // Without a GPU the first wish is passed over.
+  // Without a GPU the backend's first preference is skipped.
   EXPECT_EQ(
       Groups("", {{.kind = Kind::kGpu, .count = 7}, {.kind = Kind::kCpu, .count = 3}})[0].count, 3);
   const auto on_gpu = Groups("", {{.kind = Kind::kGpu, .count = 7, .gpus = {1, 5}}}, {0, 1});

@@ -16,8 +16,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Gives every field that is not in a oneof a value that is not its default, two for repeated ones;
-// of each oneof it sets the member number `choice`. `seed` makes the values differ from each other.
+// Gives every field outside of a oneof a value that is not its default, two values if repeated, and
+// sets member number `choice` of each oneof. `seed` makes the values differ from each other.
 class Filler {
  public:
   explicit Filler(int choice) : choice_(choice) {}
@@ -29,7 +29,7 @@ class Filler {
       if (const auto* oneof = field->containing_oneof()) {
         if (oneof->field(choice_ % oneof->field_count()) != field) continue;
       }
-      // Map entries with equal keys would collapse; one is enough.
+      // One entry only: map entries with equal keys would collapse.
       Set(message, field);
       if (field->is_repeated() && !field->is_map()) Set(message, field);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything wrong with one configuration, collected so that its author reads it all at once.
+// The list of all errors of one configuration, so that its author sees them at once.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace nereid::config {
 
-// One fault. `text` is the sentence clients of Triton know; the rest tells where it is and what
-// would be right, and is left out of the message when `field` is empty.
+// One error. `text` is the sentence that clients of Triton know. The other fields tell where it is
+// and what would be right; they are left out of the message if `field` is empty.
 struct ConfigError {
   base::StatusCode code = base::StatusCode::kInvalidArgument;
   std::string text;
@@ -20,18 +20,19 @@ struct ConfigError {
   std::string expected;  // "dimensions >= 1, or -1"
 };
 
-// Faults in the order they were found, each once. Thread-compatible.
+// Errors in the order in which they were found, without repetitions. Thread-compatible.
 class ErrorList {
  public:
-  // Ignored when the same text about the same field is already there.
+  // Ignored if an error with the same text and field is already in the list.
   void Add(ConfigError error);
   void Append(const ErrorList& other);
 
   bool empty() const { return errors_.empty(); }
   const std::vector<ConfigError>& errors() const { return errors_; }
 
-  // Success when empty. Otherwise the code of the first error, its text as the first line, and then
-  // the others, each followed by an indented line "<file>: <field>: found <...>, expected <...>".
+  // Returns success if the list is empty. Otherwise the code is that of the first error, and the
+  // message has its text in the first line and then the others, each followed by an indented line
+  // "<file>: <field>: found <...>, expected <...>".
   base::Status ToStatus(std::string_view file) const;
 
  private:

@@ -4,8 +4,8 @@
 namespace nereid::config {
 namespace {
 
-// A number that the message allows but the server does not know becomes kInvalid, which validation
-// refuses; a plain cast would truncate it into a type that exists.
+// Converts a data type. A number that the message allows but the server does not know becomes
+// kInvalid, which validation refuses; a plain cast would truncate it to a valid type.
 tensor::DataType Type(inference::DataType type) {
   return inference::DataType_IsValid(type) ? static_cast<tensor::DataType>(type)
                                            : tensor::DataType::kInvalid;

@@ -20,7 +20,7 @@ base::Result<std::string> ReadFile(const std::string& path) {
         fmt::format("failed to open text file for read {}: {}", path, std::strerror(errno)));
   }
   std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  // A folder opens like a file and fails at the first read.
+  // Opening a folder succeeds; the first read fails.
   if (in.bad()) return base::InternalError(fmt::format("failed to read file {}", path));
   return content;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that hold the first values of a model's implicit states.
+// The files with the initial values of a model's implicit states.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace nereid::config {
 
-// Reads every `data_file` of sequence_batching.state.initial_state from the folder initial_state of
-// the model's own; contents by the name that the configuration uses. An error when a file lies
-// outside the model's folder or cannot be read.
+// Reads every `data_file` of sequence_batching.state.initial_state from the model's folder
+// initial_state. The keys of the result are the names that the configuration uses. Fails if a file
+// lies outside the model's folder or cannot be read.
 base::Result<std::map<std::string, std::string, std::less<>>> ReadInitialStates(
     const ModelConfig& config, const std::string& model_folder);
 

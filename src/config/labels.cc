@@ -32,7 +32,7 @@ base::Result<Labels> Labels::Load(const ModelConfig& config, const std::string& 
       return base::InternalError(fmt::format("multiple label files for '{}'", output.name));
     }
     for (std::string line; std::getline(in, line);) entry->second.push_back(line);
-    // A folder opens like a file and fails at the first read.
+    // Opening a folder succeeds; the first read fails.
     if (in.bad()) {
       return base::InternalError(fmt::format("failed to read text file {}", path));
     }

@@ -13,18 +13,18 @@
 
 namespace nereid::config {
 
-// Immutable once loaded; shared by all requests of a model.
+// The labels of one model. Immutable once loaded; shared by all its requests.
 class Labels {
  public:
   Labels() = default;
 
-  // Reads the label_filename of every output. An error when a file lies outside the model's folder,
-  // cannot be read, or two outputs share a name.
+  // Reads the label_filename of every output. Fails if a file lies outside the model's folder or
+  // cannot be read, or if two outputs share a name.
   static base::Result<Labels> Load(const ModelConfig& config, const std::string& model_folder);
 
-  // The label of class `index` of `output`; empty when there is none.
+  // Returns the label of class `index` of `output`; empty if there is none.
   std::string_view Find(std::string_view output, size_t index) const;
-  // All labels of `output` in class order; empty when it has none.
+  // Returns all labels of `output` in class order; empty if it has none.
   const std::vector<std::string>& Of(std::string_view output) const;
 
  private:

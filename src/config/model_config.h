@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's configuration as plain values: every field of the ModelConfig message, with presence
-// (std::optional) where the file format distinguishes "not written" from the default. Field names
-// are those of config.pbtxt. Nobody above this module sees protobuf. All types here are values and
-// thread-compatible; the server shares a finished ModelConfig as const.
+// (std::optional) where the file format distinguishes an absent field from the default. Field names
+// are those of config.pbtxt. Modules above this one do not see protobuf. All types here are values
+// and thread-compatible; the server shares a finished ModelConfig as const.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace nereid::config {
 
-// Stands for a dimension of any size in `dims` and `reshape`.
+// A dimension of any size in `dims` and `reshape`.
 inline constexpr int64_t kWildcardDim = -1;
 
-// What an instance needs of the rate limiter before it executes, and its priority.
+// The resources that an instance needs from the rate limiter before it executes, and its priority.
 struct RateLimiter {
-  // So many of a named resource; `global` ones are shared by all devices.
+  // An amount of a named resource; `global` resources are shared by all devices.
   struct Resource {
     std::string name;
     bool global = false;
@@ -34,7 +34,7 @@ struct RateLimiter {
   bool operator==(const RateLimiter&) const = default;
 };
 
-// Instances of one kind: how many, on which devices, under which host policy.
+// Instances of one kind: how many, on which devices, and under which host policy.
 struct InstanceGroup {
   enum class Kind : int32_t { kAuto = 0, kGpu = 1, kCpu = 2, kModel = 3 };
   // A device besides the GPU, such as a deep learning accelerator.
@@ -56,14 +56,14 @@ struct InstanceGroup {
   bool operator==(const InstanceGroup&) const = default;
 };
 
-// An input of the model: its type and shape as clients see them.
+// An input of the model, with its type and shape as clients see them.
 struct ModelInput {
   enum class Format : int32_t { kNone = 0, kNhwc = 1, kNchw = 2 };
   std::string name;
   tensor::DataType data_type{};
   Format format = Format::kNone;
   std::vector<int64_t> dims;                    // without the batch dimension
-  std::optional<std::vector<int64_t>> reshape;  // present and empty: the backend sees no dimensions
+  std::optional<std::vector<int64_t>> reshape;  // present but empty: the backend sees no dimensions
   bool is_shape_tensor = false;
   bool allow_ragged_batch = false;
   bool optional = false;
@@ -71,19 +71,19 @@ struct ModelInput {
   bool operator==(const ModelInput&) const = default;
 };
 
-// An output of the model: its type and shape as clients see them.
+// An output of the model, with its type and shape as clients see them.
 struct ModelOutput {
   std::string name;
   tensor::DataType data_type{};
   std::vector<int64_t> dims;                    // without the batch dimension
-  std::optional<std::vector<int64_t>> reshape;  // present and empty: the backend sees no dimensions
+  std::optional<std::vector<int64_t>> reshape;  // present but empty: the backend sees no dimensions
   std::string label_filename;                   // relative to the model's folder
   bool is_shape_tensor = false;
   bool is_non_linear_format_io = false;
   bool operator==(const ModelOutput&) const = default;
 };
 
-// An input that tells a ragged batch's model about the batch.
+// An input that describes a ragged batch to the model.
 struct BatchInput {
   enum class Kind : int32_t {
     kElementCount = 0,
@@ -100,7 +100,7 @@ struct BatchInput {
   bool operator==(const BatchInput&) const = default;
 };
 
-// Outputs that are divided among the requests of a ragged batch.
+// Outputs that are split among the requests of a ragged batch.
 struct BatchOutput {
   enum class Kind : int32_t { kScatterWithInputShape = 0 };
   std::vector<std::string> target_name;
@@ -111,33 +111,33 @@ struct BatchOutput {
 
 // Which of the versions in the repository are served.
 struct VersionPolicy {
-  // The highest `num_versions` numbers.
+  // The `num_versions` highest versions.
   struct Latest {
     uint32_t num_versions = 0;
     bool operator==(const Latest&) const = default;
   };
-  // Every version there is.
+  // All versions.
   struct All {
     bool operator==(const All&) const = default;
   };
-  // The versions listed here.
+  // The listed versions.
   struct Specific {
     std::vector<int64_t> versions;
     bool operator==(const Specific&) const = default;
   };
-  // monostate: `version_policy {}` was written with no choice inside.
+  // monostate: `version_policy {}` was written without a choice inside.
   std::variant<std::monostate, Latest, All, Specific> choice;
   bool operator==(const VersionPolicy&) const = default;
 };
 
-// Wishes for how the framework runs the model. Backends read them.
+// Settings for how the framework runs the model. Backends read them.
 struct OptimizationPolicy {
   enum class Priority : int32_t { kDefault = 0, kMax = 1, kMin = 2 };
-  // How CUDA is used.
+  // Settings for CUDA.
   struct Cuda {
-    // A CUDA graph to capture: the batch size and shapes of inputs.
+    // A CUDA graph to capture: the batch size and the shapes of the inputs.
     struct GraphSpec {
-      // The smallest batch size and shapes for which the graph may be used.
+      // The smallest batch size and shapes for which the graph is used.
       struct LowerBound {
         int32_t batch_size = 0;
         std::map<std::string, std::vector<int64_t>> input;
@@ -154,13 +154,13 @@ struct OptimizationPolicy {
     bool output_copy_stream = false;
     bool operator==(const Cuda&) const = default;
   };
-  // An execution provider by its name, with its parameters.
+  // An execution provider by name, with its parameters.
   struct Accelerator {
     std::string name;
     std::map<std::string, std::string> parameters;
     bool operator==(const Accelerator&) const = default;
   };
-  // Providers for instances on GPUs and on the CPU, in the order of preference.
+  // Providers for instances on GPUs and on the CPU, in order of preference.
   struct ExecutionAccelerators {
     std::vector<Accelerator> gpu_execution_accelerator;
     std::vector<Accelerator> cpu_execution_accelerator;
@@ -177,7 +177,7 @@ struct OptimizationPolicy {
   bool operator==(const OptimizationPolicy&) const = default;
 };
 
-// How long and how many requests may wait in one queue (docs/scheduling.md, Q-4 to Q-8).
+// How long and how many requests wait in one queue (docs/scheduling.md, Q-4 to Q-8).
 struct QueuePolicy {
   enum class TimeoutAction : int32_t { kReject = 0, kDelay = 1 };
   TimeoutAction timeout_action = TimeoutAction::kReject;
@@ -202,7 +202,7 @@ struct DynamicBatching {
 // How requests with a correlation id are scheduled (docs/scheduling.md, S).
 struct SequenceBatching {
   enum class ControlKind : int32_t { kStart = 0, kReady = 1, kEnd = 2, kCorrelationId = 3 };
-  // What a control input tells the model, and by which values of which type.
+  // What a control input tells the model, and the values and type that express it.
   struct Control {
     ControlKind kind = ControlKind::kStart;
     std::vector<int32_t> int32_false_true;
@@ -217,7 +217,7 @@ struct SequenceBatching {
     std::vector<Control> control;
     bool operator==(const ControlInput&) const = default;
   };
-  // Zeros, or empty texts.
+  // Zeros, or empty strings.
   struct ZeroData {
     bool value = false;
     bool operator==(const ZeroData&) const = default;
@@ -227,7 +227,7 @@ struct SequenceBatching {
     std::string path;  // inside the model's initial_state folder
     bool operator==(const DataFile&) const = default;
   };
-  // What a state is before the first request of a sequence.
+  // The value of a state before the first request of a sequence.
   struct InitialState {
     tensor::DataType data_type{};
     std::vector<int64_t> dims;
@@ -235,7 +235,7 @@ struct SequenceBatching {
     std::string name;
     bool operator==(const InitialState&) const = default;
   };
-  // An output that the sequence's next request gets as an input.
+  // An output that becomes an input of the sequence's next request.
   struct State {
     std::string input_name;
     std::string output_name;
@@ -268,9 +268,9 @@ struct SequenceBatching {
   bool operator==(const SequenceBatching&) const = default;
 };
 
-// The models that an ensemble consists of, and how tensors run between them.
+// The models of an ensemble and the flow of tensors between them.
 struct Ensembling {
-  // One model; the maps go from its tensors' names to the ensemble's.
+  // One model; the maps translate its tensors' names to the ensemble's.
   struct Step {
     std::string model_name;
     int64_t model_version = 0;
@@ -286,12 +286,12 @@ struct Ensembling {
 
 // A sample that every instance executes before the model is ready.
 struct ModelWarmup {
-  // Zeros, or empty texts.
+  // Zeros, or empty strings.
   struct ZeroData {
     bool value = false;
     bool operator==(const ZeroData&) const = default;
   };
-  // Random bytes, or empty texts.
+  // Random bytes, or empty strings.
   struct RandomData {
     bool value = false;
     bool operator==(const RandomData&) const = default;
@@ -315,14 +315,14 @@ struct ModelWarmup {
   bool operator==(const ModelWarmup&) const = default;
 };
 
-// An agent that looks at the model's files before it is loaded.
+// An agent that processes the model's files before the model is loaded.
 struct RepositoryAgent {
   std::string name;
   std::map<std::string, std::string> parameters;
   bool operator==(const RepositoryAgent&) const = default;
 };
 
-// Changes one family of metrics for this model.
+// The settings of one metric family for this model.
 struct MetricControl {
   std::optional<std::string> metric_family;              // metric_identifier { family }
   std::optional<std::vector<double>> histogram_buckets;  // histogram_options { buckets }
@@ -337,7 +337,7 @@ struct ModelConfig {
   std::string runtime;
   std::optional<VersionPolicy> version_policy;
   int32_t max_batch_size = 0;
-  // Whether max_batch_size was written, be it as 0: then no backend chooses another.
+  // Whether max_batch_size was written, even as 0: then the backend does not choose it.
   bool gives_max_batch_size = false;
   std::vector<ModelInput> input;
   std::vector<ModelOutput> output;
@@ -360,7 +360,7 @@ struct ModelConfig {
 
   bool is_decoupled() const { return decoupled.value_or(false); }
   bool caches_responses() const { return response_cache.value_or(false); }
-  // Null when another scheduling choice, or none, was made.
+  // Returns null if the configuration makes another scheduling choice, or none.
   const DynamicBatching* dynamic_batching() const {
     return std::get_if<DynamicBatching>(&scheduling_choice);
   }
@@ -370,14 +370,15 @@ struct ModelConfig {
   const Ensembling* ensemble_scheduling() const {
     return std::get_if<Ensembling>(&scheduling_choice);
   }
-  // Null when there is no input, or output, of that name.
+  // Returns null if there is no input, or output, of that name.
   const ModelInput* FindInput(std::string_view input_name) const;
   const ModelOutput* FindOutput(std::string_view output_name) const;
 
   bool operator==(const ModelConfig&) const = default;
 };
 
-// "KIND_CPU", "CONTROL_SEQUENCE_START", "BATCH_ITEM_SHAPE", ...: the names used in config.pbtxt.
+// Returns the names used in config.pbtxt: "KIND_CPU", "CONTROL_SEQUENCE_START", "BATCH_ITEM_SHAPE",
+// ...
 std::string_view KindName(InstanceGroup::Kind kind);
 std::string_view KindName(SequenceBatching::ControlKind kind);
 std::string_view KindName(BatchInput::Kind kind);

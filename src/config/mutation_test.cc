@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged configurations go through everything a model's configuration goes through when it is
-// loaded. Each is either served or refused with a reason; none may disturb the process.
+// Damaged configurations go through all steps of loading a model's configuration. Each is either
+// accepted or refused with a reason; none may crash or hang the process.
 #include <gtest/gtest.h>
 
 #include <random>

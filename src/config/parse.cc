@@ -17,10 +17,10 @@
 namespace nereid::config {
 namespace {
 
-// No message nests as deeply as this; the limit keeps hostile text off the stack.
+// Real messages are less deeply nested; the limit keeps hostile text from exhausting the stack.
 constexpr int kMaxNesting = 100;
 
-// Keeps the parser's own complaints off standard error; text_diagnosis finds them all again.
+// Keeps the parser's messages off standard error; text_diagnosis finds all errors again.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -41,13 +41,13 @@ bool FitsInt(std::string_view text) {
   return text.size() <= static_cast<size_t>(std::numeric_limits<int>::max());
 }
 
-// The message itself does not tell a zero from a field that is not there.
+// The message itself does not distinguish zero from an absent field.
 const google::protobuf::FieldDescriptor* MaxBatchSizeField() {
   return inference::ModelConfig::descriptor()->FindFieldByNumber(
       inference::ModelConfig::kMaxBatchSizeFieldNumber);
 }
 
-// Whether JSON that was parsed as a configuration has the field, in either of its spellings.
+// Whether JSON that was parsed as a configuration has the field, in one of its two spellings.
 bool JsonGivesMaxBatchSize(std::string_view json) {
   google::protobuf::Struct object;
   const auto parsed = google::protobuf::util::JsonStringToMessage(
@@ -84,7 +84,7 @@ base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::strin
                     file, file, broken));
   }
 
-  // The parser decides what is accepted, but it stops at the first fault.
+  // The parser decides what is accepted, but it stops at the first error.
   std::string report = fmt::format("failed to read text proto from {}", file);
   const std::vector<TextFault> faults = DiagnoseModelConfigText(text);
   for (const TextFault& fault : faults) {

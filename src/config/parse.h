@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a model configuration from the forms it travels in. Nothing here fills defaults or judges
+// Parsers for the formats of a model configuration. They neither fill in defaults nor validate
 // values: see complete.h and validate.h.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace nereid::config {
 
-// Reads the text format of config.pbtxt. `file` names the text in messages. The error lists every
-// fault as "<file>:<line>:<column>: <field>: found <...>, expected <...>".
+// Parses the text format of config.pbtxt. `file` is the name of the text in messages. The error
+// lists every mistake as "<file>:<line>:<column>: <field>: found <...>, expected <...>".
 base::Result<ModelConfig> ParseModelConfigText(std::string_view text, std::string_view file);
 
-// Reads the JSON form (load override, a backend's completed configuration). Unknown fields are an
-// error; enumerators may be in any case. `config_version` must be 1.
+// Parses the JSON format (load override, a backend's completed configuration). Unknown fields are
+// an error; enumerators may be in any case. `config_version` must be 1.
 base::Result<ModelConfig> ParseModelConfigJson(std::string_view json, uint32_t config_version = 1);
 
-// Reads the binary message.
+// Parses the binary message.
 base::Result<ModelConfig> ParseModelConfigProto(std::string_view bytes);
 
 }  // namespace nereid::config

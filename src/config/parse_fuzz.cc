@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of model configurations, as they lie in a repository (text form) or come with a load
-// request (JSON): each is served or refused with a reason, and what is served prints as something
-// that reads back.
+// Fuzzes the parsers of model configurations, from a repository (text format) or a load request
+// (JSON): each input is accepted or refused with a reason, and what is accepted can be printed and
+// parsed again.
 #include "config/parse.h"
 
 #include "base/check.h"

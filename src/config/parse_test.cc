@@ -113,7 +113,7 @@ TEST(ConfigText, KnowsJson) {
                 "not JSON"));
 }
 
-// Protobuf's message does not tell a zero from a field that is not there.
+// Protobuf's message does not distinguish zero from an absent field.
 TEST(ConfigText, TellsWhetherMaxBatchSizeIsWritten) {
   const auto text = [](std::string_view pbtxt) {
     return ParseModelConfigText(pbtxt, "f")->gives_max_batch_size;
@@ -166,7 +166,8 @@ TEST(ConfigText, StopsAfterAHundredFaults) {
   EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 100);
 }
 
-// Every prefix of a valid file, and the file with each byte replaced, is either read or explained.
+// Every prefix of a valid file, and the file with each byte replaced, is either accepted or refused
+// with an explanation.
 TEST(ConfigText, ExplainsWhateverItRefuses) {
   const std::string text =
       "name: \"m\" input [ { name: \"a\" dims: [ 1, -2 ] } ] parameters { key: \"k\" value { "

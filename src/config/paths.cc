@@ -48,7 +48,7 @@ class PathCheck {
                  "a path inside the model's folder"});
   }
 
-  // An unresolvable path counts as outside: nothing may be opened through it.
+  // A path that cannot be resolved counts as outside, so it is never opened.
   bool Escapes(const std::string& path) const {
     const auto escapes = PathEscapes(path, model_folder_);
     return !escapes.ok() || *escapes;
@@ -65,9 +65,9 @@ class PathCheck {
         fmt::format("output[{}].label_filename", i), output.label_filename);
   }
 
-  // Model files are often links into a shared store, so only the written path is judged. With ".."
-  // in it, links change what it means, and the resolved path is judged instead; any version folder
-  // will do, for all are one level deep.
+  // Model files are often links into a shared store, so only the written path is checked. A path
+  // with ".." depends on the links in it, so the resolved path is checked instead; any version
+  // folder will do, because all are one level deep.
   void ModelFile(std::string field, const std::string& name) {
     const bool outside =
         name.find('\0') != std::string::npos ||
@@ -165,7 +165,7 @@ base::Result<bool> PathEscapes(const std::string& child, const std::string& pare
     return base::InvalidArgumentError(
         fmt::format("Failed to canonicalize parent path '{}': {}", parent, error.message()));
   }
-  // Component by component, so that "/m_evil" does not pass for something in "/m".
+  // Compares by component, so that "/m_evil" does not count as inside "/m".
   auto it = inner.begin();
   for (const fs::path& component : outer) {
     if (component.empty()) continue;

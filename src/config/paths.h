@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and paths that come from outside: a model name must be one path component, and what a
-// configuration names must lie in the model's own folder.
+// Checks of names and paths from outside: a model name must be one path component, and the files
+// that a configuration names must lie in the model's own folder.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace nereid::config {
 
-// Refuses empty and blank names, ".", "..", and anything with a slash or a NUL byte. The name
-// itself stays untrimmed: " a" and "a" are different models.
+// Refuses empty and blank names, ".", "..", and anything with a slash or a NUL byte. Names are not
+// trimmed: " a" and "a" are different models.
 base::Status ValidateModelName(std::string_view name);
 
-// Whether `child`, with symbolic links and ".." resolved, is outside `parent`. `parent` must exist,
-// `child` need not. "/m_evil" is outside "/m"; "/m" itself is inside.
+// Whether `child`, with symbolic links and ".." resolved, is outside `parent`. "/m_evil" is outside
+// "/m"; "/m" itself is inside. REQUIRES: `parent` exists; `child` need not.
 base::Result<bool> PathEscapes(const std::string& child, const std::string& parent);
 
-// `parent` + "/" + `child`, with one slash even where `child` is absolute.
+// Returns `parent` + "/" + `child`, with one slash even if `child` is absolute.
 std::string JoinPath(std::string_view parent, std::string_view child);
 
-// Checks every path that `config` names (labels, model files, warm-up and initial state data, the
-// batching library) against the model's folder. All faults at once; `file` as in validate.h. Model
-// files may be symbolic links to anywhere, but may not be named by a path that leaves the folder.
+// Checks every path in `config` (labels, model files, warm-up and initial state data, the batching
+// library) against the model's folder. Returns all errors at once; `file` as in validate.h. Model
+// files may be symbolic links to anywhere, but their written path may not leave the folder.
 base::Status ValidatePaths(const ModelConfig& config, const std::string& model_folder,
                            std::string_view file = {});
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A repository with the models "m" and "m_evil" in a folder of its own.
+// A temporary repository with the models "m" and "m_evil".
 class ConfigPaths : public testing::Test {
  protected:
   void SetUp() override {

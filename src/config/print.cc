@@ -26,12 +26,12 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-// Protobuf's own printer tells the type of every field by its name, which takes milliseconds for
-// one configuration; here it is known from the start.
+// Our own printer, because protobuf's looks up the type of every field by its name, which takes
+// milliseconds for one configuration.
 void PrintMessage(const Message& message, JsonWriter& json);
 
-// Protobuf prints 64-bit integers as strings. Clients know these as strings, and all others as
-// numbers.
+// Protobuf prints 64-bit integers as strings. Triton's clients know these fields as strings and all
+// others as numbers.
 bool IsNumberInQuotes(const FieldDescriptor& field) {
   const std::string& name = field.full_name();
   return name == "inference.ModelInstanceGroup.SecondaryDevice.device_id" ||
@@ -54,8 +54,7 @@ void PrintInteger(const FieldDescriptor& field, T value, JsonWriter& json) {
   }
 }
 
-// With as many digits as protobuf prints: few where those tell the value. Whole numbers have no
-// fraction.
+// Prints as many digits as protobuf does: few if they suffice. Whole numbers have no fraction.
 void PrintReal(double value, bool is_float, JsonWriter& json) {
   if (!std::isfinite(value)) {
     PrintText(std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity", json);
@@ -74,7 +73,7 @@ void PrintReal(double value, bool is_float, JsonWriter& json) {
   }
 }
 
-// The value of `field`, or of its element `index` where it is repeated.
+// Prints the value of `field`, or its element `index` if it is repeated.
 void PrintValue(const Message& message, const FieldDescriptor& field, int index, JsonWriter& json) {
   using google::protobuf::Reflection;
   const Reflection& of = *message.GetReflection();
@@ -116,7 +115,7 @@ void PrintValue(const Message& message, const FieldDescriptor& field, int index,
   }
 }
 
-// A map, in the order of its keys, which are texts or unsigned numbers.
+// Prints a map in the order of its keys, which are strings or unsigned numbers.
 void PrintMap(const Message& message, const FieldDescriptor& field, JsonWriter& json) {
   const google::protobuf::Reflection& of = *message.GetReflection();
   const FieldDescriptor* const key = field.message_type()->map_key();
@@ -158,7 +157,8 @@ void PrintField(const Message& message, const FieldDescriptor& field, JsonWriter
   }
 }
 
-// As they are declared, but for alternatives that are plain values: those come last.
+// Prints fields in the order of declaration, except that members of a oneof that are plain values
+// come last.
 void PrintMessage(const Message& message, JsonWriter& json) {
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   const auto is_plain_alternative = [](const FieldDescriptor& field) {

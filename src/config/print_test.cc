@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GET /v2/models/M/config of the reference server printed for the same configuration, byte for
-// byte.
+// The expected texts are GET /v2/models/M/config of the reference server for the same
+// configuration, byte for byte.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace nereid::config {
 namespace {
 
-// As a server with no preference of the backend and no GPU serves it.
+// Completes a configuration as a server does without preferences of the backend and without a GPU.
 std::string Served(const std::string& name, const std::string& text) {
   auto parsed = ParseModelConfigText(text, "config.pbtxt");
   if (!parsed.ok()) return parsed.status().ToString();
@@ -113,8 +113,8 @@ dynamic_batching { })pbtxt"),
       R"json({"name":"warm","platform":"","backend":"identity","runtime":"","version_policy":{"latest":{"num_versions":3}},"max_batch_size":2,"input":[{"name":"INPUT0","data_type":"TYPE_FP32","format":"FORMAT_NONE","dims":[3],"is_shape_tensor":false,"allow_ragged_batch":false,"optional":false,"is_non_linear_format_io":false}],"output":[{"name":"OUTPUT0","data_type":"TYPE_FP32","dims":[3],"label_filename":"","is_shape_tensor":false,"is_non_linear_format_io":false}],"batch_input":[{"kind":"BATCH_ELEMENT_COUNT","target_name":["COUNT"],"data_type":"TYPE_FP32","source_input":["INPUT0"]}],"batch_output":[{"target_name":["OUTPUT0"],"kind":"BATCH_SCATTER_WITH_INPUT_SHAPE","source_input":["INPUT0"]}],"optimization":{"priority":"PRIORITY_DEFAULT","input_pinned_memory":{"enable":true},"output_pinned_memory":{"enable":true},"gather_kernel_buffer_threshold":0,"eager_batching":false},"dynamic_batching":{"preferred_batch_size":[2],"max_queue_delay_microseconds":0,"preserve_ordering":false,"priority_levels":0,"default_priority_level":0,"priority_queue_policy":{}},"instance_group":[{"name":"warm","kind":"KIND_CPU","count":1,"gpus":[],"secondary_devices":[],"profile":[],"passive":false,"host_policy":""}],"default_model_filename":"","cc_model_filenames":{},"metric_tags":{},"parameters":{},"model_warmup":[{"name":"w","batch_size":1,"inputs":{"INPUT0":{"data_type":"TYPE_FP32","dims":[3],"zero_data":true}},"count":2}]})json");
 }
 
-// The reference of these strings is older than max_inflight_requests, and derives an ensemble's
-// decoupled flag from its steps, which is not this module's work.
+// The version of the reference server for these strings lacks max_inflight_requests, and derives an
+// ensemble's decoupled flag from its steps, which is not done in this module.
 TEST(ConfigJson, PrintsAnEnsembleWithoutInstancesAndOptimization) {
   EXPECT_EQ(
       Served("ens", R"pbtxt(platform: "ensemble"

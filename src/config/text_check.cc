@@ -11,7 +11,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Bytes of the character that `lead` begins, 0 for bytes that begin none.
+// Returns the bytes of the character that `lead` begins, or 0 if it cannot begin one.
 size_t CharacterSize(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead <= 0xDF) return 2;
@@ -50,7 +50,7 @@ bool IsUtf8(std::string_view text) {
     for (size_t k = 1; k < size; ++k) {
       if ((byte(k) & 0xC0) != 0x80) return false;
     }
-    // Overlong forms, surrogates, and what lies beyond Unicode.
+    // Refuses overlong forms, surrogates, and code points beyond Unicode.
     if (byte(0) == 0xE0 && byte(1) < 0xA0) return false;
     if (byte(0) == 0xED && byte(1) > 0x9F) return false;
     if (byte(0) == 0xF0 && byte(1) < 0x90) return false;

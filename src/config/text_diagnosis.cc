@@ -29,7 +29,7 @@ using google::protobuf::io::Tokenizer;
 constexpr size_t kMaxFaults = 100;
 constexpr int kMaxNesting = 100;
 
-// "a field of ModelInput, perhaps 'dims'", or the list of all fields when none is near.
+// Returns "a field of ModelInput, perhaps 'dims'", or the list of all fields if none is similar.
 std::string ExpectedField(const Descriptor* message, std::string_view found) {
   std::vector<std::string_view> names;
   for (int i = 0; i < message->field_count(); ++i) names.push_back(message->field(i)->name());
@@ -38,14 +38,15 @@ std::string ExpectedField(const Descriptor* message, std::string_view found) {
   return fmt::format("a field of {}: {}", message->name(), fmt::join(names, ", "));
 }
 
-// An enumerator such as TYPE_FP32 is often written without what all of them begin with.
+// Whether `found` is `name` without the common prefix of its enumeration, such as TYPE_FP32 without
+// TYPE_.
 bool IsEnding(std::string_view name, std::string_view found) {
   return name.size() > found.size() + 1 && name[name.size() - found.size() - 1] == '_' &&
          std::equal(found.rbegin(), found.rend(), name.rbegin(),
                     [](unsigned char a, char b) { return std::toupper(a) == b; });
 }
 
-// Names that clients, NumPy and frameworks give to data types.
+// Translates the names of data types in clients, NumPy and frameworks.
 std::string_view DataTypeOf(std::string_view found) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames = {
       {{"FLOAT", "TYPE_FP32"},
@@ -100,7 +101,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     return std::move(faults_);
   }
 
-  // From the tokenizer: characters and literals that are no tokens at all.
+  // The tokenizer calls this for characters and literals that are not tokens.
   void AddError(int line, int column, const std::string& message) override {
     if (full()) return;
     faults_.push_back({line + 1, column + 1, "", "unreadable text", "a valid token: " + message});
@@ -108,7 +109,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   void AddWarning(int, int, const std::string&) override {}
 
  private:
-  // What one message instance has seen, to find repeated and rival fields.
+  // The fields that one message instance has so far, to find repeated and conflicting ones.
   struct Seen {
     std::map<const FieldDescriptor*, int> counts;
     std::map<const OneofDescriptor*, const FieldDescriptor*> choices;
@@ -136,8 +137,8 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
         {token().line + 1, token().column + 1, std::move(field), Found(), std::move(expected)});
   }
 
-  // Moves past one value of unknown kind: a bracketed group as a whole, or one token. A closing
-  // bracket belongs to someone outside and stays.
+  // Skips one value of unknown kind: a bracketed group as a whole, or one token. A closing bracket
+  // of an enclosing group is not consumed.
   void SkipValue() {
     Take("-");
     if (token().type == Tokenizer::TYPE_STRING) {
@@ -159,7 +160,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
 
   void Message(const Descriptor* type, const std::string& path, std::string_view end, int depth) {
     Seen seen;
-    bool reported = false;  // one fault for a run of tokens that make no field
+    bool reported = false;  // a run of tokens that make no field is reported once
     while (!full()) {
       if (AtEnd()) {
         if (!end.empty()) Fault(path, fmt::format("'{}' closing {}", end, path));
@@ -178,7 +179,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
                             : "a field name");
       }
       reported = true;
-      // A bracket that closes something else would otherwise never be consumed.
+      // A closing bracket of another kind would otherwise never be consumed.
       if (At("}") || At("]") || At(">")) {
         tokens_.Next();
       } else {
@@ -235,8 +236,9 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
       if (Take("]")) return;
       if (Take(",")) continue;
       Fault(name, "',' or ']'");
-      // Resume at the end of the list, unless the file ends or the bracket was simply forgotten:
-      // then another closing bracket, which SkipValue leaves alone, comes first.
+      // Resume at the end of the list, unless the file ends or the list is never closed. In the
+      // latter case the bracket of an enclosing group comes first, which SkipValue does not
+      // consume.
       while (!AtEnd() && !At("]") && !At("}") && !At(">")) SkipValue();
       Take("]");
       return;
@@ -345,7 +347,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
       return Integer(name, std::numeric_limits<int32_t>::max(), true,
                      ExpectedEnumerator(type, "").c_str());
     }
-    // In quotes, it may be the right one.
+    // A quoted name may be a valid enumerator.
     std::string_view text = token().text;
     if (token().type == Tokenizer::TYPE_STRING && text.size() >= 2) {
       text = text.substr(1, text.size() - 2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds every fault in a config.pbtxt that protobuf's parser has refused. That parser stops at the
-// first one; this reader checks the text against the message's description and goes on behind each.
+// Finds every error in a config.pbtxt that protobuf's parser has refused. That parser stops at the
+// first one; this reader checks the text against the message's description and continues after
+// each.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace nereid::config {
 
-// A mistake in a config.pbtxt: where it is and what is wrong.
+// A mistake in a config.pbtxt: its position and an explanation.
 struct TextFault {
   int line = 0;    // from 1
   int column = 0;  // from 1
@@ -18,7 +19,8 @@ struct TextFault {
   std::string expected;
 };
 
-// At most 100 faults, in the order of the text. Empty does not mean that the text is valid.
+// Returns at most 100 faults, in the order of the text. An empty list does not mean that the text
+// is valid.
 std::vector<TextFault> DiagnoseModelConfigText(std::string_view text);
 
 }  // namespace nereid::config

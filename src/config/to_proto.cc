@@ -6,7 +6,7 @@ namespace {
 
 inference::DataType Type(tensor::DataType type) { return static_cast<inference::DataType>(type); }
 
-// Writes a list of plain values into a repeated field.
+// Copies a list of plain values into a repeated field.
 template <typename List, typename Repeated>
 void Put(const List& values, Repeated* field) {
   field->Assign(values.begin(), values.end());
@@ -254,7 +254,7 @@ void Put(const MetricControl& control, inference::ModelMetrics::MetricControl* m
   }
 }
 
-// The singular messages of ModelConfig, which are present only when the file wrote them.
+// Copies the singular messages of ModelConfig, which are present only if the file has them.
 void PutOptionalParts(const ModelConfig& config, inference::ModelConfig* m) {
   if (config.version_policy) Put(*config.version_policy, m->mutable_version_policy());
   if (config.optimization) Put(*config.optimization, m->mutable_optimization());

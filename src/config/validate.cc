@@ -19,7 +19,8 @@ namespace {
 
 constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
 
-// All that the groups ask for. Cannot overflow: each counts below 2^31, and so do the groups.
+// Returns the instances of all groups. Cannot overflow: the counts are below 2^31, and so is the
+// number of groups.
 int64_t CountInstances(const ModelConfig& config) {
   int64_t count = 0;
   for (const InstanceGroup& group : config.instance_group) {
@@ -32,7 +33,7 @@ int64_t CountInstances(const ModelConfig& config) {
 
 std::string Quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
-// Backends whose platforms are known; any platform goes with a backend not listed.
+// Whether the platform belongs to the backend. An unknown backend may have any platform.
 bool PlatformFits(std::string_view backend, std::string_view platform) {
   struct Pair {
     std::string_view backend;
@@ -106,7 +107,7 @@ void CheckMetrics(const std::vector<MetricControl>& controls, ErrorList& errors)
   }
 }
 
-// Requests and backends know tensors by their names alone.
+// Checks for duplicate names, because requests and backends identify tensors by name.
 template <typename Tensors>
 void CheckNames(const ModelConfig& config, const Tensors& tensors, std::string_view kind,
                 ErrorList& errors) {
@@ -133,7 +134,7 @@ void CheckScheduling(const ModelConfig& config, ErrorList& errors) {
   }
 }
 
-// How many sequences an instance holds at the same time.
+// Returns how many sequences an instance holds at the same time.
 int64_t SlotsPerInstance(const ModelConfig& config) {
   const auto* oldest =
       std::get_if<SequenceBatching::StrategyOldest>(&config.sequence_batching()->strategy_choice);
@@ -147,7 +148,8 @@ void CheckSequenceSlots(const ModelConfig& config, ErrorList& errors) {
   if (config.sequence_batching() == nullptr) return;
   const int64_t slots = SlotsPerInstance(config);
   const int64_t instances = std::max<int64_t>(CountInstances(config), 1);
-  // Both are below 2^32, or so many instances were refused before.
+  // No overflow: both are below 2^32, unless there are too many instances, which is reported
+  // already.
   if (instances <= kMaxInstances && slots * instances <= kMaxSequenceSlots) return;
   errors.Add({kInvalid,
               fmt::format("sequence batching of {} has room for more than {} sequences: {} in each "
@@ -173,7 +175,7 @@ void CheckWarmUp(const ModelConfig& config, ErrorList& errors) {
   }
 }
 
-// Whether a profile is named by a number >= 0; the text of the error otherwise.
+// Checks that a profile is named by a number >= 0; returns the text of the error otherwise.
 std::string ProfileError(const InstanceGroup& group, const ModelConfig& config,
                          const std::string& profile) {
   if (profile.empty()) return "profile name must not be empty";

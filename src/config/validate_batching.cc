@@ -80,7 +80,7 @@ void CheckOrdering(const ModelConfig& config, const DynamicBatching& batching, E
   }
 }
 
-// One pass over the controls per kind, as their errors are ordered by kind.
+// Checks the controls in one pass per kind, because their errors are ordered by kind.
 class ControlCheck {
  public:
   ControlCheck(const ModelConfig& config, ErrorList& errors)
@@ -226,7 +226,7 @@ ErrorList CheckSequenceBatching(const ModelConfig& config) {
   }
   if (const auto* direct =
           std::get_if<SequenceBatching::StrategyDirect>(&batching.strategy_choice)) {
-    // Not-a-number is in no range.
+    // The condition also refuses not-a-number.
     const float utilization = direct->minimum_slot_utilization;
     if (!(utilization >= 0.0F && utilization <= 1.0F)) {
       errors.Add({kInvalid,

@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
 
-// The tensors of one ensemble and which must be there before which. Nodes are told apart by name;
-// map keeps them at their addresses.
+// The tensors of one ensemble and their dependencies. Nodes are identified by name; the map keeps
+// their addresses stable.
 class EnsembleGraph {
  public:
   EnsembleGraph(const ModelConfig& config, ErrorList& errors)
@@ -23,7 +23,7 @@ class EnsembleGraph {
   void Run() {
     bool complete = true;
     for (size_t i = 0; i < ensemble_.step.size(); ++i) complete = Step(i) && complete;
-    // With a step missing, whatever the graph says is noise.
+    // If a step is incomplete, errors of the graph would be noise.
     if (!complete) return;
     MarkReady();
     Outputs();
@@ -32,8 +32,8 @@ class EnsembleGraph {
 
  private:
   struct Node {
-    bool is_output = false;  // some step writes it
-    bool ready = false;      // an input, or everything it is made of is ready
+    bool is_output = false;  // a step produces it
+    bool ready = false;      // an ensemble input, or all its sources are ready
     std::vector<std::string_view> sources;
     std::vector<std::string_view> users;
   };
@@ -119,7 +119,7 @@ class EnsembleGraph {
     return true;
   }
 
-  // Follows sources that are not ready back to where the chain starts. Cycles end it.
+  // Follows sources that are not ready back to the start of the chain. A cycle ends the search.
   std::string_view FirstMissing(std::string_view name) const {
     std::set<std::string_view> seen;
     for (;;) {

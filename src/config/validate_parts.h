@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that validate.cc puts together. Private to this module.
+// The parts of validation that validate.cc combines. Private to this module.
 #pragma once
 
 #include "config/errors.h"
@@ -7,7 +7,7 @@
 
 namespace nereid::config {
 
-// Each needs the scheduling choice it is named after.
+// REQUIRES for each: the configuration has the scheduling choice in the function's name.
 ErrorList CheckDynamicBatching(const ModelConfig& config);
 ErrorList CheckSequenceBatching(const ModelConfig& config);
 ErrorList CheckEnsemble(const ModelConfig& config);

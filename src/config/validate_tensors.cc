@@ -19,9 +19,9 @@ std::string Printed(const std::vector<int64_t>& dims) {
   return dims.empty() ? "[ ]" : fmt::format("[ {} ]", fmt::join(dims, ", "));
 }
 
-// Elements of a shape whose dimensions are all >= 1 or -1. kWildcardDim when some dimension may
-// have any size, nothing when the count exceeds 64 bits. The empty shape has none: it stands for
-// the one element of a shape of ones, which the caller treats on its own.
+// Returns the element count of a shape whose dimensions are all >= 1 or -1: kWildcardDim if a
+// dimension may have any size, nothing if the count exceeds 64 bits. The empty shape counts 0,
+// because its meaning, one element, is handled by the caller.
 std::optional<int64_t> ElementCount(const std::vector<int64_t>& dims) {
   if (dims.empty()) return 0;
   int64_t count = 1;
@@ -32,8 +32,8 @@ std::optional<int64_t> ElementCount(const std::vector<int64_t>& dims) {
   return count;
 }
 
-// Element counts of the stretches between dimensions of any size: [2, 4, -1, 6] gives {8, 6}.
-// Nothing when one exceeds 64 bits.
+// Returns the element counts of the stretches between dimensions of any size: [2, 4, -1, 6] gives
+// {8, 6}. Nothing if one exceeds 64 bits.
 std::optional<std::vector<int64_t>> StretchCounts(const std::vector<int64_t>& dims) {
   std::vector<int64_t> counts = {1};
   for (const int64_t dim : dims) {
@@ -92,7 +92,7 @@ class TensorCheck {
     Flags(output);
   }
 
-  // What only one framework has.
+  // Checks the flags that only one framework supports.
   template <typename Io>
   void Flags(const Io& io) {
     const bool tensorrt = config_.platform == kTensorRtPlatform;
@@ -116,7 +116,7 @@ class TensorCheck {
     if (io.name.empty()) {
       Add(prefix + "must specify 'name'", "name", "nothing", "the name of the tensor");
     }
-    // Without a name the rest is told by position alone.
+    // Without a name, the field's position alone identifies the tensor.
     const std::string who = io.name.empty() ? prefix : fmt::format("{}'{}' ", prefix, io.name);
     if (io.data_type == tensor::DataType::kInvalid) {
       Add(who + "must specify 'data_type'", "data_type", "nothing", "a type such as TYPE_FP32");

@@ -24,7 +24,7 @@ ModelConfig Prepared(const std::string& text) {
   return Normalize(completed.ok() ? *completed : *config);
 }
 
-// The first line of the message: what clients of Triton match.
+// Returns the first line of the message, which clients of Triton match.
 std::string FirstLine(const base::Status& status) {
   const std::string_view message = status.message();
   return status.ok() ? "valid" : std::string(message.substr(0, message.find('\n')));
@@ -270,7 +270,7 @@ TEST(ValidateModelConfig, FollowsTheDataThroughAnEnsemble) {
             "'y', is not connected");
   EXPECT_EQ(check(Step("in", "out") + Step("in", "unread")),
             "ensemble tensor 'unread' is unused in ensemble 'm'");
-  // A cycle is neither ready nor a reason to hang.
+  // A cycle is neither ready nor does it hang the check.
   EXPECT_THAT(check(Step("in", "x") + Step("y", "z") + Step("z", "y") + Step("y", "out")),
               testing::StartsWith("output 'out' for ensemble 'm' is not written"));
 }

@@ -18,7 +18,7 @@ VersionName ParseVersionName(std::string_view folder) {
   int64_t version = 0;
   const char* const end = folder.data() + folder.size();
   const auto [stop, error] = std::from_chars(folder.data(), end, version);
-  // Signs are refused: -1 means "the latest" everywhere else.
+  // Signs are refused, because -1 means "the latest" everywhere else.
   if (folder.front() == '-' || error != std::errc() || stop != end) {
     return ignored("fails to convert to integral number");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which versions of a model to serve.
+// The selection of the versions of a model to serve.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,16 @@
 
 namespace nereid::config {
 
-// The version that a folder of this name holds. Nothing for folders that hold no version; `warning`
-// then says why, and is empty for the folders that have another purpose (warmup, initial_state,
-// configs).
+// The version in a folder of this name, or nothing. If nothing, `warning` says why, and is empty
+// for folders with another purpose (warmup, initial_state, configs).
 struct VersionName {
   std::optional<int64_t> version;
   std::string warning;
 };
 VersionName ParseVersionName(std::string_view folder);
 
-// The versions of `available` that the policy asks for. No policy means the latest one. Versions
-// that `specific` names but which are not there are reported in `missing`.
+// The versions of `available` that the policy selects; without a policy, the latest one. Versions
+// that `specific` names but that are not available are in `missing`.
 struct VersionSelection {
   std::set<int64_t> versions;
   std::vector<int64_t> missing;

@@ -37,7 +37,7 @@ const Entry* FindModelFile(const std::vector<Entry>& entries) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-// Endings of a text editor, of other servers and of other libraries, and spelling mistakes.
+// Recognises extensions of text editors, names in other servers and libraries, and misspellings.
 bool LooksLikeConfig(std::string_view name) {
   constexpr std::array<std::string_view, 6> kOthers = {
       "config.json", "config.txt", "config.prototxt", "config.proto", "config.yaml", "config.yml"};
@@ -62,7 +62,7 @@ std::string NoVersionAdvice(const std::string& folder, const std::vector<Entry>&
         JoinPath(target, config.default_model_filename.empty() ? framework->file
                                                                : config.default_model_filename));
   }
-  std::vector<std::string> others;  // folders that are probably meant to be versions
+  std::vector<std::string> others;  // folders that are probably meant as versions
   for (const Entry& entry : entries) {
     const config::VersionName name = config::ParseVersionName(entry.name);
     if (name.version && !entry.is_folder) {
@@ -132,7 +132,8 @@ std::string MisplacedConfigAdvice(const std::string& folder, const std::vector<E
     if (!entry.is_folder && LooksLikeConfig(entry.name))
       return advice(JoinPath(folder, entry.name));
   }
-  // Models bring files of other names of their own.
+  // In the version folder only config.pbtxt counts, because models have other configuration files
+  // of their own.
   for (const Entry& entry : contents) {
     if (entry.is_folder || entry.name != kConfigFile) continue;
     return advice(JoinPath(JoinPath(folder, version), entry.name));

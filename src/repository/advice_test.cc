@@ -93,7 +93,7 @@ TEST(MisplacedConfigAdvice, NamesTheFileThatIsProbablyMeant) {
 TEST(MisplacedConfigAdvice, LeavesOtherFilesAlone) {
   EXPECT_EQ(Misplaced({Folder("1"), Folder("configs"), File("labels.txt"), File("model.onnx")}),
             "");
-  // Models of other libraries bring such a file.
+  // Other libraries have such a file beside their models.
   EXPECT_EQ(Misplaced({Folder("1")}, {File("config.json"), File("model.onnx")}), "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a new scan asks to be done, compared with what was scanned before. Polling, explicit loading
-// and start-up all reduce to this: a desired state, a current one, and the difference.
+// The difference between a new scan and the previous one. Polling, explicit loading and start-up
+// all reduce to this: a desired state, a current one, and the difference.
 #pragma once
 
 #include <set>
@@ -11,14 +11,14 @@ namespace nereid::repository {
 
 // What became of each model between two scans. No model is in more than one of the sets.
 struct Changes {
-  std::set<ModelId> added;       // new, and fit to be loaded
-  std::set<ModelId> modified;    // something in the folder changed, and it is fit to be loaded
+  std::set<ModelId> added;       // new and loadable
+  std::set<ModelId> modified;    // loadable, and something in the folder changed
   std::set<ModelId> unmodified;  // nothing to do
   std::set<ModelId> removed;     // gone, or now in several repositories: unload
-  std::set<ModelId> refused;     // not fit to be loaded; one that was loaded before stays as it is
+  std::set<ModelId> refused;     // not loadable; a previously loaded one stays as it is
 };
 
-// `before` holds what was last loaded or tried, as given to ScanAll. Models of a repository that
+// `before` holds the models last loaded or tried, as given to ScanAll. Models of a repository that
 // could not be listed this time count as unmodified.
 Changes Compare(const KnownModels& before, const ScanResult& now);
 

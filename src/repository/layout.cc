@@ -19,7 +19,7 @@ std::string Layout::NameOf(const std::string& folder) const {
 LayoutHolder::LayoutHolder(const std::vector<std::string>& repositories) {
   auto layout = std::make_shared<Layout>();
   for (const std::string& repository : repositories) {
-    // The same path given twice is one repository, not two with all models in common.
+    // A path that is given twice is one repository, not two with all models in common.
     if (std::ranges::find(layout->repositories, repository) == layout->repositories.end()) {
       layout->repositories.push_back(repository);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which repositories there are, and which models in them go by another name than their folder's. It
-// may change while the server runs.
+// The repositories, and the models in them whose name differs from their folder's. Both may change
+// while the server runs.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@
 
 namespace nereid::repository {
 
-// Names of models, and below which folder of a repository each lies.
+// Names of models, and the subfolder of each in a repository.
 using NameMapping = std::map<std::string, std::string>;
 
-// Immutable.
+// One state of the repositories. Immutable.
 struct Layout {
   // Where a model lies that goes by another name than its folder's.
   struct Mapped {
@@ -24,23 +24,23 @@ struct Layout {
     std::string folder;  // the whole path
   };
 
-  std::vector<std::string> repositories;  // each once
+  std::vector<std::string> repositories;  // without duplicates
   std::map<std::string, Mapped> mapped;   // by the name of the model
 
   bool IsMapped(const std::string& folder) const { return !NameOf(folder).empty(); }
-  // The name that the model in `folder` goes by; empty where that is the folder's.
+  // Returns the name of the model in `folder`; empty if it is the folder's.
   std::string NameOf(const std::string& folder) const;
 };
 
-// Thread-safe. Texts of errors: core/src/model_repository_manager of Triton.
+// The current layout. Thread-safe. Error texts follow Triton's core/src/model_repository_manager.
 class LayoutHolder {
  public:
   explicit LayoutHolder(const std::vector<std::string>& repositories);
 
   std::shared_ptr<const Layout> Get() const;
-  // AlreadyExists where the repository or the name of a mapped model is known.
+  // Returns AlreadyExists if the repository or the name of a mapped model is known.
   base::Status Register(const std::string& repository, const NameMapping& names);
-  // InvalidArgument where there is no such repository.
+  // Returns InvalidArgument if there is no such repository.
   base::Status Unregister(const std::string& repository);
 
  private:

@@ -67,7 +67,7 @@ bool LocalStore::IsFolder(const std::string& path) const {
 }
 
 base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_bytes) const {
-  // Without O_NONBLOCK, opening a pipe that nobody writes to would wait forever.
+  // Without O_NONBLOCK, opening a pipe without a writer would block forever.
   const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return CannotRead(path, errno);
   struct stat status{};
@@ -77,8 +77,8 @@ base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_b
   }
   std::string contents;
   for (;;) {
-    // What the file is said to have left, and more than that in case it grows; one byte beyond the
-    // limit tells that there is more.
+    // Reads the rest of the file according to its size, and continues in case it grew. One byte
+    // beyond the limit shows that the file is too large.
     const auto size = static_cast<size_t>(status.st_size);
     const size_t left = size > contents.size() ? size - contents.size() : 4096;
     const size_t wanted =
@@ -99,7 +99,7 @@ base::Result<std::string> LocalStore::Read(const std::string& path, size_t max_b
 base::Result<int64_t> LocalStore::ModifiedNs(const std::string& path) const {
   const auto status = Stat(path);
   if (!status) return base::InternalError("failed to stat file " + path);
-  // Replacing a file by an older one changes only the second of these.
+  // Replacing a file by an older one changes only st_ctim.
   return std::max(Nanoseconds(status->st_mtim), Nanoseconds(status->st_ctim));
 }
 

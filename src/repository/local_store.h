@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repositories in folders of this machine.
+// Repositories in local folders.
 #pragma once
 
 #include "repository/store.h"
 
 namespace nereid::repository {
 
-// Symbolic links are followed. Read() takes regular files only, so a pipe or a device in a
-// repository cannot hold the server up. Immutable and thread-safe.
+// A store of local folders. Symbolic links are followed. Read() accepts regular files only, so a
+// pipe or a device in a repository cannot block the server. Immutable and thread-safe.
 class LocalStore final : public Store {
  public:
   base::Result<std::vector<Entry>> List(const std::string& folder) const override;

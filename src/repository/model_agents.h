@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The repository agents that a configuration names: code of others that checks, decrypts or fetches
-// a model's files before they are loaded. Scanning knows only this interface.
+// The repository agents that a configuration names: plug-ins that check, decrypt or fetch a model's
+// files before they are loaded. Scanning knows only this interface.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,19 @@
 
 namespace nereid::repository {
 
-// Thread-safe.
+// All agents of the server. Thread-safe.
 class ModelAgents {
  public:
-  // The configuration in a model folder; an empty one when there is none that can be read.
+  // Reads the configuration in a model folder; returns an empty one if there is none or it cannot
+  // be read.
   using ReadConfig = std::function<config::ModelConfig(const std::string& folder)>;
 
   virtual ~ModelAgents() = default;
-  // Tells every agent of `config`, in their order, that the model in `folder` is to be loaded. The
-  // answer is where it is to be loaded from, which is `folder.path` unless an agent chose another
-  // place; its files keep those of `folder` and hear for the agents how the load goes. The first
-  // agent that refuses ends it with its error. `read_config` is for the agents behind one that
-  // moved the model.
+  // Tells every agent of `config`, in order, that the model in `folder` is about to be loaded.
+  // Returns the folder to load from, which is `folder.path` unless an agent chose another one; its
+  // `files` keep those of `folder` and report the outcome of the load to the agents. The first
+  // agent that refuses ends the load with its error. `read_config` is used for the agents that
+  // follow one that moved the model.
   virtual base::Result<LocalFolder> Load(const config::ModelConfig& config, LocalFolder folder,
                                          const ReadConfig& read_config) = 0;
 };

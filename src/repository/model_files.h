@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps the files of a model where they are and hears how its load goes: agents that were
-// asked about the files, a cache that holds a copy of them.
+// The owner of a model's files, which is told how the load proceeds: agents that processed the
+// files, or a cache that holds a copy of them.
 #pragma once
 
 #include <memory>
@@ -8,23 +8,24 @@
 
 namespace nereid::repository {
 
-// Shared by all versions of one load of a model. Each load ends in exactly one of OnLoaded and
-// OnLoadFailed; once nobody can load from the files or use what was loaded, it is destroyed. Calls
-// for one load do not overlap.
+// Keeps the files of one load in place. All versions of the load share it. Each load ends in
+// exactly one of OnLoaded and OnLoadFailed. The object is destroyed once nothing can load from the
+// files and nothing that was loaded is in use. Calls for one load do not overlap.
 class ModelFiles {
  public:
   virtual ~ModelFiles() = default;
-  // Every version that was to be served is ready.
+  // Called when every version to be served is ready.
   virtual void OnLoaded() {}
   virtual void OnLoadFailed() {}
-  // The versions take no new requests; after OnLoaded only. A second call does nothing.
+  // Called when the versions accept no new requests; only after OnLoaded. A second call does
+  // nothing.
   virtual void OnUnloading() {}
 };
 
-// A folder of this machine, which stays as it is as long as `files` exists.
+// A local folder, which stays unchanged as long as `files` exists.
 struct LocalFolder {
   std::string path;
-  std::shared_ptr<ModelFiles> files;  // null: the folder is nobody's to take away
+  std::shared_ptr<ModelFiles> files;  // null: the folder is never removed
 };
 
 }  // namespace nereid::repository

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells one model from another inside the server. Without namespaces that is its name alone;
-// with them (--model-namespacing) the repository belongs to it, and several models may share a
-// name.
+// The identity of a model inside the server. Without namespaces that is its name alone; with them
+// (--model-namespacing) the repository is part of it, and several models may share a name.
 #pragma once
 
 #include <compare>
@@ -10,7 +9,7 @@
 
 namespace nereid::repository {
 
-// A value type; thread-compatible.
+// A model's identity. A value type; thread-compatible.
 struct ModelId {
   std::string name_space;  // the repository as given by the user; empty without namespaces
   std::string name;
@@ -21,7 +20,7 @@ struct ModelId {
   ModelId(std::string the_name_space, std::string the_name)
       : name_space(std::move(the_name_space)), name(std::move(the_name)) {}
 
-  // As messages and logs print it.
+  // Returns the form that messages and logs print.
   std::string Text() const { return name_space.empty() ? name : name_space + "::" + name; }
   auto operator<=>(const ModelId&) const = default;
 };

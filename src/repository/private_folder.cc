@@ -24,8 +24,8 @@ base::Status CannotWrite(const OverrideFile& file, int error) {
       fmt::format("Invalid file parameter 'file:{}': {}", file.path, std::strerror(error)));
 }
 
-// The parts of a path, without "." and with ".." resolved. An error when it leaves the folder or
-// names no file.
+// Splits a path into its parts, without "." and with ".." resolved. Fails if it leaves the folder
+// or names no file.
 base::Result<std::vector<std::string>> SplitPath(const OverrideFile& file) {
   const auto wrong = [&] {
     return base::InvalidArgumentError(fmt::format(

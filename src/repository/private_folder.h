@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for the files that come with a load request: made for one model, removed with it.
+// A folder for the files of a load request: made for one model, removed with it.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ struct OverrideFile {
   std::string content;
 };
 
-// Immutable and thread-safe.
+// Owns the folder. Immutable and thread-safe.
 class PrivateFolder final : public ModelFiles {
  public:
-  // Makes the folder below the system's one for temporary files, readable by this user only, and
-  // writes `files`. No path leaves it: ".." may be used within, a leading slash means nothing. The
-  // error of the first file that cannot be written; nothing is left behind then.
+  // Makes the folder below the system's folder for temporary files, readable by this user only, and
+  // writes `files`. No path can leave it: ".." is permitted within it, leading slashes are ignored.
+  // Returns the error of the first file that cannot be written; then nothing is left behind.
   static base::Result<std::shared_ptr<PrivateFolder>> Create(
       const std::vector<OverrideFile>& files);
 
-  // Removes everything.
+  // Removes the folder.
   ~PrivateFolder() override;
   PrivateFolder(const PrivateFolder&) = delete;
   PrivateFolder& operator=(const PrivateFolder&) = delete;

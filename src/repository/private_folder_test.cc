@@ -34,7 +34,7 @@ TEST(PrivateFolder, HoldsTheFilesAndGoesWithItsLastUser) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-// S01: nothing is written elsewhere, whatever the client calls its files.
+// S01: nothing is written outside, whatever paths the client chooses.
 TEST(PrivateFolder, RefusesPathsThatLeaveItS01) {
   for (const char* path : {"../x", "1/../../x", "..", "", "/", ".", "1/", "a/..", "/../x"}) {
     const auto folder = PrivateFolder::Create({{path, "x"}});
@@ -43,7 +43,7 @@ TEST(PrivateFolder, RefusesPathsThatLeaveItS01) {
                 testing::HasSubstr("must stay within model directory"));
   }
   EXPECT_FALSE(PrivateFolder::Create({{std::string("a\0b", 3), "x"}}).ok());
-  // Too long a name, a file in place of a folder, a folder in place of a file.
+  // A name that is too long, a file in place of a folder, a folder in place of a file.
   EXPECT_FALSE(PrivateFolder::Create({{std::string(256, 'x'), "x"}}).ok());
   EXPECT_FALSE(PrivateFolder::Create({{"a", "x"}, {"a/b", "x"}}).ok());
   EXPECT_FALSE(PrivateFolder::Create({{"a/b", "x"}, {"a", "x"}}).ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several stores as one: which one a path belongs to is seen from its beginning.
+// Combines several stores: the beginning of a path determines its store.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace nereid::repository {
 
-// A kind of store besides folders of this machine.
+// A kind of store other than local folders.
 struct StoreKind {
-  std::string prefix;  // of the paths that belong to it, such as "s3://"
+  std::string prefix;  // of its paths, such as "s3://"
   std::function<std::unique_ptr<Store>()> make;
 };
 
-// Folders of this machine, and what else is given. Thread-safe.
+// The store of local folders and the given kinds. Thread-safe.
 class RoutedStore final : public Store {
  public:
-  // A store is made when the first path is met that belongs to it.
+  // A store is made when its first path is used.
   explicit RoutedStore(std::vector<StoreKind> kinds = {});
 
   base::Result<std::vector<Entry>> List(const std::string& folder) const override;
@@ -41,7 +41,7 @@ class RoutedStore final : public Store {
     std::unique_ptr<Store> store;
   };
 
-  // Null where the path is one of this machine.
+  // Returns null if the path is local.
   const Store* FindOther(const std::string& path) const;
   const Store& For(const std::string& path) const;
 

@@ -6,7 +6,7 @@
 namespace nereid::repository {
 namespace {
 
-// Knows one folder.
+// A store with one folder.
 class OneFolder final : public Store {
  public:
   base::Result<std::vector<Entry>> List(const std::string&) const override {
@@ -32,7 +32,7 @@ TEST(ARoutedStore, AsksTheStoreThatAPathBelongsTo) {
   EXPECT_TRUE(store.IsFolder("/"));
   EXPECT_FALSE(store.Exists("/no/such/file"));
   EXPECT_EQ(store.Localize("/x")->path, "/x");
-  EXPECT_EQ(made, 0);  // who needs no store has none
+  EXPECT_EQ(made, 0);  // a store without paths is not made
   EXPECT_TRUE(store.CheckRepository("far://here").ok());
   EXPECT_EQ(store.CheckRepository("far://there").message(),
             "failed to stat file far://there: there is no such model repository");

@@ -17,7 +17,7 @@
 namespace nereid::repository {
 namespace {
 
-// Far above any real configuration, far below what would hurt.
+// Far larger than any real configuration, and far too small to exhaust memory.
 constexpr size_t kMaxConfigBytes = 64 << 20;
 
 std::set<int64_t> FindVersions(const std::vector<Entry>& entries) {
@@ -31,8 +31,8 @@ std::set<int64_t> FindVersions(const std::vector<Entry>& entries) {
   return versions;
 }
 
-// The folder whose files tell the framework: the first that holds a version, or else the first that
-// might be meant as one. Nothing when there is neither.
+// Returns the folder whose files determine the framework: the first that holds a version, or else
+// the first that may be meant as one. Nothing if there is neither.
 std::optional<std::string> FolderToInspect(const std::vector<Entry>& entries) {
   std::optional<std::string> fallback;
   for (const Entry& entry : entries) {
@@ -44,7 +44,7 @@ std::optional<std::string> FolderToInspect(const std::vector<Entry>& entries) {
   return fallback;
 }
 
-// A line of the log for each line of the reason: the log would escape line ends.
+// Logs one line for each line of the reason, because the log would escape line ends.
 void LogRefusal(std::string_view name, std::string_view reason) {
   while (!reason.empty()) {
     const size_t end = reason.find('\n');
@@ -53,7 +53,7 @@ void LogRefusal(std::string_view name, std::string_view reason) {
   }
 }
 
-// Joins the messages of failures under the code of the first.
+// Joins the messages of failures under the code of the first one.
 class Failures {
  public:
   void Add(const base::Status& status) {
@@ -71,7 +71,7 @@ class Failures {
   std::string text_;
 };
 
-// `told`, with `kept` living as long.
+// Returns `told`, which now also keeps `kept` alive.
 std::shared_ptr<ModelFiles> KeepBoth(std::shared_ptr<ModelFiles> told,
                                      std::shared_ptr<ModelFiles> kept) {
   ModelFiles* const files = told.get();
@@ -180,7 +180,7 @@ std::vector<ModelPlace> Scanner::Find(const std::string& name) const {
       place.folder = mapped->second.folder;
       place.is_mapped = true;
     } else if (layout->IsMapped(place.folder)) {
-      continue;  // another model's, whatever the folder is called
+      continue;  // the folder belongs to another model
     }
     store_.Refresh(place.folder);
     if (!store_.IsFolder(place.folder)) continue;
@@ -346,7 +346,8 @@ base::Result<config::ModelConfig> Scanner::Finish(config::ModelConfig config,
   auto completed = config::CompleteFromFiles(std::move(config), source.name, version);
   if (!completed.ok()) {
     const bool has_version = !source.versions.empty();
-    std::string advice;  // Examine names the file that is probably meant to say the backend
+    std::string
+        advice;  // not needed if config_advice names the file that probably tells the backend
     if (source.config_advice.empty()) {
       advice = has_version ? NoBackendAdvice(source.shown_folder, *folder, contents)
                            : NoVersionAdvice(source.shown_folder, entries, {});
@@ -358,7 +359,7 @@ base::Result<config::ModelConfig> Scanner::Finish(config::ModelConfig config,
   Failures failures;
   const std::string_view file = source.config_provided ? source.config_path : std::string_view();
   failures.Add(config::ValidateModelConfig(config, file));
-  // With auto-completion the backend may still fill in tensors, and they are checked after that.
+  // With auto-completion the backend may still fill in tensors, which are checked after that.
   if (options_.disable_auto_complete) failures.Add(config::ValidateTensors(config, file));
   failures.Add(config::ValidatePaths(config, source.model_folder, file));
   failures.Add(config::ValidateFolderName(config, source.name));

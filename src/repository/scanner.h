@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the models of the repositories and reads their configurations. A scan changes nothing and
-// keeps nothing: what to load, keep or unload is decided by comparing scans (see changes.h).
+// keeps nothing: which models to load, keep or unload follows from comparing scans (see changes.h).
 #pragma once
 
 #include <map>
@@ -20,26 +20,26 @@ namespace nereid::repository {
 
 // Where models are looked for, and how their configurations are read.
 struct ScanOptions {
-  std::vector<std::string> repositories;  // at the start
+  std::vector<std::string> repositories;  // initially
   bool has_namespaces = false;    // models of one name in several repositories are different models
-  std::string model_config_name;  // use configs/<name>.pbtxt where it exists; empty: never
-  // No configuration is made up: a model without a file is an error, and its tensors must be
+  std::string model_config_name;  // use configs/<name>.pbtxt if it exists; empty: never
+  // No configuration is generated: a model without a file is an error, and its tensors must be
   // complete.
   bool disable_auto_complete = false;
 };
 
-// Thread-safe if the store is.
+// The scanner. Thread-safe if the store is.
 class Scanner final : public ModelScanner {
  public:
-  // `agents` are asked about models whose configuration names some. They and the store outlive the
+  // `agents` process models whose configuration names agents. The store and the agents outlive the
   // scanner.
   Scanner(const Store& store, ModelAgents& agents, ScanOptions options);
 
-  // An error when a repository is not a folder; to be asked once at the start.
+  // Fails if a repository is not a folder. Called once at start-up.
   base::Status CheckRepositories() const;
 
-  // Adds a repository, which may have models under other names than their folders', and takes one
-  // away. Nothing is loaded or unloaded.
+  // Register adds a repository, whose models may have other names than their folders; Unregister
+  // removes one. Neither loads or unloads models.
   base::Status Register(const std::string& repository, const NameMapping& names);
   base::Status Unregister(const std::string& repository) { return layout_.Unregister(repository); }
 
@@ -52,14 +52,15 @@ class Scanner final : public ModelScanner {
   const ScanOptions& options() const { return options_; }
 
  private:
-  // Examine without a word in the log.
+  // Like Examine, without logging.
   ModelSource Look(const ModelPlace& place, const Overrides& overrides) const;
-  // Whether a look at everything finds `trouble` at `place` for the first time, or another than the
-  // last time; empty: none. Who polls would fill the log with one broken model.
+  // Whether the problem of a scan at `place` is new or differs from that of the previous scan;
+  // `trouble` is empty if there is none. Otherwise polling would fill the log with one broken
+  // model.
   bool IsNewTrouble(const std::string& place, const std::string& trouble) const;
   ModelPlace PlaceIn(const std::string& repository, const std::string& name) const;
-  // Brings the model to a folder of this machine and has its agents look at it; what `source` says
-  // of folder and versions is then about that place.
+  // Copies the model to a local folder if necessary and runs its agents. Then the folder and
+  // versions of `source` are those of the result.
   base::Status Prepare(ModelSource& source, const ModelPlace& place,
                        const config::ModelConfig& config) const;
   config::ModelConfig ConfigIn(const std::string& model_folder) const;
@@ -68,9 +69,9 @@ class Scanner final : public ModelScanner {
                                                const Overrides& overrides) const;
   base::Result<config::ModelConfig> Finish(config::ModelConfig config,
                                            const ModelSource& source) const;
-  // Of a model whose folder has `entries`.
+  // Returns the advice for a model whose folder has `entries`.
   std::string ConfigAdvice(const ModelSource& source, const std::vector<Entry>& entries) const;
-  // Adds what can be told besides the reason, once all else is known.
+  // Adds the advice once everything else is known.
   void Advise(ModelSource& source) const;
 
   const Store& store_;

@@ -28,7 +28,7 @@ constexpr const char* kIdentity =
     "input { name: 'I' data_type: TYPE_FP32 dims: [ 1 ] } "
     "output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] } ";
 
-// Leaves models where they are, but those whose first agent is called "refuse".
+// Leaves models where they are, and refuses those whose first agent is called "refuse".
 class FakeAgents final : public ModelAgents {
  public:
   base::Result<LocalFolder> Load(const config::ModelConfig& config, LocalFolder folder,
@@ -43,7 +43,7 @@ class FakeAgents final : public ModelAgents {
   std::vector<std::string> shown;  // names of models
 };
 
-// Two repositories, "a" and "b", in a folder of its own.
+// A temporary folder with the repositories "a" and "b".
 class Repositories : public testing::Test {
  protected:
   void SetUp() override {
@@ -322,7 +322,7 @@ TEST_F(Repositories, AreNamespacesWhereThatIsAskedFor) {
   EXPECT_EQ(scanner.Find("twice").size(), 2u);
 }
 
-// Sets the times of everything under a model's folder back, so that a later write is a change
+// Sets back the times of everything under a model's folder, so that a later write is a change
 // whatever the resolution of the file system's clock.
 class ChangesOfRepositories : public Repositories {
  protected:
@@ -336,7 +336,7 @@ class ChangesOfRepositories : public Repositories {
   ScanResult Since(const KnownModels& known) const {
     return Scanner(store_, agents_, Options()).ScanAll(known);
   }
-  // The change time cannot be set, but it is at least this moment; the write time can.
+  // Sets the write time. The change time cannot be set, but it is at least the current time.
   void Touch(const std::string& path, int seconds_ahead) {
     fs::last_write_time(root_ / path,
                         fs::file_time_type::clock::now() + std::chrono::seconds(seconds_ahead));

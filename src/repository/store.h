@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where model repositories lie: folders on this machine, or a bucket of some object store. One
-// implementation per kind of place; scanning knows only this interface.
+// The storage of model repositories: local folders, or a bucket of an object store. One
+// implementation per kind; scanning knows only this interface.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,30 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 
-// Paths are whole paths in the store's own form, joined with '/'. Implementations are thread-safe.
+// A store of files and folders. Paths are absolute in the store's own form, joined with '/'.
+// Implementations are thread-safe.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // What lies directly in a folder, sorted by name. Entries that vanish or cannot be examined (a
-  // link to nowhere) are left out.
+  // Returns the direct entries of a folder, sorted by name. Entries that vanish or cannot be
+  // examined (a dangling link) are left out.
   virtual base::Result<std::vector<Entry>> List(const std::string& folder) const = 0;
-  // Whether there is a file or folder of this path. Unreachable counts as not there.
+  // Whether there is a file or folder of this path. An unreachable one counts as absent.
   virtual bool Exists(const std::string& path) const = 0;
-  // False also when there is nothing of this path.
+  // Whether the path is a folder; false also if it does not exist.
   virtual bool IsFolder(const std::string& path) const = 0;
-  // A whole file. An error when it has more than `max_bytes`.
+  // Reads a whole file. Fails if it has more than `max_bytes`.
   virtual base::Result<std::string> Read(const std::string& path, size_t max_bytes) const = 0;
-  // When this one file or folder was last changed, in nanoseconds of the store's clock.
+  // Returns when this file or folder was last changed, in nanoseconds of the store's clock.
   virtual base::Result<int64_t> ModifiedNs(const std::string& path) const = 0;
 
-  // Whether a repository can be there: an error that says why not.
+  // Checks that a repository can be at this path; the error says why not.
   virtual base::Status CheckRepository(const std::string& repository) const;
-  // Asks where `folder` lies what is in it now. A store that keeps what it knows, because asking is
-  // slow, otherwise answers from that. To be called before a scan looks at the folder; an error is
-  // what List answers then.
+  // Updates the knowledge of `folder` in stores that keep listings because requests are slow. A
+  // scan calls this before it lists the folder; List then reports any error.
   virtual void Refresh(const std::string& folder) const;
-  // Brings the files of a folder to this machine; for one that is there already, nothing happens.
+  // Makes a local copy of a folder; a folder that is local already is returned as it is.
   virtual base::Result<LocalFolder> Localize(const std::string& folder) const;
 };
 

@@ -71,7 +71,7 @@ int64_t ModelTimestamp::OfVersion(int64_t version) const {
   const std::string own = std::to_string(version);
   int64_t latest = 0;
   for (const auto& [name, time] : entries_ns_) {
-    // The configuration is compared by its contents, and other versions do not matter.
+    // The configuration is compared by its content, and other versions do not matter.
     if (name != own && (IsVersion(name) || name == config_entry_)) continue;
     latest = std::max(latest, time);
   }
@@ -79,7 +79,7 @@ int64_t ModelTimestamp::OfVersion(int64_t version) const {
 }
 
 void ModelTimestamp::SetConfigTime(int64_t time_ns) {
-  // Overriding a configuration works for a model without a file for it, too.
+  // A configuration override is possible for a model without a configuration file, too.
   entries_ns_[config_entry_.empty() ? "config.pbtxt" : config_entry_] = time_ns;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the parts of a model's folder last changed, kept apart so that a new version does not reload
-// the versions beside it.
+// The times when the parts of a model's folder last changed. They are separate so that a new
+// version does not reload the others.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace nereid::repository {
 
-// A value type; thread-compatible.
+// The times of one model. A value type; thread-compatible.
 class ModelTimestamp {
  public:
-  // Of nothing: older than everything.
+  // The time of an empty model, which is older than any other.
   ModelTimestamp() = default;
 
-  // Looks through the whole folder. What cannot be examined counts as never changed, so that
-  // trouble with a disk does not look like a stream of updates. `config_path` tells which of the
-  // folder's entries holds the configuration.
+  // Scans the whole folder. Entries that cannot be examined count as never changed, so that disk
+  // errors do not look like a stream of updates. `config_path` determines which of the folder's
+  // entries holds the configuration.
   static ModelTimestamp Of(const Store& store, const std::string& model_folder,
                            const std::string& config_path);
 
-  // Whether anything in the folder changed since.
+  // Whether anything in the folder changed between this and `later`.
   bool IsOlderThan(const ModelTimestamp& later) const { return Latest() < later.Latest(); }
-  // Whether this version, or a file that all versions share, changed since.
+  // Whether this version, or a file that all versions share, changed between this and `later`.
   bool VersionIsOlderThan(const ModelTimestamp& later, int64_t version) const {
     return OfVersion(version) < later.OfVersion(version);
   }
-  // Nanoseconds of the newest part; 0 when there is none.
+  // Returns the time of the newest part in nanoseconds; 0 if there is none.
   int64_t Latest() const;
-  // Counts the configuration as changed at `time_ns`: the next look at the folder then differs.
+  // Sets the configuration's time, so that the next scan of the folder finds a change.
   void SetConfigTime(int64_t time_ns);
 
  private:
