@@ -14,7 +14,7 @@ std::string DefaultBackendDirectory() {
   if (dladdr(reinterpret_cast<const void*>(&DefaultBackendDirectory), &here) != 0) {
     library = std::filesystem::canonical(here.dli_fname, error);
   }
-  // PREFIX/lib/libtritonserver.so, or BUILD/src/app/libtritonserver.so.
+  // The library is PREFIX/lib/libtritonserver.so or BUILD/src/app/libtritonserver.so.
   const std::filesystem::path above = library.parent_path().parent_path();
   for (const std::filesystem::path& prefix : {above, above.parent_path()}) {
     if (std::filesystem::is_directory(prefix / "backends", error)) return prefix / "backends";

@@ -24,7 +24,7 @@ bool SaysReady(const core::Model& model) {
   return status.ok();
 }
 
-// Only what is really served, in Triton's order.
+// Lists only extensions that are really served, in Triton's order.
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
   return {options.server_id,
           options.version,
@@ -46,10 +46,10 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   return described;
 }
 
-// For taking models apart after a deadline that passed while requests were waited for.
+// The time for tearing down models after the deadline has passed while requests were still running.
 constexpr std::chrono::milliseconds kTeardownGrace{500};
 
-// Whoever waits in them waits for models, not for the processor.
+// Threads in this pool wait for models rather than use the processor.
 constexpr size_t kBlockingThreads = 256;
 
 }  // namespace
@@ -74,7 +74,7 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
       scanner_(store_, agents_, options_.repository),
       control_(scanner_, life_cycle_, options_.control),
       blocking_pool_("control", kBlockingThreads) {
-  // What servers left that were killed may be large: nobody waits for its end.
+  // Folders that killed servers left behind may be large, so their removal runs in the background.
   blocking_pool_.Post([] {
     const size_t removed = base::RemoveAbandonedFolders();
     if (removed > 0)
@@ -86,7 +86,7 @@ Engine::~Engine() {
   if (!is_stopped_.load()) Stop(std::chrono::steady_clock::now());
 }
 
-// Texts: core/src/server.cc, InferenceServer::Init.
+// Error texts follow Triton's core/src/server.cc, InferenceServer::Init.
 base::Status Engine::OpenCache() {
   const CacheOptions& options = options_.cache;
   if (!options.is_used()) return base::OkStatus();
@@ -110,7 +110,7 @@ base::Status Engine::Start() {
   if (status.ok()) status = OpenCache();
   if (!status.ok()) {
     if (options_.exit_on_error) return status;
-    // A server that could not start at all stays up to say so.
+    // A server that failed to start keeps running so that its health checks report it.
     NEREID_LOG(kError, "{}", status.ToString());
     has_failed_.store(true);
     return base::OkStatus();
@@ -118,7 +118,7 @@ base::Status Engine::Start() {
   status = control_.Start();
   LogBackends(libraries_.Loaded());
   LogModels(control_.Index(false));
-  is_started_.store(true);  // requests find models from here on
+  is_started_.store(true);  // requests find models from now on
   if (!status.ok()) {
     if (options_.exit_on_error) return status;
     NEREID_LOG(kError, "{}", status.ToString());
@@ -193,7 +193,7 @@ base::Status Engine::UnregisterRepository(const std::string& path) {
 }
 
 void Engine::FinishSequences(base::TimePoint deadline) {
-  // Pinned, because polling may still replace and unload models.
+  // The models are pinned because polling may still replace and unload them.
   std::vector<core::ModelHandle> models;
   for (const LifeCycle::Loaded& loaded : life_cycle_.LoadedModels()) {
     if (!loaded.model->TryPin()) continue;
@@ -209,11 +209,11 @@ void Engine::FinishSequences(base::TimePoint deadline) {
   }
 }
 
-// Texts: core/src/server.cc, InferenceServer::Stop.
+// Log texts follow Triton's core/src/server.cc, InferenceServer::Stop.
 void Engine::LogInFlight(int64_t seconds_left) const {
   std::vector<std::pair<std::shared_ptr<core::Model>, uint64_t>> busy;
   for (const auto& [id, model, load_seconds] : life_cycle_.LoadedModels()) {
-    // A sequence between two of its requests is waited for too.
+    // A sequence between two of its requests counts as well.
     const uint64_t count = std::max(model->pin_count(), model->scheduler().SequenceCount());
     if (count > 0) busy.emplace_back(model, count);
   }
@@ -232,9 +232,10 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   life_cycle_.CancelAllLoads();
   bool is_over = control_.Stop(deadline);
   is_over &= StopPolling(deadline);
-  // Whoever asked for an operation gets an answer while there is a connection to send it on.
+  // Repository operations end before their connections are closed, so that their clients get a
+  // response.
   is_over &= blocking_pool_.WaitUntilIdle(deadline);
-  // Where requests took all the time that there was, models that nobody uses still go in order.
+  // Even if requests used all the available time, idle models are torn down in order.
   Unfinished left =
       life_cycle_.UnloadAll(std::max(deadline, std::chrono::steady_clock::now() + kTeardownGrace));
   if (!is_over && left.empty()) {
@@ -254,7 +255,7 @@ bool Engine::IsReady() const {
 }
 
 bool Engine::AreBackendsReady() const {
-  // Pinned first: what is asked may unload models.
+  // All models are pinned first, because a readiness check may unload models.
   std::vector<core::ModelHandle> models;
   for (core::Model* const model : life_cycle_.Table().to_be_asked()) {
     if (model->TryPin()) models.push_back(core::ModelHandle(*model));
@@ -275,7 +276,7 @@ base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::st
 base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view version) {
   const base::Result<core::ModelHandle> model = FindModel(name, version);
   if (model.ok()) return SaysReady(**model);
-  // Known but not ready is an answer; everything else is an error of the question.
+  // A known model that is not ready is a valid result; any other error is returned.
   if (model.status().code() == base::StatusCode::kUnavailable) return false;
   return model.status();
 }
@@ -334,7 +335,7 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
     if (!version.empty() && model->version_text() != version) continue;
     list.push_back({model->name(), model->version_text(), model->statistics().Read()});
   }
-  // Texts: core/src/tritonserver.cc, ServerModelStatistics.
+  // Error texts follow Triton's core/src/tritonserver.cc, ServerModelStatistics.
   if (!found_name) {
     return base::InvalidArgumentError(fmt::format("requested model '{}' is not available", name));
   }
@@ -361,8 +362,7 @@ void Engine::Infer(core::RequestPtr request) {
 
 base::Status Engine::Prepare(core::Request& request) {
   base::Status status = NormalizeRequest(request);
-  // As with Triton, the time of a request that no frontend received begins when it has been
-  // checked.
+  // As in Triton, a request without a frontend starts its time after validation.
   if (request.times.request_start_ns == 0) request.times.request_start_ns = base::NowNs();
   if (!status.ok()) {
     request.model->statistics().RecordFailure(core::FailureReason::kOther,

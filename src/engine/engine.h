@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server itself, without its faces: finds and loads models, checks requests and hands them to
-// their schedulers, and answers questions about itself.
+// The server without its frontends: finds and loads models, validates requests and passes them to
+// their schedulers, and reports its state.
 #pragma once
 
 #include <atomic>
@@ -31,18 +31,18 @@
 
 namespace nereid::engine {
 
-// Settings of the response cache. A server has one at most.
+// The settings of the response cache, of which a server has at most one.
 struct CacheOptions {
   std::string directory;
-  // By name of the cache, then of the setting; none: no cache.
+  // The settings by cache name and setting name; empty: no cache.
   std::map<std::string, std::map<std::string, std::string>> settings;
-  // The same as a JSON object for each cache, where they were given so.
+  // The settings as a JSON object by cache name, if they were given in that form.
   std::map<std::string, std::string> json;
 
   bool is_used() const { return !settings.empty() || !json.empty(); }
 };
 
-// The version of Triton whose behaviour this is.
+// The version of Triton whose behaviour this server has.
 inline constexpr const char* kServerVersion = "2.73.0";
 
 // Everything that is decided about a server before it starts, by the command line or the C API.
@@ -54,48 +54,47 @@ struct EngineOptions {
   // How long an execution may take on average that a reactor does itself; 0: none.
   std::chrono::nanoseconds inline_budget = ModelLoaderOptions().inline_budget;
   CacheOptions cache;
-  std::string agent_directory;        // holds a folder for each repository agent
-  bool limits_rate = false;           // whether instances share resources
-  schedule::ResourceMap rate_limits;  // with that: the counts that are not derived
+  std::string agent_directory;        // contains a folder for each repository agent
+  bool limits_rate = false;           // whether instances compete for resources
+  schedule::ResourceMap rate_limits;  // if limits_rate: the counts that are not derived
   ModelControlOptions control;
-  std::chrono::seconds poll_interval{15};  // in poll mode; 0: never again after the start
+  std::chrono::seconds poll_interval{15};  // in poll mode; 0: only once, at start-up
   unsigned model_load_threads = 4;
   unsigned model_load_retries = 0;
   bool exit_on_error = true;
   bool strict_readiness = true;
   bool allows_client_regions = false;  // of shared memory
-  bool trusts_client_regions = false;  // not to change while a model uses them
+  bool trusts_client_regions = false;  // clients do not change a region while a model uses it
   MetricsConfig metrics;
   observe::TraceOptions trace;
 };
 
-// Thread-safe.
+// The server. Thread-safe.
 class Engine final : public service::Service, private core::Submitter {
  public:
-  // `stores` are the kinds of stores that repositories may lie in, besides folders of this machine.
-  // `server` is what backends get when they ask for the server that they belong to; it outlives the
-  // engine.
+  // `stores` are the kinds of stores, besides local folders, that repositories may lie in. `server`
+  // is what backends get when they ask for their server; it outlives the engine.
   Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
          TRITONSERVER_Server& server);
-  // Stops with no patience if Stop was not called.
+  // Stops without waiting if Stop was not called.
   ~Engine() override;
 
-  // Scans the repositories and loads what the control mode says. An error when a repository is
-  // missing or any model failed; the models that work are loaded all the same. Without
-  // exit_on_error never: a server without its repositories is then not live.
+  // Scans the repositories and loads the models according to the control mode. Fails if a
+  // repository is missing or any model failed; the other models are loaded all the same. Never
+  // fails without exit_on_error: a server without its repositories is then not live.
   base::Status Start();
-  // Readiness goes off; requests in flight are finished until `deadline`, then models are unloaded.
-  // Loads in progress are given up. Returns soon after `deadline` whatever happens: with something
-  // left the engine must not be destroyed, for threads still use it.
+  // Makes the server not ready, waits until `deadline` for requests in flight, then unloads models.
+  // Loads in progress are cancelled. Returns soon after `deadline` in any case. If anything is
+  // left, the engine must not be destroyed, because threads still use it.
   Unfinished Stop(base::TimePoint deadline);
-  // Starts no more sequences and waits until those in progress are over, or `deadline`; everything
-  // else goes on. A client that is told to end its sequences elsewhere would lose what the model
-  // knows.
+  // Accepts no new sequences and waits until those in progress have ended, or `deadline`.
+  // Everything else continues. Without this, a client that moved to another server would lose the
+  // state of its sequences.
   void FinishSequences(base::TimePoint deadline);
-  // Says in the log which models still have requests, and that this may take `seconds_left`;
-  // nothing when there are none.
+  // Logs which models still have requests, and that this may take `seconds_left`. Logs nothing if
+  // there are none.
   void LogInFlight(int64_t seconds_left) const;
-  // Readiness goes off, everything else goes on: the first step of a shutdown.
+  // Makes the server not ready; everything else continues. This is the first step of a shutdown.
   void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
   bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
 
@@ -117,16 +116,17 @@ class Engine final : public service::Service, private core::Submitter {
   base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
       std::string_view name, std::string_view version) override;
   void Infer(core::RequestPtr request) override;
-  // The two halves of Infer, for who wants to know at once when a request does not fit its model:
-  // the first one checks and normalizes, once, and does not answer; the second one schedules.
+  // The two halves of Infer, for callers that need to know at once if a request does not fit its
+  // model: Prepare validates and normalizes the request, once, and sends no response; Schedule
+  // executes it.
   base::Status Prepare(core::Request& request);
   static void Schedule(core::RequestPtr request);
-  // Brings the models to what the repositories hold now. Unavailable where the mode is not polling.
+  // Brings the loaded models to the state of the repositories. Unavailable except in poll mode.
   // Blocks.
   base::Status PollNow();
-  // Explicit control only: adds a repository to those in which models are looked for, with the
-  // names of models whose folders are called otherwise, and takes one away. Models stay as they
-  // are.
+  // In explicit control mode, RegisterRepository adds a repository, with the names of models that
+  // differ from their folders', and UnregisterRepository removes one. Neither loads or unloads
+  // models.
   base::Status RegisterRepository(const std::string& path, const repository::NameMapping& names);
   base::Status UnregisterRepository(const std::string& path);
   void Cancel(core::Request& request) override;
@@ -137,7 +137,7 @@ class Engine final : public service::Service, private core::Submitter {
  private:
   base::Status OpenCache();
   void PollRepositories();
-  // Ends the thread that polls; false when it is at work longer than `deadline`.
+  // Ends the polling thread; returns false if it is still busy at `deadline`.
   bool StopPolling(base::TimePoint deadline);
   bool AreBackendsReady() const;
 
@@ -162,16 +162,16 @@ class Engine final : public service::Service, private core::Submitter {
   repository::Scanner scanner_;
   ModelControl control_;
   std::atomic<bool> is_started_{false};
-  std::atomic<bool> has_failed_{false};  // to start: nothing is served but the answer that it did
+  std::atomic<bool> has_failed_{false};  // to start: the server is then not live
   std::atomic<bool> is_draining_{false};
   std::atomic<bool> is_stopped_{false};
-  base::Mutex polling_;  // held by the one that polls
+  base::Mutex polling_;  // held while a poll is in progress
   base::Mutex poll_mutex_;
   base::CondVar poll_ends_;
   bool polls_ NEREID_GUARDED_BY(poll_mutex_) = false;
   bool is_poll_thread_done_ NEREID_GUARDED_BY(poll_mutex_) = true;
   base::Thread poll_thread_;
-  base::TaskPool blocking_pool_;  // the last member: its threads use all others
+  base::TaskPool blocking_pool_;  // the last member, because its threads use all others
 };
 
 }  // namespace nereid::engine

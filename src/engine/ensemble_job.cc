@@ -13,7 +13,8 @@ base::Result<LoadJob> MakeEnsembleJob(const repository::ModelSource& source,
   auto resolved = std::make_shared<repository::ModelSource>(source);
   config::Ensembling ensemble = *source.config->ensemble_scheduling();
   LoadJob job;
-  std::vector<std::shared_ptr<core::Model>> latest;  // whose configurations count
+  std::vector<std::shared_ptr<core::Model>>
+      latest;  // the version whose configuration counts, per step
   std::vector<const config::ModelConfig*> configs;
   std::vector<bool> decoupled;
   for (size_t i = 0; i < ensemble.step.size(); ++i) {
@@ -26,7 +27,7 @@ base::Result<LoadJob> MakeEnsembleJob(const repository::ModelSource& source,
   }
   resolved->config->scheduling_choice = std::move(ensemble);
   NEREID_RETURN_IF_ERROR(schedule::CheckEnsembleSteps(*resolved->config, configs));
-  // Whether decoupled models meet in one step is a fault of the configuration, too.
+  // Decoupled models that meet in one step are an error of the configuration, too.
   NEREID_RETURN_IF_ERROR(schedule::EnsemblePlan::Compile(*resolved->config, decoupled).status());
   job.source = std::move(resolved);
   return job;

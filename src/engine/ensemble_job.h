@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares the load of an ensemble: finds the model of each step and checks that they fit.
+// Prepares the load of an ensemble: finds the model of each step and checks that they fit together.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,12 @@
 
 namespace nereid::engine {
 
-// The loaded version of that number, or the highest for -1; null when there is none.
+// Returns the loaded version of that number, or the highest for -1; null if there is none.
 using FindLoaded = std::function<std::shared_ptr<core::Model>(const ModelId& id, int64_t version)>;
 
-// The job that loads the ensemble `source`, whose steps are those of `entry`; an error where it
-// does not fit what it contains. Needs each step's model to be loaded, in the version it names.
+// Returns the job that loads the ensemble `source`, whose steps are those of `entry`. Fails if the
+// ensemble does not fit its models. REQUIRES: each step's model is loaded, in the version that the
+// step names.
 base::Result<LoadJob> MakeEnsembleJob(const repository::ModelSource& source,
                                       const EnsembleEntry& entry, const FindLoaded& find);
 

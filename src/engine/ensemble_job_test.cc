@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// An ensemble "e" over models that are loaded.
+// An ensemble "e" of loaded models.
 class AnEnsembleJob : public testing::Test {
  protected:
   void Load(const FakeModel& model, int64_t version = 1, const std::string& name_space = "") {
@@ -28,7 +28,7 @@ class AnEnsembleJob : public testing::Test {
     }
     return found;
   }
-  // The job for an ensemble whose steps mean the models `ids`.
+  // Makes the job for an ensemble whose steps refer to the models `ids`.
   base::Result<LoadJob> Make(const config::ModelConfig& config, std::vector<ModelId> ids) const {
     Events events;
     return MakeEnsembleJob(
@@ -81,7 +81,7 @@ TEST_F(AnEnsembleJob, FailsWhereAStepNamesATensorThatItsModelLacks) {
 }
 
 TEST_F(AnEnsembleJob, ChecksAgainstTheHighestVersionAlsoWhereAStepNamesAnother) {
-  // As in Triton, which looks at one configuration of each model.
+  // As in Triton, only one configuration of each model is considered.
   Load(PlainConfig("p"), 1);
   config::ModelConfig other = PlainConfig("p");
   other.input.front().data_type = tensor::DataType::kInt64;

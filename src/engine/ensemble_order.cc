@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/model_repository_manager/model_repository_manager.cc of Triton.
+// Error texts follow Triton's core/src/model_repository_manager/model_repository_manager.cc.
 #include "engine/ensemble_order.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Entries = std::map<ModelId, EnsembleEntry>;
 
-// Asks for the model that a step probably means; nothing where there are several of its name.
+// Suggests the model that a step probably means, or nothing if several have that name.
 std::string DidYouMean(const ModelSources& sources, std::string_view name) {
   std::vector<std::string_view> names;
   for (const auto& [id, source] : sources) names.push_back(id.name);
@@ -43,7 +43,8 @@ Entries ReadEnsembles(const ModelSources& sources) {
   return entries;
 }
 
-// Moves the ensembles whose own ensembles are all in `ordered` there; how often it did.
+// Moves the ensembles whose inner ensembles are all in `ordered` to `ordered`. Returns how many
+// were moved.
 size_t MoveReady(Entries& open, std::map<ModelId, int>& depths,
                  std::vector<EnsembleEntry>& ordered) {
   size_t moved = 0;
@@ -72,7 +73,7 @@ size_t MoveReady(Entries& open, std::map<ModelId, int>& depths,
   return moved;
 }
 
-// A way from `start` back to itself, without `start` at the end; empty when there is none.
+// Returns a path from `start` back to itself, without `start` at the end; empty if there is none.
 std::vector<ModelId> FindCycle(const Entries& open, const ModelId& start) {
   std::map<ModelId, ModelId> came_from;
   std::vector<ModelId> frontier{start};
@@ -92,7 +93,8 @@ std::vector<ModelId> FindCycle(const Entries& open, const ModelId& start) {
   return {};
 }
 
-// All of a circle fail in the words of the first of them, but for the last, which closes it.
+// Fails the ensembles of each cycle with the message of the first one, except the last, which
+// closes the cycle and has its own message.
 void FailCycles(Entries& open) {
   for (auto& [id, entry] : open) {
     if (!entry.status.ok()) continue;
@@ -143,7 +145,7 @@ std::vector<EnsembleEntry> OrderEnsembles(const ModelSources& sources) {
   std::map<ModelId, int> depths;
   std::vector<EnsembleEntry> ordered;
   while (!open.empty()) {
-    // What is left when nothing moves is in a circle, or contains one that is.
+    // If nothing moves, the remaining ensembles are in a cycle or contain one that is.
     if (MoveReady(open, depths, ordered) == 0) FailCycles(open);
   }
   return ordered;

@@ -73,7 +73,7 @@ TEST(OrderEnsembles, NamesCircles) {
   EXPECT_EQ(ErrorOf(ordered, "b"), "circular dependency between ensembles: b -> ... -> a -> b");
   EXPECT_EQ(ErrorOf(ordered, "self"),
             "circular dependency between ensembles: self -> ... -> self -> self");
-  // What contains a part of a circle fails because of that part, later.
+  // An ensemble that only contains part of a cycle fails later, because of that part.
   EXPECT_EQ(ErrorOf(ordered, "outside"), "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers which loads failed last time, and why. A server that polls tries them again with every
-// look at the repositories, and its log is to tell only what is new.
+// Remembers which loads failed last time, and why. A polling server retries them after every scan
+// of the repositories, and its log should report only new failures.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace nereid::engine {
 
-// Thread-compatible.
+// The last failure of each version. Thread-compatible.
 class FailureHistory {
  public:
-  // In the place of a version: what failed concerns the whole model.
+  // Stands for a version if the failure concerns the whole model.
   static constexpr int64_t kNoVersion = -1;
 
-  // Whether the last load of this version failed, from files of this very time.
+  // Whether the last load of this version failed with files of exactly this time.
   bool IsRepetition(const VersionKey& key, int64_t file_time_ns) const;
-  // Notes a failure. True when it is not the one that was noted before.
+  // Records a failure. Returns whether it differs from the previous record.
   bool Note(const VersionKey& key, int64_t file_time_ns, std::string reason);
-  // The version was loaded, or is not wanted any more.
+  // Called when the version was loaded or is no longer wanted.
   void Forget(const VersionKey& key) { failures_.erase(key); }
 
  private:

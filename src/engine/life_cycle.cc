@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/model_repository_manager/model_lifecycle.cc of Triton.
+// Log texts follow Triton's core/src/model_repository_manager/model_lifecycle.cc.
 #include "engine/life_cycle.h"
 
 #include <chrono>
@@ -12,8 +12,8 @@
 namespace nereid::engine {
 namespace {
 
-// A thread may have read its table just before a newer one replaced a version: it then finds the
-// version closed, and must look again.
+// Retries a look-up if the table changed. A thread may have read its table just before a newer one
+// replaced a version, and would then find that version closed.
 template <typename Find>
 base::Result<core::ModelHandle> FindInCurrent(const Published<ModelTable>& tables, Find find) {
   while (true) {
@@ -197,7 +197,7 @@ void LifeCycle::LoadVersion(LoadAttempt& load, int64_t version) {
 
 base::Status LifeCycle::ChangeInstances(LoadAttempt& load, int64_t version) {
   LoadedVersion* loaded = nullptr;
-  core::ModelHandle pin;  // it stays while this is at it
+  core::ModelHandle pin;  // keeps the version during the change
   {
     base::MutexLock lock(mutex_);
     const auto found = loaded_.find({load.id(), version});
@@ -255,8 +255,8 @@ void LifeCycle::End(LoadAttempt& load) {
   }
   if (is_loaded) {
     NEREID_LOG(kInfo, "successfully loaded '{}'", load.id().Text());
-    // Agents hear of the end of what is replaced before they hear that the new is there, as in
-    // Triton.
+    // As in Triton, agents hear of the unload of the replaced versions before they hear of the
+    // successful load.
     TellUnloading(retired);
   } else if (load.work().repeating != load.work().loading) {
     NEREID_LOG(kInfo, "failed to load '{}'", load.id().Text());
@@ -270,7 +270,7 @@ void LifeCycle::End(LoadAttempt& load) {
     loads_.erase(&load);
     load_ended_.NotifyAll();
   }
-  // The load is gone as soon as its maker hears that it is finished.
+  // The caller of Load destroys the attempt once it is finished.
   load.Finish(std::move(status));
 }
 
@@ -279,7 +279,7 @@ void LifeCycle::CommitLocked(const LoadAttempt& load, LoadAttempt::Results resul
   for (const int64_t version : states_.VersionsOf(load.id())) {
     if (load.work().wanted.contains(version)) continue;
     TakeLocked({load.id(), version}, retired);
-    // A version that failed once is nobody's trouble when it is not wanted any more.
+    // A version that failed before is no longer reported once it is not wanted.
     states_.SetUnwanted({load.id(), version});
   }
   for (auto& [version, loaded] : results.loaded) {
@@ -310,7 +310,7 @@ base::Status LifeCycle::RollBackLocked(const LoadAttempt& load, LoadAttempt::Res
 void LifeCycle::TakeLocked(const VersionKey& key, LoadedVersions& retired) {
   const auto found = loaded_.find(key);
   if (found == loaded_.end()) return;
-  // Steps of ensembles that are not through may still pin it.
+  // Steps of ensembles with unfinished requests may still pin it.
   found->second->serves_steps = true;
   states_.SetUnloading(key, found->second->model());
   retired.push_back(std::move(found->second));

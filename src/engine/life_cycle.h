@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings model versions up and down. The states of a version are those of version_states.h; what is
-// decided elsewhere (ModelControl) is done here.
+// Loads and unloads model versions. The states of a version are those of version_states.h;
+// decisions are made elsewhere (ModelControl) and carried out here.
 //
-// A version that is ready stays so while another one is loaded in its place, and is replaced in one
-// step when all versions of that load are there; if one of them fails, nothing changes. What is
-// replaced or unloaded is taken apart (Teardown) once its last request has ended. Every change
+// A version that is ready stays so while another one is loaded in its place, and is replaced
+// atomically when all versions of that load are ready; if one of them fails, nothing changes.
+// Replaced and unloaded versions are torn down (Teardown) after their last request. Every change
 // publishes a new ModelTable.
 #pragma once
 
@@ -33,47 +33,47 @@ using repository::ModelId;
 // How models are loaded, whichever models they are.
 struct LifeCycleOptions {
   unsigned load_threads = 4;  // versions that are loaded at the same time
-  unsigned load_retries = 0;  // times that a failed load is tried again
+  unsigned load_retries = 0;  // how often a failed load is retried
   bool has_namespaces = false;
-  // What failed is tried again with every look at the repositories, and told again only when
-  // something about it is new.
+  // A failed load is repeated after every scan of the repositories, and logged only if something
+  // about it is new.
   bool repeats_loads = false;
 };
 
-// Thread-safe. Whoever changes one model from several threads at once must order that: jobs and
-// unloading of one model must not overlap.
+// The life cycle of all models. Thread-safe, except that loads and unloads of the same model must
+// not overlap.
 class LifeCycle {
  public:
   // `factory` outlives it.
   LifeCycle(const ModelFactory& factory, LifeCycleOptions options);
-  // Needs UnloadAll before.
+  // REQUIRES: UnloadAll has left nothing unfinished.
   ~LifeCycle() = default;
 
-  // Loads, several versions at once, and waits for it; a result for each job. Versions that are
-  // ready and whose files and configuration are those of the source are left alone; where only the
-  // instance groups differ, instances are added and removed in place. Those that the source's
-  // version policy does not ask for go when the others are there. Blocks.
+  // Loads several versions at once and waits for them; returns a result for each job. Versions that
+  // are ready with the files and configuration of the source are left alone; if only the instance
+  // groups differ, instances are added and removed in place. Versions that the source's version
+  // policy does not select are unloaded after the others are loaded. Blocks.
   std::vector<base::Status> Load(std::vector<LoadJob> jobs);
-  // Refuses new requests for all versions of `ids`, and takes them apart as their last requests
-  // end: ensembles before what they contain. Does not wait for that.
+  // Refuses new requests for all versions of `ids`, and tears each one down after its last request:
+  // ensembles before their models. Does not wait.
   void Unload(const std::set<ModelId>& ids);
-  // The same for everything, waiting until `deadline`. What is unfinished then is left alone for
-  // ever, and the life cycle must not be destroyed.
+  // Unloads everything and waits until `deadline`. Unfinished work is abandoned, and the life cycle
+  // must then not be destroyed.
   Unfinished UnloadAll(base::TimePoint deadline);
-  // Loads of models of that name that are in progress fail as soon as they can be given up: between
-  // two instances, or two runs of a warm-up. What was ready before stays so.
+  // Cancels the loads of models of that name that are in progress. They fail at the next
+  // opportunity: between two instances, or two runs of a warm-up. Ready versions stay ready.
   void CancelLoads(std::string_view name);
-  // The same for all loads, also those that begin later.
+  // Cancels all loads, including those that begin later.
   void CancelAllLoads();
-  // With namespaces: the models that a name alone can mean from now on.
+  // With namespaces: sets the models that a name without a namespace can refer to.
   void SetNamed(std::set<ModelId> ids);
 
   const ModelTable& Table() const { return table_.Read(); }
-  // Pins for a request, by what a client names (ModelTable::Find).
+  // Pins a model for a request that names it (ModelTable::Find).
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
-  // Pins for a step of an ensemble (ModelTable::FindForStep).
+  // Pins a model for a step of an ensemble (ModelTable::FindForStep).
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
-  // The loaded version of that number, or the highest for -1; null when there is none.
+  // Returns the loaded version of that number, or the highest for -1; null if there is none.
   std::shared_ptr<core::Model> LoadedModel(const ModelId& id, int64_t version) const;
 
   // A version that is loaded, with what its statistics need. Holding it keeps the model from being
@@ -81,40 +81,40 @@ class LifeCycle {
   struct Loaded {
     ModelId id;
     std::shared_ptr<core::Model> model;  // never null
-    double load_seconds;                 // 0 for ensembles: theirs takes no time worth telling
+    double load_seconds;                 // 0 for ensembles, whose time is negligible
   };
-  // The configuration of a version, as its instances are now.
+  // Returns the configuration of a version with its current instances.
   std::shared_ptr<const config::ModelConfig> ConfigOf(const core::Model& model) const;
-  // Every loaded version, for reading statistics.
+  // Returns every loaded version, for reading statistics.
   std::vector<Loaded> LoadedModels() const;
 
  private:
-  // Works out what `load` has to do; an error when its versions cannot be served.
+  // Determines the work of `load`; fails if its versions cannot be served.
   base::Status Begin(LoadAttempt& load);
   LoadWork PlanLocked(const LoadAttempt& load, std::set<int64_t> wanted) NEREID_REQUIRES(mutex_);
-  // Ends the loads that have nothing to do, and hands the others to the threads.
+  // Ends the loads without work, and posts the others to the threads.
   void Start(const std::vector<LoadAttempt*>& loads, const std::set<ModelId>& ids);
-  // The work of one version, and of the whole load after its last one.
+  // Does the work of one version; after the last one, also that of the whole load.
   void LoadVersion(LoadAttempt& load, int64_t version);
-  // Changes the instances of a version that is loaded.
+  // Changes the instances of a loaded version.
   base::Status ChangeInstances(LoadAttempt& load, int64_t version);
-  // All versions of the load are there or have failed.
+  // Called when all versions of the load are loaded or have failed.
   void End(LoadAttempt& load);
   void CommitLocked(const LoadAttempt& load, LoadAttempt::Results results, LoadedVersions& retired)
       NEREID_REQUIRES(mutex_);
   base::Status RollBackLocked(const LoadAttempt& load, LoadAttempt::Results results,
                               LoadedVersions& retired) NEREID_REQUIRES(mutex_);
-  // Says in the log that the load of a version failed, where that is new.
+  // Logs that the load of a version failed, unless that is not new.
   void TellFailure(const LoadAttempt& load, int64_t version, const base::Status& status);
   bool NoteFailure(const LoadAttempt& load, int64_t version, std::string reason);
 
-  // Takes a loaded version out of service: UNLOADING from the next table on.
+  // Takes a loaded version out of service: its state is UNLOADING from the next table on.
   void TakeLocked(const VersionKey& key, LoadedVersions& retired) NEREID_REQUIRES(mutex_);
-  // Tells those who watch over the files of `versions`, which were ready, that these go, unless
+  // Tells the owners of the files of `versions`, which were ready, that these are unloaded, unless
   // other versions still use the files.
   void TellUnloading(const LoadedVersions& versions);
   void OnGone(const ModelId& id, const core::Model& model);
-  // A table in which `changed` are as they are in states_.
+  // Publishes a table in which the records of `changed` are those of states_.
   void PublishLocked(const std::set<ModelId>& changed) NEREID_REQUIRES(mutex_);
 
   const ModelFactory& factory_;
@@ -127,7 +127,8 @@ class LifeCycle {
   FailureHistory failures_ NEREID_GUARDED_BY(mutex_);
   std::set<LoadAttempt*> loads_ NEREID_GUARDED_BY(mutex_);  // in progress
   bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
-  // The last members, because their threads use the others; loading hands over to unloading.
+  // The last members, because their threads use the others. Loading must end before unloading,
+  // because it retires versions.
   Teardown teardown_;
   base::TaskPool load_pool_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the life cycle promises to ensembles: a request that has begun finds the models of all its
-// steps, whatever is unloaded or loaded meanwhile.
+// Tests the guarantee for ensembles: a request that has begun finds the models of all its steps,
+// whatever is loaded or unloaded in the meantime.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ FakeModel Ensemble(const std::string& name, const std::vector<std::string>& step
   return {EnsembleConfig(name, steps)};
 }
 
-// An ensemble "e" of "first" and "last", with a request that has begun.
+// An ensemble "e" of "first" and "last", with a request in progress.
 class AnEnsemble : public LifeCycleFixture {
  protected:
   void SetUp() override {
@@ -47,7 +47,7 @@ TEST_F(AnEnsemble, KeepsItsPartsThatAreUnloadedWithItUntilItsRequestsHaveEnded) 
   EXPECT_TRUE(step);
   EXPECT_TRUE(PinStep("last", 1));
   request_.Reset();
-  // A step of a request holds its model longer.
+  // A step of the request keeps its model longer.
   ASSERT_TRUE(WaitUntilGone("last:1"));
   ASSERT_TRUE(WaitUntilGone("e:1"));
   EXPECT_EQ(events_.Count("unload first:1"), 0u);
@@ -68,7 +68,7 @@ TEST_F(AnEnsemble, KeepsItsPartsThatAreUnloadedAfterItUntilItsRequestsHaveEnded)
   EXPECT_EQ(State("first"), "READY");
 }
 
-// Files that have something done when their model is unloaded.
+// Files that run a hook when their model is unloaded.
 class FilesWithAHook final : public repository::ModelFiles {
  public:
   explicit FilesWithAHook(std::function<void()> hook) : hook_(std::move(hook)) {}
@@ -130,7 +130,8 @@ TEST_F(AnEnsemble, GoesOnWithTheNewVersionOfAPart) {
   ASSERT_EQ(Load(Plain("last").With({{1, 2}})), "OK");
   core::ModelHandle step = PinStep("last");
   EXPECT_NE(&*step, &*old);
-  // What was replaced goes when its own requests have ended: no step will ask for it.
+  // A replaced version is torn down after its own last request, because no further step will use
+  // it.
   old.Reset();
   ASSERT_TRUE(WaitUntilGone("last:1"));
   EXPECT_TRUE(request_);
@@ -157,7 +158,7 @@ TEST_F(AnEnsemble, WithinAnotherOneKeepsAllBelow) {
   life_cycle_->Unload({"first", "last", "e", "outer"});
   EXPECT_TRUE(PinStep("e"));
   EXPECT_TRUE(PinStep("last"));
-  // The inner one has a request as long as the outer one's step is at it.
+  // The inner ensemble has a request while the outer one executes that step.
   core::ModelHandle inner = PinStep("e");
   outer.Reset();
   ASSERT_TRUE(WaitUntilGone("outer:1"));
@@ -203,7 +204,7 @@ TEST_F(AnEnsemble, ThatFailsToLoadKeepsNoPartsBack) {
 }
 
 TEST_F(AnEnsemble, HoldsUpAStopWithItsRequestsOnly) {
-  // The ensemble's parts have no requests, and wait for the ensemble.
+  // The ensemble's parts have no requests, but wait for the ensemble.
   const Unfinished left = life_cycle_->UnloadAll(Passed());
   EXPECT_THAT(left.work, ElementsAre("Model 'e' (version 1) has 1 in-flight inferences"));
   EXPECT_EQ(left.busy_versions, 1u);

@@ -84,7 +84,7 @@ TEST_F(ALifeCycle, KeepsWhatIsReadyWhenALoadInItsPlaceFails) {
   EXPECT_THAT(Load(Plain().With({{1, 2}})), HasSubstr("broken"));
   EXPECT_EQ(State("m"), "READY");
   EXPECT_EQ(&*Pin("m"), &*before);
-  // A version that came with the failed load does not stay.
+  // A new version of the failed load is not kept.
   EXPECT_THAT(Load(Plain().With(AllVersions()).With({{1, 2}, {2, 2}})), HasSubstr("broken"));
   ASSERT_TRUE(WaitUntilGone("m:2"));
   EXPECT_EQ(&*Pin("m"), &*before);
@@ -159,7 +159,7 @@ TEST_F(ALifeCycleThatRetries, DoesNotTryAgainWhatIsNotWantedAnyMore) {
   EXPECT_EQ(events_.Count("load m:1"), 1u);
 }
 
-// --- Loads in the place of what is there ---
+// --- Loads that replace versions ---
 
 TEST_F(ALifeCycle, LeavesAloneWhatDidNotChange) {
   ASSERT_EQ(Load(Plain().With(AllVersions()).With({{1, 1}, {2, 1}})), "OK");
@@ -193,7 +193,7 @@ TEST_F(ALifeCycle, ServesTheOldVersionUntilTheNewOneIsThere) {
   ASSERT_EQ(load.get(), "OK");
   EXPECT_NE(&*Pin("m"), &*old);
   EXPECT_EQ(State("m"), "READY");
-  // A request that has the old version keeps it.
+  // A request that uses the old version keeps it loaded.
   EXPECT_EQ(events_.Count("unload m:1"), 0u);
   old.Reset();
   ASSERT_TRUE(WaitUntilGone("m:1"));
@@ -206,7 +206,7 @@ TEST_F(ALifeCycle, LetsVersionsGoThatThePolicyLeavesOut) {
   EXPECT_EQ(State("m", 2), "READY");
   ASSERT_TRUE(WaitUntilGone("m:1"));
   EXPECT_FALSE(Pin("m", "1"));
-  // Without anything to load, too.
+  // This holds without anything to load, too.
   ASSERT_EQ(Load(Plain().With(AllVersions()).With({{1, 1}, {2, 2}})), "OK");
   events_.Take();
   ASSERT_EQ(Load(Plain().With(SpecificVersions({1})).With({{1, 1}, {2, 2}})), "OK");
@@ -232,7 +232,7 @@ TEST_F(ALifeCycle, ChangesNothingButInstancesInPlace) {
   EXPECT_EQ(&*Pin("m"), &*before);
   EXPECT_THAT(events_.all(), ElementsAre("load m:1", "change m:1"));
   EXPECT_EQ(life_cycle_->ConfigOf(*before)->instance_group.front().count, 3);
-  // What the clients were told changes nothing when they send it back.
+  // Clients that send back the configuration that they read change nothing.
   EXPECT_EQ(Load({InstancesConfig("m", 3)}), "OK");
   EXPECT_EQ(events_.all().size(), 2u);
 }
@@ -288,7 +288,7 @@ TEST_F(ALifeCycle, LoadsAgainWhileTheOldVersionStillHasRequests) {
   EXPECT_EQ(State("m"), "READY");
 }
 
-// --- Loads that are given up ---
+// --- Cancelled loads ---
 
 TEST_F(ALifeCycle, GivesUpTheLoadsOfOneName) {
   factory_.Hold("a:1");
@@ -304,7 +304,7 @@ TEST_F(ALifeCycle, GivesUpTheLoadsOfOneName) {
   EXPECT_EQ(State("b"), "LOADING");
   factory_.LetGo("b:1");
   EXPECT_EQ(b.get(), "OK");
-  // The next load of that name is a new one.
+  // The cancellation does not affect the next load of that name.
   factory_.LetGo("a:1");
   EXPECT_EQ(Load(Plain("a")), "OK");
 }
@@ -327,7 +327,7 @@ TEST_F(ALifeCycle, LoadsNothingAnyMoreOnceItStops) {
   EXPECT_EQ(State("a"), "READY");
 }
 
-// --- The end ---
+// --- Unloading everything ---
 
 TEST_F(ALifeCycle, WaitsForRequestsUntilTheDeadline) {
   ASSERT_EQ(Load(Plain("a")), "OK");
@@ -356,7 +356,7 @@ TEST_F(ALifeCycle, ListsLoadsAndEndsThatTakeTooLong) {
                                    "Model 'loading' is being loaded"));
   factory_.LetGo("ending:1");
   factory_.LetGo("loading:1");
-  // What comes too late is not offered any more.
+  // A version that is loaded too late is not published.
   EXPECT_THAT(load.get(), HasSubstr("Server exiting"));
   EXPECT_FALSE(Pin("loading"));
 }
@@ -370,7 +370,7 @@ TEST_F(ALifeCycle, EndsWhileInstancesAreChanged) {
       std::async(std::launch::async, [this] { return life_cycle_->UnloadAll(InAMinute()); });
   factory_.LetGo("m:1");
   EXPECT_THAT(end.get().work, IsEmpty());
-  static_cast<void>(load.get());  // whichever of the two was faster
+  static_cast<void>(load.get());  // either outcome is possible
 }
 
 TEST_F(ALifeCycle, EndsAsSoonAsTheLastLoadHasEnded) {
@@ -388,7 +388,7 @@ TEST_F(ALifeCycle, EndsAsSoonAsTheLastLoadHasEnded) {
         std::async(std::launch::async, [&] { return life_cycle.UnloadAll(InAMinute()); });
     factory_.LetGo(name + ":1");
     ASSERT_THAT(end.get().work, IsEmpty());
-    static_cast<void>(load.get());  // it may have been through before the end began
+    static_cast<void>(load.get());  // it may have completed before the cancellation
   }
 }
 
@@ -405,15 +405,15 @@ TEST_F(ALifeCycleThatPolls, TellsAFailureOnceUntilSomethingAboutItIsNew) {
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Load(Plain()), HasSubstr("broken"));
   EXPECT_EQ(log.Count("failed to load 'm' version 1: Internal: broken"), 1u);
   EXPECT_EQ(log.Count("loading: m:1"), 1u);
-  // Another reason.
+  // The reason is new.
   factory_.Fail("m:1", "lost");
   for (int i = 0; i < 2; ++i) EXPECT_THAT(Load(Plain()), HasSubstr("lost"));
   EXPECT_EQ(log.Count("failed to load 'm' version 1: Internal: lost"), 1u);
-  // Other files.
+  // The files are new.
   for (int i = 0; i < 2; ++i) EXPECT_THAT(Load(Plain().With({{1, 2}})), HasSubstr("lost"));
   EXPECT_EQ(log.Count("failed to load 'm' version 1: Internal: lost"), 2u);
   EXPECT_EQ(log.Count("loading: m:1"), 2u);
-  // A success between.
+  // A success in between.
   factory_.Mend("m:1");
   EXPECT_EQ(Load(Plain().With({{1, 2}})), "OK");
   EXPECT_EQ(log.Count("successfully loaded 'm'"), 1u);
@@ -432,7 +432,7 @@ TEST_F(ALifeCycle, TellsEachFailureOfALoadThatSomebodyAskedFor) {
   EXPECT_EQ(log.Count("failed to load 'm' version 1: Internal: broken"), 3u);
 }
 
-// --- Files that are watched over ---
+// --- Owners of files ---
 
 TEST_F(ALifeCycle, TellsTheFilesHowTheLoadWent) {
   ASSERT_EQ(Load(Plain().Watched().With(AllVersions()).With({{1, 1}, {2, 1}})), "OK");
@@ -472,7 +472,7 @@ TEST_F(ALifeCycle, TellsOfTheEndOfTheOldFilesBeforeTheNewOnesAreLoaded) {
 TEST_F(ALifeCycle, KeepsFilesThatAnotherVersionStillUses) {
   FakeModel model = Plain().Watched().With(AllVersions()).With({{1, 1}, {2, 1}});
   ASSERT_EQ(Load(model), "OK");
-  // Version 1 goes; version 2 stays with the files of the first load.
+  // Version 1 is unloaded; version 2 stays with the files of the first load.
   ASSERT_EQ(Load(model.With(SpecificVersions({2}))), "OK");
   ASSERT_TRUE(WaitUntilGone("m:1"));
   EXPECT_EQ(events_.Count("unloading m"), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One load of a model on its way: which versions it is to bring, what became of each, and whether
-// it is still wanted.
+// One load of a model in progress: the versions that it loads, the result of each, and whether the
+// load is still wanted.
 #pragma once
 
 #include <atomic>
@@ -20,25 +20,25 @@
 
 namespace nereid::engine {
 
-// One model to be brought to what its source says.
+// A request to bring one model to the state of its source.
 struct LoadJob {
   std::shared_ptr<const repository::ModelSource> source;
-  // The models of the steps, if the model is an ensemble.
+  // The models of the steps if the model is an ensemble.
   std::vector<std::shared_ptr<core::Model>> parts;
 };
 
-// What a load has to do, decided before its first version is begun.
+// The work of a load, decided before its first version begins.
 struct LoadWork {
-  std::set<int64_t> wanted;     // versions that are to be there afterwards
-  std::set<int64_t> loading;    // of these, those that something is to be done for
-  std::set<int64_t> repeating;  // of those, the ones that failed like this before
-  std::set<int64_t> changing;   // of those, the ones that only get other instances
+  std::set<int64_t> wanted;     // versions that must be ready afterwards
+  std::set<int64_t> loading;    // the wanted versions that need work
+  std::set<int64_t> repeating;  // of these, versions that failed in the same way before
+  std::set<int64_t> changing;   // of these, versions that only change their instances
 };
 
-// Thread-safe.
+// The progress of one load. Thread-safe.
 class LoadAttempt {
  public:
-  // What became of the versions.
+  // The results of all versions.
   struct Results {
     std::map<int64_t, std::unique_ptr<LoadedVersion>> loaded;
     std::map<int64_t, std::string> failed;
@@ -51,31 +51,31 @@ class LoadAttempt {
   const repository::ModelSource& source() const { return *job_.source; }
   const repository::ModelId& id() const { return id_; }
 
-  // Before any result.
+  // REQUIRES: no result was added yet.
   void SetWork(LoadWork work) { work_ = std::move(work); }
   const LoadWork& work() const { return work_; }
 
-  // Gives the load up as soon as its versions ask.
+  // Cancels the load as soon as its versions check.
   void Cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
-  // An error once the load was given up.
+  // Returns an error if the load was cancelled.
   base::Status CheckWanted() const;
 
-  // The result of one version, with `made` where it is a success and not just a change of
-  // instances. True for the last one.
+  // Adds the result of one version. `made` is set on success, unless only the instances changed.
+  // Returns true for the last version.
   bool AddResult(int64_t version, const base::Status& status, std::unique_ptr<LoadedVersion> made);
-  // Once, after the last result.
+  // Called once, after the last result.
   Results TakeResults();
 
-  // Ends the load with its status; once.
+  // Ends the load with its status. Called once.
   void Finish(base::Status status);
-  // Waits for Finish, which touches nothing of this any more once it is seen here.
+  // Waits for Finish, after whose return the attempt may be destroyed.
   base::Status Wait();
 
  private:
   const LoadJob job_;
   const repository::ModelId id_;
   LoadWork work_;  // constant once the work has begun
-  // Read between steps of a load that may take minutes; orders nothing else.
+  // Polled between steps of a load that may take minutes; it orders no other memory accesses.
   std::atomic<bool> is_cancelled_{false};
   base::Mutex mutex_;
   base::CondVar finished_;
@@ -84,7 +84,7 @@ class LoadAttempt {
   base::Status status_ NEREID_GUARDED_BY(mutex_);
 };
 
-// Makes a version of a load, with up to `retries` further tries while it fails and is wanted.
+// Makes a version of a load, with up to `retries` retries on failure while it is wanted.
 base::Result<std::unique_ptr<LoadedVersion>> MakeVersion(const ModelFactory& factory,
                                                          const LoadAttempt& load, int64_t version,
                                                          unsigned retries);

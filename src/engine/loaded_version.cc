@@ -6,7 +6,7 @@
 namespace nereid::engine {
 namespace {
 
-// The lesser of the two changes.
+// Returns the smaller of the two changes.
 config::ConfigChange Lesser(config::ConfigChange a, config::ConfigChange b) {
   return static_cast<int>(a) < static_cast<int>(b) ? a : b;
 }
@@ -42,7 +42,7 @@ std::set<std::shared_ptr<repository::ModelFiles>> LoadedVersion::FilesInUse() co
 config::ConfigChange ChangeNeeded(const LoadedVersion& loaded,
                                   const repository::ModelSource& source) {
   using enum config::ConfigChange;
-  // An ensemble is made anew whenever anything of it changes: it has nothing to load.
+  // An ensemble is always rebuilt, because it has nothing to load.
   if (source.config->ensemble_scheduling() != nullptr) return kReload;
   const repository::ModelSource& before = *loaded.source;
   const int64_t version = loaded.model()->version();
@@ -53,8 +53,9 @@ config::ConfigChange ChangeNeeded(const LoadedVersion& loaded,
   if (!has_same_files) return kReload;
   const config::ConfigChange change = config::CompareConfigs(*before.config, *source.config);
   if (change != kReload || !loaded.servable->can_change_instances()) return change;
-  // Clients send back what they were told, which the backend has completed. Whether the batch size
-  // is given says nothing then: over HTTP it is always there, over gRPC never when it is 0.
+  // Clients send back the configuration that they read, which the backend has completed. It is then
+  // unknown whether the batch size was given: over HTTP it is always present, over gRPC never when
+  // it is 0.
   config::ModelConfig told = *loaded.CurrentConfig();
   told.gives_max_batch_size = source.config->gives_max_batch_size;
   return Lesser(change, config::CompareConfigs(told, *source.config));

@@ -10,7 +10,7 @@ namespace {
 
 using enum config::ConfigChange;
 
-// A version that was loaded from a model, and what a look at another model asks of it.
+// A loaded version and the change that a new scan of a model requires.
 class AVersion : public testing::Test {
  protected:
   AVersion() { LoadFrom(InstancesConfig("m", 1)); }
@@ -46,7 +46,8 @@ TEST_F(AVersion, IsLoadedAgainWhereItIsConfiguredOtherwise) {
 TEST_F(AVersion, IsLoadedAgainWhereItsOwnFilesChanged) {
   EXPECT_EQ(Needed(FakeModel(InstancesConfig("m", 1)).With({{1, 2}})), kReload);
   EXPECT_EQ(Needed(FakeModel(InstancesConfig("m", 2)).With({{1, 2}})), kReload);
-  // Not where those of another version did, or the configuration's file without another content.
+  // A change of another version's files, or of the configuration file without a change of content,
+  // requires nothing.
   FakeModel other = FakeModel(InstancesConfig("m", 1)).With({{1, 1}, {2, 2}});
   other.config_time_ns = 9;
   EXPECT_EQ(Needed(other), kNothing);
@@ -58,7 +59,7 @@ TEST_F(AVersion, DoesNotCareWhichVersionsArePolicy) {
 
 TEST_F(AVersion, IsLoadedAgainFromAnotherRepository) {
   EXPECT_EQ(Needed(InstancesConfig("m", 1), "other"), kReload);
-  // Files that come with a request are never those that were there.
+  // The files of a load request always count as different.
   EXPECT_EQ(Needed(InstancesConfig("m", 1), ""), kReload);
 }
 
@@ -69,7 +70,7 @@ TEST_F(AVersion, IsLoadedAgainWhereItsConfigurationWasMadeUpBefore) {
 }
 
 TEST_F(AVersion, KnowsTheConfigurationThatItsClientsWereTold) {
-  // What a backend completed while it loaded, or a change of instances brought.
+  // The backend's completion or a change of instances produced this configuration.
   FakeModel told = InstancesConfig("m", 3);
   told.config.parameters["from"] = "backend";
   version_->changed_config = std::make_shared<const config::ModelConfig>(told.config);

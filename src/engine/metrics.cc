@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, descriptions and kinds: core/src/metrics.cc and metric_model_reporter.cc of Triton.
+// Names, descriptions and kinds follow Triton's core/src/metrics.cc and metric_model_reporter.cc.
 #include "engine/metrics.h"
 
 #include <array>
@@ -16,7 +16,7 @@ using core::StatisticsSnapshot;
 using observe::MetricsPage;
 using Kind = MetricsPage::Kind;
 
-// One model's part of the page.
+// The data of one model on the page.
 struct Row {
   core::Model* model = nullptr;
   std::vector<std::pair<std::string, std::string>> names;
@@ -68,7 +68,7 @@ constexpr std::array<Family, 5> kDurations = {{
      Kind::kCounter, [](const StatisticsSnapshot& s) { return s.compute_output.ns / 1000; }},
 }};
 
-// Of models that keep their responses.
+// Families of models whose responses are cached.
 constexpr std::array<Family, 4> kCaching = {{
     {"nv_cache_num_hits_per_model", "Number of cache hits per model", Kind::kCounter,
      [](const StatisticsSnapshot& s) { return s.cache_hit.count; }},
@@ -121,7 +121,8 @@ struct OwnHistogram {
   uint64_t (*sum_ns)(const StatisticsSnapshot&);
 };
 
-// Ours, of one scale for all models: histograms of several servers can be added up.
+// Our own histograms. All models have the same bounds, so that histograms of several servers can be
+// added up.
 constexpr std::array<OwnHistogram, 3> kOwn = {{
     {"nereid_request_duration_seconds", "Duration of successful requests, from arrival to answer",
      &StatisticsSnapshot::request_buckets,
@@ -155,7 +156,7 @@ void AddFamily(MetricsPage& page, const Family& family, const Rows& rows,
   }
 }
 
-// Of families that have most reasons at zero for most models.
+// How to print the reasons that are zero; in some families most reasons are zero for most models.
 enum class ZeroReasons : bool { kAdded, kLeftOut };
 
 template <size_t count>
@@ -298,7 +299,7 @@ std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has
   page.Add("", static_cast<double>(config_.pinned_pool_bytes));
   page.StartFamily("nv_pinned_memory_pool_used_bytes",
                    "Pinned memory pool used memory size, in bytes", Kind::kGauge);
-  page.Add("", 0);  // nothing is pinned without a GPU
+  page.Add("", 0);  // no memory is pinned without a GPU
   if (cpu_ != nullptr) cpu_->AddTo(page);
   if (gpu_ != nullptr) gpu_->AddTo(page);
   observe::AddCustomMetrics(page);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metrics page: the nv_* families with the names, types and labels that dashboards know,
-// histograms of our own (nereid_*), and what plug-ins add.
+// histograms of our own (nereid_*), and the metrics of plug-ins.
 #pragma once
 
 #include <memory>
@@ -15,24 +15,24 @@
 
 namespace nereid::engine {
 
-// What the statistics of `model` are to collect. `has_cache`: the server keeps responses of the
-// models that ask for it.
+// Returns which statistics of `model` to collect. `has_cache`: the server caches responses of the
+// models that enable it.
 core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
                                        const MetricsConfig& config, bool has_cache);
 
-// Thread-safe.
+// Produces the metrics page. Thread-safe.
 class Metrics {
  public:
   explicit Metrics(MetricsConfig config);
 
   const MetricsConfig& config() const { return config_; }
-  // The page for the loaded models.
+  // Returns the page for the loaded models.
   std::string Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache);
 
  private:
   const MetricsConfig config_;
-  std::unique_ptr<observe::CpuMetrics> cpu_;  // null: not shown
-  std::unique_ptr<observe::GpuMetrics> gpu_;  // null: not shown, or there is none
+  std::unique_ptr<observe::CpuMetrics> cpu_;  // null: disabled
+  std::unique_ptr<observe::GpuMetrics> gpu_;  // null: disabled, or no GPU
 };
 
 }  // namespace nereid::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which metrics a server collects (--metrics-config and its like).
+// Which metrics a server collects (--metrics-config and similar flags).
 #pragma once
 
 #include <chrono>
@@ -18,18 +18,18 @@ struct MetricsConfig {
   bool is_allowed = true;
   bool has_gpu = true;
   bool has_cpu = true;
-  std::chrono::milliseconds interval{2000};  // half of it is how old GPU and CPU values may be
+  std::chrono::milliseconds interval{2000};  // GPU and CPU values are at most half of this old
   bool counter_latencies = true;
   bool histogram_latencies = false;
   bool summary_latencies = false;
-  bool nereid_histograms = false;  // ours, more than half a page of a hundred lines for each model
+  bool nereid_histograms = false;  // our own; more than half of a model's hundred lines on the page
   std::vector<observe::QuantileError> summary_quantiles = {
       {0.5, 0.05}, {0.9, 0.01}, {0.95, 0.001}, {0.99, 0.001}, {0.999, 0.001}};
   uint64_t pinned_pool_bytes = uint64_t{256} << 20;
 };
 
-// Applies one setting of --metrics-config. A warning where it makes no sense; nothing is changed
-// then.
+// Applies one setting of --metrics-config. Returns a warning if the setting is invalid; then
+// nothing is changed.
 std::optional<std::string> ApplyMetricsSetting(std::string_view name, std::string_view value,
                                                MetricsConfig& config);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/model_repository_manager/model_repository_manager.cc of Triton.
+// Error texts follow Triton's core/src/model_repository_manager/model_repository_manager.cc.
 #include "engine/model_control.h"
 
 #include <chrono>
@@ -19,14 +19,14 @@ constexpr const char* kAllModels = "*";
 
 base::Status FailedToLoadAll() { return base::InternalError("failed to load all models"); }
 
-// Triton's text stands first; it is misleading where nothing polls.
+// Triton's text comes first; on its own it is misleading when polling is disabled.
 base::Status NotExplicit() {
   return base::UnavailableError(
       "explicit model load / unload is not allowed if polling is enabled; it needs the model "
       "control mode 'explicit'");
 }
 
-// Of a load by name. Triton says that it failed, and leaves the reason to its log.
+// The error of a load by name. Triton only says that it failed, and logs the reason.
 base::Status FailedToPoll(const std::string& name, const std::map<ModelId, std::string>& refused) {
   std::string reasons;
   for (const auto& [id, reason] : refused) {
@@ -37,7 +37,7 @@ base::Status FailedToPoll(const std::string& name, const std::map<ModelId, std::
       fmt::format("failed to load '{}', failed to poll from model repository: {}", name, reasons));
 }
 
-// Puts the files of a load request into a folder of their own.
+// Writes the files of a load request to a folder of their own.
 LoadFiles FilesOf(const service::LoadOptions& options) {
   if (options.files.empty()) return std::shared_ptr<repository::PrivateFolder>();
   if (!options.config) {
@@ -195,7 +195,7 @@ base::Status ModelControl::Load(const std::string& name, const service::LoadOpti
       Begin([&](const ModelInfos& now) { return PlanLoad(scanner_, order, now); });
   if (!plan) return base::UnavailableError("Server not ready");
   if (!plan->affected.empty()) Execute(*plan);
-  // Before its end: an unload that waits for it would leave nothing to be seen of a failure.
+  // Checked before End: an unload that waits for this load could otherwise hide its failure.
   base::Status status = CheckLoad(name, *plan);
   End(*plan);
   return status;
@@ -221,7 +221,7 @@ base::Status ModelControl::CheckLoaded(const std::set<std::string>& names,
   base::MutexLock lock(mutex_);
   for (const auto& [id, info] : infos_) {
     if (!names.contains(id.name) || info.load_status.ok()) continue;
-    // Nothing new to load leaves what is served as it is, and what failed as failed.
+    // If there is nothing new to load, served models stay served and failed ones stay failed.
     const bool is_tried = plan.affected.contains(id);
     const bool is_left = plan.touched.contains(id) && life_cycle_.LoadedModel(id, -1) == nullptr;
     if (!is_tried && !is_left) continue;
@@ -234,7 +234,7 @@ base::Status ModelControl::Unload(const std::string& name, bool with_parts) {
   if (options_.mode != ControlMode::kExplicit) {
     return NotExplicit();
   }
-  // Else it would have to wait for a load that nobody wants any more.
+  // Without this, the unload would wait for a load that is no longer wanted.
   life_cycle_.CancelLoads(name);
   const std::optional<ModelPlan> plan = BeginUnload(name, with_parts);
   if (!plan) return base::UnavailableError("Server not ready");
@@ -324,11 +324,11 @@ void ModelControl::RunJobs(std::vector<LoadJob> jobs) {
   base::MutexLock lock(mutex_);
   for (size_t i = 0; i < ids.size(); ++i) {
     ModelInfo& info = infos_.at(ids[i]);
-    // The next look is to find the same change again.
+    // The next scan must find the same change again.
     if (!results[i].ok()) {
       info.timestamp = info.previous;
       auto source = std::make_shared<repository::ModelSource>(*info.source);
-      source->files.reset();  // nobody uses them
+      source->files.reset();  // nothing was loaded from them
       info.source = std::move(source);
       info.revision = ++last_revision_;
     }
@@ -347,7 +347,8 @@ void ModelControl::LoadPlain(const ModelPlan& plan) {
 }
 
 void ModelControl::LoadEnsembles(const std::vector<EnsembleEntry>& ensembles) {
-  // These go together in the end: a request in the outer one of two still needs the inner one.
+  // Invalid ensembles are unloaded together at the end: a request in an outer ensemble still needs
+  // the inner one.
   std::set<ModelId> lost;
   for (size_t i = 0; i < ensembles.size();) {
     const int depth = ensembles[i].depth;

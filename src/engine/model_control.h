@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sees to it that the right models are loaded: all that there are, those that the repositories hold
-// at this moment (polling), or those that clients name (explicit control). Each operation is
-// planned (model_plan.h), waits for those that concern the same models, and is carried out by the
-// life cycle: first what goes, then models, then ensembles, inner ones first.
+// Decides which models are loaded: all in the repositories at start-up, their current content
+// (polling), or those that clients name (explicit control). Each operation is planned
+// (model_plan.h), waits for operations on the same models, and is carried out by the life cycle:
+// first it unloads, then it loads models, then ensembles, inner ones first.
 #pragma once
 
 #include <map>
@@ -32,43 +32,42 @@ struct ModelControlOptions {
   std::set<std::string> startup_models;  // in explicit mode; "*" alone: all
 };
 
-// Thread-safe. Operations on models that have nothing to do with each other run side by side,
-// others one after the other. Everything here blocks.
+// Controls the models of one server. Thread-safe. Operations on unrelated models run concurrently,
+// others one after the other. All operations block.
 class ModelControl {
  public:
-  // Both outlive it.
+  // `scanner` and `life_cycle` outlive this.
   ModelControl(const repository::ModelScanner& scanner, LifeCycle& life_cycle,
                ModelControlOptions options);
 
-  // Loads what is to be there at the start. An error when anything of it failed; what works is
-  // loaded.
+  // Loads the models for start-up. Fails if any of them failed; the others are loaded.
   base::Status Start();
-  // Brings the models to what the repositories hold now. For one thread, in poll mode.
+  // Brings the loaded models to the state of the repositories. Called by one thread, in poll mode.
   void Poll();
-  // Explicit control. Texts and codes of errors are Triton's.
+  // Explicit control. Error texts and codes are Triton's.
   base::Status Load(const std::string& name, const service::LoadOptions& options);
   base::Status Unload(const std::string& name, bool with_parts);
-  // What lies in the repositories, and what is loaded besides, with states.
+  // Returns the models in the repositories and any other loaded ones, with their states.
   std::vector<service::IndexEntry> Index(bool only_ready) const;
-  // Refuses operations from now on and waits for those in progress; false when `deadline` passes
+  // Refuses further operations and waits for those in progress; returns false if `deadline` passes
   // first.
   bool Stop(base::TimePoint deadline);
 
  private:
-  // Makes a plan without the lock, waits until no other operation is at its models, and makes it
-  // the state of affairs; when another one changed their state meanwhile, a new plan is made. The
-  // plan without its infos; none when the server stops.
+  // Makes a plan without holding the lock, waits until no other operation concerns its models, and
+  // commits it. If another operation changed their state in the meantime, a new plan is made.
+  // Returns the plan without its infos, or nothing if the server stops.
   template <typename MakePlan>
   std::optional<ModelPlan> Begin(MakePlan make_plan);
-  // The same for an unload, which is planned under the lock: it reads nothing, and which parts of
-  // an ensemble nobody uses any more depends on all the models that there are.
+  // Like Begin for an unload, which is planned under the lock: planning reads no files, and which
+  // parts of an ensemble are no longer used depends on all models.
   std::optional<ModelPlan> BeginUnload(const std::string& name, bool with_parts);
   void CommitLocked(ModelPlan& plan, ModelInfos infos) NEREID_REQUIRES(mutex_);
-  // The work of a plan, without the lock.
+  // Carries out a plan, without the lock.
   void Execute(const ModelPlan& plan);
   void End(const ModelPlan& plan);
 
-  // Ensembles of the plan that no load can save go with what is removed.
+  // Unloads the ensembles that no load of the plan can make valid, and the removed models.
   void UnloadLost(const std::vector<EnsembleEntry>& ensembles, const ModelPlan& plan);
   void LoadPlain(const ModelPlan& plan);
   void LoadEnsembles(const std::vector<EnsembleEntry>& ensembles);
@@ -80,10 +79,10 @@ class ModelControl {
   void SetValid(const ModelId& id);
 
   std::shared_ptr<const repository::ModelSource> SourceOf(const ModelId& id) const;
-  // What is wrong with the models of these names after the plan for them was carried out, and
-  // before its End.
+  // Returns the errors of the models of these names. Called between the execution of the plan and
+  // its End.
   base::Status CheckLoaded(const std::set<std::string>& names, const ModelPlan& plan) const;
-  // The answer to a load by name, likewise.
+  // Returns the result of a load by name. Called at the same point as CheckLoaded.
   base::Status CheckLoad(const std::string& name, const ModelPlan& plan) const;
   base::Status CheckAllReady() const;
 
@@ -94,7 +93,7 @@ class ModelControl {
   base::CondVar ended_;
   ModelInfos infos_ NEREID_GUARDED_BY(mutex_);
   std::map<ModelId, std::string> refused_
-      NEREID_GUARDED_BY(mutex_);                      // by the last look, for the index
+      NEREID_GUARDED_BY(mutex_);                      // from the last scan, for the index
   std::set<ModelId> busy_ NEREID_GUARDED_BY(mutex_);  // models of operations in progress
   size_t operations_ NEREID_GUARDED_BY(mutex_) = 0;
   uint64_t last_revision_ NEREID_GUARDED_BY(mutex_) = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explicit control: what clients load and unload by name. Polling is in model_poll_test.cc.
+// Tests explicit control, which loads and unloads models that clients name. Polling is in
+// model_poll_test.cc.
 #include "engine/model_control.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +59,7 @@ TEST_F(AModelControl, SaysWhatCannotBeLoaded) {
   EXPECT_EQ(Load("unfit"),
             "Internal: failed to load 'unfit', failed to poll from model repository: no backend");
   EXPECT_THAT(Index(), ElementsAre("unfit UNAVAILABLE no backend"));
-  // The reason goes with what was wrong.
+  // The reason disappears when the error is fixed.
   repositories_.Put(Plain("unfit"));
   EXPECT_EQ(Load("unfit"), "OK");
   EXPECT_THAT(Index(), ElementsAre("unfit:1 READY"));
@@ -91,7 +92,7 @@ TEST_F(AModelControl, KeepsWhatIsReadyWhenALoadFails) {
   factory_.Fail("m:1", "broken");
   EXPECT_THAT(Load("m"), HasSubstr("broken"));
   EXPECT_TRUE(IsReady("m"));
-  // And when the files are not even looked into.
+  // It also stays ready when the new files are refused without being loaded.
   FakeModel unfit = Plain("m");
   unfit.refusal = base::InvalidArgumentError("no backend");
   repositories_.Put(unfit);
@@ -159,7 +160,7 @@ TEST_F(AModelControl, PlansAnewWhenAnotherOperationWasFaster) {
   repositories_.Put(Plain("p"));
   repositories_.Put(Ensemble("e", {"p"}));
   ASSERT_EQ(Load("e"), "OK");
-  // While the ensemble is looked at, its part is unloaded; the load brings it back.
+  // While the ensemble is being scanned, its part is unloaded; the load brings the part back.
   std::atomic<bool> is_first = true;
   repositories_.SetExamineHook([&](const std::string& name) {
     if (name != "e" || !is_first.exchange(false)) return;
@@ -260,7 +261,7 @@ TEST_F(AModelControl, SaysEachTimeWhyAnEnsembleDoesNotFitItsModels) {
   const std::string first = Load("e");
   EXPECT_THAT(first, HasSubstr("load failed for model 'e'"));
   EXPECT_EQ(Load("e"), first);
-  // Also where it was served before, and a change of its part made it unfit.
+  // This also holds if the ensemble was served before and a change of its part made it invalid.
   repositories_.Put(Plain("p"));
   ASSERT_EQ(Load("e"), "OK");
   repositories_.Put(other);
@@ -287,7 +288,7 @@ TEST_F(AModelControl, UnloadsEnsemblesWithTheirLastPart) {
   EXPECT_FALSE(IsReady("e"));
   ASSERT_TRUE(WaitUntilGone("e:1"));
   ASSERT_TRUE(WaitUntilGone("p:1"));
-  // The ensemble comes back with the part.
+  // The ensemble is loaded again with its part.
   EXPECT_EQ(Load("p"), "OK");
   EXPECT_TRUE(IsReady("e"));
 }
@@ -349,14 +350,14 @@ TEST_F(AModelControl, KeepsAnotherEnsembleThatHasAReadyPartWhenOneOfItsPartsFail
   EXPECT_TRUE(IsReady("e"));
 }
 
-// --- What a load request brings along ---
+// --- Overrides in load requests ---
 
 TEST_F(AModelControl, LoadsWithAConfigurationInPlaceOfTheFile) {
   repositories_.Put(Plain("m"));
   repositories_.AddOverride("{}", InstancesConfig("m", 2));
   ASSERT_EQ(Load("m", {.config = "{}"}), "OK");
   EXPECT_EQ(Pin("m")->config().instance_group.size(), 1u);
-  // The file does not come back before it changes.
+  // The configuration file does not take effect before it changes.
   ASSERT_EQ(Load("m"), "OK");
   EXPECT_EQ(events_.Count("load m:1"), 1u);
 }
@@ -375,7 +376,7 @@ TEST_F(AModelControl, LoadsFilesInPlaceOfTheRepositoryAndKeepsThemAsLongAsTheyAr
               HasSubstr("failed to load 'm'"));
 }
 
-// --- Names that mean several models ---
+// --- Ambiguous names ---
 
 TEST_F(AModelControl, ServesNoneOfTwoModelsOfOneName) {
   repositories_.Put(Plain("m"), "a");
@@ -396,7 +397,7 @@ TEST_F(AModelControlWithNamespaces, LoadsAllModelsOfAName) {
   repositories_.Put(Plain("m"), "b");
   EXPECT_EQ(Load("m"), "OK");
   EXPECT_THAT(Index(), ElementsAre("m:1 READY", "m:1 READY"));
-  EXPECT_FALSE(IsReady("m"));  // which of them?
+  EXPECT_FALSE(IsReady("m"));  // the name is ambiguous
   EXPECT_TRUE(life_cycle_->FindForStep("a::m", -1).ok());
   repositories_.Put(Ensemble("e", {"m"}), "b");
   EXPECT_EQ(Load("e"), "OK");
@@ -405,7 +406,7 @@ TEST_F(AModelControlWithNamespaces, LoadsAllModelsOfAName) {
   EXPECT_FALSE(IsReady("e"));
 }
 
-// --- The start ---
+// --- Start-up ---
 
 TEST_F(AModelControl, StartsWithTheModelsThatAreNamed) {
   for (const char* name : {"a", "b", "c"}) repositories_.Put(Plain(name));
@@ -437,7 +438,7 @@ TEST_F(AModelControl, SaysWhatOfTheStartFailedAndServesTheRest) {
   EXPECT_TRUE(IsReady("good"));
 }
 
-// --- The end ---
+// --- Stopping ---
 
 TEST_F(AModelControl, TakesNoOrdersOnceItStops) {
   repositories_.Put(Plain("m"));
@@ -454,7 +455,7 @@ TEST_F(AModelControl, WaitsForOperationsInProgressUntilTheDeadline) {
   ASSERT_TRUE(events_.WaitFor("load m:1"));
   std::future<std::string> waiting = LoadInBackground("m");
   EXPECT_FALSE(control_->Stop(Passed()));
-  // A caller that waits for another operation is told at once.
+  // A caller that waits for another operation returns at once.
   EXPECT_EQ(waiting.get(), "Unavailable: Server not ready");
   std::future<bool> stop =
       std::async(std::launch::async, [this] { return control_->Stop(InAMinute()); });

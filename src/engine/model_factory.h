@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes servable model versions. The life cycle knows this interface only, so that it can be
-// tested without backends.
+// The interface that makes servable model versions. The life cycle knows only this, so that it can
+// be tested without backends.
 #pragma once
 
 #include <chrono>
@@ -16,25 +16,25 @@
 
 namespace nereid::engine {
 
-// Says whether a load is still wanted; an error ends it.
+// Returns an error when a load is no longer wanted, which ends it.
 using CheckWanted = std::function<base::Status()>;
 
-// One version of a model, ready to serve. Destroying it finalizes the instances and the model;
-// nobody may use them any more by then. Thread-compatible.
+// One version of a model, ready to serve. Destroying it finalizes the instances and the model,
+// which must not be in use any more. Thread-compatible.
 class ServableModel {
  public:
   virtual ~ServableModel() = default;
 
-  // Shared with model tables, which only name it and may keep it longer.
+  // Shared with model tables, which only refer to it and may keep it longer.
   const std::shared_ptr<core::Model>& model() const { return model_; }
-  // How long it took to load; 0 for an ensemble, whose time is not worth telling.
+  // How long loading took; 0 for an ensemble, whose time is negligible.
   std::chrono::nanoseconds load_duration() const { return load_duration_; }
 
-  // Whether instances may be added and removed while it serves.
+  // Whether instances can be added and removed while it serves.
   virtual bool can_change_instances() const = 0;
-  // Brings the instances to what `source` says; requests go on meanwhile. The configuration as it
-  // is then; an error, and nothing changed, when a new instance fails. Needs
-  // can_change_instances(), a pin of the model, and that nobody else changes it.
+  // Brings the instances to the state of `source` while requests continue. Returns the new
+  // configuration. If a new instance fails, returns its error and nothing is changed. REQUIRES:
+  // can_change_instances(), a pin of the model, and no concurrent change.
   virtual base::Result<std::shared_ptr<const config::ModelConfig>> ChangeInstances(
       const repository::ModelSource& source, CheckWanted check_wanted) = 0;
 
@@ -47,16 +47,18 @@ class ServableModel {
   std::chrono::nanoseconds load_duration_{0};
 };
 
-// Thread-safe.
+// Loads models and ensembles. Thread-safe.
 class ModelFactory {
  public:
   virtual ~ModelFactory() = default;
 
-  // Needs source.config.ok(). `check_wanted` is asked again and again until this returns.
+  // Loads a version. `check_wanted` is called repeatedly until this returns. REQUIRES:
+  // source.config.ok().
   virtual base::Result<std::unique_ptr<ServableModel>> Load(const repository::ModelSource& source,
                                                             int64_t version,
                                                             CheckWanted check_wanted) const = 0;
-  // The same for an ensemble. `models`: one for each step, of the version the step names.
+  // Like Load for an ensemble. `models` has one model for each step, in the version that the step
+  // names.
   virtual base::Result<std::unique_ptr<ServableModel>> LoadEnsemble(
       const repository::ModelSource& source, int64_t version,
       const std::vector<std::shared_ptr<core::Model>>& models) const = 0;

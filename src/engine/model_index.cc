@@ -9,7 +9,7 @@ namespace {
 
 using repository::ModelId;
 
-// The models that the index shows, one by one or version by version.
+// The models in the index, listed individually or per version.
 std::set<ModelId> ModelsToShow(const repository::Listing& listing, const ModelTable& table) {
   std::set<ModelId> ids = listing.duplicates;
   for (const auto& [id, place] : listing.places) ids.insert(id);

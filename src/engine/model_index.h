@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The repository index: what lies in the repositories, and what is loaded besides, with states.
+// The repository index: the models in the repositories and any other loaded ones, with their
+// states.
 #pragma once
 
 #include <map>
@@ -12,7 +13,7 @@
 
 namespace nereid::engine {
 
-// `reasons`: why models without any version are not loaded, as far as that is known.
+// Makes the index. `reasons` says why models without any version are not loaded, if that is known.
 std::vector<service::IndexEntry> MakeIndex(
     const repository::Listing& listing, const ModelTable& table,
     const std::map<repository::ModelId, std::string>& reasons, bool only_ready);

@@ -13,7 +13,7 @@ using repository::ModelId;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// What lies in the repositories and what the table says, and the index of both.
+// A listing of the repositories, a model table, and the index of both.
 class AnIndex : public testing::Test {
  protected:
   void Put(const ModelId& id) { listing_.places[id] = {.id = id}; }

@@ -22,7 +22,8 @@
 namespace nereid::engine {
 namespace {
 
-// Clients hear of their model, not of where the files are that they sent with it.
+// Replaces the folder of files from a load request by the model's name: clients do not need its
+// path.
 base::Status HideFolder(const base::Status& status, const repository::ModelSource& source) {
   if (status.ok()) return status;
   return {status.code(), base::HideTemporaryFolder(std::string(status.message()),
@@ -70,8 +71,8 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   return options;
 }
 
-// A number from the environment; 0 when it is not there. Tests of schedulers line up requests with
-// it.
+// Reads a number from the environment; 0 if it is not set. Tests of schedulers use it to hold
+// requests back.
 size_t HoldCount(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return 0;
@@ -85,7 +86,7 @@ schedule::RateLimiter::ClaimOptions ClaimOf(
   return {.needs = needs.resources, .device = needs.device_id, .on_grant = {}};
 }
 
-// What a scheduler takes when it is made.
+// The instances and their claims, in the form that a scheduler's constructor takes.
 struct Instances {
   explicit Instances(backend_host::BackendModel& backend) {
     for (auto& made : backend.TakeInstances()) {
@@ -107,7 +108,8 @@ class ModelLoader::BackendVersion final : public ServableModel {
       : backend(std::move(made)),
         check_wanted(std::make_shared<CheckWanted>(std::move(check))),
         loader_(loader) {}
-  // Instances first (the scheduler owns them), then the backend's model; tables may keep the shell.
+  // The instances, which the scheduler owns, are destroyed first, then the backend's model. Model
+  // tables may keep the core::Model without a scheduler.
   ~BackendVersion() override {
     if (model_ != nullptr) model_->SetScheduler(nullptr);
   }
@@ -122,8 +124,8 @@ class ModelLoader::BackendVersion final : public ServableModel {
   void SetLoadDuration(std::chrono::nanoseconds duration) { load_duration_ = duration; }
 
   const std::unique_ptr<backend_host::BackendModel> backend;  // outlives the model's instances
-  schedule::InstanceHost* instances = nullptr;                // the model's scheduler
-  // Whether what is being done to the version is still wanted, for its warm-ups.
+  schedule::InstanceHost* instances = nullptr;                // part of the model's scheduler
+  // Whether the current load or change is still wanted; used by warm-ups.
   const std::shared_ptr<CheckWanted> check_wanted;
 
  private:
@@ -274,7 +276,7 @@ ModelLoader::BackendVersion::ChangeInstances(const repository::ModelSource& sour
   return config;
 }
 
-// In the words of core/src/rate_limiter.cc of Triton, which tests look for.
+// Log texts follow Triton's core/src/rate_limiter.cc, because tests search for them.
 void ModelLoader::LogResources() const {
   if (rate_limiter_ == nullptr || !base::VerboseEnabled(1)) return;
   NEREID_VLOG(1, "Max Resource Map===>{}", rate_limiter_->Describe());
@@ -297,7 +299,7 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
                                       "response cache.");
   }
   NEREID_ASSIGN_OR_RETURN(core::ModelOptions compiled, Compile(source, version, config));
-  // An output without labels of its own has those of the model that makes it.
+  // An output without labels of its own has those of the model that produces it.
   for (core::ModelTensor& output : compiled.outputs) {
     for (size_t i = 0; i < models.size() && output.labels.empty(); ++i) {
       for (const schedule::EnsembleBinding& made : plan.steps()[i].outputs) {
@@ -307,7 +309,7 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
       }
     }
   }
-  // An ensemble answers as its models do.
+  // The responses of an ensemble depend on its models.
   for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
   auto loaded = std::make_unique<EnsembleVersion>(std::move(compiled));
   core::Model& model = *loaded->model();

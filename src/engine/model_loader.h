@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes servable model versions with backends, out of a configuration and a folder.
+// Makes servable model versions with backends, from a configuration and a folder.
 #pragma once
 
 #include <chrono>
@@ -24,11 +24,11 @@ struct ModelLoaderOptions {
   MetricsConfig metrics;
 };
 
-// Thread-safe. Outlives what it loads.
+// Loads models with backends. Thread-safe. Outlives the models that it loads.
 class ModelLoader final : public ModelFactory {
  public:
-  // All but the options outlive the loader and what it loads. `submitter` takes the requests that
-  // ensembles make; without a `rate_limiter` rates are not limited.
+  // The references outlive the loader and its models. `submitter` takes the requests that ensembles
+  // make. `rate_limiter` is null if rates are not limited.
   ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries,
               base::Timers& timers, base::ThreadReaper& reaper, core::Submitter& submitter,
               schedule::RateLimiter* rate_limiter)
@@ -45,8 +45,8 @@ class ModelLoader final : public ModelFactory {
   base::Result<std::unique_ptr<ServableModel>> LoadEnsemble(
       const repository::ModelSource& source, int64_t version,
       const std::vector<std::shared_ptr<core::Model>>& models) const override;
-  // Where models that ask for it keep their responses; null: nowhere. Outlives what is loaded.
-  // Before anything is loaded.
+  // Sets the cache for models that enable it; null: no cache. It outlives the models. REQUIRES: no
+  // model was loaded yet.
   void SetResponseCache(core::ResponseCache* cache) { response_cache_ = cache; }
 
  private:
@@ -54,9 +54,9 @@ class ModelLoader final : public ModelFactory {
   class EnsembleVersion;
 
   void LogResources() const;
-  // Has the model collect what its metrics need beyond counters.
+  // Makes the model collect what its metrics need besides counters.
   void Observe(core::Model& model) const;
-  // The scheduler of `model`, with the cache in front of it where that is wanted.
+  // Returns the scheduler of `model`, behind the cache if the model uses it.
   std::unique_ptr<core::Scheduler> AddCache(const core::Model& model,
                                             std::unique_ptr<core::Scheduler> scheduler) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeScheduler(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many operations on many models, drawn at random with fixed seeds: one after the other against a
-// model of the specification, and from several threads at once against what must hold at any time.
+// Tests many random operations on many models, with fixed seeds: sequentially against a model of
+// the specification, and from several threads at once against invariants.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,11 +25,12 @@ const std::string& DrawOne(Random& random, const std::vector<std::string>& names
   return names[Draw(random, names.size())];
 }
 
-// --- One after the other ---
+// --- Sequential operations ---
 
-// What a user is told about loading and unloading: a model is loaded by its name and with the
-// ensembles that contain it, an ensemble brings its parts along, goes with any of them, comes back
-// with the last of them, and takes along, on request, those that nobody else uses or asked for.
+// The documented behaviour of loading and unloading. Loading a model by name also loads the
+// ensembles that contain it. Loading an ensemble loads its parts. An ensemble is unloaded with any
+// of its parts and loaded again with the last of them. Unloading it with its parts also unloads
+// those that no other model uses and that were not loaded by name.
 class Specification {
  public:
   Specification(std::map<std::string, std::set<std::string>> parts) : parts_(std::move(parts)) {}
@@ -42,7 +43,7 @@ class Specification {
     if (!known_.contains(name)) return;
     Forget(name);
     if (!with_parts) return;
-    // A part of what has gone goes when nothing that is still known contains it.
+    // A part is removed when no remaining model contains it.
     std::vector<std::string> gone = {name};
     while (!gone.empty()) {
       const std::set<std::string> parts = parts_.at(gone.back());
@@ -54,7 +55,7 @@ class Specification {
       }
     }
   }
-  // Whether a model is served: it is known, and so are all models below it.
+  // Whether a model is served: it and all models below it are known.
   bool IsReady(const std::string& name) const {
     return known_.contains(name) &&
            std::ranges::all_of(parts_.at(name), [&](const auto& part) { return IsReady(part); });
@@ -113,7 +114,7 @@ TEST_P(ManyOperations, OneAfterTheOtherLeadToWhatTheSpecificationSays) {
         specification.Load(name);
         break;
       case 2:
-        // Other files change nothing of what is served.
+        // Changed files do not change what is served.
         history += " touch " + name;
         repositories_.Touch(name);
         break;
@@ -129,9 +130,9 @@ TEST_P(ManyOperations, OneAfterTheOtherLeadToWhatTheSpecificationSays) {
   }
 }
 
-// --- Side by side ---
+// --- Concurrent operations ---
 
-// What operations may answer while others are at work on the same models.
+// Whether an operation may return this result while other threads operate on the same models.
 bool IsLegal(const std::string& answer) {
   if (answer == "OK") return true;
   for (const char* part : {"the load was given up", "broken", "not available or ambiguous",
@@ -165,7 +166,7 @@ TEST_P(ManyOperations, SideBySideKeepTheirPromises) {
           factory_.Fail(name + ":1", "broken", 1);
           break;
         default:
-          // Nobody else is at this model: what this thread does to it happens.
+          // Only this thread operates on this model, so its operations succeed.
           wrong += Load(own) != "OK" || !IsReady(own);
           wrong += Unload(own) != "OK" || IsReady(own);
       }
@@ -202,13 +203,13 @@ TEST_P(ManyOperations, SideBySideKeepTheirPromises) {
   }
   EXPECT_EQ(wrong, 0u);
 
-  // What is left of all this can be brought to any state.
+  // Afterwards the models can be brought to any state.
   for (const std::string& name : names_) factory_.Mend(name + ":1");
   EXPECT_EQ(Load("all"), "OK");
   for (const std::string& name : names_) EXPECT_TRUE(IsReady(name)) << name;
   for (const std::string& name : names_) EXPECT_EQ(Unload(name), "OK");
   End();
-  // Files heard how each load went, and of the end of those that were served.
+  // The files were told of each load's result, and of the unload of each served model.
   const size_t loaded = events_.Count("loaded a");
   EXPECT_EQ(events_.Count("unloading a"), loaded);
   EXPECT_EQ(events_.Count("gone a"), loaded + events_.Count("failed a"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/model_repository_manager/model_repository_manager.cc of Triton.
+// Error texts follow Triton's core/src/model_repository_manager/model_repository_manager.cc.
 #include "engine/model_plan.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace nereid::engine {
 namespace {
 
-// Plans to load `source`.
+// Adds a load of `source` to the plan.
 void Accept(repository::ModelSource source, repository::ModelTimestamp timestamp,
             const ModelInfos& now, ModelPlan& plan) {
   const ModelId id = source.id();
@@ -27,7 +27,7 @@ void Accept(repository::ModelSource source, repository::ModelTimestamp timestamp
   plan.changed.insert(id);
 }
 
-// Looks at the models of one name where they lie in the repositories.
+// Scans the models of one name in the repositories.
 void PollName(const repository::ModelScanner& scanner, const std::string& name,
               const std::optional<std::string>& config, int64_t wall_time_ns, const ModelInfos& now,
               ModelPlan& plan) {
@@ -50,13 +50,13 @@ void PollName(const repository::ModelScanner& scanner, const std::string& name,
       continue;
     }
     repository::ModelTimestamp timestamp = source.timestamp;
-    // Files older than the order do not bring the model back to its own configuration.
+    // The configuration file takes effect again only if it is newer than the load request.
     if (config) timestamp.SetConfigTime(wall_time_ns);
     Accept(std::move(source), std::move(timestamp), now, plan);
   }
 }
 
-// Looks at a model whose files came with the order.
+// Scans a model whose files are part of the load request.
 void PollFiles(const repository::ModelScanner& scanner, const std::string& name,
                const LoadOrder& order, const ModelInfos& now, ModelPlan& plan) {
   base::Status status = order.files.status();
@@ -65,7 +65,7 @@ void PollFiles(const repository::ModelScanner& scanner, const std::string& name,
     repository::ModelSource source = scanner.Examine(
         {.id = {std::string(), name}, .repository = {}, .folder = folder->path(), .files = folder},
         {.config_json = order.options.config});
-    // Without a timestamp: a load without files brings back what lies in the repository.
+    // There is no timestamp, so that a load without files brings back the model in the repository.
     if (source.config.ok()) return Accept(std::move(source), {}, now, plan);
     const std::string reason(source.config.status().message());
     plan.refused[name] = base::HideTemporaryFolder(reason, folder->path(), name);
@@ -77,8 +77,8 @@ void PollFiles(const repository::ModelScanner& scanner, const std::string& name,
   if (now.contains(name)) plan.touched.insert(name);
 }
 
-// The names of models in the steps of those ensembles among `names` that are in the plan, as far as
-// they are new in `seen`.
+// Returns the names of models in the steps of the plan's ensembles among `names`, without those
+// already in `seen`.
 std::set<std::string> NewParts(const ModelPlan& plan, const std::set<std::string>& names,
                                std::set<std::string>& seen) {
   std::set<std::string> parts;
@@ -96,8 +96,8 @@ bool ContainsAny(const std::set<ModelId>& ids, const auto& some) {
   return std::ranges::any_of(some, [&](const ModelId& id) { return ids.contains(id); });
 }
 
-// Adds to `affected` the ensembles that contain any of them, or whose steps mean other models than
-// before.
+// Adds to `affected` the ensembles that contain any of its models, or whose steps refer to other
+// models than before.
 void AddEnsembles(const ModelSources& before, const ModelSources& after,
                   std::set<ModelId>& affected) {
   for (bool is_growing = true; is_growing;) {
@@ -155,7 +155,7 @@ ModelPlan PlanLoad(const repository::ModelScanner& scanner, const LoadOrder& ord
                  now, plan);
       }
     }
-    // What the ensembles among them contain is looked at as well.
+    // The next round scans the parts of the ensembles in this one.
     round = NewParts(plan, round, seen);
   }
   for (auto& [id, info] : plan.infos) {

@@ -32,10 +32,10 @@ std::vector<std::string> Names(const std::set<ModelId>& ids) {
   return names;
 }
 
-// Plans over repositories, and the state that they lead to.
+// Makes plans for repositories and applies them to a state.
 class APlan : public testing::Test {
  protected:
-  // Brings `now_` to what a plan that succeeds leaves behind.
+  // Sets `now_` to the state after a plan succeeded.
   void Do(ModelPlan plan) {
     now_ = ApplyPlan(now_, plan);
     for (const ModelId& id : plan.changed) now_.at(id).revision = ++revision_;
@@ -138,13 +138,13 @@ TEST_F(APlan, OfAPollLoadsAModelThatMovedToAnotherRepository) {
 TEST_F(APlan, OfAPollTriesAgainWhatFailed) {
   repositories_.Put(Plain("m"));
   Poll();
-  // What the control does after a load that failed.
+  // ModelControl does this after a failed load.
   now_.at("m").timestamp = now_.at("m").previous;
   Poll();
   EXPECT_THAT(Names(last_.changed), ElementsAre("m"));
 }
 
-// --- Ensembles that a change concerns ---
+// --- Ensembles affected by a change ---
 
 TEST_F(APlan, AffectsEnsemblesAroundWhatChanges) {
   repositories_.Put(Plain("p"));
@@ -177,7 +177,7 @@ TEST_F(APlan, WithNamespacesAffectsEnsemblesThatMeanAnotherModelNow) {
   repositories.Put(Ensemble("e", {"p"}), "a");
   repositories.Put(Plain("p"), "b");
   Do(PlanPoll(repositories, now_));
-  // From here on the step means the model of its own namespace.
+  // From now on the step refers to the model of its own namespace.
   repositories.Put(Plain("p"), "a");
   Do(PlanPoll(repositories, now_));
   EXPECT_THAT(Names(last_.changed), ElementsAre("a::p"));
@@ -199,7 +199,7 @@ TEST_F(APlan, ConcernsAllThatItAffectsOrLooksAt) {
   EXPECT_TRUE(Concerns(last_, {"e"}));
 }
 
-// Else an unload of the part alone would pass by, and requests to the ensemble would miss it.
+// Without this, a concurrent unload of the part alone would fail requests to the ensemble.
 TEST_F(APlan, HoldsWhatEnsemblesConsistedOf) {
   for (const char* name : {"p", "q"}) repositories_.Put(Plain(name));
   repositories_.Put(Ensemble("e", {"p"}));
@@ -290,7 +290,8 @@ TEST_F(APlan, WithAConfigurationLoadsUntilTheFilesAreNewer) {
   const LoadOrder order{.names = {"m"}, .options = {.config = "{}"}, .wall_time_ns = 500};
   Do(PlanLoad(repositories_, order, now_));
   EXPECT_EQ(now_.at("m").source->config->instance_group.size(), 1u);
-  // Files that were there before do not bring their configuration back; the same order is new.
+  // Files from before the request do not bring their configuration back, and repeating the request
+  // counts as a change.
   Load({"m"});
   EXPECT_THAT(last_.changed, IsEmpty());
   Do(PlanLoad(repositories_, order, now_));
@@ -336,7 +337,7 @@ TEST_F(APlan, WithUnfitFilesKeepsWhatWasLoadedAndHidesTheFolder) {
   Do(PlanLoad(repositories_, {.names = {"m"}, .options = options, .files = folder}, now_));
   EXPECT_THAT(Names(last_.touched), ElementsAre("m"));
   EXPECT_EQ(last_.refused.at("m"), "Invalid config override: unknown");
-  // A folder that could not even be made.
+  // The folder could not be made.
   Do(PlanLoad(repositories_,
               {.names = {"m"}, .options = options, .files = base::InternalError("disk full")},
               now_));
@@ -392,7 +393,7 @@ TEST_F(APlan, WithNamespacesUnloadsAllModelsOfTheName) {
   EXPECT_THAT(Names(last_.removed), ElementsAre("a::m", "b::m"));
 }
 
-// --- Plans that others overtake ---
+// --- Outdated plans ---
 
 TEST_F(APlan, IsCurrentUntilOneOfItsModelsChanges) {
   repositories_.Put(Plain("a"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model control without orders: everything that the repositories hold, once or again and again.
+// Tests model control without requests of clients: loading everything in the repositories, once or
+// repeatedly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +55,7 @@ TEST_F(AServerThatPolls, LoadsANewVersionBesideTheOthers) {
   Poll();
   EXPECT_THAT(Index(true), ElementsAre("m:1 READY", "m:2 READY"));
   EXPECT_EQ(events_.Count("load m:1"), 1u);
-  // A version folder that is gone takes its version along. The model's folder is newer then.
+  // Removing a version folder unloads the version. It also changes the time of the model's folder.
   repositories_.Put(model.With({{2, 1001}}));
   Poll();
   ASSERT_TRUE(WaitUntilGone("m:1"));
@@ -133,7 +134,7 @@ TEST_F(AServerThatPolls, TellsOnceWhatIsWrongWithAnEnsemble) {
   factory_.Mend("p:1");
   Poll();
   EXPECT_TRUE(IsReady("e"));
-  // A failure is news again once the model had been well.
+  // A failure is logged again after the model was loaded in between.
   repositories_.Remove("p");
   Poll();
   EXPECT_EQ(log.Count("ensemble e contains models that are not available"), 1u);
@@ -176,7 +177,7 @@ TEST_F(AServerThatPolls, TellsTheFilesOfEachLoadHowItWent) {
   repositories_.Touch("m");
   factory_.Fail("m:1", "broken");
   Poll();
-  // Nobody keeps the files of a load that failed.
+  // The files of a failed load are not kept.
   EXPECT_THAT(events_.Take(), ElementsAre("load m:1", "failed m", "gone m"));
   factory_.Mend("m:1");
   Poll();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/model_repository_manager (GetModel) and server/src/common.cc of Triton.
+// Error texts follow Triton's core/src/model_repository_manager (GetModel) and
+// server/src/common.cc.
 #include "engine/model_table.h"
 
 #include <algorithm>
@@ -100,11 +101,11 @@ ModelTable::ModelTable(const ModelTable& before, const ModelRecords& changed, co
     all_ready_ &= part->all_ready;
     to_be_asked_.insert(to_be_asked_.end(), part->to_be_asked.begin(), part->to_be_asked.end());
   }
-  // Without changes it is the names that are new.
+  // If no model changed, the names did.
   if (named && (has_new || changed.empty())) SetNames(*named);
 }
 
-// By the end of the text, where models that were numbered differ.
+// Hashes the end of the text, because that is where numbered models differ.
 size_t ModelTable::PartOf(std::string_view id_text) {
   size_t part = id_text.size();
   for (const char c : id_text.substr(id_text.size() - std::min<size_t>(id_text.size(), 3))) {

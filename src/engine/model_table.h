@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every model and version that was ever loaded or tried, with its state: what requests are resolved
-// against and the repository index is printed from. Immutable; a change publishes a new table,
-// which shares all parts but the changed ones with the one before: a thousand models that are
-// loaded one after the other cost a thousand times the same.
+// All models and versions that were ever loaded or tried, with their states. Requests are resolved
+// against it and the repository index is printed from it. Immutable: a change publishes a new
+// table, which shares all unchanged parts with the previous one, so that each of a thousand
+// successive loads costs the same.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace nereid::engine {
 
 enum class VersionState { kUnknown, kReady, kUnavailable, kLoading, kUnloading };
 
-// "READY", ...: as the repository index prints it.
+// Returns the state as the repository index prints it: "READY", ...
 std::string_view StateName(VersionState state);
 
 // The state of one version of a model.
@@ -35,7 +35,7 @@ struct VersionRecord {
       model;  // set while it is ready or unloading; shared with the life cycle
 };
 
-// The reason of a version that was ready once, and is not the server's trouble any more.
+// The reason of a version that was unloaded on purpose, so that it does not count as a failure.
 inline constexpr std::string_view kUnloadedReason = "unloaded";
 
 // Every version of a model that was ever loaded or tried, by its number.
@@ -44,14 +44,14 @@ struct ModelRecord {
 };
 using ModelRecords = std::map<repository::ModelId, ModelRecord>;
 
-// The number that a version's text says. The error is that of every protocol.
+// Parses a version number. The error text is that of every protocol.
 base::Result<int64_t> ParseVersion(std::string_view text);
 
 // The models at one moment. Immutable, so any thread may read it; pinning a model changes the
 // model, not the table.
 class ModelTable {
  public:
-  // With namespaces, the models that a name alone can mean.
+  // With namespaces: the models that a name without a namespace can refer to.
   using Named = std::optional<std::set<repository::ModelId>>;
 
   ModelTable() = default;
@@ -59,23 +59,23 @@ class ModelTable {
   ModelTable& operator=(const ModelTable&) = delete;
   explicit ModelTable(const ModelRecords& models, const Named& named = std::nullopt)
       : ModelTable(ModelTable(), models, named) {}
-  // `before`, in which these models are as they are told here.
+  // Copies `before` and replaces the records of `changed`.
   ModelTable(const ModelTable& before, const ModelRecords& changed, const Named& named);
 
   // Pins a ready version; "" is the highest ready one.
   base::Result<core::ModelHandle> Find(std::string_view name, std::string_view version) const;
-  // The same for a step of an ensemble, by ModelId::Text and with -1 for the highest; a version
-  // that is unloading can be pinned as long as ensembles that contain it finish their requests.
+  // Pins a version for a step of an ensemble, by ModelId::Text; -1 is the highest. A version that
+  // is unloading can be pinned until the ensembles that contain it have finished their requests.
   base::Result<core::ModelHandle> FindForStep(std::string_view id_text, int64_t version) const;
-  // The versions that are ready, ascending.
+  // Returns the versions that are ready, ascending.
   std::vector<int64_t> ReadyVersions(std::string_view name) const;
-  // Whether everything that was asked for is there: every version that was not unloaded is ready.
+  // Whether every version that was not unloaded is ready.
   bool all_ready() const { return all_ready_; }
-  // The ready versions whose backends are to be asked whether they really are.
+  // The ready versions whose backends must be asked for their readiness.
   const std::vector<core::Model*>& to_be_asked() const { return to_be_asked_; }
-  // All of them, in order.
+  // Returns all models, ordered by id.
   std::map<repository::ModelId, const ModelRecord*> models() const;
-  // Null when it was never loaded or tried.
+  // Returns null if the model was never loaded or tried.
   const ModelRecord* Record(const repository::ModelId& id) const;
 
  private:
@@ -88,13 +88,13 @@ class ModelTable {
   // record owns the models.
   struct Entry {
     const ModelRecord* record = nullptr;
-    core::Model* latest = nullptr;         // the highest version that is ready
-    core::Model* latest_loaded = nullptr;  // or unloading
+    core::Model* latest = nullptr;         // the highest ready version
+    core::Model* latest_loaded = nullptr;  // the highest ready or unloading version
   };
   template <typename T>
   using Index = std::unordered_map<std::string, T, Hash, std::equal_to<>>;
 
-  // Some of the models, and what is derived from them.
+  // Some of the models, and data derived from them.
   struct Part {
     explicit Part(ModelRecords records);
 
@@ -107,14 +107,14 @@ class ModelTable {
 
   static size_t PartOf(std::string_view id_text);
   const Entry* FindEntry(std::string_view id_text) const;
-  // The entry that a client's `name` means.
+  // Returns the entry that a client's `name` refers to.
   base::Result<const Entry*> Resolve(std::string_view name) const;
   void SetNames(const std::set<repository::ModelId>& named);
 
   std::array<std::shared_ptr<const Part>, kParts> parts_;  // null: without models
   bool all_ready_ = true;
   std::vector<core::Model*> to_be_asked_;
-  // With namespaces: the texts of the models of each name.
+  // With namespaces: the ids, as text, of the models of each name.
   std::shared_ptr<const Index<std::vector<std::string>>> names_;
 };
 

@@ -77,7 +77,7 @@ TEST(ModelTable, AChangeLeavesTheOtherModelsAsTheyWere) {
   EXPECT_EQ(&*after.Find("m8", "").value(), one.get());
   EXPECT_EQ(after.models().size(), 201u);
   EXPECT_FALSE(after.all_ready());
-  // Whoever still reads the old one sees what was.
+  // Readers of the old table still see the old state.
   EXPECT_EQ(&*before.Find("m7", "").value(), one.get());
   EXPECT_EQ(before.models().size(), 200u);
   EXPECT_TRUE(before.all_ready());
@@ -99,7 +99,7 @@ TEST(ModelTable, ResolvesNamesInNamespaces) {
             "Not found: Identifier of model 'm' is not found in global map");
   EXPECT_EQ(FindError(ModelTable(records, {{a, b}}), "x", ""),
             "Invalid argument: Request for unknown model: 'x' is not found");
-  // A model that comes later is among the names, too.
+  // A model that is added later is among the names, too.
   const std::set<repository::ModelId> named = {a};
   const ModelTable before(records, named);
   const repository::ModelId c("a", "n");
@@ -120,7 +120,7 @@ TEST(Model, IsNotPinnedOnceClosedAndTellsWhenTheLastUseEnds) {
   EXPECT_FALSE(drained);
   second.Reset();
   EXPECT_TRUE(drained);
-  // Also afterwards: a thread may still look at a table that names it.
+  // A thread may still read a table that refers to the closed model.
   EXPECT_FALSE(model->TryPin());
   EXPECT_EQ(model->pin_count(), 0u);
 }

@@ -23,7 +23,7 @@ using core::RequestInput;
 
 constexpr std::string_view kUnexpectedInput = "unexpected inference input";
 
-// "['a','b']", or `empty` when there is none.
+// Returns "['a','b']", or `empty` if there are no names.
 std::string QuotedList(const std::vector<std::string_view>& names, std::string_view empty) {
   if (names.empty()) return std::string(empty);
   std::string text = "[";
@@ -49,7 +49,7 @@ Status InputCountError(const Request& request) {
                                    ? fmt::format("expected {} inputs", all)
                                    : fmt::format("expected number of inputs between {} and {}",
                                                  model.required_input_count(), all);
-  // The missing list prints as "]" when it is empty: clients have seen it that way for years.
+  // The list of missing inputs prints as "]" when it is empty, because clients know it that way.
   return InvalidArgumentError(fmt::format(
       "{} but got {} inputs for model '{}'. Got input(s) {}, but missing required input(s) {}. "
       "Please provide all required input(s).",
@@ -60,7 +60,8 @@ Status DuplicateError(std::string_view kind, std::string_view name) {
   return InvalidArgumentError(fmt::format("{} '{}' already exists in request", kind, name));
 }
 
-// A set, not a search for each: there may be millions of inputs in a request made to hurt.
+// Uses a set instead of a search for each input, because a malicious request may have millions of
+// inputs.
 Status RefuseDuplicates(const std::vector<RequestInput>& inputs) {
   std::unordered_set<std::string_view> seen;
   for (const RequestInput& input : inputs) {
@@ -69,11 +70,11 @@ Status RefuseDuplicates(const std::vector<RequestInput>& inputs) {
   return base::OkStatus();
 }
 
-// Sets the model_index of every input and brings inputs into the model's order.
+// Sets the model_index of every input and sorts the inputs into the model's order.
 Status MatchInputs(Request& request) {
   const Model& model = *request.model;
   if (request.inputs.size() > model.inputs().size()) {
-    // Given twice is what is wrong then, if it is so.
+    // Duplicates, if there are any, explain the error better.
     NEREID_RETURN_IF_ERROR(RefuseDuplicates(request.inputs));
   }
   if (request.inputs.size() > model.inputs().size() ||
@@ -100,7 +101,7 @@ Status MatchInputs(Request& request) {
     const auto twice = std::ranges::adjacent_find(request.inputs, {}, &RequestInput::model_index);
     if (twice != request.inputs.end()) return DuplicateError("input", twice->name);
   }
-  // An optional input does not stand in for a required one.
+  // An optional input does not replace a required one.
   return required == model.required_input_count() ? base::OkStatus() : InputCountError(request);
 }
 
@@ -126,7 +127,7 @@ Status FindBatchSize(Request& request) {
   request.batch_size = 0;
   if (model.max_batch_size() == 0) return base::OkStatus();
   int64_t batch_size = 0;
-  bool found = false;  // an input whose first dimension is the batch
+  bool found = false;  // whether an input has the batch as its first dimension
   for (const RequestInput& input : request.inputs) {
     if (model.inputs()[input.model_index].is_shape_tensor) continue;
     if (input.shape.empty()) {
@@ -142,7 +143,7 @@ Status FindBatchSize(Request& request) {
           "input '{}' batch size does not match other inputs for '{}'", input.name, model.name()));
     }
   }
-  // A negative first dimension is as impossible as one that is too large.
+  // A negative first dimension is as invalid as one that is too large.
   if (batch_size > model.max_batch_size() || batch_size < 0) {
     return InvalidArgumentError(
         fmt::format("inference request batch-size must be <= {} for '{}', got {}; the limit is "
@@ -173,8 +174,8 @@ Status ShapeError(const RequestInput& input, const ModelTensor& expected, const 
       model.name(), tensor::ToString(dims), tensor::ToString(input.shape), note));
 }
 
-// Compares the shape with the configured one. `batch_dims` is 1 where the first dimension is the
-// batch.
+// Compares the shape with the configured one. `batch_dims` is 1 if the first dimension is the
+// batch, and otherwise 0.
 Status CheckShape(const RequestInput& input, const ModelTensor& expected, const Model& model,
                   size_t batch_dims) {
   const std::span<const int64_t> got = input.shape.dims().subspan(batch_dims);
@@ -193,8 +194,8 @@ Status CheckShape(const RequestInput& input, const ModelTensor& expected, const 
   return base::OkStatus();
 }
 
-// Replaces the dimensions after the batch by the model's; its wildcards take the values that the
-// configured wildcards had, in order.
+// Replaces the dimensions after the batch by the model's. Its wildcards take the values of the
+// configured wildcards, in order.
 void ApplyReshape(RequestInput& input, const ModelTensor& plan, size_t batch_dims) {
   tensor::Shape reshaped;
   if (batch_dims > 0) reshaped.PushBack(input.shape[0]);
@@ -218,13 +219,13 @@ Status SizeOverflowError(const RequestInput& input, const Model& model) {
       std::numeric_limits<int64_t>::max()));
 }
 
-// Walks the length-prefixed elements of a BYTES tensor over all of its chunks.
+// Checks the length-prefixed elements of a BYTES tensor over all its chunks.
 Status CheckBytes(const RequestInput& input, const Model& model) {
   const auto count = tensor::ElementCount(input.shape.dims());
   if (!count) return SizeOverflowError(input, model);
   const auto expected = static_cast<uint64_t>(*count);
   uint64_t seen = 0;
-  size_t open = 0;  // bytes of the current element that are still to come
+  size_t open = 0;  // the missing bytes of the current element
   size_t length_of_open = 0;
   for (size_t i = 0; i < input.chunk_count(); ++i) {
     const core::DataChunk& chunk = input.chunk(i);
@@ -287,7 +288,7 @@ Status CheckSize(const RequestInput& input, const Model& model) {
   return base::OkStatus();
 }
 
-// Batch, types, shapes and sizes, for inputs that have been matched with the model's.
+// Checks batch, types, shapes and sizes of inputs that were matched with the model's.
 Status CheckContents(Request& request) {
   const Model& model = *request.model;
   NEREID_RETURN_IF_ERROR(FindBatchSize(request));

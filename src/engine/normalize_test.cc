@@ -44,7 +44,8 @@ class NormalizeTest : public testing::Test {
     if (bytes > 0) input.Append({data_.data(), bytes, {}});
     return input;
   }
-  // Without the request's prefix, which all errors must have but those about unknown names.
+  // Returns the error without the request's prefix, which all errors except those about unknown
+  // names must have.
   std::string Error() {
     std::string error(NormalizeRequest(*request_).message());
     const std::string prefix = "[request id: <id_unknown>] ";

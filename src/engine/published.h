@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that many threads read for every request and somebody replaces now and then. Readers keep
-// the current value per thread and compare one generation number; only after a change do they take
-// the lock. A replaced value lives until each reading thread has looked again, so it must not own
-// anything whose end somebody waits for.
+// A value that many threads read for every request and that seldom changes. Readers cache the
+// current value per thread and compare one generation number; only after a change do they take the
+// lock. A replaced value lives until every reading thread has read again, so it must not own
+// anything whose destruction is waited for.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,8 @@
 
 namespace nereid::engine {
 
-// Thread-safe. One of its kind (T) is cached per thread; several in one process evict each other.
+// Thread-safe. Each thread caches the value of one object per type T, so several objects of the
+// same T in one process evict each other.
 template <typename T>
 class Published {
  public:
@@ -22,11 +23,11 @@ class Published {
 
   void Set(std::shared_ptr<const T> value) {
     base::MutexLock lock(mutex_);
-    value_.swap(value);  // the old one goes with `value`, after the lock
+    value_.swap(value);  // the old value is destroyed after the lock is released
     generation_.store(NextGeneration(), std::memory_order_release);
   }
 
-  // Valid until this thread reads again.
+  // The reference is valid until the calling thread reads again.
   const T& Read() const {
     Cached& cached = base::PerThread<Cached>::Get();
     const uint64_t generation = generation_.load(std::memory_order_acquire);
@@ -50,7 +51,8 @@ class Published {
     std::shared_ptr<const T> value;
   };
 
-  // Unique among all instances, so that a cache never takes one for another.
+  // Returns a number that is unique among all objects, so that a cached value is never attributed
+  // to another object.
   static uint64_t NextGeneration() {
     static std::atomic<uint64_t> next{0};
     return next.fetch_add(1, std::memory_order_relaxed) + 1;

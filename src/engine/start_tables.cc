@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers and order: core/src/server.cc of Triton.
+// Headers and order follow Triton's core/src/server.cc.
 #include "engine/start_tables.h"
 
 #include <string_view>
@@ -25,7 +25,7 @@ void LogModels(const std::vector<service::IndexEntry>& index) {
   for (const service::IndexEntry& entry : index) {
     if (entry.state.empty()) continue;
     std::string status = entry.state;
-    // Of a reason of several lines the first says what is wrong; all of them have been logged.
+    // The first line of a reason summarises it; all lines have been logged before.
     const std::string reason = entry.reason.substr(0, entry.reason.find('\n'));
     if (!reason.empty()) status += ": " + reason;
     table.Add({entry.name, entry.version.empty() ? "-" : entry.version, std::move(status)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the log says once the models are loaded: which backends and models there are, in tables like
-// those of Triton, which people and scripts look for.
+// The tables of backends and models that are logged at start-up. They look like Triton's, because
+// people and scripts search for them.
 #pragma once
 
 #include <set>
@@ -13,11 +13,11 @@
 namespace nereid::engine {
 
 void LogBackends(const std::vector<backend_host::LoadedBackend>& backends);
-// Those that were to be loaded; the others do not matter to whoever started the server.
+// Logs the models that should have been loaded and leaves out the others.
 void LogModels(const std::vector<service::IndexEntry>& index);
 
-// Which of the models in `index` failed, which of the `wanted` ones are not there, and how the
-// others could be served. Empty when nothing failed.
+// Describes which models in `index` failed, which of the `wanted` ones are missing, and how the
+// others could be served. Empty if nothing failed.
 std::string DescribeFailures(const std::vector<service::IndexEntry>& index,
                              const std::set<std::string>& wanted);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/model_repository_manager/model_lifecycle.cc of Triton.
+// Log texts follow Triton's core/src/model_repository_manager/model_lifecycle.cc.
 #include "engine/teardown.h"
 
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 using repository::ModelId;
 
-// Backends may take their time to end a model; a few that do must not hold up the others.
+// Backends may be slow to unload a model; a few slow ones must not delay the others.
 constexpr size_t kThreads = 4;
 
 std::string Describe(const core::Model& model) {
@@ -76,7 +76,7 @@ void Teardown::CloseFree() {
   }
 }
 
-// Runs on whatever thread ended the request: only hands the work on.
+// Runs on the thread that ended the last request, so it only posts the work.
 void Teardown::OnDrained(LoadedVersion* version) {
   {
     base::MutexLock lock(mutex_);

@@ -18,7 +18,7 @@ class ATeardown : public testing::Test {
  protected:
   void TearDown() override { EXPECT_THAT(teardown_.Wait(InAMinute()).work, IsEmpty()); }
 
-  // A version that was in service, as Teardown takes it over.
+  // Makes a version that was in service.
   std::unique_ptr<LoadedVersion> Version(const FakeModel& model, bool serves_steps = true) {
     auto source = std::make_shared<repository::ModelSource>(MakeSource(model, events_));
     auto version =
@@ -69,7 +69,7 @@ TEST_F(ATeardown, TellsWhatTakesItsTimeToEnd) {
   Retire(std::move(version));
   EXPECT_THAT(teardown_.Wait(Passed()).work,
               ElementsAre("Model 'm' (version 1) is being unloaded"));
-  // Another one does not wait for that.
+  // Another version does not wait for that.
   Retire(Version(PlainConfig("other")));
   ASSERT_TRUE(events_.WaitFor("told other:1"));
   factory_.LetGo("m:1");
@@ -110,7 +110,7 @@ TEST_F(ATeardown, HoldsPartsForAnEnsembleFromItsAnnouncementOn) {
   Retire(std::move(part));
   ASSERT_TRUE(model->TryPin());
   model->Unpin();
-  // What was announced is waited for.
+  // Wait includes announced versions.
   std::future<Unfinished> end =
       std::async(std::launch::async, [this] { return teardown_.Wait(InAMinute()); });
   teardown_.Add(std::move(ensemble));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names one version of one model.
+// Identifies one version of one model.
 #pragma once
 
 #include <compare>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of all model versions that were ever loaded or tried, and the ways between them:
+// The states of all model versions that were ever loaded or tried, and their transitions:
 //
 //   (none) -> LOADING -> READY -> UNLOADING -> UNAVAILABLE "unloaded"
 //                    \-> UNAVAILABLE "<why>"
 //
-// A version that is ready stays so while another one is loaded in its place. A version that is
-// loaded again while the one before is still being unloaded remembers that one, for requests in
-// ensembles that began before and may still need it.
+// A ready version stays ready while another one is loaded in its place. A version that is loaded
+// again while the previous one is still unloading remembers that one, for requests in ensembles
+// that began earlier and may still need it.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +22,33 @@
 
 namespace nereid::engine {
 
-// Pure bookkeeping; thread-compatible.
+// The states of all versions, without any action. Thread-compatible.
 class VersionStates {
  public:
-  // With namespaces, a name alone means only the models that SetNamed tells.
+  // With namespaces, a name without a namespace refers only to the models given to SetNamed.
   explicit VersionStates(bool has_namespaces);
 
-  // A model that was tried, if only in vain.
+  // Adds a model, even if its load failed.
   void AddModel(const repository::ModelId& id) { records_[id]; }
   void SetLoading(const VersionKey& key);
   void SetReady(const VersionKey& key, std::shared_ptr<core::Model> model);
-  // Loading it failed. Nothing for a version that was ready before.
+  // Records a failed load. Does nothing for a version that was ready before.
   void SetFailed(const VersionKey& key, const std::string& reason);
-  // `model` was loaded, and is given up because another version of the same load failed.
+  // Records that `model` was loaded but is dropped, because another version of the same load
+  // failed.
   void SetRolledBack(const VersionKey& key, std::shared_ptr<core::Model> model);
-  // It takes no new requests, but for the steps of ensembles.
+  // Records that the version accepts no new requests, except from steps of ensembles.
   void SetUnloading(const VersionKey& key, std::shared_ptr<core::Model> model);
-  // A version that failed is not asked for any more.
+  // Forgets the failure of a version that is no longer wanted.
   void SetUnwanted(const VersionKey& key);
-  // `model` is taken apart. Whether a state changed.
+  // Records that `model` was destroyed. Returns whether a state changed.
   bool SetGone(const VersionKey& key, const core::Model& model);
 
-  // The versions of a model that have a state.
+  // Returns the versions of a model that have a state.
   std::vector<int64_t> VersionsOf(const repository::ModelId& id) const;
-  // The models that a name alone can mean; whether that is new.
+  // Sets the models that a name without a namespace can refer to. Returns whether that is a change.
   bool SetNamed(std::set<repository::ModelId> ids);
-  // `before`, with the models in `changed` as they are now.
+  // Returns a copy of `before` with the current states of the models in `changed`.
   std::shared_ptr<const ModelTable> MakeTable(const ModelTable& before,
                                               const std::set<repository::ModelId>& changed) const;
 

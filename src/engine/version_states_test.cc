@@ -17,14 +17,15 @@ const VersionKey kTwo{"m", 2};
 
 std::shared_ptr<core::Model> MakeModel() { return core::MakeFakeModel(0, {1}); }
 
-// States, and the table that is made of them after each change.
+// The states and the table that is made after each change.
 class States : public testing::Test {
  protected:
   const ModelTable& Table() {
     table_ = states_.MakeTable(ModelTable(), {"m"});
     return *table_;
   }
-  // "READY", "UNAVAILABLE unloaded"; with "+" where steps of ensembles still find a model.
+  // Returns "READY", "UNAVAILABLE unloaded", ...; with "+" if steps of ensembles can still pin a
+  // model.
   std::string Of(const VersionKey& key) {
     const ModelRecord* const record = Table().Record(key.id);
     if (record == nullptr || !record->versions.contains(key.version)) return "";

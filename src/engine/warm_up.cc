@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: core/src/backend_model_instance.cc of Triton.
+// Error texts follow Triton's core/src/backend_model_instance.cc.
 #include "engine/warm_up.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using base::InvalidArgumentError;
 
-// Collects the answers of one sample's requests.
+// Collects the responses of one sample's requests.
 class Answers final : public core::ResponseSink {
  public:
   explicit Answers(size_t expected) : left_(expected) {}
@@ -33,7 +33,7 @@ class Answers final : public core::ResponseSink {
     base::MutexLock lock(mutex_);
     if (--left_ == 0) done_.NotifyAll();
   }
-  // The errors, once every request is gone.
+  // Waits until every request is complete and returns the errors.
   std::string Wait() {
     base::MutexLock lock(mutex_);
     while (left_ > 0) done_.Wait(mutex_);
@@ -68,7 +68,7 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
                                               const config::ModelWarmup::Input& config,
                                               const std::string& model_folder) const {
   const bool is_string = config.data_type == tensor::DataType::kBytes;
-  // An empty string is its four bytes of length.
+  // An empty string consists of its four bytes of length.
   const auto size =
       tensor::ByteSize(is_string ? tensor::DataType::kUint32 : config.data_type, config.dims);
   if (!size) {
@@ -93,7 +93,7 @@ base::Result<WarmUp::Input> WarmUp::MakeInput(const std::string& name,
   }
   Input input{.name = name, .type = config.data_type, .byte_size = byte_size};
   const int index = model_.FindInput(name);
-  // Anything else is what the server adds to requests: a sequence control or a state.
+  // Other inputs are those that the server adds to requests: a sequence control or a state.
   input.model_index = index < 0 ? core::kServerInput : static_cast<uint32_t>(index);
   if (model_.max_batch_size() > 0) input.shape.PushBack(1);
   for (const int64_t dim : config.dims) input.shape.PushBack(dim);
@@ -122,7 +122,8 @@ base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
       NEREID_ASSIGN_OR_RETURN(Input made, warm_up->MakeInput(name, input, model_folder));
       sample.inputs.push_back(std::move(made));
     }
-    // The model's order, which schedulers and backends rely on; what the server adds comes last.
+    // Sorted into the model's order, as schedulers and backends require; inputs that the server
+    // adds come last.
     std::ranges::sort(sample.inputs, {}, [](const Input& input) {
       return std::pair<uint32_t, std::string_view>(input.model_index, input.name);
     });
@@ -137,7 +138,7 @@ base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) con
   for (uint32_t i = 0; i < sample.request_count; ++i) {
     core::RequestPtr request = core::Request::Create(answers);
     request->is_counted = false;
-    // Pinned: a model that is not published yet is open for pins all the same.
+    // A model can be pinned even before it is published.
     if (model_.TryPin()) request->model = core::ModelHandle(model_);
     request->batch_size = model_.max_batch_size() > 0 ? 1 : 0;
     for (const Input& from : sample.inputs) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The warm-up of a model: requests made from `model_warmup`, executed by each instance before the
-// version becomes ready.
+// The warm-up of a model: requests made from `model_warmup`, which each instance executes before
+// the version becomes ready.
 #pragma once
 
 #include <functional>
@@ -16,17 +16,17 @@
 
 namespace nereid::engine {
 
-// Immutable once made; Run may be called by several threads, for different instances.
+// The samples of one version. Immutable; several threads may call Run for different instances.
 class WarmUp {
  public:
-  // Makes the data of every sample; files come from the folder `warmup` in `model_folder`. An error
-  // when an input's data cannot be made. `model` outlives this.
+  // Makes the data of every sample; files are read from the folder `warmup` in `model_folder`.
+  // Fails if an input's data cannot be made. `model` outlives this.
   static base::Result<std::shared_ptr<const WarmUp>> Prepare(core::Model& model,
                                                              const std::string& model_folder);
 
-  // Executes every sample on `instance`, on the calling thread, and waits for the answers. The
-  // error of the first sample that fails, or of `check_wanted`, which is asked before each run, and
-  // once where there are none.
+  // Executes every sample on `instance`, on the calling thread, and waits for the responses.
+  // Returns the error of the first sample that fails, or of `check_wanted`, which is called at
+  // least once and before each run.
   base::Status Run(core::Instance& instance,
                    const std::function<base::Status()>& check_wanted) const;
 
@@ -35,7 +35,7 @@ class WarmUp {
   struct Input {
     std::string name;
     tensor::DataType type;
-    tensor::Shape shape;  // with the batch dimension where the model has one
+    tensor::Shape shape;  // with the batch dimension if the model has one
     uint32_t model_index;
     base::BufferRef data;
     size_t byte_size;

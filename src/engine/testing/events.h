@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened in a test, in its order, and what the log said of it.
+// The events of a test in order, and its log output.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace nereid::engine {
 
-// Thread-safe.
+// The list of events. Thread-safe.
 class Events {
  public:
   void Add(std::string event);
-  // Everything so far.
+  // Returns all events so far.
   std::vector<std::string> all() const;
-  // Everything since the last Take.
+  // Returns the events since the last Take.
   std::vector<std::string> Take();
   size_t Count(std::string_view event) const;
-  // Waits (up to a minute) until `event` has happened since the last Take; false on the timeout.
+  // Waits (up to a minute) until `event` has happened since the last Take; returns false on
+  // timeout.
   bool WaitFor(std::string_view event) const;
 
  private:
@@ -29,7 +30,7 @@ class Events {
   size_t taken_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
-// Leads the process's log to a file as long as it exists.
+// Redirects the process's log to a file as long as it exists.
 class CapturedLog {
  public:
   CapturedLog();
@@ -37,7 +38,7 @@ class CapturedLog {
   CapturedLog(const CapturedLog&) = delete;
   CapturedLog& operator=(const CapturedLog&) = delete;
 
-  // The lines so far that contain `text`.
+  // Returns how many lines so far contain `text`.
   size_t Count(std::string_view text) const;
 
  private:

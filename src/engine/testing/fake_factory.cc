@@ -96,7 +96,7 @@ size_t FakeFactory::alive() const {
 base::Status FakeFactory::Try(const std::string& version, const CheckWanted& check_wanted) const {
   base::MutexLock lock(mutex_);
   while (held_.contains(version)) {
-    // A backend asks between two of its steps whether it is to go on; this one makes small steps.
+    // Like a backend, checks whether it is still wanted between steps, which are small here.
     mutex_.Unlock();
     base::Status status = check_wanted();
     mutex_.Lock();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kConfigFile = "config.pbtxt";
 
-// A model's folder, of which only the times of its entries are known.
+// A model's folder with nothing but the times of its entries.
 class TimesStore final : public repository::Store {
  public:
   explicit TimesStore(const FakeModel& model) {
@@ -279,7 +279,7 @@ repository::ModelSource FakeRepositories::Examine(const repository::ModelPlace& 
   if (hook) hook(place.id.name);
   base::MutexLock lock(mutex_);
   ++examined_[place.id.name];
-  // Files that came with a request are in no repository; without more, they are one version.
+  // The files of a load request are in no repository; by default they are one version.
   const auto found = models_.find({place.repository, place.id.name});
   FakeModel model = found == models_.end() ? FakeModel(PlainConfig(place.id.name)) : found->second;
   if (found == models_.end() && place.files == nullptr) {

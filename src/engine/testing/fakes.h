@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-ins for the neighbours of the life cycle and the model control: repositories without a
-// disk, a factory without backends, files that tell what they hear. Everything that happens is
-// noted in one list of events:
+// Fakes for the neighbours of the life cycle and the model control: repositories without a disk, a
+// factory without backends, files that record their calls. Everything is recorded in one list of
+// events:
 //
 //   "load m:1"       the factory is asked to load a version; "change m:1", to change its instances
 //   "unload m:1"     the version is destroyed
-//   "loaded m", "failed m", "unloading m", "gone m": what the files of a model heard
+//   "loaded m", "failed m", "unloading m", "gone m": calls to the files of a model
 #pragma once
 
 #include <cstdint>
@@ -25,30 +25,30 @@
 
 namespace nereid::engine {
 
-// A point in time by which nothing hangs that is not broken, and one that has passed.
+// InAMinute is a timeout that only a hanging test reaches; Passed is a time in the past.
 base::TimePoint InAMinute();
 base::TimePoint Passed();
 
 // --- Models ---
 
-// A model with one FP32 input and output, of which the latest version is served.
+// A model with one FP32 input and output, whose latest version is served.
 config::ModelConfig PlainConfig(const std::string& name);
-// A plain model with so many instances.
+// A plain model with `count` instances.
 config::ModelConfig InstancesConfig(const std::string& name, int32_t count);
-// An ensemble whose steps are these, one behind the other; "m:2" stands for version 2 of m.
+// An ensemble with these steps in sequence; "m:2" is version 2 of m.
 config::ModelConfig EnsembleConfig(const std::string& name, const std::vector<std::string>& steps);
 
 config::VersionPolicy AllVersions();
 config::VersionPolicy LatestVersions(uint32_t count);
 config::VersionPolicy SpecificVersions(std::vector<int64_t> versions);
 
-// A model as it lies in a repository.
+// A model in a fake repository.
 struct FakeModel {
   config::ModelConfig config;
   std::map<int64_t, int64_t> versions = {{1, 1}};  // with the times of their files
   int64_t config_time_ns = 1;
   base::Status refusal;      // why it cannot be served
-  bool has_watcher = false;  // whether files hear of its loads
+  bool has_watcher = false;  // whether its files record calls
 
   FakeModel(config::ModelConfig the_config) : config(std::move(the_config)) {}
   FakeModel& With(config::VersionPolicy policy);
@@ -56,28 +56,28 @@ struct FakeModel {
   FakeModel& Watched();
 };
 
-// What a look at the model finds.
+// Returns the result of scanning the model.
 repository::ModelSource MakeSource(const FakeModel& model, Events& events,
                                    const std::string& repository = "repo",
                                    const std::string& name_space = "");
 
 // --- Repositories ---
 
-// Thread-safe.
+// Repositories in memory. Thread-safe.
 class FakeRepositories final : public repository::ModelScanner {
  public:
   explicit FakeRepositories(Events& events, bool has_namespaces = false)
       : events_(events), has_namespaces_(has_namespaces) {}
 
-  // Puts a model there, or another one in its place.
+  // Adds a model, or replaces it.
   void Put(const FakeModel& model, const std::string& repository = "repo");
   void Remove(const std::string& name, const std::string& repository = "repo");
-  // Changes the time of the files of a version.
+  // Changes the time of a version's files.
   void Touch(const std::string& name, int64_t version = 1);
   void SetUnreadable(const std::string& repository, bool is_unreadable);
-  // Stands for a configuration in a load request.
+  // Makes `json` in a load request stand for `config`.
   void AddOverride(const std::string& json, const config::ModelConfig& config);
-  // Runs before a model is examined, without a lock.
+  // Sets a hook that runs before a model is examined, without a lock.
   void SetExamineHook(std::function<void(const std::string& name)> hook);
   // How often models of this name were examined.
   size_t examined(const std::string& name) const;
@@ -107,24 +107,24 @@ class FakeRepositories final : public repository::ModelScanner {
 
 // --- The factory ---
 
-// Thread-safe; outlives what it loads. Versions go by "m:1" here, with namespaces "ns::m:1".
+// A factory without backends. Thread-safe; outlives the models it loads. Versions are called "m:1",
+// with namespaces "ns::m:1".
 class FakeFactory final : public ModelFactory {
  public:
   explicit FakeFactory(Events& events) : events_(events) {}
 
-  // The next `times` loads, or changes of instances, of the version fail so.
+  // Makes the next `times` loads, or changes of instances, of the version fail with `reason`.
   void Fail(const std::string& version, const std::string& reason, int times = 1'000'000);
   void Mend(const std::string& version);
-  // Loads and changes of the version stay where they are until they are let go, or not wanted any
-  // more.
+  // Makes loads and changes of the version block until LetGo, or until they are no longer wanted.
   void Hold(const std::string& version);
-  // The same for the end of the version, which waits in any case.
+  // Makes the destruction of the version block until LetGo.
   void HoldEnd(const std::string& version);
   void LetGo(const std::string& version);
-  // What must never happen, and did: a version that was made twice at the same time, ended with
-  // requests in it, or was made of parts that were not there.
+  // Violations of invariants: a version that was loaded twice at the same time, was destroyed with
+  // requests in it, or was made of parts that were not loaded.
   std::vector<std::string> faults() const;
-  // How many versions there are.
+  // Returns how many versions exist.
   size_t alive() const;
 
   base::Result<std::unique_ptr<ServableModel>> Load(const repository::ModelSource& source,
@@ -141,7 +141,7 @@ class FakeFactory final : public ModelFactory {
     int times = 0;
   };
 
-  // Waits while the version is held, and says whether it fails then.
+  // Blocks while the version is held, and returns its failure, if any.
   base::Status Try(const std::string& version, const CheckWanted& check_wanted) const;
   void End(const std::string& version, const core::Model& model) const;
 

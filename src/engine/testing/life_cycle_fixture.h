@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A life cycle over a factory without backends, and short words for what tests ask of it.
+// A life cycle with a factory without backends, and short helpers for its tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ class LifeCycleFixture : public testing::Test {
   explicit LifeCycleFixture(LifeCycleOptions options = {})
       : life_cycle_(std::make_unique<LifeCycle>(factory_, options)) {}
 
-  // Whatever a test did, everything can be unloaded in the end, and nothing was loaded twice or
-  // ended too early.
+  // After every test, everything can be unloaded, and no version was loaded twice or destroyed too
+  // early.
   void TearDown() override {
     EXPECT_EQ(life_cycle_->UnloadAll(InAMinute()).work, std::vector<std::string>());
     life_cycle_.reset();
@@ -42,7 +42,7 @@ class LifeCycleFixture : public testing::Test {
     return job;
   }
 
-  // "OK", or the reason why the load failed.
+  // Returns "OK", or the reason why the load failed.
   std::string Load(const FakeModel& model) {
     std::vector<LoadJob> jobs;
     jobs.push_back(Job(model));
@@ -52,19 +52,20 @@ class LifeCycleFixture : public testing::Test {
     return std::async(std::launch::async, [this, model] { return Load(model); });
   }
 
-  // The state of a version as the index shows it: "READY", "UNAVAILABLE unloaded"; "" without one.
+  // Returns the state of a version as in the index, "READY" or "UNAVAILABLE unloaded"; "" if it has
+  // none.
   std::string State(const ModelId& id, int64_t version = 1) const {
     const ModelRecord* const record = life_cycle_->Table().Record(id);
     if (record == nullptr || !record->versions.contains(version)) return "";
     const VersionRecord& found = record->versions.at(version);
     return std::string(StateName(found.state)) + (found.reason.empty() ? "" : " " + found.reason);
   }
-  // Waits (up to a minute) until a version that is being unloaded is gone.
+  // Waits (up to a minute) until an unloading version is destroyed.
   bool WaitUntilGone(const std::string& version) const {
     return events_.WaitFor("unload " + version);
   }
 
-  // A request in flight; empty when there is no such model.
+  // Pins a model like a request in flight; empty if there is no such model.
   core::ModelHandle Pin(const std::string& name, const std::string& version = "") const {
     auto found = life_cycle_->Find(name, version);
     return found.ok() ? *std::move(found) : core::ModelHandle();

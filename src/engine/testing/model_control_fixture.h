@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model control over repositories without a disk and a factory without backends, and short words
-// for what tests ask of it.
+// A model control with repositories without a disk and a factory without backends, and short
+// helpers for its tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ class ModelControlFixture : public testing::Test {
     Restart({});
   }
 
-  // Whatever a test did, everything can be unloaded in the end, and nothing was loaded twice, ended
-  // too early or made of parts that were not there.
+  // After every test, everything can be unloaded, and no version was loaded twice, destroyed too
+  // early or made of parts that were not loaded.
   void TearDown() override {
     End();
     EXPECT_EQ(factory_.alive(), 0u);
@@ -39,7 +39,7 @@ class ModelControlFixture : public testing::Test {
     control_.reset();
     life_cycle_.reset();
   }
-  // Another server on the same repositories.
+  // Starts another server on the same repositories.
   void Restart(std::set<std::string> startup_models) {
     End();
     life_cycle_ = std::make_unique<LifeCycle>(
@@ -50,7 +50,7 @@ class ModelControlFixture : public testing::Test {
         ModelControlOptions{.mode = mode_, .startup_models = std::move(startup_models)});
   }
 
-  // "OK", or the error.
+  // Returns "OK", or the error.
   std::string Start() { return control_->Start().ToString(); }
   std::string Load(const std::string& name, const service::LoadOptions& options = {}) {
     return control_->Load(name, options).ToString();
@@ -65,7 +65,7 @@ class ModelControlFixture : public testing::Test {
     return std::async(std::launch::async, [this, name] { return Unload(name); });
   }
 
-  // The index, each entry as "m:1 READY" or "m UNAVAILABLE why".
+  // Returns the index, each entry as "m:1 READY" or "m UNAVAILABLE why".
   std::vector<std::string> Index(bool only_ready = false) const {
     std::vector<std::string> lines;
     for (const service::IndexEntry& entry : control_->Index(only_ready)) {
@@ -82,7 +82,7 @@ class ModelControlFixture : public testing::Test {
     auto found = life_cycle_->Find(name, "");
     return found.ok() ? *std::move(found) : core::ModelHandle();
   }
-  // Waits (up to a minute) until a version is gone that was unloaded since the last Take.
+  // Waits (up to a minute) until a version that was unloaded since the last Take is destroyed.
   bool WaitUntilGone(const std::string& version) const {
     return events_.WaitFor("unload " + version);
   }
