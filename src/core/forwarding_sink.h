@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sink in front of another one, for one request: the base of everything that must see or hold
-// back answers on their way (ordered queues, the response cache, sequences). Each method passes on;
-// a derived class overrides what it looks at.
+// A sink in front of another sink, for one request: the base class of everything that observes or
+// delays responses (ordered queues, the response cache, sequences). Each method forwards its call;
+// derived classes override what they need.
 #pragma once
 
 #include <utility>
@@ -15,8 +15,8 @@ namespace nereid::core {
 // Stands between a request and its sink; see the top of this file.
 class ForwardingSink : public ResponseSink {
  public:
-  // `request` answers here from now on, and this to where it answered before. Before any answer was
-  // sent. Until Recycle this belongs to the request.
+  // Inserts this between `request` and its sink. REQUIRES: no response was sent yet. The request
+  // owns this until Recycle.
   void PutBefore(Request& request) { next_ = &request.ReplaceSink(*this); }
 
   void OnResponseCreated(const Request& request) override { next_->OnResponseCreated(request); }
@@ -47,7 +47,7 @@ class ForwardingSink : public ResponseSink {
 
  protected:
   ResponseSink& next() const { return *next_; }
-  // The request is gone: deletes this, or gives it back to its pool.
+  // Called when the request is gone: deletes this, or returns it to its pool.
   virtual void Retire() = 0;
 
  private:

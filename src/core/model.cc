@@ -45,12 +45,12 @@ bool Model::TryPin() {
 }
 
 void Model::Unpin() {
-  // The model may be gone as soon as another thread sees the count fall, so only the thread that
-  // takes it to zero touches it afterwards.
+  // The model may be destroyed as soon as another thread sees the count fall, so only the thread
+  // that takes it to zero accesses it afterwards.
   if (pins_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) {
-    // A failed TryPin may bring the count to zero a second time; the callback is taken only once.
-    // The model stays closed: whoever still reads an old table of models may try to pin it at any
-    // time.
+    // A failed TryPin may bring the count to zero a second time, but the callback runs only once.
+    // The model stays closed: a thread that still reads an old table of models may try to pin it at
+    // any time.
     uint64_t expected = kClosed;
     if (pins_.compare_exchange_strong(expected, kClosed | kDrained, std::memory_order_acq_rel)) {
       const auto drained = std::move(drained_);
@@ -61,7 +61,8 @@ void Model::Unpin() {
 
 void Model::Close(std::function<void()> drained) {
   drained_ = std::move(drained);
-  // A pin of our own makes the count reach zero here or at the last user, never before.
+  // With a pin of our own, the count reaches zero here or when the last user unpins, but not
+  // earlier.
   pins_.fetch_add(1, std::memory_order_relaxed);
   pins_.fetch_or(kClosed, std::memory_order_acq_rel);
   Unpin();

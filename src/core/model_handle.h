@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pin on one loaded model version: while a handle exists the version is not taken apart.
+// A pin on one loaded model version, which is not torn down while a handle exists.
 #pragma once
 
 #include <utility>
@@ -8,11 +8,11 @@ namespace nereid::core {
 
 class Model;
 
-// A pin: keeps a model version loaded while it exists.
+// Keeps a model version loaded while it exists.
 class ModelHandle {
  public:
   ModelHandle() = default;
-  // Takes over a pin that Model::TryPin made.
+  // Takes over a pin made by Model::TryPin.
   explicit ModelHandle(Model& pinned) : model_(&pinned) {}
   ModelHandle(ModelHandle&& other) noexcept : model_(std::exchange(other.model_, nullptr)) {}
   ModelHandle& operator=(ModelHandle&& other) noexcept {
@@ -28,7 +28,7 @@ class ModelHandle {
   Model& operator*() const { return *model_; }
   Model* operator->() const { return model_; }
   void Reset();
-  // A second pin on the same version, which may be closing meanwhile. Empty for an empty handle.
+  // Returns a second pin on the same version, even if that is closing. Empty for an empty handle.
   ModelHandle Duplicate() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is collected when: core/src/metric_model_reporter.cc of Triton.
+// Which statistics are collected follows Triton's core/src/metric_model_reporter.cc.
 #include "core/observers.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ Observers::Observers(const ObserveOptions& options) {
   }
   if (options.quantiles.empty()) return;
   const auto make = [&] { return std::make_unique<observe::Summary>(options.quantiles); };
-  // With a cache the duration of a request means two things at once, so there is no such summary.
+  // With a cache the duration of a request would mix hits and misses, so this summary does not
+  // exist.
   if (!options.is_cached) request = make();
   queue = make();
   compute_input = make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's statistics collect beyond counters where the server is told to (--metrics-config).
+// What a model's statistics collect besides counters, if enabled (--metrics-config).
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace nereid::core {
 
-// Milliseconds from a request to its first response. Thread-safe.
+// A histogram of the milliseconds from a request to its first response. Thread-safe.
 class FirstResponses {
  public:
   explicit FirstResponses(std::vector<double> bounds_ms);
 
   void Record(uint64_t ms);
   const std::vector<double>& bounds_ms() const { return bounds_ms_; }
-  // Of each bucket, one more than there are bounds.
+  // Returns the count of each bucket, one more than there are bounds.
   std::vector<uint64_t> Counts() const;
   uint64_t sum_ms() const { return sum_ms_.load(std::memory_order_relaxed); }
 
@@ -31,15 +31,16 @@ class FirstResponses {
 
 // Which distributions are recorded besides counts and sums.
 struct ObserveOptions {
-  // Summaries of durations with these quantiles; empty: none.
+  // The quantiles of duration summaries; empty: no summaries.
   std::vector<observe::QuantileError> quantiles;
-  // The bounds of the buckets of first responses; absent: they are not timed.
+  // The bounds of the buckets of first responses; absent: they are not measured.
   std::optional<std::vector<double>> first_response_bounds_ms;
-  // Whether answers may come from the cache.
+  // Whether responses may come from the cache.
   bool is_cached = false;
 };
 
-// Null is what is not collected. Durations are in whole microseconds.
+// The distributions of one model. Null members are not collected. Durations are in whole
+// microseconds.
 struct Observers {
   explicit Observers(const ObserveOptions& options);
 

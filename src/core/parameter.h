@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named value that travels with a request or a response, opaque to the server.
+// A named value that accompanies a request or a response; the server does not interpret it.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ void RequestDeleter::operator()(Request* request) const {
   request->sink_->OnRequestReleased(*request);
   request->buffers_.clear();
   if (ReleaseScope* const scope = ReleaseScope::Current(); scope != nullptr) {
-    request->next = request;  // for ReleaseScope::IsReleased
+    request->next = request;  // read by ReleaseScope::IsReleased
     return scope->Keep(RequestRef::Adopt(request));
   }
   request->Unreference();
@@ -166,12 +166,11 @@ void Respond(RequestPtr request, base::Status error) {
 }
 
 void Answer(RequestPtr request, ResponsePtr response) {
-  // A backend that gave the request back may still hold a response to it: that one comes too late
-  // now.
+  // A backend that returned the request may still hold a response to it, which is then too late.
   if (!request->MarkAnswered()) return;
   request->NoteResponse(*response);
   ResponseSink& sink = request->sink();
-  // Released first, so that whoever sees the answer may reuse the inputs.
+  // Released first, so that a client that has the response may reuse the inputs.
   request.reset();
   sink.Send(std::move(response), true);
 }

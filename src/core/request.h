@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One inference request on its way from a frontend to a model instance. Pooled: creating one in
-// steady state touches no allocator. A RequestPtr is the right to process it and moves forward,
-// never back: frontend, engine, scheduler, instance. Dropping it releases the request, after which
-// its inputs are not read again; its memory stays until its last response is gone.
+// steady state does not call the allocator. A RequestPtr is the right to process the request; it
+// moves forward only: frontend, engine, scheduler, instance. Dropping it releases the request,
+// after which its inputs are not read any more; its memory stays until its last response is gone.
 //
-// Text and tensors are views: into the request's arena or into buffers it holds (Hold).
+// Text and tensors are views into the request's arena or into buffers that it holds (Hold).
 #pragma once
 
 #include <atomic>
@@ -33,43 +33,45 @@ class Response;
 class RoundExecutor;
 class SequenceStates;
 
-// `model_index` of an input that the server adds itself (sequence controls, states). Its name ends
+// The `model_index` of an input that the server adds (sequence controls, states). Its name ends
 // with a zero byte and, like its data, outlives the execution.
 inline constexpr uint32_t kServerInput = UINT32_MAX;
 
-// A contiguous piece of an input's data, alive until the request is released.
+// A contiguous part of an input's data, valid until the request is released.
 struct DataChunk {
   const std::byte* data = nullptr;
   size_t size = 0;
   memory::Placement where;
-  // Another process can write it meanwhile (a client's shared memory): who must see the same bytes
-  // twice copies them first.
+  // Another process can change the data at any time (a client's shared memory). Code that must read
+  // the same bytes twice copies them first.
   bool may_change = false;
 };
 
-// Data of an input for the instances of one host policy, in place of what the others see.
+// The data of an input for the instances of one host policy, which replaces the data for the
+// others.
 struct HostPolicyData {
   std::string policy;
   std::vector<DataChunk> chunks;
 };
 
-// An input of a request: its description, and views of its data.
+// An input of a request: its description and views of its data.
 struct RequestInput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
-  // As the client sent it; the engine replaces it by what the model sees (reshape applied). With
+  // The shape as the client sent it; the engine replaces it by the model's (reshape applied). With
   // max_batch_size > 0 the first dimension is the batch.
   tensor::Shape shape;
   size_t byte_size = 0;  // of all chunks
-  // Position in the model's inputs, or kServerInput; set by the engine.
+  // The position in the model's inputs, or kServerInput; set by the engine.
   uint32_t model_index = 0;
-  // The data. The engine checks that they fit `type` and `shape`, down to the elements of BYTES.
+  // The first chunk of the data. The engine validates the data against `type` and `shape`,
+  // including the elements of BYTES.
   DataChunk first;
   std::vector<DataChunk> more;                // in order after `first`
   std::vector<HostPolicyData> host_policies;  // only requests of the C API have any
   Request* owner = nullptr;                   // set by AddInput
 
-  // Adds a chunk at the end.
+  // Adds a chunk after the last one.
   void Append(DataChunk chunk);
   size_t chunk_count() const {
     return (first.data != nullptr || first.size > 0 ? 1 : 0) + more.size();
@@ -77,29 +79,28 @@ struct RequestInput {
   const DataChunk& chunk(size_t i) const { return i == 0 ? first : more[i - 1]; }
 };
 
-// An output the client asked for. A request without any asks for all of the model's.
+// An output that the client requested. A request without any requests all outputs of the model.
 struct RequestedOutput {
   std::string_view name;
   uint32_t model_index = 0;  // set by the engine
-  // The frontend's own index of its options for this output (binary, classification, shared
-  // memory).
+  // The frontend's index of its options for this output (binary, classification, shared memory).
   uint32_t tag = 0;
 };
 
 // The values are those of TRITONSERVER_RequestFlag.
 enum RequestFlag : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
 
-// Identifies a sequence; 0 or "" is "none".
+// The id of a sequence; 0 or "" is "none".
 using CorrelationId = std::variant<uint64_t, std::string_view>;
 
-// Monotonic nanoseconds of the points that statistics and traces name; 0 is "not yet".
+// The points in time in statistics and traces, in monotonic nanoseconds; 0 is "not yet".
 struct RequestTimes {
   uint64_t request_start_ns = 0;
   uint64_t queue_start_ns = 0;
-  uint64_t batch_start_ns = 0;  // taken out of the queue by an instance
+  uint64_t batch_start_ns = 0;  // when an instance took it out of the queue
 };
 
-// Ends the right to process the request; see RequestPtr.
+// Releases the request; see RequestPtr.
 struct RequestDeleter {
   void operator()(Request* request) const;
 };
@@ -120,7 +121,7 @@ class RequestRef {
   Request& operator*() const { return *request_; }
   Request* operator->() const { return request_; }
   void Reset();
-  // Hands the reference out as a bare pointer, for Adopt.
+  // Returns the reference as a bare pointer, for Adopt.
   Request* Release() { return std::exchange(request_, nullptr); }
   static RequestRef Adopt(Request* released) {
     RequestRef ref;
@@ -132,30 +133,33 @@ class RequestRef {
   Request* request_ = nullptr;
 };
 
-// What is behind both request types of the C APIs: a backend's TRITONBACKEND_Request* is a Request,
-// an embedder's TRITONSERVER_InferenceRequest* only makes one each time it is submitted. In Triton
-// they are one class, and code that has both in one process passes one for the other.
+// The common base of both request types of the C APIs: a backend's TRITONBACKEND_Request* is a
+// Request, and an embedder's TRITONSERVER_InferenceRequest* makes a Request each time it is
+// submitted. In Triton they are one class, and code that uses both APIs in one process passes one
+// for the other.
 class RequestHandle {
  public:
-  // The request that is executed. One that stands in, when none is: it answers nobody.
+  // Returns the request in execution. If there is none, returns a placeholder whose responses go
+  // nowhere.
   virtual RequestRef Refer() = 0;
-  // False: releasing it is not up to whoever holds the handle.
+  // Whether the holder of the handle may release the request.
   virtual bool is_backends() const = 0;
 
  protected:
   ~RequestHandle() = default;
 };
 
-// Thread-compatible, except for the cancellation flag and references.
+// A request. Thread-compatible, except for the cancellation flag and references.
 class Request final : public RequestHandle {
  public:
-  // A fresh request that answers to `sink`. The sink outlives it (see ResponseSink::OnRequestGone).
+  // Makes a request whose responses go to `sink`. The sink outlives it (see
+  // ResponseSink::OnRequestGone).
   static RequestPtr Create(ResponseSink& sink);
 
   RequestRef Refer() override { return RequestRef(*this); }
   bool is_backends() const override { return true; }
 
-  // -- What the client asked. Written by the frontend, then constant but for normalisation. --
+  // -- The client's request. Written by the frontend, then constant except for normalisation. --
   std::string_view id;
   ModelHandle model;  // pinned until the last response is gone
   std::vector<RequestInput> inputs;
@@ -165,35 +169,35 @@ class Request final : public RequestHandle {
   CorrelationId correlation_id = uint64_t{0};
   uint64_t priority = 0;    // 0: the model's default
   uint64_t timeout_us = 0;  // 0: the queue policy's default
-  // The reactor this request was received on, null elsewhere: lets a scheduler run or wake once per
-  // round of arrivals.
+  // The reactor that received this request, or null: lets a scheduler run or wake up once per round
+  // of arrivals.
   RoundExecutor* round = nullptr;
 
   // -- Set by the engine and the scheduler. --
   uint32_t batch_size = 0;  // 0 for a model without batching, which counts as 1
   RequestTimes times;
-  // While in a scheduler's queue; guarded by that scheduler.
+  // Links of the scheduler's queue; guarded by that scheduler.
   Request* next = nullptr;
   Request* previous = nullptr;
-  void* queue = nullptr;       // the list it stands in; null: none
-  uint64_t expires_at_ns = 0;  // leaves the queue, or loses its turn, then; 0: never
-  // Stands for an idle slot of a batch: its answers reach nobody.
+  void* queue = nullptr;       // the list that contains it; null: none
+  uint64_t expires_at_ns = 0;  // when it leaves the queue or loses its turn; 0: never
+  // Stands for an idle slot of a batch; its responses are discarded.
   bool is_padding = false;
-  // False: made by the server itself (padding, warm-up) and in no statistic.
+  // False if the server made the request (padding, warm-up), which leaves it out of statistics.
   bool is_counted = true;
-  // Null but for the few requests that are traced.
+  // Null except for the few requests that are traced.
   std::shared_ptr<observe::Trace> trace;
-  // Of the sequence this request belongs to, where the model keeps states; set while it is
-  // executed.
+  // The states of the request's sequence, if the model has states; set during execution.
   SequenceStates* states = nullptr;
 
   RequestInput& AddInput(std::string_view name, tensor::DataType type);
-  // An input with kServerInput and the given data. Before the request is executed.
+  // Adds an input with kServerInput and the given data. REQUIRES: the request is not being
+  // executed.
   RequestInput& AddServerInput(std::string_view name, tensor::DataType type,
                                std::span<const int64_t> shape, DataChunk data);
-  // Takes away what AddServerInput added.
+  // Removes the inputs that AddServerInput added.
   void RemoveServerInputs();
-  // Null when there is no such input.
+  // Returns null if there is no such input.
   RequestInput* FindInput(std::string_view name);
   bool IsOutputRequested(uint32_t model_index) const;
 
@@ -201,34 +205,35 @@ class Request final : public RequestHandle {
   // Keeps `buffer` until the request is released.
   void Hold(base::BufferRef buffer) { buffers_.push_back(std::move(buffer)); }
   ResponseSink& sink() const { return *sink_; }
-  // For ForwardingSink: the sink until now.
+  // Returns the previous sink. Used by ForwardingSink.
   ResponseSink& ReplaceSink(ResponseSink& sink) { return *std::exchange(sink_, &sink); }
   uint32_t batch_count() const { return batch_size == 0 ? 1 : batch_size; }
-  // "[request id: <id>] ", the prefix of every error about a request.
+  // Returns "[request id: <id>] ", the prefix of every error about a request.
   std::string LogPrefix() const;
 
   void Cancel() { is_cancelled_.store(true, std::memory_order_release); }
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
 
   // -- Set by the backend host. --
-  // Output buffers are cleared before the backend sees them: it may leave bytes of them unwritten.
+  // Clears output buffers before the backend receives them, because it may not write all bytes.
   bool clears_outputs = false;
   // Id, correlation id, names and texts of parameters are followed by a zero byte.
   bool has_c_strings = false;
 
-  // Notes that the final response is on its way. False when that was so already: a second one must
-  // not reach the sink.
+  // Records that the final response was chosen. Returns false if that had happened before: a second
+  // one must not reach the sink.
   bool MarkAnswered() { return !is_answered_.exchange(true, std::memory_order_relaxed); }
   bool is_answered() const { return is_answered_.load(std::memory_order_relaxed); }
 
-  // The request begins to wait for its turn, now.
+  // Records that the request begins to wait for its turn at `now_ns`.
   void MarkQueued(uint64_t now_ns);
-  // The same, at a time that is known already (times.queue_start_ns) or else read; returns it.
+  // Records the same at times.queue_start_ns, or at the current time if that is not set; returns
+  // it.
   uint64_t MarkQueued();
-  // Before `response` goes to the sink, for metrics and traces.
+  // Records `response` for metrics and traces. Called before it goes to the sink.
   void NoteResponse(const Response& response);
 
-  // For ObjectPool.
+  // Called by ObjectPool.
   void Recycle();
 
  private:
@@ -243,15 +248,15 @@ class Request final : public RequestHandle {
   std::atomic<bool> is_answered_{false};
   bool has_responded_ = false;  // confined to the sender
   std::vector<base::BufferRef> buffers_;
-  // With it a request is a kilobyte: many wait at once.
+  // Sized so that a request takes one kilobyte, because many wait at once.
   memory::InlineArena<640> arena_;
 };
 
-// Answers with `response` as the final one, unless there was one, and releases the request.
+// Sends `response` as the final one, unless there was one before, and releases the request.
 void Answer(RequestPtr request, ResponsePtr response);
-// The same with an error.
+// Sends an error as the final response, like Answer.
 void Respond(RequestPtr request, base::Status error);
-// The same; its message gets LogPrefix.
+// Like Respond, with LogPrefix before the message.
 void RespondError(RequestPtr request, base::Status error);
 
 }  // namespace nereid::core

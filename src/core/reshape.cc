@@ -14,7 +14,7 @@ base::Status ReshapeForClient(const ModelTensor& output, bool has_batch_dimensio
   }
   tensor::Shape reshaped;
   if (has_batch_dimension) reshaped.PushBack(shape[0]);
-  size_t next = 0;  // where to look for the next wildcard's value
+  size_t next = 0;  // where to search for the next wildcard's value
   for (const int64_t dim : output.dims.dims()) {
     if (dim != tensor::kWildcard) {
       reshaped.PushBack(dim);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape that clients see for an output whose configuration has `reshape`.
+// The shape that clients see of an output whose configuration has `reshape`.
 #pragma once
 
 #include "base/status.h"
@@ -8,9 +8,9 @@
 
 namespace nereid::core {
 
-// Replaces `shape`, as the backend gave it, by the output's dims: the batch dimension stays in
-// front, and wildcards of dims take the values of the wildcards of model_dims in order. An error
-// when the backend's shape has too few dimensions for that.
+// Replaces the backend's `shape` by the output's dims: the batch dimension stays first, and
+// wildcards of dims take the values of the wildcards of model_dims in order. Fails if the backend's
+// shape has too few dimensions for that.
 base::Status ReshapeForClient(const ModelTensor& output, bool has_batch_dimension,
                               tensor::Shape& shape);
 

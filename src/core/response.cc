@@ -11,7 +11,7 @@ namespace {
 
 using ResponsePool = base::ObjectPool<Response>;
 
-// Outputs up to this size lie in the response's own memory.
+// Outputs up to this size are stored in the response's own memory.
 constexpr size_t kArenaOutputBytes = 512;
 
 }  // namespace
@@ -24,7 +24,8 @@ ResponsePtr Response::Create(Request& request) {
 }
 
 void ResponseDeleter::operator()(Response* response) const {
-  // The request goes last and outside the pool: with it may go the sink and the model.
+  // The request is dropped last and outside the pool, because the sink and the model may be
+  // destroyed with it.
   RequestRef request = std::move(response->request_);
   for (size_t i = 0; i < response->output_count_; ++i) {
     const ResponseOutput& output = *response->outputs_[i];
@@ -98,7 +99,7 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
     output.data = output.buffer.data();
   }
   if (output.is_placed && output.data == nullptr) {
-    byte_size = 0;  // nowhere: whoever asked for the output does not want its data
+    byte_size = 0;  // the client does not want the output's data
   } else if (output.data == nullptr && byte_size > 0) {
     return base::UnavailableError("unable to allocate " + std::to_string(byte_size) +
                                   " bytes for output '" + std::string(output.name) + "'");
@@ -123,7 +124,7 @@ base::Status Response::LendBuffer(ResponseOutput& output, const std::byte* data,
     output.byte_size = byte_size;
     output.has_buffer = true;
     if (!placed) {
-      // Nobody writes to outputs once they have their data.
+      // Outputs are not written to once they have their data.
       output.data = const_cast<std::byte*>(data);
       return true;
     }

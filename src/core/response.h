@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One response to a request: outputs with their data in place, or an error. Pooled.
+// One response to a request: outputs with their data, or an error. Pooled.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,7 @@ namespace nereid::core {
 
 class Response;
 
-// An output of a response: its description, and where its data are.
+// An output of a response: its description and the location of its data.
 struct ResponseOutput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
@@ -24,44 +24,45 @@ struct ResponseOutput {
   size_t byte_size = 0;
   memory::Placement where;
   bool has_buffer = false;
-  base::BufferRef buffer;  // owns `data` unless it lies in the arena or was placed by the sink
+  base::BufferRef buffer;  // owns `data` unless that is in the arena or was placed by the sink
   bool is_placed = false;  // by the sink
   void* placement_owner = nullptr;
   void* cuda_ipc_handle = nullptr;
-  void (*release)(void* user) = nullptr;  // of lent data
+  void (*release)(void* user) = nullptr;  // for lent data
   void* release_user = nullptr;
   Response* owner = nullptr;
 };
 
-// Thread-compatible. Outputs keep their address until the response goes.
+// A response. Thread-compatible. Outputs keep their address until the response is destroyed.
 class Response {
  public:
-  // Outputs beyond this many are refused: more than any model has, few enough to reserve.
+  // The limit of outputs: more than any model has, and few enough to reserve.
   static constexpr size_t kMaxOutputs = 4096;
 
-  // A response to `request`, whose memory it keeps.
+  // Makes a response to `request`, whose memory it keeps.
   static ResponsePtr Create(Request& request);
 
-  // Null when memory is exhausted or there are too many outputs. `name` is copied unless it is one
-  // of the model's; in both cases a zero byte follows.
+  // Returns null when memory is exhausted or there are too many outputs. `name` is copied unless it
+  // is one of the model's; in both cases a zero byte follows it.
   ResponseOutput* AddOutput(std::string_view name, tensor::DataType type,
                             std::span<const int64_t> shape);
-  // Gives `output` a buffer of `byte_size` bytes: where the sink wants it, else from the pool
+  // Gives `output` a buffer of `byte_size` bytes: where the sink places it, or else from the pool
   // (64-byte aligned CPU memory). `zero` clears it first. A second call for one output is an error.
   base::Status AllocateBuffer(ResponseOutput& output, size_t byte_size, memory::Placement preferred,
                               bool zero);
-  // Gives `output` CPU memory that somebody lends, which must not change until release(user):
-  // called once, also if this fails, on any thread; at once if the sink wants the data elsewhere.
+  // Gives `output` CPU memory that the caller lends and must not change until release(user). That
+  // is called once, on any thread, also if this fails, and at once if the sink places the data
+  // elsewhere.
   base::Status LendBuffer(ResponseOutput& output, const std::byte* data, size_t byte_size,
                           void (*release)(void* user), void* user);
-  // Gives `output` the data of `source`, an output of another response: by reference where it lies
-  // in the pool and the sink does not want it elsewhere, else copied.
+  // Gives `output` the data of `source`, an output of another response. The data is shared if it is
+  // in the pool and the sink does not place it elsewhere, and copied otherwise.
   base::Status ShareBuffer(ResponseOutput& output, const ResponseOutput& source);
-  // Names and text values are copied; a zero byte follows each.
+  // Adds a copy of the parameter. Its name and text value are each followed by a zero byte.
   void AddParameter(const Parameter& parameter);
 
   Request& request() const { return *request_; }
-  // For small things that live as long as the response.
+  // Memory for small data that lives as long as the response.
   memory::Arena& arena() { return arena_; }
   size_t output_count() const { return output_count_; }
   ResponseOutput& output(size_t i) { return *outputs_[i]; }
@@ -70,19 +71,19 @@ class Response {
   const base::Status& error() const { return error_; }
   void SetError(base::Status error) { error_ = std::move(error); }
 
-  // For ObjectPool.
+  // Called by ObjectPool.
   void Recycle();
 
  private:
   friend struct ResponseDeleter;
 
   RequestRef request_;
-  // Grown, never shrunk: slots and their capacity are reused by later responses.
+  // Never shrinks: later responses reuse the elements and their capacity.
   std::vector<std::unique_ptr<ResponseOutput>> outputs_;
   size_t output_count_ = 0;
   std::vector<Parameter> parameters_;
   base::Status error_;
-  memory::InlineArena<1536> arena_;  // small tensors, too
+  memory::InlineArena<1536> arena_;  // also holds small tensors
 };
 
 }  // namespace nereid::core

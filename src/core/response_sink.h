@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the answers of one request go: implemented by each frontend, the C API and the ensemble.
+// The receiver of one request's responses. Implemented by each frontend, the C API and the
+// ensemble.
 #pragma once
 
 #include <cstddef>
@@ -16,42 +17,42 @@ class Request;
 class Response;
 struct ComputeTimes;
 struct ResponseOutput;
-// Gives a response back to its pool.
+// Returns a response to its pool.
 struct ResponseDeleter {
   void operator()(Response* response) const;
 };
 using ResponsePtr = std::unique_ptr<Response, ResponseDeleter>;
 
-// A buffer that the client named for an output (shared memory, the C API's allocator). Null data
-// means that the client does not want the output's, whatever their size.
+// A buffer that the client provided for an output (shared memory, the C API's allocator). Null data
+// means that the client does not want the output's data, whatever the size.
 struct OutputPlacement {
   std::byte* data;
   memory::Placement where;
-  void* owner = nullptr;            // handed back in ReleasePlacement
-  void* cuda_ipc_handle = nullptr;  // of GPU memory, where it is known
-  bool may_change = false;          // another process can write it meanwhile; see DataChunk
+  void* owner = nullptr;            // passed to ReleasePlacement
+  void* cuda_ipc_handle = nullptr;  // of GPU memory, if known
+  bool may_change = false;          // another process can change it at any time; see DataChunk
 };
 
-// Methods may be called from any thread, but calls for one request are ordered: Send calls one
-// after another, the one with `is_final` last, OnRequestReleased at most once, OnRequestGone last
-// of all.
+// Receives the responses of requests. Methods may be called from any thread, but calls for one
+// request are ordered: Send calls one after another, the one with `is_final` last,
+// OnRequestReleased at most once, OnRequestGone last of all.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
 
-  // A response has been made, and its outputs follow.
+  // Called when a response was made, before its outputs.
   virtual void OnResponseCreated(const Request& /*request*/) {}
 
-  // Where PlaceOutput would put an output, without placing it. `name` and `byte_size` are null
-  // where they are not known yet; the sink may change the size. Nothing: it cannot say. Unless a
-  // sink knows better, outputs lie in CPU memory.
+  // Returns where PlaceOutput would place an output, without placing it, or nothing if that is
+  // unknown. `name` and `byte_size` are null if they are not known yet; the sink may change the
+  // size. By default, outputs are in CPU memory.
   virtual base::Result<std::optional<memory::Placement>> PredictPlacement(
       const Request& /*request*/, const char* /*name*/, size_t* /*byte_size*/,
       memory::Placement /*preferred*/) {
     return std::optional(memory::Placement());
   }
 
-  // Asked before an output's buffer is taken from the pool. Nothing means: use the pool.
+  // Called before an output's buffer is taken from the pool. Returning nothing means: use the pool.
   virtual base::Result<std::optional<OutputPlacement>> PlaceOutput(
       const Request& /*request*/, const ResponseOutput& /*output*/, size_t /*byte_size*/,
       memory::Placement /*preferred*/) {
@@ -62,13 +63,14 @@ class ResponseSink {
   // Takes one response. `response` may be null only with `is_final`: no more data follows.
   virtual void Send(ResponsePtr response, bool is_final) = 0;
 
-  // The request was executed, as its model reports it; before it is released.
+  // Called with the times that the model reports after execution, before the request is released.
   virtual void OnExecuted(const ComputeTimes& /*times*/) {}
 
-  // The request's inputs are no longer read by anybody.
+  // Called when the request's inputs are not read any more.
   virtual void OnRequestReleased(Request& /*request*/) {}
 
-  // The request and all of its responses are gone; the sink is not used again and may free itself.
+  // Called when the request and all of its responses are gone. The sink is not used again and may
+  // delete itself.
   virtual void OnRequestGone() {}
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two sides of scheduling: Scheduler takes requests, Instance runs batches.
+// The two sides of scheduling: a Scheduler accepts requests, an Instance executes batches.
 #pragma once
 
 #include <cstddef>
@@ -11,61 +11,61 @@
 
 namespace nereid::core {
 
-// Thread-safe.
+// Schedules the requests of one model. Thread-safe.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Takes a normalised request and sees to it that it is answered, also when it fails or is
+  // Takes a normalised request and ensures that it gets a response, also when it fails or is
   // refused.
   virtual void Enqueue(RequestPtr request) = 0;
-  // Removes a cancelled request from the queue if it is still there and answers it. The request may
-  // be gone already; `request` is only compared.
+  // Removes a cancelled request from the queue, if it is still there, and completes it. `request`
+  // may be destroyed already; it is only compared.
   virtual void OnCancelled(Request& request) = 0;
-  // A backend gives `request` back to be executed once more (an iterative sequence). False, and the
-  // request untouched, where the model's configuration does not provide for that.
+  // Takes back `request` from a backend to execute it once more (an iterative sequence). Returns
+  // false and leaves the request untouched if the model's configuration does not permit that.
   virtual bool Reschedule(RequestPtr& /*request*/) { return false; }
-  // Refuses to start sequences from now on; those in progress may go on.
+  // Refuses new sequences from now on; those in progress continue.
   virtual void RefuseStarts() {}
-  // Waits until no sequence is in progress. False: `deadline` has passed and some are. After
-  // RefuseStarts.
+  // Waits until no sequence is in progress; returns false if `deadline` passes first. REQUIRES:
+  // RefuseStarts was called.
   virtual bool WaitForSequences(base::TimePoint /*deadline*/) { return true; }
-  // Sequences in progress.
+  // The number of sequences in progress.
   virtual size_t SequenceCount() { return 0; }
-  // Requests from now on are refused; returns when everything accepted has been answered or
-  // `deadline` has passed. False: the deadline passed.
+  // Refuses further requests and waits until all accepted ones are complete; returns false if
+  // `deadline` passes first.
   virtual bool Stop(base::TimePoint deadline) = 0;
 };
 
-// A model's own say in which requests share a batch. Called under its scheduler's lock, one call at
-// a time.
+// A model's own rules for which requests share a batch. Called under its scheduler's lock, one call
+// at a time.
 class BatchStrategy {
  public:
   virtual ~BatchStrategy() = default;
-  // A batch is being looked for anew, from the front of the queue; an earlier one is given up.
+  // Starts a new batch from the front of the queue; a previous unfinished one is abandoned.
   virtual void Begin() = 0;
   // Whether `request` joins the batch after those for which this returned true.
   virtual bool Includes(Request& request) = 0;
 };
 
-// One execution resource of a model. Execute is never called twice at once.
+// One execution resource of a model. Execute is never called concurrently.
 class Instance {
  public:
   virtual ~Instance() = default;
   virtual const std::string& name() const = 0;
-  // Runs `batch`, taking each request; every one is answered and released by the instance.
+  // Executes `batch` and takes each request; the instance completes and releases every one.
   virtual void Execute(std::span<RequestPtr> batch) = 0;
-  // Whether any thread may call Execute and it never waits for anything but the CPU.
+  // Whether any thread may call Execute and it never waits for anything except the CPU.
   virtual bool runs_on_any_thread() const = 0;
   // Whether any thread may call Begin.
   virtual bool begins_on_any_thread() const { return false; }
-  // As Execute, waiting no longer than about `patience`; false when End is to be called, on the
-  // instance's own thread and before anything else is executed.
+  // Like Execute, but waits no longer than about `patience`. If it returns false, End must be
+  // called on the instance's own thread before anything else is executed.
   virtual bool Begin(std::span<RequestPtr> batch, std::chrono::nanoseconds /*patience*/) {
     Execute(batch);
     return true;
   }
   virtual void End() {}
-  // Called first on the thread that will call Execute, where the instance needs its own thread.
+  // Called first on the thread that will call Execute, if the instance needs its own thread.
   virtual base::Status InitializeOnThread() { return base::OkStatus(); }
   virtual void FinalizeOnThread() {}
 };

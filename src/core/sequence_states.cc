@@ -17,10 +17,10 @@ using base::InvalidArgumentError;
 using base::Status;
 using config::SequenceBatching;
 
-// Bytes of one BYTES element without text: its length.
+// The bytes of one empty BYTES element: its length.
 constexpr size_t kEmptyTextSize = 4;
 
-// Bytes of a tensor of zeros.
+// Returns the bytes of a tensor of zeros.
 base::Result<size_t> ZeroByteSize(const std::string& name, tensor::DataType type,
                                   const tensor::Shape& shape) {
   std::optional<size_t> size = tensor::ByteSize(type, shape.dims());
@@ -38,7 +38,7 @@ base::Result<size_t> ZeroByteSize(const std::string& name, tensor::DataType type
   return *size;
 }
 
-// Whether `bytes` are `count` texts, each after its length, and nothing else.
+// Whether `bytes` consist of `count` strings, each after its length, and nothing else.
 bool IsTextTensor(std::string_view bytes, int64_t count) {
   for (; count > 0; --count) {
     uint32_t length = 0;
@@ -51,7 +51,8 @@ bool IsTextTensor(std::string_view bytes, int64_t count) {
   return bytes.empty();
 }
 
-// Gives `value` a buffer of its own. An empty tensor gets one too, as data must have an address.
+// Gives `value` a buffer of its own. An empty tensor gets one too, because data must have an
+// address.
 Status Allocate(StateValue& value, size_t byte_size) {
   value.buffer = base::AcquireBuffer(std::max<size_t>(byte_size, 1));
   if (!value.buffer) {
@@ -62,7 +63,7 @@ Status Allocate(StateValue& value, size_t byte_size) {
   return {};
 }
 
-// A buffer of `byte_size` bytes that begins with those of `value`.
+// Returns a buffer of `byte_size` bytes that begins with those of `value`.
 base::Result<base::BufferRef> CopyOf(const StateValue& value, size_t byte_size) {
   StateValue copy;
   NEREID_RETURN_IF_ERROR(Allocate(copy, byte_size));
@@ -252,7 +253,7 @@ base::Result<std::byte*> SequenceState::Buffer(size_t byte_size) {
   if (!spec_.shares_buffer) {
     NEREID_RETURN_IF_ERROR(Allocate(next_, byte_size));
   } else {
-    // The initial value belongs to everybody; from here on this sequence has one of its own.
+    // All sequences share the initial value, so this sequence now gets its own copy.
     if (current_.data() == spec_.initial.data()) {
       NEREID_ASSIGN_OR_RETURN(current_.buffer, CopyOf(current_, current_.byte_size));
     }
@@ -309,7 +310,7 @@ void SequenceStates::ResetLike(const SequenceStates& other) {
     const StateValue& like = other.states_[i].current_;
     const base::Result<size_t> size =
         ZeroByteSize(states_[i].spec_.input_name, like.type, like.shape);
-    // Without memory for it the initial value stays: the batch fails at worst, as its shape
+    // If memory is exhausted, the initial value stays. At worst the batch fails, because its shape
     // differs.
     StateValue zeros{.type = like.type, .shape = like.shape, .buffer = {}, .byte_size = 0};
     if (!size.ok() || !Allocate(zeros, *size).ok()) continue;

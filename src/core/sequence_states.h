@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implicit state: tensors that the server keeps between the requests of a sequence. A model that is
-// configured with `sequence_batching.state` gets them as inputs and gives new ones back.
+// Implicit state: tensors that the server keeps between the requests of a sequence. A model with
+// `sequence_batching.state` in its configuration receives them as inputs and returns new ones.
 //
-//   StatePlan       what the configuration says, compiled once at load
+//   StatePlan       the configuration, compiled once at load
 //   SequenceStates  the tensors of one sequence; a sequence batcher has one for each slot
 //   SequenceState   one of these, behind TRITONBACKEND_State*
 //
-// A new value is written beside the old one and takes its place with Update, so the input that a
-// model reads never changes under it, and a request that fails before Update leaves its sequence as
-// it was.
+// A new value is written beside the old one and replaces it with Update, so the input that a model
+// reads never changes during its execution, and a request that fails before Update leaves its
+// sequence unchanged.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +29,10 @@
 
 namespace nereid::core {
 
-// A tensor that a state holds. Whoever has a copy keeps the bytes.
+// The tensor of a state. Copies share the bytes.
 struct StateValue {
   tensor::DataType type = tensor::DataType::kInvalid;
-  tensor::Shape shape;  // with the batch dimension where the model has one
+  tensor::Shape shape;  // with the batch dimension if the model has one
   base::BufferRef buffer;
   size_t byte_size = 0;
 
@@ -43,47 +43,50 @@ struct StateValue {
 struct StateSpec {
   std::string input_name;
   std::string output_name;
-  StateValue initial;  // its bytes are shared by all sequences and never written
-  // The new value is written over the old one (use_same_buffer_for_input_output).
+  StateValue initial;  // all sequences share its bytes, which are never written
+  // The new value overwrites the old one (use_same_buffer_for_input_output).
   bool shares_buffer = false;
 };
 
-// Immutable.
+// The states of a model. Immutable.
 class StatePlan {
  public:
-  // Contents of the files in the model's initial_state folder, by the name the configuration uses.
+  // The contents of the files in the model's initial_state folder, by the name in the
+  // configuration.
   using Files = std::map<std::string, std::string, std::less<>>;
 
-  // Variable dimensions begin with 1, and bytes without an initial_state with zero. Errors name the
-  // state and what does not match. An entry that repeats a name is ignored, with a warning.
+  // Variable dimensions are initially 1, and data without an initial_state is zero. Errors name the
+  // state and the mismatch. An entry that repeats a name is ignored, with a warning.
   static base::Result<std::shared_ptr<const StatePlan>> Compile(
       const config::SequenceBatching& config, int64_t max_batch_size, const Files& files);
 
   const std::vector<StateSpec>& states() const { return states_; }
-  // The model keeps no states.
+  // Whether the model has no states.
   bool empty() const { return states_.empty(); }
 
  private:
   std::vector<StateSpec> states_;
 };
 
-// Thread-compatible; used by the backend while it owns a request of the sequence.
+// One state of a sequence. Thread-compatible; the backend uses it while it owns a request of the
+// sequence.
 class SequenceState {
  public:
   explicit SequenceState(const StateSpec& spec) : spec_(spec) {}
 
-  // Room for `byte_size` bytes of the new value. The same room again for the same size. With a
-  // shared buffer its bytes are those of the old value, as far as both reach.
+  // Returns a buffer of `byte_size` bytes for the new value; the same buffer again for the same
+  // size. If the state shares its buffer, the buffer begins with the bytes of the old value, as far
+  // as it has them.
   base::Result<std::byte*> Buffer(size_t byte_size);
-  // Of the buffer asked for last, or of the current value where there was none.
+  // The size of the last requested buffer, or of the current value if there was none.
   size_t buffer_byte_size() const { return has_next_ ? next_.byte_size : current_.byte_size; }
-  // The new value becomes the sequence's. Without a buffer this is an error unless it has no bytes.
+  // Makes the new value the current one. Fails without a buffer, unless the value has no bytes.
   base::Status Update();
 
  private:
   friend class SequenceStates;
 
-  // A backend is about to make a value of this type and shape.
+  // Begins a new value of this type and shape.
   void Begin(tensor::DataType type, std::span<const int64_t> shape);
 
   const StateSpec& spec_;  // of the owner's plan
@@ -91,30 +94,30 @@ class SequenceState {
   StateValue next_;
   bool has_next_ = false;
   bool has_buffer_ = false;
-  base::BufferRef reading_;  // what the inputs of the request being executed show
+  base::BufferRef reading_;  // holds the input data of the request in execution
 };
 
-// Thread-compatible: the scheduler while no request of the sequence is with a backend, the backend
-// while one is. It and its plan outlive the requests it is attached to, up to their release.
+// The states of one sequence. Thread-compatible: used by the backend while it has a request of the
+// sequence, and otherwise by the scheduler. It and its plan outlive the requests it is attached to,
+// up to their release.
 class SequenceStates {
  public:
   explicit SequenceStates(std::shared_ptr<const StatePlan> plan);
   SequenceStates(const SequenceStates&) = delete;
   SequenceStates& operator=(const SequenceStates&) = delete;
 
-  // Back to the initial values: a sequence starts. Allocates nothing.
+  // Resets to the initial values when a sequence starts. Allocates nothing.
   void Reset();
-  // Zeros in the shapes of `other`: the states for the padding request of an idle slot, so that it
-  // can share a batch with real ones. For an object that no sequence uses.
+  // Resets to zeros in the shapes of `other`, for the padding request of an idle slot, so that it
+  // can share a batch with real ones. REQUIRES: no sequence uses this object.
   void ResetLike(const SequenceStates& other);
 
-  // Adds the current values to `request` as inputs and makes these its states. Not twice for one
-  // execution: a request that is executed again has lost its server inputs first.
+  // Adds the current values to `request` as inputs and makes these its states. REQUIRES: the
+  // request has no server inputs from an earlier execution.
   void AttachInputs(Request& request);
 
-  // For the backend: the state that the model calls `output_name`, about to get a value of this
-  // type and shape. What was begun before and not updated is dropped. Valid until the request is
-  // released.
+  // Called by the backend: returns the state named `output_name`, ready for a value of this type
+  // and shape. An earlier value without Update is dropped. Valid until the request is released.
   base::Result<SequenceState*> New(std::string_view output_name, tensor::DataType type,
                                    std::span<const int64_t> shape);
 
@@ -123,7 +126,7 @@ class SequenceStates {
 
  private:
   const std::shared_ptr<const StatePlan> plan_;
-  std::vector<SequenceState> states_;  // as in the plan; its size is constant
+  std::vector<SequenceState> states_;  // in the order of the plan; the size is constant
 };
 
 }  // namespace nereid::core

@@ -53,7 +53,7 @@ std::string Bytes(const StateValue& value) {
   return {reinterpret_cast<const char*>(value.data()), value.byte_size};
 }
 
-// What a backend does to give a state a new value.
+// Gives a state a new value, as a backend does.
 void Write(SequenceStates& states, std::initializer_list<int32_t> values) {
   const int64_t shape[] = {static_cast<int64_t>(values.size())};
   const auto state = states.New("STATE_OUT", DataType::kInt32, shape);
@@ -195,7 +195,8 @@ TEST(SequenceStates, WriteOverTheOldValueWhereTheBufferIsShared) {
     ASSERT_TRUE(state.ok());
     const auto buffer = (*state)->Buffer(4);
     ASSERT_TRUE(buffer.ok());
-    // The initial value belongs to every sequence and is copied first.
+    // The first buffer differs because all sequences share the initial value, which is copied
+    // first.
     if (last != nullptr) {
       EXPECT_EQ(*buffer, last);
     }

@@ -12,8 +12,9 @@
 namespace nereid::core {
 namespace {
 
-// Which shard a thread writes. All but the last belong to one living thread each, which therefore
-// adds without a locked instruction; the last is shared by the threads that found none free.
+// The shard that a thread writes. Each shard except the last belongs to one living thread, which
+// therefore adds without locked instructions; the last is shared by all threads that found no free
+// one.
 class ShardSlot {
  public:
   static constexpr size_t kExclusive = 15;
@@ -81,7 +82,7 @@ struct AtomicDuration {
   }
 };
 
-// What batches of one size took. Added to by whoever executes, and never taken away.
+// The durations of batches of one size. Added by an executing thread and never removed.
 struct BatchCounters {
   explicit BatchCounters(uint64_t of_size) : size(of_size) {}
 
@@ -91,7 +92,7 @@ struct BatchCounters {
   BatchCounters* next = nullptr;   // constant once it is in its list
 };
 
-// BatchCounters by size; found and added without a lock.
+// BatchCounters by size. Lookup and insertion take no lock.
 class BatchTable {
  public:
   BatchTable() = default;
@@ -112,7 +113,7 @@ class BatchTable {
       return *found;
     auto made = std::make_unique<BatchCounters>(size);
     do {
-      // Another thread of the shard that several share may have made it meanwhile.
+      // Another thread that shares this shard may have inserted it in the meantime.
       if (BatchCounters* const found = Find(first, size)) return *found;
       made->next = first;
     } while (!list.compare_exchange_weak(first, made.get(), std::memory_order_acq_rel));
@@ -133,7 +134,7 @@ class BatchTable {
   }
 
  private:
-  static constexpr size_t kLists = 4;  // what a map would take
+  static constexpr size_t kLists = 4;  // no larger than a std::map
 
   static BatchCounters* Find(BatchCounters* batch, uint64_t size) {
     while (batch != nullptr && batch->size != size) batch = batch->next;
@@ -143,7 +144,7 @@ class BatchTable {
   std::array<std::atomic<BatchCounters*>, kLists> lists_{};
 };
 
-// The first bucket that a duration of so many bits may fall into.
+// The first bucket that a duration with this many bits may fall into.
 constexpr std::array<uint8_t, 65> kFirstBucket = [] {
   std::array<uint8_t, 65> table{};
   for (size_t bits = 1; bits < table.size(); ++bits) {
@@ -191,7 +192,7 @@ ModelStatistics::~ModelStatistics() {
   for (const std::atomic<Shard*>& shard : shards_) delete shard.load(std::memory_order_relaxed);
 }
 
-// The shard that this thread writes, and how.
+// The shard that the calling thread writes, and how.
 struct ModelStatistics::Writer {
   Shard& shard;
   Adder add;
@@ -206,7 +207,7 @@ ModelStatistics::Writer ModelStatistics::Mine() {
 ModelStatistics::Shard& ModelStatistics::Make(size_t index) {
   auto made = std::make_unique<Shard>();
   Shard* shard = nullptr;
-  // Threads that share one may come at the same time.
+  // Threads that share a shard may make it at the same time.
   if (shards_[index].compare_exchange_strong(shard, made.get(), std::memory_order_acq_rel)) {
     return *made.release();
   }
@@ -316,8 +317,8 @@ void ModelStatistics::SetMemoryUse(const void* owner, std::vector<MemoryUse> use
   }
 }
 
-// Executions are noted by the monotonic clock, which their ends were read from anyway. What was
-// told once is told again, although the wall clock may have been set since.
+// Converts the end of an execution, which is recorded by the monotonic clock. The same execution
+// always gets the same result, even if the wall clock was set in between.
 uint64_t ModelStatistics::ToWallClockMs(uint64_t last_executed_ns) const {
   if (last_executed_ns == 0) return 0;
   base::MutexLock lock(mutex_);
@@ -338,7 +339,7 @@ StatisticsSnapshot ModelStatistics::Read() const {
     const Shard* const made = place.load(std::memory_order_acquire);
     if (made == nullptr) continue;
     const Shard& shard = *made;
-    // Parts first, the whole last, as they are written the other way round.
+    // The parts are read before the whole, because they are written in the opposite order.
     shard.compute_output.AddTo(sum.compute_output);
     shard.compute_infer.AddTo(sum.compute_infer);
     shard.compute_input.AddTo(sum.compute_input);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model version has done. Recording is a few relaxed additions on a cache line that belongs
-// to the calling thread (or few threads); reading sums the shards. Thread-safe.
+// The statistics of a model version. Recording is a few relaxed additions on a cache line that
+// belongs to the calling thread (or few threads); reading sums the shards. Thread-safe.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace nereid::core {
 
-// How often something happened, and how long it took in all.
+// How often something happened, and its total duration.
 struct Duration {
   uint64_t count = 0;
   uint64_t ns = 0;
@@ -30,20 +30,20 @@ struct Duration {
 
 enum class FailureReason : uint8_t { kRejected = 0, kCancelled = 1, kBackend = 2, kOther = 3 };
 inline constexpr size_t kFailureReasons = 4;
-// As metrics and statistics print them, in the order of FailureReason.
+// The names in metrics and statistics, in the order of FailureReason.
 inline constexpr std::array<std::string_view, kFailureReasons> kFailureReasonNames = {
     "REJECTED", "CANCELED", "BACKEND", "OTHER"};
 
-// Where the buckets of durations end: a scale that is the same for requests, queues and executions.
+// The upper bounds of duration buckets, the same for requests, queues and executions.
 inline constexpr std::array<uint64_t, 20> kDurationBoundsNs = {
     10'000,        25'000,        50'000,        100'000,        250'000,
     500'000,       1'000'000,     2'500'000,     5'000'000,      10'000'000,
     25'000'000,    50'000'000,    100'000'000,   250'000'000,    500'000'000,
     1'000'000'000, 2'500'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000};
-// How many durations fell into each bucket; the last one has no end.
+// The count of each bucket; the last one has no upper bound.
 using DurationBuckets = std::array<uint64_t, kDurationBoundsNs.size() + 1>;
 
-// Why a batch was run as it was and not waited for a larger one.
+// Why a batch was executed instead of waiting for a larger one.
 enum class BatchClosed : uint8_t {
   kFull = 0,          // no further request fits into max_batch_size
   kPreferred = 1,     // a preferred size was reached
@@ -55,7 +55,7 @@ inline constexpr size_t kBatchClosedReasons = 5;
 inline constexpr std::array<std::string_view, kBatchClosedReasons> kBatchClosedNames = {
     "full", "preferred", "delay", "incompatible", "eager"};
 
-// What one response of a decoupled model cost, by its position among the request's responses.
+// The costs of one response of a decoupled model, by its position among the request's responses.
 struct ResponseStatistics {
   Duration compute_infer, compute_output, success, fail, empty_response, cancel;
   ResponseStatistics& operator+=(const ResponseStatistics& other) {
@@ -74,14 +74,14 @@ struct BatchStatistics {
   Duration compute_input, compute_infer, compute_output;
 };
 
-// Memory that a model holds, as its backend says.
+// The memory that a model holds, as its backend reports it.
 struct MemoryUse {
   memory::Placement where;
   uint64_t bytes = 0;
 };
 
-// Consistent as far as a client can tell: what a request took in the queue and in its execution is
-// never shown before the request itself.
+// A consistent view: the queue and execution times of a request never appear before the request
+// itself.
 struct StatisticsSnapshot {
   uint64_t inference_count = 0;
   uint64_t execution_count = 0;
@@ -94,11 +94,11 @@ struct StatisticsSnapshot {
   std::map<uint64_t, BatchStatistics> batches;       // by executed batch size
   std::map<uint64_t, ResponseStatistics> responses;  // by position
   std::vector<MemoryUse> memory;                     // by type and device
-  // Of successful requests; those from the cache have no compute.
+  // The durations of successful requests; those from the cache have no compute time.
   DurationBuckets request_buckets{}, queue_buckets{}, compute_buckets{};
 };
 
-// Points in time of one executed request, as the backend reports them (monotonic nanoseconds).
+// The points in time of one executed request, as the backend reports them (monotonic nanoseconds).
 struct ComputeTimes {
   uint64_t compute_start_ns = 0;
   uint64_t compute_input_end_ns = 0;
@@ -112,29 +112,30 @@ class ModelStatistics {
   ModelStatistics();
   ~ModelStatistics();
 
-  // Collects more than counters from now on. Before the first request, once.
+  // Enables more than counters. Called once, before the first request.
   void Observe(const ObserveOptions& options);
-  // Null without that.
+  // Returns null unless Observe was called.
   const Observers* observers() const { return observers_.get(); }
 
   void RecordSuccess(uint64_t batch_size, uint64_t request_start_ns, uint64_t queue_start_ns,
                      const ComputeTimes& compute, uint64_t request_end_ns);
   void RecordFailure(FailureReason reason, uint64_t request_start_ns, uint64_t request_end_ns);
-  // A batch was executed; `executed_ns` is when that ended.
+  // Records the execution of a batch, which ended at `executed_ns`.
   void RecordExecution(uint64_t batch_size, const ComputeTimes& compute, uint64_t executed_ns);
-  // A request answered from the cache after a lookup of `lookup_ns`: a success without an
+  // Records a response from the cache after a lookup of `lookup_ns`: a success without an
   // inference.
   void RecordCacheHit(uint64_t request_start_ns, uint64_t request_end_ns, uint64_t lookup_ns);
-  // Looked up and, after its execution, inserted: `cache_ns` for both.
+  // Records a cache miss: `cache_ns` is the time of the lookup and, after the execution, of the
+  // insertion.
   void RecordCacheMiss(uint64_t cache_ns);
   void RecordBatchClosed(BatchClosed reason);
   void RecordResponse(uint64_t position, const ResponseStatistics& response);
-  // The first response to a request of `request_start_ns` goes out.
+  // RecordFirstResponse is called when the first response to a request of `request_start_ns` is
+  // sent, if times_first_responses().
   bool times_first_responses() const { return times_first_responses_; }
   void RecordFirstResponse(uint64_t request_start_ns);
   void AddPending(int64_t change);
-  // What `owner` (the model or one of its instances) holds from now on, in place of what it said
-  // before.
+  // Replaces the memory use of `owner` (the model or one of its instances).
   void SetMemoryUse(const void* owner, std::vector<MemoryUse> use);
 
   StatisticsSnapshot Read() const;
@@ -147,13 +148,14 @@ class ModelStatistics {
   uint64_t ToWallClockMs(uint64_t last_executed_ns) const;
 
   static constexpr size_t kShards = 16;
-  // Made when their threads first record something: of a thousand models few are asked by many.
+  // Each shard is made when its thread first records something, because most models are used by few
+  // threads.
   std::array<std::atomic<Shard*>, kShards> shards_{};
   std::unique_ptr<Observers> observers_;  // constant once there are requests
-  bool times_first_responses_ = false;    // the same
-  mutable base::Mutex mutex_;             // of what is seldom written
+  bool times_first_responses_ = false;    // constant once there are requests
+  mutable base::Mutex mutex_;             // guards what is seldom written
   std::map<const void*, std::vector<MemoryUse>> memory_ NEREID_GUARDED_BY(mutex_);
-  // The last execution that was read, and how that was told.
+  // The last execution that was read, and its wall-clock time.
   mutable uint64_t told_executed_ns_ NEREID_GUARDED_BY(mutex_) = 0;
   mutable uint64_t told_ms_ NEREID_GUARDED_BY(mutex_) = 0;
 };

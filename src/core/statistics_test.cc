@@ -14,7 +14,7 @@ namespace {
 
 TEST(ModelStatistics, SumsWhatManyThreadsRecorded) {
   ModelStatistics statistics;
-  // More threads than there are shards to themselves, in two generations.
+  // More threads than there are exclusive shards, in two generations.
   for (int generation = 0; generation < 2; ++generation) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 24; ++t) {
@@ -47,7 +47,7 @@ TEST(ModelStatistics, SumsWhatManyThreadsRecorded) {
 TEST(ModelStatistics, KeepsBatchesOfEverySizeApart) {
   ModelStatistics statistics;
   std::vector<std::thread> threads;
-  // More than have a shard of their own, so that some share the last one.
+  // More threads than exclusive shards, so that some share the last one.
   for (int t = 0; t < 24; ++t) {
     threads.emplace_back([&] {
       for (uint64_t i = 0; i < 1000; ++i) {
@@ -81,7 +81,7 @@ TEST(ModelStatistics, TellsWhenTheLastExecutionWasByTheWallClock) {
   EXPECT_LE(before, told + 1);  // the two clocks are not read at the same moment
   EXPECT_LE(told, static_cast<uint64_t>(wall_ms()));
   EXPECT_EQ(statistics.Read().last_inference_ms, told);
-  // A backend that counts from elsewhere is not believed to have executed in the future.
+  // An execution in the future, by a backend with another clock, is not believed.
   statistics.RecordExecution(1, {now, now, now, now}, UINT64_MAX);
   EXPECT_LE(statistics.Read().last_inference_ms, static_cast<uint64_t>(wall_ms()));
 }

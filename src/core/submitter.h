@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a scheduler sends requests of its own to other models: the ensemble's way back into the
+// The interface by which a scheduler sends requests to other models; ensembles use it to call the
 // engine.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace nereid::core {
 
-// Thread-safe.
+// Sends requests. Thread-safe.
 class Submitter {
  public:
   virtual ~Submitter() = default;
-  // Pins a version that is ready; -1 is the latest.
+  // Pins a ready version; -1 is the latest.
   virtual base::Result<ModelHandle> PinModel(std::string_view name, int64_t version) = 0;
-  // Checks a request whose model is pinned, schedules it and sees to it that it is answered,
+  // Validates and schedules a request whose model is pinned, and ensures that it gets a response,
   // perhaps before this returns.
   virtual void Submit(RequestPtr request) = 0;
-  // Cancels a request that something else keeps alive.
+  // Cancels a request. REQUIRES: the caller keeps it alive.
   virtual void CancelSubmitted(Request& request) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as traces show them.
+// Tensors in traces.
 #pragma once
 
 #include "core/request.h"
@@ -7,7 +7,7 @@
 
 namespace nereid::core {
 
-// The inputs of a request that is traced, and the outputs of a response to one.
+// Report the inputs of a traced request, and the outputs of a response to one.
 void TraceInputs(const Request& request);
 void TraceOutputs(observe::Trace& trace, const Response& response);
 

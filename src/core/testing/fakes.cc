@@ -71,7 +71,7 @@ void FakeInstance::Execute(std::span<RequestPtr> batch) {
 
 void AnswerFakeBatch(std::span<RequestPtr> batch) {
   for (RequestPtr& request : batch) {
-    if (request == nullptr) continue;  // somebody has taken it
+    if (request == nullptr) continue;  // taken by the hook
     ResponsePtr response = Response::Create(*request);
     ResponseSink& sink = request->sink();
     request.reset();

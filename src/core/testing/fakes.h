@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-ins for the neighbours of a scheduler: a model without a backend, a sink that remembers, an
-// instance that the test drives.
+// Fakes for the neighbours of a scheduler: a model without a backend, a sink that records
+// responses, an instance that the test controls.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,19 @@
 
 namespace nereid::core {
 
-// A model named "model", version 1, with one FP32 input "INPUT0" and output "OUTPUT0" of `dims`.
+// Makes a model named "model", version 1, with one FP32 input "INPUT0" and output "OUTPUT0" of
+// `dims`.
 std::unique_ptr<Model> MakeFakeModel(int64_t max_batch_size, std::initializer_list<int64_t> dims);
 
-// Remembers what it was sent. Thread-safe; outlives its requests.
+// Records the responses that it receives. Thread-safe; outlives its requests.
 class FakeSink final : public ResponseSink {
  public:
   void Send(ResponsePtr response, bool is_final) override;
   void OnRequestGone() override;
 
-  // Waits (up to a minute) until `count` requests are gone; false on the timeout.
+  // Waits (up to a minute) until `count` requests are gone; returns false on timeout.
   bool WaitForGone(size_t count);
-  // The text of each error received; "" stands for a success.
+  // Returns the text of each received error; "" stands for a success.
   std::vector<std::string> results() const;
   size_t final_count() const;
 
@@ -41,14 +42,14 @@ class FakeSink final : public ResponseSink {
   size_t gone_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
-// A request for `model`, pinned unless that is closing, whose INPUT0 has `shape`; batch size from
-// its first dimension where the model batches.
+// Makes a request for `model`, pinned unless that is closing, whose INPUT0 has `shape`. The batch
+// size is its first dimension if the model batches.
 RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_list<int64_t> shape);
 
-// Answers each request that is still there, without outputs.
+// Completes each remaining request with a success without outputs.
 void AnswerFakeBatch(std::span<RequestPtr> batch);
 
-// Answers each request with an empty success, after calling a hook with the batch.
+// Calls a hook with the batch, then completes each request like AnswerFakeBatch.
 class FakeInstance final : public Instance {
  public:
   using Hook = std::function<void(std::span<RequestPtr>)>;
@@ -65,7 +66,7 @@ class FakeInstance final : public Instance {
   const Hook hook_;
 };
 
-// Rounds that end when the test says so.
+// A round executor whose rounds end when the test says so.
 class FakeRounds final : public RoundExecutor {
  public:
   void RunAfterRound(RoundTask& task) override { tasks_.push_back(&task); }
