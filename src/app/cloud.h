@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points that the clouds expect: their settings, which come from flags and from the
-// environment that the clouds set, and their servers.
+// The entry points for cloud services: their settings, which come from flags and from the
+// environment that the services set, and their servers.
 #pragma once
 
 #include <cstdint>
@@ -19,39 +19,38 @@
 
 namespace nereid::app {
 
-// One cloud's entry point: whether and where it listens.
+// One service's entry point: whether and where it listens.
 struct CloudServiceOptions {
   bool is_allowed = false;
   std::string address = "0.0.0.0";
   uint16_t port = 8080;
-  int thread_count = 0;  // 0: chosen from the CPUs
+  int thread_count = 0;  // 0: chosen from the number of CPUs
 };
 
-// Both entry points, as flags and environment give them.
+// Both entry points, as set by flags and environment.
 struct CloudOptions {
   CloudServiceOptions sagemaker;
-  // Ports that the other services must keep to.
+  // The range of ports that the other servers must use.
   std::optional<std::pair<uint16_t, uint16_t>> safe_ports;
   cloud::SagemakerOptions sagemaker_entry;
   CloudServiceOptions vertex_ai;
   cloud::VertexAiOptions vertex_ai_entry;
-  // Where models are when no flag says so (AIP_STORAGE_URI).
+  // The model repository if no flag names one (AIP_STORAGE_URI).
   std::string storage;
 };
 
-// What the environment says; whether Vertex AI runs this container as its server is in
-// `is_vertex_ai`.
+// The settings in the environment, and whether Vertex AI runs this container.
 struct CloudEnvironment {
   CloudOptions options;
   bool is_vertex_ai = false;
 };
 base::Result<CloudEnvironment> ReadCloudEnvironment();
 
-// A folder of this process alone, which is a model repository: models are linked into it. Gone with
-// the object. Confined to the main thread.
+// A temporary folder that is a model repository: models are linked into it. The destructor removes
+// it. Confined to the main thread.
 class LinkFolder {
  public:
-  // Null when there can be none.
+  // Returns null if the folder cannot be made.
   static std::unique_ptr<LinkFolder> Create();
   ~LinkFolder();
   LinkFolder(const LinkFolder&) = delete;
@@ -64,10 +63,10 @@ class LinkFolder {
   const base::TemporaryFolder folder_;
 };
 
-// The servers of these entry points. Confined to the main thread.
+// The servers of the entry points. Confined to the main thread.
 class CloudServers {
  public:
-  // Does not start anything. All but the number outlive the servers.
+  // Starts nothing. The references outlive the servers.
   CloudServers(const CloudOptions& options, size_t max_body_bytes, net::ReactorPool& reactors,
                service::Service& service, http::ApiHandler& api)
       : options_(options),
@@ -77,7 +76,7 @@ class CloudServers {
         api_(api) {}
 
   base::Status StartSagemaker();
-  // Once models are loaded: it serves one of them.
+  // Called after models are loaded, because it serves one of them.
   base::Status StartVertexAi();
   void StopAccepting();
   bool Drain(base::TimePoint deadline);

@@ -26,19 +26,19 @@ base::Result<bool> ReadBool(std::string_view text) {
   return base::InvalidArgumentError("expected true or false");
 }
 
-base::Result<int64_t> ReadInteger(std::string_view text, int64_t least, int64_t most) {
+base::Result<int64_t> ReadInteger(std::string_view text, int64_t min, int64_t max) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most) {
+  if (error == std::errc() && end == text.data() + text.size() && value >= min && value <= max) {
     return value;
   }
-  if (least == std::numeric_limits<int64_t>::min()) {
+  if (min == std::numeric_limits<int64_t>::min()) {
     return base::InvalidArgumentError("expected a whole number");
   }
   return base::InvalidArgumentError(
-      most == std::numeric_limits<int64_t>::max()
-          ? fmt::format("expected a whole number of at least {}", least)
-          : fmt::format("expected a whole number from {} to {}", least, most));
+      max == std::numeric_limits<int64_t>::max()
+          ? fmt::format("expected a whole number of at least {}", min)
+          : fmt::format("expected a whole number from {} to {}", min, max));
 }
 
 base::Result<size_t> ReadChoice(std::string_view text, std::span<const std::string_view> choices) {

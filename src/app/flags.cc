@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, defaults and meanings follow server/src/command_line_parser.cc of Triton.
+// Names, defaults and meanings follow Triton's server/src/command_line_parser.cc.
 #include "app/flags.h"
 
 #include <algorithm>
@@ -24,17 +24,16 @@ constexpr std::string_view kInteger = "<integer>";
 constexpr std::string_view kString = "<string>";
 constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 
-// Appliers for the common kinds of value. `Member` is a function that gives a reference to the
-// field.
+// Functions that apply the common kinds of values. `Member` returns a reference to the field.
 template <auto Member>
 Status SetBool(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(Member(options), ReadBool(value));
   return OkStatus();
 }
 
-template <auto Member, int64_t kLeast, int64_t kMost>
+template <auto Member, int64_t kMin, int64_t kMax>
 Status SetInteger(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, kLeast, kMost));
+  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, kMin, kMax));
   auto& field = Member(options);
   field = static_cast<std::remove_reference_t<decltype(field)>>(number);
   return OkStatus();
@@ -60,7 +59,7 @@ Status SetSeconds(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// Whether the number is that of a port is asked once it is known that the service is on.
+// The range of the port is checked later, if the service is enabled.
 template <auto Member>
 Status SetPort(std::string_view value, Options& options) {
   const auto number = ReadInteger(value, -kIntMax, kIntMax);
@@ -69,7 +68,7 @@ Status SetPort(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// Accepted and without effect here.
+// For flags that are accepted without effect.
 Status Ignore(std::string_view, Options&) { return OkStatus(); }
 
 Status IgnoreBool(std::string_view value, Options&) { return ReadBool(value).status(); }
@@ -116,7 +115,7 @@ Status AddStartupModel(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// Of Triton's first releases, before --model-control-mode.
+// A flag of Triton's first releases, before --model-control-mode.
 Status SetAllowPolling(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(options.allows_polling, ReadBool(value));
   options.warnings.emplace_back(
@@ -139,7 +138,7 @@ Status DisableAutoComplete(std::string_view, Options& options) {
 
 Status SetStrictConfig(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(options.strict_model_config, ReadBool(value));
-  // Text: server/src/command_line_parser.cc, as scripts look for it.
+  // The text is that of Triton's server/src/command_line_parser.cc, because scripts search for it.
   options.warnings.emplace_back(
       "Warning: '--strict-model-config' has been deprecated! Please use "
       "'--disable-auto-complete-config' instead.");
@@ -152,7 +151,7 @@ Status SetConfigName(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// <backend>,<setting>=<value>, or <setting>=<value> for all backends.
+// Applies <backend>,<setting>=<value>, or <setting>=<value> for all backends.
 Status AddBackendConfig(std::string_view value, Options& options) {
   const size_t comma = value.find(',');
   const std::string backend(comma == std::string_view::npos ? "" : value.substr(0, comma));
@@ -169,7 +168,7 @@ Status AddBackendConfig(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// <name>,<setting>=<value>
+// Applies <name>,<setting>=<value>.
 Status AddHostPolicy(std::string_view value, Options& options) {
   const auto policy = ReadPair(value, ',');
   const auto setting = policy.ok()
@@ -183,7 +182,7 @@ Status AddHostPolicy(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// <cache>,<setting>=<value>
+// Applies <cache>,<setting>=<value>.
 Status AddCacheConfig(std::string_view value, Options& options) {
   const auto cache = ReadPair(value, ',');
   if (!cache.ok()) {
@@ -250,7 +249,7 @@ Status SetRateLimit(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// <device>:<fraction of its memory>. Without effect here, but a mistake is told.
+// Validates <device>:<fraction of its memory>, which has no effect here.
 Status CheckGpuLimit(std::string_view value, Options&) {
   NEREID_ASSIGN_OR_RETURN(const auto pair, ReadPair(value, ':'));
   NEREID_ASSIGN_OR_RETURN(const int64_t device,
@@ -273,7 +272,8 @@ Status CheckGpuLimit(std::string_view value, Options&) {
   return OkStatus();
 }
 
-// <name>:<count>, <name>:<count>:<device> or <name>:<count>:global. The name is as models spell it.
+// Applies <name>:<count>, <name>:<count>:<device> or <name>:<count>:global. The name is the one
+// that models use.
 Status AddRateLimitResource(std::string_view value, Options& options) {
   const std::string text(value);
   const auto wrong = [&] {
@@ -315,7 +315,7 @@ bool IsHeaderText(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
-// Text that goes into a header as it is.
+// Applies text that is copied into a header.
 template <auto Member>
 Status SetHeaderText(std::string_view value, Options& options) {
   if (!IsHeaderText(value)) return InvalidArgumentError("expected printable ASCII characters");
@@ -331,19 +331,19 @@ Status AddCorsOrigin(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// <least>-<most>
+// Applies <min>-<max>.
 Status SetSafePorts(std::string_view value, Options& options) {
   const auto pair = ReadPair(value, '-');
-  const auto least = pair.ok() ? ReadInteger(pair->first, 0, 65535) : pair.status();
-  const auto most = pair.ok() ? ReadInteger(pair->second, 0, 65535) : pair.status();
-  if (!least.ok() || !most.ok()) {
+  const auto min = pair.ok() ? ReadInteger(pair->first, 0, 65535) : pair.status();
+  const auto max = pair.ok() ? ReadInteger(pair->second, 0, 65535) : pair.status();
+  if (!min.ok() || !max.ok()) {
     return InvalidArgumentError("expected a range of ports, such as 8081-9000");
   }
-  options.cloud.safe_ports.emplace(static_cast<uint16_t>(*least), static_cast<uint16_t>(*most));
+  options.cloud.safe_ports.emplace(static_cast<uint16_t>(*min), static_cast<uint16_t>(*max));
   return OkStatus();
 }
 
-// <setting>=<value>
+// Applies <setting>=<value>.
 Status AddMetricsConfig(std::string_view value, Options& options) {
   const auto setting = ReadPair(value, '=');
   if (!setting.ok() || setting->second.empty() || setting->first.find(',') != std::string::npos) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of flags: name, what its value looks like, what it does and what it sets.
+// The table of flags: name, form of the value, description and effect.
 #pragma once
 
 #include <span>
@@ -13,13 +13,13 @@ namespace nereid::app {
 // A row of the table of flags.
 struct Flag {
   std::string_view name;   // without the dashes
-  std::string_view value;  // what follows it, e.g. "<integer>"; empty: it stands alone
+  std::string_view value;  // the form of the value, e.g. "<integer>"; empty: no value
   std::string_view help;
   base::Status (*apply)(std::string_view value, Options& options);
   bool is_secret = false;  // the value appears in no message
 };
 
-// A heading and the flags below it.
+// A heading and its flags.
 struct FlagGroup {
   std::string_view title;
   std::span<const Flag> flags;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and order: core/src/tritonserver.cc of Triton, TRITONSERVER_ServerNew. What only concerns
-// CUDA is left out.
+// Names and order follow Triton's core/src/tritonserver.cc, TRITONSERVER_ServerNew. Rows that
+// concern only CUDA are left out.
 #include "app/option_table.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::string ModeName(engine::ControlMode mode) {
 
 std::string Digit(bool value) { return value ? "1" : "0"; }
 
-// `names` with their numbers, as rows.
+// Returns `names` as numbered rows.
 template <typename List>
 void AddList(base::TextTable& table, const char* pattern, const List& list) {
   size_t i = 0;

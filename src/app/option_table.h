@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server was started with, for the log: the table that Triton prints, with its names.
+// The table of options in the start-up log, with Triton's names.
 #pragma once
 
 #include "app/options.h"

@@ -27,18 +27,18 @@ std::vector<const Flag*> FlatFlags() {
   return flags;
 }
 
-// The flag that was probably meant; empty when none is close.
+// Returns the flag that was probably meant; empty if none is similar.
 std::string_view NearestFlag(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Flag* flag : FlatFlags()) names.push_back(flag->name);
   return base::NearestName(name, names);
 }
 
-// What getopt_long refused, in one line.
+// Describes in one line what getopt_long refused.
 base::Status RefusedFlag(int kind, std::string_view argument) {
   if (kind == ':')
     return base::InvalidArgumentError(fmt::format("flag '{}' needs a value", argument));
-  // A value is no part of the name, and may be a secret.
+  // The value is removed, because it may be a secret.
   argument = argument.substr(0, argument.find('='));
   const std::string_view name =
       argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
@@ -63,7 +63,8 @@ base::Status RefusedFlag(int kind, std::string_view argument) {
       fmt::format("unknown flag '{}'; --help lists all flags", argument));
 }
 
-// `status` of a flag's value, with the flag and the value before it unless the text names the flag.
+// Returns `status` for a flag's value, prefixed with the flag and the value unless the text names
+// the flag.
 base::Status RefusedValue(const Flag& flag, std::string_view value, const base::Status& status) {
   const std::string_view text = status.message();
   if (text.starts_with("Error: ") || text.starts_with(fmt::format("--{} ", flag.name)))
@@ -72,7 +73,7 @@ base::Status RefusedValue(const Flag& flag, std::string_view value, const base::
                                           : fmt::format("--{} '{}': ", flag.name, value));
 }
 
-// Of an argument that belongs to no flag.
+// The error for an argument that belongs to no flag.
 base::Status RefusedArgument(std::string_view argument) {
   std::error_code ignored;
   return base::InvalidArgumentError(fmt::format(
@@ -107,15 +108,15 @@ base::Status CheckPorts(const Options& options) {
        options.cloud.vertex_ai.port},
   };
   if (options.cloud.sagemaker.is_allowed && options.cloud.safe_ports) {
-    const auto [least, most] = *options.cloud.safe_ports;
+    const auto [min, max] = *options.cloud.safe_ports;
     for (const Endpoint& other : endpoints) {
       if (!other.is_used || other.is_sagemaker) continue;
       if (other.address == options.cloud.sagemaker.address &&
-          (other.port < least || other.port > most)) {
+          (other.port < min || other.port > max)) {
         return base::InvalidArgumentError(
             fmt::format("The server cannot listen to {} requests at port {}, allowed port range is "
                         "[{}, {}]",
-                        other.name, other.port, least, most));
+                        other.name, other.port, min, max));
       }
     }
   }
@@ -145,7 +146,7 @@ base::Status CheckPorts(const Options& options) {
   return base::OkStatus();
 }
 
-// TLS that was asked for must not quietly be something less.
+// Incomplete TLS settings are an error; the server must not silently serve without TLS.
 base::Status CheckSsl(std::string_view protocol, const SslOptions& ssl) {
   if (!ssl.is_used && !ssl.is_mutual) return base::OkStatus();
   if (ssl.server_cert.empty() || ssl.server_key.empty()) {
@@ -159,7 +160,7 @@ base::Status CheckSsl(std::string_view protocol, const SslOptions& ssl) {
   return base::OkStatus();
 }
 
-// What Triton's flags of several generations say together. Texts:
+// Combines Triton's flags of several generations. Error texts follow
 // server/src/command_line_parser.cc.
 base::Status FinishControl(Options& options) {
   engine::ModelControlOptions& control = options.engine.control;
@@ -189,7 +190,7 @@ base::Status Finish(Options& options) {
   NEREID_RETURN_IF_ERROR(FinishControl(options));
   options.engine.metrics.is_allowed = options.metrics.is_allowed;
   NEREID_RETURN_IF_ERROR(FinishTraceFlags(options));
-  // Texts here and below: server/src/command_line_parser.cc.
+  // Texts here and below follow Triton's server/src/command_line_parser.cc.
   bool& disable_auto_complete = options.engine.repository.disable_auto_complete;
   if (disable_auto_complete && options.strict_model_config == false) {
     options.warnings.emplace_back(
@@ -221,7 +222,7 @@ base::Status Finish(Options& options) {
 std::string MetricsAddress(const Options& options) {
   if (!options.metrics.address.empty()) return options.metrics.address;
   if (options.http.address.starts_with("unix:")) return "127.0.0.1";
-  // The address of a service that is off may be anything.
+  // If the service is disabled, its address need not be valid.
   const bool has_meaning = options.http.is_allowed || IsNumericAddress(options.http.address);
   return has_meaning ? options.http.address : "0.0.0.0";
 }
@@ -229,8 +230,8 @@ std::string MetricsAddress(const Options& options) {
 base::Result<Options> ParseCommandLine(int argc, char** argv) {
   const std::vector<const Flag*> flags = FlatFlags();
   std::vector<option> table;
-  // A number for each: getopt_long takes flags that look alike for the same, and a prefix of both
-  // for the first. No character is that large.
+  // Each flag has its own number, larger than any character. Without that, getopt_long would not
+  // recognise an ambiguous prefix and choose the first flag.
   constexpr int kFirstKind = 256;
   for (const Flag* flag : flags) {
     table.push_back({flag->name.data(), flag->value.empty() ? no_argument : required_argument,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line, with the flags of Triton and the grammar of getopt_long: --flag value,
-// --flag=value, unambiguous prefixes.
+// The command line, with Triton's flags and the syntax of getopt_long: --flag value, --flag=value,
+// unambiguous prefixes.
 #pragma once
 
 #include <chrono>
@@ -24,75 +24,75 @@
 
 namespace nereid::app {
 
-// Of one protocol's port. Files are PEM.
+// The TLS settings of one protocol. Files are PEM.
 struct SslOptions {
   bool is_used = false;
-  bool is_mutual = false;  // clients must show a certificate, which implies is_used
+  bool is_mutual = false;  // requires certificates of clients; implies is_used
   std::string server_cert;
   std::string server_key;
   std::string root_cert;
 };
 
-// --http-…
+// The flags --http-…
 struct HttpOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
-  int32_t port = 8000;  // checked only when the service is on, as those below
+  int32_t port = 8000;  // validated only if the service is enabled, like the ports below
   bool reuse_port = false;
-  int thread_count = 0;  // 0: chosen from the CPUs
+  int thread_count = 0;  // 0: chosen from the number of CPUs
   size_t max_input_bytes = size_t{64} << 20;
   common::Restrictions restrictions;
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   http::CorsOptions cors;
   SslOptions ssl;
-  std::chrono::milliseconds max_connection_age{0};  // 0: for ever
+  std::chrono::milliseconds max_connection_age{0};  // 0: unlimited
 };
 
 enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
 
-// --grpc-…
+// The flags --grpc-…
 struct GrpcOptions {
   bool is_allowed = true;
   std::string address = "0.0.0.0";
   int32_t port = 8001;
   bool reuse_port = false;
-  int thread_count = 0;  // 0: chosen from the CPUs
+  int thread_count = 0;  // 0: chosen from the number of CPUs
   CompressionLevel response_compression = CompressionLevel::kNone;
-  int max_response_pool_size = INT32_MAX;  // responses of one stream that may wait for its client
+  int max_response_pool_size = INT32_MAX;  // queued responses of one stream
   std::chrono::milliseconds keepalive_time{7'200'000};
   std::chrono::milliseconds keepalive_timeout{20'000};
   bool keepalive_permit_without_calls = false;
   int max_pings_without_data = 2;
   std::chrono::milliseconds min_ping_interval_without_data{300'000};
   int max_ping_strikes = 2;
-  std::chrono::milliseconds max_connection_age{0};        // 0: for ever
-  std::chrono::milliseconds max_connection_age_grace{0};  // 0: for ever
+  std::chrono::milliseconds max_connection_age{0};        // 0: unlimited
+  std::chrono::milliseconds max_connection_age_grace{0};  // 0: unlimited
   SslOptions ssl;
   common::Restrictions restrictions;
   std::shared_ptr<const common::HeaderForwarder> forwarder;
 };
 
-// --metrics-… and --allow-metrics
+// The flags --metrics-… and --allow-metrics
 struct MetricsOptions {
   bool is_allowed = true;
   std::string address;  // empty: see MetricsAddress
   int32_t port = 8002;
 };
 
-// Settings of traces as they were given, until all of them are known.
+// Flags of traces in their original form, until all of them are known.
 struct TraceFlags {
   using Settings = std::vector<std::pair<std::string, std::string>>;
   Settings server, triton, opentelemetry;
-  // The older flags of the same meaning.
+  // Older flags with the same meaning.
   std::optional<std::string> file;
   std::optional<uint32_t> levels;
   std::optional<uint32_t> rate;
   std::optional<int32_t> count;
   std::optional<uint32_t> log_frequency;
-  bool is_off = false;  // some level was OFF, which wins
+  bool is_off = false;  // a level was OFF, which overrides the others
 };
 
-// Everything that the command line says.
+// All settings of the command line.
 struct Options {
   bool wants_help = false;
   bool wants_version = false;
@@ -111,20 +111,21 @@ struct Options {
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};
   std::chrono::seconds drain_time{0};
-  // Bytes a second below which a body, or a message, that is half received is given up; 0: never.
+  // The minimum bytes per second of an incomplete body or message; slower ones are aborted. 0: no
+  // limit.
   int min_body_rate = 240;
-  mode_t unix_socket_mode = 0660;     // of the files of unix:<path> addresses
-  std::vector<std::string> warnings;  // to be logged once the log is up
+  mode_t unix_socket_mode = 0660;     // of socket files of unix:<path> addresses
+  std::vector<std::string> warnings;  // to be logged when the log is open
 };
 
-// Where metrics are served: unless the flag says so, where HTTP is; and on this machine only when
-// that is a Unix socket, whose user does not want a port open to others.
+// The address of the metrics server: by default that of HTTP. If that is a Unix socket, the default
+// is the loopback address, because its user does not expect a port open to others.
 std::string MetricsAddress(const Options& options);
 
-// The error is one line that names the flag, the value and what was expected.
+// The error is one line with the flag, its value and what was expected.
 base::Result<Options> ParseCommandLine(int argc, char** argv);
 
-// What --help prints.
+// Returns the text of --help.
 std::string Usage(std::string_view program);
 
 }  // namespace nereid::app

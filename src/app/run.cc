@@ -23,12 +23,12 @@
 namespace nereid::app {
 namespace {
 
-// Idle memory of the pools goes back to the system at this pace.
+// How often idle memory of the pools is returned to the system.
 constexpr std::chrono::seconds kTrimTime{2};
-// After the deadline of a stop, which keeps to it, for what nobody can watch over.
+// The extra time after a stop's deadline for work that does not observe it.
 constexpr std::chrono::seconds kPatience{2};
 
-// Some texts of Triton's, which scripts look for, say themselves that they are errors.
+// Some of Triton's texts, which scripts search for, already begin with "Error: ".
 int Fail(std::string_view text) {
   base::FlushLog();
   while (text.ends_with('\n')) text.remove_suffix(1);
@@ -36,18 +36,18 @@ int Fail(std::string_view text) {
   return 1;
 }
 
-// Ends the process while threads still use what it is made of: no destructor may run. Only what
-// would outlive it goes (base/quick_exit.h).
+// Ends the process without running destructors, because threads still use its objects. Only
+// temporary folders are removed (base/quick_exit.h).
 [[noreturn]] void EndAtOnce(const std::string& line) {
   static_cast<void>(Fail(line));
   std::fflush(nullptr);
   std::quick_exit(1);
 }
 
-// The last resort: whatever a stop waits for that has no deadline, a backend that does not end or a
-// terminal that does not read the log, the process is gone soon after `deadline`.
+// A last resort: the process ends soon after `deadline` even if the stop hangs in something without
+// a deadline, such as a backend that does not return or a terminal that does not read the log.
 void EndSoonAfter(base::TimePoint deadline) {
-  // Both live as long as the process, which may end while the alarm rings.
+  // Both are leaked, because the process may end while the callback runs.
   static auto* const timers = new base::Timers;
   static auto* const alarm = new base::Timer(*timers, [] {
     constexpr std::string_view kText =
@@ -59,8 +59,8 @@ void EndSoonAfter(base::TimePoint deadline) {
   alarm->ArmAt(static_cast<uint64_t>(std::chrono::nanoseconds(at).count()));
 }
 
-// What is to be told when everything else is gone: `error`, why the server stops if not for a
-// signal, or what went wrong now.
+// Returns what to report in the end: `error`, which is why the server stops if not for a signal, or
+// else an error of the stop itself.
 std::optional<std::string> StopServer(Server& server, std::optional<std::string> error = {}) {
   EndSoonAfter(std::chrono::steady_clock::now() + server.exit_timeout());
   const Server::Ending ending = server.Stop();
@@ -76,8 +76,7 @@ std::optional<std::string> StopServer(Server& server, std::optional<std::string>
   return error;
 }
 
-// Waits for a signal to stop, for as long as `signals` bring anything else. False when somebody
-// called Signals::Wake instead.
+// Waits for a stop signal and handles other events. Returns false if Signals::Wake was called.
 bool WaitForStop(Signals& signals) {
   while (true) {
     switch (signals.Wait(kTrimTime)) {
@@ -97,7 +96,7 @@ bool WaitForStop(Signals& signals) {
   }
 }
 
-// A second signal cuts it short.
+// Serves for `time`; a second signal ends it early.
 void ServeOn(Signals& signals, std::chrono::seconds time) {
   const base::TimePoint end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
@@ -107,13 +106,13 @@ void ServeOn(Signals& signals, std::chrono::seconds time) {
   }
 }
 
-// Serves until a signal says stop. What went wrong, if anything did; by then every part is gone.
+// Serves until a stop signal. Returns an error, if any. All parts are destroyed by then.
 std::optional<std::string> Serve(Options options, Signals& signals) {
   const std::chrono::seconds drain_time = options.drain_time;
   Server server(std::move(options));
   base::Status status = server.Listen();
   if (status.ok()) {
-    // Loading takes any time, and a signal to stop is heard meanwhile.
+    // Loading may take long; a stop signal is handled meanwhile.
     base::Thread loader("start", [&] {
       status = server.LoadModels();
       signals.Wake();
@@ -128,7 +127,7 @@ std::optional<std::string> Serve(Options options, Signals& signals) {
     if (status.ok()) status = server.ServeLoaded();
   }
   if (!status.ok()) {
-    // What cannot start has no requests that would be waited for.
+    // A server that did not start has no requests to wait for.
     Signals::LetStopEndTheProcess();
     return StopServer(server, std::string(status.message()));
   }
@@ -153,9 +152,9 @@ int RunServer(int argc, char** argv) {
                options->engine.version);
     return 0;
   }
-  // Before any thread exists, as the environment is nothing that threads can share: ONNX Runtime,
-  // here or in a Python model's process, which inherits this, keeps and sends data about its use
-  // otherwise.
+  // Set before any thread exists, because changing the environment is not thread-safe. Without it
+  // ONNX Runtime, here or in the processes of Python models, which inherit it, collects and sends
+  // usage data.
   setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);
   Signals signals;
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {

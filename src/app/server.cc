@@ -43,14 +43,14 @@ net::TlsOptions ToNet(const SslOptions& ssl) {
   return options;
 }
 
-// Room for the JSON head in front of the largest permitted tensors.
+// Room for the JSON head before tensors of the largest permitted size.
 constexpr size_t kMaxJsonHeadBytes = size_t{16} << 20;
 
 std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(time);
 }
 
-// "failed to start HTTP service: Unavailable - Socket ...", as Triton words it.
+// Returns "failed to start HTTP service: Unavailable - Socket ...", as Triton words it.
 base::Status StartError(const char* service, const base::Status& status) {
   return {status.code(), fmt::format("failed to start {} service: {} - {}", service,
                                      base::StatusCodeName(status.code()), status.message())};
@@ -58,7 +58,7 @@ base::Status StartError(const char* service, const base::Status& status) {
 
 }  // namespace
 
-// In the order of construction; destroyed from the bottom up.
+// The parts in the order of construction; they are destroyed in reverse.
 struct Server::Parts {
   explicit Parts(const Options& options)
       : core(options.engine, options.exit_timeout),
@@ -67,7 +67,7 @@ struct Server::Parts {
              options.cloud.sagemaker.thread_count, options.cloud.vertex_ai.thread_count}))),
         rounds(reactors) {}
 
-  TRITONSERVER_Server core;  // as its backends see it
+  TRITONSERVER_Server core;  // the server as its backends see it
   engine::Engine& engine = core.engine;
   net::ReactorPool reactors;
   common::RoundExecutors rounds;
@@ -79,7 +79,8 @@ struct Server::Parts {
   std::unique_ptr<grpc::Frontend> grpc;
 };
 
-// Where models that SageMaker names become models of this server; null when it is not to load any.
+// Makes the folder where the models that SageMaker loads are linked; null if it may not load
+// models.
 static std::unique_ptr<LinkFolder> MakeSagemakerLinks(Options& options) {
   if (!options.cloud.sagemaker.is_allowed) return nullptr;
   if (options.engine.control.mode != engine::ControlMode::kExplicit) return nullptr;
@@ -104,7 +105,7 @@ base::Status Server::StartHttp() {
                        .forwarder = options_.http.forwarder,
                        .cors = options_.http.cors},
       parts_->reactors, parts_->engine, parts_->rounds);
-  // The limit holds for tensors and for JSON each; the handler checks both.
+  // The limit applies to tensors and to JSON separately; the handler checks both.
   const size_t max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
   parts_->cloud = std::make_unique<CloudServers>(options_.cloud, max_body_bytes, parts_->reactors,
                                                  parts_->engine, *parts_->http_handler);
@@ -203,13 +204,13 @@ base::Status Server::ServeLoaded() {
 
 void Server::StartDraining() { parts_->engine.StartDraining(); }
 
-// For how long Stop still waits, as it is told in the log.
+// The remaining time of Stop, for the log.
 static int64_t SecondsLeft(base::TimePoint deadline) {
   const auto left = deadline - std::chrono::steady_clock::now();
   return std::max<int64_t>(0, std::chrono::ceil<std::chrono::seconds>(left).count());
 }
 
-// `what` as in server/src/{http,grpc}_server.cc of Triton.
+// `what` is worded as in Triton's server/src/{http,grpc}_server.cc.
 static void LogConnections(base::TimePoint deadline, size_t count, const char* what) {
   if (count == 0) return;
   NEREID_LOG(kInfo, "Timeout {}: Found {} {}", SecondsLeft(deadline), count, what);

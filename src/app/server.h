@@ -12,29 +12,30 @@
 
 namespace nereid::app {
 
-// Confined to the main thread, but for LoadModels.
+// The server process. Confined to the main thread, except for LoadModels.
 class Server {
  public:
   explicit Server(Options options);
   ~Server();
 
-  // The steps of a start, in this order; an error is the line that the process ends with. Listeners
-  // open first, so that a taken port is known at once and health can be asked while models load.
+  // Listen, LoadModels and ServeLoaded are the steps of the start, in this order. The process
+  // prints their error and ends. Listeners are opened first, so that a port in use is reported at
+  // once and health checks work while models load.
   base::Status Listen();
-  // For any thread; Stop may be called meanwhile.
+  // May be called on any thread; Stop may be called meanwhile.
   base::Status LoadModels();
-  // What waits for models, once they are loaded.
+  // Starts the services that need loaded models.
   base::Status ServeLoaded();
 
-  // Readiness goes off; everything is served as before.
+  // Makes the server not ready; everything is still served.
   void StartDraining();
-  // How the server came to its end.
+  // The result of Stop.
   struct Ending {
-    bool all_answered = true;             // no connection was cut in the middle of something
-    std::vector<std::string> unfinished;  // with any, the server must not be destroyed
+    bool all_answered = true;             // no connection was closed during a request
+    std::vector<std::string> unfinished;  // if not empty, the server must not be destroyed
   };
   // Refuses new requests, finishes those in flight within the exit timeout, and unloads the models.
-  // Returns soon after that time whatever happens.
+  // Returns soon after that time in any case.
   Ending Stop();
   std::chrono::seconds exit_timeout() const;
 
@@ -45,13 +46,14 @@ class Server {
   base::Status StartGrpc();
   base::Status StartMetrics();
 
-  // Before the options, which name it.
+  // Declared before the options, which refer to it.
   const std::unique_ptr<LinkFolder> sagemaker_links_;
   const Options options_;
   std::unique_ptr<Parts> parts_;
 };
 
-// The main function of the process: 0, or 1 after one line on standard error that says why.
+// The main function of the process. Returns 0, or 1 after printing one line with the reason on
+// standard error.
 int RunServer(int argc, char** argv);
 
 }  // namespace nereid::app

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signals of the process, as events of the main thread. SIGINT and SIGTERM ask it to stop,
-// SIGHUP to open its log file anew; SIGUSR1 and SIGUSR2 mean nothing, and end nothing. Writing to a
-// connection that is gone, or beyond the limit on file sizes, is an error where it happens and no
-// signal.
+// The signals of the process, as events of the main thread. SIGINT and SIGTERM stop the server,
+// SIGHUP reopens its log file; SIGUSR1 and SIGUSR2 have no effect. Writing to a closed connection,
+// or beyond the limit on file sizes, fails with an error instead of a signal.
 #pragma once
 
 #include <chrono>
@@ -11,18 +10,19 @@
 
 namespace nereid::app {
 
-// Wait is for the main thread, Wake for any.
+// Wait is called on the main thread, Wake on any thread.
 class Signals {
  public:
   enum class Event { kNothing, kStop, kReopenLog, kWoken };
 
-  // Before any thread exists, so that all inherit it: no other thread is to take a signal.
+  // REQUIRES: no other thread exists yet, so that all threads inherit the signal mask.
   Signals();
 
-  // The next event, or kNothing after `timeout`.
+  // Returns the next event, or kNothing after `timeout`.
   Event Wait(std::chrono::seconds timeout);
   void Wake();
-  // From here on a signal to stop ends the process at once: whoever sends a second one means it.
+  // From now on a stop signal ends the process at once, because a second one is meant as an
+  // emergency stop.
   static void LetStopEndTheProcess();
 
  private:

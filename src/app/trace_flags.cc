@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, defaults and texts: server/src/command_line_parser.cc of Triton.
+// Names, defaults and texts follow Triton's server/src/command_line_parser.cc.
 #include "app/trace_flags.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string Lower(std::string_view text) {
 Result<uint32_t> ReadLevel(std::string_view text) {
   const std::string level = Lower(text);
   if (level == "false" || level == "off") return uint32_t{observe::kTraceOff};
-  // MIN and MAX are names of old that mean the same.
+  // MIN and MAX are old names with the same meaning.
   if (level == "true" || level == "on" || level == "min" || level == "max" ||
       level == "timestamps") {
     return uint32_t{observe::kTraceTimestamps};
@@ -66,7 +66,7 @@ void WarnDeprecated(Options& options, std::string_view old, std::string_view now
       old, now));
 }
 
-// The new flags win over the old ones of the same meaning, not silently.
+// New flags override old ones of the same meaning, with a warning.
 void WarnOverridden(Options& options, bool is_overridden, std::string_view old,
                     std::string_view now) {
   if (!is_overridden) return;
@@ -129,7 +129,7 @@ Status ApplyTriton(Options& options) {
   return OkStatus();
 }
 
-// A setting of the processor that gathers spans: from the flags, else from the environment.
+// A setting of the span processor: from the flags, or else from the environment.
 struct ProcessorSetting {
   const char* name;
   const char* variable;
@@ -190,7 +190,7 @@ Status ApplyOpenTelemetry(Options& options) {
     ApplyProcessor(setting.name, static_cast<uint32_t>(*value), trace.otlp);
     if (!is_given) trace.shown.emplace_back(setting.name, text);
   }
-  // The variables that OpenTelemetry names for the certificates of a collector.
+  // OpenTelemetry's variables for the certificates of a collector.
   for (const char* const name :
        {"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"}) {
     const char* const file = std::getenv(name);

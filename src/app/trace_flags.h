@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of traces, which make sense only together.
+// The flags of traces, which are interpreted together.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace nereid::app {
 
-// Appliers for the table of flags.
+// Functions for the table of flags.
 base::Status AddTraceConfig(std::string_view value, Options& options);
 base::Status SetTraceFile(std::string_view value, Options& options);
 base::Status SetTraceLevel(std::string_view value, Options& options);
@@ -17,7 +17,7 @@ base::Status SetTraceRate(std::string_view value, Options& options);
 base::Status SetTraceCount(std::string_view value, Options& options);
 base::Status SetTraceLogFrequency(std::string_view value, Options& options);
 
-// Once all flags are known: makes engine.trace of them.
+// Called once all flags are known: computes engine.trace.
 base::Status FinishTraceFlags(Options& options);
 
 }  // namespace nereid::app

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's program, plus the allocator's settings: memory that is not used goes back to the
-// system within a second, in the background. Threads keep a few small pieces of memory at a time:
-// one that runs a few requests of a model and ends shall not take a hundred of each size along.
+// The server's program, and the settings of the allocator: unused memory is returned to the system
+// within a second, in the background. Threads cache only a few small allocations, so that a thread
+// that executes a few requests and ends does not hold a hundred of each size.
 #include "app/server.h"
 
 extern "C" {

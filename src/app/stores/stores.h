@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of store in which a model repository can lie, besides folders of this machine. A module
-// of its own because both images need it: the program, and the library for programs that embed the
-// server.
+// The kinds of stores for model repositories besides local folders. A module of its own because
+// both images need it: the program, and the library for programs that embed the server.
 #pragma once
 
 #include <vector>
