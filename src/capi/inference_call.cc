@@ -55,7 +55,7 @@ InferenceCall* InferenceCall::Create(const Callbacks& callbacks) {
 }
 
 void InferenceCall::Drop() {
-  EndCancellation();
+  cancellation_.Close();
   core::RequestRef::Adopt(referred_.exchange(nullptr)).Reset();
   Unreference();
 }
@@ -76,7 +76,7 @@ base::Status InferenceCall::Submit(core::RequestPtr request,
                                    TRITONSERVER_InferenceRequest* handle) {
   handle_ = handle;
   is_decoupled_ = request->model->is_decoupled();
-  cancellable_.store(core::RequestRef(*request).Release(), std::memory_order_relaxed);
+  cancellation_.Open(*request);
   is_submitted_ = true;
   // The callbacks, because this object may be somebody else's when Schedule returns.
   const Callbacks callbacks = callbacks_;
@@ -100,26 +100,20 @@ void InferenceCall::CallRelease() {
   callbacks_.release(handle_, TRITONSERVER_REQUEST_RELEASE_ALL, callbacks_.release_userp);
 }
 
-void InferenceCall::EndCancellation() {
-  // May be the last reference; its end calls OnRequestGone.
-  const core::RequestRef last = core::RequestRef::Adopt(cancellable_.exchange(nullptr));
-}
-
 void InferenceCall::Cancel(engine::Engine& engine) {
   is_cancelled_.store(true, std::memory_order_relaxed);
   if (core::Request* const referred = referred_.load(std::memory_order_acquire)) referred->Cancel();
-  const core::RequestRef request = core::RequestRef::Adopt(cancellable_.exchange(nullptr));
-  if (request) engine.Cancel(*request);
+  if (const core::RequestRef request = cancellation_.Take()) engine.Cancel(*request);
 }
 
 core::RequestRef InferenceCall::Refer(core::ModelHandle model) {
   core::Request* request = referred_.load(std::memory_order_acquire);
   if (request == nullptr) {
     // While it is out here, nobody else drops it.
-    core::RequestRef first = core::RequestRef::Adopt(cancellable_.exchange(nullptr));
+    core::RequestRef first = cancellation_.Take();
     if (first) {
       // It may have been answered meanwhile: then it is dropped by Drop, no earlier.
-      cancellable_.store(core::RequestRef(*first).Release());
+      cancellation_.Open(*first);
     } else {
       const core::RequestPtr stand_in = MakeStandIn();
       stand_in->model = std::move(model);
@@ -210,7 +204,7 @@ void InferenceCall::ReleasePlacement(const core::OutputPlacement& placement, siz
 
 void InferenceCall::OnRequestReleased(core::Request& request) {
   if (!is_submitted_) return;
-  if (!is_decoupled_) EndCancellation();
+  if (!is_decoupled_) cancellation_.Close();
   Submission* const submission = OwnSubmission();
   if (submission != nullptr && request.times.batch_start_ns == 0) [[unlikely]] {
     submission->holds_release = true;
@@ -225,7 +219,7 @@ void InferenceCall::Send(core::ResponsePtr response, bool is_final) {
     if (is_final && response != nullptr && !response->error().ok()) {
       submission->error = response->error();
       is_answered_ = true;
-      EndCancellation();
+      cancellation_.Close();
       return;
     }
     submission->holds_release = false;
@@ -233,7 +227,7 @@ void InferenceCall::Send(core::ResponsePtr response, bool is_final) {
   }
   if (is_final) {
     is_answered_ = true;
-    EndCancellation();
+    cancellation_.Close();
   }
   // Whoever is called may delete everything.
   callbacks_.respond(ToHandle(response.release()),

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "capi/response_allocator.h"
+#include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response_sink.h"
 #include "engine/engine.h"
@@ -75,8 +76,6 @@ class InferenceCall final : public core::ResponseSink {
 
   Submission* OwnSubmission() const;
   void CallRelease();
-  // Lets go of the reference that Cancel needs.
-  void EndCancellation();
   void Unreference();
 
   Callbacks callbacks_;
@@ -87,9 +86,7 @@ class InferenceCall final : public core::ResponseSink {
   bool is_answered_ = false;  // confined to who sends
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
-  // A reference to the request, as long as there is something to cancel. Whoever takes it out drops
-  // it.
-  std::atomic<core::Request*> cancellable_{nullptr};
+  core::CancelHandle cancellation_;  // until the request is answered or, often, released
   // A reference to what Refer gives, until Drop.
   std::atomic<core::Request*> referred_{nullptr};
 };

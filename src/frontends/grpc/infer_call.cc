@@ -65,7 +65,7 @@ base::Status InferCall::Submit() {
     trace_->Describe(request->model->name(), request->model->version(), request->id);
     request->trace = trace_;
   }
-  request_ = core::RequestRef(*request);
+  cancellation_.Open(*request);
   context_->service.Infer(std::move(request));
   return base::OkStatus();
 }
@@ -115,16 +115,14 @@ void InferCall::RefuseCount(core::ResponsePtr response) {
 void InferCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelInferHandler");
   was_cancelled_ = true;
-  if (!request_) return;
-  request_->Cancel();
-  context_->service.Cancel(*request_);
+  if (const core::RequestRef request = cancellation_.Take()) context_->service.Cancel(*request);
 }
 
 void InferCall::OnDone() {
   if (trace_ != nullptr) [[unlikely]] {
     if (!was_cancelled_) trace_->ReportFrontend("GRPC_SEND_END", base::NowNs());
   }
-  request_.Reset();
+  cancellation_.Close();
   Unreference();
 }
 

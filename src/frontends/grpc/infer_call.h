@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "core/cancel_handle.h"
 #include "core/response.h"
 #include "grpc/call_context.h"
 #include "grpc/infer_message.h"
@@ -11,8 +12,8 @@
 namespace nereid::grpc {
 
 // Pooled. Frees itself when the stream is over and the request, if there was one, is gone. Events
-// come from the connection one at a time, Send from any thread; they meet only in the call, which
-// is thread-safe, and in the request, which lives until OnDone.
+// come from the connection one at a time, Send from any thread; they meet only in the call and in
+// the handle that cancels the request, which are thread-safe.
 class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink {
  public:
   static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call);
@@ -43,7 +44,7 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   std::string_view bytes_;
   bool has_message_ = false;
   InferMessage message_;
-  core::RequestRef request_;  // to cancel it; until OnDone
+  core::CancelHandle cancellation_;  // until OnDone
   std::shared_ptr<observe::Trace> trace_;
   std::atomic<int> references_{0};  // the stream and the request
   // Confined to the sender.

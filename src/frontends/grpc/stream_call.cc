@@ -88,10 +88,7 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
     request.trace_->Describe(inference->model->name(), inference->model->version(), inference->id);
     inference->trace = request.trace_;
   }
-  {
-    base::MutexLock lock(mutex_);
-    request.request_ = core::RequestRef(*inference);
-  }
+  request.cancellation_.Open(*inference);
   context_->service.Infer(std::move(inference));
   return base::OkStatus();
 }
@@ -190,7 +187,7 @@ void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, 
     }
     if (is_final) {
       request.is_complete_ = true;
-      done = std::move(request.request_);
+      done = request.cancellation_.Take();
       credit_ += request.message_bytes_;
       if (request.is_decoupled_) Unlink(request);
     }
@@ -293,13 +290,12 @@ void StreamCall::CancelAll() {
   {
     base::MutexLock lock(mutex_);
     for (StreamRequest* request = first_; request != nullptr; request = request->next_) {
-      if (request->request_) requests.emplace_back(*request->request_);
+      if (core::RequestRef taken = request->cancellation_.Take()) {
+        requests.push_back(std::move(taken));
+      }
     }
   }
-  for (core::RequestRef& request : requests) {
-    request->Cancel();
-    context_->service.Cancel(*request);
-  }
+  for (const core::RequestRef& request : requests) context_->service.Cancel(*request);
 }
 
 void StreamCall::OnCancelled() {
@@ -360,7 +356,6 @@ void StreamRequest::Recycle() {
   previous_ = nullptr;
   next_ = nullptr;
   is_complete_ = false;
-  request_.Reset();
   trace_.reset();
   ready_.clear();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "core/cancel_handle.h"
 #include "core/response.h"
 #include "grpc/call_context.h"
 #include "grpc/infer_message.h"
@@ -40,14 +41,14 @@ class StreamRequest final : public core::ResponseSink {
   std::string id_;
   std::string model_name_;
   std::string model_version_;
-  std::atomic<int> references_{0};  // the list, the core::Request
+  std::atomic<int> references_{0};   // the list, the core::Request
+  core::CancelHandle cancellation_;  // until the last message
 
   // -- Guarded by the stream's mutex. --
   bool is_decoupled_ = false;  // constant once submitted
   StreamRequest* previous_ = nullptr;
   StreamRequest* next_ = nullptr;
   bool is_complete_ = false;
-  core::RequestRef request_;                  // to cancel it
   std::shared_ptr<observe::Trace> trace_;     // confined to the sender once submitted
   std::vector<http2::GrpcMessagePtr> ready_;  // messages that wait for their turn
 };

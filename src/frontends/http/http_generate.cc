@@ -61,10 +61,7 @@ void HttpGenerate::Submit(GenerateSubmission submission, service::Service& servi
     RespondError(std::move(self->exchange_), status);
     return;  // with the request goes `self`
   }
-  {
-    base::MutexLock lock(self->mutex_);
-    self->request_ = core::RequestRef(*request);
-  }
+  self->cancellation_.Open(*request);
   self->exchange_->SetEvents(self);
   // From here on another thread may answer; `self` may be gone when this returns.
   service.Infer(std::move(request));
@@ -82,7 +79,7 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
     trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
   // With this or with `response` may go the request, and with that this object: both end after
   // everything above.
-  const core::RequestRef last = TakeRequest();
+  cancellation_.Close();
 }
 
 void HttpGenerate::Pass(const core::Response* response, bool is_final) {
@@ -185,15 +182,9 @@ void HttpGenerate::GiveUp(const char* why) {
   CancelRequest();
 }
 
-core::RequestRef HttpGenerate::TakeRequest() {
-  base::MutexLock lock(mutex_);
-  return std::move(request_);
-}
-
-// Its caller knows that something else keeps the request.
+// With the reference may end this object, unless the caller has the request or a response of it.
 void HttpGenerate::CancelRequest() {
-  const core::RequestRef request = TakeRequest();
-  if (request) service_->Cancel(*request);
+  if (const core::RequestRef request = cancellation_.Take()) service_->Cancel(*request);
 }
 
 std::string HttpGenerate::LoadHeader() const {
@@ -204,7 +195,7 @@ std::string HttpGenerate::LoadHeader() const {
 void HttpGenerate::OnRequestReleased(core::Request& /*request*/) {
   // A decoupled model may go on and answer after that.
   if (is_decoupled_) return;
-  const core::RequestRef last = TakeRequest();
+  cancellation_.Close();
 }
 
 void HttpGenerate::OnRequestGone() {
@@ -217,15 +208,12 @@ void HttpGenerate::OnRequestGone() {
 }
 
 void HttpGenerate::OnDisconnect() {
-  core::RequestRef request;
   {
     base::MutexLock lock(mutex_);
     is_gone_ = true;
-    request = std::move(request_);
     changed_.NotifyAll();
   }
-  // The end of `request` may be the end of this object.
-  if (request) service_->Cancel(*request);
+  CancelRequest();
 }
 
 void HttpGenerate::OnStreamWritable() {

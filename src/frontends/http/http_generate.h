@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "common/header_forwarding.h"
+#include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
@@ -72,7 +73,6 @@ class HttpGenerate final : public core::ResponseSink, private http1::HttpExchang
   bool StartStream(int status, std::string_view event);
   void MakeRoom(uint64_t rounds_seen);
   void GiveUp(const char* why);
-  core::RequestRef TakeRequest();
   void CancelRequest();
   std::string LoadHeader() const;
 
@@ -88,10 +88,11 @@ class HttpGenerate final : public core::ResponseSink, private http1::HttpExchang
   std::shared_ptr<observe::Trace> trace_;
   size_t bytes_waiting_ = 0;  // at least so much may lie in the stream's buffer
 
+  core::CancelHandle cancellation_;  // until no response follows
+
   base::Mutex mutex_;
   base::CondVar changed_;
-  core::RequestRef request_ NEREID_GUARDED_BY(mutex_);  // while it can be cancelled
-  bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;      // the client
+  bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;  // the client
   // How often the stream's buffer ran empty after it had been full.
   uint64_t rounds_ NEREID_GUARDED_BY(mutex_) = 0;
 };

@@ -117,9 +117,8 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   if (self->trace_ != nullptr) [[unlikely]] {
     self->trace_->Describe(request->model->name(), request->model->version(), request->id);
   }
-  self->request_ = core::RequestRef(*request);
+  self->cancellation_.Open(*request);
   self->exchange_ = std::move(submission.exchange);
-  self->cancel_state_.store(kOpen);
   self->exchange_->SetEvents(self);
   // From here on another thread may answer; `self` may be gone when this returns.
   service.Infer(std::move(request));
@@ -136,7 +135,7 @@ void HttpInfer::Send(core::ResponsePtr response, bool is_final) {
   }
   // Taken first: dropping what follows may be the end of the request, and it has its answer here.
   http1::HttpExchangePtr exchange = std::move(exchange_);
-  CloseCancellation();
+  cancellation_.Close();
   exchange_ = std::move(exchange);
   const base::Status status = Answer();
   if (status.ok()) {
@@ -230,7 +229,7 @@ void HttpInfer::ReplySent() {
   Release(1);
 }
 
-void HttpInfer::OnRequestReleased(core::Request& /*request*/) { CloseCancellation(); }
+void HttpInfer::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
 void HttpInfer::OnRequestGone() {
   // Whoever processed the request dropped it without an answer.
@@ -239,26 +238,8 @@ void HttpInfer::OnRequestGone() {
 }
 
 void HttpInfer::OnDisconnect() {
-  uint8_t expected = kOpen;
-  if (!cancel_state_.compare_exchange_strong(expected, kBusy)) return;
-  service_->Cancel(*request_);
-  expected = kBusy;
-  if (cancel_state_.compare_exchange_strong(expected, kOpen)) return;
-  cancel_state_.store(kClosed);
-  // May be the end of this object.
-  core::RequestRef last = std::move(request_);
-}
-
-void HttpInfer::CloseCancellation() {
-  uint8_t state = cancel_state_.load();
-  for (;;) {
-    if (state == kOpen) {
-      if (!cancel_state_.compare_exchange_weak(state, kClosed)) continue;
-      core::RequestRef last = std::move(request_);
-      return;
-    }
-    if (state != kBusy || cancel_state_.compare_exchange_weak(state, kCloseWhenDone)) return;
-  }
+  // With the reference may end this object.
+  if (const core::RequestRef request = cancellation_.Take()) service_->Cancel(*request);
 }
 
 void HttpInfer::Release(uint32_t parts) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/header_forwarding.h"
+#include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
@@ -39,10 +40,6 @@ struct InferSubmission {
 // Pooled. It lives until three things have happened, in whatever order and on whatever threads: the
 // core let go of the request (OnRequestGone), the reply's bytes are not needed any more
 // (ReplySent), and the call that sent the reply has returned.
-//
-// Cancelling needs a reference to the request while other threads may finish it, so `cancel_state_`
-// says who may touch `request_`: the reactor that reports a disconnect, or whoever closes the
-// matter because the request was released or answered.
 class HttpInfer final : public core::ResponseSink,
                         private http1::HttpReplyOwner,
                         private http1::HttpExchangeEvents {
@@ -61,17 +58,9 @@ class HttpInfer final : public core::ResponseSink,
   void Recycle();
 
  private:
-  enum CancelState : uint8_t {
-    kClosed,         // nothing to cancel; request_ is empty
-    kOpen,           // request_ may be taken
-    kBusy,           // OnDisconnect uses request_
-    kCloseWhenDone,  // so it is OnDisconnect that drops request_
-  };
-
   void ReplySent() override;
   void OnDisconnect() override;
 
-  void CloseCancellation();
   base::Status Answer();
   void SendAnswer();
   void SendError(const base::Status& error);
@@ -86,8 +75,7 @@ class HttpInfer final : public core::ResponseSink,
   const Dialect* dialect_ = &kTritonDialect;
 
   std::atomic<uint32_t> parts_left_{0};
-  std::atomic<uint8_t> cancel_state_{kClosed};
-  core::RequestRef request_;
+  core::CancelHandle cancellation_;  // until the request is answered or released
 
   uint64_t response_count_ = 0;
   core::ResponsePtr response_;

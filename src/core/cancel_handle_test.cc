@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cancel_handle.h"
+
+#include <atomic>
+#include <latch>
+
+#include <gtest/gtest.h>
+
+#include "base/thread.h"
+
+namespace nereid::core {
+namespace {
+
+// The sink of one request, and what a frontend keeps to cancel it.
+class Call final : public ResponseSink {
+ public:
+  RequestPtr Start() {
+    RequestPtr request = Request::Create(*this);
+    cancellation.Open(*request);
+    return request;
+  }
+  void Send(ResponsePtr /*response*/, bool /*is_final*/) override {}
+  void OnRequestReleased(Request& /*request*/) override { cancellation.Close(); }
+  void OnRequestGone() override { ++gone; }
+
+  CancelHandle cancellation;
+  std::atomic<int> gone{0};
+};
+
+TEST(CancelHandle, CancelsARequestThatIsUnderWay) {
+  Call call;
+  RequestPtr request = call.Start();
+  call.cancellation.Take()->Cancel();
+  EXPECT_TRUE(request->is_cancelled());
+  EXPECT_EQ(0, call.gone) << "it is still processed";
+  request.reset();
+  EXPECT_EQ(1, call.gone);
+}
+
+TEST(CancelHandle, GivesTheReferenceOnlyOnce) {
+  Call call;
+  const RequestPtr request = call.Start();
+  EXPECT_TRUE(call.cancellation.Take());
+  EXPECT_FALSE(call.cancellation.Take());
+}
+
+TEST(CancelHandle, KeepsTheRequestWhileItIsCancelled) {
+  Call call;
+  RequestPtr request = call.Start();
+  RequestRef cancelling = call.cancellation.Take();
+  request.reset();
+  EXPECT_EQ(0, call.gone);
+  cancelling.Reset();
+  EXPECT_EQ(1, call.gone);
+}
+
+TEST(CancelHandle, IsEmptyOnceTheRequestHasEnded) {
+  Call call;
+  EXPECT_FALSE(call.cancellation.Take()) << "nothing has been started";
+  call.Start().reset();
+  EXPECT_EQ(1, call.gone) << "the handle keeps nothing";
+  EXPECT_FALSE(call.cancellation.Take());
+  call.cancellation.Close();
+  EXPECT_EQ(1, call.gone);
+}
+
+TEST(CancelHandle, LetsOneThreadCancelWhileOthersEndTheRequest) {
+  constexpr int kRequests = 300;
+  for (int i = 0; i < kRequests; ++i) {
+    Call call;
+    RequestPtr request = call.Start();
+    std::latch start(3);
+    base::Thread client("client", [&] {
+      start.arrive_and_wait();
+      if (const RequestRef cancelled = call.cancellation.Take()) cancelled->Cancel();
+    });
+    base::Thread answers("answers", [&] {
+      start.arrive_and_wait();
+      call.cancellation.Close();
+    });
+    start.arrive_and_wait();
+    request.reset();
+    client.Join();
+    answers.Join();
+    ASSERT_EQ(1, call.gone) << "request " << i;
+  }
+}
+
+}  // namespace
+}  // namespace nereid::core
