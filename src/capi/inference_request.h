@@ -111,3 +111,8 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   nereid::capi::InferenceCall* call_ = nullptr;  // of the last submission
   std::atomic<bool> is_submitted_{false};
 };
+
+// backend_host::FromAnyHandle relies on this: the RequestHandle lies at the beginning.
+extern TRITONSERVER_InferenceRequest nereid_layout_probe;  // for its address, never defined
+static_assert(static_cast<void*>(static_cast<nereid::core::RequestHandle*>(&nereid_layout_probe)) ==
+              static_cast<void*>(&nereid_layout_probe));

@@ -47,6 +47,13 @@ NEREID_HANDLE(TRITONBACKEND_State, OutputState)
 
 #undef NEREID_HANDLE
 
+// FromAnyHandle takes a pointer to either class of request for one to the RequestHandle in it,
+// which is right only while that lies at the very beginning. The compiler compares the addresses
+// here for core::Request, and in capi/inference_request.h for TRITONSERVER_InferenceRequest.
+extern core::Request layout_probe;  // declared for its address, never defined
+static_assert(static_cast<void*>(static_cast<core::RequestHandle*>(&layout_probe)) ==
+              static_cast<void*>(&layout_probe));
+
 // Of a request that may be an embedder's, where no more than this is asked of it.
 inline core::RequestHandle& FromAnyHandle(TRITONBACKEND_Request* handle) {
   return *reinterpret_cast<core::RequestHandle*>(handle);
