@@ -151,8 +151,9 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
     case Call::kIsModelReady:
       return ControlModel(worker, call);
     case Call::kInfer: {
-      const auto parent = pending_->Find(reader.Read<uint64_t>());
-      return inferences_.Infer(worker, call, reader, parent.get());
+      const auto record = reader.Read<InferRecord>();
+      const auto parent = pending_->Find(record.parent);
+      return inferences_.Infer(worker, call, record, reader, parent.get());
     }
     case Call::kStreamNext:
       return inferences_.Next(worker, call, reader.Read<uint64_t>());
@@ -177,13 +178,12 @@ void Calls::Log(Reader& reader) {
       .Ignore();
 }
 
-// handle, flags, whether there is a response, the response. The worker waits for the outcome only
-// of what ends a request.
 void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   Reader reader(call.payload);
-  const auto handle = reader.Read<uint64_t>();
-  const bool is_final = reader.Read<uint32_t>() != 0;
-  const bool has_response = reader.Read<uint32_t>() != 0;
+  const auto record = reader.Read<SendRecord>();
+  const uint64_t handle = record.handle;
+  const bool is_final = record.is_final != 0;
+  const bool has_response = record.has_response != 0;
   std::optional<ModelResponse> response;
   if (has_response) response = ReadResponse(reader, worker->region());
   if (!reader.ok() || (has_response && !response)) {

@@ -13,7 +13,6 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-constexpr uint32_t kMostDims = 64;
 // Below this, copying costs less than keeping.
 constexpr size_t kFewestLent = size_t{64} << 10;
 constexpr uint32_t kMaxName = 4096;
@@ -76,7 +75,7 @@ Result<bool> LendOutput(TRITONBACKEND_Response* response, const Tensor& tensor, 
 
 std::optional<Tensor> ReadTensor(Reader& reader, const Region& region) {
   const auto record = reader.Read<TensorRecord>();
-  if (!reader.ok() || record.dims > kMostDims || record.datatype > TRITONSERVER_TYPE_BF16) {
+  if (!reader.ok() || record.dims > kMaxDims || record.datatype > TRITONSERVER_TYPE_BF16) {
     return std::nullopt;
   }
   Tensor tensor;

@@ -17,8 +17,6 @@ using backend::InputView;
 using backend::Result;
 using backend::StrCat;
 
-constexpr uint64_t kAlignment = 64;
-
 uint64_t Aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
 // Texts of BYTES tensors have lengths that a model will trust.

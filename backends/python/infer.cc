@@ -24,40 +24,30 @@ constexpr uint32_t kMaxOpen = 65536;
 
 // What the worker asks for.
 struct Wanted {
+  InferRecord record;
   std::string model;
-  int64_t version = -1;
-  uint64_t correlation_id = 0;
-  uint64_t timeout_us = 0;
-  uint32_t flags = 0;
-  bool has_correlation_text = false;
-  bool is_stream = false;
   std::string id;
   std::string correlation_text;
   std::string parameters;  // JSON
   std::vector<Tensor> inputs;
   std::vector<std::string> outputs;
 
-  static std::optional<Wanted> Read(Reader& reader, const Region& region) {
-    Wanted wanted;
-    wanted.version = reader.Read<int64_t>();
-    wanted.correlation_id = reader.Read<uint64_t>();
-    wanted.timeout_us = reader.Read<uint64_t>();
-    wanted.flags = reader.Read<uint32_t>();
-    wanted.has_correlation_text = reader.Read<uint32_t>() != 0;
-    wanted.is_stream = reader.Read<uint32_t>() != 0;
-    const auto inputs = reader.Read<uint32_t>();
-    const auto outputs = reader.Read<uint64_t>();
+  bool is_stream() const { return record.is_stream != 0; }
+
+  static std::optional<Wanted> Read(const InferRecord& record, Reader& reader,
+                                    const Region& region) {
+    Wanted wanted{.record = record};
     wanted.model = reader.SizedText();
     wanted.id = reader.SizedText();
     wanted.correlation_text = reader.SizedText();
     wanted.parameters = reader.SizedText();
-    if (inputs > kMaxTensors || outputs > kMaxTensors) return std::nullopt;
-    for (uint32_t i = 0; i < inputs && reader.ok(); ++i) {
+    if (record.inputs > kMaxTensors || record.outputs > kMaxTensors) return std::nullopt;
+    for (uint32_t i = 0; i < record.inputs && reader.ok(); ++i) {
       std::optional<Tensor> tensor = ReadTensor(reader, region);
       if (!tensor) return std::nullopt;
       wanted.inputs.push_back(*std::move(tensor));
     }
-    for (uint64_t i = 0; i < outputs && reader.ok(); ++i) {
+    for (uint64_t i = 0; i < record.outputs && reader.ok(); ++i) {
       wanted.outputs.emplace_back(reader.SizedText());
     }
     if (!reader.ok()) return std::nullopt;
@@ -65,17 +55,10 @@ struct Wanted {
   }
 };
 
-// The form in which a worker gets a response: this, then tensors, then a text as in ResponseRecord.
+// The form in which a worker gets a response: a ReplyRecord and what follows it.
 struct Encoded {
   BlockPool::Block block;
   uint64_t size = 0;
-};
-
-struct ReplyHeader {
-  uint32_t kind;
-  uint32_t is_last;
-  uint32_t tensors;  // or the error's code
-  uint32_t text_size;
 };
 
 }  // namespace
@@ -238,7 +221,7 @@ Result<std::string> EncodeTensors(const Region& region, TRITONSERVER_InferenceRe
   NEREID_KIT_TRY(TRITONSERVER_InferenceResponseOutputCount(response, &count));
   NEREID_KIT_ASSIGN(const std::string parameters, ResponseParameters(response));
   std::string text;
-  Append(text, ReplyHeader{.kind = static_cast<uint32_t>(ResponseKind::kTensors),
+  Append(text, ReplyRecord{.kind = static_cast<uint32_t>(ResponseKind::kTensors),
                            .is_last = is_last,
                            .tensors = count,
                            .text_size = static_cast<uint32_t>(parameters.size())});
@@ -251,7 +234,7 @@ Result<std::string> EncodeTensors(const Region& region, TRITONSERVER_InferenceRe
 std::string EncodeError(const Error& error, bool is_last) {
   const std::string message = error.message();
   std::string text;
-  Append(text, ReplyHeader{.kind = static_cast<uint32_t>(ResponseKind::kError),
+  Append(text, ReplyRecord{.kind = static_cast<uint32_t>(ResponseKind::kError),
                            .is_last = is_last,
                            .tensors = static_cast<uint32_t>(error.code()),
                            .text_size = static_cast<uint32_t>(message.size())});
@@ -260,7 +243,7 @@ std::string EncodeError(const Error& error, bool is_last) {
 
 std::string EncodeNothing() {
   std::string text;
-  Append(text, ReplyHeader{.kind = static_cast<uint32_t>(ResponseKind::kNone), .is_last = 1});
+  Append(text, ReplyRecord{.kind = static_cast<uint32_t>(ResponseKind::kNone), .is_last = 1});
   return text;
 }
 
@@ -323,14 +306,16 @@ Error SetParameters(TRITONSERVER_InferenceRequest* request, const std::string& j
 
 Error Fill(TRITONSERVER_InferenceRequest* request, const Wanted& wanted) {
   NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetId(request, wanted.id.c_str()));
-  if (wanted.has_correlation_text) {
+  if (wanted.record.has_correlation_text != 0) {
     NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetCorrelationIdString(
         request, wanted.correlation_text.c_str()));
   } else {
-    NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetCorrelationId(request, wanted.correlation_id));
+    NEREID_KIT_TRY(
+        TRITONSERVER_InferenceRequestSetCorrelationId(request, wanted.record.correlation_id));
   }
-  NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetFlags(request, wanted.flags));
-  NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request, wanted.timeout_us));
+  NEREID_KIT_TRY(TRITONSERVER_InferenceRequestSetFlags(request, wanted.record.flags));
+  NEREID_KIT_TRY(
+      TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request, wanted.record.timeout_us));
   NEREID_KIT_TRY(SetParameters(request, wanted.parameters).Release());
   for (const Tensor& input : wanted.inputs) {
     NEREID_KIT_TRY(TRITONSERVER_InferenceRequestAddInput(
@@ -348,15 +333,16 @@ Error Fill(TRITONSERVER_InferenceRequest* request, const Wanted& wanted) {
 Error CheckModel(TRITONSERVER_Server* server, const Wanted& wanted) {
   const char* const model = wanted.model.c_str();
   bool is_ready = false;
-  NEREID_KIT_TRY(TRITONSERVER_ServerModelIsReady(server, model, wanted.version, &is_ready));
+  NEREID_KIT_TRY(
+      TRITONSERVER_ServerModelIsReady(server, model, wanted.record.model_version, &is_ready));
   if (!is_ready) {
     return Error::Internal(
         StrCat("Failed for execute the inference request. Model '", model, "' is not ready."));
   }
   uint32_t properties = 0;
-  NEREID_KIT_TRY(TRITONSERVER_ServerModelTransactionProperties(server, model, wanted.version,
-                                                               &properties, nullptr));
-  if (!wanted.is_stream && (properties & TRITONSERVER_TXN_DECOUPLED) != 0) {
+  NEREID_KIT_TRY(TRITONSERVER_ServerModelTransactionProperties(
+      server, model, wanted.record.model_version, &properties, nullptr));
+  if (!wanted.is_stream() && (properties & TRITONSERVER_TXN_DECOUPLED) != 0) {
     return Error::Internal(StrCat(
         "Model ", model,
         " is using the decoupled. The current BLS request call doesn't support models using "
@@ -401,8 +387,8 @@ Error Start(TRITONSERVER_Server* server, const Wanted& wanted,
   if (server == nullptr) return Error::Unsupported("the server does not let backends call it");
   NEREID_KIT_TRY(CheckModel(server, wanted).Release());
   TRITONSERVER_InferenceRequest* request = nullptr;
-  NEREID_KIT_TRY(
-      TRITONSERVER_InferenceRequestNew(&request, server, wanted.model.c_str(), wanted.version));
+  NEREID_KIT_TRY(TRITONSERVER_InferenceRequestNew(&request, server, wanted.model.c_str(),
+                                                  wanted.record.model_version));
   Error error = Fill(request, wanted);
   if (error.ok()) error = Submit(server, request, call, parent);
   if (!error.ok()) Error(TRITONSERVER_InferenceRequestDelete(request)).Ignore();
@@ -412,21 +398,21 @@ Error Start(TRITONSERVER_Server* server, const Wanted& wanted,
 }  // namespace
 
 void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& block,
-                       Reader& reader, Pending* parent) {
-  const std::optional<Wanted> wanted = Wanted::Read(reader, worker->region());
+                       const InferRecord& record, Reader& reader, Pending* parent) {
+  const std::optional<Wanted> wanted = Wanted::Read(record, reader, worker->region());
   if (!wanted) return worker->Condemn("it made a request that cannot be read");
   if (*open_ >= kMaxOpen) {
     return worker->Reply(block.header, Outcome::kError, "too many requests are on their way");
   }
   const auto call =
-      std::make_shared<InferCall>(open_, worker, wanted->is_stream ? nullptr : block.header);
+      std::make_shared<InferCall>(open_, worker, wanted->is_stream() ? nullptr : block.header);
   const Error error = Start(server_, *wanted, call, parent);
   if (!error.ok()) {
     const std::string text =
         StrCat("Model ", wanted->model, " - Error when running inference: ", error.message());
     return worker->Reply(block.header, Outcome::kError, text);
   }
-  if (!wanted->is_stream) return;
+  if (!wanted->is_stream()) return;
   streams_.emplace(++last_, call);
   worker->Reply(block.header, Outcome::kOk,
                 std::string_view(reinterpret_cast<const char*>(&last_), sizeof(last_)));

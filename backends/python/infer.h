@@ -21,11 +21,11 @@ class Inferences {
   // `server` may be null: then all fail.
   explicit Inferences(TRITONSERVER_Server* server) : server_(server) {}
 
-  // Starts a request, which `reader` reads after its first member; `parent`, which may be null, is
-  // the one whose trace it belongs to. The call is answered with the response; or, for many
+  // Starts a request, which `record` begins and `reader` goes on with; `parent`, which may be null,
+  // is the one whose trace it belongs to. The call is answered with the response; or, for many
   // responses, with the number of a stream.
-  void Infer(const std::shared_ptr<Worker>& worker, const CallBlock& call, Reader& reader,
-             Pending* parent);
+  void Infer(const std::shared_ptr<Worker>& worker, const CallBlock& call,
+             const InferRecord& record, Reader& reader, Pending* parent);
   // Answers the call with the stream's next response, once there is one.
   void Next(const std::shared_ptr<Worker>& worker, const CallBlock& call, uint64_t stream);
   void Cancel(uint64_t stream);

@@ -86,7 +86,7 @@ class BatchLender final : public Lender {
   static bool Holds(const BlockPool::Block& block, std::span<const char> bytes) {
     return block.exists() && bytes.data() >= block.payload() &&
            bytes.data() + bytes.size() <= block.payload() + block.capacity() &&
-           block.header().state.load(std::memory_order_acquire) == 0;
+           block.header().state.load(std::memory_order_acquire) == kBlockFree;
   }
   // A worker that lies about its block's size changes its own responses.
   static bool Holds(const BlockHeader* answer, std::span<const char> bytes) {

@@ -138,7 +138,7 @@ void BlockPool::Drop(Place* place) {
   // The usual case, a batch whose worker is done with it: it serves the next one.
   if (!busy_.empty() && busy_.back() == place) {
     const auto* header = reinterpret_cast<const BlockHeader*>(region_.At(place->offset));
-    if (header->state.load(std::memory_order_acquire) == 0) {
+    if (header->state.load(std::memory_order_acquire) == kBlockFree) {
       busy_.pop_back();
       Free(place);
     }
@@ -149,7 +149,7 @@ void BlockPool::Sweep() {
   size_t kept = 0;
   for (Place* place : busy_) {
     const auto* header = reinterpret_cast<const BlockHeader*>(region_.At(place->offset));
-    if (place->holds != 0 || header->state.load(std::memory_order_acquire) != 0) {
+    if (place->holds != 0 || header->state.load(std::memory_order_acquire) != kBlockFree) {
       busy_[kept++] = place;
     } else {
       Free(place);

@@ -98,7 +98,7 @@ class BlockPool {
     char* payload() const { return pool_->region_.At(payload_offset()); }
     uint64_t capacity() const { return place_->size - sizeof(BlockHeader); }
     // From now on the worker uses it.
-    void Share() const { header().state.store(1, std::memory_order_relaxed); }
+    void Share() const { header().state.store(kBlockInUse, std::memory_order_relaxed); }
 
    private:
     BlockPool* pool_ = nullptr;

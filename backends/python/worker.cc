@@ -299,7 +299,7 @@ Result<Worker::Answer> Worker::Await(Mailbox& from, Ticket ticket, std::chrono::
       return Error::Unavailable(StrCat("Stub process '", name(), "' did not answer in time"));
     }
     ticket.seen = word;
-    if (from.answers == ticket.number) break;
+    if (from.ticket == ticket.number) break;
   }
   const auto outcome = static_cast<Outcome>(from.kind);
   const uint64_t at = std::atomic_ref(from.offset).load();
@@ -338,7 +338,7 @@ void Worker::Begin(Work work, const BlockPool::Block& block, uint64_t size) {
 std::optional<Worker::Answer> Worker::Look(std::chrono::nanoseconds patience) {
   Control& control = region_->control();
   if (LookWhile(control.done.word, begun_.seen, patience) == begun_.seen) return std::nullopt;
-  if (!is_alive() || control.done.answers != begun_.number) return std::nullopt;
+  if (!is_alive() || control.done.ticket != begun_.number) return std::nullopt;
   if (HasOpenCalls()) return std::nullopt;
   auto answer = Await(control.done, begun_, {}, Clock::time_point::max(), &answer_);
   if (answer.ok()) return answer.value();
@@ -400,7 +400,7 @@ void Worker::Reply(BlockHeader* header, Outcome outcome) {
   header->outcome = static_cast<uint32_t>(outcome);
   header->reply_offset = 0;
   header->reply_size = 0;
-  Publish(header->state, header->sleeping, 2);
+  Publish(header->state, header->sleeping, kBlockReplied);
 }
 
 void Worker::Reply(BlockHeader* header, Outcome outcome, const BlockPool::Block& block,
@@ -409,7 +409,7 @@ void Worker::Reply(BlockHeader* header, Outcome outcome, const BlockPool::Block&
   header->outcome = static_cast<uint32_t>(outcome);
   header->reply_offset = block.offset();
   header->reply_size = size;
-  Publish(header->state, header->sleeping, 2);
+  Publish(header->state, header->sleeping, kBlockReplied);
 }
 
 void Worker::Reply(BlockHeader* header, Outcome outcome, std::string_view text) {
@@ -422,6 +422,8 @@ void Worker::Reply(BlockHeader* header, Outcome outcome, std::string_view text) 
   Reply(header, outcome, block.value(), text.size());
 }
 
-void Worker::Release(BlockHeader* header) { header->state.store(0, std::memory_order_release); }
+void Worker::Release(BlockHeader* header) {
+  header->state.store(kBlockFree, std::memory_order_release);
+}
 
 }  // namespace nereid::python

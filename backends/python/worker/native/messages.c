@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches and answers: requests that the server sends become objects, and responses become what the
 // server reads. Whatever is unusual is left to Python.
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "native.h"
 
-// As ../../protocol.h has them.
-typedef struct {
-  uint64_t handle, correlation_id, timeout_us, data, block;
-  uint32_t form, form_size, flags, has_correlation_text;
-  uint32_t texts[8];  // places and sizes of the id, the correlation text, parameters, the trace
-} RequestRecord;
-typedef struct {
-  uint32_t type, dims, name_size, reserved;
-  uint64_t data, byte_size;
-} TensorRecord;
-typedef struct {
-  uint32_t kind, release_flags, tensors, text_size;
-} ResponseRecord;
-enum { kReleaseAll = 1, kResponseTensors = 1, kBatchHeader = 8, kBlockSizeAt = 16 };
+enum { kReleaseAll = 1 };
 
 // From setup().
 static PyObject* request_class;
@@ -134,16 +120,13 @@ static PyObject* Details(PyObject* self, PyObject* unused) {
   const Request* const request = (Request*)self;
   if (request->block == NULL) Py_RETURN_NONE;
   const RequestRecord* const record = &request->record;
-  const char* texts[4];
-  Py_ssize_t sizes[4];
-  for (int i = 0; i < 4; ++i) {
-    texts[i] = region.base + request->payload + record->texts[2 * i];
-    sizes[i] = record->texts[2 * i + 1];
-  }
-  return Py_BuildValue("KNKy#y#y#y#", (unsigned long long)record->correlation_id,
-                       PyBool_FromLong(record->has_correlation_text != 0),
-                       (unsigned long long)record->timeout_us, texts[0], sizes[0], texts[1],
-                       sizes[1], texts[2], sizes[2], texts[3], sizes[3]);
+  const char* const at = region.base + request->payload;
+  return Py_BuildValue(
+      "KNKy#y#y#y#", (unsigned long long)record->correlation_id,
+      PyBool_FromLong(record->has_correlation_text != 0), (unsigned long long)record->timeout_us,
+      at + record->id, (Py_ssize_t)record->id_size, at + record->correlation_text,
+      (Py_ssize_t)record->correlation_text_size, at + record->parameters,
+      (Py_ssize_t)record->parameters_size, at + record->trace, (Py_ssize_t)record->trace_size);
 }
 
 static PyMethodDef kRequestMethods[] = {
@@ -228,12 +211,12 @@ static PyObject* ReadBatch(PyObject* self, PyObject* args) {
   PyObject* block = NULL;
   if (!PyArg_ParseTuple(args, "KO", &payload, &block)) return NULL;
   const char* at = region.base + payload;
-  uint32_t count = 0;
-  memcpy(&count, at, sizeof(count));
-  at += kBatchHeader;
-  PyObject* const batch = PyList_New(count);
+  BatchHeader header;
+  memcpy(&header, at, sizeof(header));
+  at += sizeof(header);
+  PyObject* const batch = PyList_New(header.count);
   if (batch == NULL) return NULL;
-  for (uint32_t i = 0; i < count; ++i, at += sizeof(RequestRecord)) {
+  for (uint32_t i = 0; i < header.count; ++i, at += sizeof(RequestRecord)) {
     RequestRecord record;
     memcpy(&record, at, sizeof(record));
     PyObject* const request = MakeRequest(payload, &record, block);
@@ -469,7 +452,7 @@ static int AddResponse(const Request* request, const Response* response) {
     if (added != 1) return added;
     ++wanted;
   }
-  answer.pieces[start].response = (ResponseRecord){kResponseTensors, kReleaseAll, wanted, 0};
+  answer.pieces[start].response = (ResponseRecord){ResponseKind_kTensors, kReleaseAll, wanted, 0};
   return 1;
 }
 
@@ -488,9 +471,9 @@ static int IsUsual(PyObject* request, PyObject* response) {
 // serves for the next one.
 static uint64_t BlockFor(uint64_t size) {
   enum { kMostKept = 1 << 20 };
-  if (kept_block != 0 && kept_size >= size + kHeaderSize &&
-      atomic_load_explicit(WordAt(kept_block), memory_order_acquire) == 0) {
-    atomic_store_explicit(WordAt(kept_block), 1, memory_order_relaxed);
+  if (kept_block != 0 && kept_size >= size + sizeof(BlockHeader) &&
+      atomic_load_explicit(&HeaderAt(kept_block)->state, memory_order_acquire) == kBlockFree) {
+    atomic_store_explicit(&HeaderAt(kept_block)->state, kBlockInUse, memory_order_relaxed);
     return kept_block;
   }
   const int is_kept = size <= kMostKept;
@@ -568,8 +551,8 @@ static PyObject* WriteAnswer(PyObject* self, PyObject* args) {
     const uint64_t block = BlockFor(Aligned(answer.meta_size) + answer.data_size);
     if (block != 0) {
       const uint64_t size = Aligned(answer.meta_size) + answer.data_size;
-      memcpy(region.base + block + kBlockSizeAt, &size, sizeof(size));
-      WritePieces(block + kHeaderSize);
+      HeaderAt(block)->size = size;
+      WritePieces(block + sizeof(BlockHeader));
       result = Py_BuildValue("KK", (unsigned long long)block, (unsigned long long)answer.meta_size);
     }
   } else if (added == 0) {

@@ -11,20 +11,28 @@
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <structmember.h>
 
-// --- Shared memory, as ../../protocol.h lays it out ---
+// --- Shared memory: the records and numbers of layout.def ---
 
 typedef _Atomic uint32_t Word;
 
-enum {
-  kHeaderSize = 64,
-  kAlignment = 64,
-  kMostDims = 64,
-  // Smaller tensors are copied rather than looked for in shared memory.
-  kSmall = 4096,
-};
+// clang-format off
+#define NEREID_CONSTANT(name, python, value) enum { name = value };
+#define NEREID_ENUM(type) enum {
+#define NEREID_VALUE(type, name, python, value) type##_##name = value,
+#define NEREID_ENUM_END(type) };
+#define NEREID_RECORD(record, alignment) typedef struct NEREID_ALIGNED(alignment) {
+#define NEREID_FIELD(record, offset, type, name) type name;
+#define NEREID_ARRAY(record, offset, type, name, count) type name[count];
+#define NEREID_RECORD_END(record, size) } record;
+// clang-format on
+#include "python_backend/layout.def"
+
+// Smaller tensors are copied rather than looked for in shared memory.
+enum { kSmall = 4096 };
 
 typedef struct {
   char* base;
@@ -36,6 +44,10 @@ extern Region region;
 extern uint32_t generation;
 
 static inline Word* WordAt(uint64_t offset) { return (Word*)(region.base + offset); }
+static inline Control* ControlOf(void) { return (Control*)region.base; }
+static inline BlockHeader* HeaderAt(uint64_t offset) {
+  return (BlockHeader*)(region.base + offset);
+}
 
 // --- numpy, by the table that it exports; ../nereid_python/tensors.py hands it over ---
 
@@ -82,6 +94,7 @@ PyObject* ValuesOf(Tensor* tensor);
 
 // --- Parts of the module: what each adds to it; -1 with an exception set ---
 
+int AddLayout(PyObject* module);
 int AddWaits(PyObject* module);
 int AddTensors(PyObject* module);
 int AddMessages(PyObject* module);

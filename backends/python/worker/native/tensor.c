@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of the server's that are held, and the tensors in them. What is rare is left to Python.
-#include <stddef.h>
-
 #include "native.h"
 
 PyTypeObject* tensor_base;
@@ -63,7 +61,8 @@ static void BlockFree(PyObject* self) {
   const uint64_t at = ((Block*)self)->at;
   // A forked process has copies of what the other one holds.
   if (at != 0 && ((Block*)self)->generation == generation)
-    atomic_store_explicit(WordAt(at - kHeaderSize), 0, memory_order_release);
+    atomic_store_explicit(&HeaderAt(at - sizeof(BlockHeader))->state, kBlockFree,
+                          memory_order_release);
   FreeObject(self);
 }
 
@@ -142,7 +141,7 @@ static Tensor* Allocate(PyObject* type) {
 
 PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, uint64_t at,
                     uint64_t byte_size) {
-  if (type <= 0 || type > kTypeBf16 || !PyTuple_Check(shape) || PyTuple_Size(shape) > kMostDims) {
+  if (type <= 0 || type > kTypeBf16 || !PyTuple_Check(shape) || PyTuple_Size(shape) > kMaxDims) {
     PyErr_SetString(PyExc_ValueError, "a tensor that cannot be read");
     return NULL;
   }
@@ -192,7 +191,7 @@ static PyObject* ReadTexts(const Tensor* tensor) {
 }
 
 static PyObject* ViewBytes(const Tensor* tensor) {
-  intptr_t dims[kMostDims];
+  intptr_t dims[kMaxDims];
   const int count = (int)PyTuple_Size(tensor->shape);
   uint64_t size = kElementSizes[tensor->type];
   int overflows = 0;

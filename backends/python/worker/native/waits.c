@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words in shared memory that the server sees in order, and waiting for them; the other side is
-// ../../wait.h. All places are offsets in the region. The places of the mailboxes and of the ring
-// are those of ../../protocol.h.
+// ../../wait.h. All places are offsets in the region.
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "native.h"
-
-enum {
-  kWork = 64,
-  kDone = 128,
-  kMail = 8,      // of a mailbox: where what is passed on begins
-  kSleeping = 4,  // and who sleeps on its word
-  kRingHead = 320,
-  kRingBell = 324,
-  kRingSleeping = 328,
-  kRingTail = 384,
-  kRing = 4096,
-  kRingCapacity = 1024,
-  kRingOwner = 12288 + 4 * 64,
-};
-
-typedef struct {
-  uint32_t kind;
-  uint32_t answers;
-  uint64_t offset;
-  uint64_t size;
-} Mail;
 
 static void Pause(void) {
 #if defined(__x86_64__)
@@ -89,9 +66,10 @@ static uint32_t NextWork(uint32_t seen) {
   // main thread is here.
   static uint32_t misses = 0;
   static uint32_t skipped = 0;
-  Word* const work = WordAt(kWork);
-  Word* const sleeping = WordAt(kWork + kSleeping);
-  SignalWord(WordAt(kDone), WordAt(kDone + kSleeping));
+  Control* const control = ControlOf();
+  Word* const work = &control->work.word;
+  Word* const sleeping = &control->work.sleeping;
+  SignalWord(&control->done.word, &control->done.sleeping);
   const int looks = region.spin_ns > 0 && (misses == 0 || ++skipped >= misses);
   if (!looks) return WaitFor(work, sleeping, seen, 0, -1);
   skipped = 0;
@@ -105,11 +83,10 @@ static uint32_t NextWork(uint32_t seen) {
   return value;
 }
 
-static PyObject* MakeMail(uint32_t word, uint64_t box) {
-  Mail mail;
-  memcpy(&mail, region.base + box + kMail, sizeof(mail));
-  return Py_BuildValue("IIKK", mail.kind, word, (unsigned long long)mail.offset,
-                       (unsigned long long)mail.size);
+// What is in a mailbox whose word is `word`.
+static PyObject* ReadMailbox(uint32_t word, const Mailbox* from) {
+  return Py_BuildValue("IIKK", from->kind, word, (unsigned long long)from->offset,
+                       (unsigned long long)from->size);
 }
 
 // finish(outcome, ticket, offset, size)
@@ -118,8 +95,11 @@ static PyObject* Finish(PyObject* self, PyObject* args) {
   unsigned int outcome = 0, ticket = 0;
   unsigned long long offset = 0, size = 0;
   if (!PyArg_ParseTuple(args, "IIKK", &outcome, &ticket, &offset, &size)) return NULL;
-  const Mail mail = {outcome, ticket, offset, size};
-  memcpy(region.base + kDone + kMail, &mail, sizeof(mail));
+  Control* const control = ControlOf();
+  control->done.kind = outcome;
+  control->done.ticket = ticket;
+  control->done.offset = offset;
+  control->done.size = size;
   uint32_t word = ticket;
   Py_BEGIN_ALLOW_THREADS;
   word = NextWork(ticket);
@@ -127,10 +107,10 @@ static PyObject* Finish(PyObject* self, PyObject* args) {
   while (word == ticket) {
     if (PyErr_CheckSignals() != 0) return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    word = WaitFor(WordAt(kWork), WordAt(kWork + kSleeping), ticket, 0, -1);
+    word = WaitFor(&control->work.word, &control->work.sleeping, ticket, 0, -1);
     Py_END_ALLOW_THREADS;
   }
-  return MakeMail(word, kWork);
+  return ReadMailbox(word, &control->work);
 }
 
 // wait(word, sleeping, seen, looks, timeout_ns)
@@ -207,19 +187,20 @@ static PyObject* Append(PyObject* self, PyObject* value) {
   (void)self;
   const uint64_t offset = PyLong_AsUnsignedLongLong(value);
   if (PyErr_Occurred()) return NULL;
-  Word* const owner = WordAt(kRingOwner);
+  Control* const control = ControlOf();
+  Word* const owner = (Word*)&control->ring_owner;
   while (!Claim(owner)) sched_yield();
-  Word* const head = WordAt(kRingHead);
+  Word* const head = &control->ring_head;
   const uint32_t at = atomic_load_explicit(head, memory_order_relaxed);
-  const uint32_t tail = atomic_load_explicit(WordAt(kRingTail), memory_order_acquire);
+  const uint32_t tail = atomic_load_explicit(&control->ring_tail, memory_order_acquire);
   const int has_place = at - tail < kRingCapacity;
   if (has_place) {
-    memcpy(region.base + kRing + 8 * (at % kRingCapacity), &offset, sizeof(offset));
+    control->ring[at % kRingCapacity] = offset;
     atomic_store_explicit(head, at + 1, memory_order_release);
   }
   atomic_store(owner, 0);
   if (!has_place) Py_RETURN_FALSE;
-  SignalWord(WordAt(kRingBell), WordAt(kRingSleeping));
+  SignalWord(&control->ring_bell, &control->ring_sleeping);
   Py_RETURN_TRUE;
 }
 

@@ -79,18 +79,18 @@ class Memory:
 
     def end(self, outcome, ticket, offset, size):
         """The same for the last piece of work."""
-        p.MAIL.pack_into(self.bytes, p.DONE + 8, outcome, ticket, offset, size)
-        native.signal(p.DONE, p.DONE + 4)
+        p.MAIL.pack_into(self.bytes, p.DONE + p.MAIL_AT, outcome, ticket, offset, size)
+        native.signal(p.DONE, p.DONE + p.SLEEPING_AT)
 
     def next_question(self, ticket):
         word = ticket
         while word == ticket:
-            word = native.wait(p.QUESTION, p.QUESTION + 4, ticket, False, -1)
-        return p.MAIL.unpack_from(self.bytes, p.QUESTION + 8)[0], word
+            word = native.wait(p.QUESTION, p.QUESTION + p.SLEEPING_AT, ticket, False, -1)
+        return p.MAIL.unpack_from(self.bytes, p.QUESTION + p.MAIL_AT)[0], word
 
     def answer(self, outcome, ticket, offset, size):
-        p.MAIL.pack_into(self.bytes, p.REPLY + 8, outcome, ticket, offset, size)
-        native.signal(p.REPLY, p.REPLY + 4)
+        p.MAIL.pack_into(self.bytes, p.REPLY + p.MAIL_AT, outcome, ticket, offset, size)
+        native.signal(p.REPLY, p.REPLY + p.SLEEPING_AT)
 
     # --- Blocks of the server's ---
 
@@ -102,13 +102,13 @@ class Memory:
     @staticmethod
     def let_go(offset):
         """Lets such a block go that nothing lies in any more."""
-        native.store(offset - p.HEADER_SIZE, 0)
+        native.store(offset - p.HEADER_SIZE, p.BLOCK_FREE)
 
     # --- Blocks of ours ---
 
     def allocate(self, size):
         """A block with room for `size` bytes; its offset, which those of the bytes follow by HEADER_SIZE.
-        It is free again once the server has set its state to zero."""
+        It is free again once the server has set its state to BLOCK_FREE."""
         offset, wanted = self.allocate_kept(size)
         self.drop_kept(offset, wanted)
         return offset
@@ -135,13 +135,13 @@ class Memory:
                 if wanted > self._limit - offset:
                     raise MemoryError("the memory shared with the server is exhausted")
                 self._next = offset + wanted
-            self.words[offset >> 2] = 1
+            self.words[offset >> 2] = p.BLOCK_IN_USE
         return offset, wanted
 
     def _sweep(self):
         kept = []
         for block in self._busy:
-            if self.words[block[0] >> 2]:
+            if self.words[block[0] >> 2] != p.BLOCK_FREE:
                 kept.append(block)
                 continue
             offset, size = block
@@ -159,7 +159,7 @@ class Memory:
 
     def free(self, offset):
         """Gives a block back that the server has nothing to do with any more."""
-        self.words[offset >> 2] = 0
+        self.words[offset >> 2] = p.BLOCK_FREE
 
     def put(self, payload):
         """A block with these bytes: its offset."""
@@ -172,7 +172,7 @@ class Memory:
 
     def post(self, kind, offset, size):
         """Hands a block to the server as a call."""
-        p.HEADER.pack_into(self.bytes, offset, 1, 0, kind, 0, size, 0, 0)
+        p.HEADER.pack_into(self.bytes, offset, p.BLOCK_IN_USE, 0, kind, 0, size, 0, 0)
         while True:
             tail = native.load(p.RING_TAIL)
             if native.append(offset):
@@ -186,9 +186,9 @@ class Memory:
     def wait_for_reply(self, offset, frees=True):
         """Waits for the answer to a call, whose block is free then unless the caller frees it later:
         outcome, offset and size of the answer, whose block is ours to let go."""
-        while native.load(offset) != 2:
-            native.wait(offset, offset + 4, 1, True, -1)
-        outcome = self.words[(offset >> 2) + 3]
+        while native.load(offset) != p.BLOCK_REPLIED:
+            native.wait(offset, offset + p.BLOCK_SLEEPING_AT, p.BLOCK_IN_USE, True, -1)
+        outcome = self.words[(offset + p.OUTCOME_AT) >> 2]
         at, size = p.REPLY_PART.unpack_from(self.bytes, offset + p.REPLY_AT)
         if frees:
             self.free(offset)

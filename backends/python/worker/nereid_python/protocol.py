@@ -1,62 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of the memory shared with the server; ../../protocol.h says what it means."""
+"""The layout of the memory shared with the server, as the extension module has it from ../../layout.def;
+../../protocol.h says what it is for."""
 
 import struct
 
-VERSION = 2
-
-COMPLETE, INITIALIZE, EXECUTE, FINALIZE, ASK_READY = range(1, 6)
-
-OK, ERROR = 0, 1
-
-(
-    LOG,
-    SEND,
+from .native import (  # noqa: F401
+    AREAS,
+    ASK_READY,
+    BLOCK_FREE,
+    BLOCK_IN_USE,
+    BLOCK_REPLIED,
     CLOSE,
-    IS_CANCELLED,
-    METRIC_FAMILY_NEW,
-    METRIC_FAMILY_DELETE,
-    METRIC_NEW,
-    METRIC_DELETE,
-    METRIC_INCREMENT,
-    METRIC_SET,
-    METRIC_OBSERVE,
-    METRIC_VALUE,
-    LOAD_MODEL,
-    UNLOAD_MODEL,
-    IS_MODEL_READY,
+    COMPLETE,
+    ERROR,
+    EXECUTE,
+    FAILURE,
+    FINALIZE,
     INFER,
-    STREAM_NEXT,
+    INITIALIZE,
+    IS_CANCELLED,
+    IS_MODEL_READY,
+    LAYOUT,
+    LOAD_MODEL,
+    LOG,
+    METRIC_DELETE,
+    METRIC_FAMILY_DELETE,
+    METRIC_FAMILY_NEW,
+    METRIC_INCREMENT,
+    METRIC_NEW,
+    METRIC_OBSERVE,
+    METRIC_SET,
+    METRIC_VALUE,
+    NONE,
+    OK,
+    SEND,
     STREAM_CANCEL,
     STREAM_CLOSE,
-) = range(1, 20)
+    STREAM_NEXT,
+    TENSORS,
+    UNLOAD_MODEL,
+    VERSION,
+)
 
-# Mailboxes: a word that changes, a flag of who sleeps on it, then MAIL.
-WORK, DONE, QUESTION, REPLY = 64, 128, 192, 256
-MAIL = struct.Struct("<IIQQ")  # kind, answers, offset, size
-RING_HEAD, RING_BELL, RING_SLEEPING = 320, 324, 328
-RING_TAIL, RING_WAITING = 384, 388
-RING, RING_CAPACITY = 4096, 1024
-AREA_OWNERS, AREAS = 12288, 64
 
-HEADER_SIZE = 64
-# state, sleeping, kind, outcome, size, reply offset, reply size
-HEADER = struct.Struct("<IIIIQQQ")
-REPLY_PART = struct.Struct("<QQ")
-REPLY_AT = 24
+def place(record, field):
+    """Where a field is in a record."""
+    return LAYOUT[record][1][field][0]
 
-BATCH = struct.Struct("<II")
-# handle, correlation id, timeout, data, block; form, its size, flags, whether the correlation id is a text,
-# then offsets and sizes of the id, the correlation text, the parameters and the trace's context
-REQUEST = struct.Struct("<QQQQQIIIIIIIIIIII")
-FORM = struct.Struct("<II")
-TENSOR_HEAD = struct.Struct("<IIII")  # datatype, dimensions, size of the name, 0
-TENSOR_DATA = struct.Struct("<QQ")
-TENSOR = struct.Struct("<IIIIQQ")
-NONE, TENSORS, FAILURE = 0, 1, 2
-RESPONSE = struct.Struct("<IIII")  # kind, release flags, tensors or code, size of the text
-REPLY_RESPONSE = struct.Struct("<IIII")  # kind, whether it is the last, tensors or code, size of the text
-U32 = struct.Struct("<I")
+
+def packed(record, *names):
+    """What packs these fields of a record, which follow each other; all of them where none is named."""
+    fields = LAYOUT[record][1]
+    names = names or tuple(fields)
+    end = fields[names[0]][0]
+    form = "<"
+    for name in names:
+        offset, size, code = fields[name]
+        if offset != end or not code:
+            raise ValueError("%s.%s is no number that follows the field before it" % (record, name))
+        form += code
+        end = offset + size
+    return struct.Struct(form)
+
+
+# Mailboxes: a word that changes, a flag that somebody sleeps on it, then MAIL.
+WORK, DONE = place("Control", "work"), place("Control", "done")
+QUESTION, REPLY = place("Control", "question"), place("Control", "reply")
+SLEEPING_AT = place("Mailbox", "sleeping")
+MAIL_AT = place("Mailbox", "kind")
+MAIL = packed("Mailbox", "kind", "ticket", "offset", "size")
+RING_TAIL, RING_WAITING = place("Control", "ring_tail"), place("Control", "ring_waiting")
+AREA_OWNERS = place("Control", "area_owners")
+
+# Blocks.
+HEADER_SIZE = LAYOUT["BlockHeader"][0]
+HEADER = packed("BlockHeader")
+BLOCK_SLEEPING_AT = place("BlockHeader", "sleeping")
+OUTCOME_AT = place("BlockHeader", "outcome")
+REPLY_AT = place("BlockHeader", "reply_offset")
+REPLY_PART = packed("BlockHeader", "reply_offset", "reply_size")
+
+# Messages.
+FORM = packed("FormHeader")
+TENSOR = packed("TensorRecord")
+TENSOR_HEAD = packed("TensorRecord", "datatype", "dims", "name_size", "reserved")
+TENSOR_DATA = packed("TensorRecord", "data", "byte_size")
+RESPONSE = packed("ResponseRecord")
+SEND_HEAD = packed("SendRecord")
+INFER_HEAD = packed("InferRecord")
+REPLY_HEAD = packed("ReplyRecord")
+
 U64 = struct.Struct("<Q")
 F64 = struct.Struct("<d")
 

@@ -449,7 +449,7 @@ class InferenceResponseSender:
             )
         self._count(response, flags)
         writer = Writer(shares=False)
-        writer.add(struct.pack("<QII", self._handle, flags, response is not None))
+        writer.add(p.SEND_HEAD.pack(self._handle, flags, response is not None))
         if response is not None:
             writer.add_response(response, self._outputs, RELEASE_ALL)
         offset, size = writer.write()
@@ -474,8 +474,7 @@ def _write_request(request, is_stream):
     writer = Writer(shares=True)
     trace = request._trace
     writer.add(
-        struct.pack(
-            "<QqQQIIIIQ",
+        p.INFER_HEAD.pack(
             trace._handle if trace is not None else 0,
             request._model_version,
             0 if is_text else correlation & 0xFFFFFFFFFFFFFFFF,
@@ -501,8 +500,8 @@ def _write_request(request, is_stream):
 def _read_response(at, size):
     """A response that another model gave, or None for an end without one; and whether it is the last."""
     memory = session.memory
-    kind, is_last, count, text_size = p.REPLY_RESPONSE.unpack_from(memory.bytes, at)
-    place = at + p.REPLY_RESPONSE.size
+    kind, is_last, count, text_size = p.REPLY_HEAD.unpack_from(memory.bytes, at)
+    place = at + p.REPLY_HEAD.size
     if kind == p.NONE:
         memory.let_go(at)
         return None, True

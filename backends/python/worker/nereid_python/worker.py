@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import sys
 import threading
 import types
@@ -302,7 +303,7 @@ class Runner:
     def log_error(self, text):
         p = self.p
         self.session.tell(
-            p.LOG, p.BATCH.pack(2, 0) + p.sized("model.py") + p.sized(text))
+            p.LOG, struct.pack("<II", 2, 0) + p.sized("model.py") + p.sized(text))
 
     def answer(self, batch, responses):
         """Writes what the model returned: outcome, block, size."""
