@@ -97,6 +97,41 @@ class Includes(unittest.TestCase):
         self.finds("src/util/a.cc", HEADER, "table of modules")
 
 
+class Paths(unittest.TestCase):
+    """Of each case, the tree has src/http/route.h and docs/http.md."""
+
+    def names(self, file, text):
+        files = {"src/http/route.h": HEADER, "docs/http.md": "# HTTP\n", file: text}
+        status, output = run("check_paths.py", files)
+        self.assertEqual(status, 1 if output else 0)
+        return [line.split("there is no ")[1] for line in output.splitlines()[:-1]]
+
+    def test_files_by_any_part_of_their_path(self):
+        for name in ("route.h", "http/route.h", "src/http/route.h", "docs/http.md"):
+            self.assertEqual(self.names("src/a.cc", f"{HEADER}// As {name} says.\n"), [])
+
+    def test_files_that_are_gone(self):
+        for name in ("routes.h", "net/route.h", "docs/grpc.md", "src/grpc"):
+            self.assertEqual(self.names("src/a.cc", f"{HEADER}  int a;  // As {name} says.\n"), [name])
+        self.assertEqual(self.names("x.py", "# See native.c.\n"), ["native.c"])
+
+    def test_code_is_not_read(self):
+        self.assertEqual(self.names("src/a.cc", HEADER + '#include "routes.h"\nOpen("gone.cc");\n'), [])
+
+    def test_files_of_triton(self):
+        text = "// Names of what is\n// counted: core/metrics.cc"
+        self.assertEqual(self.names("src/a.cc", f"{HEADER}{text} of Triton.\n"), [])
+        self.assertEqual(self.names("src/a.cc", f"{HEADER}{text}.\n"), ["core/metrics.cc"])
+
+    def test_names_that_stand_for_many(self):
+        text = "Write `src/<module>/x_test.cc`, `src/http/*.cc` and [more](https://a.b/c/gone.md).\n"
+        self.assertEqual(self.names("docs/a.md", text), [])
+
+    def test_links_of_documents(self):
+        text = "[one](http.md#routes), [two](../src/http/route.h), [three](gone/), [four](#here)\n"
+        self.assertEqual(self.names("docs/a.md", text), ["gone/"])
+
+
 class Sizes(unittest.TestCase):
     def test_a_long_file_fails(self):
         self.assertEqual(run("check_sizes.py", {"src/a/a.cc": "\n" * 1001})[0], 1)

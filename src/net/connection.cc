@@ -38,10 +38,8 @@ void ConnectionGroup::Add(Connection& connection) {
   shard.first = &connection;
   count_.fetch_add(1, std::memory_order_relaxed);
   shard.now_ms = NowMs();
-  if (shard.sweep == nullptr) {
-    shard.sweep = std::make_unique<Timer>(connection.reactor_);
-    ScheduleSweep(connection.reactor_);
-  }
+  if (shard.sweep == nullptr) shard.sweep = std::make_unique<Timer>(connection.reactor_);
+  if (!shard.is_sweeping) ScheduleSweep(connection.reactor_);
 }
 
 void ConnectionGroup::Remove(Connection& connection) {
@@ -60,8 +58,11 @@ void ConnectionGroup::Gone() {
 }
 
 void ConnectionGroup::ScheduleSweep(Reactor& reactor) {
-  shards_[reactor.index()].sweep->Start(kSweepPeriod, [this, &reactor] {
-    Shard& shard = shards_[reactor.index()];
+  Shard& shard = shards_[reactor.index()];
+  // A reactor without connections sleeps until one comes.
+  shard.is_sweeping = shard.first != nullptr;
+  if (!shard.is_sweeping) return;
+  shard.sweep->Start(kSweepPeriod, [this, &reactor, &shard] {
     shard.now_ms = NowMs();
     for (Connection* c = shard.first; c != nullptr; c = c->next_) {
       if (!c->closed_) c->OnSweep(shard.now_ms);

@@ -55,7 +55,8 @@ class ConnectionGroup {
   struct Shard {
     Connection* first = nullptr;
     std::unique_ptr<Timer> sweep;
-    uint64_t now_ms = 0;  // as of the last sweep
+    bool is_sweeping = false;
+    uint64_t now_ms = 0;  // as of the last sweep, or of the last connection that came
   };
   void Add(Connection& connection);
   void Remove(Connection& connection);

@@ -23,7 +23,6 @@ namespace {
 
 thread_local Reactor* current_reactor = nullptr;
 
-constexpr std::chrono::seconds kBeat{1};
 // Events taken in one pass.
 constexpr int kEvents = 256;
 // Tasks that wait for each other.
@@ -54,20 +53,15 @@ Reactor* Reactor::Current() { return current_reactor; }
 Reactor::Reactor(unsigned index)
     : index_(index),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      beat_(std::make_unique<Timer>(*this)) {
+      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   NEREID_CHECK(epoll_.valid() && wake_.valid());
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   NEREID_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0);
-  Beat();
   thread_ = base::Thread("nereid-net-" + std::to_string(index), [this] { Run(); });
 }
 
-Reactor::~Reactor() {
-  Stop();
-  beat_.reset();
-}
+Reactor::~Reactor() { Stop(); }
 
 void Reactor::Run() {
   current_reactor = this;
@@ -128,13 +122,6 @@ void Reactor::Wake() {
   const uint64_t one = 1;
   // Full means that a wake-up is under way.
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-}
-
-void Reactor::Beat() {
-  beat_->Start(kBeat, [this] {
-    ++heartbeats_;
-    Beat();
-  });
 }
 
 void Reactor::Post(base::UniqueFunction<void()> fn) { Post(*new FunctionTask(std::move(fn))); }

@@ -71,9 +71,6 @@ class Reactor {
   void AddConnection() { ++connections_; }
   void RemoveConnection() { --connections_; }
 
-  // Counts up about once a second while the loop turns.
-  uint64_t heartbeats() const { return heartbeats_; }
-
   // -- For this module's own files. --
 
   // False when the system refuses. `watched` lives until the pass of the loop after Unwatch.
@@ -105,7 +102,6 @@ class Reactor {
   void RunTogetherNow();
   void Stop();
   void Wake();
-  void Beat();
 
   // Runs what is due and returns when to look again, in milliseconds.
   int RunTimers();
@@ -118,7 +114,6 @@ class Reactor {
   const base::UniqueFd epoll_;
   const base::UniqueFd wake_;  // an eventfd; only ever written, because it is edge-triggered
   std::atomic<size_t> connections_{0};
-  std::atomic<uint64_t> heartbeats_{0};
   base::Inbox<Task> inbox_;  // what was posted; rests while the loop sleeps, or is about to
   std::atomic<bool> is_stopping_{false};
   std::atomic<uint32_t> posters_{0};  // other threads inside Post
@@ -129,7 +124,6 @@ class Reactor {
   bool is_in_round_ = false;
   base::Queue<Task> round_;
   std::vector<Timer*> timers_;  // a heap, the earliest first
-  std::unique_ptr<Timer> beat_;
   base::Thread thread_;
 };
 
