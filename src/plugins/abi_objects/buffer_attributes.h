@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size and place of a buffer as the C API passes them.
+// Size and location of a buffer in the C API.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include "memory/memory_type.h"
 #include "triton/core/tritonserver.h"
 
-// Trivially destructible, so that it may lie in an arena. Thread-compatible.
+// Trivially destructible, so that it may be in an arena. Thread-compatible.
 struct TRITONSERVER_BufferAttributes {
   TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
   int64_t memory_type_id = 0;
@@ -18,11 +18,11 @@ struct TRITONSERVER_BufferAttributes {
 
 namespace nereid::abi_objects {
 
-// The values are the same.
+// The values of both enumerations are the same.
 inline TRITONSERVER_MemoryType ToMemoryType(memory::MemoryType type) {
   return static_cast<TRITONSERVER_MemoryType>(type);
 }
-// Nothing for a number that is no memory type.
+// Returns nothing for a number that is not a memory type.
 std::optional<memory::MemoryType> FromMemoryType(TRITONSERVER_MemoryType type);
 
 }  // namespace nereid::abi_objects

@@ -80,7 +80,7 @@ TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(TRITONSERVER_Error* error) {
 }
 
 const char* TRITONSERVER_ErrorCodeString(TRITONSERVER_Error* error) {
-  // The names are literals, hence terminated.
+  // The names are literals and therefore zero-terminated.
   return nereid::base::StatusCodeName(error->code).data();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors on both sides of the C API: base::Status inside, TRITONSERVER_Error outside. Success is a
-// null pointer there and allocates nothing.
+// Conversion of errors: base::Status inside, TRITONSERVER_Error in the C API. Success is a null
+// pointer in the C API and allocates nothing.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "triton/core/tritonserver.h"
 
-// Immutable.
+// An error of the C API. Immutable.
 struct TRITONSERVER_Error {
   nereid::base::StatusCode code;
   std::string message;
@@ -20,17 +20,17 @@ struct TRITONSERVER_Error {
 namespace nereid::abi_objects {
 
 TRITONSERVER_Error_Code ToErrorCode(base::StatusCode code);
-// A number that is no code of the C API counts as unknown.
+// Unknown numbers become kUnknown.
 base::StatusCode ToStatusCode(TRITONSERVER_Error_Code code);
 
-// A new error for the caller of the C API to own; null for success.
+// Makes an error that the caller of the C API owns; null for success.
 TRITONSERVER_Error* NewError(const base::Status& status);
-// What `error` says; success for null. The error stays whose it was.
+// Returns the content of `error`; success for null. Does not take ownership.
 base::Status ToStatus(const TRITONSERVER_Error* error);
-// The same for an error that is ours from now on; deletes it.
+// Like ToStatus, but takes ownership of the error and deletes it.
 base::Status TakeStatus(TRITONSERVER_Error* error);
 
-// Runs the body of a C API function: its Status becomes the function's answer, and no exception
+// Runs the body of a C API function: its Status becomes the function's result, and no exception
 // crosses the boundary.
 template <typename Body>
 TRITONSERVER_Error* Answer(Body&& body) noexcept {
@@ -46,7 +46,7 @@ TRITONSERVER_Error* Answer(Body&& body) noexcept {
   }
 }
 
-// Calls a function of a plug-in; an exception that escapes from it becomes an error.
+// Calls a function of a plug-in and turns an exception that escapes from it into an error.
 template <typename Function, typename... Args>
 base::Status CallPlugin(Function* function, Args... args) noexcept {
   try {

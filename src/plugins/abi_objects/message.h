@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structured text that crosses the C API as JSON.
+// Structured text, which crosses the C API as JSON.
 #pragma once
 
 #include <map>
@@ -8,18 +8,18 @@
 
 #include "triton/core/tritonserver.h"
 
-// Immutable.
+// A JSON text. Immutable.
 struct TRITONSERVER_Message {
   std::string json;
 };
 
 namespace nereid::abi_objects {
 
-// `text` as a JSON string, quotes included.
+// Returns `text` as a JSON string, including quotes.
 std::string QuoteJson(std::string_view text);
-// {"<key>":"<value>",...}
+// Returns {"<key>":"<value>",...}.
 std::string ObjectJson(const std::map<std::string, std::string>& values);
-// {"<name>":{"<key>":"<value>",...}}: the form of backend settings and host policies.
+// Returns {"<name>":{"<key>":"<value>",...}}, the form of backend settings and host policies.
 std::string SettingsJson(std::string_view name, const std::map<std::string, std::string>& settings);
 
 }  // namespace nereid::abi_objects

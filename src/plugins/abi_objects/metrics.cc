@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_MetricFamily*, TRITONSERVER_Metric*: metrics that plug-ins make. Rules and texts:
-// core/src/metric_family.cc and tritonserver.cc of Triton.
+// TRITONSERVER_MetricFamily*, TRITONSERVER_Metric*: metrics that plug-ins make. Rules and texts
+// follow Triton's core/src/metric_family.cc and tritonserver.cc.
 #include <atomic>
 #include <memory>
 #include <span>
@@ -37,7 +37,7 @@ struct TRITONSERVER_Metric {
 
 namespace {
 
-// The values are the same.
+// The values of both enumerations are the same.
 TRITONSERVER_MetricKind ToKind(MetricKind kind) {
   return static_cast<TRITONSERVER_MetricKind>(kind);
 }

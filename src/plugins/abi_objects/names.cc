@@ -7,7 +7,7 @@ namespace {
 
 using nereid::tensor::DataType;
 
-// The values are the same; others become kInvalid.
+// The values of both enumerations are the same; others become kInvalid.
 static_assert(nereid::tensor::kDataTypeCount == TRITONSERVER_TYPE_BF16 + 1);
 DataType ToDataType(TRITONSERVER_DataType type) {
   const auto value = static_cast<int>(type);
@@ -21,7 +21,7 @@ DataType ToDataType(TRITONSERVER_DataType type) {
 extern "C" {
 
 const char* TRITONSERVER_DataTypeString(TRITONSERVER_DataType datatype) {
-  // The names are literals, hence terminated.
+  // The names are literals and therefore zero-terminated.
   return nereid::tensor::ProtocolName(ToDataType(datatype)).data();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named value that crosses the C API by itself: a metric label, an option of a model load.
+// A named value that crosses the C API on its own: a metric label, an option of a model load.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 #include "triton/core/tritonserver.h"
 
-// Immutable.
+// A parameter. Immutable.
 struct TRITONSERVER_Parameter {
-  // A block that stays its owner's.
+  // Bytes that the caller owns.
   struct Bytes {
     const void* data;
     uint64_t size;

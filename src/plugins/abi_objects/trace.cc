@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_InferenceTrace*: what a backend asks and adds about a request that is traced.
+// TRITONSERVER_InferenceTrace*: how a backend queries and extends the trace of a request.
 #include "abi_objects/trace.h"
 
 #include "abi_objects/error.h"

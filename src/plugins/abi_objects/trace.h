@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces as the C API passes them.
+// Traces in the C API.
 #pragma once
 
 #include "observe/trace.h"

@@ -70,7 +70,7 @@ class AllocationTest : public testing::Test {
     model_.reset();
   }
 
-  // One batch of `count` requests for 16 floats each, from arrival to the last answer.
+  // Executes one batch of `count` requests for 16 floats each, from arrival to the last response.
   void RunBatch(size_t count) {
     for (size_t i = 0; i < count; ++i) {
       core::RequestPtr request = core::Request::Create(sink_);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands answers to a request's sink, and keeps a faulty backend from answering twice.
+// Passes responses to a request's sink, and keeps a faulty backend from sending a second final
+// response.
 //
-// A request that its backend releases without ever sending a final answer gets none from here
-// either: its sink learns of it by OnRequestGone, and treats that as an internal error ("expected a
-// single response, got 0" where the model is not decoupled).
+// A request that its backend releases without a final response gets none from here either: its sink
+// learns of that by OnRequestGone, and treats it as an internal error ("expected a single response,
+// got 0" if the model is not decoupled).
 #pragma once
 
 #include "base/status.h"
@@ -12,7 +13,7 @@
 
 namespace nereid::backend_host {
 
-// Sends `response`. It is dropped, with an error, when the final answer was sent before.
+// Sends `response`. Drops it and fails if the final response was sent before.
 base::Status SendResponse(core::ResponsePtr response, bool is_final);
 
 // Tells the request's sink that no more responses follow.

@@ -30,8 +30,7 @@ nereid::base::Result<Kind> FromKind(TRITONSERVER_InstanceGroupKind kind) {
   return nereid::base::InvalidArgumentError("unknown instance group kind " + std::to_string(kind));
 }
 
-// The manager has no state: memory of the CPU comes from the allocator, other memory is not to be
-// had.
+// The manager has no state: CPU memory comes from the allocator, and other memory is not available.
 char memory_manager;
 
 }  // namespace
@@ -120,12 +119,12 @@ TRITONSERVER_Error* TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryMana
   *buffer = nullptr;
   switch (memory_type) {
     case TRITONSERVER_MEMORY_CPU:
-      // One byte more than nothing, so that null always means failure.
+      // At least one byte, so that null always means failure.
       *buffer = std::malloc(byte_size == 0 ? 1 : byte_size);
       if (*buffer != nullptr) return nullptr;
       return NewError(nereid::base::UnavailableError("CPU memory allocation failed"));
     case TRITONSERVER_MEMORY_CPU_PINNED:
-      // Backends take ordinary memory then.
+      // Backends then use ordinary memory.
       return NewError(nereid::base::UnsupportedError("Pinned memory allocation not supported"));
     case TRITONSERVER_MEMORY_GPU:
       return NewError(nereid::base::UnsupportedError("GPU memory allocation not supported"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_Input*: an input of a request. Only requests of the C API bring other buffers for
-// some host policies.
+// TRITONBACKEND_Input*: an input of a request. Only requests of the C API have separate buffers for
+// host policies.
 #include <algorithm>
 #include <new>
 
@@ -18,21 +18,21 @@ using nereid::core::RequestInput;
 
 namespace {
 
-// The model's own spelling has a zero byte at its end, the client's perhaps not. Inputs that the
-// server adds itself are named by text that has one.
+// Returns a zero-terminated name. The model's names and those of inputs that the server adds are
+// zero-terminated; the client's may not be.
 const char* NameOf(const RequestInput& input) {
   const auto& inputs = input.owner->model->inputs();
   return input.model_index < inputs.size() ? inputs[input.model_index].name.c_str()
                                            : input.name.data();
 }
 
-// The chunk at `index`. Beyond the last one there is nothing in null, which is no error: backends
-// of Triton may find the end this way.
+// Returns the chunk at `index`. Beyond the last one it returns an empty chunk at null instead of an
+// error, because Triton's backends may detect the end in this way.
 DataChunk ChunkAt(const RequestInput& input, uint32_t index) {
   return index < input.chunk_count() ? input.chunk(index) : DataChunk{};
 }
 
-// The data of inputs goes with the release of their request.
+// Whether the input's data was freed with the release of its request.
 bool IsReleased(const RequestInput& input) {
   return nereid::backend_host::IsReleased(*input.owner);
 }
@@ -41,7 +41,7 @@ TRITONSERVER_Error* ReleasedError() {
   return Answer([] { return nereid::backend_host::ReleasedError(); });
 }
 
-// What there is for instances of that policy in particular; null: nothing, they see what all see.
+// Returns the input's data for instances of that host policy, or null if they use the common data.
 const nereid::core::HostPolicyData* DataFor(const RequestInput& input, const char* policy) {
   if (input.host_policies.empty() || policy == nullptr) [[likely]]
     return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_ModelInstance*: an instance and the statistics it reports.
+// TRITONBACKEND_ModelInstance*: an instance and the statistics that it reports.
 #include "abi_objects/error.h"
 #include "backend_host/backend_model.h"
 #include "backend_host/handles.h"
@@ -23,7 +23,7 @@ Status OutOfBounds(uint32_t index, size_t count, const char* what) {
 
 }  // namespace
 
-// What a backend says of one response of a decoupled model.
+// A backend's statistics of one response of a decoupled model.
 struct TRITONBACKEND_ModelInstanceResponseStatistics {
   const PluginInstance* instance = nullptr;
   nereid::backend_host::ResponseFactory* factory = nullptr;
@@ -37,8 +37,8 @@ namespace {
 
 using nereid::core::ResponseStatistics;
 
-// What one response adds: with outputs a success, without them an empty response, with an error a
-// failure or a cancellation.
+// Converts the statistics of one response: with outputs it is a success, without them an empty
+// response, with an error a failure or a cancellation.
 nereid::base::Result<ResponseStatistics> Count(
     const TRITONBACKEND_ModelInstanceResponseStatistics& r) {
   const bool has_outputs = r.compute_output_start_ns > 0;
@@ -131,7 +131,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(
   return Answer([&]() -> Status {
     const auto& devices = FromHandle(instance)->options().secondary_devices;
     if (index >= devices.size()) return OutOfBounds(index, devices.size(), "secondary devices");
-    *kind = "KIND_NVDLA";  // the only one there is
+    *kind = "KIND_NVDLA";  // the only kind
     *id = devices[index].device_id;
     return {};
   });
@@ -171,7 +171,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     const uint64_t exec_end_ns) {
   nereid::core::ModelStatistics& statistics = FromHandle(instance)->model().statistics();
   const nereid::core::Request& r = *FromHandle(request);
-  // Without a model it is gone, released earlier than in this execution: nothing is known of it.
+  // A request without a model was released before this execution, so nothing is known of it.
   if (!r.is_counted || r.is_padding || !r.model) return nullptr;
   if (r.trace != nullptr) [[unlikely]] {
     using nereid::observe::TraceActivity;
@@ -181,14 +181,14 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     r.trace->Report(TraceActivity::kComputeEnd, exec_end_ns);
   }
   if (success) {
-    // The execution's end stands for the request's: it was read a moment ago.
+    // The end of the execution counts as the end of the request: it was measured a moment ago.
     const nereid::core::ComputeTimes times{exec_start_ns, compute_start_ns, compute_end_ns,
                                            exec_end_ns};
     statistics.RecordSuccess(r.batch_count(), r.times.request_start_ns, r.times.queue_start_ns,
                              times, exec_end_ns);
     r.sink().OnExecuted(times);
   } else {
-    // Where a request failed, no timestamp of the backend need be set.
+    // If a request failed, the backend's timestamps may be unset.
     statistics.RecordFailure(nereid::core::FailureReason::kBackend, r.times.request_start_ns,
                              nereid::base::NowNs());
   }

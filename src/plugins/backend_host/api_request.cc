@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_Request*: what a backend asks of a request that it owns.
+// TRITONBACKEND_Request*: how a backend reads a request that it owns.
 #include <new>
 
 #include "abi_objects/buffer_attributes.h"
@@ -17,15 +17,15 @@ using nereid::core::Request;
 
 namespace {
 
-// `text` followed by a zero byte, alive as long as the arena.
+// Returns `text` followed by a zero byte, valid as long as the arena.
 std::string_view Terminate(nereid::memory::Arena& arena, std::string_view text) {
   const std::string_view copy = arena.CopyTerminated(text);
   if (copy.data() == nullptr) throw std::bad_alloc();
   return copy;
 }
 
-// Texts of a request are views into what the client sent. The C API promises a zero byte after
-// them, so they are copied once, for the backends that ask.
+// Makes the texts of a request zero-terminated, as the C API requires. They are views into the
+// client's data, so they are copied once, when a backend first needs them.
 void MakeCStrings(Request& request) {
   if (request.has_c_strings) return;
   nereid::memory::Arena& arena = request.arena();
@@ -47,7 +47,7 @@ Status OutOfBounds(const std::string& prefix, uint32_t index, size_t count, cons
                               ": request has " + std::to_string(count) + " " + what);
 }
 
-// Without a wish of the client, all of the model's outputs are wanted. Of a padding request, none.
+// If the client requested no outputs, all of the model's are produced. A padding request has none.
 size_t OutputCount(const Request& request) {
   if (request.is_padding || !request.model) return 0;
   return request.outputs.empty() ? request.model->outputs().size() : request.outputs.size();
@@ -78,7 +78,7 @@ Status CannotReschedule(const Request& request) {
         "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not "
         "configured to handle such a flag.");
   }
-  // Its sequence is over, and giving it back would begin another one.
+  // The request's sequence has ended, and rescheduling it would begin another one.
   const auto* const text = std::get_if<std::string_view>(&request.correlation_id);
   const std::string id = text != nullptr
                              ? std::string(*text)
@@ -257,7 +257,8 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
                                                  uint32_t release_flags) {
   return Answer([&]() -> Status {
-    // The server releases an embedder's request, when the backend that executes it does.
+    // An embedder's request is released by the server, when the backend that executes it releases
+    // its own.
     if (!nereid::backend_host::FromAnyHandle(request).is_backends()) [[unlikely]]
       return {};
     if (nereid::backend_host::IsReleased(*FromHandle(request))) [[unlikely]] {
@@ -267,12 +268,13 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
     if ((release_flags & TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) != 0) {
       nereid::core::RequestRef rescheduled(*released);
       if (released->model->scheduler().Reschedule(released)) {
-        // Cancelled while it waits, it would be gone before the backend is done with it.
+        // Without the reference, a cancellation while the request waits would destroy it before the
+        // backend has finished with it.
         auto* const scope = nereid::core::ReleaseScope::Current();
         if (scope != nullptr) scope->Keep(std::move(rescheduled));
         return {};
       }
-      // The backend still owns what it could not give back.
+      // The backend still owns a request that could not be rescheduled.
       static_cast<void>(released.release());
       return CannotReschedule(*FromHandle(request));
     }

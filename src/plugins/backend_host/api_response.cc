@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_Response*, ResponseFactory* and Output*: answering a request.
+// TRITONBACKEND_Response*, ResponseFactory* and Output*: responding to a request.
 #include <memory>
 #include <new>
 
@@ -92,7 +92,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFa
 TRITONSERVER_Error* TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory* factory,
                                                            const uint32_t send_flags) {
   return Answer([&]() -> Status {
-    // Without FINAL there is nothing to tell.
+    // Flags without FINAL need no action.
     return IsFinal(send_flags) ? nereid::backend_host::SendEnd(*FromHandle(factory)->request)
                                : Status();
   });
@@ -109,7 +109,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
   return Answer([&]() -> Status {
     *response = nullptr;
     nereid::core::Request& r = *FromHandle(request);
-    // One that was released a moment ago may be answered still, as with a factory.
+    // A request released in this execution may still get a response, as with a factory.
     if (!r.model) [[unlikely]]
       return nereid::backend_host::ReleasedError();
     *response = ToHandle(Response::Create(r).release());
@@ -246,7 +246,7 @@ TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutput(TRITONBACKEND_Response
                                   ": response has " + std::to_string(r.output_count()) +
                                   " outputs");
     }
-    // Only outputs of the model are ever added, and its names end with a zero byte.
+    // A response has only outputs of the model, whose names are zero-terminated.
     *name = r.output(index).name.data();
     Describe(r.output(index), datatype, shape, dim_count);
     return {};

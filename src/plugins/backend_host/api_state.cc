@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONBACKEND_State*: the new value of an implicit state. The object lies in its request's
-// memory.
+// TRITONBACKEND_State*: the new value of an implicit state. The object is in its request's memory.
 #include <new>
 #include <span>
 
@@ -19,7 +18,7 @@ using nereid::base::Status;
 using nereid::core::Request;
 using nereid::core::SequenceState;
 
-// States live in CPU memory, whatever a backend would prefer; each call says so in its answer.
+// States are in CPU memory, whatever a backend prefers; each call reports that to the backend.
 
 #pragma GCC visibility push(default)
 extern "C" {

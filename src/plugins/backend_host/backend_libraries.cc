@@ -45,7 +45,7 @@ base::Status NotFoundError(const std::string& file, const BackendQuery& query,
                                     query.model_name + "', searched: " + searched);
 }
 
-// Names of what lies in the backend directory and can be a backend, and what to tell of it.
+// Lists the backends in the backend directory, and explains why the wanted one is not among them.
 std::string DirectoryAdvice(const std::string& directory, const std::string& wanted) {
   std::error_code error;
   std::vector<std::string> names;
@@ -97,8 +97,8 @@ base::Result<std::optional<BackendLibraries::Location>> BackendLibraries::FindFi
   for (const std::string& directory : directories) {
     const std::string path = config::JoinPath(directory, file);
     if (!FileExists(path)) continue;
-    // Only a name from the configuration could leave the folder; a link that an administrator put
-    // there under the usual name may point anywhere.
+    // Only a name from the configuration could lead out of the folder. A link that an administrator
+    // made under the usual name may point anywhere.
     if (!query.runtime.empty() || !IsPlainName(query.backend)) {
       NEREID_ASSIGN_OR_RETURN(const bool escapes, config::PathEscapes(path, directory));
       if (escapes) {
@@ -166,14 +166,14 @@ std::string BackendLibraries::ConfigJson(const std::string& backend) const {
 
 base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& query) {
   NEREID_ASSIGN_OR_RETURN(const Location location, Find(query));
-  // Each folder with a script is a backend of its own, although all share a library.
+  // Each folder with a script is a backend of its own, although all share one library.
   const std::string key = location.is_python_based ? location.directory : location.path;
   std::shared_ptr<Entry> entry;
   {
     base::MutexLock lock(mutex_);
     std::shared_ptr<Entry>& known = entries_[key];
     if (known != nullptr) {
-      // Kept by a copy: a failed load takes it out of the map.
+      // The copy keeps the entry, because a failed load removes it from the map.
       const std::shared_ptr<Entry> other = known;
       while (other->is_loading) loaded_.Wait(mutex_);
       if (!other->failure.ok()) return other->failure;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All backends of a server: finds the library that a model needs and opens each once. Backends are
-// finalized when this goes, in reverse order of loading, so it outlives every model.
+// All backends of a server: finds the library that a model needs and opens each one once. The
+// destructor finalizes the backends in reverse order of loading, so this outlives every model.
 #pragma once
 
 #include <cstdint>
@@ -18,69 +18,69 @@ namespace nereid::backend_host {
 
 using Settings = std::map<std::string, std::string>;
 
-// Where backends are looked for, and their settings.
+// The folders of backends, and their settings.
 struct BackendLibrariesOptions {
   std::string backend_directory;
-  // By backend name; those under "" are for all backends.
+  // By backend name; settings under "" apply to all backends.
   std::map<std::string, Settings> backend_settings;
   std::map<std::string, Settings> host_policies;  // by policy name
   bool auto_complete_config = true;
   double min_compute_capability = 0;
 };
 
-// Where a model says that its backend is.
+// A model's information about its backend.
 struct BackendQuery {
   std::string model_name;
-  std::string model_dir;  // holds the version folders
+  std::string model_dir;  // contains the version folders
   int64_t version = 0;
   std::string backend;
   std::string runtime;  // file name of the library; may be empty
 };
 
-// What there is to tell of a loaded one.
+// The description of a loaded backend.
 struct LoadedBackend {
   std::string name;
   std::string path;
   std::string config_json;
 };
 
-// Thread-safe. Loading different backends goes on in parallel; whoever needs one that is being
-// loaded waits for it.
+// Loads backends. Thread-safe. Different backends are loaded in parallel; callers that need one
+// that is being loaded wait for it.
 class BackendLibraries {
  public:
   // `server` is what backends get when they ask for the server; it outlives them.
   BackendLibraries(BackendLibrariesOptions options, TRITONSERVER_Server& server);
   ~BackendLibraries();
 
-  // The library for a model: from its version folder, its folder, or the backend directory. A
-  // backend may also be a folder with a model.py, which the Python backend runs. A failure is not
-  // remembered; the next model tries again.
+  // Returns the library for a model: from its version folder, its folder, or the backend directory.
+  // A backend may also be a folder with a model.py, which the Python backend runs. A failure is not
+  // remembered; the next call tries again.
   base::Result<BackendLibrary*> Acquire(const BackendQuery& query);
 
-  // In the order of loading.
+  // Returns the loaded backends in the order of loading.
   std::vector<LoadedBackend> Loaded() const;
 
   const BackendLibrariesOptions& options() const { return options_; }
   TRITONSERVER_Server& server() const { return server_; }
 
  private:
-  // A library that is open or being opened, or why it could not be.
+  // A library that is open or being opened, or why opening it failed.
   struct Entry {
     bool is_loading = true;
     base::Status failure;
     BackendLibrary* library = nullptr;
   };
-  // Where a library was found.
+  // The place of a library.
   struct Location {
     std::string directory;
     std::string path;
-    // `directory` holds a model.py that the Python backend's library at `path` runs for every
-    // model.
+    // Whether `directory` contains a model.py that the Python backend's library at `path` runs for
+    // every model.
     bool is_python_based = false;
   };
 
   base::Result<Location> Find(const BackendQuery& query) const;
-  // Where `file` is for the model: null where it is in none of the `directories`.
+  // Returns the place of `file` for the model, or nothing if it is in none of the `directories`.
   base::Result<std::optional<Location>> FindFile(const std::string& file,
                                                  const std::vector<std::string>& directories,
                                                  const BackendQuery& query) const;

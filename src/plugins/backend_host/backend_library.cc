@@ -71,7 +71,7 @@ base::Status BackendLibrary::Initialize() {
     if (status.ok()) {
       attributes_ = std::move(attributes);
     } else {
-      // As Triton does: a backend without preferences is still a backend.
+      // As in Triton, a backend without attributes is still usable.
       NEREID_LOG(kWarning, "backend '{}' failed to tell its attributes: {}", name(),
                  status.ToString());
     }

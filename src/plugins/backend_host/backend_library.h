@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One backend: an opened libtriton_<name>.so, initialised, with its entry points and what it said
-// of itself. It is the object behind TRITONBACKEND_Backend*.
+// One backend: an opened and initialised libtriton_<name>.so with its entry points and attributes.
+// It is the object behind TRITONBACKEND_Backend*.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace nereid::backend_host {
 
-// What a backend answers to TRITONBACKEND_GetBackendAttribute; behind
+// The attributes that a backend sets in TRITONBACKEND_GetBackendAttribute; behind
 // TRITONBACKEND_BackendAttribute*.
 struct BackendAttributes {
-  std::vector<config::InstanceGroup> preferred_groups;  // most wanted first
+  std::vector<config::InstanceGroup> preferred_groups;  // most preferred first
   bool loads_instances_in_parallel = false;
 };
 
-// The functions a backend exports; null where it does without. Only execute is always there.
+// The functions that a backend exports; null if it lacks one. Only execute is required.
 struct BackendEntryPoints {
   using BackendFunction = TRITONSERVER_Error*(TRITONBACKEND_Backend*);
   using ModelFunction = TRITONSERVER_Error*(TRITONBACKEND_Model*);
@@ -48,20 +48,22 @@ struct BackendEntryPoints {
   InstanceFunction* instance_ready = nullptr;
   ExecuteFunction* execute = nullptr;
   TraitsFunction* traits = nullptr;
-  BeginFunction* begin = nullptr;  // null without `end`
+  BeginFunction* begin = nullptr;  // set only together with `end`
   EndFunction* end = nullptr;
 };
 
-// What a backend is opened with.
+// The arguments for opening a backend.
 struct BackendLibraryOptions {
   std::string name;
-  std::string directory;         // that the library lies in; absolute
-  std::string path;              // of the library
-  std::string config_json;       // {"cmdline":{...}}
-  bool is_python_based = false;  // the Python backend's library for the model.py in `directory`
+  std::string directory;    // the folder of the library; absolute
+  std::string path;         // of the library
+  std::string config_json;  // {"cmdline":{...}}
+  bool is_python_based =
+      false;  // the Python backend's library, run for the model.py in `directory`
 };
 
-// Immutable once loaded but for the backend's own pointer, which only the backend touches.
+// A loaded backend. Immutable except for the backend's own pointer, which only the backend
+// accesses.
 class BackendLibrary {
  public:
   // Opens and initialises the backend.
@@ -78,14 +80,14 @@ class BackendLibrary {
   bool is_python_based() const { return options_.is_python_based; }
   const BackendEntryPoints& entry_points() const { return entry_points_; }
   const BackendAttributes& attributes() const { return attributes_; }
-  // Execute may be called from any thread and does not block.
+  // Whether Execute may be called from any thread and does not block.
   bool runs_on_any_thread() const { return (traits_ & NEREIDBACKEND_TRAIT_ANY_THREAD) != 0; }
-  // Every byte of every output buffer is written before its response is sent.
+  // Whether every byte of every output buffer is written before its response is sent.
   bool writes_outputs() const { return (traits_ & NEREIDBACKEND_TRAIT_WRITES_OUTPUTS) != 0; }
-  // Tensors may lie in memory that a client can write at any time.
+  // Whether tensors may be in memory that a client can change at any time.
   bool stands_changes() const { return (traits_ & NEREIDBACKEND_TRAIT_STANDS_CHANGES) != 0; }
 
-  // For the C API.
+  // The following are used by the C API.
   TRITONSERVER_Message& config_message() { return config_message_; }
   TRITONBACKEND_ExecutionPolicy execution_policy() const { return execution_policy_; }
   void set_execution_policy(TRITONBACKEND_ExecutionPolicy policy) { execution_policy_ = policy; }

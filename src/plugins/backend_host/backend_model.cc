@@ -17,8 +17,8 @@
 namespace nereid::backend_host {
 namespace {
 
-// What the configuration of a model says whose backend is a script: the script, and the environment
-// that lies beside it, unless the model has one of its own.
+// Completes the configuration of a model whose backend is a script: adds the script and, unless the
+// model has its own, the environment beside the script.
 void CompleteForScript(const BackendLibrary& library, config::ModelConfig& config) {
   constexpr const char* kScript = "model.py";
   config.runtime = kScript;
@@ -33,7 +33,7 @@ base::Result<config::ModelConfig> CompleteGroups(config::ModelConfig config,
                                                  const BackendLibraries& libraries,
                                                  const BackendLibrary& library,
                                                  const std::string& config_file) {
-  // Devices are none until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
+  // There are no devices until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
   // refused with a clear error.
   const config::GpuSupport gpus{.min_compute_capability =
                                     libraries.options().min_compute_capability};
@@ -64,7 +64,7 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
   if (library->is_python_based()) CompleteForScript(*library, options.config);
   NEREID_ASSIGN_OR_RETURN(options.config, CompleteGroups(std::move(options.config), libraries,
                                                          *library, options.config_file));
-  // Backends are promised an absolute path; messages keep the one that the user knows.
+  // Backends require an absolute path; messages keep the user's.
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(options.model_dir, error);
   if (!error) options.model_dir = absolute.lexically_normal().string();

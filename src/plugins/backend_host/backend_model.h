@@ -7,7 +7,7 @@
 //   loaded->CreateInstances(model);
 //   model.SetScheduler(... loaded->TakeInstances() ...);
 //
-// It outlives its instances, hence the core::Model whose scheduler runs them.
+// It outlives its instances, and therefore the core::Model whose scheduler runs them.
 #pragma once
 
 #include <functional>
@@ -30,31 +30,32 @@
 
 namespace nereid::backend_host {
 
-// What a backend's model is made from.
+// The arguments for loading a model.
 struct BackendModelOptions {
   std::string name;
   int64_t version = 0;
-  std::string model_dir;       // holds the version folders
-  config::ModelConfig config;  // complete from files, normalized and validated, tensors apart
-  // Whether the model has a configuration of its own; without one its backend must complete it.
+  std::string model_dir;       // contains the version folders
+  config::ModelConfig config;  // complete from files, normalized and validated except for tensors
+  // Whether the model has a configuration of its own; if not, its backend must complete it.
   bool is_config_provided = true;
   std::string config_file;  // named in messages about the configuration; may be empty
 };
 
-// Thread-compatible; CheckReady may be called by any thread once the instances are made.
+// A model of a backend. Thread-compatible; once the instances are made, any thread may call
+// CheckReady.
 class BackendModel {
  public:
-  // Finds and opens the backend, completes and checks the instance groups, and initialises the
-  // model, within which the backend may complete the configuration; then checks the tensors.
+  // Finds and opens the backend, completes and validates the instance groups, and initialises the
+  // model, during which the backend may complete the configuration; then validates the tensors.
   // `libraries` outlives the model.
   static base::Result<std::unique_ptr<BackendModel>> Load(BackendModelOptions options,
                                                           BackendLibraries& libraries);
-  // Finalizes the model. Its instances are gone by then.
+  // Finalizes the model. REQUIRES: its instances are destroyed.
   ~BackendModel();
   BackendModel(const BackendModel&) = delete;
   BackendModel& operator=(const BackendModel&) = delete;
 
-  // Final once loaded.
+  // The configuration, which is final once loaded.
   const config::ModelConfig& config() const { return options_.config; }
   const std::string& name() const { return options_.name; }
   int64_t version() const { return options_.version; }
@@ -67,73 +68,79 @@ class BackendModel {
   const std::map<std::string, std::string>& explanations() const { return explanations_; }
 
   // Makes all instances of the configuration's groups, for executing `model`, which outlives them.
-  // Those that any thread may run are initialised now, the others by InitializeOnThread. Once. Each
-  // time before an instance is made or initialised, an error of `check_wanted` ends it.
+  // Those that any thread may run are initialised now, the others by InitializeOnThread. An error
+  // of `check_wanted`, which is called before each instance is made or initialised, ends it. Called
+  // once.
   base::Status CreateInstances(core::Model& model,
                                const std::function<base::Status()>& check_wanted = base::OkStatus);
-  // What an instance needs to execute, and where.
+  // The resources and the device that an instance needs to execute.
   struct InstanceNeeds {
     config::RateLimiter resources;
     int32_t device_id = 0;
   };
-  // An instance that takes requests, on its way to who runs it.
+  // A new instance that accepts requests, to be passed to a scheduler.
   struct MadeInstance {
     std::unique_ptr<core::Instance> instance;
     InstanceNeeds needs;
   };
-  // Those that CreateInstances made. Passive ones stay here. Once.
+  // Returns the instances that CreateInstances made, except passive ones, which stay here. Called
+  // once.
   std::vector<MadeInstance> TakeInstances();
 
-  // A change of the instances on its way: prepared, carried out by who runs them, then committed.
+  // A change of the instances in progress: prepared, carried out by the scheduler, then committed.
   struct InstanceUpdate {
-    std::shared_ptr<const config::ModelConfig> config;  // as it will be
+    std::shared_ptr<const config::ModelConfig> config;  // the configuration after the change
     std::vector<MadeInstance> added;
-    std::vector<const core::Instance*> removed;  // of those that take requests
+    std::vector<const core::Instance*> removed;  // only those that accept requests
 
-    // The model's own: what it will have, and passive ones.
+    // The model's own part: its future instances, and passive ones.
     std::vector<InstanceSpec> specs;
-    std::vector<PluginInstance*> instances;  // of each of `specs`
+    std::vector<PluginInstance*> instances;  // the instance of each of `specs`
     std::vector<std::unique_ptr<PluginInstance>> added_passive;
     std::vector<PluginInstance*> removed_passive;
   };
-  // Makes the instances that `groups` ask for beyond those that there are, as CreateInstances does.
-  // One update at a time, after TakeInstances.
+  // Makes the instances that `groups` require in addition to the existing ones, like
+  // CreateInstances. One update at a time, after TakeInstances.
   base::Result<InstanceUpdate> PrepareUpdate(std::vector<config::InstanceGroup> groups,
                                              const std::function<base::Status()>& check_wanted);
-  // `update` was carried out.
+  // Completes an update after the scheduler carried it out.
   void CommitUpdate(InstanceUpdate update);
-  // The backend lets instances of a model be initialised at the same time. The environment variable
-  // TRITON_PARALLEL_INSTANCE_LOADING ("1" or not) decides where it is set.
+  // Whether the backend permits that instances of a model are initialised concurrently. If the
+  // environment variable TRITON_PARALLEL_INSTANCE_LOADING is set, it decides ("1" or not).
   bool loads_instances_in_parallel() const;
-  // Whether the backend has an answer to CheckReady.
+  // Whether the backend implements CheckReady.
   bool can_check_ready() const { return library_.entry_points().instance_ready != nullptr; }
-  // Asks every instance whether it can execute; the first refusal.
+  // Asks every instance whether it can execute; returns the first refusal.
   base::Status CheckReady() const;
 
   bool lends_input_memory() const { return input_lender_.lend != nullptr; }
-  // Memory of the backend's for the inputs of a request; empty where it lends none. Any thread.
+  // Returns memory of the backend for the inputs of a request; empty if it lends none. Any thread
+  // may call this.
   base::BufferRef LendInputMemory(size_t size) const;
 
-  // `instance` is about to be finalized: it is not asked any more whether it is ready. Any thread.
+  // Called before `instance` is finalized: CheckReady does not ask it any more. Any thread may call
+  // this.
   void Forget(PluginInstance& instance);
 
-  // For the C API.
+  // The following are used by the C API.
   bool may_set_config() const { return is_initializing_ && completes_config(); }
   bool completes_config() const { return libraries_.options().auto_complete_config; }
-  // Takes over what a backend may decide from `json`.
+  // Takes from `json` what a backend may decide.
   base::Status SetConfig(std::string_view json, uint32_t config_version);
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
-  // Who lends memory for inputs of at least `least_bytes`. While the model initialises.
+  // The function that lends memory for inputs of at least `least_bytes`. Set while the model
+  // initialises.
   struct InputLender {
     uint64_t least_bytes = 0;
     NEREIDBACKEND_LendInputFn_t lend = nullptr;
     void* user = nullptr;
   };
   base::Status SetInputLender(InputLender lender);
-  // Keeps why the backend decided about `subject` as it did. While the model initialises.
+  // Stores why the backend decided about `subject` as it did. Called while the model initialises.
   base::Status Explain(std::string subject, std::string json);
-  // What the model holds, its instances apart. Shown in its statistics once there are some.
+  // Sets the memory that the model holds, without its instances. Appears in its statistics once it
+  // has any.
   void SetMemoryUse(std::vector<core::MemoryUse> use);
 
  private:
@@ -154,16 +161,16 @@ class BackendModel {
   void* state_ = nullptr;
   std::map<std::string, std::string> explanations_;
   InputLender input_lender_;                 // constant once loaded
-  core::Model* model_ = nullptr;             // once CreateInstances was called
-  std::vector<core::MemoryUse> memory_use_;  // until then
-  std::vector<MadeInstance> made_;           // until they are taken
+  core::Model* model_ = nullptr;             // set by CreateInstances
+  std::vector<core::MemoryUse> memory_use_;  // kept until model_ is set
+  std::vector<MadeInstance> made_;           // kept until TakeInstances
   std::vector<std::unique_ptr<PluginInstance>> passive_instances_;
-  // What there is, in the order of the configuration, and the instance of each. For updates only,
-  // which may be the second to know that one of them is gone.
+  // The specifications and the instances in the order of the configuration. Only updates use them,
+  // because an instance may be destroyed before an update removes it here.
   std::vector<InstanceSpec> specs_;
   std::vector<PluginInstance*> instances_;
 
-  // Of instances that may be asked whether they are ready, by how many threads do so.
+  // The instances that CheckReady may ask, with the number of threads that are asking each.
   mutable base::Mutex ready_mutex_;
   mutable base::CondVar asked_;
   mutable std::map<PluginInstance*, int> askable_ NEREID_GUARDED_BY(ready_mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the backends of test_plugin/ through the host, as the engine does.
+// Tests the host with the backends of test_plugin/, used as the engine uses them.
 #include "backend_host/backend_model.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ std::string PluginPath(const std::string& backend) {
   return std::string(TEST_BACKEND_DIRECTORY) + "/" + backend + "/libtriton_" + backend + ".so";
 }
 
-// What the plug-in noted since the last call.
+// Returns the plug-in's events since the last call.
 std::string Events(const std::string& backend) {
   auto library = base::SharedLibrary::Open(PluginPath(backend));
   NEREID_CHECK(library.ok());
@@ -40,7 +40,7 @@ std::string Events(const std::string& backend) {
   return text;
 }
 
-// Collects what a client would get.
+// Collects what a client would receive.
 class Client final : public core::ResponseSink {
  public:
   struct Answer {
@@ -77,7 +77,7 @@ class Client final : public core::ResponseSink {
   int gone = 0;
 };
 
-// Takes nothing, and takes nothing back.
+// A scheduler that is never called.
 class NoScheduler final : public core::Scheduler {
  public:
   void Enqueue(core::RequestPtr) override {}
@@ -124,7 +124,7 @@ class BackendModelTest : public testing::Test {
     return {};
   }
 
-  // Loads and makes the instances, initialised on this thread.
+  // Loads a model and makes its instances, initialised on this thread.
   base::Status Start(config::ModelConfig config) {
     NEREID_RETURN_IF_ERROR(Load(std::move(config)));
     core::ModelOptions options;
@@ -159,7 +159,7 @@ class BackendModelTest : public testing::Test {
     core::RequestPtr request = core::Request::Create(client_);
     NEREID_CHECK(core_model_->TryPin());
     request->model = core::ModelHandle(*core_model_);
-    // Deliberately not followed by a zero byte.
+    // Deliberately not zero-terminated.
     const std::string text = std::string(id) + "!";
     request->id = request->arena().Copy(text).substr(0, id.size());
     core::RequestInput& input = request->AddInput("INPUT0", tensor::DataType::kFp32);
@@ -413,7 +413,7 @@ TEST_F(BackendModelTest, GivesAnOutputOfNoBytes) {
 
 TEST_F(BackendModelTest, ClearsOutputsOfABackendThatDoesNotPromiseToWriteThem) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
-  // Leaves something behind in the memory that the second answer will get.
+  // Leaves data behind in the memory that the second response will get.
   Execute({"echo"});
   client_.answers.clear();
   Execute({"partial"});
@@ -488,7 +488,7 @@ TEST_F(BackendModelTest, MakesInstancesAsTheGroupsSay) {
   ASSERT_TRUE(Start(std::move(config)).ok());
   EXPECT_EQ(instances_.size(), 2u);
   EXPECT_EQ(instances_[1]->name(), "a_1");
-  // This backend allows that instances start at the same time, hence in any order.
+  // This backend permits that instances start concurrently, hence in any order.
   const std::string events = Events("promising");
   EXPECT_TRUE(events.starts_with("Initialize\nModelInitialize model 1\nInstanceInitialize "));
   for (const char* line : {"\nInstanceInitialize a_0 CPU 0\n", "\nInstanceInitialize a_1 CPU 0\n",
@@ -499,7 +499,7 @@ TEST_F(BackendModelTest, MakesInstancesAsTheGroupsSay) {
 
 TEST_F(BackendModelTest, InitializesInstancesAtTheSameTimeWhereTheBackendAllowsIt) {
   config::ModelConfig config = MakeConfig("promising");
-  config.parameters["meet"] = "meet_two";  // fails but where two are initialised at once
+  config.parameters["meet"] = "meet_two";  // fails unless two are initialised at once
   config.instance_group.push_back(
       {.name = "a", .kind = config::InstanceGroup::Kind::kCpu, .count = 2});
   EXPECT_TRUE(Start(config).ok());
@@ -621,7 +621,8 @@ TEST_F(BackendModelTest, SaysWhereItSearchedForARuntime) {
                 directory_ + "/1' '" + directory_ + "' '" TEST_BACKEND_DIRECTORY "/plain' ");
 }
 
-// A folder of backends that holds the plain one under the name of the Python backend, and a script.
+// A folder of backends that contains a script, and the plain backend under the name of the Python
+// backend.
 class ScriptBackendTest : public BackendModelTest {
  protected:
   ScriptBackendTest() {
@@ -645,7 +646,7 @@ TEST_F(ScriptBackendTest, RunsABackendThatIsAScript) {
   EXPECT_EQ(model_->config().runtime, "model.py");
   EXPECT_EQ(model_->config().parameters.at("EXECUTION_ENV_PATH"),
             backends_ + "/scripted/pb_exec_env_model.py.tar.gz");
-  // The Python backend is another one, from the same library.
+  // The Python backend itself is another backend, from the same library.
   const BackendLibrary* const scripted = &model_->library();
   ASSERT_TRUE(Load(MakeConfig("python")).ok());
   EXPECT_NE(&model_->library(), scripted);

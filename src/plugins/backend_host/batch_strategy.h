@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's own batching rule: the TRITONBACKEND_ModelBatch* functions of a library that lies
-// beside the model, or that its configuration names.
+// A model's own batching rules: the TRITONBACKEND_ModelBatch* functions of a library beside the
+// model, or one that its configuration names.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace nereid::backend_host {
 
 class BackendModel;
 
-// Confined to the lock of the scheduler that uses it.
+// Guarded by the lock of the scheduler that uses it.
 class PluginBatchStrategy final : public core::BatchStrategy {
  public:
   // Opens the library that `model` names (parameter TRITON_BATCH_STRATEGY_PATH) or batchstrategy.so
-  // of its version, model or backend folder. Null when there is none. `model` outlives the
+  // of its version, model or backend folder. Returns null if there is none. `model` outlives the
   // strategy.
   static base::Result<std::unique_ptr<core::BatchStrategy>> Find(BackendModel& model);
   ~PluginBatchStrategy() override;
@@ -44,7 +44,7 @@ class PluginBatchStrategy final : public core::BatchStrategy {
   const std::unique_ptr<base::SharedLibrary> library_;
   const Functions functions_;
   TRITONBACKEND_Batcher* batcher_ = nullptr;
-  void* note_ = nullptr;  // the library's, on the batch being formed
+  void* note_ = nullptr;  // the library's data about the batch being formed
   bool has_batch_ = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opaque pointers of the backend API and the objects they stand for, in both directions.
+// The opaque pointers of the backend API and the objects behind them, with conversions in both
+// directions.
 #pragma once
 
 #include "abi_objects/buffer_attributes.h"
@@ -16,13 +17,13 @@ class BackendModel;
 class PluginInstance;
 struct BackendAttributes;
 
-// Makes responses for a request that may be released already.
+// Makes responses for a request that may already be released.
 struct ResponseFactory {
   core::RequestRef request;
   uint64_t responses_reported = 0;  // in statistics
 };
 
-// The value that a backend is making for an implicit state. Trivially destructible; in the
+// A new value of an implicit state that a backend is writing. Trivially destructible; in the
 // request's arena.
 struct OutputState {
   core::SequenceState* value;
@@ -37,7 +38,7 @@ NEREID_HANDLE(TRITONBACKEND_Backend, BackendLibrary)
 NEREID_HANDLE(TRITONBACKEND_BackendAttribute, BackendAttributes)
 NEREID_HANDLE(TRITONBACKEND_Model, BackendModel)
 NEREID_HANDLE(TRITONBACKEND_ModelInstance, PluginInstance)
-// A handed-out request is one whose RequestPtr was released to the backend.
+// A handle is a request whose RequestPtr was released to the backend.
 NEREID_HANDLE(TRITONBACKEND_Request, core::Request)
 NEREID_HANDLE(TRITONBACKEND_Input, core::RequestInput)
 NEREID_HANDLE(TRITONBACKEND_Response, core::Response)
@@ -47,21 +48,20 @@ NEREID_HANDLE(TRITONBACKEND_State, OutputState)
 
 #undef NEREID_HANDLE
 
-// FromAnyHandle takes a pointer to either class of request for one to the RequestHandle in it,
-// which is right only while that lies at the very beginning. The compiler compares the addresses
-// here for core::Request, and in capi/inference_request.h for TRITONSERVER_InferenceRequest.
+// FromAnyHandle reads a pointer to either class of request as one to its RequestHandle, which is
+// correct only if that lies at offset 0. The compiler checks the offset here for core::Request, and
+// in capi/inference_request.h for TRITONSERVER_InferenceRequest.
 extern core::Request layout_probe;  // declared for its address, never defined
 static_assert(static_cast<void*>(static_cast<core::RequestHandle*>(&layout_probe)) ==
               static_cast<void*>(&layout_probe));
 
-// Of a request that may be an embedder's, where no more than this is asked of it.
+// For functions that accept an embedder's request, too, and need only the common base.
 inline core::RequestHandle& FromAnyHandle(TRITONBACKEND_Request* handle) {
   return *reinterpret_cast<core::RequestHandle*>(handle);
 }
 
-// Whether a backend has released `request`. What it asks in the same execution finds the request as
-// it was (core::ReleaseScope); later, the object may have been cleared for the next client's
-// request.
+// Whether a backend has released `request`. In the same execution the released request still exists
+// (core::ReleaseScope); later, the object may have been cleared for the next client's request.
 inline bool IsReleased(const core::Request& request) {
   return core::ReleaseScope::IsReleased(request) || !request.model;
 }

@@ -8,14 +8,14 @@ namespace {
 
 using Kind = config::InstanceGroup::Kind;
 
-// The instances of a group that lie on one device.
+// The instances of a group on one device.
 struct Placement {
   TRITONSERVER_InstanceGroupKind kind;
   int32_t device_id;
   std::string host_policy;
 };
 
-// One entry for each device that the group names.
+// Returns one entry for each device of the group.
 base::Result<std::vector<Placement>> Placements(const config::InstanceGroup& group) {
   const auto policy = [&group](std::string otherwise) {
     return group.host_policy.empty() ? std::move(otherwise) : group.host_policy;

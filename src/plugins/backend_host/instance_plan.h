@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instances a configuration asks for, and which of those that there are can stay when it
-// changes. Pure functions. The rule of what is the same instance is Triton's
-// (EquivalentInInstanceConfig): everything that its group says but the name and the count.
+// The instances that a configuration requires, and which existing ones can stay when it changes.
+// Pure functions. As in Triton (EquivalentInInstanceConfig), instances are the same if everything
+// in their groups except name and count is equal.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,29 @@
 
 namespace nereid::backend_host {
 
-// One instance to be made: what its group says of it.
+// One instance to be made: its settings from the group.
 struct InstanceSpec {
   std::string name;
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
   int32_t device_id = 0;
   std::string host_policy;
-  config::InstanceGroup group;  // without its name and count
+  config::InstanceGroup group;  // without name and count
 
-  // Whether an instance that was made for the one can stand for the other.
+  // Whether an instance made for one can serve as the other.
   bool IsSameAs(const InstanceSpec& other) const {
     return device_id == other.device_id && group == other.group;
   }
 };
 
-// All instances of the groups, which are complete and valid, in their order.
+// Lists all instances of the groups in order. REQUIRES: the groups are complete and valid.
 base::Result<std::vector<InstanceSpec>> ListInstances(
     const std::vector<config::InstanceGroup>& groups);
 
-// How to come from one list to another.
+// The steps from one list to another.
 struct InstancePlan {
-  std::vector<size_t> kept;     // of those that there are
-  std::vector<size_t> removed;  // the others
-  std::vector<size_t> added;    // of those that are wanted: to be made
+  std::vector<size_t> kept;     // indices of existing instances
+  std::vector<size_t> removed;  // indices of the other existing instances
+  std::vector<size_t> added;    // indices of wanted instances that must be made
 };
 InstancePlan PlanInstances(const std::vector<InstanceSpec>& present,
                            const std::vector<InstanceSpec>& wanted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends say about the memory that they hold.
+// The reports of backends about the memory that they hold.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace nereid::backend_host {
 
-// Of several reports about one device the last counts, as in Triton. InvalidArgument for a kind of
-// memory that there is not.
+// Converts a report. As in Triton, the last entry for a device counts. InvalidArgument for an
+// unknown kind of memory.
 base::Result<std::vector<core::MemoryUse>> ToMemoryUse(
     std::span<TRITONSERVER_BufferAttributes* const> usage);
 

@@ -83,7 +83,7 @@ void PluginInstance::Take(std::span<core::RequestPtr> batch) {
 void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
   Take(batch);
   const core::ReleaseScope scope(released_);
-  // Where this succeeds, the requests may all be released already.
+  // After a success, all requests may already be released.
   const base::Status status =
       CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this), handles_.data(),
                  static_cast<uint32_t>(handles_.size()));
@@ -110,7 +110,7 @@ void PluginInstance::End() {
 
 void PluginInstance::FailBatch(const core::ReleaseScope& scope, const base::Status& error) {
   const uint64_t now = base::NowNs();
-  // Known before the first one is released here.
+  // Determined before the first request is released here.
   std::erase_if(handles_, [&scope](TRITONBACKEND_Request* handle) {
     return scope.Holds(FromHandle(handle));
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance of a model in a backend: the object behind TRITONBACKEND_ModelInstance*. It hands a
-// batch to the backend as an array of request handles; from there on the backend owns the requests
-// and answers and releases them through the C API.
+// An instance of a model in a backend: the object behind TRITONBACKEND_ModelInstance*. It passes a
+// batch to the backend as an array of request handles. From then on the backend owns the requests,
+// and responds to and releases them through the C API.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace nereid::backend_host {
 
 class BackendModel;
 
-// What a backend's instance is made from.
+// The arguments for making an instance.
 struct PluginInstanceOptions {
   std::string name;
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
@@ -33,7 +33,7 @@ struct PluginInstanceOptions {
   std::vector<config::InstanceGroup::SecondaryDevice> secondary_devices;
 };
 
-// Confined to the thread that executes, except where core::Instance says otherwise.
+// An instance. Confined to the thread that executes, except where core::Instance permits more.
 class PluginInstance final : public core::Instance {
  public:
   // Both outlive the instance.
@@ -41,9 +41,9 @@ class PluginInstance final : public core::Instance {
   // Finalizes the instance unless FinalizeOnThread did.
   ~PluginInstance() override;
 
-  // TRITONBACKEND_ModelInstanceInitialize, on the calling thread.
+  // Calls TRITONBACKEND_ModelInstanceInitialize on the calling thread.
   base::Status Initialize();
-  // Any thread.
+  // Any thread may call this.
   base::Status CheckReady() const;
 
   const std::string& name() const override { return options_.name; }
@@ -55,22 +55,22 @@ class PluginInstance final : public core::Instance {
   base::Status InitializeOnThread() override { return Initialize(); }
   void FinalizeOnThread() override { Finalize(); }
 
-  // For the C API.
+  // The following are used by the C API.
   const PluginInstanceOptions& options() const { return options_; }
   BackendModel& backend_model() const { return backend_model_; }
   core::Model& model() const { return model_; }
   TRITONSERVER_Message& host_policy_message() { return host_policy_message_; }
-  // Whether the batch being executed goes into the statistics.
+  // Whether the batch in execution counts in statistics.
   bool counts_batch() const { return counts_batch_; }
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
 
  private:
   void Finalize();
-  // The batch becomes the backend's, as handles_.
+  // Transfers the batch to the backend, as handles_.
   void Take(std::span<core::RequestPtr> batch);
-  // Answers the requests of the last batch, which the backend refused, and releases them: all but
-  // those that it released in `scope`, against the rules.
+  // Sends errors for the requests of the last batch, which the backend refused, and releases them,
+  // except those that the backend wrongly released in `scope`.
   void FailBatch(const core::ReleaseScope& scope, const base::Status& error);
 
   BackendModel& backend_model_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server-side functions of tritoncache.h. Error texts: core/src/tritoncache.cc of Triton.
+// The server-side functions of tritoncache.h. Error texts follow Triton's core/src/tritoncache.cc.
 #include "abi_objects/buffer_attributes.h"
 #include "abi_objects/error.h"
 #include "cache_host/cache_entry.h"
@@ -19,7 +19,7 @@ constexpr const char* kNullEntry = "entry was nullptr";
 constexpr const char* kNullArgument = "entry, base, or attrs was nullptr";
 constexpr const char* kBadIndex = "index was greater than count";
 
-// Takes size and place from `attributes`.
+// Copies size and location from `attributes`.
 Status ReadAttributes(const TRITONSERVER_BufferAttributes& attributes, CacheEntry::Buffer& buffer) {
   const auto type = FromMemoryType(attributes.memory_type);
   if (!type || *type == nereid::memory::MemoryType::kGpu) {

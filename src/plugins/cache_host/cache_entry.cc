@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/cache_manager.cc and cache_entry.cc of Triton.
+// Error texts follow Triton's core/src/cache_manager.cc and cache_entry.cc.
 #include "cache_host/cache_entry.h"
 
 #include "cache_host/packed_response.h"

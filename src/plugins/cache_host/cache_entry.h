@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's side of TRITONCACHE_CacheEntry and TRITONCACHE_Allocator: what a cache library is
-// lent during one insertion or look-up.
+// The server's side of TRITONCACHE_CacheEntry and TRITONCACHE_Allocator, which a cache library may
+// use during one insertion or look-up.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace nereid::cache_host {
 
-// Buffers that belong to the cache library, or sizes of buffers it is to bring. Confined to the
-// thread that called the library.
+// Buffers that belong to the cache library, or the sizes of buffers that it must provide. Confined
+// to the thread that called the library.
 struct CacheEntry {
-  // A buffer of the entry; not owned unless the entry says so.
+  // A buffer of the entry, which does not own it.
   struct Buffer {
     void* base = nullptr;
     size_t byte_size = 0;
@@ -27,17 +27,17 @@ struct CacheEntry {
   std::vector<Buffer> buffers;
 };
 
-// What TRITONCACHE_Copy does. Confined as the entry.
+// The implementation of TRITONCACHE_Copy. Confined to the same thread as the entry.
 class CacheAllocator {
  public:
   virtual ~CacheAllocator() = default;
   virtual base::Status Copy(const CacheEntry& entry) = 0;
 };
 
-// Insertion: packs a response into the one buffer that the library brings.
+// For insertions: packs a response into the one buffer that the library provides.
 class ResponsePacker final : public CacheAllocator {
  public:
-  // Both outlive this. `byte_size` is that of the packed response.
+  // `key` and `response` outlive this. `byte_size` is that of the packed response.
   ResponsePacker(const core::CacheKey& key, const core::Response& response, size_t byte_size,
                  Integrity integrity)
       : key_(key), response_(response), byte_size_(byte_size), integrity_(integrity) {}
@@ -51,7 +51,7 @@ class ResponsePacker final : public CacheAllocator {
   const Integrity integrity_;
 };
 
-// Look-up: unpacks the one buffer that the library found into a response.
+// For look-ups: unpacks the one buffer that the library found into a response.
 class ResponseUnpacker final : public CacheAllocator {
  public:
   ResponseUnpacker(const core::CacheKey& key, core::Response& response, Integrity integrity)
@@ -61,7 +61,7 @@ class ResponseUnpacker final : public CacheAllocator {
 
   // Whether Copy succeeded.
   bool is_done() const { return is_done_; }
-  // Why what the library found is no response; success if it is one.
+  // Why the library's data is not a valid response; success if it is.
   const base::Status& defect() const { return defect_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/cache_manager.cc of Triton.
+// Error texts follow Triton's core/src/cache_manager.cc.
 #include "cache_host/cache_library.h"
 
 #include <unistd.h>
@@ -41,7 +41,7 @@ base::Result<std::string> FindLibrary(const CacheLibraryOptions& options) {
 
 base::Result<std::unique_ptr<CacheLibrary>> CacheLibrary::Load(CacheLibraryOptions options) {
   NEREID_ASSIGN_OR_RETURN(const std::string path, FindLibrary(options));
-  // Without the configuration, in which there may be a password.
+  // The configuration is not logged, because it may contain a password.
   NEREID_LOG(kInfo, "Creating response cache '{}' from {}", options.name, path);
   NEREID_ASSIGN_OR_RETURN(std::unique_ptr<base::SharedLibrary> file,
                           base::SharedLibrary::Open(path));
@@ -81,7 +81,7 @@ void CacheLibrary::MakeSecret() {
   if (entry_points_.traits == nullptr) return;
   if (!(entry_points_.traits() & NEREIDCACHE_TRAIT_IN_PROCESS)) return;
   core::CacheSecret secret;
-  // Without good random numbers keys are made as for any other cache.
+  // Without good random numbers, keys are made as for caches that are shared.
   if (getentropy(secret.hash_key.data(), secret.hash_key.size()) != 0) return;
   if (getentropy(secret.digest_key.data(), secret.digest_key.size()) != 0) return;
   secret_ = secret;

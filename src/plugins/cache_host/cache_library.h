@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A response cache in a shared library, libtritoncache_<name>.so, made for Triton or for us.
+// A response cache in a shared library, libtritoncache_<name>.so, made for Triton or for Nereid.
 #pragma once
 
 #include <map>
@@ -15,15 +15,15 @@
 
 namespace nereid::cache_host {
 
-// Which cache is opened, and its settings.
+// The cache to open, and its settings.
 struct CacheLibraryOptions {
-  std::string directory;  // holds a folder for each cache
+  std::string directory;  // contains a folder for each cache
   std::string name;
-  std::map<std::string, std::string> settings = {};  // go to the library as a JSON object
-  std::string json = {};  // that object, in place of `settings`; empty: none
+  std::map<std::string, std::string> settings = {};  // passed to the library as a JSON object
+  std::string json = {};  // that object, instead of `settings`; may be empty
 };
 
-// Thread-safe, as its library is by contract.
+// A cache. Thread-safe, as its library is by contract.
 class CacheLibrary final : public core::ResponseCache {
  public:
   // Opens <directory>/<name>/libtritoncache_<name>.so and makes its cache.
@@ -57,9 +57,9 @@ class CacheLibrary final : public core::ResponseCache {
       : name_(std::move(name)), library_(std::move(library)) {}
 
   base::Status FindEntryPoints();
-  // Sets secret_ for a cache whose keys stay here.
+  // Sets secret_ for a cache whose keys never leave the process.
   void MakeSecret();
-  // Of entries: whether they need to say whether they are whole.
+  // How entries are validated.
   Integrity integrity() const { return secret_ ? Integrity::kTrusted : Integrity::kChecksum; }
 
   const std::string name_;

@@ -30,7 +30,7 @@ class CacheLibraryTest : public testing::Test {
     return loaded.ok() ? std::move(loaded).value() : nullptr;
   }
 
-  // A response with OUTPUT0 of these values and one parameter of each kind.
+  // Makes a response with OUTPUT0 of these values and one parameter of each kind.
   core::ResponsePtr MakeResponse(std::vector<float> values) {
     core::ResponsePtr response = core::Response::Create(*request_);
     const int64_t dims[] = {static_cast<int64_t>(values.size())};
@@ -157,7 +157,7 @@ TEST_F(CacheLibraryTest, WhatIsNoCacheIsNotLoaded) {
   EXPECT_FALSE(CacheLibrary::Load({"", "odd", {}}).ok());
 }
 
-// Null arguments and impossible indices are what a cache library under development sends first.
+// A cache library under development makes mistakes like null arguments and invalid indices.
 TEST(CacheApi, RefusesBadArguments) {
   const auto code = [](TRITONSERVER_Error* error) {
     const TRITONSERVER_Error_Code code =

@@ -19,7 +19,7 @@ using core::ResponseOutput;
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
 
 constexpr std::string_view kMagic = "NRDRESP1";
-// Magic, total size, checksum.
+// The header: magic, total size, checksum.
 constexpr size_t kHeaderBytes = 24;
 constexpr uint32_t kMaxRank = 64;
 constexpr uint32_t kMaxParameters = 4096;
@@ -27,7 +27,7 @@ constexpr uint32_t kMaxParameters = 4096;
 // The alternatives of core::Parameter::value, in their order.
 enum class ParameterKind : uint8_t { kText = 0, kInteger = 1, kBool = 2, kDouble = 3 };
 
-// Counts, or writes where there is something to write to: sizes and bytes come from the same code.
+// Writes values or, without a target, only counts their bytes, so that both use the same code.
 class Writer {
  public:
   explicit Writer(std::byte* to) : to_(to) {}
@@ -51,7 +51,7 @@ class Writer {
   size_t at_ = 0;
 };
 
-// Takes things off the front; once something is missing, everything after it is too.
+// Reads values from the front. Once something is missing, all further values are missing, too.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -113,7 +113,7 @@ void WriteBody(Writer& writer, const core::CacheKey& key, const Response& respon
   for (const core::Parameter& parameter : response.parameters()) WriteParameter(writer, parameter);
 }
 
-// An output or parameter as it stands in the bytes.
+// An output or parameter in the packed bytes.
 struct PackedOutput {
   std::string_view name;
   tensor::DataType type = tensor::DataType::kInvalid;
@@ -170,7 +170,7 @@ std::optional<core::Parameter> ReadParameter(Reader& reader) {
   return std::nullopt;
 }
 
-// Whether `data` is `count` elements of BYTES, each behind its length.
+// Whether `data` is `count` elements of BYTES, each after its length.
 bool IsElements(std::span<const std::byte> data, int64_t count) {
   Reader reader(data);
   for (int64_t i = 0; i < count; ++i) {
@@ -200,7 +200,7 @@ Status Damaged(const char* what) {
   return base::InternalError(std::string("the entry is damaged: ") + what);
 }
 
-// The part behind the header, after its size and checksum were found right.
+// Returns the part after the header, after validating size and checksum.
 base::Result<std::span<const std::byte>> OpenHeader(std::span<const std::byte> packed,
                                                     Integrity integrity) {
   Reader reader(packed);

@@ -34,7 +34,8 @@ class PackedResponseTest : public testing::Test {
     PackResponse(key_, response, bytes);
     return bytes;
   }
-  // In a block of exactly its size, so that a sanitizer sees every byte too many.
+  // The bytes are copied to an allocation of exactly their size, so that a sanitizer detects reads
+  // beyond it.
   base::Status Check(const std::vector<std::byte>& bytes) {
     const std::unique_ptr<std::byte[]> block(new std::byte[bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), block.get());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A repository agent in a shared library, libtritonrepoagent_<name>.so, made for Triton or for us.
+// A repository agent in a shared library, libtritonrepoagent_<name>.so, made for Triton or for
+// Nereid.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,8 @@ namespace nereid::repoagent_host {
 
 class AgentModel;
 
-// What TRITONREPOAGENT_Agent is. Thread-safe, as its library is by contract, but for the state,
-// which is the library's own to guard.
+// The object behind TRITONREPOAGENT_Agent. Thread-safe, as its library is by contract, except for
+// the state, which the library must guard.
 class AgentLibrary {
  public:
   // Opens the library at `path` and initialises the agent.
@@ -43,7 +44,7 @@ class AgentLibrary {
     AgentFunction* finalize = nullptr;
     ModelFunction* model_initialize = nullptr;
     ModelFunction* model_finalize = nullptr;
-    ActionFunction* model_action = nullptr;  // the only one that an agent must have
+    ActionFunction* model_action = nullptr;  // the only required function
   };
 
   explicit AgentLibrary(std::unique_ptr<base::SharedLibrary> library)

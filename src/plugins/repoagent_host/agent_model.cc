@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/repo_agent.cc of Triton.
+// Error texts follow Triton's core/src/repo_agent.cc.
 #include "repoagent_host/agent_model.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 namespace nereid::repoagent_host {
 namespace {
 
-// What must have been told before `action`.
+// The action that must precede `action`.
 TRITONREPOAGENT_ActionType Before(TRITONREPOAGENT_ActionType action) {
   switch (action) {
     case TRITONREPOAGENT_ACTION_UNLOAD:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One agent's part in one load of one model: where the model is, what the agent was told so far and
-// what it keeps.
+// One agent in one load of one model: the model's location, the actions of the agent so far and the
+// agent's data.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace nereid::repoagent_host {
 
-// Which model an agent is asked about, and where its files are.
+// The model that an agent processes, and the location of its files.
 struct AgentModelOptions {
   TRITONREPOAGENT_ArtifactType type = TRITONREPOAGENT_ARTIFACT_FILESYSTEM;
   std::string location;
@@ -24,9 +24,9 @@ struct AgentModelOptions {
   std::vector<std::pair<std::string, std::string>> parameters;  // of the agent in the configuration
 };
 
-// What TRITONREPOAGENT_AgentModel is. An agent hears LOAD, then LOAD_FAIL, or LOAD_COMPLETE, UNLOAD
-// and UNLOAD_COMPLETE, whatever becomes of the model: the destructor tells what is missing.
-// Confined to one thread at a time.
+// The object behind TRITONREPOAGENT_AgentModel. An agent receives LOAD and then either LOAD_FAIL,
+// or LOAD_COMPLETE, UNLOAD and UNLOAD_COMPLETE, whatever happens to the model: the destructor sends
+// the missing actions. Confined to one thread at a time.
 class AgentModel {
  public:
   static base::Result<std::unique_ptr<AgentModel>> Create(std::shared_ptr<AgentLibrary> agent,
@@ -36,13 +36,15 @@ class AgentModel {
   AgentModel(const AgentModel&) = delete;
   AgentModel& operator=(const AgentModel&) = delete;
 
-  // The agent's own error, or one of ours when the action cannot follow on what was told before.
+  // Sends an action to the agent. Returns the agent's error, or one of ours if the action is not
+  // valid after the previous one.
   base::Status Act(TRITONREPOAGENT_ActionType action);
 
-  // What the agent asks and says. Valid as the C API says.
+  // The following are used by the C API, which also defines how long results are valid.
   const AgentModelOptions& options() const { return options_; }
   base::Status SetLocation(TRITONREPOAGENT_ArtifactType type, std::string location);
-  // An empty folder that is the agent's until it releases it; the same one when asked again.
+  // Returns an empty folder that the agent owns until it releases it; the same one on further
+  // calls.
   base::Result<const char*> AcquireFolder(TRITONREPOAGENT_ArtifactType type);
   base::Status ReleaseFolder();
   void* state() const { return state_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error texts: core/src/repo_agent.cc and model_lifecycle.cc of Triton.
+// Error texts follow Triton's core/src/repo_agent.cc and model_lifecycle.cc.
 #include "repoagent_host/agents.h"
 
 #include <filesystem>
@@ -19,7 +19,8 @@ class AgentChain final : public repository::ModelFiles {
 
   ~AgentChain() override {
     if (is_unloading_) TellBackwards(TRITONREPOAGENT_ACTION_UNLOAD_COMPLETE);
-    // An agent's folder may hold what the next one works on.
+    // Destroyed in reverse order, because an agent's folder may contain the files that the next one
+    // works on.
     while (!models_.empty()) models_.pop_back();
   }
 
@@ -53,7 +54,7 @@ class AgentChain final : public repository::ModelFiles {
   }
 
  private:
-  // The first that fails keeps the others from being told now; their destructors will.
+  // An error stops the chain; the destructors of the other agents send the action later.
   void TellBackwards(TRITONREPOAGENT_ActionType action) {
     for (auto it = models_.rbegin(); it != models_.rend(); ++it) {
       if (!Tell(**it, action)) break;
@@ -67,7 +68,8 @@ class AgentChain final : public repository::ModelFiles {
     return false;
   }
 
-  const std::shared_ptr<repository::ModelFiles> files_;  // of where the model lies; may be null
+  const std::shared_ptr<repository::ModelFiles>
+      files_;  // the owner of the model's files; may be null
   std::vector<std::unique_ptr<AgentModel>> models_;
   bool is_unloading_ = false;
 };
@@ -78,7 +80,7 @@ base::Result<std::shared_ptr<AgentLibrary>> Agents::Find(const std::string& name
   const std::string file = "libtritonrepoagent_" + name + ".so";
   const std::string path = config::JoinPath(config::JoinPath(directory_, name), file);
   std::error_code error;
-  // A name that is not one component of a path could mean a library anywhere.
+  // A name that is not a single path component could load a library from anywhere.
   if (!config::ValidateModelName(name).ok() || !std::filesystem::is_regular_file(path, error)) {
     return base::InvalidArgumentError("unable to find '" + file + "' for repo agent '" + name +
                                       "', searched: " + directory_);

@@ -13,10 +13,10 @@
 
 namespace nereid::repoagent_host {
 
-// Thread-safe.
+// Opens agents and runs them for models. Thread-safe.
 class Agents final : public repository::ModelAgents {
  public:
-  // `directory` holds a folder for each agent.
+  // `directory` contains a folder for each agent.
   explicit Agents(std::string directory) : directory_(std::move(directory)) {}
 
   base::Result<repository::LocalFolder> Load(const config::ModelConfig& config,
@@ -27,8 +27,8 @@ class Agents final : public repository::ModelAgents {
   base::Result<std::shared_ptr<AgentLibrary>> Find(const std::string& name);
 
   const std::string directory_;
-  // Held while an agent is opened and initialised, so that this happens once; agents are told about
-  // models without it.
+  // Held while an agent is opened and initialised, so that this happens once. Actions are sent
+  // without it.
   base::Mutex opening_;
   std::map<std::string, std::weak_ptr<AgentLibrary>> agents_ NEREID_GUARDED_BY(opening_);
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server-side functions of tritonrepoagent.h. Error texts: core/src/repo_agent.cc of Triton.
+// The server-side functions of tritonrepoagent.h. Error texts follow Triton's
+// core/src/repo_agent.cc.
 #include "abi_objects/error.h"
 #include "abi_objects/message.h"
 #include "config/print.h"
@@ -87,7 +88,7 @@ TRITONSERVER_Error* TRITONREPOAGENT_ModelConfig(TRITONREPOAGENT_Agent*,
     NEREID_ASSIGN_OR_RETURN(
         std::string json,
         nereid::config::ToJson(FromHandle(model)->options().config, config_version));
-    // What reads it expects an object, also where there is no configuration.
+    // Readers expect an object, even if there is no configuration.
     *model_config = new TRITONSERVER_Message{json.empty() ? "{}" : std::move(json)};
     return OkStatus();
   });

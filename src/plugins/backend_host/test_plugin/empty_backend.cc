@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is no backend.
+// A library without the functions of a backend.
 extern "C" int SomethingElse() { return 1; }

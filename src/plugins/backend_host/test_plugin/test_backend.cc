@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend for the tests of backend_host. What it does with a request is the request's id:
+// A backend for the tests of backend_host. The id of a request selects what the backend does with
+// it:
 //
-//   echo              copies INPUT0 to OUTPUT0 and answers (also for an unknown id)
+//   echo              copies INPUT0 to OUTPUT0 and responds (also for an unknown id)
 //   refuse            returns an error from execute for the whole batch
-//   error             answers with an error
-//   twice             answers, then tries to answer again
+//   error             responds with an error
+//   twice             responds, then tries to respond again
 //   many              three responses and then the end, from a factory, after releasing the request
-//   silent            releases the request without an answer
-//   reschedule        tries to have it executed again, then answers
-//   unknown_output    adds an output that the model has not got; answers with that error
+//   silent            releases the request without a response
+//   reschedule        tries to reschedule the request, then responds
+//   unknown_output    adds an output that the model does not have; responds with that error
 //   no_bytes          an output of no bytes
 //   partial           writes only the first byte of an output of 64
-//   two_buffers       asks twice for the buffer of an output; answers with that error
-//   properties        asks where OUTPUT0 will lie, and answers with that
-//   bad_index         asks for what is out of bounds; answers with the error
-//   late              answers and releases the request, and goes on asking about it
-//   late_response     releases the request, and makes and sends the response after that
-//   late_factory      the same through a factory that is made after the release
+//   two_buffers       requests the buffer of an output twice; responds with that error
+//   properties        asks for the placement of OUTPUT0, and responds with that
+//   bad_index         uses an index that is out of bounds; responds with the error
+//   late              responds and releases the request, and then reads it
+//   late_response     releases the request, then makes and sends the response
+//   late_factory      like late_response, with a factory that is made after the release
 //   late_refusal      releases the request and returns an error from execute
-//   count             adds one to the state STATE, read as input STATE, and answers with the new
-//   value count_in_vain     the same without updating the state describe          answers with a
-//   parameter that lists all that the request says of itself throw             throws out of
-//   execute
+//   count             adds one to the state STATE, read as input STATE; responds with the result
+//   count_in_vain     like count, without updating the state
+//   describe          responds with a parameter that lists all properties of the request
+//   throw             throws out of execute
 //
-// Events of its life are listed by TestEvents(). Models with the parameter "fail" fail at the step
-// that its value names; "complete" makes the backend set a configuration, "meet_two" makes an
-// instance wait for another one that is initialised at the same time.
+// TestEvents() lists the backend's events. Models with the parameter "fail" fail at the step that
+// its value names; "complete" makes the backend set a configuration, "meet_two" makes an instance
+// wait for another one that is initialised at the same time.
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -58,7 +59,7 @@ TRITONSERVER_Error* Fail(const std::string& text) {
     if (TRITONSERVER_Error* try_error = (call)) return try_error; \
   } while (false)
 
-// Where the instance was initialised.
+// The thread that initialised the instance.
 struct InstanceState {
   std::thread::id thread;
 };
@@ -94,7 +95,7 @@ TRITONSERVER_Error* SetConfig(TRITONBACKEND_Model* model) {
   return error;
 }
 
-// Waits until two threads are here at the same time.
+// Waits until two threads have called this.
 TRITONSERVER_Error* MeetAnother() {
   static std::condition_variable changed;
   static int here = 0;
@@ -117,7 +118,7 @@ TRITONSERVER_Error* Echo(TRITONBACKEND_Request* request, TRITONBACKEND_Response*
   TRY(TRITONBACKEND_InputProperties(input, nullptr, &type, &shape, &rank, &size, &buffers));
   TRITONBACKEND_Output* output = nullptr;
   TRY(TRITONBACKEND_ResponseOutput(response, &output, "OUTPUT0", type, shape, rank));
-  // A wish that cannot be granted; the answer says CPU.
+  // This preference cannot be met; the result says CPU.
   TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_GPU;
   int64_t id = 3;
   void* to = nullptr;
@@ -302,14 +303,14 @@ TRITONSERVER_Error* SendMany(TRITONBACKEND_ModelInstance* instance,
   return TRITONBACKEND_ResponseFactoryDelete(factory);
 }
 
-// Notes what came of a call: nothing for a success.
+// Records the error of a call; nothing for a success.
 void Report(TRITONSERVER_Error* error) {
   if (error == nullptr) return;
   Note(TRITONSERVER_ErrorMessage(error));
   TRITONSERVER_ErrorDelete(error);
 }
 
-// All that can be asked of a request, by a backend that has released it.
+// Calls all functions for reading a request that the backend has released.
 void AskReleased(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* request,
                  TRITONBACKEND_Input* input) {
   const char* text = nullptr;
@@ -343,7 +344,7 @@ void AskReleased(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request* r
   Report(TRITONBACKEND_RequestTrace(request, &trace));
   TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
   int64_t id = 0;
-  // What has gone with the request.
+  // These were freed with the request.
   TRITONSERVER_BufferAttributes* attributes = nullptr;
   TRITONBACKEND_State* state = nullptr;
   size_t bytes = 8;
@@ -379,7 +380,7 @@ TRITONSERVER_Error* ServeLate(const std::string& wish, TRITONBACKEND_ModelInstan
   return factory == nullptr ? nullptr : TRITONBACKEND_ResponseFactoryDelete(factory);
 }
 
-// What is to be sent for the request: null for success.
+// Fills the response and returns its error; null for success.
 TRITONSERVER_Error* Fill(const std::string& wish, TRITONBACKEND_Request* request,
                          TRITONBACKEND_Response* response) {
   if (wish == "error") return Fail("as you wished");
@@ -429,7 +430,7 @@ void Serve(const std::string& wish, TRITONBACKEND_ModelInstance* instance,
 
 extern "C" {
 
-// The events since the last call, in `to`, which has room for `size`.
+// Returns the events since the last call in `to`, which has room for `size` bytes.
 void TestEvents(char* to, size_t size) {
   const std::lock_guard<std::mutex> lock(mutex);
   std::strncpy(to, events.c_str(), size - 1);
@@ -540,7 +541,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
       static_cast<InstanceState*>(state)->thread != std::this_thread::get_id()) {
     return Fail("executed on another thread than initialized");
   }
-  // Kept, as a backend in steady state allocates nothing.
+  // Keeps its memory, because a backend in steady state allocates nothing.
   thread_local std::vector<std::string> wishes;
   wishes.clear();
   for (uint32_t r = 0; r < request_count; ++r) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of one entry, whatever the key, that misbehaves as its configuration (one word in it)
-// says: "flip" changes a byte of what it gives back, "cut" gives back less, "two" gives back two
-// buffers, "nothing" finds everything and copies nothing, "twice" copies twice, "gpu" says that its
-// memory is a GPU's, "fail" fails to start.
+// A cache of one entry, whatever the key, that misbehaves according to its configuration (one word
+// in it): "flip" changes a byte of the result, "cut" returns less, "two" returns two buffers,
+// "nothing" finds everything and copies nothing, "twice" copies twice, "gpu" claims that its memory
+// is a GPU's, "fail" fails to start.
 #include <cstring>
 #include <string>
 #include <vector>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent that moves models and writes down what it is told. Parameters of the configuration:
+// An agent that moves models and records its calls. Parameters of the configuration:
 //
-//   journal  a file to which each call appends a line: "<name> <what>"
-//   name     how the agent is called in the journal
-//   move     copies the model into a folder that the server gives, without its configuration
+//   journal  a file to which each call appends a line: "<name> <action>"
+//   name     the name of the agent in the journal
+//   move     copies the model, without its configuration, into a folder of the server
 //   to       names another folder instead
 //   config   writes "<name> config <JSON>" at LOAD
-//   fail     the action at which to answer an error
+//   fail     the action that returns an error
 #include <filesystem>
 #include <fstream>
 #include <map>
