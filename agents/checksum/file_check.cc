@@ -26,8 +26,8 @@ struct FreeContext {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
-// Whether the written path stays in the model's folder. Links in the folder may lead anywhere: who
-// may put links there may put files there.
+// Whether the path as written stays in the model's folder. Links in the folder may lead anywhere:
+// only users who can put files there can put links there.
 bool StaysInside(const fs::path& path) {
   int depth = 0;
   for (const fs::path& component : path) {
@@ -44,10 +44,10 @@ Error CannotRead(std::string_view file, const char* reason) {
   return Error::InvalidArgument(StrCat("failed to open text file for read ", file, ": ", reason));
 }
 
-// The MD5 of a file in hexadecimal digits. Reads piece by piece: models are large.
+// Returns the MD5 of a file in hexadecimal digits. Reads in pieces, because models are large.
 Result<std::string> Md5(const std::string& path, std::string_view name) {
   std::error_code error;
-  // Reading a pipe could wait for ever.
+  // Reading a pipe could block forever.
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
     return CannotRead(name, "not a regular file");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a file of a model is the one that its configuration expects.
+// Checks a file of a model against the checksum in its configuration.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace nereid::checksum_agent {
 
-// `key` is "MD5:<path in the model's folder>", the name of the algorithm in any case; `expected`
-// the checksum in lower-case hexadecimal digits. Success when the file has it. An error, too, when
-// the path leads out of `model_folder`: the text tells the checksum that was found, and other files
-// are nobody's business. Error texts that users know are those of Triton's agent.
+// Checks a file. `key` is "MD5:<path in the model's folder>", with the name of the algorithm in any
+// case; `expected` is the checksum in lower-case hexadecimal digits. Also fails if the path leads
+// out of `model_folder`, because the error text contains the actual checksum, which for other files
+// is confidential. Known error texts are those of Triton's agent.
 backend::Error CheckFile(const std::string& model_folder, std::string_view key,
                          std::string_view expected);
 

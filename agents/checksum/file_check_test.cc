@@ -20,7 +20,7 @@ class AFile : public testing::Test {
   }
   ~AFile() override { std::filesystem::remove_all(folder_); }
 
-  // The error's text; empty for success.
+  // Returns the error's text; empty for success.
   std::string Check(std::string_view key, std::string_view expected) {
     const backend::Error error = CheckFile(folder_, key, expected);
     return error.message();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries as the server lends them to a cache, and what every entry point checks first.
+// The entries that the server passes to a cache, and the checks that every entry point begins with.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-// The version of the API that the server speaks must have what this was compiled against.
+// Checks that the server's version of the API supports the one that this was compiled against.
 inline Error CheckApiVersion() {
   uint32_t major = 0;
   uint32_t minor = 0;
@@ -36,7 +36,7 @@ inline Error CheckArguments(const void* cache, const char* key, const void* entr
   return {};
 }
 
-// Attributes of a buffer, for talking to the server. Thread-compatible.
+// Attributes of a buffer in calls to the server. Thread-compatible.
 class Attributes {
  public:
   static Result<Attributes> Create() {
@@ -48,7 +48,7 @@ class Attributes {
   TRITONSERVER_BufferAttributes* get() const { return owned_.get(); }
 
  private:
-  // Deletes what the unique_ptr owns.
+  // The deleter for a unique_ptr of attributes.
   struct Delete {
     void operator()(TRITONSERVER_BufferAttributes* attributes) const {
       Error(TRITONSERVER_BufferAttributesDelete(attributes)).Ignore();
@@ -60,8 +60,8 @@ class Attributes {
   std::unique_ptr<TRITONSERVER_BufferAttributes, Delete> owned_;
 };
 
-// Sizes of the buffers that the server wants to have kept. An error when one is empty or would lie
-// elsewhere than in CPU memory.
+// Returns the sizes of the buffers that the server wants to store. Fails if one is empty or is not
+// in CPU memory.
 inline Result<std::vector<size_t>> BufferSizes(TRITONCACHE_CacheEntry* entry) {
   size_t count = 0;
   NEREID_KIT_TRY(TRITONCACHE_CacheEntryBufferCount(entry, &count));
@@ -82,7 +82,7 @@ inline Result<std::vector<size_t>> BufferSizes(TRITONCACHE_CacheEntry* entry) {
   return sizes;
 }
 
-// Has the server write its buffers, of these sizes, one after the other to `memory`.
+// Makes the server copy its buffers, which have these sizes, one after the other to `memory`.
 inline Error CopyFromServer(TRITONCACHE_CacheEntry* entry, TRITONCACHE_Allocator* allocator,
                             const std::vector<size_t>& sizes, std::byte* memory) {
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -92,8 +92,8 @@ inline Error CopyFromServer(TRITONCACHE_CacheEntry* entry, TRITONCACHE_Allocator
   return Error(TRITONCACHE_Copy(allocator, entry));
 }
 
-// Has the server take its buffers, of these sizes, from `memory`, where they lie one after the
-// other.
+// Makes the server copy the buffers, which have these sizes, from `memory`, where they follow one
+// another.
 inline Error CopyToServer(TRITONCACHE_CacheEntry* entry, TRITONCACHE_Allocator* allocator,
                           const std::vector<size_t>& sizes, std::byte* memory) {
   NEREID_KIT_ASSIGN(const Attributes attributes, Attributes::Create());
@@ -105,7 +105,7 @@ inline Error CopyToServer(TRITONCACHE_CacheEntry* entry, TRITONCACHE_Allocator* 
   return Error(TRITONCACHE_Copy(allocator, entry));
 }
 
-// One line in the server's log.
+// Logs one line in the server's log.
 inline void Log(TRITONSERVER_LogLevel level, const char* file, int line, const std::string& text) {
   Error(TRITONSERVER_LogMessage(level, file, line, text.c_str())).Ignore();
 }

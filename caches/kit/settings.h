@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration that a cache gets from --cache-config: one JSON object, whose values the server
-// writes as texts; numbers and booleans are taken too.
+// A cache's configuration from --cache-config: one JSON object, whose values the server writes as
+// strings; numbers and booleans are accepted, too.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -13,14 +13,14 @@
 
 namespace nereid::cache {
 
-// Immutable.
+// The settings of a cache. Immutable.
 class Settings {
  public:
-  // What is no JSON object has no settings.
+  // Text that is not a JSON object has no settings.
   explicit Settings(const char* json) { document_.Parse(json); }
 
   bool Has(const char* name) const { return Find(name) != nullptr; }
-  // Nothing when it is absent or neither text, number nor boolean.
+  // Returns nothing if the setting is absent or is not a string, number or boolean.
   std::optional<std::string> Text(const char* name) const {
     const rapidjson::Value* value = Find(name);
     if (value == nullptr) return std::nullopt;
@@ -40,7 +40,7 @@ class Settings {
   rapidjson::Document document_;
 };
 
-// A whole decimal number, nothing around it.
+// Parses a decimal integer without anything around it.
 inline std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room is reserved in the common count before an entry goes in, so entries never exceed the bound
-// together, however many threads insert. Which entry goes is decided by time stamps: each shard is
-// in the order of use, and the shard whose last entry is oldest gives it up.
+// Space is reserved in the common count before an entry is inserted, so all entries together never
+// exceed the capacity, whatever the number of inserting threads. Entries are evicted by time
+// stamps: each shard is ordered by use, and the shard whose last entry is the oldest evicts it.
 #include "local_cache/store.h"
 
 #include <chrono>
@@ -64,7 +64,7 @@ bool Store::EvictOne() {
     if (oldest == nullptr) return false;
     Entries evicted;  // freed outside the lock
     const backend::MutexLock lock(oldest->mutex);
-    if (oldest->entries.empty()) continue;  // another thread was quicker
+    if (oldest->entries.empty()) continue;  // another thread was faster
     evicted.splice(evicted.begin(), oldest->entries, std::prev(oldest->entries.end()));
     oldest->by_key.erase(evicted.front().key);
     NoteOldest(*oldest);
@@ -78,8 +78,8 @@ bool Store::EvictOne() {
 Store::InsertResult Store::Insert(std::string_view key, std::shared_ptr<const Blob> blob) {
   const size_t cost = Cost(key, blob->byte_size());
   if (!Fits(key, blob->byte_size())) return InsertResult::kTooLarge;
-  // Others may have reserved room that they do not fill yet; with nothing left to remove, this
-  // entry has to do without.
+  // Other threads may have reserved space that they do not use yet. If there is nothing left to
+  // evict, this entry is not stored.
   used_.fetch_add(cost);
   while (used_.load() > capacity_) {
     if (!EvictOne()) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of bytes by key, within a bound: what was not used for the longest time makes room for what
-// is new. Knows nothing of the server.
+// A bounded map from keys to bytes with least-recently-used eviction. Independent of the server.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@ namespace nereid::local_cache {
 // One entry: its buffers one after the other. Immutable once stored.
 class Blob {
  public:
-  // Null when memory is exhausted.
+  // Returns null when memory is exhausted.
   static std::shared_ptr<Blob> Create(std::vector<size_t> sizes);
 
   const std::vector<size_t>& sizes() const { return sizes_; }
@@ -35,14 +34,14 @@ class Blob {
   std::unique_ptr<std::byte[]> bytes_;
 };
 
-// Thread-safe. The bound holds for all entries together, counting what each costs beside its bytes;
-// keys are spread over shards, each with its own lock, under which nothing is copied. An entry that
-// is being read when it has to go lives until its reader is done.
+// The store. Thread-safe. The capacity applies to all entries together, including the overhead of
+// each. Keys are spread over shards with a lock each, under which nothing is copied. An entry that
+// is evicted while it is being read lives until the reader has finished.
 class Store {
  public:
-  // What an entry costs beside its bytes and its key.
+  // The cost of an entry besides its bytes and its key.
   static constexpr size_t kEntryOverhead = 128;
-  // A larger capacity counts as this; sums of sizes below it do not overflow.
+  // The largest capacity; sums of sizes below it do not overflow.
   static constexpr size_t kMostBytes = SIZE_MAX / 4;
 
   enum class InsertResult { kInserted, kExists, kTooLarge };
@@ -51,24 +50,24 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Null when there is nothing under `key`; a use like any other.
+  // Returns null if there is no such key. Counts as a use.
   std::shared_ptr<const Blob> Find(std::string_view key);
   bool Has(std::string_view key) const;
-  // Whether something of that size has a place at all.
+  // Whether an entry of that size can be stored at all.
   bool Fits(std::string_view key, size_t byte_size) const {
     return byte_size <= capacity_ && Cost(key, byte_size) <= capacity_;
   }
   InsertResult Insert(std::string_view key, std::shared_ptr<const Blob> blob);
 
   size_t capacity() const { return capacity_; }
-  // Never above the capacity while nobody inserts.
+  // Does not exceed the capacity, except temporarily during insertions.
   size_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
   size_t entry_count() const { return count_.load(std::memory_order_relaxed); }
-  // How many entries had to make room.
+  // The number of evicted entries.
   size_t eviction_count() const { return evictions_.load(std::memory_order_relaxed); }
 
  private:
-  // A kept entry, in the order of use.
+  // A stored entry, in the order of use.
   struct Entry {
     std::string key;
     std::shared_ptr<const Blob> blob;
@@ -76,13 +75,14 @@ class Store {
   };
   using Entries = std::list<Entry>;
   static constexpr uint64_t kNever = UINT64_MAX;
-  // A part of the store with a lock of its own.
+  // A part of the store with its own lock.
   struct alignas(64) Shard {
     mutable backend::Mutex mutex;
     Entries entries NEREID_KIT_GUARDED_BY(mutex);  // most recently used first
-    // The keys are those of the entries.
+    // The keys are stored in the entries.
     std::unordered_map<std::string_view, Entries::iterator> by_key NEREID_KIT_GUARDED_BY(mutex);
-    // Of the last entry; kNever without any. Written under mutex, read to choose a shard.
+    // The time of the last entry, or kNever if there is none. Written under mutex, read without it
+    // to choose a shard.
     std::atomic<uint64_t> oldest_ns{kNever};
   };
   static constexpr size_t kShards = 16;
@@ -97,8 +97,8 @@ class Store {
     return shards_[std::hash<std::string_view>()(key) % kShards];
   }
   static void NoteOldest(Shard& shard) NEREID_KIT_REQUIRES(shard.mutex);
-  // Removes an entry that was not used for longer than any other, as far as that can be told
-  // without stopping everybody. False when there is none.
+  // Evicts the least recently used entry, as far as that can be determined without locking all
+  // shards. Returns false if there is none.
   bool EvictOne();
 
   const size_t capacity_;

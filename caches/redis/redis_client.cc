@@ -29,7 +29,7 @@ const Failure* FailureOf(const Outcome& outcome) { return std::get_if<Failure>(&
 
 class RedisClient::Lease {
  public:
-  // Waits for a place as long as the settings say.
+  // Waits for a free place as long as the settings permit.
   static std::optional<Lease> Take(RedisClient& client) {
     const milliseconds most = client.settings_.wait_timeout;
     const auto deadline = backend::CondVar::Clock::now() + most;
@@ -63,7 +63,7 @@ class RedisClient::Lease {
     client_->returned_.NotifyOne();
   }
 
-  Connection connection;  // null when there is none yet, or none any more
+  Connection connection;  // null if not connected yet, or no longer
 
  private:
   explicit Lease(RedisClient& client) : client_(&client) {}
@@ -107,7 +107,7 @@ std::variant<RedisClient::Connection, Failure> RedisClient::Connect() const {
       redisSetTimeout(connection.get(), ToTimeval(settings_.socket_timeout)) != REDIS_OK) {
     return failed(connection->errstr);
   }
-  // A connection that cannot probe its peer is still a connection.
+  // The connection is usable even if keep-alive cannot be enabled.
   (void)redisEnableKeepAlive(connection.get());
   if (tls_ != nullptr) {
     if (const std::string why = tls_->Secure(*connection); !why.empty()) return failed(why);
@@ -154,8 +154,8 @@ Outcome RedisClient::RunOn(Lease& lease, const std::vector<std::string_view>& co
     if (failure == nullptr || !failure->is_unreachable) return outcome;
     const bool was_closed = lease.connection->err == REDIS_ERR_EOF;
     lease.connection.reset();
-    // Redis closes what idles for long, and everything when it restarts: worth one new connection.
-    // After a timeout it is not, as the next command would only wait again.
+    // Redis closes idle connections, and all of them when it restarts, so one new connection is
+    // worth trying. After a timeout it is not, because the next command would only wait again.
     if (!was_closed) return outcome;
   }
   auto connected = Connect();
@@ -171,7 +171,7 @@ bool RedisClient::MayTry() {
   int64_t retry_at = retry_at_ns_.load(std::memory_order_relaxed);
   if (retry_at == 0) return true;
   const int64_t now = NowNs();
-  // Whoever moves the time on is the one who tries.
+  // The thread that advances the time makes the attempt.
   return now >= retry_at && retry_at_ns_.compare_exchange_strong(retry_at, now + kRetryNs);
 }
 
@@ -190,7 +190,7 @@ void RedisClient::NoteResult(const Outcome& outcome) {
 Outcome RedisClient::Run(const std::vector<std::string_view>& command) {
   if (!MayTry()) return Unreachable("Redis could not be reached a moment ago");
   std::optional<Lease> lease = Lease::Take(*this);
-  // All connections being in use says nothing about Redis.
+  // If all connections are in use, Redis may still be reachable.
   if (!lease) return Unreachable("no connection to Redis was free in time");
   Outcome outcome = RunOn(*lease, command);
   NoteResult(outcome);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands to one Redis over a pool of connections. While Redis cannot be reached, commands fail at
-// once but for one try a second, so that a server goes on answering at its usual speed; the log
-// hears of the loss and of the return, not of every command between.
+// Sends commands to Redis over a pool of connections. While Redis is unreachable, commands fail at
+// once except for one attempt per second, so that the server responds at its usual speed. The loss
+// and the return of Redis are logged, but not every command in between.
 #pragma once
 
 #include <hiredis.h>
@@ -25,19 +25,19 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-// Why a command has no reply.
+// Why a command has no result.
 struct Failure {
   std::string message;
-  bool is_unreachable = false;  // Redis itself said nothing
+  bool is_unreachable = false;  // there was no reply from Redis
 };
 
-// A reply that is no error, or a failure.
+// A reply that is not an error, or a failure.
 using Outcome = std::variant<Reply, Failure>;
 
-// Thread-safe.
+// A client. Thread-safe.
 class RedisClient {
  public:
-  // Connects once, to find out whether everything is right; otherwise the reason.
+  // Connects once to validate the settings; otherwise returns the reason.
   static std::variant<std::unique_ptr<RedisClient>, std::string> Create(RedisSettings settings);
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
@@ -50,7 +50,7 @@ class RedisClient {
     void operator()(redisContext* connection) const { redisFree(connection); }
   };
   using Connection = std::unique_ptr<redisContext, FreeConnection>;
-  // A place in the pool: perhaps with a connection, perhaps with the room for one.
+  // A place in the pool, with a connection or with permission to make one.
   class Lease;
 
   RedisClient(RedisSettings settings, std::unique_ptr<Tls> tls)
@@ -59,13 +59,13 @@ class RedisClient {
   std::variant<Connection, Failure> Connect() const;
   Outcome RunOn(Lease& lease, const std::vector<std::string_view>& command);
   static Outcome RunOnce(redisContext& connection, const std::vector<std::string_view>& command);
-  // Whether a command may be tried now.
+  // Whether a command may be attempted now.
   bool MayTry();
   void NoteResult(const Outcome& outcome);
 
   const RedisSettings settings_;
   const std::unique_ptr<Tls> tls_;       // null: plain TCP
-  std::atomic<int64_t> retry_at_ns_{0};  // 0: Redis is thought to be there
+  std::atomic<int64_t> retry_at_ns_{0};  // 0: Redis is assumed to be reachable
   backend::Mutex mutex_;
   backend::CondVar returned_;
   std::vector<Connection> idle_ NEREID_KIT_GUARDED_BY(mutex_);

@@ -12,7 +12,7 @@ namespace {
 
 using cache::Settings;
 
-// The first error is kept; later settings are read all the same.
+// Reads settings and keeps the first error; later settings are still read.
 class SettingsReader {
  public:
   explicit SettingsReader(const Settings& settings) : settings_(settings) {}
@@ -43,7 +43,7 @@ void ReadEnvironment(const char* name, std::string& value) {
   if (const char* text = std::getenv(name); text != nullptr) value = text;
 }
 
-// What is no number is 0 for Triton, where connecting then fails with a text that names it.
+// As in Triton, an invalid number is 0; connecting then fails with an error that contains it.
 int ReadPort(const Settings& settings) {
   const auto number = cache::ParseNumber(settings.Text("port").value_or(""));
   return number && *number <= 65535 ? static_cast<int>(*number) : 0;
@@ -54,7 +54,7 @@ int ReadPort(const Settings& settings) {
 std::variant<RedisSettings, std::string> ReadSettings(const char* json) {
   const Settings settings(json);
   if (!settings.Has("host") || !settings.Has("port")) {
-    // The text is the one that users of Triton find answers for.
+    // Users of Triton know this text.
     return std::string(
         "Failed to initialize RedisCache, didn't specify address. Must at a minimum specify 'host' "
         "and 'port' in the configuration - e.g. tritonserver --cache-config redis,host=redis "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Redis is and how to talk to it; the settings of Triton's Redis cache.
+// The address of Redis and the settings of its connections, as in Triton's Redis cache.
 #pragma once
 
 #include <chrono>
@@ -26,19 +26,19 @@ struct RedisSettings {
   std::string user;
   std::string password;
   int database = 0;
-  // 0: wait for ever. Unlike Triton's, the defaults are finite: a look-up happens on the way of
-  // every request.
+  // 0: wait forever. Unlike Triton's, the defaults are finite, because every request waits for a
+  // look-up.
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds socket_timeout{1000};
-  // For a connection while all of them are in use.
+  // The time to wait for a connection while all of them are in use.
   std::chrono::milliseconds wait_timeout{1000};
   size_t pool_size = 1;
   TlsSettings tls;
 };
 
-// `json` is the object that the server makes of its options. User and password may also stand in
-// the environment, as TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD. Otherwise the
-// reason why it cannot be used.
+// Parses `json`, which the server makes of its options. User and password may also be in the
+// environment, as TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD. Returns the reason if
+// the settings cannot be used.
 std::variant<RedisSettings, std::string> ReadSettings(const char* json);
 
 }  // namespace nereid::redis_cache

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS for connections to Redis. One of two implementations is built: with hiredis' own
-// (tls_openssl), or without any (tls_none), which refuses.
+// TLS for connections to Redis. One of two implementations is built: with hiredis' TLS
+// (tls_openssl), or without TLS (tls_none), which returns an error.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,21 @@ struct redisContext;
 
 namespace nereid::redis_cache {
 
-// Thread-safe once made.
+// Secures connections. Thread-safe.
 class Tls {
  public:
   virtual ~Tls() = default;
-  // Secures a connection that was just made. Empty, or why not.
+  // Secures a new connection. Returns the error, or an empty text.
   virtual std::string Secure(redisContext& connection) = 0;
 };
 
-// Whether TLS was set up, or why not.
+// The TLS settings, or why they failed.
 struct TlsResult {
   std::unique_ptr<Tls> tls;
-  std::string error;  // where tls is null
+  std::string error;  // set if tls is null
 };
 
-// Needs settings.is_enabled.
+// REQUIRES: settings.is_enabled.
 TlsResult MakeTls(const TlsSettings& settings);
 
 }  // namespace nereid::redis_cache

@@ -18,7 +18,7 @@ namespace nereid::python {
 Block* Block::Create(size_t size) {
   static_assert(sizeof(Block) <= kHeaderBytes);
   if (size > std::numeric_limits<size_t>::max() - 2 * kHeaderBytes) return nullptr;
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   const size_t bytes = (kHeaderBytes + size + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes;
   void* const memory = std::aligned_alloc(kHeaderBytes, bytes);
   return memory == nullptr ? nullptr : new (memory) Block(size);
@@ -44,7 +44,7 @@ Buffer Buffer::CopyOf(const void* data, size_t size) {
 
 namespace {
 
-// The bytes of an element; `made` keeps what had to be made for them.
+// Returns the bytes of an element; `made` keeps objects that were created for them.
 std::string_view BytesOf(py::handle item, std::vector<py::object>& made) {
   if (PyBytes_Check(item.ptr())) {
     return {PyBytes_AS_STRING(item.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(item.ptr()))};
@@ -128,7 +128,7 @@ void RegisterBuffer(py::module_& module) {
     return Buffer::CopyOf(PyBytes_AS_STRING(bytes.ptr()),
                           static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())));
   });
-  // The caller sees to it that the memory outlives the view.
+  // REQUIRES: the caller keeps the memory alive as long as the view.
   module.def("view_memory", [](uintptr_t data, size_t size) {
     return py::memoryview::from_memory(reinterpret_cast<void*>(data),
                                        static_cast<py::ssize_t>(size));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of output tensors: allocated for the server, then owned by whoever looks at it, be that
-// the response, a Tensor, a numpy array or another library's tensor.
+// The memory of output tensors: allocated for the server, then owned by each object that refers to
+// it: the response, a Tensor, a numpy array or another library's tensor.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,11 @@
 
 namespace nereid::python {
 
-// A block of memory and the number of its owners. Thread-safe.
+// A block of memory with a reference count. Thread-safe.
 class Block {
  public:
-  // With one owner; null when there is no memory. Aligned for vector instructions, as tensor
-  // libraries like it.
+  // Makes a block with one owner; null when memory is exhausted. Aligned for vector instructions,
+  // as tensor libraries prefer.
   static Block* Create(size_t size);
   void Reference() { owners_.fetch_add(1, std::memory_order_relaxed); }
   void Unreference();
@@ -43,7 +43,7 @@ class Buffer {
   ~Buffer() {
     if (block_ != nullptr) block_->Unreference();
   }
-  // Throws std::bad_alloc.
+  // Throws std::bad_alloc when memory is exhausted.
   static Buffer OfSize(size_t size);
   static Buffer CopyOf(const void* data, size_t size);
 
@@ -54,9 +54,10 @@ class Buffer {
   Block* block_ = nullptr;
 };
 
-// Elements of type BYTES: each 4 bytes of length and that many bytes.
+// Serializes elements of type BYTES: for each 4 bytes of length and that many bytes.
 Buffer SerializeTexts(const pybind11::list& items);
-// A list of bytes objects; InvalidArgumentError for what SerializeTexts would not have made.
+// Returns a list of bytes objects. Throws InvalidArgumentError for data that SerializeTexts cannot
+// produce.
 pybind11::list DeserializeTexts(uintptr_t data, size_t size);
 
 void RegisterBuffer(pybind11::module_& module);

@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace nereid::python {
 namespace {
 
-// How often a thread that waits looks for signals, so that Ctrl-C works.
+// How often a waiting thread checks for signals, so that Ctrl-C works.
 constexpr std::chrono::milliseconds kSignalInterval{100};
 
 void SetCorrelationId(TRITONSERVER_InferenceRequest* request, const py::object& id) {
@@ -65,7 +65,7 @@ Call::Call(const py::object& server, const Arguments& arguments)
       classification_(arguments.classification) {
   LetGoOfDeferred();
   const char* const model = AsCText(arguments.model_name, "a model's name");
-  // Finds the model without waiting for anything.
+  // Finds the model without waiting.
   Check(TRITONSERVER_InferenceRequestNew(&request_, server_, model, arguments.model_version));
   try {
     AddArguments(request_, arguments, owners_);
@@ -102,8 +102,8 @@ void Call::AddArguments(TRITONSERVER_InferenceRequest* request, const Arguments&
   }
 }
 
-// On any thread, perhaps without the GIL; what holds Python objects has let go of them before or
-// does it later.
+// May run on any thread and without the GIL: Python objects were released before or are released
+// later.
 Call::~Call() {
   if (request_ != nullptr) Ignore(TRITONSERVER_InferenceRequestDelete(request_));
   Owned rest = std::move(owners_);
@@ -120,14 +120,14 @@ void Call::Start() {
       ThrowInvalidArgument("the request was sent before");
     is_released_ = false;
     self_ = shared_from_this();
-    // The server's from here on; callbacks may come before the function returns.
+    // The server owns the request from now on; callbacks may run before the function returns.
     request = request_;
   }
   TRITONSERVER_Error* error = nullptr;
   WithoutGil([&] { error = TRITONSERVER_ServerInferAsync(server_, request, nullptr); });
   if (error == nullptr) [[likely]]
     return;
-  // Refused: no callback was or will be called.
+  // The server refused the request, so no callback runs.
   std::shared_ptr<Call> self;
   {
     const backend::MutexLock lock(mutex_);
@@ -142,7 +142,7 @@ void Call::Start() {
 
 void Call::OnReleased(TRITONSERVER_InferenceRequest* /*request*/, uint32_t flags, void* userp) {
   if ((flags & TRITONSERVER_REQUEST_RELEASE_ALL) == 0)
-    return;  // rescheduled: the server has it still
+    return;  // rescheduled: the server still has the request
   auto* const call = static_cast<Call*>(userp);
   bool is_over = false;
   Owned owners;
@@ -150,7 +150,8 @@ void Call::OnReleased(TRITONSERVER_InferenceRequest* /*request*/, uint32_t flags
     const backend::MutexLock lock(call->mutex_);
     call->is_released_ = true;
     is_over = call->is_complete_;
-    // Otherwise Python does it when it takes the next response, without being woken up for it.
+    // Otherwise Python releases them when it takes the next response, which needs no separate
+    // wake-up.
     if (call->is_abandoned_) owners.swap(call->owners_);
   }
   LetGoLater(std::move(owners));
@@ -188,11 +189,11 @@ void Call::End() {
   if (request != nullptr) Ignore(TRITONSERVER_InferenceRequestDelete(request));
   std::shared_ptr<Call> self;
   {
-    // Only now is the server no longer needed.
+    // The server may be destroyed only from now on.
     const backend::MutexLock lock(mutex_);
     self = std::move(self_);
   }
-  // May destroy this.
+  // The call may be destroyed here.
 }
 
 void Call::LetGoOfOwners() {
@@ -268,7 +269,7 @@ void Call::Cancel() {
     ++cancellers_;
     request = request_;
   }
-  // The server may answer the request on this very thread.
+  // The server may complete the request on this very thread.
   TRITONSERVER_Error* error = nullptr;
   WithoutGil([&] { error = TRITONSERVER_InferenceRequestCancel(request); });
   {
@@ -298,7 +299,7 @@ void Call::Abandon() {
 
 namespace {
 
-// Python's share of a call: when it goes, nobody is interested any more.
+// Python's reference to a call: abandons the call when it is dropped.
 class CallHolder {
  public:
   explicit CallHolder(std::shared_ptr<Call> call) : call_(std::move(call)) {}

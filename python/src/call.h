@@ -17,12 +17,12 @@
 
 namespace nereid::python {
 
-// Thread-safe. Shared by Python, until it has no more interest in the responses, and the server,
-// until it has handed the request back and delivered the last response. Methods say whether they
-// need the GIL; what the server's threads call never takes it.
+// A call. Thread-safe. Shared by Python, until it abandons the responses, and by the server, until
+// it has released the request and delivered the last response. Comments say which methods need the
+// GIL; methods that server threads call never take it.
 class Call : public std::enable_shared_from_this<Call> {
  public:
-  // What the arguments of a request are in Python.
+  // The arguments of a request as Python objects.
   struct Arguments {
     std::string model_name;
     int64_t model_version = -1;
@@ -37,43 +37,43 @@ class Call : public std::enable_shared_from_this<Call> {
     std::optional<Classification> classification;
   };
 
-  // With the GIL. Throws what is wrong with the arguments.
+  // Needs the GIL. Throws an error about the arguments.
   Call(const pybind11::object& server, const Arguments& arguments);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call();
 
-  // With the GIL, which it lets go of. Throws when the server refuses the request.
+  // Needs the GIL and releases it. Throws if the server refuses the request.
   void Start();
 
-  // With the GIL, which it lets go of while it waits. The next response in the form of
+  // Needs the GIL and releases it during the wait. Returns the next response in the form of
   // Response::ToPython. Throws what a signal handler throws.
   pybind11::object Next();
-  // With the GIL. As Next, but None when there is nothing yet.
+  // Needs the GIL. Like Next, but returns None if there is no response yet.
   pybind11::object TryNext();
-  // With the GIL. Has `token` pushed to `waker` with the next response and returns true; false when
-  // there is a response already. Replaces an earlier token.
+  // Needs the GIL. Arranges that `token` is pushed to `waker` with the next response, and returns
+  // true; returns false if there is a response already. Replaces an earlier token.
   bool Arm(const std::shared_ptr<Waker>& waker, const pybind11::object& token);
 
-  // With the GIL, which it lets go of. Does nothing when the request is answered.
+  // Needs the GIL and releases it. Does nothing if the request is complete.
   void Cancel();
 
-  // With the GIL. Responses that come from now on are thrown away.
+  // Needs the GIL. Later responses are discarded.
   void Abandon();
 
  private:
-  // `owners` get what the inputs' memory belongs to.
+  // `owners` receives the owners of the inputs' memory.
   static void AddArguments(TRITONSERVER_InferenceRequest* request, const Arguments& arguments,
                            Owned& owners);
   static void OnReleased(TRITONSERVER_InferenceRequest* request, uint32_t flags, void* userp);
   static void OnResponse(TRITONSERVER_InferenceResponse* response, uint32_t flags, void* userp);
-  // Called by both, under no lock, when the server is done with the request.
+  // Called by both callbacks, without a lock, when the server has finished with the request.
   void End();
-  // With the GIL: what need not wait for anything any more.
+  // Releases the owners that are not needed any more. Needs the GIL.
   void LetGoOfOwners();
-  // Nothing when there is no response yet.
+  // Returns nothing if there is no response yet.
   std::optional<Response> Pop() NEREID_KIT_REQUIRES(mutex_);
-  // With the GIL.
+  // Needs the GIL.
   pybind11::object ToPython(Response response);
 
   PyObject* server_object_ = nullptr;  // a strong reference: responses need the server
@@ -89,13 +89,13 @@ class Call : public std::enable_shared_from_this<Call> {
   PyObject* token_ NEREID_KIT_GUARDED_BY(mutex_) = nullptr;  // owned
   // Whether the server does not have the request.
   bool is_released_ NEREID_KIT_GUARDED_BY(mutex_) = true;
-  // Whether the last response has come.
+  // Whether the last response has arrived.
   bool is_complete_ NEREID_KIT_GUARDED_BY(mutex_) = false;
   bool is_abandoned_ NEREID_KIT_GUARDED_BY(mutex_) = false;
   bool is_over_ NEREID_KIT_GUARDED_BY(mutex_) = false;  // End was called
-  // Threads that use request_; the last one deletes it when all is over.
+  // Threads that use request_; the last one deletes it if is_over_.
   int cancellers_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
-  // While the server is at work.
+  // Set while the server uses this.
   std::shared_ptr<Call> self_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best classes of an output: indices, values and the model's labels for them.
+// The classes of an output with the largest values: indices, values and the model's labels.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -19,7 +19,7 @@ py::object ValueAt(const char* row, uint32_t index) {
   return py::cast(value);
 }
 
-// The `count` largest elements of a row, the largest first; of equal ones the first.
+// Returns the `count` largest elements of a row, the largest first and equal ones in order.
 template <typename T>
 std::vector<uint32_t> Largest(const char* row, size_t elements, size_t count) {
   std::vector<uint32_t> order(elements);
@@ -29,7 +29,7 @@ std::vector<uint32_t> Largest(const char* row, size_t elements, size_t count) {
     T b;
     std::memcpy(&a, row + left * sizeof(T), sizeof(T));
     std::memcpy(&b, row + right * sizeof(T), sizeof(T));
-    // Written so that NaN is worse than everything, which sorting needs.
+    // NaN is ordered after everything else, because sorting needs a total order.
     const bool a_is_number = a == a;
     const bool b_is_number = b == b;
     if (a_is_number != b_is_number) return a_is_number;
@@ -42,7 +42,7 @@ std::vector<uint32_t> Largest(const char* row, size_t elements, size_t count) {
   return order;
 }
 
-// What to do with elements of one type.
+// The functions for elements of one type.
 struct ElementType {
   size_t size;
   std::vector<uint32_t> (*largest)(const char*, size_t, size_t);

@@ -9,8 +9,8 @@
 namespace nereid::python {
 namespace {
 
-// One for the process, as Python's main thread is; never destroyed, because server threads may come
-// late.
+// One for the process, like Python's main thread. Never destroyed, because server threads may use
+// it until the process ends.
 struct Deferred {
   backend::Mutex mutex;
   Owned references NEREID_KIT_GUARDED_BY(mutex);
@@ -30,7 +30,7 @@ int OnMainThread(void* /*unused*/) {
 }  // namespace
 
 void LetGo(Owned& references) {
-  // Moved out first: a destructor may come back here.
+  // The list is emptied first, because a destructor may call this again.
   for (PyObject* const reference : std::exchange(references, {})) Py_DECREF(reference);
 }
 
@@ -44,7 +44,7 @@ void LetGoLater(Owned&& references) {
     deferred().is_empty.store(false, std::memory_order_relaxed);
   }
   references.clear();
-  // Where there is no room for the call, the next request looks after them.
+  // If the queue of pending calls is full, the next request releases the references.
   if (was_empty && Py_IsInitialized()) static_cast<void>(Py_AddPendingCall(OnMainThread, nullptr));
 }
 

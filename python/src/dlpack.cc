@@ -20,14 +20,14 @@ constexpr const char* kUsedVersionedName = "used_dltensor_versioned";
 constexpr uint64_t kReadOnly = 1;
 constexpr int kMaxDimensions = 64;
 
-// Somebody else's tensor, held until this goes. Confined to threads with the GIL.
+// A tensor of another library, held as long as this exists. Confined to threads with the GIL.
 class DlpackView {
  public:
   explicit DlpackView(const py::object& capsule) {
     PyObject* const object = capsule.ptr();
     if (PyCapsule_IsValid(object, kVersionedName)) {
       versioned_ = static_cast<DlManagedVersioned*>(PyCapsule_GetPointer(object, kVersionedName));
-      // From here on the tensor is ours to delete.
+      // The renamed capsule means that this object deletes the tensor.
       PyCapsule_SetName(object, kUsedVersionedName);
     } else if (PyCapsule_IsValid(object, kName)) {
       managed_ = static_cast<DlManaged*>(PyCapsule_GetPointer(object, kName));
@@ -59,7 +59,7 @@ class DlpackView {
   uint64_t byte_size() const { return byte_size_; }
 
  private:
-  // Throws unless the tensor is one that a pointer and a shape describe in full.
+  // Throws unless a pointer and a shape describe the tensor completely.
   void Judge() {
     if (versioned_ != nullptr && versioned_->major != 1) {
       ThrowInvalidArgument("version " + std::to_string(versioned_->major) +
@@ -83,7 +83,7 @@ class DlpackView {
     if (bytes == 0 || tensor.strides == nullptr) return;
     int64_t expected = 1;
     for (int i = tensor.ndim - 1; i >= 0; --i) {
-      // One element has no next one to be apart from.
+      // The stride of a dimension with one element is irrelevant.
       if (tensor.shape[i] != 1 && tensor.strides[i] != expected) {
         ThrowInvalidArgument("Only contiguous memory is supported");
       }
@@ -101,14 +101,14 @@ class DlpackView {
   uint64_t byte_size_ = 0;
 };
 
-// What stands behind a tensor that is lent out.
+// The data behind an exported tensor.
 template <typename Managed>
 struct Lent {
   Managed managed{};
   std::vector<int64_t> shape;
   PyObject* owner = nullptr;
 
-  // Consumers may be on any thread.
+  // Consumers may call this on any thread.
   static void Delete(Managed* managed) {
     auto* const self = static_cast<Lent*>(managed->context);
     if (Py_IsInitialized()) {
@@ -122,7 +122,7 @@ struct Lent {
 
 template <typename Managed>
 void DeleteCapsule(PyObject* capsule, const char* unused_name) {
-  if (!PyCapsule_IsValid(capsule, unused_name)) return;  // somebody took it over
+  if (!PyCapsule_IsValid(capsule, unused_name)) return;  // a consumer has taken it over
   auto* const managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, unused_name));
   managed->deleter(managed);
 }

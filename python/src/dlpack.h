@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack, the protocol by which tensor libraries lend each other memory: its structures, as its
-// specification lays them out, in both forms that are in use.
+// DLPack, the protocol by which tensor libraries share memory: its structures as specified, in both
+// versions that are in use.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct DlManagedVersioned {
   DlTensor tensor;
 };
 
-// Adds _core.DlpackView, which takes a capsule over, and _core.export_dlpack, which makes one.
+// Adds _core.DlpackView, which imports a capsule, and _core.export_dlpack, which makes one.
 void RegisterDlpack(pybind11::module_& module);
 
 }  // namespace nereid::python

@@ -11,7 +11,7 @@
 
 namespace nereid::python {
 
-// Becomes the exception of its code where C++ returns to Python. Immutable.
+// Becomes the exception of its code when C++ returns to Python. Immutable.
 class ApiError final : public std::exception {
  public:
   ApiError(TRITONSERVER_Error_Code code, std::string message)
@@ -26,21 +26,21 @@ class ApiError final : public std::exception {
 
 [[noreturn]] void ThrowInvalidArgument(std::string message);
 
-// Throws what `error` says and deletes it; does nothing for null.
+// Throws the content of `error` and deletes it; does nothing for null.
 void Check(TRITONSERVER_Error* error);
 
-// Deletes an error that nobody can be told of.
+// Deletes an error that cannot be reported.
 void Ignore(TRITONSERVER_Error* error);
 
-// A text of the server's, whatever bytes it consists of.
+// Converts a text of the server, whatever bytes it consists of.
 pybind11::str ToText(const char* text, size_t size);
 pybind11::str ToText(const std::string& text);
 
-// The C API ends texts with a null character, so none may be inside: InvalidArgumentError names
-// `what`.
+// Returns a zero-terminated text for the C API. Throws InvalidArgumentError, which names `what`, if
+// it contains a null character.
 const char* AsCText(const std::string& text, const char* what);
 
-// An exception object of the class for `code`. Needs the GIL.
+// Makes an exception object of the class for `code`. Needs the GIL.
 pybind11::object MakeException(TRITONSERVER_Error_Code code, const std::string& message);
 
 void RegisterErrors();

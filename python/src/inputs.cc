@@ -27,8 +27,8 @@ TRITONSERVER_DataType IntegerType(bool is_signed, Py_ssize_t size) {
   }
 }
 
-// The type that a format of the struct module stands for; INVALID for all that is not one number of
-// this machine's byte order.
+// Returns the type for a format of the struct module; INVALID for anything except a single number
+// in this machine's byte order.
 TRITONSERVER_DataType TypeOf(const char* format, Py_ssize_t item_size) {
   if (format == nullptr) return TRITONSERVER_TYPE_UINT8;
   if (*format == '@' || *format == '=' || *format == '<') ++format;
@@ -78,10 +78,10 @@ void Add(TRITONSERVER_InferenceRequest* request, const char* name, const InputDa
                                                      input.memory_type, input.memory_type_id));
 }
 
-// Whether `value` could be added as a buffer of numbers.
+// Adds `value` as a buffer of numbers. Returns false if that is not possible.
 bool AddBuffer(TRITONSERVER_InferenceRequest* request, const char* name, py::handle value,
                Owned& owners) {
-  // Whether bytes are numbers or a text, only the caller knows; Tensor._from_object refuses them.
+  // Only the caller knows whether bytes are numbers or text; Tensor._from_object refuses them.
   if (PyBytes_Check(value.ptr()) || PyByteArray_Check(value.ptr()) ||
       !PyObject_CheckBuffer(value.ptr())) {
     return false;
@@ -102,7 +102,7 @@ bool AddBuffer(TRITONSERVER_InferenceRequest* request, const char* name, py::han
   input.dimensions = static_cast<size_t>(buffer->ndim);
   input.data = buffer->buf;
   input.size = static_cast<size_t>(buffer->len);
-  // The view keeps the memory where it is: its owner cannot be resized meanwhile.
+  // The view prevents its owner from resizing the memory.
   owners.push_back(view.release().ptr());
   Add(request, name, input);
   return true;
@@ -133,7 +133,7 @@ void AddTensor(TRITONSERVER_InferenceRequest* request, const char* name, const p
   input.memory_type =
       static_cast<TRITONSERVER_MemoryType>(py::cast<int>(memory.attr("memory_type")));
   input.memory_type_id = py::cast<int64_t>(memory.attr("memory_type_id"));
-  // Not the MemoryBuffer, which may be changed to describe other memory.
+  // The owner rather than the MemoryBuffer, which may be changed to refer to other memory.
   owners.push_back(py::object(memory.attr("owner")).release().ptr());
   Add(request, name, input);
 }

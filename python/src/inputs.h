@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a Python program passes as an input to what the C API takes: a type, a shape and a
-// pointer.
+// Conversion of a Python program's inputs to a type, a shape and a pointer for the C API.
 #pragma once
 
 #include <string>
@@ -12,9 +11,9 @@
 
 namespace nereid::python {
 
-// Adds each value as an input of that name, without copying it. `owners` gets references to what
-// must stay until the server no longer needs the memory. Anything with the buffer protocol is taken
-// as it is; the rest goes through Tensor._from_object of the Python side.
+// Adds each value as an input of that name, without copying it. `owners` receives references to
+// objects that must live until the server no longer needs the memory. Objects with the buffer
+// protocol are used directly; others are converted by Tensor._from_object in Python.
 void AddInputs(TRITONSERVER_InferenceRequest* request, const pybind11::dict& inputs, Owned& owners);
 
 }  // namespace nereid::python

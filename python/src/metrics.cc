@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of the embedding program's own, on the page of the server's.
+// The embedding program's own metrics, on the server's metrics page.
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ namespace py = pybind11;
 namespace nereid::python {
 namespace {
 
-// Thread-safe, as the C API is.
+// A metric family. Thread-safe, as the C API is.
 class MetricFamily {
  public:
   MetricFamily(int kind, const std::string& name, const std::string& description) {
@@ -34,7 +34,7 @@ class MetricFamily {
   TRITONSERVER_MetricFamily* family_ = nullptr;
 };
 
-// Thread-safe, as the C API is.
+// A metric. Thread-safe, as the C API is.
 class Metric {
  public:
   Metric(std::shared_ptr<MetricFamily> family, const py::dict& labels,

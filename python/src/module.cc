@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nereid._core: the C API for the Python code beside it, which is the one that people use.
+// nereid._core: the C API for the Python code beside it, which is the public interface.
 #include <dlfcn.h>
 
 #include <string>
@@ -18,7 +18,7 @@ namespace py = pybind11;
 namespace nereid::python {
 namespace {
 
-// Refuses a library that is older than what this was compiled with.
+// Refuses a library that is older than the one this was compiled with.
 void CheckVersion() {
   uint32_t major = 0;
   uint32_t minor = 0;

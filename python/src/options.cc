@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// _core.ServerOptions: one method for each function that sets an option; Python says what to set.
+// _core.ServerOptions: one method for each function that sets an option; the Python code decides
+// which to call.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,7 +27,7 @@ class ServerOptions {
   TRITONSERVER_ServerOptions* options_ = nullptr;
 };
 
-// What Python passes for a parameter of the C API: texts as str, enumerations as int.
+// The Python type of a C API parameter: str for texts, int for enumerations.
 template <typename T>
 struct FromPython {
   using Type = T;

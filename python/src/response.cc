@@ -82,7 +82,7 @@ Response::Response(TRITONSERVER_InferenceResponse* response, bool is_final,
   try {
     Read(response);
   } catch (const std::exception& error) {
-    // Nobody is above us on this thread to be told.
+    // An exception must not leave this callback of the server, so it becomes the response's error.
     error_code_ = TRITONSERVER_ERROR_INTERNAL;
     error_ = std::string("the response could not be read: ") + error.what();
     outputs_.clear();
@@ -128,7 +128,7 @@ void Response::ReadParameters(TRITONSERVER_InferenceResponse* response) {
         parameters_.emplace_back(name, *static_cast<const double*>(value));
         break;
       default:
-        break;  // a response cannot say how long a block of bytes is
+        break;  // the C API has no size for the bytes of a response
     }
   }
 }
@@ -157,7 +157,7 @@ void Response::ReadOutputs(TRITONSERVER_InferenceResponse* response) {
       block->Reference();
       output.owner = Buffer(block);
     } else if (output.size > 0) {
-      // An output that was never asked memory for.
+      // The server did not request memory for this output.
       output.owner = Buffer::CopyOf(output.data, output.size);
       output.data = output.owner.data();
     }

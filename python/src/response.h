@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A response, taken out of the server's object on the server's thread, so that nothing of the
-// server's waits for Python to look at it: a model can be unloaded while its outputs are still in
-// use.
+// A response, copied out of the server's object on the server's thread, so that the server does not
+// wait for Python to read it: a model can be unloaded while its outputs are still in use.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +18,10 @@
 
 namespace nereid::python {
 
-// For which outputs the best classes are wanted, and how many.
+// The outputs to classify, and how many classes of each to return.
 struct Classification {
   std::map<std::string, uint32_t> classes;
-  bool has_batches = false;  // whether the first dimension is one of batches
+  bool has_batches = false;  // whether the first dimension is the batch
 };
 
 // Calls TRITONSERVER_InferenceResponseDelete.
@@ -31,19 +30,19 @@ struct ResponseDeleter {
 };
 using ResponseHandle = std::unique_ptr<TRITONSERVER_InferenceResponse, ResponseDeleter>;
 
-// Thread-compatible; made without the GIL, turned into Python objects with it.
+// A response. Thread-compatible; made without the GIL, converted to Python objects with it.
 class Response {
  public:
-  // `response` may be null: the last one of a decoupled model often says only that it is the last.
-  // `classification`: null when no classes are wanted.
+  // `response` may be null: the last one of a decoupled model often only marks the end.
+  // `classification` is null if no classes were requested.
   Response(TRITONSERVER_InferenceResponse* response, bool is_final,
            const Classification* classification);
 
   bool is_final() const { return is_final_; }
 
-  // (error, model name, model version, request id, parameters, outputs, classes, is final), where
-  // an output is (name, data type, shape, address, size, memory type, memory type id, owner). All
-  // but the last are None when there was no response.
+  // Returns (error, model name, model version, request id, parameters, outputs, classes, is final),
+  // where an output is (name, data type, shape, address, size, memory type, memory type id, owner).
+  // All but the last are None if there was no response.
   pybind11::tuple ToPython();
 
  private:
@@ -68,19 +67,19 @@ class Response {
 
   bool is_empty_ = true;
   bool is_final_ = false;
-  int error_code_ = -1;  // none
+  int error_code_ = -1;  // -1: no error
   std::string error_;
   std::string model_name_;
   int64_t model_version_ = 0;
   std::string request_id_;
   std::vector<std::pair<std::string, Value>> parameters_;
   std::vector<Output> outputs_;
-  // Kept for its labels where classes are wanted.
+  // Kept for its labels if classes were requested.
   ResponseHandle kept_;
   const Classification* classification_ = nullptr;
 };
 
-// The allocator of every request: outputs go into Blocks. Lives as long as the process.
+// The allocator of all requests: outputs are stored in Blocks. Lives as long as the process.
 TRITONSERVER_ResponseAllocator* OutputAllocator();
 
 }  // namespace nereid::python

@@ -70,7 +70,7 @@ Server::~Server() {
 
 namespace {
 
-// A message object of the C API, deleted with this.
+// Owns a message object of the C API.
 class Message {
  public:
   Message() = default;
@@ -91,7 +91,7 @@ class Message {
   TRITONSERVER_Message* message_ = nullptr;
 };
 
-// Asks for a message and returns its JSON text, all without the GIL.
+// Requests a message and returns its JSON text, without the GIL.
 template <typename Ask>
 py::str AskForJson(Ask ask) {
   std::string json;

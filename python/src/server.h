@@ -16,7 +16,8 @@ namespace nereid::python {
 // bytes are not copied. Confined to the thread that made it.
 class Parameters {
  public:
-  // InvalidArgumentError, with `what`, for a value that is no str, bool, int, float or bytes.
+  // Throws InvalidArgumentError, with `what`, for a value that is not a str, bool, int, float or
+  // bytes.
   Parameters(const pybind11::dict& values, const char* what);
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;
@@ -29,17 +30,17 @@ class Parameters {
   std::vector<const TRITONSERVER_Parameter*> pointers_;
 };
 
-// A Python int as the C API has it; InvalidArgumentError when it does not fit.
+// Converts a Python int; throws InvalidArgumentError if it does not fit.
 int64_t ToInt64(pybind11::handle value, const char* what);
 
-// Every method lets go of the GIL. Thread-safe, as the server is.
+// A server. Every method releases the GIL. Thread-safe, as the server is.
 class Server {
  public:
-  // Copies what it needs of `options`.
+  // Copies what it needs from `options`.
   explicit Server(TRITONSERVER_ServerOptions* options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  // Stops the server. Must not run on a thread of the server's own.
+  // Stops the server. Must not run on a thread of the server.
   ~Server();
 
   TRITONSERVER_Server* handle() const { return server_; }

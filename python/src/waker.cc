@@ -31,7 +31,7 @@ void Waker::Push(PyObject* token) {
     was_empty = tokens_.empty();
     tokens_.push_back(token);
   }
-  // A counter that is not zero stays readable; it cannot overflow by ones.
+  // A nonzero counter keeps the descriptor readable; adding one at a time cannot overflow it.
   if (was_empty) static_cast<void>(eventfd_write(descriptor_, 1));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server thread tells Python that something has arrived, without the GIL: it leaves the
-// object that waits in a list and makes a file descriptor readable. An asyncio loop watches the
-// descriptor; a thread waits for it.
+// Notifies Python of an event from a server thread, without the GIL: the thread adds the waiting
+// object to a list and makes a file descriptor readable. An asyncio loop watches the descriptor; a
+// thread waits for it.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -11,7 +11,7 @@
 
 namespace nereid::python {
 
-// Thread-safe.
+// Wakes up Python code. Thread-safe.
 class Waker {
  public:
   // Throws std::system_error.
@@ -22,13 +22,14 @@ class Waker {
 
   int descriptor() const { return descriptor_; }
 
-  // Takes the reference over. Any thread, without the GIL.
+  // Takes ownership of the reference. Callable on any thread without the GIL.
   void Push(PyObject* token);
 
-  // Everything pushed so far, oldest first; makes the descriptor unreadable. Needs the GIL.
+  // Returns everything pushed so far, oldest first, and makes the descriptor unreadable. Needs the
+  // GIL.
   pybind11::list Take();
 
-  // Lets go of the GIL until there is something to take, or a signal came.
+  // Waits without the GIL until there is something to take, or for a signal.
   void Wait();
 
  private:

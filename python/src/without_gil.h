@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letting go of the GIL around what may take time.
+// Releases the GIL around slow operations.
 #pragma once
 
 #include <Python.h>
@@ -8,9 +8,9 @@
 
 namespace nereid::python {
 
-// Runs `work` without the GIL and passes on what it throws. Unlike pybind11's gil_scoped_release
-// this does not take the GIL back in a destructor: where the interpreter is ending, that ends the
-// thread by unwinding its stack, and a destructor must not be unwound through.
+// Runs `work` without the GIL and rethrows its exceptions. Unlike pybind11's gil_scoped_release
+// this does not take the GIL in a destructor: if the interpreter is ending, taking it ends the
+// thread by unwinding its stack, which a destructor must not do.
 template <typename Work>
 void WithoutGil(Work work) {
   std::exception_ptr thrown;

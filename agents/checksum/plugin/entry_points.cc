@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtritonrepoagent_checksum.so: a model is loaded only if its files have the checksums that its
-// configuration expects.
+// libtritonrepoagent_checksum.so: loads a model only if its files have the checksums in its
+// configuration.
 #include "backend_kit/entry_points.h"
 #include "checksum_agent/file_check.h"
 #include "triton/core/tritonrepoagent.h"

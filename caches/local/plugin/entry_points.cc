@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtritoncache_local.so: responses in the memory of the server. Setting: `size`, in bytes. Error
-// texts follow Triton's local cache.
+// libtritoncache_local.so: stores responses in the server's memory. Setting: `size`, in bytes.
+// Error texts follow Triton's local cache.
 #include <chrono>
 #include <cmath>
 
@@ -29,7 +29,7 @@ struct LocalCache {
 
 LocalCache* FromHandle(TRITONCACHE_Cache* cache) { return reinterpret_cast<LocalCache*>(cache); }
 
-// Adds how long it lived to one of the cache's gauges.
+// Adds its lifetime to one of the cache's gauges.
 class Stopwatch {
  public:
   Stopwatch(LocalCache& cache, Gauge gauge) : cache_(cache), gauge_(gauge) {}
@@ -137,7 +137,7 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache*
     NEREID_KIT_ASSIGN(std::vector<size_t> sizes, nereid::cache::BufferSizes(entry));
     size_t total = 0;
     for (const size_t size : sizes) {
-      // Checked one by one, so that the sum cannot overflow.
+      // Checked after each addition, so that the sum cannot overflow.
       if (!store.Fits(key, size) || !store.Fits(key, total += size)) return TooLarge(store, total);
     }
     const std::shared_ptr<Blob> blob = Blob::Create(std::move(sizes));

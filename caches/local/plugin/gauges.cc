@@ -20,7 +20,7 @@ constexpr std::array<Description, kGauges> kDescriptions = {{
     {"nv_cache_insertion_duration", "Total cache insertion duration, in microseconds"},
 }};
 
-// A metric that cannot be kept is no reason for a cache to fail.
+// A metric that fails must not make the cache fail.
 bool Succeeds(TRITONSERVER_Error* error) {
   if (error == nullptr) return true;
   TRITONSERVER_ErrorDelete(error);

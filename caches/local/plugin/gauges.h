@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cache does, on the server's metrics page, under the names of Triton's local cache.
+// The cache's metrics on the server's metrics page, under the names of Triton's local cache.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class Gauge : size_t {
 };
 inline constexpr size_t kGauges = 8;
 
-// Thread-safe. A server that serves no metrics gets none.
+// The metrics. Thread-safe. None are made if the server has metrics disabled.
 class Gauges {
  public:
   Gauges();
@@ -33,7 +33,7 @@ class Gauges {
   void Set(Gauge gauge, double value);
 
  private:
-  // A metric and what it shows.
+  // A metric and the value that it shows.
   struct Entry {
     TRITONSERVER_MetricFamily* family = nullptr;
     TRITONSERVER_Metric* metric = nullptr;  // null: not shown

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtritoncache_redis.so: responses in Redis, where several servers share them and restarts leave
-// them. An entry is one binary value; how many there are and for how long is for Redis to decide
-// (maxmemory, maxmemory-policy).
+// libtritoncache_redis.so: stores responses in Redis, where several servers share them and they
+// survive restarts. An entry is one binary value; Redis limits the number of entries and their
+// lifetime (maxmemory, maxmemory-policy).
 #include "cache_kit/entry.h"
 #include "redis_cache/redis_client.h"
 #include "redis_cache/value.h"
@@ -90,7 +90,7 @@ NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache*
     NEREID_KIT_TRY(nereid::cache::CopyFromServer(
         entry, allocator, sizes,
         reinterpret_cast<std::byte*>(value->data()) + ValueHeaderSize(sizes.size())));
-    // What is there is replaced: should it be damaged, it must not stay.
+    // Replaces an existing value, because it may be damaged.
     const Outcome outcome = FromHandle(cache)->Run({"SET", key, *value});
     if (const auto* failure = std::get_if<Failure>(&outcome)) {
       return ToError(*failure, "insert", key);
