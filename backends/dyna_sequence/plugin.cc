@@ -4,7 +4,7 @@
 // INPUT and output OUTPUT of the same shape and type INT32. While READY is set, the elements of
 // INPUT are added to the accumulator, which START clears first; END adds the correlation id. Every
 // element of OUTPUT is the value. Models are those of Triton's test backend of the same name;
-// parameter execute_delay_ms makes each execution take its time.
+// parameter execute_delay_ms delays each execution.
 #include <set>
 #include <thread>
 #include <unordered_map>
@@ -21,7 +21,7 @@ using backend::Error;
 using backend::InputView;
 using backend::Result;
 
-// Immutable.
+// A model. Immutable.
 struct Model {
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                backend::NoBackendState&) {
@@ -55,7 +55,7 @@ struct Model {
   }
 };
 
-// Confined to the thread that executes.
+// An instance. Confined to the thread that executes.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
@@ -94,7 +94,7 @@ class Instance {
   Error Accumulate(uint32_t r) {
     TRITONBACKEND_Request* const request = batch_.request(r);
     NEREID_KIT_ASSIGN(const bool ready, backend::ReadControl(request, "READY"));
-    // The other controls say nothing then.
+    // Without READY the other controls are meaningless.
     if (!ready) return {};
     NEREID_KIT_ASSIGN(const bool start, backend::ReadControl(request, "START"));
     NEREID_KIT_ASSIGN(const bool end, backend::ReadControl(request, "END"));

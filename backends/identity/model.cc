@@ -27,7 +27,7 @@ Result<std::unique_ptr<BackendState>> BackendState::Create(TRITONBACKEND_Backend
 
 namespace {
 
-// The counter of one model, or null: metrics are never a reason to refuse a model.
+// Makes the counter of one model, or null: a model must not fail because of metrics.
 backend::Metric NewCounter(TRITONSERVER_MetricFamily* family, TRITONBACKEND_Model* model) {
   const char* name = nullptr;
   uint64_t version = 0;
@@ -191,7 +191,7 @@ Error Instance::AnswerZeros(uint32_t r, const Pair& pair, int64_t batch_size) {
     shape.insert(shape.begin(), batch_size);
   }
   NEREID_KIT_ASSIGN(const int64_t elements, backend::ElementCount(shape));
-  // A zero length prefix is the empty string.
+  // A length prefix of zero is the empty string.
   const uint64_t element_size =
       pair.datatype == TRITONSERVER_TYPE_BYTES ? 4 : backend::ElementByteSize(pair.datatype);
   const uint64_t byte_size = static_cast<uint64_t>(elements) * element_size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity backend: every requested OUTPUT<i> is a copy of INPUT<i>. It exists to try a server
-// out, so it can also take its time (execute_delay_ms) and report spans of its own.
+// The identity backend: every requested OUTPUT<i> is a copy of INPUT<i>. It exists to try out a
+// server, so it can also delay executions (execute_delay_ms) and report spans of its own.
 #pragma once
 
 #include <atomic>
@@ -14,28 +14,29 @@
 
 namespace nereid::identity {
 
-// What all models of the backend share. Immutable after Create.
+// The state that all models of the backend share. Immutable after Create.
 class BackendState {
  public:
   static backend::Result<std::unique_ptr<BackendState>> Create(TRITONBACKEND_Backend* handle);
-  // Null where the server offers no custom metrics.
+  // Null if the server does not support custom metrics.
   TRITONSERVER_MetricFamily* input_bytes() const { return input_bytes_.get(); }
 
  private:
   backend::MetricFamily input_bytes_;
 };
 
-// One model. Thread-safe: immutable but for the count of its instances.
+// One model. Thread-safe: immutable except for the count of its instances.
 class Model {
  public:
-  // Reads and checks the configuration, waits creation_delay_sec, registers the model's metric.
+  // Reads and validates the configuration, waits creation_delay_sec, and registers the model's
+  // metric.
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* model,
                                                         const BackendState& backend);
 
   const Settings& settings() const { return settings_; }
-  // Null where the server offers no custom metrics.
+  // Null if the server does not support custom metrics.
   TRITONSERVER_Metric* input_bytes() const { return input_bytes_.get(); }
-  // 0, 1, 2, … for the instances as they come.
+  // Returns 0, 1, 2, … for successive instances.
   size_t NextInstanceNumber() { return instances_++; }
 
  private:
@@ -49,7 +50,7 @@ class Model {
 // One instance. Confined to the thread that executes.
 class Instance {
  public:
-  // Refuses to be on anything but the CPU. `model` outlives the instance.
+  // Fails unless the instance is on the CPU. `model` outlives the instance.
   static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
                                                            Model& model);
   Instance(TRITONBACKEND_ModelInstance* handle, Model& model)
@@ -57,11 +58,11 @@ class Instance {
         model_(model),
         delay_(model.settings().DelayOf(model.NextInstanceNumber())) {}
 
-  // Owns the requests from here: all are answered and released on return.
+  // Takes ownership of the requests: all have a response and are released on return.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
 
  private:
-  // The batch size of the request, 1 for models that do not batch.
+  // Returns the batch size of the request, or 1 for models that do not batch.
   backend::Result<int64_t> BatchSize(TRITONBACKEND_Request* request) const;
   // Fills the responses of the batch; returns the sum of their batch sizes.
   uint64_t RespondAll();
@@ -74,7 +75,7 @@ class Instance {
   Model& model_;
   const std::chrono::milliseconds delay_;
   backend::Batch batch_;      // reused by each execution
-  uint64_t input_bytes_ = 0;  // echoed by the current execution
+  uint64_t input_bytes_ = 0;  // of the current execution
 };
 
 }  // namespace nereid::identity

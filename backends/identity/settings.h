@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model configuration asks of the identity backend, checked.
+// The identity backend's settings in a model configuration, validated.
 #pragma once
 
 #include <chrono>
@@ -17,17 +17,17 @@ struct Pair {
   std::string input;
   std::string output;
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
-  // For an optional input: the shape of the zeros that stand in for it, without batch dimension.
+  // For an optional input: the shape of the zeros that replace it, without batch dimension.
   std::optional<std::vector<int64_t>> absent_shape;
 };
 
-// Spans that enable_custom_tracing adds to the trace of each request. Immutable.
+// The spans that enable_custom_tracing adds to the trace of each request. Immutable.
 struct Tracing {
   int nested_span_count = 0;
   int single_activity_frequency = 1;
 };
 
-// Immutable.
+// The settings of a model. Immutable.
 struct Settings {
   std::vector<Pair> pairs;  // in the order of the outputs
   bool supports_batching = false;
@@ -35,18 +35,18 @@ struct Settings {
   int instance_wise_delay_multiplier = 0;
   std::chrono::seconds creation_delay{0};
   std::optional<Tracing> tracing;
-  // The four demonstration parameters on every response.
+  // Adds the four demonstration parameters to every response.
   bool response_parameters = false;
-  // The parameters of the request on its response.
+  // Copies the parameters of the request to its response.
   bool echo_parameters = false;
 
-  // Inputs must be INPUT<i> and outputs OUTPUT<i> with equal indices, data types and (reshaped)
-  // shapes. Parameters: execute_delay_ms, instance_wise_delay_multiplier, creation_delay_sec,
-  // enable_custom_tracing, nested_span_count, single_activity_frequency, response_parameters,
-  // echo_parameters.
+  // Reads a configuration. Inputs must be INPUT<i> and outputs OUTPUT<i> with equal indices, data
+  // types and (reshaped) shapes. Parameters: execute_delay_ms, instance_wise_delay_multiplier,
+  // creation_delay_sec, enable_custom_tracing, nested_span_count, single_activity_frequency,
+  // response_parameters, echo_parameters.
   static backend::Result<Settings> FromConfig(const backend::ModelConfig& config);
 
-  // How long an execution on the instance with this number is to take.
+  // Returns the delay of an execution on the instance with this number.
   std::chrono::milliseconds DelayOf(size_t instance) const {
     if (execute_delay.count() == 0 || instance_wise_delay_multiplier == 0) {
       return execute_delay;
@@ -54,7 +54,7 @@ struct Settings {
     return execute_delay *
            std::max<int64_t>(1, instance_wise_delay_multiplier * static_cast<int64_t>(instance));
   }
-  // The pair of an output; null when there is none of that name.
+  // Returns the pair of an output; null if there is none of that name.
   const Pair* FindOutput(std::string_view name) const {
     for (const Pair& pair : pairs) {
       if (pair.output == name) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-// The one function of the server that these tests reach beyond the kit's fakes.
+// The only function of the server that these tests need besides the kit's fakes.
 extern "C" TRITONSERVER_DataType TRITONSERVER_StringToDataType(const char* name) {
   return std::string_view(name) == "FP32" ? TRITONSERVER_TYPE_FP32 : TRITONSERVER_TYPE_INVALID;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans of the backend's own inside a request's trace, for tests of tracing.
+// The backend's own spans inside a request's trace, for tests of tracing.
 #pragma once
 
 #include "backend_kit/error.h"
@@ -7,8 +7,8 @@
 
 namespace nereid::identity {
 
-// Reports a span, a single activity and the configured nested spans, each span 100 ms long, to the
-// trace of the request; does nothing for a request that is not traced or a server without traces.
+// Reports a span, a single activity and the configured nested spans, each 100 ms long, to the trace
+// of the request. Does nothing for a request that is not traced or on a server without traces.
 backend::Error ReportSpans(TRITONBACKEND_Request* request, const Tracing& tracing);
 
 }  // namespace nereid::identity

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The implicit_state backend, for trying out the states that a server keeps. Controls START, END
 // and READY (FP32); inputs INPUT and TEST_CASE (INT32), the state INPUT_STATE/OUTPUT_STATE.
-// TEST_CASE says what a request does:
+// TEST_CASE selects what a request does:
 //
-//   0  asks for a state that there is not
-//   1  writes INPUT plus the state into a new state and forgets to update it; OUTPUT is the sum
-//   2  asks for the state's buffer, which is to be the one that the input shows (a shared buffer)
-//   3  lets the state (INT8, growable) grow by 1 MiB and fills the new part; OUTPUT_STATE is
+//   0  uses a state that does not exist
+//   1  writes INPUT plus the state into a new state without updating it; OUTPUT is the sum
+//   2  gets the state's buffer, which must be that of the input (a shared buffer)
+//   3  makes the state (INT8, growable) grow by 1 MiB and fills the new part; OUTPUT_STATE is
 //      all of it
 //
 // Models are those of Triton's test backend of the same name, on the CPU.
@@ -27,7 +27,7 @@ using backend::Result;
 constexpr int64_t kGrowth = 1024 * 1024;
 constexpr int64_t kOne[] = {1};
 
-// Immutable.
+// A model. Immutable.
 struct Model {
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                backend::NoBackendState&) {
@@ -45,7 +45,7 @@ Result<int32_t> ReadInt(TRITONBACKEND_Request* request, const char* name) {
   return value;
 }
 
-// Confined to the thread that executes. Serves one sequence at a time.
+// An instance. Confined to the thread that executes. Serves one sequence at a time.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle, Model&) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The iterative_sequence backend, for trying out generative (iterative) sequences: a request with
-// INPUT = n is executed n times, each time with a response OUTPUT = n-1, ..., 0. Between executions
-// it goes back to the scheduler. Models are those of Triton's test backend of the same name,
-// decoupled and with sequence_batching { iterative_sequence: true }; parameter reschedule_delay_ms
-// is how long an execution waits before it lets go of the request (500).
+// INPUT = n is executed n times, each time with a response OUTPUT = n-1, ..., 0, and rescheduled in
+// between. Models are those of Triton's test backend of the same name, decoupled and with
+// sequence_batching { iterative_sequence: true }; parameter reschedule_delay_ms is how long an
+// execution waits before it releases the request (500).
 #include <thread>
 #include <unordered_map>
 
@@ -21,7 +21,7 @@ using backend::LogIfError;
 using backend::NowNs;
 using backend::Result;
 
-// Immutable.
+// A model. Immutable.
 struct Model {
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                backend::NoBackendState&) {
@@ -39,7 +39,7 @@ struct Model {
   std::vector<int64_t> output_shape;
 };
 
-// Confined to the thread that executes.
+// An instance. Confined to the thread that executes.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
@@ -77,7 +77,7 @@ class Instance {
     LogIfError(Error(TRITONBACKEND_ModelInstanceReportStatistics(
                    handle_, request, error.ok(), start_ns, start_ns, end_ns, end_ns)),
                "failed reporting request statistics");
-    // Released before the response, which says so if the server does not take the request back.
+    // The request is released first, so that the response can report a failure to reschedule it.
     bool is_released = false;
     if (!is_last) {
       error = Error(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
@@ -95,7 +95,7 @@ class Instance {
     }
   }
 
-  // Fills the response; returns how many are left after it.
+  // Fills the response and returns how many responses remain after it.
   Result<int32_t> Step(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response) {
     uint64_t id = 0;
     NEREID_KIT_TRY(TRITONBACKEND_RequestCorrelationId(request, &id));
@@ -123,7 +123,7 @@ class Instance {
 
   TRITONBACKEND_ModelInstance* const handle_;
   const Model& model_;
-  std::unordered_map<uint64_t, int32_t> left_;  // responses, by correlation id
+  std::unordered_map<uint64_t, int32_t> left_;  // remaining responses, by correlation id
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One execution from the backend's side: the requests that the server gave, one response for each,
-// the four timestamps, and the end of the execution. Whatever happens, Batch makes sure that every
-// request is counted, gets exactly one response and is released.
+// One execution of a backend: the requests from the server, one response for each, the four
+// timestamps, and the end of the execution. In all cases Batch ensures that every request is
+// counted, gets exactly one response and is released.
 //
 //   batch.Process(instance, requests, count, [&]() -> uint64_t {
 //     ... batch.Fail(r, error) for a request that cannot be served, batch.FailAll(error) for all
@@ -22,20 +22,20 @@
 
 namespace nereid::backend {
 
-// Nanoseconds of the monotonic clock, which is the clock of statistics.
+// Nanoseconds of the monotonic clock, which statistics use.
 inline uint64_t NowNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
 }
 
-// Meant to live in the instance and to serve one execution after the other, so that its vectors
+// A batch. Usually a member of the instance that is reused by each execution, so that its vectors
 // keep their memory. Confined to the thread that executes.
 class Batch {
  public:
-  // Takes over `count` requests, runs `body`, a uint64_t() callable that returns the sum of the
-  // batch sizes it executed, and answers and releases every request, also when `body` throws. The
-  // execute function must return success after this.
+  // Takes ownership of `count` requests and runs `body`, a uint64_t() callable that returns the sum
+  // of the batch sizes it executed. Completes and releases every request, also if `body` throws.
+  // The execute function must return success after this.
   template <typename Body>
   void Process(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests,
                uint32_t count, Body&& body) {
@@ -51,28 +51,28 @@ class Batch {
 
   uint32_t size() const { return static_cast<uint32_t>(responses_.size()); }
   TRITONBACKEND_Request* request(uint32_t r) const { return requests_[r]; }
-  // Owned by the batch until the end. Needs live(r).
+  // Returns a response that the batch owns. REQUIRES: live(r).
   TRITONBACKEND_Response* response(uint32_t r) const { return responses_[r]; }
   // Whether request r has not failed.
   bool live(uint32_t r) const { return all_failed_.ok() && errors_[r].ok(); }
   uint32_t live_count() const { return all_failed_.ok() ? live_count_ : 0; }
 
-  // Request r gets `error` as its response at the end; a second failure of the same request is
-  // dropped.
+  // Makes `error` the response of request r, to be sent at the end; a second failure of the same
+  // request is dropped.
   void Fail(uint32_t r, Error error) {
     if (errors_[r].ok()) {
       errors_[r] = std::move(error);
       --live_count_;
     }
   }
-  // Every request that has not failed gets `error` as its response at the end.
+  // Makes `error` the response of every request that has not failed.
   void FailAll(Error error) {
     if (all_failed_.ok()) {
       all_failed_ = std::move(error);
     }
   }
-  // Drops the response of request r, with the outputs added to it so far, and makes a new one.
-  // Needs live(r); if no response can be made, the request has failed afterwards.
+  // Drops the response of request r, with its outputs so far, and makes a new one. If that fails,
+  // the request has failed. REQUIRES: live(r).
   void RenewResponse(uint32_t r) {
     LogIfError(Error(TRITONBACKEND_ResponseDelete(responses_[r])), "failed to delete response");
     responses_[r] = nullptr;
@@ -86,7 +86,7 @@ class Batch {
   void MarkComputeEnd() { compute_end_ns_ = NowNs(); }
 
  private:
-  // A request for which no response can be made is failed at once.
+  // A request for which no response can be made fails at once.
   void Begin(TRITONBACKEND_Request** requests, uint32_t count) {
     exec_start_ns_ = NowNs();
     compute_start_ns_ = 0;
@@ -106,10 +106,10 @@ class Batch {
   }
 
   // Counts every request, sends its response and releases it. Statistics come first, so that a
-  // client that has its response finds its request counted.
+  // client with a response finds its request counted.
   void Finish(TRITONBACKEND_ModelInstance* instance, uint64_t batch_size) {
     const uint64_t exec_end_ns = NowNs();
-    // A failure before a mark leaves no time for the steps after it.
+    // After an early failure, the steps that were not reached have a duration of zero.
     compute_start_ns_ = compute_start_ns_ == 0 ? exec_end_ns : compute_start_ns_;
     compute_end_ns_ = compute_end_ns_ == 0 ? exec_end_ns : compute_end_ns_;
     for (uint32_t r = 0; r < size(); ++r) {

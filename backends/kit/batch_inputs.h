@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `batch_input` and ragged batches: inputs of the model that say how a batch of requests of
-// different sizes was put together, and outputs that are divided by the shapes of an input
-// (`batch_output`).
+// `batch_input` and ragged batches: inputs of the model that describe how requests of different
+// sizes form a batch, and outputs that are split by the shapes of an input (`batch_output`).
 #pragma once
 
 #include <algorithm>
@@ -22,10 +21,10 @@ namespace nereid::backend {
 enum class BatchInputKind {
   kElementCount,                     // of each request's source
   kAccumulatedElementCount,          // running sums of these
-  kAccumulatedElementCountWithZero,  // with a zero before them
+  kAccumulatedElementCountWithZero,  // running sums with a zero before them
   kMaxElementCountAsShape,           // no data: the largest count is the size of the tensor
   kItemShape,         // the source's shape without batch dimension, for each batch item
-  kItemShapeFlatten,  // the same in one dimension
+  kItemShapeFlatten,  // like kItemShape, in one dimension
 };
 
 // One entry of `batch_input`. Immutable.
@@ -36,7 +35,7 @@ struct BatchInput {
   std::string source;                                        // input of the requests
 };
 
-// All of `batch_input`, as the server has checked it.
+// Reads all entries of `batch_input`, which the server has validated.
 inline Result<std::vector<BatchInput>> ReadBatchInputs(const ModelConfig& config) {
   using Kind = BatchInputKind;
   constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds = {{
@@ -50,7 +49,7 @@ inline Result<std::vector<BatchInput>> ReadBatchInputs(const ModelConfig& config
   std::vector<BatchInput> inputs;
   for (const rapidjson::Value& given : ArrayOf(config.json(), "batch_input")) {
     BatchInput input;
-    // The first kind is what protobuf leaves unwritten.
+    // An absent kind is the first one, because protobuf omits it.
     const std::string_view kind = StringMember(given, "kind");
     const auto found = std::find_if(kKinds.begin(), kKinds.end(),
                                     [&](const auto& known) { return known.first == kind; });
@@ -75,7 +74,7 @@ inline Result<std::vector<BatchInput>> ReadBatchInputs(const ModelConfig& config
 }
 
 // Shape and data of a batch input for one batch; `sources` are the shapes of the source input, with
-// the batch dimension first, one for each request. Its buffers are reused.
+// the batch dimension first, one for each request. The buffers are reused.
 class BatchInputTensor {
  public:
   Error Make(const BatchInput& input, std::span<const std::span<const int64_t>> sources) {
@@ -85,7 +84,7 @@ class BatchInputTensor {
     if (input.kind == BatchInputKind::kMaxElementCountAsShape) {
       values_.assign(size_, 0);
     }
-    data_.resize(std::max<size_t>(size_ * 4, 4));  // never without an address
+    data_.resize(std::max<size_t>(size_ * 4, 4));  // data must have an address
     for (size_t i = 0; i < size_; ++i) {
       char* const to = data_.data() + i * 4;
       if (input.datatype == TRITONSERVER_TYPE_FP32) {
@@ -157,13 +156,14 @@ class BatchInputTensor {
   size_t size_ = 0;
 };
 
-// An output that is divided among the requests by the shape of one of their inputs. Immutable.
+// An output that is split among the requests by the shape of one of their inputs. Immutable.
 struct BatchOutput {
   std::string source;          // input of the requests
   std::vector<int64_t> shape;  // -1, batch dimension included: as in the source
 };
 
-// The entry of `batch_output` for an output, if there is one; `io` is the output's own entry.
+// Returns the entry of `batch_output` for an output, if there is one; `io` is the output's own
+// entry.
 inline std::optional<BatchOutput> FindBatchOutput(const ModelConfig& config,
                                                   const rapidjson::Value& io) {
   for (const rapidjson::Value& given : ArrayOf(config.json(), "batch_output")) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether a model gives the same results for rows that run together as for rows that run
-// alone, by running it on generated rows. A backend uses this for models whose users did not say
-// whether they may be batched. This header knows no framework; a RowRunner runs the model.
+// Determines whether a model gives the same results for rows that run together as for rows that run
+// alone, by running it on generated rows. A backend uses this for models whose configuration does
+// not say whether they may be batched. This header is independent of frameworks; a RowRunner runs
+// the model.
 //
 //   BatchVerdict verdict = ProbeBatching(inputs, {.max_rows = 4}, runner);
 //
-// Rows are run alone first, one of them twice. Then they are run together: in different numbers, in
-// another order, one of them twice, beside a row of huge values and one of zeros. Each must give
-// the same result as alone, and there must be as many as before. All of this is done with two sizes
-// of the other variable dimensions, or twice if there are none. A model that cannot be tried is not
-// batched.
+// First each row is run alone, one of them twice. Then rows are run together: in different numbers,
+// in another order, one of them twice, beside a row of huge values and one of zeros. Each row must
+// give the same result as alone, and the number of rows must stay the same. This is repeated with
+// two sizes of the other variable dimensions, or twice if there are none. A model that cannot be
+// run is not batched.
 #pragma once
 
 #include <algorithm>
@@ -34,17 +35,17 @@ class RowRunner {
   virtual ~RowRunner() = default;
   // Runs the model once and returns all its outputs, in the same order each time.
   virtual Result<std::vector<HostTensor>> Run(std::span<const HostTensor> inputs) = 0;
-  // Why no more runs are allowed (time, memory); nothing while they are. A run that fails because
-  // of it counts as that, not as a failure of the model.
+  // Returns why no more runs are allowed (time, memory), or nothing. A run that fails for this
+  // reason does not count as a failure of the model.
   virtual std::optional<BatchVerdict> Exhausted() const = 0;
 };
 
 // Limits of a probe.
 struct ProbeOptions {
-  // The largest batch there will be. At most kMaxProbeRows rows are run together, and kMinProbeRows
-  // even for batches of one: whether a dimension is a batch also decides how long it may be.
+  // The largest batch. At most kMaxProbeRows rows are run together, and at least kMinProbeRows even
+  // if the largest batch is one: whether a dimension is a batch also decides how long it may be.
   int64_t max_rows = 4;
-  // Bytes of all inputs for one row, beyond which a size is not tried.
+  // The limit of the input bytes of one row; larger sizes are not tried.
   uint64_t max_row_bytes = uint64_t{16} << 20;
 };
 
@@ -53,16 +54,14 @@ inline constexpr int64_t kMaxProbeRows = 8;
 
 namespace batch_probe {
 
-// What variable dimensions except the first are set to: the first sizes that the model can run
-// with. Those of pictures are what networks for pictures ask for, and none is a number of rows that
-// is tried.
+// Sizes of the variable dimensions except the first. The probe uses the first ones that the model
+// can run with. The second number is for pictures, in sizes that vision networks expect, and no
+// size equals a number of rows.
 inline constexpr std::array<std::array<int64_t, 2>, 8> kSizes = {
     {{8, 32}, {16, 64}, {32, 48}, {64, 96}, {128, 224}, {512, 256}, {1024, 320}, {4096, 640}}};
 
 inline constexpr std::array<SampleStyle, 3> kStyles = {
-    {{.least = 1, .greatest = 9},
-     {.least = 0, .greatest = 1},
-     {.least = 0, .greatest = 1, .is_unit = true}}};
+    {{.min = 1, .max = 9}, {.min = 0, .max = 1}, {.min = 0, .max = 1, .is_unit = true}}};
 
 using Outputs = std::vector<HostTensor>;
 using Group = std::vector<RowKind>;
@@ -79,7 +78,7 @@ inline std::vector<Group> BriefGroups() {
   return {{kWide, kPlain}, {kPlain, kZero, kWide}};
 }
 
-// Rows of one shape and style, and what the model makes of them alone. Everything that it refers to
+// Rows of one shape and style, and the model's results for each alone. Everything that it refers to
 // outlives it.
 class Trial {
  public:
@@ -114,7 +113,7 @@ class Trial {
     return {};
   }
 
-  // Whether any output shows which row it was made of; otherwise comparing says nothing.
+  // Whether any output depends on the row; otherwise a comparison is meaningless.
   bool HasEffect() const {
     for (const auto& [kind, outputs] : alone_) {
       if (Differ(alone_.begin()->second, outputs)) {
@@ -124,7 +123,7 @@ class Trial {
     return false;
   }
 
-  // Why one row is not one row of the outputs; nothing if it is.
+  // Returns why one input row is not one output row, or nothing if it is.
   std::optional<BatchVerdict> JudgeAlone() const {
     for (const auto& [kind, outputs] : alone_) {
       if (auto refusal = JudgeCounts(outputs, 1)) {
@@ -134,7 +133,7 @@ class Trial {
     return std::nullopt;
   }
 
-  // Why the rows that were run alone must not be run together; nothing if they may.
+  // Returns why rows that were run alone must not be run together, or nothing if they may.
   std::optional<BatchVerdict> JudgeTogether(const std::vector<Group>& groups) {
     if (auto refusal = JudgeRepetition()) {
       return refusal;
@@ -157,7 +156,7 @@ class Trial {
     return shape;
   }
 
-  // A dimension that has a name has one size wherever it is.
+  // A named dimension has the same size in all tensors.
   bool IsOfPicture(const ModelTensor& tensor, size_t d) const {
     const std::string_view symbol = tensor.symbol(d);
     if (symbol.empty()) {
@@ -219,7 +218,7 @@ class Trial {
     return std::nullopt;
   }
 
-  // Runs a row a second time, which must give what the first time gave.
+  // Runs a row again, which must give the same result.
   std::optional<BatchVerdict> JudgeRepetition() {
     const auto& [kind, before] = *alone_.begin();
     auto again = Run({kind});
@@ -298,7 +297,7 @@ class Trial {
   std::map<RowKind, Outputs> alone_;
 };
 
-// Goes through styles and sizes until two sizes have been judged.
+// Tries styles and sizes until two sizes have been judged.
 class Search {
  public:
   Search(std::span<const ModelTensor> inputs, const ProbeOptions& options, RowRunner& runner)
@@ -325,7 +324,7 @@ class Search {
   }
 
  private:
-  // Nothing when another style may do better.
+  // Returns nothing if another style may have a better result.
   std::optional<BatchVerdict> Try(const SampleStyle& style) {
     size_t judged = 0;
     for (size_t s = 0; s < (has_open_sizes_ ? kSizes.size() : 2); ++s) {
@@ -360,7 +359,7 @@ class Search {
     return std::nullopt;
   }
 
-  // Runs the rows that the model must be able to run.
+  // Runs the rows that the model must accept.
   bool Begin(Trial& trial) {
     if (!trial.Fits()) {
       Note(BatchVerdict::No(
@@ -379,7 +378,7 @@ class Search {
     return error.ok();
   }
 
-  // Rows that the model may refuse.
+  // Runs rows that the model may refuse.
   static void RunOthers(Trial& trial, bool is_first) {
     if (is_first) {
       trial.RunAlone(RowKind::kNarrow).Ignore();
@@ -388,8 +387,8 @@ class Search {
     trial.RunAlone(RowKind::kZero).Ignore();
   }
 
-  // Keeps the verdict that tells most for when nothing better comes: that rows do fit together,
-  // that they do not show it, why the first of them could not be run.
+  // Keeps the most informative verdict in case there is no better one: in order, that rows may run
+  // together, that outputs do not depend on rows, why the first row could not be run.
   void Note(BatchVerdict verdict) {
     const auto weight = [](const BatchVerdict& noted) {
       return noted.is_batched ? 3 : noted.reason == "no_effect" ? 2 : 1;
@@ -408,7 +407,7 @@ class Search {
 
 }  // namespace batch_probe
 
-// Runs the model; `inputs` are such that RefuseByDescription does not refuse them.
+// Runs the probe. REQUIRES: RefuseByDescription does not refuse `inputs`.
 inline BatchVerdict ProbeBatching(std::span<const ModelTensor> inputs, const ProbeOptions& options,
                                   RowRunner& runner) {
   if (inputs.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe on models that are functions of this file.
+// Tests the probe on models that are functions in this file.
 #include "backend_kit/batch_probe.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using Row = std::vector<float>;
 using Rows = std::vector<Row>;
 
-// A model from rows of X to rows of Y; no value where it fails.
+// A model from rows of X to rows of Y; no value if it fails.
 using Function = std::function<std::optional<Rows>(const Rows&)>;
 
 class FunctionRunner final : public RowRunner {
@@ -95,7 +95,7 @@ TEST(BatchProbe, BatchesWhatLooksAtEachRowAlone) {
 }
 
 TEST(BatchProbe, BearsTheNoiseOfKernels) {
-  // Rounding errors that depend on the number of rows, as those of kernels do.
+  // Rounding errors that depend on the number of rows, as in real kernels.
   EXPECT_EQ(Verdict([](const Rows& x) {
               const float noise = 1 + 1e-5F * static_cast<float>(x.size());
               return EachRow(x, [noise](float v) { return v * noise; });
@@ -119,7 +119,7 @@ TEST(BatchProbe, FindsRowsThatChangeOthers) {
     return EachRow(x, [part](float v) { return v - part; });
   };
   EXPECT_EQ(Verdict([&](const Rows& x) { return mean(x, 1); }), "row_values");
-  // An effect of alone: one row's own share is there when it is alone, too.
+  // Small influences of rows on each other are found, too.
   EXPECT_EQ(Verdict([&](const Rows& x) { return mean(x, 1e-3F); }), "row_values");
   EXPECT_EQ(Verdict([](const Rows& x) {
               Rows y = x;
@@ -149,7 +149,7 @@ TEST(BatchProbe, FindsRowsThatChangeOthers) {
 TEST(BatchProbe, FindsOutputsOfAnotherNumberOfRows) {
   EXPECT_EQ(Verdict([](const Rows& x) { return Rows{x[0]}; }), "row_count");
   EXPECT_EQ(Verdict([](const Rows& x) { return Rows(2 * x.size(), x[0]); }), "row_count");
-  // Only rows that were not there before.
+  // Drops rows that repeat an earlier one.
   EXPECT_EQ(Verdict([](const Rows& x) {
               Rows y;
               for (const Row& row : x) {
@@ -212,7 +212,7 @@ TEST(BatchProbe, TriesTwoSizesOfOpenDimensions) {
   EXPECT_EQ(Verdict(runner, X({-1, -1})), "probed");
   EXPECT_EQ(runner.shapes.front()[1], 8);
   EXPECT_EQ(runner.shapes.back()[1], 16);
-  // Right with the first size, wrong with the second.
+  // Correct with the first size, wrong with the second.
   EXPECT_EQ(Verdict(*std::make_unique<FunctionRunner>([](const Rows& x) {
               Rows y = x;
               if (y.size() > 1 && y[0].size() > 8) {
@@ -222,7 +222,7 @@ TEST(BatchProbe, TriesTwoSizesOfOpenDimensions) {
             }),
                     X({-1, -1})),
             "row_values");
-  // One that runs with one size only.
+  // A model that runs with one size only.
   FunctionRunner choosy(
       [](const Rows& x) { return x[0].size() == 32 ? std::optional(x) : std::nullopt; });
   EXPECT_EQ(Verdict(choosy, X({-1, -1})), "probed");
@@ -256,7 +256,7 @@ TEST(BatchProbe, KeepsIntegersWithinTheirStyle) {
   for (const auto type :
        {TRITONSERVER_TYPE_INT64, TRITONSERVER_TYPE_INT32, TRITONSERVER_TYPE_UINT8}) {
     HostTensor tensor{.name = "", .type = type, .shape = {1, 100}, .bytes = {}, .strings = {}};
-    AppendRow(tensor, 100, 0, RowKind::kHuge, {.least = 1, .greatest = 9}, 1);
+    AppendRow(tensor, 100, 0, RowKind::kHuge, {.min = 1, .max = 9}, 1);
     const uint32_t size = ElementByteSize(type);
     ASSERT_EQ(tensor.bytes.size(), 100 * size);
     for (uint64_t e = 0; e < 100; ++e) {

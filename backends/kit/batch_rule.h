@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the first dimension of a model's tensors can be a batch, as far as the model's own
-// description of them tells: all of them are variable, they have one name, and that name does not
-// mean something else. What the names do not decide, batch_probe.h finds out by running the model.
+// Decides from a model's description of its tensors whether their first dimension can be a batch:
+// all first dimensions are variable and have the same name, and that name does not mean anything
+// else. If the names do not decide, batch_probe.h runs the model.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>
@@ -20,13 +20,13 @@
 
 namespace nereid::backend {
 
-// A tensor at the border of a model, as the model describes it.
+// An input or output of a model, as the model describes it.
 struct ModelTensor {
   std::string name;
   TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
-  std::vector<int64_t> dims;  // -1 where the model leaves it open
-  std::vector<std::string>
-      symbols;  // names of the dimensions; empty texts, or none at all, are no names
+  std::vector<int64_t> dims;         // -1 if variable
+  std::vector<std::string> symbols;  // names of the dimensions; empty, or fewer than dimensions,
+                                     // for those without a name
   bool is_output = false;
 
   std::string_view symbol(size_t d) const {
@@ -35,10 +35,11 @@ struct ModelTensor {
   std::string Describe() const { return StrCat(is_output ? "output '" : "input '", name, "'"); }
 };
 
-// The code for a model without a dimension for a batch, the one case that no configuration changes.
+// The code for a model without a batch dimension, the only verdict that a configuration cannot
+// change.
 inline constexpr const char* kFixedDimension = "fixed_dimension";
 
-// Whether a model is batched, and why: the code is for programs, the text for people.
+// Whether a model is batched, and why: the reason is a code for programs, the text is for people.
 struct BatchVerdict {
   bool is_batched = false;
   std::string reason;  // "row_values", ...; docs/batching.md lists them
@@ -51,7 +52,7 @@ struct BatchVerdict {
     return {.is_batched = true, .reason = std::move(reason), .text = std::move(text)};
   }
 
-  // {"batched":false,"reason":"row_values","text":"..."}
+  // Returns {"batched":false,"reason":"row_values","text":"..."}.
   std::string ToJson() const {
     rapidjson::StringBuffer buffer;
     rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
@@ -82,8 +83,8 @@ inline std::string Lower(std::string_view text) {
   return lower;
 }
 
-// The words of a name in lower case: "maxSeqLen", "max_seq_len" and "Max-Seq-Len" have the same
-// three.
+// Returns the words of a name in lower case: three for each of "maxSeqLen", "max_seq_len" and
+// "Max-Seq-Len".
 inline std::vector<std::string> WordsOf(std::string_view symbol) {
   std::vector<std::string> words;
   char before = '\0';
@@ -110,9 +111,9 @@ inline bool IsNumbered(std::string_view text, std::string_view prefix) {
 
 }  // namespace batch_rule
 
-// Whether a converter made the name up for one dimension of one tensor, so that it says nothing,
-// not even that another dimension is different: "unk__12" (TensorFlow), "y_dim_0" (PyTorch's
-// outputs), "p2o.DynamicDimension.3" (Paddle), "Resize_o0__d2" (ONNX Runtime).
+// Whether a converter generated the name for one dimension of one tensor, so that it has no meaning
+// and even differs for equal dimensions: "unk__12" (TensorFlow), "y_dim_0" (PyTorch's outputs),
+// "p2o.DynamicDimension.3" (Paddle), "Resize_o0__d2" (ONNX Runtime).
 inline bool IsGeneratedSymbol(std::string_view symbol) {
   const size_t digits =
       symbol.size() -
@@ -125,9 +126,8 @@ inline bool IsGeneratedSymbol(std::string_view symbol) {
                                           stem.ends_with("DynamicDimension.")));
 }
 
-// Whether two names differ only in a number, such as "var_0" and "var_1": a number for each tensor
-// does not mean that the dimensions are different. Behind a single letter it does ("s0" and "s1" of
-// PyTorch).
+// Whether two names differ only in a number, such as "var_0" and "var_1". Numbers per tensor do not
+// mean that the dimensions are different, except after a single letter ("s0" and "s1" of PyTorch).
 inline bool DifferByNumberOnly(std::string_view left, std::string_view right) {
   const auto stem = [](std::string_view symbol) {
     while (!symbol.empty() && batch_rule::IsDigit(symbol.back())) {
@@ -139,7 +139,7 @@ inline bool DifferByNumberOnly(std::string_view left, std::string_view right) {
          stem(right) != right;
 }
 
-// Whether a name says "batch".
+// Whether a name means a batch.
 inline bool IsBatchSymbol(std::string_view symbol) {
   for (const std::string& word : batch_rule::WordsOf(symbol)) {
     if (word.starts_with("batch") || word == "bs" || word == "bsz" || word == "nbatch") {
@@ -149,8 +149,8 @@ inline bool IsBatchSymbol(std::string_view symbol) {
   return false;
 }
 
-// Whether a name means something other than a batch: a place in time, in a text or in a
-// picture, a part of one item.
+// Whether a name means something other than a batch: time, a position in a text or picture, or a
+// part of one item.
 inline bool IsNameOfSomethingElse(std::string_view symbol) {
   static constexpr std::array kBeginnings = {
       "seq",   "time",   "step", "token", "frame",  "len",   "word",  "char",
@@ -190,7 +190,8 @@ inline std::optional<BatchVerdict> RefuseFixed(std::span<const ModelTensor> tens
   return std::nullopt;
 }
 
-// `symbol` is that of first dimensions, or empty where they have none that says anything.
+// Refuses if a batch dimension appears elsewhere. `symbol` is the name of the first dimensions, or
+// empty if they have no meaningful one.
 inline std::optional<BatchVerdict> RefuseElsewhere(std::span<const ModelTensor> tensors,
                                                    std::string_view symbol) {
   for (const ModelTensor& tensor : tensors) {
@@ -213,8 +214,8 @@ inline std::optional<BatchVerdict> RefuseElsewhere(std::span<const ModelTensor> 
 
 }  // namespace batch_rule
 
-// Why the first dimension cannot be a batch, judging by the model's description of its tensors;
-// nothing if it can.
+// Returns why the first dimension cannot be a batch according to the model's description of its
+// tensors, or nothing if it can.
 inline std::optional<BatchVerdict> RefuseByDescription(std::span<const ModelTensor> tensors) {
   if (auto refusal = batch_rule::RefuseFixed(tensors)) {
     return refusal;

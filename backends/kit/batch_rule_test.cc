@@ -19,7 +19,7 @@ ModelTensor Output(std::vector<int64_t> dims, std::vector<std::string> symbols) 
   return tensor;
 }
 
-// The reason and the text, or nothing.
+// Returns the reason and the text, or nothing.
 std::string Refusal(const std::vector<ModelTensor>& tensors) {
   const auto refusal = RefuseByDescription(tensors);
   return refusal ? refusal->reason + ": " + refusal->text : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of BYTES tensors: for each element a little-endian uint32 length and that many bytes,
-// nothing between elements and nothing after the last.
+// without gaps.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline uint32_t LoadLength(const char* from) {
   return uint32_t{b[0]} | uint32_t{b[1]} << 8 | uint32_t{b[2]} << 16 | uint32_t{b[3]} << 24;
 }
 
-// Writes one element and returns where the next one goes. Needs room for 4 + text.size() bytes.
+// Writes one element and returns its end. REQUIRES: `to` has room for 4 + text.size() bytes.
 inline char* StoreString(char* to, std::string_view text) {
   const auto length = static_cast<uint32_t>(text.size());
   const unsigned char b[4] = {
@@ -33,8 +33,8 @@ inline char* StoreString(char* to, std::string_view text) {
 }
 
 // Calls visit(std::string_view) for each of the `expected` elements in `data`. Fails, perhaps after
-// some visits, when there are more or fewer elements, or when the last one is cut short; the texts
-// are those clients of Triton know. The views point into `data`.
+// some visits, if there are more or fewer elements, or if the last one is incomplete; clients of
+// Triton know the error texts. The views point into `data`.
 template <typename Visit>
 Error ForEachString(std::span<const char> data, int64_t expected, std::string_view input_name,
                     Visit&& visit) {

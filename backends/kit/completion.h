@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For backends that complete configurations: what the user wrote, and a place to explain the
-// backend's decision. In a server without the functions of nereid/backend_completion.h, the first
-// says that the user wrote nothing, and the second has no effect.
+// For backends that complete configurations: reads what the user wrote, and records explanations of
+// the backend's decisions. On a server without the functions of nereid/backend_completion.h,
+// nothing counts as written, and explanations have no effect.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace nereid::backend {
 
-// Whether the user's configuration gives max_batch_size, even as 0.
+// Whether the user's configuration sets max_batch_size, even as 0.
 inline Result<bool> GivesMaxBatchSize(TRITONBACKEND_Model* model) {
   bool gives = false;
   if (NEREIDBACKEND_ModelGivesMaxBatchSize != nullptr) {
@@ -20,8 +20,7 @@ inline Result<bool> GivesMaxBatchSize(TRITONBACKEND_Model* model) {
   return gives;
 }
 
-// Lets the server keep a JSON object with the model version that says why the backend decided as it
-// did about `subject`.
+// Stores a JSON object with the model version that explains the backend's decision about `subject`.
 inline Error Explain(TRITONBACKEND_Model* model, const char* subject, const std::string& json) {
   if (NEREIDBACKEND_ModelExplain == nullptr) {
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model configuration as a backend sees it: the JSON the server gives, read with defaults for
-// what is absent, and written back when a backend completes it.
+// The model configuration as a backend sees it: the server's JSON, read with defaults for absent
+// fields, and written back when a backend completes it.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -21,7 +21,8 @@
 
 namespace nereid::backend {
 
-// Member `key` of an object, or null when it is absent, null, or `object` is no object.
+// Returns member `key` of an object, or null if it is absent or null, or if `object` is not an
+// object.
 inline const rapidjson::Value* Find(const rapidjson::Value& object, std::string_view key) {
   if (!object.IsObject()) {
     return nullptr;
@@ -30,7 +31,7 @@ inline const rapidjson::Value* Find(const rapidjson::Value& object, std::string_
   return it == object.MemberEnd() || it->value.IsNull() ? nullptr : &it->value;
 }
 
-// The string `key`; empty when absent.
+// Returns the string `key`; empty if absent.
 inline std::string_view StringMember(const rapidjson::Value& object, std::string_view key) {
   const rapidjson::Value* value = Find(object, key);
   return value != nullptr && value->IsString()
@@ -38,7 +39,8 @@ inline std::string_view StringMember(const rapidjson::Value& object, std::string
              : std::string_view();
 }
 
-// A number, also one that JSON of protobuf spells as a string; `otherwise` for anything else.
+// Returns a number, also one that protobuf's JSON spells as a string; `otherwise` for anything
+// else.
 inline int64_t AsInt(const rapidjson::Value& value, int64_t otherwise) {
   if (value.IsInt64()) {
     return value.GetInt64();
@@ -51,20 +53,20 @@ inline int64_t IntMember(const rapidjson::Value& object, std::string_view key, i
   return value == nullptr ? otherwise : AsInt(*value, otherwise);
 }
 
-// The boolean `key`; false when absent.
+// Returns the boolean `key`; false if absent.
 inline bool BoolMember(const rapidjson::Value& object, std::string_view key) {
   const rapidjson::Value* value = Find(object, key);
   return value != nullptr && value->IsBool() && value->GetBool();
 }
 
-// The array `key`, to be iterated with ArrayOf(...); empty when absent.
+// Returns the array `key`; empty if absent.
 inline rapidjson::Value::ConstArray ArrayOf(const rapidjson::Value& object, std::string_view key) {
   static const rapidjson::Value kEmpty(rapidjson::kArrayType);
   const rapidjson::Value* value = Find(object, key);
   return value != nullptr && value->IsArray() ? value->GetArray() : kEmpty.GetArray();
 }
 
-// The integers of array `key`: "dims", or "shape" of a reshape.
+// Returns the integers of array `key`: "dims", or "shape" of a reshape.
 inline std::vector<int64_t> DimsMember(const rapidjson::Value& object, std::string_view key) {
   std::vector<int64_t> dims;
   for (const rapidjson::Value& dim : ArrayOf(object, key)) {
@@ -73,13 +75,13 @@ inline std::vector<int64_t> DimsMember(const rapidjson::Value& object, std::stri
   return dims;
 }
 
-// What the model itself takes or gives for this tensor: its reshape if it has one, else its dims.
+// Returns the model's own dimensions of this tensor: its reshape if it has one, else its dims.
 inline std::vector<int64_t> ModelDims(const rapidjson::Value& tensor) {
   const rapidjson::Value* reshape = Find(tensor, "reshape");
   return reshape != nullptr ? DimsMember(*reshape, "shape") : DimsMember(tensor, "dims");
 }
 
-// Numbers and booleans that users write as text, in parameters and on the command line.
+// Parse numbers and booleans that users write as text, in parameters and on the command line.
 inline Result<int> ParseInt(const std::string& text) {
   errno = 0;
   char* end = nullptr;
@@ -117,7 +119,7 @@ inline Result<rapidjson::Document> ParseJson(std::string_view text, const char* 
 // One model's configuration. Thread-compatible; immutable after loading in ordinary use.
 class ModelConfig {
  public:
-  // Reads the configuration of `model`, as it stands now, from the server.
+  // Reads the current configuration of `model` from the server.
   static Result<ModelConfig> Load(TRITONBACKEND_Model* model) {
     TRITONSERVER_Message* raw = nullptr;
     NEREID_KIT_TRY(TRITONBACKEND_ModelConfig(model, 1, &raw));
@@ -125,7 +127,7 @@ class ModelConfig {
     NEREID_KIT_ASSIGN(const std::string_view text, MessageText(raw));
     return Parse(text);
   }
-  // The same from JSON text.
+  // Reads a configuration from JSON text.
   static Result<ModelConfig> Parse(std::string_view text) {
     NEREID_KIT_ASSIGN(rapidjson::Document document, ParseJson(text, "model configuration"));
     return ModelConfig(std::move(document));
@@ -136,9 +138,9 @@ class ModelConfig {
   rapidjson::Document& mutable_json() { return document_; }
 
   int64_t max_batch_size() const { return IntMember(document_, "max_batch_size", 0); }
-  // The entries of "input" or "output".
+  // Returns the entries of "input" or "output".
   rapidjson::Value::ConstArray tensors(const char* key) const { return ArrayOf(document_, key); }
-  // The text of parameters[key].string_value, if there is such a parameter.
+  // Returns the text of parameters[key].string_value, if there is such a parameter.
   std::optional<std::string> Parameter(std::string_view key) const {
     const rapidjson::Value* all = Find(document_, "parameters");
     const rapidjson::Value* one = all == nullptr ? nullptr : Find(*all, key);
@@ -147,7 +149,7 @@ class ModelConfig {
     }
     return std::string(StringMember(*one, "string_value"));
   }
-  // The same as a number or a boolean; `otherwise` when there is no such parameter.
+  // Return a parameter as a number or a boolean; `otherwise` if there is no such parameter.
   Result<int> IntParameter(std::string_view key, int otherwise) const {
     const auto text = Parameter(key);
     return text ? ParseInt(*text) : Result<int>(otherwise);
@@ -157,8 +159,8 @@ class ModelConfig {
     return text ? ParseBool(*text) : Result<bool>(otherwise);
   }
 
-  // For completing a configuration: adds a tensor to "input" or "output". `dims` are without the
-  // batch dimension.
+  // Completes the configuration: adds a tensor to "input" or "output". `dims` are without the batch
+  // dimension.
   void AddTensor(const char* key, std::string_view name, std::string_view type,
                  std::span<const int64_t> dims) {
     auto& allocator = document_.GetAllocator();
@@ -180,14 +182,15 @@ class ModelConfig {
     document_[key].PushBack(tensor, allocator);
   }
   void SetMaxBatchSize(int64_t size) { SetMember("max_batch_size", rapidjson::Value(size)); }
-  // Puts a value in the place of what stands at `key`, or adds it.
+  // Sets the value of `key`.
   void SetMember(const char* key, rapidjson::Value value) {
     document_.RemoveMember(key);
     document_.AddMember(rapidjson::Value(key, document_.GetAllocator()), value,
                         document_.GetAllocator());
   }
 
-  // Gives the (completed) configuration to the server, which normalises it: Load it again.
+  // Passes the completed configuration to the server, which normalises it: Load it again
+  // afterwards.
   Error Store(TRITONBACKEND_Model* model) const {
     rapidjson::StringBuffer text;
     rapidjson::Writer<rapidjson::StringBuffer> writer(text);

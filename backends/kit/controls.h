@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controls of a sequence batcher as a backend gets them: inputs of one element.
+// The controls of a sequence batcher as a backend receives them: inputs of one element.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace nereid::backend {
 
-// The first bytes of the input `name`; fails when it is absent or smaller than `size`.
+// Returns the first bytes of the input `name`; fails if it is absent or smaller than `size`.
 inline Result<std::span<const char>> ReadControlBytes(TRITONBACKEND_Request* request,
                                                       const char* name, size_t size) {
   TRITONBACKEND_Input* input = nullptr;
@@ -25,13 +25,13 @@ inline Result<std::span<const char>> ReadControlBytes(TRITONBACKEND_Request* req
   return bytes;
 }
 
-// Whether the control `name` (START, END or READY) is not its false value, where that is zero.
+// Whether the control `name` (START, END or READY) is set. REQUIRES: its false value is zero.
 inline Result<bool> ReadControl(TRITONBACKEND_Request* request, const char* name) {
   NEREID_KIT_ASSIGN(const std::span<const char> bytes, ReadControlBytes(request, name, 1));
   return std::any_of(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; });
 }
 
-// The correlation id in the control `name`, as text: a number in decimal.
+// Returns the correlation id in the control `name` as text: a number in decimal.
 inline Result<std::string> ReadCorrelationId(TRITONBACKEND_Request* request, const char* name) {
   TRITONBACKEND_Input* input = nullptr;
   NEREID_KIT_TRY(TRITONBACKEND_RequestInput(request, name, &input));

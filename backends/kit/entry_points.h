@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions by which a server knows a backend, for backends that are made of three classes:
+// The functions that a server calls in a backend, for backends that consist of three classes:
 //
 //   struct Backend  { static Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend*); };
 //   struct Model {
@@ -10,12 +10,12 @@
 //     void Execute(TRITONBACKEND_Request** requests, uint32_t count);
 //   };
 //
-// Execute takes over the requests: it answers and releases each of them, whatever happens. In one
-// source file of the plug-in, outside any namespace:
+// Execute takes ownership of the requests: it completes and releases each of them in all cases. Use
+// this in one source file of the plug-in, outside any namespace:
 //
 //   NEREID_KIT_ENTRY_POINTS(nereid::x::Backend, nereid::x::Model, nereid::x::Instance, traits)
 //
-// where `traits` are those of nereid/backend_traits.h, 0 for none.
+// `traits` are those of nereid/backend_traits.h, or 0.
 #pragma once
 
 #include <memory>
@@ -25,14 +25,14 @@
 
 namespace nereid::backend {
 
-// For backends whose models share nothing.
+// For backends whose models share no state.
 struct NoBackendState {
   static Result<std::unique_ptr<NoBackendState>> Create(TRITONBACKEND_Backend*) {
     return std::make_unique<NoBackendState>();
   }
 };
 
-// Refuses instances that are not on the CPU; `backend` names it in the error.
+// Fails for instances that are not on the CPU; `backend` names the backend in the error.
 inline Error RequireCpu(TRITONBACKEND_ModelInstance* instance, const char* backend) {
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
   NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(instance, &kind));
@@ -42,7 +42,8 @@ inline Error RequireCpu(TRITONBACKEND_ModelInstance* instance, const char* backe
   return {};
 }
 
-// What NEREID_KIT_ENTRY_POINTS exports. Each object belongs to the server's as its state.
+// The functions that NEREID_KIT_ENTRY_POINTS exports. Each of our objects is the state of the
+// server's object, which owns it.
 template <typename Backend, typename Model, typename Instance>
 struct EntryPoints {
   static TRITONSERVER_Error* Initialize(TRITONBACKEND_Backend* handle) {

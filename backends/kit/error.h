@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors of a backend as values: Error owns one TRITONSERVER_Error (or none, which is success) and
-// Result<T> is a T or an Error. An Error is released to the server exactly once, at an entry point
-// or with a response; everywhere else it is passed by value and freed by its destructor.
+// Result<T> is a T or an Error. An Error is passed to the server exactly once, at an entry point or
+// with a response; otherwise it is passed by value and freed by its destructor.
 //
 //   Error Load(const std::string& path) {
 //     if (path.empty()) return Error::InvalidArgument("no model file is named");
@@ -21,7 +21,8 @@
 
 namespace nereid::backend {
 
-// Concatenates anything std::to_string or std::string accepts; only for texts of errors and logs.
+// Concatenates everything that std::to_string or std::string accepts; only for texts of errors and
+// logs.
 template <typename... Parts>
 std::string StrCat(const Parts&... parts) {
   std::string text;
@@ -36,12 +37,12 @@ std::string StrCat(const Parts&... parts) {
   return text;
 }
 
-// Owner of at most one TRITONSERVER_Error. Thread-compatible, movable, not copyable.
+// Owns at most one TRITONSERVER_Error. Thread-compatible, movable, not copyable.
 class [[nodiscard]] Error {
  public:
   // Success.
   Error() = default;
-  // Takes ownership of what a C function returned; null is success.
+  // Takes ownership of the result of a C function; null is success.
   explicit Error(TRITONSERVER_Error* owned) : error_(owned) {}
   Error(TRITONSERVER_Error_Code code, const std::string& message)
       : error_(TRITONSERVER_ErrorNew(code, message.c_str())) {}
@@ -66,15 +67,15 @@ class [[nodiscard]] Error {
   }
 
   bool ok() const { return error_ == nullptr; }
-  // Needs !ok().
+  // REQUIRES: !ok().
   TRITONSERVER_Error_Code code() const { return TRITONSERVER_ErrorCode(error_); }
-  // Empty on success; valid as long as this object.
+  // The message, empty on success; valid as long as this object.
   const char* message() const { return ok() ? "" : TRITONSERVER_ErrorMessage(error_); }
-  // Still owned by this object; null on success.
+  // Does not transfer ownership; null on success.
   TRITONSERVER_Error* get() const { return error_; }
-  // Hands the error to the caller, who now owns it; null on success.
+  // Transfers the error to the caller, who now owns it; null on success.
   TRITONSERVER_Error* Release() { return std::exchange(error_, nullptr); }
-  // Says that a failure here is expected and harmless.
+  // Discards a failure that is expected and harmless.
   void Ignore() { Reset(nullptr); }
 
  private:
@@ -93,22 +94,22 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  // Needs !error.ok().
+  // REQUIRES: !error.ok().
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return state_.index() == 0; }
-  // Need ok().
+  // REQUIRES for all overloads: ok().
   T& value() & { return *std::get_if<0>(&state_); }
   T&& value() && { return std::move(*std::get_if<0>(&state_)); }
-  // Needs !ok(); leaves this object without its error.
+  // Moves the error out of this object. REQUIRES: !ok().
   Error TakeError() { return std::move(*std::get_if<1>(&state_)); }
 
  private:
   std::variant<T, Error> state_;
 };
 
-// Runs the body of an entry point, an Error() callable, and turns what it returns or throws into
-// what the C ABI wants: no exception ever crosses it.
+// Runs the body of an entry point, an Error() callable, and converts its result or exception for
+// the C ABI, which no exception may cross.
 template <typename Body>
 TRITONSERVER_Error* EntryPoint(Body&& body) noexcept {
   try {
@@ -122,11 +123,11 @@ TRITONSERVER_Error* EntryPoint(Body&& body) noexcept {
 
 }  // namespace nereid::backend
 
-// Marks the definition of an entry point: the one thing a backend built with hidden visibility
-// shows.
+// Marks the definition of an entry point, the only symbols that a backend with hidden visibility
+// exports.
 #define NEREID_KIT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Returns from the enclosing function when a C call or a function returning Error fails.
+// Returns from the enclosing function if a C call or a function that returns Error fails.
 #define NEREID_KIT_TRY(expression)                                         \
   do {                                                                     \
     if (::nereid::backend::Error kit_error{expression}; !kit_error.ok()) { \

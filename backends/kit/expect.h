@@ -12,11 +12,11 @@
 
 namespace nereid::backend {
 
-// A tensor that a backend wants. Immutable.
+// A tensor that a backend requires. Immutable.
 struct ExpectedTensor {
   const char* name;
   const char* type;  // "TYPE_INT32", ...
-  // The only shape that will do; empty: any with one dimension.
+  // The only valid shape; empty: any with one dimension.
   std::vector<int64_t> dims;
 };
 

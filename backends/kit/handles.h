@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for objects of the server's that a backend has to delete (messages, buffer attributes,
-// metrics, parameters), and the server's log.
+// Owners for the server's objects that a backend must delete (messages, buffer attributes, metrics,
+// parameters), and the server's log.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,8 @@ using MetricFamily = std::unique_ptr<TRITONSERVER_MetricFamily, MetricFamilyDele
 using Metric = std::unique_ptr<TRITONSERVER_Metric, MetricDeleter>;
 using Parameter = std::unique_ptr<TRITONSERVER_Parameter, ParameterDeleter>;
 
-// The JSON text of a message the server keeps; a view into it, valid as long as the message.
+// Returns the JSON text of a message that the server owns; a view into it, valid as long as the
+// message.
 inline Result<std::string_view> MessageText(TRITONSERVER_Message* message) {
   const char* base = nullptr;
   size_t size = 0;
@@ -56,7 +57,7 @@ inline Result<std::string_view> MessageText(TRITONSERVER_Message* message) {
   return std::string_view(base, size);
 }
 
-// Writes one line to the server's log under the name of the backend's source file.
+// Writes one line to the server's log with the name of the backend's source file.
 inline void Log(TRITONSERVER_LogLevel level, const std::string& text,
                 const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   Error(TRITONSERVER_LogMessage(level, file, line, text.c_str())).Ignore();
@@ -69,7 +70,7 @@ inline void LogWarning(const std::string& text, const char* file = __builtin_FIL
                        int line = __builtin_LINE()) {
   Log(TRITONSERVER_LOG_WARN, text, file, line);
 }
-// For calls whose failure can no longer be reported to a client: logs the error, if there is one.
+// Logs the error, if there is one. For calls whose failure can no longer be reported to a client.
 inline void LogIfError(Error error, const char* what, const char* file = __builtin_FILE(),
                        int line = __builtin_LINE()) {
   if (!error.ok()) {

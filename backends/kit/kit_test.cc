@@ -116,7 +116,7 @@ TEST(Config, RefusesWhatIsNotAnObject) {
   EXPECT_FALSE(ModelConfig::Parse("{").ok());
 }
 
-// The shape, and then the values, of a batch input for sources of shapes [1,3] and [2,2].
+// Returns the shape, then the values, of a batch input for sources of shapes [1,3] and [2,2].
 std::pair<std::vector<int64_t>, std::vector<int32_t>> Make(const std::string& kind) {
   auto config = ModelConfig::Parse(R"({"batch_input":[{"kind":")" + kind +
                                    R"(","target_name":["T"],"source_input":["S"]}]})");

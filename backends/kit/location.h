@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the files of a model are.
+// The location of a model's files.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace nereid::backend {
 
-// Where the files of a model version are.
+// The location of the files of a model version.
 struct ModelLocation {
   std::string name;
   uint64_t version = 0;
   std::string folder;          // the model's, with its configuration and labels
-  std::string version_folder;  // the version's own, with its data; need not exist
+  std::string version_folder;  // the version's own, with its data; may be missing
 };
 
-// Fails if the repository is not in the file system. Today's servers copy other repositories there.
+// Fails if the repository is not in the file system. Current servers copy other repositories there.
 inline Result<ModelLocation> Locate(TRITONBACKEND_Model* model) {
   ModelLocation location;
   const char* name = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to tell a user whose model file is not where it is looked for.
+// Advice for a user whose model file is missing.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace nereid::backend {
 
-// A sentence, with a blank before it, about what lies in the folder of `path` in its place.
+// Returns a sentence, with a space before it, about what is in the folder of `path` instead.
 inline std::string FoundInstead(const std::filesystem::path& path) {
   constexpr size_t kMaxListed = 5;
   std::error_code error;

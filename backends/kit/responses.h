@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many responses to one request, for models whose transaction policy is decoupled. They may be sent
-// from any thread, also after the request was released, until End.
+// Multiple responses to one request, for decoupled models. They may be sent from any thread until
+// End, also after the request was released.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace nereid::backend {
 // The responses to one request. Thread-compatible.
 class ResponseSender {
  public:
-  // Needs a request that is not released yet.
+  // REQUIRES: the request was not released yet.
   static Result<ResponseSender> Create(TRITONBACKEND_Request* request) {
     TRITONBACKEND_ResponseFactory* factory = nullptr;
     NEREID_KIT_TRY(TRITONBACKEND_ResponseFactoryNew(&factory, request));
@@ -38,8 +38,8 @@ class ResponseSender {
     NEREID_KIT_TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory_.get()));
     return response;
   }
-  // Sends `response`, which belongs to the server afterwards. `error` stays the caller's; null
-  // means success.
+  // Sends `response` and passes its ownership to the server. The caller keeps `error`, which is
+  // null for success.
   static void Send(TRITONBACKEND_Response* response, TRITONSERVER_Error* error = nullptr,
                    bool is_final = false) {
     LogIfError(Error(TRITONBACKEND_ResponseSend(
@@ -105,9 +105,9 @@ class ResponseSender {
   std::unique_ptr<TRITONBACKEND_ResponseFactory, Delete> factory_;
 };
 
-// Threads for work in the background, each with one piece of work at a time. A few threads are
-// kept for later requests, because starting a thread costs more than many responses do. The
-// destructor waits for all of them. Thread-safe.
+// Threads for background work, each with one piece of work at a time. A few threads are kept for
+// later requests, because starting a thread costs more than many responses. The destructor waits
+// for all of them. Thread-safe.
 class BackgroundWork {
  public:
   BackgroundWork() = default;
@@ -119,8 +119,8 @@ class BackgroundWork {
     while (threads_ != 0) gone_.Wait(mutex_);
   }
 
-  // Runs `work` on a thread that does nothing else meanwhile. Throws std::system_error if no thread
-  // can be started; `work` has not begun then.
+  // Runs `work` on a thread without other work. Throws std::system_error if no thread can be
+  // started; then `work` has not begun.
   void Start(std::function<void()> work) {
     if (GiveToIdleThread(work)) {
       wake_.NotifyOne();
@@ -136,10 +136,10 @@ class BackgroundWork {
   }
 
  private:
-  static constexpr size_t kMostIdle = 4;
-  static constexpr std::chrono::seconds kLongestIdle{5};
+  static constexpr size_t kMaxIdleThreads = 4;
+  static constexpr std::chrono::seconds kMaxIdleTime{5};
 
-  // False when no thread waits for work; the caller's new thread is counted then.
+  // Returns false if no thread is idle, and counts the thread that the caller then starts.
   bool GiveToIdleThread(std::function<void()>& work) {
     const MutexLock lock(mutex_);
     if (idle_ == 0) {
@@ -151,11 +151,11 @@ class BackgroundWork {
     return true;
   }
 
-  // The next work of this thread; null when it is to end.
+  // Returns the next work of the calling thread, or null if the thread is to end.
   std::function<void()> NextWork() {
-    const auto end = CondVar::Clock::now() + kLongestIdle;
+    const auto end = CondVar::Clock::now() + kMaxIdleTime;
     const MutexLock lock(mutex_);
-    if (idle_ < kMostIdle && !is_ending_) {
+    if (idle_ < kMaxIdleThreads && !is_ending_) {
       ++idle_;
       while (!is_ending_ && queue_.empty() && wake_.WaitUntil(mutex_, end)) {
       }
@@ -173,7 +173,7 @@ class BackgroundWork {
   void Run(std::function<void()> work) {
     while (work != nullptr) {
       work();
-      work = nullptr;  // what it holds goes before its owner may
+      work = nullptr;  // destroyed before an idle thread lets the owners of its captures end
       work = NextWork();
     }
   }
@@ -181,9 +181,9 @@ class BackgroundWork {
   Mutex mutex_;
   CondVar wake_;
   CondVar gone_;
-  // Each is for a thread that waits.
+  // Each one is assigned to a waiting thread.
   std::deque<std::function<void()>> queue_ NEREID_KIT_GUARDED_BY(mutex_);
-  // Threads that wait, less what is queued.
+  // Waiting threads without queued work.
   size_t idle_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   size_t threads_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   bool is_ending_ NEREID_KIT_GUARDED_BY(mutex_) = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a row of an output is the same whether it was computed alone or with others. Kernels add
-// in another order for another number of rows, so floats are compared with a tolerance, everything
-// else exactly.
+// Compares a row of an output that was computed alone with the same row computed with others.
+// Kernels add in a different order for different numbers of rows, so floats are compared with a
+// tolerance, everything else exactly.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 
 namespace nereid::backend {
 
-// What two values may differ by: absolute + of_value * the larger magnitude of the two + of_row *
-// the largest magnitude in the row, of which cancellation may leave a rest.
+// The permitted difference of two values: absolute + of_value * the larger magnitude of the two +
+// of_row * the largest magnitude in the row, because cancellation may leave errors of that scale.
 struct Tolerance {
   double absolute = 0;
   double of_value = 0;
   double of_row = 0;
 };
 
-// That of 32 bits also holds for 64, since a model may compute in 32 bits between them.
+// FP64 has the tolerance of FP32, because a model may compute in FP32 internally.
 inline Tolerance ToleranceOf(TRITONSERVER_DataType type) {
   switch (type) {
     case TRITONSERVER_TYPE_FP16:
@@ -36,7 +36,7 @@ inline Tolerance ToleranceOf(TRITONSERVER_DataType type) {
   }
 }
 
-// Where two rows differ first, and the values there as texts.
+// The first position at which two rows differ, and both values as text.
 struct RowDifference {
   uint64_t element = 0;
   std::string left;
@@ -66,14 +66,14 @@ inline double LoadFloat(TRITONSERVER_DataType type, const char* data, uint64_t e
 }
 
 inline std::string IntegerText(uint32_t size, const char* data, uint64_t element) {
-  int64_t value = 0;  // little-endian, as everything on the wire is
+  int64_t value = 0;  // little-endian, like all tensor data
   std::memcpy(&value, data + element * size, size);
   const unsigned shift = 64 - 8 * size;
   return std::to_string(static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift);
 }
 
-// Whether two numbers are equal within the tolerance. An infinity equals the same infinity
-// only, and a NaN any NaN.
+// Whether two numbers are equal within the tolerance. An infinity equals only the same infinity,
+// and a NaN any NaN.
 inline bool IsClose(double a, double b, const Tolerance& tolerance, double largest) {
   if (std::isnan(a) || std::isnan(b)) {
     return std::isnan(a) && std::isnan(b);
@@ -109,7 +109,7 @@ inline std::optional<RowDifference> CompareFloats(TRITONSERVER_DataType type, co
 }  // namespace row_compare
 
 // Compares row `left_row` of `left` with row `right_row` of `right`, both with rows of `elements`
-// elements of one type; nothing where they are the same.
+// elements of one type. Returns nothing if they are equal.
 inline std::optional<RowDifference> CompareRows(const HostTensor& left, uint64_t left_row,
                                                 const HostTensor& right, uint64_t right_row,
                                                 uint64_t elements) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of generated data to try a model on. The same call gives the same bytes on every machine.
+// Rows of generated data to run a model on. The same call produces the same bytes on every machine.
 #pragma once
 
 #include <bit>
@@ -14,13 +14,13 @@
 
 namespace nereid::backend {
 
-// A tensor in memory of our own.
+// A tensor in our own memory.
 struct HostTensor {
   std::string name;
   TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
   std::vector<int64_t> shape;
-  std::vector<char> bytes;           // of elements of fixed size
-  std::vector<std::string> strings;  // of TRITONSERVER_TYPE_BYTES
+  std::vector<char> bytes;           // elements of fixed size
+  std::vector<std::string> strings;  // elements of TRITONSERVER_TYPE_BYTES
 
   bool is_string() const { return type == TRITONSERVER_TYPE_BYTES; }
   size_t byte_size() const {
@@ -32,8 +32,8 @@ struct HostTensor {
   }
 };
 
-// A 16-bit float's value as bits, rounded towards zero, which is enough for made-up data; too large
-// values become the largest ones.
+// Converts to the bits of a 16-bit float. Rounds towards zero, which is enough for generated data;
+// values that are too large become the largest ones.
 inline uint16_t ToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000U);
@@ -62,16 +62,16 @@ inline float FromBfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
-// How a row differs from others: whatever one row does to another shows in some of them. A huge row
-// brings out what is mixed in however small a share, a row of zeros what looks for empty rows.
+// How a row differs from others, so that any influence of one row on another shows in some of them.
+// A huge row shows even small influences, a row of zeros shows special treatment of empty rows.
 enum class RowKind { kPlain, kWide, kNarrow, kHuge, kZero };
 
-// Which values a model is likely to take. Integers are often indices, which fail when they are
-// beyond the end; a zero may be a divisor, so that it comes late.
+// The values that a model is likely to accept. Integers are often indices, which fail if out of
+// range; a zero may be a divisor, so styles with zeros are tried last.
 struct SampleStyle {
-  int64_t least = 1;
-  int64_t greatest = 9;
-  bool is_unit = false;  // floats in [0, 1) rather than around zero
+  int64_t min = 1;
+  int64_t max = 9;
+  bool is_unit = false;  // floats in [0, 1) instead of around zero
 };
 
 // A stream of numbers for one row of one tensor (splitmix64).
@@ -86,9 +86,9 @@ class SampleStream {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31);
   }
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double Unit() { return static_cast<double>(Next() >> 11) / static_cast<double>(1ULL << 53); }
-  // Around zero with a variance of about one.
+  // Returns a number around zero with a variance of about one.
   double Around() { return (Unit() + Unit() + Unit() + Unit() - 2) * 1.75; }
 
  private:
@@ -114,15 +114,15 @@ inline double Float(SampleStream& stream, const SampleStyle& style, RowKind kind
   return 0;
 }
 
-// Element e of row r; the first one differs from row to row.
+// Returns element e of row r. The first element differs between rows.
 inline int64_t Integer(SampleStream& stream, const SampleStyle& style, RowKind kind, uint64_t row,
                        uint64_t e) {
-  const uint64_t count = static_cast<uint64_t>(style.greatest - style.least) + 1;
+  const uint64_t count = static_cast<uint64_t>(style.max - style.min) + 1;
   const uint64_t drawn = stream.Next();
   if (kind == RowKind::kZero) {
-    return style.least;
+    return style.min;
   }
-  return style.least + static_cast<int64_t>((e == 0 ? row + 1 : drawn) % count);
+  return style.min + static_cast<int64_t>((e == 0 ? row + 1 : drawn) % count);
 }
 
 template <typename T>
@@ -132,7 +132,7 @@ void Append(std::vector<char>& bytes, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
 }
 
-// A picture's bytes use their whole range; other integers are of any size alike.
+// Pictures use the whole range of bytes; other integers have the same values for all sizes.
 inline void AppendInteger(HostTensor& to, int64_t value, bool is_picture, uint64_t drawn) {
   switch (to.type) {
     case TRITONSERVER_TYPE_BOOL:
@@ -155,11 +155,12 @@ inline void AppendInteger(HostTensor& to, int64_t value, bool is_picture, uint64
 
 }  // namespace row_samples
 
-// Adds `elements` elements of row `row` to `to`, whose type is set. `seed` tells tensors apart.
+// Adds `elements` elements of row `row` to `to`. `seed` distinguishes tensors. REQUIRES: `to.type`
+// is set.
 inline void AppendRow(HostTensor& to, uint64_t elements, uint64_t row, RowKind kind,
                       const SampleStyle& style, uint64_t seed) {
   SampleStream stream(seed * 1000003 + row);
-  const bool is_picture = to.shape.size() >= 3 && style.greatest > 1 && kind != RowKind::kZero;
+  const bool is_picture = to.shape.size() >= 3 && style.max > 1 && kind != RowKind::kZero;
   for (uint64_t e = 0; e < elements; ++e) {
     switch (to.type) {
       case TRITONSERVER_TYPE_FP16:
@@ -178,7 +179,7 @@ inline void AppendRow(HostTensor& to, uint64_t elements, uint64_t row, RowKind k
         row_samples::Append(to.bytes, row_samples::Float(stream, style, kind, 1e4));
         break;
       case TRITONSERVER_TYPE_BYTES:
-        // A number, so that what reads numbers is content and what reads words has one.
+        // A number as text is valid for models that parse numbers and for those that read words.
         to.strings.push_back(std::to_string(row_samples::Integer(stream, style, kind, row, e)));
         break;
       default: {

@@ -11,7 +11,7 @@
 
 namespace nereid::backend {
 
-// "[1,-1,3]".
+// Returns a text like "[1,-1,3]".
 inline std::string ShapeToString(std::span<const int64_t> shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -21,8 +21,8 @@ inline std::string ShapeToString(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-// Elements of a tensor of exactly this shape; one for a scalar (no dimensions). Fails for a
-// negative dimension and for a product beyond int64_t.
+// Returns the elements of a tensor of exactly this shape; one for a scalar (no dimensions). Fails
+// for a negative dimension and for a product beyond int64_t.
 inline Result<int64_t> ElementCount(std::span<const int64_t> shape) {
   int64_t count = 1;
   for (const int64_t dim : shape) {
@@ -37,7 +37,8 @@ inline Result<int64_t> ElementCount(std::span<const int64_t> shape) {
   return count;
 }
 
-// Bytes of one element, 0 for BYTES. A table rather than a call into the server, for hot paths.
+// Returns the bytes of one element, 0 for BYTES. A table rather than a call to the server, for hot
+// paths.
 inline uint32_t ElementByteSize(TRITONSERVER_DataType datatype) {
   switch (datatype) {
     case TRITONSERVER_TYPE_BOOL:
@@ -62,7 +63,7 @@ inline uint32_t ElementByteSize(TRITONSERVER_DataType datatype) {
   }
 }
 
-// Bytes of a tensor of fixed-size elements. Fails as ElementCount does.
+// Returns the bytes of a tensor of fixed-size elements. Fails like ElementCount.
 inline Result<uint64_t> TensorByteSize(TRITONSERVER_DataType datatype,
                                        std::span<const int64_t> shape) {
   NEREID_KIT_ASSIGN(const int64_t count, ElementCount(shape));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// New values for implicit states (`sequence_batching.state`). The old value is an input of the
-// request, under the state's input_name.
+// New values of implicit states (`sequence_batching.state`). The old value is an input of the
+// request, named by the state's input_name.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace nereid::backend {
 
-// A new value that is being made. Update makes it the sequence's.
+// A new value in preparation. Update makes it the sequence's current value.
 struct NewState {
   TRITONBACKEND_State* state = nullptr;
   char* buffer = nullptr;  // `byte_size` bytes in CPU memory
@@ -19,7 +19,7 @@ struct NewState {
   Error Update() const { return Error(TRITONBACKEND_StateUpdate(state)); }
 };
 
-// Begins a value of the state that the configuration calls `name` (its output_name).
+// Begins a new value of the state that the configuration calls `name` (its output_name).
 inline Result<NewState> MakeState(TRITONBACKEND_Request* request, const char* name,
                                   TRITONSERVER_DataType datatype, std::span<const int64_t> shape,
                                   uint64_t byte_size) {

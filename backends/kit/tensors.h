@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input tensors of a request as views, gathered into contiguous memory when they are not there
-// already, and output buffers of a response. For backends that compute in CPU memory; host policies
-// are ignored, since all buffers of a request are in the same memory for them.
+// Input tensors of a request as views, copied to contiguous memory if necessary, and output buffers
+// of a response. For backends that compute in CPU memory; host policies are ignored, because all
+// buffers of a request are then in the same memory.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace nereid::backend {
 
-// An input tensor of one request. Everything it points to lives until the request is released.
+// An input tensor of one request. Its pointers are valid until the request is released.
 struct InputView {
   TRITONBACKEND_Input* input = nullptr;
   const char* name = nullptr;
@@ -38,14 +38,14 @@ inline Result<InputView> ReadInput(TRITONBACKEND_Input* input) {
   return view;
 }
 
-// The input at a position of the request.
+// Returns the input at a position of the request.
 inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t index) {
   TRITONBACKEND_Input* input = nullptr;
   NEREID_KIT_TRY(TRITONBACKEND_RequestInputByIndex(request, index, &input));
   return ReadInput(input);
 }
 
-// The input called `name`. `index` is its position in most requests, where it is looked for first.
+// Returns the input called `name`. `index` is its position in most requests and is tried first.
 inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t index,
                                    const char* name) {
   auto at_index = ReadInput(request, index);
@@ -57,7 +57,7 @@ inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t inde
   return ReadInput(input);
 }
 
-// One buffer of an input; fails for memory that the CPU cannot read.
+// Returns one buffer of an input; fails for memory that the CPU cannot read.
 inline Result<std::span<const char>> InputBuffer(const InputView& view, uint32_t index) {
   const void* base = nullptr;
   uint64_t size = 0;
@@ -73,8 +73,8 @@ inline Result<std::span<const char>> InputBuffer(const InputView& view, uint32_t
   return std::span<const char>(static_cast<const char*>(base), size);
 }
 
-// Copies the whole of an input to `to`, which must be exactly view.byte_size long. Fails when the
-// buffers hold more or less than the input says.
+// Copies the whole input to `to`, which must be exactly view.byte_size long. Fails if the buffers
+// hold more or less.
 inline Error CopyInput(const InputView& view, std::span<char> to) {
   size_t copied = 0;
   for (uint32_t b = 0; b < view.buffer_count; ++b) {
@@ -95,13 +95,13 @@ inline Error CopyInput(const InputView& view, std::span<char> to) {
   return {};
 }
 
-// Growing memory for gathering, aligned for vector instructions. Contents are lost on growth;
-// nothing is zeroed.
+// Growing memory for contiguous copies, aligned for vector instructions. Contents are lost on
+// growth; nothing is zeroed.
 class ScratchBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
-  // At least `size` bytes (and never null), valid until the next call. Throws std::bad_alloc.
+  // Returns at least `size` bytes (never null), valid until the next call. Throws std::bad_alloc.
   char* Ensure(size_t size) {
     if (size > capacity_ || memory_ == nullptr) {
       const size_t rounded = (size + kAlignment) / kAlignment * kAlignment;
@@ -115,7 +115,7 @@ class ScratchBuffer {
     }
     return memory_.get();
   }
-  // Gives memory beyond `keep` bytes back, for after an exceptionally large batch.
+  // Frees memory beyond `keep` bytes, for use after an exceptionally large batch.
   void Trim(size_t keep) {
     if (capacity_ > keep) {
       memory_.reset();
@@ -132,8 +132,8 @@ class ScratchBuffer {
   size_t capacity_ = 0;
 };
 
-// The input's bytes in one piece: in place if they are one piece that is aligned for elements of
-// `element_size` bytes, otherwise copied into `scratch`.
+// Returns the input's bytes in one piece: in place if they are contiguous and aligned for elements
+// of `element_size` bytes, otherwise copied into `scratch`.
 inline Result<std::span<const char>> ContiguousInput(const InputView& view, uint32_t element_size,
                                                      ScratchBuffer& scratch) {
   if (view.buffer_count == 1) {
@@ -167,8 +167,8 @@ inline Result<char*> AddOutput(TRITONBACKEND_Response* response, const char* nam
   return static_cast<char*>(buffer);
 }
 
-// "[request id: ID] ", or "[request id: <id_unknown>] " where the client gave none: how texts of
-// errors about one request begin.
+// Returns "[request id: ID] ", or "[request id: <id_unknown>] " if the client gave none: the prefix
+// of errors about one request.
 inline std::string RequestIdPrefix(TRITONBACKEND_Request* request) {
   const char* id = nullptr;
   Error error(TRITONBACKEND_RequestId(request, &id));

@@ -40,7 +40,7 @@ rapidjson::Value TensorToJson(const TensorInfo& tensor, bool batching, Allocator
     dims.PushBack(rapidjson::Value(tensor.dims[i]), allocator);
   }
   if (dims.Empty()) {
-    // A configuration cannot say "no dimensions" but as a reshape, and that only beside a batch.
+    // A configuration can express "no dimensions" only as a reshape, and only with batching.
     dims.PushBack(rapidjson::Value(1), allocator);
     if (batching) {
       rapidjson::Value reshape(rapidjson::kObjectType);
@@ -52,8 +52,8 @@ rapidjson::Value TensorToJson(const TensorInfo& tensor, bool batching, Allocator
   return io;
 }
 
-// Tensors of the model that requests do not bring or responses do not carry, as another part of the
-// configuration names them.
+// Returns the tensors of the model that are not in requests or responses, because another part of
+// the configuration names them.
 std::set<std::string> NamedElsewhere(const ModelConfig& config) {
   std::set<std::string> names;
   const auto add = [&names](std::string_view name) { names.emplace(name); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completes a model configuration from what the ONNX model says about itself.
+// Completes a model configuration from the ONNX model's own description.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace nereid::onnxruntime {
 
-// Whether anything is left to complete: inputs or outputs are missing.
+// Whether inputs or outputs are missing and must be completed.
 bool NeedsCompletion(const backend::ModelConfig& config);
 
 // Fills in missing inputs, outputs, max_batch_size (`generated_max_batch_size`, 0 for a model that
-// is not to be batched) and dynamic_batching (for batches for which no scheduler is chosen). What
-// the user wrote stays. Fails when the configuration asks for batches that the model cannot take.
+// is not batched) and dynamic_batching (if there are batches and no scheduler is chosen). The
+// user's settings stay. Fails if the configuration requires batches that the model cannot accept.
 backend::Error Complete(const std::string& model_name, const Signature& signature,
                         int generated_max_batch_size, backend::ModelConfig* config);
 

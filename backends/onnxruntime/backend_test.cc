@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the backend that only look at configurations and shapes.
+// Tests the parts of the backend that only read configurations and shapes.
 #include <gtest/gtest.h>
 
 #include "onnxruntime_backend/auto_complete.h"

@@ -30,11 +30,11 @@ nanoseconds Read(clockid_t clock) {
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-// Stops the run under way when the processor time of the thread that made it is used up, or all
-// time.
+// Stops the current run when the processor time of the thread that made this is used up, or the
+// total time.
 class Watchdog {
  public:
-  // `options` are those of all runs and outlive this.
+  // All runs use `options`, which outlive this.
   Watchdog(OrtRunOptions* options, const ProbeLimits& limits)
       : options_(options), wall_end_(Read(CLOCK_MONOTONIC) + limits.wall_time) {
     if (pthread_getcpuclockid(pthread_self(), &cpu_clock_) != 0) {
@@ -57,7 +57,7 @@ class Watchdog {
   bool IsOver() const { return Left() <= nanoseconds(0); }
 
  private:
-  // For so long at least time is not over, since a thread uses no more of a processor than passes.
+  // Time is not over for at least this long, because a thread uses at most one processor.
   nanoseconds Left() const {
     return std::min(wall_end_ - Read(CLOCK_MONOTONIC), cpu_end_ - Read(cpu_clock_));
   }
@@ -81,10 +81,10 @@ class Watchdog {
   backend::Mutex mutex_;
   backend::CondVar done_;
   bool is_done_ NEREID_KIT_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last, because it uses the other members
 };
 
-// How much memory a session's arena has from the system, where the library can tell.
+// Measures how much memory a session's arena has allocated, if the library can tell.
 class ArenaMeter {
  public:
   explicit ArenaMeter(const OrtSession* session, const OrtMemoryInfo* memory_info) {
@@ -122,7 +122,7 @@ Result<Owned<OrtRunOptions>> MakeRunOptions() {
   OrtRunOptions* raw = nullptr;
   NEREID_ORT_TRY(Api().CreateRunOptions(&raw));
   Owned<OrtRunOptions> options(raw);
-  // That some rows do not suit the model is no news for the log.
+  // Failures on some rows are expected and must not be logged.
   NEREID_ORT_TRY(Api().RunOptionsSetRunLogSeverityLevel(raw, ORT_LOGGING_LEVEL_FATAL));
   return options;
 }
@@ -167,9 +167,9 @@ class SessionRunner final : public backend::RowRunner {
     return read;
   }
 
-  // Gives the arena's memory back. That is done at the end of a run, of what is not in use then,
-  // which outputs are unless they lie in memory of ours: so one of them does, and the others are
-  // not asked for.
+  // Frees the arena's memory. ONNX Runtime does that at the end of a run, for memory that is not in
+  // use, such as that of outputs, unless they are in our memory. So this run places one output in
+  // our memory and requests no others.
   Error GiveBack() {
     if (first_inputs_.empty() || last_output_.bytes.empty() || Exhausted()) {
       return {};
@@ -241,7 +241,7 @@ class SessionRunner final : public backend::RowRunner {
                              outputs.data()));
   }
 
-  // The first run shows what a row takes, and is the one to be done again in the end.
+  // Remembers the first run, which shows the memory of a row and is repeated in GiveBack.
   void Learn(std::span<const HostTensor> inputs, const std::vector<HostTensor>& outputs) {
     if (!first_inputs_.empty()) {
       return;
@@ -320,7 +320,7 @@ class SessionRunner final : public backend::RowRunner {
   const uint64_t arena_before_;
   uint64_t arena_per_row_ = 0;
   std::vector<HostTensor> first_inputs_;
-  HostTensor last_output_;               // of the first run; empty when all its outputs are texts
+  HostTensor last_output_;               // of the first run; empty if all its outputs are strings
   std::string too_large_;                // empty while memory suffices
   std::vector<Owned<OrtValue>> values_;  // of the inputs of a run
   Watchdog watchdog_;
@@ -333,7 +333,7 @@ struct DescribingFunctions {
   OrtStatus*(ORT_API_CALL* type)(const OrtSession*, size_t, OrtTypeInfo**);
 };
 
-// The names of the dimensions of tensor `index`, which has `rank`.
+// Reads the names of the dimensions of tensor `index`, which has `rank`.
 Result<std::vector<std::string>> ReadSymbols(const OrtSession* session, size_t index, size_t rank,
                                              const DescribingFunctions& list) {
   OrtTypeInfo* raw = nullptr;
@@ -352,7 +352,7 @@ Result<std::vector<std::string>> ReadSymbols(const OrtSession* session, size_t i
   return symbols;
 }
 
-// Adds what the session says of those of its tensors that the signature has.
+// Adds the session's descriptions of the tensors in the signature.
 Error Describe(const OrtSession* session, const std::vector<TensorInfo>& infos, bool is_output,
                const DescribingFunctions& list, std::vector<ModelTensor>& to) {
   OrtAllocator* allocator = nullptr;
@@ -399,7 +399,7 @@ Result<BatchVerdict> Decide(const Session& session, int max_rows, const ProbeLim
   SessionRunner runner(session, limits, std::move(memory_info), std::move(options));
   BatchVerdict verdict =
       backend::ProbeBatching(std::span(tensors).first(inputs), {.max_rows = max_rows}, runner);
-  runner.GiveBack().Ignore();  // a session without an arena has nothing to give
+  runner.GiveBack().Ignore();  // a session without an arena has nothing to free
   return verdict;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe with real sessions of ONNX Runtime; what it finds out is tested beside
+// Tests the probe with real sessions of ONNX Runtime; its verdicts are tested beside
 // backend_kit/batch_probe.h.
 #include "onnxruntime_backend/batch_probe.h"
 
@@ -13,7 +13,7 @@
 namespace nereid::onnxruntime {
 namespace {
 
-// A dimension is a number or a name; the empty name is none.
+// A dimension is a number or a name, which may be empty.
 std::string Tensor(const std::string& name, int type, const std::vector<std::string>& dims) {
   std::string shape;
   for (const std::string& dim : dims) {
@@ -106,7 +106,7 @@ TEST_F(Probe, FindsIndicesThatAreWithinTheTable) {
               "probed")
         << rows << " " << text_;
   }
-  // A table of one row says nothing about rows.
+  // A table of one row shows no dependence on rows.
   EXPECT_EQ(Reason(Node("Gather", {"T", "X"}) + Table("T", 1) + Input(kInt64, {"N", "4"}) +
                    Output(kFloat, {"N", "4", "1"})),
             "does_not_run");

@@ -10,17 +10,17 @@
 
 namespace nereid::onnxruntime {
 
-// TRITONSERVER_TYPE_INVALID for types the server has no name for (complex, 8-bit floats, …).
+// Returns TRITONSERVER_TYPE_INVALID for types that the server lacks (complex, 8-bit floats, …).
 TRITONSERVER_DataType ToServerType(ONNXTensorElementDataType type);
-// ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED for what is no type of the server.
+// Returns ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED for anything that is not a type of the server.
 ONNXTensorElementDataType FromServerType(TRITONSERVER_DataType type);
-// "TYPE_FP32"; "TYPE_INVALID" for types the server has no name for.
+// Returns "TYPE_FP32", ...; "TYPE_INVALID" for types that the server lacks.
 std::string_view ConfigName(ONNXTensorElementDataType type);
-// The reverse of ConfigName; undefined for any other text.
+// Reverses ConfigName; returns undefined for any other text.
 ONNXTensorElementDataType FromConfigName(std::string_view name);
-// "FP32"; "BYTES" for strings, "<invalid>" for types the server has no name for.
+// Returns "FP32", ...; "BYTES" for strings, "<invalid>" for types that the server lacks.
 std::string_view ServerName(ONNXTensorElementDataType type);
-// ONNX's own spelling, "FLOAT"; "UNDEFINED" for types the server has no name for.
+// Returns ONNX's own spelling, "FLOAT", ...; "UNDEFINED" for types that the server lacks.
 std::string_view OnnxName(ONNXTensorElementDataType type);
 
 }  // namespace nereid::onnxruntime

@@ -19,7 +19,7 @@ struct Place {
   int line = 0;
 };
 
-// ONNX Runtime names a place as "graph.cc:12 Resolve"; the log has a field for the line.
+// Parses ONNX Runtime's locations, such as "graph.cc:12 Resolve"; the log has a field for the line.
 Place PlaceOf(std::string_view location) {
   const size_t colon = location.find(':');
   Place place{.file = std::string(location.substr(0, colon))};
@@ -30,7 +30,7 @@ Place PlaceOf(std::string_view location) {
   return place;
 }
 
-// ONNX Runtime's lines go to the server's log.
+// Writes a line of ONNX Runtime to the server's log.
 void ORT_API_CALL LogLine(void*, OrtLoggingLevel severity, const char* category, const char*,
                           const char* location, const char* message) {
   TRITONSERVER_LogLevel level = TRITONSERVER_LOG_VERBOSE;
@@ -52,12 +52,12 @@ OrtLoggingLevel Level() {
                                                           : ORT_LOGGING_LEVEL_ERROR;
 }
 
-// From 1.31 on, ONNX Runtime keeps a database of its use below the home folder, with paths of
-// models and texts of errors, and sends it to its makers. The C API's DisableTelemetryEvents comes
-// too late for that: creating the environment opens the database. So the switch is this variable,
-// which the server sets before it has threads, and its Python package when it is imported. Only a
-// program that embeds the C API finds it missing here, where other threads may read the
-// environment; setting it then is still better than telling somebody.
+// Disables telemetry. From 1.31 on, ONNX Runtime keeps a database of its use below the home folder,
+// with paths of models and texts of errors, and sends it to its vendor. The C API's
+// DisableTelemetryEvents comes too late, because creating the environment opens the database. The
+// server sets this variable before it has threads, and its Python package when it is imported. It
+// is only missing here in a program that embeds the C API. Setting it while other threads may read
+// the environment is a risk, but better than sending data.
 void SwitchOffTelemetry() {
   constexpr const char* kSwitch = "ORT_DISABLE_TELEMETRY";
   const char* const value = std::getenv(kSwitch);
@@ -130,7 +130,7 @@ Result<std::unique_ptr<Environment>> Environment::Create(const CommandLine& opti
 
 backend::Result<std::unique_ptr<Environment>> Environment::Create(TRITONBACKEND_Backend* handle) {
   TRITONSERVER_Message* config = nullptr;
-  NEREID_KIT_TRY(TRITONBACKEND_BackendConfig(handle, &config));  // stays the server's
+  NEREID_KIT_TRY(TRITONBACKEND_BackendConfig(handle, &config));  // owned by the server
   NEREID_KIT_ASSIGN(const std::string_view json, backend::MessageText(config));
   NEREID_KIT_ASSIGN(const CommandLine options, CommandLine::Parse(json));
   return Create(options);

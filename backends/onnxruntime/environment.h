@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all models of the backend share: ONNX Runtime's environment (its log and, if asked for, one
-// thread pool for all sessions) and the backend's command line.
+// The state that all models of the backend share: ONNX Runtime's environment (its log and, if
+// enabled, one thread pool for all sessions) and the backend's command line.
 #pragma once
 
 #include <string_view>
@@ -9,23 +9,24 @@
 
 namespace nereid::onnxruntime {
 
-// What --backend-config=onnxruntime,<key>=<value> says. Immutable.
+// The settings of --backend-config=onnxruntime,<key>=<value>. Immutable.
 struct CommandLine {
   int default_max_batch_size = 4;
   bool global_thread_pool = false;
-  int intra_op_threads = 0;  // of the global pool; 0 lets ONNX Runtime choose
+  int intra_op_threads = 0;  // of the global pool; 0: ONNX Runtime's choice
   int inter_op_threads = 0;
 
-  // From the JSON of TRITONBACKEND_BackendConfig. Fails for values that are no numbers or booleans.
+  // Parses the JSON of TRITONBACKEND_BackendConfig. Fails for values that are not numbers or
+  // booleans.
   static backend::Result<CommandLine> Parse(std::string_view json);
 };
 
 // Thread-safe: immutable after Create, and sessions may be made from it concurrently.
 class Environment {
  public:
-  // Nothing that ONNX Runtime does with it is told to anybody: its telemetry is off.
+  // Creates the environment with ONNX Runtime's telemetry disabled.
   static backend::Result<std::unique_ptr<Environment>> Create(const CommandLine& options);
-  // The same with the options that the backend was given.
+  // Creates the environment with the backend's command line.
   static backend::Result<std::unique_ptr<Environment>> Create(TRITONBACKEND_Backend* handle);
 
   OrtEnv* get() const { return env_.get(); }

@@ -30,7 +30,7 @@ bool IsSame(const struct stat& a, const struct stat& b) {
          a.st_ctim.tv_sec == b.st_ctim.tv_sec && a.st_ctim.tv_nsec == b.st_ctim.tv_nsec;
 }
 
-// Reads [offset, offset + size) of a file; false when it is shorter.
+// Reads [offset, offset + size) of a file; returns false if the file is shorter.
 bool ReadWhole(int fd, char* to, uint64_t size, uint64_t offset) {
   while (size > 0) {
     const ssize_t got = ::pread(fd, to, size, static_cast<off_t>(offset));
@@ -76,7 +76,7 @@ std::vector<Mapping> MappingsOf(const struct stat& file) {
   return found;
 }
 
-// Puts memory of ours with the same content in the place of a mapping, in one step for all threads.
+// Atomically replaces a mapping by our own memory with the same content.
 Error TakeOver(const Mapping& mapping, int fd, uint64_t file_size) {
   const size_t size = mapping.end - mapping.begin;
   void* const copy =
@@ -84,7 +84,7 @@ Error TakeOver(const Mapping& mapping, int fd, uint64_t file_size) {
   if (copy == MAP_FAILED) {
     return Error::Unavailable("no memory for the weights of the model");
   }
-  // The last page reaches behind the end of the file.
+  // The last page extends beyond the end of the file.
   const uint64_t there = mapping.offset < file_size ? file_size - mapping.offset : 0;
   const bool is_whole =
       ReadWhole(fd, static_cast<char*>(copy), std::min<uint64_t>(size, there), mapping.offset);
@@ -99,7 +99,7 @@ Error TakeOver(const Mapping& mapping, int fd, uint64_t file_size) {
 
 }  // namespace
 
-// The content of one file, for the time of a session's creation.
+// The content of one file during the creation of a session.
 class ExternalFiles::File {
  public:
   File(std::string name, std::string path) : location_(std::move(name)), path_(std::move(path)) {}
@@ -150,7 +150,7 @@ class ExternalFiles::File {
                                                 " of '", path_, "', which has ", size()));
   }
 
-  // No mapping of the file is left but ours, and it is what it was.
+  // Replaces all mappings of the file except ours, and checks that the file has not changed.
   Error Finish() const {
     for (const Mapping& mapping : MappingsOf(facts_)) {
       if (mapping.begin != reinterpret_cast<uintptr_t>(data_)) {
@@ -174,7 +174,7 @@ class ExternalFiles::File {
     return Error::Unavailable(StrCat("'", path_, "' was changed while it was read"));
   }
 
-  const std::string location_;  // as the model has it
+  const std::string location_;  // as in the model
   const std::string path_;
   int fd_ = -1;
   struct stat facts_{};
@@ -193,10 +193,10 @@ bool IsBelow(const std::filesystem::path& root, const std::filesystem::path& who
   return std::mismatch(root.begin(), root.end(), whole.begin(), whole.end()).first == root.end();
 }
 
-// The file that a tensor of the model at `path` names, links followed. Model files come from
-// anywhere: one that names a file elsewhere would have the server read, and its model tell, what is
-// not the model's. A model that is itself a link may have its weights beside the file that it leads
-// to, as in stores that keep each content once.
+// Returns the file that a tensor of the model at `path` names, with links resolved. Model files may
+// come from anywhere: one that names a file elsewhere could disclose that file's content through
+// the model. If the model is itself a link, its weights may be beside the target, as in stores that
+// keep each content once.
 Result<std::string> Resolve(const std::filesystem::path& path, const ExternalTensor& tensor) {
   const std::filesystem::path folder = path.parent_path();
   const auto refuse = [&tensor](const char* why) {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files beside a model in which its tensors lie.
+// The files beside a model that contain its tensors.
 //
-// ONNX Runtime maps such files and reads the mapping as long as the session lives. Then whoever
-// overwrites a file in place changes the weights of a running model, and whoever cuts one off ends
-// the process by SIGBUS. So a session gets its weights from here, copies them, and keeps nothing of
-// the files:
+// ONNX Runtime maps such files and reads the mapping as long as the session lives. Overwriting a
+// file in place would then change the weights of a running model, and truncating it would end the
+// process by SIGBUS. So a session gets its weights from here, copies them, and keeps no mapping:
 //
 //   ExternalFiles files = ExternalFiles::Open(model path, tensors)
 //   files.AddTo(session options)
 //   ... the session is created, which copies ...
 //   files.Finish()
 //
-// What is lent to ONNX Runtime meanwhile is a mapping, guarded by the server, so that at no time
-// there are two copies of the weights in memory. Where the server cannot guard it is memory that
-// the files were read into.
+// During the creation ONNX Runtime reads a mapping that the server guards, so that there are never
+// two copies of the weights in memory. On a server without that guard, the files are read into
+// memory instead.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,20 +26,21 @@
 
 namespace nereid::onnxruntime {
 
-// Thread-compatible.
+// The files of one model. Thread-compatible.
 class ExternalFiles {
  public:
-  // Maps the files that `model` names, which must lie in the folder of the model at `path` or, if
-  // that is a link, of the file that it leads to, and have the sizes that its tensors need.
+  // Maps the files that `model` names. They must be in the folder of the model at `path` or, if
+  // that is a link, of its target, and have the sizes that its tensors need.
   static backend::Result<ExternalFiles> Open(const std::string& path, const ModelFile& model);
   ~ExternalFiles();
   ExternalFiles(ExternalFiles&&) noexcept;
   ExternalFiles& operator=(ExternalFiles&&) = delete;
 
-  // Must outlive the creation of sessions with `options`.
+  // This object must outlive the creation of sessions with `options`.
   backend::Error AddTo(OrtSessionOptions* options) const;
-  // After the session was created: it keeps no mapping of a file. Fails when the model or one of
-  // the files was changed meanwhile, so that the session may have read anything.
+  // Called after the session was created: removes the session's mappings of files. Fails if the
+  // model or one of the files was changed in the meantime, because the session may then have read
+  // anything.
   backend::Error Finish() const;
 
  private:
@@ -49,7 +49,7 @@ class ExternalFiles {
   ExternalFiles(std::string path, const struct stat& model);
 
   const std::string path_;
-  const struct stat model_;  // as it was when it was read
+  const struct stat model_;  // when it was read
   std::vector<std::unique_ptr<File>> files_;
 };
 

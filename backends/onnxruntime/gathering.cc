@@ -16,7 +16,7 @@ using backend::StrCat;
 
 namespace {
 
-// Elements of an input whose shape was checked.
+// Returns the elements of an input whose shape was validated.
 int64_t CountOf(const InputView& input) {
   auto count = backend::ElementCount(input.shape);
   return count.ok() ? count.value() : 0;
@@ -66,8 +66,8 @@ Error Gathering::Read(Batch& batch) {
   return {};
 }
 
-// All requests of a batch bring the same inputs in the same shapes, as the scheduler promises;
-// those that do not are failed rather than believed.
+// All requests of a batch should have the same inputs in the same shapes, as the scheduler
+// promises. Requests that differ fail.
 Error Gathering::ReadInputs(Batch& batch, uint32_t first) {
   uint32_t inputs = 0;
   NEREID_KIT_TRY(TRITONBACKEND_RequestInputCount(batch.request(first), &inputs));
@@ -143,7 +143,8 @@ Error Gathering::CheckRows(size_t i, uint32_t first, uint32_t r) {
   const bool is_same =
       port.is_ragged || std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end());
   if (!is_same && port.is_state) {
-    // Of another size than the other sequences': not now.
+    // The state's size differs from that of the other sequences, so the request is left for another
+    // execution.
     state_[r] = Reading::kUnread;
     return {};
   }
@@ -265,7 +266,7 @@ Result<PlannedInput> Gathering::PlanInput(size_t i) const {
     input.shape[0] = total_batch_size_;
   }
   if (port.info.dims.empty()) {
-    // A scalar comes as [1] because a configuration cannot have no dimensions.
+    // A scalar arrives as [1], because a configuration cannot have no dimensions.
     NEREID_KIT_ASSIGN(const int64_t elements, backend::ElementCount(input.shape));
     if (elements != 1) {
       return Error::InvalidArgument(StrCat("inference input '", port.info.name,
@@ -325,7 +326,7 @@ Error Gathering::Fill(Batch& batch, Plan& plan, std::vector<const OrtValue*>* va
   return {};
 }
 
-// Strings go straight into the tensor, by length, so that they may hold any byte.
+// Strings are copied into the tensor by length, so that they may contain any byte.
 Result<const OrtValue*> Gathering::FillStrings(size_t i, const PlannedInput& input) {
   OrtAllocator* allocator = nullptr;
   NEREID_ORT_TRY(Api().GetAllocatorWithDefaultOptions(&allocator));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the inputs and the wanted outputs of the requests of one execution, and puts the inputs
-// into tensors for ONNX Runtime.
+// Reads the inputs and the requested outputs of the requests of one execution, and copies the
+// inputs into tensors for ONNX Runtime.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace nereid::onnxruntime {
 
-// Meant to live in the instance and be filled again by each execution. Confined to the thread that
-// executes.
+// The inputs of one execution. A member of the instance that each execution reuses. Confined to the
+// thread that executes.
 class Gathering {
  public:
-  // `ports` outlives this; `instance_name` is for texts of errors.
+  // `ports` outlives this; `instance_name` is for error texts.
   Gathering(const Ports& ports, std::string instance_name, int64_t max_batch_size,
             const OrtMemoryInfo* memory_info)
       : ports_(ports),
@@ -24,17 +24,18 @@ class Gathering {
         max_batch_size_(max_batch_size),
         memory_info_(memory_info) {}
 
-  // For a new batch, of whose requests none was read.
+  // Starts a new batch.
   void Begin(const backend::Batch& batch);
-  // Reads the live requests of the batch that can be executed together and were not read before;
-  // requests that do not fit are failed in it. Usually these are all, but sequences whose states
-  // have different shapes need an execution each: call it again while there are live requests
-  // unread. Fails when the execution as a whole cannot go on.
+  // Reads live requests of the batch that can be executed together and were not read before;
+  // requests that do not fit fail. Usually these are all, but sequences with different shapes of
+  // states need separate executions: call this again while HasMore. Fails if the whole execution
+  // must fail.
   backend::Error Read(backend::Batch& batch);
-  // Whether a live request is left to be read.
+  // Whether there are live requests that were not read yet.
   bool HasMore(const backend::Batch& batch) const;
 
-  // What Read found. Requests of the batch that are part of the execution, in order:
+  // The results of Read. These are the requests of the batch that take part in the execution, in
+  // order:
   const std::vector<uint32_t>& members() const { return members_; }
   int64_t batch_size(uint32_t r) const { return batch_sizes_[r]; }
   int64_t total_batch_size() const { return total_batch_size_; }
@@ -44,16 +45,16 @@ class Gathering {
   }
   // Identifies the shapes and outputs of the execution.
   const std::vector<int64_t>& key() const { return key_; }
-  // A plan for this key, to be cached.
+  // Makes a plan for this key, to be cached.
   backend::Result<std::unique_ptr<Plan>> NewPlan() const;
 
-  // Values for the plan's inputs, valid until Release; a request whose data turn out bad is failed
-  // in the batch, its rows are zeros. Fails when the execution cannot go on.
+  // Returns values for the plan's inputs, valid until Release. A request with invalid data fails,
+  // and its rows are zeros. Fails if the whole execution must fail.
   backend::Error Fill(backend::Batch& batch, Plan& plan, std::vector<const OrtValue*>* values);
-  // Drops what Fill made; to be called after the execution.
+  // Frees the values that Fill made. Called after the execution.
   void Release() { owned_values_.clear(); }
 
-  // The shape of input `port` in request r; fails when the request does not bring it.
+  // Returns the shape of input `port` in request r; fails if the request does not have it.
   backend::Result<std::span<const int64_t>> ShapeOf(size_t port, uint32_t r) const;
 
  private:
@@ -61,11 +62,10 @@ class Gathering {
   // Reads input i of request r and compares it with that of `first`.
   backend::Error CheckView(const backend::Batch& batch, size_t i, uint32_t first, uint32_t r);
   backend::Error CheckRows(size_t i, uint32_t first, uint32_t r);
-  // Makes the batch inputs, of which the key and the plan need the shapes.
+  // Makes the batch inputs, whose shapes the key and the plan need.
   backend::Error MakeBatchInputs();
   backend::Error ReadWanted(TRITONBACKEND_Request* request, uint32_t r);
-  // Finds where the strings of input i of request r lie and whether they are as many as they should
-  // be.
+  // Finds the strings of input i of request r and checks their number.
   backend::Error CheckStrings(size_t i, uint32_t r);
   backend::Error AddMembers(backend::Batch& batch);
   void MakeKey();
@@ -87,17 +87,18 @@ class Gathering {
 
   enum class Reading : uint8_t { kUnread, kNow, kDone };
 
-  uint32_t count_ = 0;                              // of requests in the batch
+  uint32_t count_ = 0;                              // the number of requests in the batch
   std::vector<Reading> state_;                      // of each request
-  std::vector<size_t> fed_;                         // ports of the inputs that the requests bring
-  std::vector<backend::InputView> views_;           // of each input, of each request
+  std::vector<size_t> fed_;                         // ports of the inputs that the requests have
+  std::vector<backend::InputView> views_;           // by input, then by request
   std::vector<std::span<const char>> string_data_;  // like views_, for inputs that are strings
   std::vector<int64_t> batch_sizes_;                // of each request
-  std::vector<uint8_t> wanted_;  // for each request, for each output of the model
+  std::vector<uint8_t> wanted_;                     // by request, then by output of the model
   std::vector<uint32_t> members_;
   int64_t total_batch_size_ = 0;
   std::vector<int64_t> key_;
-  std::vector<backend::ScratchBuffer> gathered_;  // by port: inputs that were not in one piece
+  std::vector<backend::ScratchBuffer>
+      gathered_;  // by port: copies of inputs that were not contiguous
   std::vector<backend::ScratchBuffer> gathered_strings_;  // like views_
   std::vector<backend::BatchInputTensor> batch_inputs_;   // as in ports_
   std::vector<std::span<const int64_t>> sources_;         // of one batch input

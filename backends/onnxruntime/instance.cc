@@ -121,7 +121,7 @@ void Instance::PrepareOutputs(Plan& plan) {
     }
     const size_t requests = gathering_.members().size();
     if (KeptTensor::Suits(output.byte_size, requests)) {
-      // Should this fail, ONNX Runtime allocates the output.
+      // On failure ONNX Runtime allocates the output.
       LogIfError(output.kept.Prepare(memory_info_.get(), ports_.outputs[output.port], output.shape,
                                      output.byte_size),
                  "failed to prepare memory for an output");
@@ -161,7 +161,7 @@ Error Instance::Run(const Plan& plan) {
   if (plan.outputs.empty() || batch_.live_count() == 0) {
     return {};
   }
-  // Whatever ONNX Runtime allocates is ours to release, also when the run fails half way.
+  // We must release whatever ONNX Runtime allocates, also when the run fails.
   Error error =
       FromOrt(Api().Run(session_->get(), run_options_.get(), plan.input_names.data(),
                         input_values_.data(), input_values_.size(), plan.output_names.data(),
@@ -235,7 +235,7 @@ Error Instance::UpdateStates(const Plan& plan, size_t o) {
   const PlannedOutput& output = plan.outputs[o];
   OrtValue* const value = output_values_[o];
   if (value == nullptr) {
-    return {};  // nobody is left to have it
+    return {};  // there is no live request
   }
   NEREID_KIT_TRY(ReadShape(value));
   if (ports_.outputs[output.port].is_string()) {

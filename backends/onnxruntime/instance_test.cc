@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions from requests to answers: a real session of ONNX Runtime, a fake server around it.
+// Tests executions from requests to responses, with a real session of ONNX Runtime and a fake
+// server.
 #include "onnxruntime_backend/instance.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 namespace nereid::onnxruntime {
 namespace {
 
-// -1 is an open dimension with a name of its own.
+// -1 is a variable dimension with a name of its own.
 std::string Tensor(const std::string& name, int type, const std::vector<int64_t>& dims) {
   std::string shape;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -83,7 +84,7 @@ class Execution : public testing::Test {
     instance_ = std::move(instance).value();
   }
 
-  // Y = X + X over [batch, 3].
+  // Loads Y = X + X over [batch, 3].
   void LoadDouble() {
     Load(Model(Node("Add", {"X", "X"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {-1, 3})) +
                Bytes(12, Tensor("Y", kOnnxFloat, {-1, 3}))),
@@ -123,7 +124,8 @@ class Execution : public testing::Test {
 
 TEST_F(Execution, DividesABatchAmongItsRequests) {
   LoadDouble();
-  for (int again = 0; again < 3; ++again) {  // with memory of ONNX Runtime's, then with the plan's
+  for (int again = 0; again < 3;
+       ++again) {  // first with ONNX Runtime's memory, then with the plan's
     std::vector<TRITONBACKEND_Request> requests = {Doubling({1, 2, 3}),
                                                    Doubling({4, 5, 6, 7, 8, 9})};
     requests[1].inputs[0].buffers = {Floats({4, 5}), Floats({6, 7, 8, 9})};
@@ -324,7 +326,7 @@ TEST_F(Execution, PutsRaggedRequestsTogetherAndDividesByTheirShapes) {
   }
 }
 
-// Transposed, so that the rows of the output are the columns of the input.
+// The model transposes, so that the rows of the output are the columns of the input.
 TEST_F(Execution, FailsRatherThanCutsAnOutputWhoseRowsAreNotTheBatch) {
   Load(Model(Node("Transpose", {"X"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {-1, 3})) +
              Bytes(12, Tensor("Y", kOnnxFloat, {-1, -1}))),

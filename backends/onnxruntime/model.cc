@@ -23,13 +23,13 @@ namespace {
 constexpr const char* kConfigured = "configured";
 constexpr const char* kDefaultMaxBatchSize = "default_max_batch_size";
 
-// Whether the backend had a choice: neither the user nor the model's dimensions decided.
+// Whether the backend had a choice because neither the user nor the model's dimensions decided.
 bool IsChoice(const BatchVerdict& verdict) {
   return verdict.reason != kConfigured && verdict.reason != kDefaultMaxBatchSize &&
          verdict.reason != backend::kFixedDimension;
 }
 
-// What the backend chose where the user could have chosen otherwise.
+// Logs a choice of the backend that the user can override.
 void LogVerdict(const std::string& model, const BatchVerdict& verdict, int max_batch_size) {
   if (verdict.is_batched) {
     backend::LogInfo(StrCat("model '", model, "' takes batches and its configuration has no ",
@@ -63,10 +63,10 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
 }
 
 Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
-  // The session made to look at the model is the one that will serve it on the CPU.
+  // The session that is made to inspect the model is the one that serves it on the CPU.
   const Placement cpu;
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(cpu));
-  // An output that cannot be served is left out when the configuration says which ones to serve.
+  // An output that cannot be served is left out if the configuration lists the outputs to serve.
   const Signature& signature = session->signature();
   if (!signature.other_outputs.empty() && backend::ArrayOf(config_.json(), "output").Size() == 0) {
     return NoTensorError(signature.other_outputs.front(), signature);
@@ -75,7 +75,7 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   const int default_size = environment_.options().default_max_batch_size;
   NEREID_KIT_TRY(Complete(name_, signature, verdict.is_batched ? default_size : 0, &config_));
   NEREID_KIT_TRY(config_.Store(handle));
-  // The server adds defaults to what it was given.
+  // The server adds defaults to the stored configuration.
   NEREID_KIT_ASSIGN(config_, ModelConfig::Load(handle));
   if (Error error = Validate(name_, config_, session->signature()); !error.ok()) {
     return IsChoice(verdict) && !verdict.is_batched

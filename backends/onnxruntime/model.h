@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the backend: its configuration and one session for each device its instances are on,
-// so that weights are in memory once however many instances there are.
+// A model of the backend: its configuration and one session for each device with instances, so that
+// weights are in memory only once per device.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace nereid::onnxruntime {
 
-// Thread-safe: instances may be initialised concurrently.
+// A model. Thread-safe: instances may be initialised concurrently.
 class Model {
  public:
-  // Reads the configuration and completes it where the server lets us. `environment` outlives the
+  // Reads the configuration and completes it if the server permits. `environment` outlives the
   // model.
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                         const Environment& environment);
 
-  // The session that instances at `placement` share: loaded, and checked against the configuration,
-  // for the first of them.
+  // Returns the session that instances at `placement` share. The first call loads it and validates
+  // it against the configuration.
   backend::Result<std::shared_ptr<Session>> SessionAt(const Placement& placement);
 
   const std::string& name() const { return name_; }
@@ -41,10 +41,12 @@ class Model {
         settings_(std::move(settings)) {}
 
   backend::Error AutoComplete(TRITONBACKEND_Model* handle);
-  // Whether the completed configuration will have batches, and why; told to the server and its log.
+  // Decides whether the completed configuration has batches, and reports the reason to the server
+  // and its log.
   backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle,
                                                         const Session& session);
-  // The file to load: <version folder>/<model filename>, or model.onnx in it if that is a folder.
+  // Returns the file to load: <version folder>/<model filename>, or model.onnx in it if that is a
+  // folder.
   backend::Result<std::string> ModelPath() const;
   backend::Result<std::shared_ptr<Session>> Load(const Placement& placement);
 

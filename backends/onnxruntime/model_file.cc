@@ -22,7 +22,7 @@ using backend::StrCat;
 
 namespace {
 
-// Graphs may contain graphs; nobody nests them this deep but to overflow a stack.
+// Graphs may contain graphs; the limit keeps hostile files from overflowing the stack.
 constexpr int kMaxDepth = 64;
 
 // Closes the file at the end of its scope.
@@ -38,7 +38,7 @@ struct OpenFile {
   const int fd;
 };
 
-// Numbers of fields, as onnx.proto has them.
+// The field numbers of onnx.proto.
 namespace model_field {
 constexpr uint32_t kGraph = 7, kFunctions = 25;
 }
@@ -63,7 +63,7 @@ constexpr uint32_t kName = 8, kExternalData = 13, kDataLocation = 14;
 constexpr uint64_t kExternal = 1;
 }  // namespace tensor_field
 
-// Collects the external tensors of a model. Stops where the file is no protobuf.
+// Collects the external tensors of a model. Stops if the file is not protobuf.
 class Scan {
  public:
   Scan(WireReader& reader, std::vector<ExternalTensor>* found) : reader_(reader), found_(*found) {}
@@ -78,7 +78,7 @@ class Scan {
     }
   }
 
-  // A number of a tensor's external data was none, or graphs were nested too deep.
+  // The error, if external data of a tensor has an invalid number, or graphs are nested too deeply.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -191,14 +191,14 @@ bool BeginsWith(std::string_view text, std::string_view beginning) {
          });
 }
 
-// What a file that begins like this is instead of a model; empty where it may be one.
+// Returns what kind of file begins like this instead of a model; empty if it may be a model.
 std::string WhatElse(std::string_view head) {
   using std::string_view_literals::operator""sv;
   std::string_view text = head;
   if (text.substr(0, 3) == "\xEF\xBB\xBF") {
     text.remove_prefix(3);
   }
-  // 0x0A, a line break, is a field of a model, too: what follows the blanks decides.
+  // A line break, 0x0A, may also be a field of a model, so the text after leading blanks decides.
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   if (BeginsWith(text, "version https://git-lfs")) {
     return "it is a pointer of Git LFS to the model, not the model: fetch that with 'git lfs pull'";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ONNX file says about itself, found without loading it: which other files its tensors lie
-// in, and what it is if it is no model at all. Reads as little as it can: weights are skipped.
+// Reads the description of an ONNX file without loading it: which other files contain its tensors,
+// and which format it has if it is not a model. Skips weights and reads as little as possible.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 namespace nereid::onnxruntime {
 
-// Where the bytes of a tensor lie that are not in the model's own file.
+// The location of a tensor outside of the model's own file.
 struct ExternalTensor {
   std::string name;
   std::string location;  // a path relative to the model's folder
@@ -21,14 +21,14 @@ struct ExternalTensor {
   uint64_t length = 0;  // 0: to the end of the file
 };
 
-// What is known of a model's file without running it.
+// The properties of a model's file.
 struct ModelFile {
   std::vector<ExternalTensor> external_tensors;  // of all graphs
   struct stat facts{};                           // of the file, when it was read
-  bool is_ort_format = false;                    // of ONNX Runtime's own format: not looked into
+  bool is_ort_format = false;  // ONNX Runtime's own format, whose content is not inspected
 
-  // Fails with a text that says what the file is when it cannot be a model: empty, cut off, a web
-  // page, a pointer of Git LFS, an archive. Whatever else is wrong with it, ONNX Runtime says
+  // Fails with a description of the file if it cannot be a model: empty, truncated, a web page, a
+  // pointer of Git LFS, an archive. Other errors are left to ONNX Runtime, which describes them
   // better.
   static backend::Result<ModelFile> Read(const std::string& path);
 };

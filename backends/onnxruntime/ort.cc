@@ -4,8 +4,8 @@
 namespace nereid::onnxruntime {
 
 const OrtApi* ApiOrNull() {
-  // Version 18 brought AddExternalInitializersFromFilesInMemory, the newest function used here. The
-  // table is append-only, so an older one is a prefix of the one our header describes.
+  // Version 18 introduced AddExternalInitializersFromFilesInMemory, the newest function used here.
+  // The table is append-only, so an older one is a prefix of the one in our header.
   constexpr uint32_t kOldest = 18;
   static const OrtApi* const api = [] {
     const OrtApi* found = nullptr;

@@ -10,19 +10,20 @@
 
 namespace nereid::onnxruntime {
 
-// The function table of the library: of the version of our header, or of the newest version that
-// an older library has. Null when the library lacks functions we cannot do without.
+// Returns the function table of the library: in the version of our header, or in the newest version
+// of an older library. Null if the library lacks functions that are required.
 const OrtApi* ApiOrNull();
-// The same where it is known to exist, that is after Environment::Create.
+// Returns the table where it is known to exist, that is after Environment::Create.
 inline const OrtApi& Api() {
   static const OrtApi& api = *ApiOrNull();
   return api;
 }
 
-// Takes ownership of a status: "onnx runtime error <code>: <text>", internal, as Triton words it.
+// Takes ownership of a status and converts it to "onnx runtime error <code>: <text>", internal, as
+// Triton words it.
 backend::Error FromOrt(OrtStatus* status);
 
-// Releases whatever ONNX Runtime's C API makes.
+// Releases objects of ONNX Runtime's C API.
 struct Deleter {
   void operator()(OrtEnv* p) const { Api().ReleaseEnv(p); }
   void operator()(OrtSession* p) const { Api().ReleaseSession(p); }
@@ -39,7 +40,7 @@ using Owned = std::unique_ptr<T, Deleter>;
 
 }  // namespace nereid::onnxruntime
 
-// Returns from the enclosing function when a call of ONNX Runtime fails.
+// Returns from the enclosing function if a call of ONNX Runtime fails.
 #define NEREID_ORT_TRY(expression)                                     \
   do {                                                                 \
     if (OrtStatus* ort_status = (expression); ort_status != nullptr) { \

@@ -84,7 +84,7 @@ void Ports::AddStates(const Signature& signature, const backend::ModelConfig& co
 void Ports::AddBatchInputs(const backend::ModelConfig& config) {
   auto specs = backend::ReadBatchInputs(config);
   if (!specs.ok()) {
-    return specs.TakeError().Ignore();  // Validate has said so
+    return specs.TakeError().Ignore();  // Validate has reported it
   }
   for (backend::BatchInput& spec : specs.value()) {
     BatchInputPort port;
@@ -155,7 +155,7 @@ Plan* PlanCache::Find(std::span<const int64_t> key) {
 }
 
 Plan* PlanCache::Add(std::unique_ptr<Plan> plan) {
-  if (plans_.size() == kMostPlans) {
+  if (plans_.size() == kMaxPlans) {
     plans_.pop_back();
   }
   plans_.insert(plans_.begin(), std::move(plan));

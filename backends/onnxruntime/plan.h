@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything about an execution that depends only on its shapes and on which outputs it is for. A
-// server sees the same few shapes over and over; for those, names and shapes are set up once, and
-// smaller tensors live in memory that is registered with ONNX Runtime once.
+// The parts of an execution that depend only on its shapes and its requested outputs. A server sees
+// the same few shapes repeatedly. For those, names and shapes are prepared once, and smaller
+// tensors use memory that is registered with ONNX Runtime once.
 #pragma once
 
 #include <cstdint>
@@ -17,49 +17,50 @@
 
 namespace nereid::onnxruntime {
 
-// Up to this size a copy is cheaper than making an OrtValue around memory that comes along.
+// Up to this size a copy is cheaper than making an OrtValue for the request's own memory.
 inline constexpr uint64_t kCheapCopyBytes = 4 * 1024;
-// Up to this size a plan keeps memory for tensors that have to be copied anyway, because they are
-// put together from, or divided among, several requests.
+// Up to this size a plan keeps memory for tensors that must be copied anyway, because they combine
+// several requests.
 inline constexpr uint64_t kKeptTensorBytes = 64 * 1024;
 
-// A tensor of the model with what is asked about it all the time. Immutable.
+// A tensor of the model with properties that are read often. Immutable.
 struct Port {
   TensorInfo info;
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
   uint32_t element_size = 0;  // 0 for strings
-  // An output whose shape the model states but for the batch dimension.
+  // For an output: whether the model declares its shape except for the batch dimension.
   bool fixed_shape = false;
-  // What the configuration calls the shape of a tensor that has no dimensions in the model.
+  // The configuration's shape of a tensor that has no dimensions in the model.
   std::vector<int64_t> scalar_shape;
-  // An input whose requests' elements follow each other in one dimension (allow_ragged_batch).
+  // For an input: whether the requests' elements are concatenated in one dimension
+  // (allow_ragged_batch).
   bool is_ragged = false;
-  // An input or output that is a state, kept by the server from request to request.
+  // Whether it is a state, which the server keeps from request to request.
   bool is_state = false;
-  // An output that responses may have; a state need not be one.
+  // For an output: whether responses may contain it; a state need not be in responses.
   bool is_declared = true;
-  // An output that is divided by the shapes of an input.
+  // For an output that is split by the shapes of an input.
   std::optional<backend::BatchOutput> scatter;
 
   bool is_string() const { return info.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING; }
 };
 
-// A batch input and the model's inputs that show it. Immutable.
+// A batch input and the model's inputs that receive it. Immutable.
 struct BatchInputPort {
   backend::BatchInput spec;
   std::vector<size_t> inputs;
-  size_t source = 0;  // input
+  size_t source = 0;  // index of an input
 };
 
-// Inputs (those that may be overridden last) and outputs (sorted by name, the order of responses)
-// of a model. Immutable.
+// The inputs (initializers that may be overridden come last) and outputs (sorted by name, the order
+// of responses) of a model. Immutable.
 struct Ports {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<BatchInputPort> batch_inputs;
 
   Ports(const Signature& signature, const backend::ModelConfig& config);
-  // The position of a name, at or after which `hint` is tried first; -1 when there is none.
+  // Returns the position of a name, or -1. The search begins at `hint`.
   static int Find(const std::vector<Port>& ports, size_t hint, std::string_view name);
 
  private:
@@ -68,65 +69,66 @@ struct Ports {
   void AddBatchInputs(const backend::ModelConfig& config);
 };
 
-// Memory that a plan keeps for a tensor, and the OrtValue around it; made when first needed.
+// Memory that a plan keeps for a tensor, and its OrtValue; made at the first use.
 struct KeptTensor {
   // Whether a tensor of this size is worth keeping memory for, in an execution of `requests`.
   static bool Suits(uint64_t byte_size, size_t requests) {
     return byte_size <= (requests == 1 ? kCheapCopyBytes : kKeptTensorBytes);
   }
-  // Makes memory and value unless they are there.
+  // Makes memory and value unless they exist.
   backend::Error Prepare(const OrtMemoryInfo* memory_info, const Port& port,
                          std::span<const int64_t> shape, uint64_t byte_size);
 
   backend::ScratchBuffer memory;
-  char* data = nullptr;  // in memory
+  char* data = nullptr;  // points into memory
   Owned<OrtValue> value;
 };
 
 // One input of one execution: its shape, size and memory.
 struct PlannedInput {
   size_t port = 0;
-  int batch_input = -1;        // made of the batch, not brought by requests: its position in Ports
+  int batch_input =
+      -1;  // its position in Ports if it is computed from the batch instead of read from requests
   std::vector<int64_t> shape;  // of the whole batch
   uint64_t byte_size = 0;      // of the whole batch; 0 for strings
   KeptTensor kept;
 };
 
-// One output of one execution, as far as it is known beforehand.
+// One output of one execution, as far as it is known in advance.
 struct PlannedOutput {
   size_t port = 0;
-  // What the model made of these input shapes before; only for outputs of fixed shape.
+  // The shape of an earlier output for these input shapes; only for outputs of fixed shape.
   bool shape_known = false;
   std::vector<int64_t> shape;
   uint64_t byte_size = 0;
   KeptTensor kept;
 };
 
-// Confined to the instance it belongs to.
+// A plan. Confined to its instance.
 struct Plan {
   std::vector<int64_t> key;
   std::vector<PlannedInput> inputs;
   std::vector<PlannedOutput> outputs;
   std::vector<const char*> input_names;
   std::vector<const char*> output_names;
-  // Set when an output turned out to vary: from then on ONNX Runtime allocates all of them.
+  // Set when an output's shape turned out to vary: from then on ONNX Runtime allocates all outputs.
   bool outputs_vary = false;
 
-  // Notes the shape that output `o` had, so that the next execution can bring memory along for it.
+  // Remembers the shape of output `o`, so that the next execution can provide memory for it.
   backend::Error Learn(size_t o, const Ports& ports, std::span<const int64_t> shape);
   void ForgetOutputShapes();
 };
 
-// The most recent plans of an instance, bounded in number: shapes come from clients.
+// The most recent plans of an instance. Their number is bounded, because shapes come from clients.
 class PlanCache {
  public:
-  // The plan for `key`, or null.
+  // Returns the plan for `key`, or null.
   Plan* Find(std::span<const int64_t> key);
-  // Adds a plan, dropping the one that was not used for longest if there are too many.
+  // Adds a plan and drops the least recently used one if there are too many.
   Plan* Add(std::unique_ptr<Plan> plan);
 
  private:
-  static constexpr size_t kMostPlans = 32;
+  static constexpr size_t kMaxPlans = 32;
   std::vector<std::unique_ptr<Plan>> plans_;  // most recently used first
 };
 

@@ -45,7 +45,7 @@ bool Has(const std::vector<std::string>& available, std::string_view provider) {
   return std::find(available.begin(), available.end(), provider) != available.end();
 }
 
-// Options as the parallel arrays of C strings that ONNX Runtime takes; views into `options`.
+// Options in the form of parallel arrays of C strings for ONNX Runtime; views into `options`.
 struct KeyValues {
   explicit KeyValues(const Options& options) {
     for (const auto& [key, value] : options) {
@@ -57,7 +57,7 @@ struct KeyValues {
   std::vector<const char*> values;
 };
 
-// Later entries of the same key win.
+// A later entry replaces an earlier one of the same key.
 void Set(Options* options, const std::string& key, const std::string& value) {
   for (auto& [existing, old] : *options) {
     if (existing == key) {

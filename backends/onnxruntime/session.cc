@@ -21,7 +21,8 @@ const TensorInfo* FindTensor(const std::vector<TensorInfo>& tensors, std::string
 
 namespace {
 
-// The three lists of tensors a session keeps differ only in the functions that read them.
+// The functions for one of the three lists of a session's tensors; otherwise the lists are read in
+// the same way.
 struct ListFunctions {
   OrtStatus*(ORT_API_CALL* count)(const OrtSession*, size_t*);
   OrtStatus*(ORT_API_CALL* name)(const OrtSession*, size_t, OrtAllocator*, char**);
@@ -82,8 +83,8 @@ std::string UnsupportedText(std::string_view kind, const std::string& name) {
                 "', expected 'ONNX_TYPE_TENSOR'.");
 }
 
-// Reads a list of inputs or outputs; those that are no tensors go to `others`, or are an error
-// where that is null.
+// Reads a list of inputs or outputs. Those that are not tensors are added to `others`, or are an
+// error if that is null.
 Result<std::vector<TensorInfo>> ReadTensors(const OrtSession* session, const ListFunctions& list,
                                             std::vector<OtherOutput>* others = nullptr) {
   size_t count = 0;
@@ -194,7 +195,7 @@ Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
   Error failure =
       FromOrt(Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session));
   session->session_.reset(raw_session);
-  // A file that was changed meanwhile is the reason for whatever else went wrong.
+  // Checked first, because a file that was changed explains any other error.
   NEREID_KIT_TRY(external.Finish());
   NEREID_KIT_TRY(std::move(failure));
   NEREID_KIT_ASSIGN(session->signature_, ReadSignature(raw_session));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded ONNX model: ONNX Runtime's session and what it says about its tensors.
+// A loaded ONNX model: ONNX Runtime's session and its description of the tensors.
 #pragma once
 
 #include <memory>
@@ -12,23 +12,23 @@
 
 namespace nereid::onnxruntime {
 
-// One tensor as the model declares it; -1 for dimensions that it leaves open. Immutable.
+// One tensor as the model declares it; -1 for variable dimensions. Immutable.
 struct TensorInfo {
   std::string name;
   ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   std::vector<int64_t> dims;
 };
 
-// The tensor called `name`, or null.
+// Returns the tensor called `name`, or null.
 const TensorInfo* FindTensor(const std::vector<TensorInfo>& tensors, std::string_view name);
 
-// An output of the model that is no tensor, which no response can carry.
+// An output of the model that is not a tensor, which responses cannot contain.
 struct OtherOutput {
   std::string name;
   std::string_view kind;  // ONNX Runtime's name of the type
 };
 
-// All tensors at the model's border, in the model's order. Immutable.
+// All inputs and outputs of the model, in the model's order. Immutable.
 struct Signature {
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
@@ -36,21 +36,22 @@ struct Signature {
   std::vector<OtherOutput> other_outputs = {};
 };
 
-// The error for a configuration that wants `output`: says how to get a tensor in its place.
+// Returns the error for a configuration that requires `output`; it explains how to get a tensor
+// instead.
 backend::Error NoTensorError(const OtherOutput& output, const Signature& signature);
 
-// Where a session runs.
+// The device of a session.
 struct Placement {
   bool gpu = false;
   int device = 0;
   bool operator==(const Placement&) const = default;
 };
 
-// Thread-safe: immutable after Load, and ONNX Runtime runs one session on many threads.
+// A session. Thread-safe: immutable after Load, and ONNX Runtime runs one session on many threads.
 class Session {
  public:
-  // Loads the model file. `model_name` is for texts of errors, which also say which providers there
-  // are when one that the settings name is missing. `environment` outlives the session.
+  // Loads the model file. `model_name` is for error texts, which also list the available providers
+  // if one in the settings is missing. `environment` outlives the session.
   static backend::Result<std::shared_ptr<Session>> Load(const Environment& environment,
                                                         const std::string& path,
                                                         const Settings& settings,

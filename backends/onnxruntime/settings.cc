@@ -79,7 +79,7 @@ Result<std::optional<bool>> OptionalBool(const ModelConfig& config, const char* 
   return std::optional<bool>(value);
 }
 
-// The numbered choices of parameters that came before gpu_execution_accelerator "cuda".
+// Translates numbers of CUDA parameters that are older than gpu_execution_accelerator "cuda".
 Error AddNumberedCuda(const ModelConfig& config, const char* key,
                       std::initializer_list<const char*> names, Settings* settings) {
   if (!config.Parameter(key).has_value()) {
@@ -116,7 +116,7 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
     const std::string key = parameter.name.GetString();
     const std::string value(backend::StringMember(parameter.value, "string_value"));
     if (key == "session.use_memory_mapped_ort_model") {
-      // A mapped file that is cut off ends the process that reads it.
+      // Truncating a mapped file would end the process that reads it.
       backend::LogInfo(StrCat("the parameter '", key, "' is ignored: models are read into memory"));
     } else if (StartsWith(key, "session.") || StartsWith(key, "optimization.") ||
                StartsWith(key, "mlas.") || StartsWith(key, "ep.")) {
@@ -127,10 +127,10 @@ void AddEntries(const rapidjson::Value& config, Settings* settings) {
   }
 }
 
-// Threads of ONNX Runtime that have nothing to do look for more for a while before they sleep, by
-// its default. In a server that is time of the processors which other requests need: with two
-// threads a text detector costs 52 ms of it instead of 29, a recogniser 21 instead of 12. So they
-// sleep at once, unless the model's parameters say otherwise.
+// Disables spinning unless the model's parameters set it. By default, idle threads of ONNX Runtime
+// spin for a while before they sleep. In a server, other requests need that processor time: with
+// two threads and spinning, a text detector costs 52 ms of it instead of 29, a recogniser 21
+// instead of 12.
 void AddSpinning(Settings* settings) {
   for (const char* key : {"session.intra_op.allow_spinning", "session.inter_op.allow_spinning"}) {
     const auto& entries = settings->session_entries;
@@ -142,7 +142,7 @@ void AddSpinning(Settings* settings) {
   }
 }
 
-// CPUs that the quota of the process's control group (version 2, then 1) is worth; 0 for no quota.
+// Returns the CPUs of the process's cgroup quota (version 2, then 1); 0 for no quota.
 int QuotaCpus() {
   std::string quota;
   int64_t period = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model configuration asks of ONNX Runtime, read from Triton's fields and parameters.
+// The settings of ONNX Runtime in a model configuration, from Triton's fields and parameters.
 #pragma once
 
 #include <onnxruntime_c_api.h>
@@ -19,11 +19,11 @@ struct Accelerator {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-// Immutable.
+// The settings of a model. Immutable.
 struct Settings {
   GraphOptimizationLevel graph_level = ORT_ENABLE_ALL;
   ExecutionMode execution_mode = ORT_SEQUENTIAL;
-  int intra_op_threads = 0;  // 0 leaves the choice to DefaultThreads
+  int intra_op_threads = 0;  // 0: DefaultThreads
   int inter_op_threads = 0;
   std::optional<bool> memory_arena;
   std::optional<bool> memory_pattern;
@@ -33,15 +33,14 @@ struct Settings {
   std::vector<Accelerator> cpu_accelerators;
   std::vector<Accelerator> gpu_accelerators;
   std::vector<std::string> op_libraries;
-  std::string model_filename;  // "model.onnx" unless default_model_filename says otherwise
+  std::string model_filename;  // "model.onnx" unless default_model_filename is set
 
   static backend::Result<Settings> FromConfig(const backend::ModelConfig& config);
 };
 
-// How many threads a session should use where ONNX Runtime would take one for each core of the
-// machine: 0 (its own choice) when this process may use the whole machine, else as many as its CPU
-// affinity and its control group's quota allow. Threads beyond those would only spin against each
-// other.
+// Returns how many threads a session should use by default: 0 (ONNX Runtime's choice, one for each
+// core) if this process may use the whole machine, or else as many as its CPU affinity and cgroup
+// quota permit. More threads would only compete with each other.
 int DefaultThreads();
 
 }  // namespace nereid::onnxruntime

@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kControls[] = {"CONTROL_SEQUENCE_START", "CONTROL_SEQUENCE_END",
                                      "CONTROL_SEQUENCE_READY", "CONTROL_SEQUENCE_CORRID"};
 
-// What all checks of one model look at.
+// The arguments of all checks of one model.
 struct Context {
   const std::string& model;
   const ModelConfig& config;
@@ -53,8 +53,8 @@ std::string NamesOf(std::initializer_list<const std::vector<TensorInfo>*> lists)
   return text;
 }
 
-// Whether `dims` of the configuration fit the model's. An input may be narrower than the model
-// (`exact` false): a dimension that the model leaves open fits anything.
+// Whether `dims` of the configuration fit the model's. An input may be more specific than the model
+// (`exact` false): a variable dimension of the model fits anything.
 bool Fits(std::span<const int64_t> model, std::span<const int64_t> dims, bool exact) {
   return std::equal(model.begin(), model.end(), dims.begin(), dims.end(),
                     [exact](int64_t m, int64_t d) { return m == d || (!exact && m == -1); });
@@ -92,7 +92,8 @@ Error CheckDims(const Context& context, const TensorInfo& tensor, std::vector<in
              ShapeToString(dims), ")"));
 }
 
-// A tensor without dimensions in the model: the configuration, which cannot say that, has ones.
+// Checks a tensor without dimensions in the model, which in the configuration has dimensions of
+// one.
 Error CheckScalar(const Context& context, const TensorInfo& tensor,
                   const std::vector<int64_t>& dims) {
   if (std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim == 1; })) {
@@ -161,7 +162,7 @@ Error CheckOutput(const Context& context, const rapidjson::Value& io) {
   }
   NEREID_KIT_TRY(CheckType(context, io, *tensor, "output"));
   if (backend::FindBatchOutput(context.config, io)) {
-    // Its parts are shaped by an input, not by the model.
+    // An input determines the shapes of its parts, not the model.
     return tensor->type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING
                ? context.Unable("batch output '", name,
                                 "' is of type TYPE_STRING, which cannot be "
@@ -173,7 +174,7 @@ Error CheckOutput(const Context& context, const rapidjson::Value& io) {
                               : CheckDims(context, *tensor, dims, true);
 }
 
-// The type a control tensor has: that of its false/true pair, or its data_type.
+// Returns the type of a control tensor: that of its false/true pair, or its data_type.
 std::string_view ControlType(const rapidjson::Value& control) {
   for (const auto& [key, type] :
        {std::pair{"int32_false_true", "TYPE_INT32"}, std::pair{"fp32_false_true", "TYPE_FP32"},
@@ -207,7 +208,7 @@ Error CheckControl(const Context& context, std::string_view name, const rapidjso
   return {};
 }
 
-// Checks the control inputs of a sequence batcher and returns how many of the model's inputs they
+// Checks the control inputs of a sequence batcher and returns how many inputs of the model they
 // are.
 Result<size_t> CheckControls(const Context& context, const rapidjson::Value& sequences) {
   size_t inputs = 0;
@@ -238,7 +239,7 @@ Error CheckState(const Context& context, const rapidjson::Value& state, std::str
                               : CheckDims(context, *tensor, dims, false);
 }
 
-// Checks the states of a sequence batcher and returns how many of the model's inputs they are.
+// Checks the states of a sequence batcher and returns how many inputs of the model they are.
 Result<size_t> CheckStates(const Context& context, const rapidjson::Value& sequences) {
   std::set<std::string_view> inputs;
   for (const rapidjson::Value& state : ArrayOf(sequences, "state")) {
@@ -251,7 +252,7 @@ Result<size_t> CheckStates(const Context& context, const rapidjson::Value& seque
   return inputs.size();
 }
 
-// Checks the batch inputs and returns how many of the model's inputs they are.
+// Checks the batch inputs and returns how many inputs of the model they are.
 Result<size_t> CheckBatchInputs(const Context& context) {
   NEREID_KIT_ASSIGN(const std::vector<backend::BatchInput> batch_inputs,
                     backend::ReadBatchInputs(context.config));

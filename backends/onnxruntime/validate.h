@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model configuration and an ONNX model agree; the texts are those users of Triton know.
+// Checks that a model configuration and an ONNX model agree; users of Triton know the error texts.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the fields of protobuf messages in a file of any size through a small window, so that the
-// large ones cost nothing.
+// Reads the fields of protobuf messages in a file of any size through a small window, so that large
+// fields cost nothing.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ struct WireField {
   WireRange range;     // of a message, text or bytes; empty for numbers
 };
 
-// Thread-compatible. `fd` stays the caller's.
+// A reader of one file. Thread-compatible. The caller owns `fd`.
 class WireReader {
  public:
   WireReader(int fd, uint64_t size) : fd_(fd), size_(size), window_(kWindow) {}
 
   WireRange whole() const { return {0, size_}; }
-  // The next field of the message, whose beginning moves behind it; nothing at its end, or when
-  // what follows is no field.
+  // Returns the next field of the message and advances the message's begin; nothing at the end, or
+  // if there is no valid field.
   std::optional<WireField> Next(WireRange& message);
-  // The first kMaxText bytes of a text, which is longer than any path.
+  // Returns the first kMaxText bytes of a text, which are more than any path has.
   std::string Text(const WireRange& range);
 
-  // A field of the file was longer than the file.
+  // Whether a field extended beyond the end of the file.
   bool is_cut_off() const { return is_cut_off_; }
   bool is_malformed() const { return is_malformed_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The repeat backend, for trying out decoupled models: a request with n elements in IN gets n
-// responses. The i-th waits DELAY[i] milliseconds and then brings OUT = IN[i] and IDX = i. After
+// responses. The i-th waits DELAY[i] milliseconds and then contains OUT = IN[i] and IDX = i. After
 // WAIT milliseconds the request is released and the instance is free for the next one, whether or
 // not all responses were sent. Models and clients are those of Triton's backend of the same name.
 #include "backend_kit/controls.h"
@@ -18,7 +18,7 @@ using backend::ResponseSender;
 using backend::Result;
 using backend::StrCat;
 
-// Immutable.
+// A model. Immutable.
 class Model {
  public:
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
@@ -36,7 +36,7 @@ class Model {
   }
 };
 
-// The elements of an input, which is gone once the request is released.
+// Copies the elements of an input, which is freed when the request is released.
 template <typename Element>
 Result<std::vector<Element>> ReadVector(TRITONBACKEND_Request* request, const char* name) {
   TRITONBACKEND_Input* input = nullptr;
@@ -48,7 +48,7 @@ Result<std::vector<Element>> ReadVector(TRITONBACKEND_Request* request, const ch
   return elements;
 }
 
-// What is sent for one request, and when. Immutable.
+// The responses to one request and their delays. Immutable.
 struct Task {
   std::vector<int32_t> in;
   std::vector<uint32_t> delay_ms;
@@ -85,7 +85,7 @@ Error SendOne(const ResponseSender& sender, int32_t value, uint32_t index) {
   return {};
 }
 
-// Stops early when the client has gone.
+// Stops early if the client has disconnected.
 void SendAll(const ResponseSender& sender, const Task& task) {
   for (size_t i = 0; i < task.in.size(); ++i) {
     if (backend::WaitUnlessCancelled(sender, std::chrono::milliseconds(task.delay_ms[i]))) {
@@ -98,7 +98,7 @@ void SendAll(const ResponseSender& sender, const Task& task) {
   sender.End();
 }
 
-// Confined to the thread that executes, but for the responses.
+// An instance. Confined to the thread that executes, except for the responses.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle, Model&) {
@@ -134,10 +134,10 @@ class Instance {
         "failed releasing request");
   }
 
-  // Starts the responses; on failure an error has been sent as the only one.
+  // Starts the responses; on failure the error was sent as the only response.
   Error Begin(TRITONBACKEND_Request* request, uint32_t* wait_ms) {
     NEREID_KIT_ASSIGN(ResponseSender made, ResponseSender::Create(request));
-    // Shared with the thread that sends, which std::function needs to be copyable.
+    // Shared with the sending thread, because std::function requires copyable captures.
     const auto sender = std::make_shared<const ResponseSender>(std::move(made));
     const auto start = [&]() -> Error {
       NEREID_KIT_ASSIGN(const std::vector<uint32_t> wait, ReadVector<uint32_t>(request, "WAIT"));
@@ -147,7 +147,7 @@ class Instance {
       *wait_ms = wait[0];
       NEREID_KIT_ASSIGN(Task task, Task::Read(request));
       if (task.in.empty() || (task.in.size() == 1 && task.delay_ms[0] == 0)) {
-        // Nothing to wait for: not worth a thread.
+        // Without delays no thread is needed.
         SendAll(*sender, task);
         return {};
       }

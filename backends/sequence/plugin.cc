@@ -3,7 +3,7 @@
 // position in the batch. Controls START and READY; input INPUT and output OUTPUT of the same shape
 // and type INT32. While READY is set, the elements of INPUT are added to the accumulator, which
 // START clears first, and every element of OUTPUT is its value. Models are those of Triton's test
-// backend of the same name; parameter execute_delay_ms makes each execution take its time.
+// backend of the same name; parameter execute_delay_ms delays each execution.
 #include <thread>
 
 #include "backend_kit/batch.h"
@@ -18,7 +18,7 @@ using backend::Error;
 using backend::InputView;
 using backend::Result;
 
-// Immutable.
+// A model. Immutable.
 struct Model {
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                backend::NoBackendState&) {
@@ -39,7 +39,7 @@ struct Model {
   bool batching = false;
 };
 
-// Confined to the thread that executes.
+// An instance. Confined to the thread that executes.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,

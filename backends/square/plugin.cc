@@ -5,10 +5,10 @@
 // numbers:
 //
 //   CUSTOM_INFER_DELAY_NS    before each response
-//   CUSTOM_OUTPUT_DELAY_NS   once its output is filled
-//   CUSTOM_CANCEL_DELAY_NS   when the request is found cancelled
-//   CUSTOM_FAIL_COUNT        so many responses before the empty ones are errors
-//   CUSTOM_EMPTY_COUNT       so many of the last responses are not sent at all
+//   CUSTOM_OUTPUT_DELAY_NS   after its output is filled
+//   CUSTOM_CANCEL_DELAY_NS   after the request is found cancelled
+//   CUSTOM_FAIL_COUNT        how many responses before the empty ones are errors
+//   CUSTOM_EMPTY_COUNT       how many of the last responses are not sent at all
 #include "backend_kit/entry_points.h"
 #include "backend_kit/expect.h"
 #include "backend_kit/responses.h"
@@ -22,7 +22,7 @@ using backend::NowNs;
 using backend::ResponseSender;
 using backend::Result;
 
-// Immutable.
+// A model. Immutable.
 class Model {
  public:
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
@@ -46,14 +46,14 @@ class Model {
   int64_t empty_count = 0;
 
  private:
-  // What is no number counts as not given.
+  // A value that is not a number counts as absent.
   static int64_t Number(const backend::ModelConfig& config, const char* key) {
     const std::string text = config.Parameter(key).value_or("0");
     return std::max<int64_t>(0, std::strtoll(text.c_str(), nullptr, 10));
   }
 };
 
-// Confined to the thread that executes, but for the responses.
+// An instance. Confined to the thread that executes, except for the responses.
 class Instance {
  public:
   static Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
@@ -73,7 +73,7 @@ class Instance {
   }
 
  private:
-  // Starts the responses of a request, or answers with an error.
+  // Starts the responses of a request, or sends an error.
   void Begin(TRITONBACKEND_Request* request) {
     auto made = ResponseSender::Create(request);
     if (!made.ok()) {
@@ -102,7 +102,8 @@ class Instance {
     const std::vector<int64_t> shape(rank, 1);
     for (int32_t i = 0; i < count; ++i) {
       const uint64_t start_ns = NowNs();
-      // Between responses only, as there: what is begun is finished, and counted as such.
+      // As in Triton's backend, cancellation is checked only between responses, so that a response
+      // once begun is sent and counted.
       if (sender.IsCancelled()) {
         std::this_thread::sleep_for(model_.cancel_delay);
         const Error cancelled(TRITONSERVER_ERROR_CANCELLED, "cancelled");
@@ -126,7 +127,7 @@ class Instance {
         std::this_thread::sleep_for(model_.output_delay);
       }
       const uint64_t end_ns = NowNs();
-      // Counted first, so that a client that has its answer finds it counted.
+      // Counted first, so that a client with the response finds it counted.
       sender.Report(handle_, start_ns, output_start_ns, end_ns, failure.get());
       if (response != nullptr) {
         ResponseSender::Send(response, failure.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions by which the server knows the identity backend.
+// The functions that the server calls in the identity backend.
 #include "backend_kit/entry_points.h"
 #include "identity_backend/model.h"
 

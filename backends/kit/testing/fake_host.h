@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's side of the backend API for tests of backends inside one process: requests with
-// tensors in plain memory, responses that keep what they were given. Only what our backends call on
-// the way of a request; a test fills the structs and looks at them afterwards.
+// The server's side of the backend API, for tests of backends in one process: requests with tensors
+// in plain memory, and responses that record what they receive. Only functions that our backends
+// call during a request are implemented; a test fills in the structs and checks them afterwards.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct TRITONBACKEND_State {
   int times_updated = 0;
 };
 
-// What became of a request.
+// The outcome of a request.
 struct Answer {
   std::map<std::string, TRITONBACKEND_Output> outputs;
   std::map<std::string, TRITONBACKEND_State> states;
@@ -61,5 +61,5 @@ struct TRITONBACKEND_Response {
 };
 
 struct TRITONBACKEND_ModelInstance {
-  std::vector<uint64_t> executed_batches;  // the batch sizes reported
+  std::vector<uint64_t> executed_batches;  // the reported batch sizes
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions by which the server knows the ONNX Runtime backend.
+// The functions that the server calls in the ONNX Runtime backend.
 #include "backend_kit/entry_points.h"
 #include "onnxruntime_backend/instance.h"
 

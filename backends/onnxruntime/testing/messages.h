@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX models are protobuf messages; the few fields that tests need are written by hand.
+// ONNX models for tests. They are protobuf messages; the few fields that tests need are written by
+// hand.
 #pragma once
 
 #include <cstdint>
