@@ -42,11 +42,11 @@ class Store {
   // The cost of an entry besides its bytes and its key.
   static constexpr size_t kEntryOverhead = 128;
   // The largest capacity; sums of sizes below it do not overflow.
-  static constexpr size_t kMostBytes = SIZE_MAX / 4;
+  static constexpr size_t kMaxBytes = SIZE_MAX / 4;
 
   enum class InsertResult { kInserted, kExists, kTooLarge };
 
-  explicit Store(size_t capacity_bytes) : capacity_(std::min(capacity_bytes, kMostBytes)) {}
+  explicit Store(size_t capacity_bytes) : capacity_(std::min(capacity_bytes, kMaxBytes)) {}
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 

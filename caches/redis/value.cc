@@ -10,7 +10,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
 
-constexpr size_t kMostBytes = size_t{512} << 20;
+constexpr size_t kMaxBytes = size_t{512} << 20;
 
 }  // namespace
 
@@ -19,10 +19,10 @@ size_t ValueHeaderSize(size_t buffer_count) {
 }
 
 std::optional<std::string> MakeValue(const std::vector<size_t>& sizes) {
-  if (sizes.empty() || sizes.size() > kMostBuffers) return std::nullopt;
+  if (sizes.empty() || sizes.size() > kMaxBuffers) return std::nullopt;
   size_t total = ValueHeaderSize(sizes.size());
   for (const size_t size : sizes) {
-    if (size == 0 || size > kMostBytes || (total += size) > kMostBytes) return std::nullopt;
+    if (size == 0 || size > kMaxBytes || (total += size) > kMaxBytes) return std::nullopt;
   }
   std::string value(total, '\0');
   const auto count = static_cast<uint32_t>(sizes.size());
@@ -38,7 +38,7 @@ std::optional<std::vector<size_t>> ReadValueSizes(std::span<const std::byte> val
   uint32_t count;
   if (value.size() < sizeof count) return std::nullopt;
   std::memcpy(&count, value.data(), sizeof count);
-  if (count == 0 || count > kMostBuffers || value.size() < ValueHeaderSize(count)) {
+  if (count == 0 || count > kMaxBuffers || value.size() < ValueHeaderSize(count)) {
     return std::nullopt;
   }
   size_t left = value.size() - ValueHeaderSize(count);

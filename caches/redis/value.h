@@ -13,7 +13,7 @@
 
 namespace nereid::redis_cache {
 
-inline constexpr size_t kMostBuffers = 1024;
+inline constexpr size_t kMaxBuffers = 1024;
 
 // Makes a value with space for buffers of these sizes. Returns nothing if they are too many, or too
 // large for Redis, whose limit is 512 MiB.

@@ -25,7 +25,7 @@ TEST(RedisValue, IsNotMadeOfNothingOrOfTooMuch) {
   EXPECT_FALSE(MakeValue({0}));
   EXPECT_FALSE(MakeValue({SIZE_MAX, 2}));
   EXPECT_FALSE(MakeValue({size_t{400} << 20, size_t{400} << 20}));
-  EXPECT_FALSE(MakeValue(std::vector<size_t>(kMostBuffers + 1, 1)));
+  EXPECT_FALSE(MakeValue(std::vector<size_t>(kMaxBuffers + 1, 1)));
 }
 
 TEST(RedisValue, EveryShorterOrLongerValueIsRefused) {

@@ -8,7 +8,7 @@
 namespace images {
 namespace {
 
-constexpr size_t kMostPixels = size_t{64} << 20;
+constexpr size_t kMaxPixels = size_t{64} << 20;
 
 // The file, token by token.
 class Reader {
@@ -58,7 +58,7 @@ std::string Read(std::string_view file, Image& image) {
   }
   image.width = static_cast<size_t>(width);
   image.height = static_cast<size_t>(height);
-  if (image.width > kMostPixels / image.height) {
+  if (image.width > kMaxPixels / image.height) {
     return "the image has more than 64 million pixels";
   }
   const size_t count = image.width * image.height;
