@@ -19,9 +19,11 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
+// Deleter for std::FILE.
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+// Deleter for OpenSSL's digest context.
 struct FreeContext {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };

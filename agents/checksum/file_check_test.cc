@@ -48,7 +48,7 @@ TEST_F(AFile, ThatIsMissingIsNamed) {
             "failed to open text file for read 2/model.bin: No such file or directory");
 }
 
-TEST_F(AFile, ThatIsNoneIsNotWaitedFor) {
+TEST_F(AFile, ThatIsAPipeIsNotRead) {
   ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
   EXPECT_EQ(Check("MD5:pipe", kHash), "failed to open text file for read pipe: not a regular file");
 }

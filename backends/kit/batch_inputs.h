@@ -18,6 +18,7 @@
 
 namespace nereid::backend {
 
+// The contents of a batch input, in the order of model_config.proto.
 enum class BatchInputKind {
   kElementCount,                     // of each request's source
   kAccumulatedElementCount,          // running sums of these

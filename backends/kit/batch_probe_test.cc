@@ -87,14 +87,14 @@ Rows EachRow(const Rows& rows, const std::function<float(float)>& change) {
   return result;
 }
 
-TEST(BatchProbe, BatchesWhatLooksAtEachRowAlone) {
+TEST(BatchProbe, BatchesModelsThatTreatRowsIndependently) {
   EXPECT_EQ(Verdict([](const Rows& x) { return EachRow(x, [](float v) { return 2 * v + 1; }); }),
             "probed");
   EXPECT_EQ(Verdict([](const Rows& x) { return EachRow(x, [](float v) { return std::log(v); }); }),
             "probed");
 }
 
-TEST(BatchProbe, BearsTheNoiseOfKernels) {
+TEST(BatchProbe, ToleratesRoundingErrors) {
   // Rounding errors that depend on the number of rows, as in real kernels.
   EXPECT_EQ(Verdict([](const Rows& x) {
               const float noise = 1 + 1e-5F * static_cast<float>(x.size());
@@ -109,7 +109,7 @@ TEST(BatchProbe, BearsTheNoiseOfKernels) {
   EXPECT_EQ(Verdict(half, X({-1, 5})), "probed");
 }
 
-TEST(BatchProbe, FindsRowsThatChangeOthers) {
+TEST(BatchProbe, FindsRowsThatInfluenceOthers) {
   const auto mean = [](const Rows& x, float share) {
     float sum = 0;
     for (const Row& row : x) {
@@ -146,7 +146,7 @@ TEST(BatchProbe, FindsRowsThatChangeOthers) {
             "row_values");
 }
 
-TEST(BatchProbe, FindsOutputsOfAnotherNumberOfRows) {
+TEST(BatchProbe, FindsOutputsWithAnotherNumberOfRows) {
   EXPECT_EQ(Verdict([](const Rows& x) { return Rows{x[0]}; }), "row_count");
   EXPECT_EQ(Verdict([](const Rows& x) { return Rows(2 * x.size(), x[0]); }), "row_count");
   // Drops rows that repeat an earlier one.
@@ -180,7 +180,7 @@ TEST(BatchProbe, FindsOutputsOfAnotherNumberOfRows) {
             "row_shape");
 }
 
-TEST(BatchProbe, DoesNotDecideWhatItCannotSee) {
+TEST(BatchProbe, RefusesModelsWhoseOutputsDoNotDependOnRows) {
   EXPECT_EQ(Verdict([](const Rows& x) { return Rows(x.size(), Row{1}); }), "no_effect");
   EXPECT_EQ(Verdict([](const Rows&) { return std::nullopt; }), "does_not_run");
   EXPECT_EQ(Verdict([](const Rows& x) { return x.size() == 1 ? std::optional(x) : std::nullopt; }),
@@ -228,7 +228,7 @@ TEST(BatchProbe, TriesTwoSizesOfOpenDimensions) {
   EXPECT_EQ(Verdict(choosy, X({-1, -1})), "probed");
 }
 
-TEST(BatchProbe, TriesAsManyRowsAsThereWillBe) {
+TEST(BatchProbe, TriesTheLargestBatch) {
   for (const int64_t max_rows : {1, 2, 3, 4, 64}) {
     FunctionRunner runner([](const Rows& x) { return x; });
     EXPECT_EQ(Verdict(runner, X({-1, 5}), max_rows), "probed");
@@ -252,7 +252,7 @@ TEST(BatchProbe, MakesTheSameRowsEachTime) {
   EXPECT_NE(first.bytes, second.bytes);
 }
 
-TEST(BatchProbe, KeepsIntegersWithinTheirStyle) {
+TEST(BatchProbe, KeepsIntegersWithinTheRangeOfTheirStyle) {
   for (const auto type :
        {TRITONSERVER_TYPE_INT64, TRITONSERVER_TYPE_INT32, TRITONSERVER_TYPE_UINT8}) {
     HostTensor tensor{.name = "", .type = type, .shape = {1, 100}, .bytes = {}, .strings = {}};
@@ -276,7 +276,7 @@ TEST(RowCompare, ReadsAndWritesSixteenBits) {
   EXPECT_EQ(FromBfloat16(ToBfloat16(1.5F)), 1.5F);
 }
 
-TEST(RowCompare, TakesTheSameInfinityAndNoNumberForEqual) {
+TEST(RowCompare, TreatsEqualInfinitiesAndNansAsEqual) {
   const auto tensor = [](std::vector<float> values) {
     HostTensor made{
         .name = "", .type = TRITONSERVER_TYPE_FP32, .shape = {1, 2}, .bytes = {}, .strings = {}};

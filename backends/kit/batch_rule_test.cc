@@ -25,7 +25,7 @@ std::string Refusal(const std::vector<ModelTensor>& tensors) {
   return refusal ? refusal->reason + ": " + refusal->text : "";
 }
 
-TEST(BatchRule, TellsNamesOfBatchesFromThoseOfSomethingElse) {
+TEST(BatchRule, DistinguishesNamesOfBatchesFromOtherNames) {
   for (const char* name :
        {"batch", "N", "n", "batch_size", "BatchSize", "bs", "rows", "num_samples", "images", "dim0",
         "s0", "s77", "batch_sequence", "unk__12", "None", ""}) {
@@ -57,7 +57,7 @@ TEST(BatchRule, TellsNamesOfBatchesFromThoseOfSomethingElse) {
   }
 }
 
-TEST(BatchRule, KnowsNamesThatConvertersMakeUp) {
+TEST(BatchRule, KnowsNamesGeneratedByConverters) {
   for (const char* name : {"", "?", "None", "unk__12", "unk_3", "y_dim_0", "Softmaxoutput_dim_0",
                            "p2o.DynamicDimension.3", "Resize_o0__d2"}) {
     EXPECT_TRUE(IsGeneratedSymbol(name)) << name;
@@ -67,7 +67,7 @@ TEST(BatchRule, KnowsNamesThatConvertersMakeUp) {
   }
 }
 
-TEST(BatchRule, WantsEveryFirstDimensionOpen) {
+TEST(BatchRule, RequiresEveryFirstDimensionToBeVariable) {
   EXPECT_EQ(Refusal({Input({-1, 4}, {}), Output({-1}, {})}), "");
   EXPECT_EQ(Refusal({Input({-1, 4}, {}), Output({1, 4}, {})}),
             "fixed_dimension: the first dimension of output 'Y' is 1");
@@ -75,7 +75,7 @@ TEST(BatchRule, WantsEveryFirstDimensionOpen) {
             "fixed_dimension: input 'X' has no dimensions");
 }
 
-TEST(BatchRule, WantsOneName) {
+TEST(BatchRule, RequiresOneNameForAllFirstDimensions) {
   EXPECT_EQ(Refusal({Input({-1, 4}, {"N", ""}), Output({-1, 4}, {"N", ""})}), "");
   EXPECT_EQ(Refusal({Input({-1, 4}, {"N", ""}), Output({-1, 4}, {"", ""})}), "");
   EXPECT_EQ(Refusal({Input({-1, 4}, {"unk__1", ""}), Output({-1, 4}, {"unk__2", ""})}), "");
@@ -86,7 +86,7 @@ TEST(BatchRule, WantsOneName) {
       "symbols_differ: the first dimension of input 'X' is called 'N', that of output 'Y' 'M'");
 }
 
-TEST(BatchRule, RefusesTheNameOfSomethingElse) {
+TEST(BatchRule, RefusesANameThatMeansSomethingElse) {
   EXPECT_EQ(Refusal({Input({-1, 4}, {"seq", ""}), Output({-1, 4}, {"", ""})}),
             "symbol_name: the first dimension of input 'X' is called 'seq'");
 }

@@ -64,7 +64,7 @@ TEST(Bytes, RefusesFewerElementsThanExpectedAndATrailingFragment) {
   EXPECT_STREQ(error.message(), "expected 2 strings for inference input 'IN', got 1");
 }
 
-TEST(Bytes, RefusesALengthNearTheEndOfTheNumbers) {
+TEST(Bytes, RefusesALengthNearTheLargestInteger) {
   Error error;
   Visit("\xff\xff\xff\xff", 1, &error);
   EXPECT_FALSE(error.ok());
@@ -131,7 +131,7 @@ std::pair<std::vector<int64_t>, std::vector<int32_t>> Make(const std::string& ki
   return {{tensor.shape().begin(), tensor.shape().end()}, values};
 }
 
-TEST(BatchInputs, SayHowABatchWasPutTogether) {
+TEST(BatchInputs, DescribeHowABatchWasFormed) {
   using Made = std::pair<std::vector<int64_t>, std::vector<int32_t>>;
   EXPECT_EQ(Make("BATCH_ELEMENT_COUNT"), (Made{{2}, {3, 4}}));
   EXPECT_EQ(Make("BATCH_ACCUMULATED_ELEMENT_COUNT"), (Made{{2}, {3, 7}}));
@@ -141,7 +141,7 @@ TEST(BatchInputs, SayHowABatchWasPutTogether) {
   EXPECT_EQ(Make("BATCH_ITEM_SHAPE_FLATTEN"), (Made{{3}, {3, 2, 2}}));
 }
 
-TEST(BatchInputs, AreFloatsWhereTheModelWantsThem) {
+TEST(BatchInputs, AreFloatsIfTheConfigurationSaysSo) {
   auto config = ModelConfig::Parse(R"({"batch_input":[{"data_type":"TYPE_FP32",
       "target_name":["T"],"source_input":["S"]}]})");
   auto specs = ReadBatchInputs(config.value());
@@ -175,7 +175,7 @@ TEST(ScratchBuffer, KeepsItsMemoryUntilItMustGrow) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(scratch.Ensure(4096)) % ScratchBuffer::kAlignment, 0u);
 }
 
-TEST(BackgroundWork, RunsWhatIsStartedMeanwhileAtTheSameTime) {
+TEST(BackgroundWork, RunsSeveralPiecesOfWorkConcurrently) {
   BackgroundWork background;
   std::promise<void> first;
   std::promise<void> second;
@@ -187,7 +187,7 @@ TEST(BackgroundWork, RunsWhatIsStartedMeanwhileAtTheSameTime) {
   first.get_future().wait();
 }
 
-TEST(BackgroundWork, EndsOnlyWhenEverythingHasRun) {
+TEST(BackgroundWork, EndsOnlyWhenAllWorkIsDone) {
   std::atomic<int> runs{0};
   for (int round = 0; round < 50; ++round) {
     BackgroundWork background;
@@ -196,7 +196,7 @@ TEST(BackgroundWork, EndsOnlyWhenEverythingHasRun) {
   EXPECT_EQ(runs.load(), 1000);
 }
 
-TEST(BackgroundWork, LetsGoOfWhatItRanBeforeItWaits) {
+TEST(BackgroundWork, DestroysFinishedWorkBeforeItWaits) {
   BackgroundWork background;
   std::promise<void> gone;
   auto held = std::shared_ptr<int>(new int, [&gone](int* value) {

@@ -68,7 +68,7 @@ TEST(Settings, MapTritonsFieldsAndParameters) {
   EXPECT_EQ(s.model_filename, "net.onnx");
 }
 
-TEST(Settings, ThreadsSpinOnlyWhereTheModelSaysSo) {
+TEST(Settings, ThreadsSpinOnlyIfTheModelEnablesIt) {
   using Entries = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(Settings::FromConfig(Config("{}")).value().session_entries,
             (Entries{{"session.intra_op.allow_spinning", "0"},
@@ -242,7 +242,7 @@ TEST(Validate, ChecksStatesAsInputsAndOutputsOfTheModel) {
             "");
 }
 
-TEST(Validate, WantsRaggedInputsInOneDimensionAndKnowsBatchInputs) {
+TEST(Validate, RequiresRaggedInputsInOneDimensionAndAcceptsBatchInputs) {
   const auto error = [&](const std::vector<int64_t>& dims, const char* target) {
     const Signature ragged{
         .inputs = {{"A", kFloat, dims}, {"N", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, {-1}}},

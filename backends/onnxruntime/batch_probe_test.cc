@@ -99,7 +99,7 @@ TEST_F(Probe, RunsSessionsOfEveryKindOfTensor) {
             "probed");
 }
 
-TEST_F(Probe, FindsIndicesThatAreWithinTheTable) {
+TEST_F(Probe, FindsIndicesWithinTheTable) {
   for (const uint64_t rows : {2, 10, 1000}) {
     EXPECT_EQ(Reason(Node("Gather", {"T", "X"}) + Table("T", rows) + Input(kInt64, {"N", "4"}) +
                      Output(kFloat, {"N", "4", "1"})),
@@ -121,7 +121,7 @@ TEST_F(Probe, ReadsTheNamesOfDimensions) {
       "symbols_differ");
 }
 
-TEST_F(Probe, FindsRowsThatChangeOthers) {
+TEST_F(Probe, FindsRowsThatInfluenceOthers) {
   EXPECT_EQ(Reason(Node("CumSum", {"X", "axis"}) + Constant("axis", 0) + Input(kFloat, {"", "3"}) +
                    Output(kFloat, {"", "3"})),
             "row_values");

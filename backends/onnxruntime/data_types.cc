@@ -5,6 +5,7 @@ namespace nereid::onnxruntime {
 
 namespace {
 
+// All names of one element type.
 struct Names {
   ONNXTensorElementDataType onnx;
   TRITONSERVER_DataType server;

@@ -14,6 +14,7 @@ using backend::StrCat;
 
 namespace {
 
+// A line of ONNX Runtime's source.
 struct Place {
   std::string file;
   int line = 0;

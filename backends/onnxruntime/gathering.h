@@ -85,6 +85,7 @@ class Gathering {
   const int64_t max_batch_size_;
   const OrtMemoryInfo* const memory_info_;
 
+  // The state of a request: not read yet, part of the current execution, or of an earlier one.
   enum class Reading : uint8_t { kUnread, kNow, kDone };
 
   uint32_t count_ = 0;                              // the number of requests in the batch

@@ -156,7 +156,7 @@ TEST_F(Execution, FailsARequestOfAnotherShapeThanTheRest) {
   EXPECT_FALSE(requests[1].answer.error.empty());
 }
 
-TEST_F(Execution, AnswersEveryRequestWhenTheRunFails) {
+TEST_F(Execution, RespondsToEveryRequestWhenTheRunFails) {
   Load(Model(Node("Reshape", {"X", "S"}, "Y") + Bytes(11, Tensor("X", kOnnxFloat, {4})) +
              Bytes(11, Tensor("S", kOnnxInt64, {2})) + Bytes(12, Tensor("Y", kOnnxFloat, {2, 2}))),
        R"({"input":[{"name":"X","dims":[4]},{"name":"S","dims":[2]}],
@@ -171,7 +171,7 @@ TEST_F(Execution, AnswersEveryRequestWhenTheRunFails) {
   EXPECT_TRUE(handle_.executed_batches.empty());
 }
 
-TEST_F(Execution, FollowsAnOutputThatChangesItsShapeAgainstTheModelsWord) {
+TEST_F(Execution, AcceptsAnOutputWhoseShapeDiffersFromItsDeclaration) {
   // Small enough for the plan's memory, and large enough for the response's.
   for (const int64_t half : {int64_t{2}, int64_t{2048}}) {
     const std::vector<int64_t> square = {2, half};
@@ -196,7 +196,7 @@ TEST_F(Execution, FollowsAnOutputThatChangesItsShapeAgainstTheModelsWord) {
   }
 }
 
-TEST_F(Execution, CarriesStringsWithAnyByteAndFailsTheMalformedAlone) {
+TEST_F(Execution, CopiesStringsWithAnyByteAndFailsOnlyMalformedRequests) {
   Load(Model(Node("Identity", {"X"}, "Y") + Bytes(11, Tensor("X", kOnnxString, {-1, 2})) +
              Bytes(12, Tensor("Y", kOnnxString, {-1, 2}))),
        R"({"max_batch_size":4,"input":[{"name":"X","dims":[2]}],
@@ -231,7 +231,7 @@ TEST_F(Execution, GivesAScalarTheShapeOfTheConfiguration) {
   }
 }
 
-TEST_F(Execution, TakesABatchOfNothing) {
+TEST_F(Execution, ExecutesAnEmptyBatch) {
   LoadDouble();
   std::vector<TRITONBACKEND_Request> requests = {Doubling({})};
   Execute(requests);
@@ -239,7 +239,7 @@ TEST_F(Execution, TakesABatchOfNothing) {
   EXPECT_EQ(requests[0].answer.outputs.at("Y").shape, (std::vector<int64_t>{0, 3}));
 }
 
-TEST_F(Execution, TakesStatesOutOfTheModelAndGivesThemBackOnRequestOnly) {
+TEST_F(Execution, ReturnsStatesInResponsesOnlyIfRequested) {
   Load(Model(Node("Add", {"X", "SI"}, "Y") + Node("Identity", {"Y"}, "SO") +
              Bytes(11, Tensor("X", kOnnxFloat, {-1, 1})) +
              Bytes(11, Tensor("SI", kOnnxFloat, {-1, 1})) +
@@ -269,7 +269,7 @@ TEST_F(Execution, TakesStatesOutOfTheModelAndGivesThemBackOnRequestOnly) {
   }
 }
 
-TEST_F(Execution, ServesSequencesWhoseStatesDifferInSizeOneAfterTheOther) {
+TEST_F(Execution, ExecutesSequencesWithStatesOfDifferentSizesSeparately) {
   Load(Model(Node("Identity", {"X"}, "Y") + Node("Add", {"SI", "SI"}, "SO") +
              Bytes(11, Tensor("X", kOnnxFloat, {-1, 1})) +
              Bytes(11, Tensor("SI", kOnnxFloat, {-1, -1})) +
@@ -297,7 +297,7 @@ TEST_F(Execution, ServesSequencesWhoseStatesDifferInSizeOneAfterTheOther) {
   EXPECT_EQ(handle_.executed_batches, std::vector<uint64_t>{4});
 }
 
-TEST_F(Execution, PutsRaggedRequestsTogetherAndDividesByTheirShapes) {
+TEST_F(Execution, JoinsRaggedRequestsAndSplitsOutputsByTheirShapes) {
   Load(Model(Node("Add", {"X", "X"}, "Y") + Node("Identity", {"N"}, "C") +
              Bytes(11, Tensor("X", kOnnxFloat, {-1})) + Bytes(11, Tensor("N", kOnnxInt32, {-1})) +
              Bytes(12, Tensor("Y", kOnnxFloat, {-1})) + Bytes(12, Tensor("C", kOnnxInt32, {-1}))),

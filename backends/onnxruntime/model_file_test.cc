@@ -64,7 +64,7 @@ TEST_F(ModelFileTest, FindsTheExternalTensorsOfAllGraphs) {
                                                        "called=called.bin"));
 }
 
-TEST_F(ModelFileTest, SaysThatAFileIsCutOffWhereverItIsCut) {
+TEST_F(ModelFileTest, ReportsATruncatedFileWhereverItIsTruncated) {
   const std::string whole = WholeModel();
   for (const size_t size : {size_t{3}, size_t{60}, whole.size() / 2, whole.size() - 1}) {
     auto model = Read(whole.substr(0, size));
@@ -83,7 +83,7 @@ TEST_F(ModelFileTest, RefusesGraphsThatAreNestedWithoutEnd) {
   EXPECT_THAT(model.TakeError().message(), HasSubstr("nested more than"));
 }
 
-TEST_F(ModelFileTest, StandsWhateverBytesThereAre) {
+TEST_F(ModelFileTest, SurvivesArbitraryBytes) {
   std::mt19937 random(7);
   const std::string whole = WholeModel();
   for (int round = 0; round < 300; ++round) {

@@ -39,6 +39,7 @@ class Scattering {
                               const OrtValue* value);
 
  private:
+  // The kind of destination of an output.
   enum class To { kResponse, kState };
 
   // The destination of a member's rows: an output of its response or a state.

@@ -9,6 +9,7 @@ namespace nereid::onnxruntime {
 
 namespace {
 
+// Protobuf's wire types.
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
 }  // namespace

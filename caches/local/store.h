@@ -44,6 +44,7 @@ class Store {
   // The largest capacity; sums of sizes below it do not overflow.
   static constexpr size_t kMaxBytes = SIZE_MAX / 4;
 
+  // The result of an insertion; only kInserted changes the store.
   enum class InsertResult { kInserted, kExists, kTooLarge };
 
   explicit Store(size_t capacity_bytes) : capacity_(std::min(capacity_bytes, kMaxBytes)) {}

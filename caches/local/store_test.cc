@@ -33,7 +33,7 @@ TEST(Store, GivesBackWhatItWasGiven) {
   EXPECT_EQ(static_cast<char>(blob->data()[99]), 'a');
 }
 
-TEST(Store, LeavesWhatIsThere) {
+TEST(Store, KeepsAnExistingEntry) {
   Store store(10'000);
   EXPECT_EQ(store.Insert("k", MakeBlob('a')), kInserted);
   const size_t used = store.used_bytes();
@@ -49,7 +49,7 @@ TEST(Store, RefusesWhatCanNeverFit) {
   EXPECT_TRUE(store.Has(Key(0)));
 }
 
-TEST(Store, WhatWasNotUsedForTheLongestTimeGoesFirst) {
+TEST(Store, EvictsTheLeastRecentlyUsedEntryFirst) {
   Store store(4 * kCost);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(store.Insert(Key(i), MakeBlob('a')), kInserted);
   EXPECT_NE(store.Find(Key(0)), nullptr);
@@ -61,7 +61,7 @@ TEST(Store, WhatWasNotUsedForTheLongestTimeGoesFirst) {
   EXPECT_EQ(store.used_bytes(), 4 * kCost);
 }
 
-TEST(Store, OneLargeEntryTakesThePlaceOfManySmallOnes) {
+TEST(Store, EvictsManySmallEntriesForALargeOne) {
   Store store(10 * kCost);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(store.Insert(Key(i), MakeBlob('a')), kInserted);
   EXPECT_EQ(store.Insert("larg", MakeBlob('b', 100 + 9 * kCost)), kInserted);

@@ -12,7 +12,7 @@ std::span<const std::byte> Bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-TEST(RedisValue, TellsTheSizesItWasMadeOf) {
+TEST(RedisValue, ContainsTheSizesOfItsBuffers) {
   const std::vector<size_t> sizes = {1, 200, 33};
   const auto value = MakeValue(sizes);
   ASSERT_TRUE(value);
@@ -20,7 +20,7 @@ TEST(RedisValue, TellsTheSizesItWasMadeOf) {
   EXPECT_EQ(ReadValueSizes(Bytes(*value)), sizes);
 }
 
-TEST(RedisValue, IsNotMadeOfNothingOrOfTooMuch) {
+TEST(RedisValue, IsNotMadeOfNoBuffersOrTooManyBytes) {
   EXPECT_FALSE(MakeValue({}));
   EXPECT_FALSE(MakeValue({0}));
   EXPECT_FALSE(MakeValue({SIZE_MAX, 2}));

@@ -61,6 +61,7 @@ TRITONSERVER_DataType TypeOf(const char* format, Py_ssize_t item_size) {
   }
 }
 
+// An input in the form of the C API.
 struct InputData {
   TRITONSERVER_DataType type = TRITONSERVER_TYPE_INVALID;
   const int64_t* shape = nullptr;

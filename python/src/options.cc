@@ -15,6 +15,7 @@ namespace py = pybind11;
 namespace nereid::python {
 namespace {
 
+// Owns the options of a server.
 class ServerOptions {
  public:
   ServerOptions() { Check(TRITONSERVER_ServerOptionsNew(&options_)); }

@@ -105,9 +105,9 @@ py::str AskForJson(Ask ask) {
 
 template <auto Function>
 bool AskForBool(Server& server) {
-  bool answer = false;
-  WithoutGil([&] { Check(Function(server.handle(), &answer)); });
-  return answer;
+  bool result = false;
+  WithoutGil([&] { Check(Function(server.handle(), &result)); });
+  return result;
 }
 
 template <auto Function>

@@ -90,6 +90,7 @@ bool IsNumericAddress(const std::string& text) {
 }
 
 base::Status CheckPorts(const Options& options) {
+  // One listening server.
   struct Endpoint {
     const char* name;
     bool is_used;

@@ -48,6 +48,7 @@ struct HttpOptions {
   std::chrono::milliseconds max_connection_age{0};  // 0: unlimited
 };
 
+// The values of --grpc-infer-response-compression-level.
 enum class CompressionLevel { kNone, kLow, kMedium, kHigh };
 
 // The flags --grpc-…

@@ -13,6 +13,7 @@ namespace nereid::app {
 // Wait is called on the main thread, Wake on any thread.
 class Signals {
  public:
+  // The reasons for which Wait returns.
   enum class Event { kNothing, kStop, kReopenLog, kWoken };
 
   // REQUIRES: no other thread exists yet, so that all threads inherit the signal mask.

@@ -137,6 +137,7 @@ void Free(Header* header) {
   }
 }
 
+// The free buffers of one size class.
 struct FreeList {
   Header* head = nullptr;
   size_t count = 0;
@@ -157,6 +158,7 @@ struct FreeList {
   }
 };
 
+// The free buffers that all threads share.
 struct Depot {
   Mutex mutex;
   std::array<FreeList, kClasses> lists NEREID_GUARDED_BY(mutex);
@@ -178,6 +180,7 @@ void SpillLocked(Depot& depot, Header* header) NEREID_REQUIRES(depot.mutex) {
   depot.lists[header->size_class].Push(header);
 }
 
+// The free buffers of one thread. They go to the depot when the thread ends.
 struct ThreadCache {
   std::array<FreeList, kCachedClasses> lists;
 

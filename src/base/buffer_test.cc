@@ -72,7 +72,7 @@ TEST(Buffer, OfAnySizeIsWritableToItsLastByte) {
   }
 }
 
-TEST(Buffer, TrimGivesBackWhatNobodyUsed) {
+TEST(Buffer, TrimFreesUnusedBuffers) {
   TrimBuffers();
   TrimBuffers();
   const size_t before = PooledBufferBytes();
@@ -85,7 +85,7 @@ TEST(Buffer, TrimGivesBackWhatNobodyUsed) {
   EXPECT_LE(PooledBufferBytes(), before);
 }
 
-TEST(Buffer, ForWhatIsToArriveTakesMemoryAsItComes) {
+TEST(Buffer, ForArrivalTakesMemoryAsBytesArrive) {
   if (kHasAddressSanitizer) GTEST_SKIP() << "buffers are not mapped";
   constexpr size_t kMega = size_t{1} << 20;
   const BufferRef buffer = AcquireArrivalBuffer(83 * kMega);
@@ -101,7 +101,7 @@ TEST(Buffer, ForWhatIsToArriveTakesMemoryAsItComes) {
   EXPECT_EQ(buffer.data()[buffer.capacity() + kBufferPadding - 1], std::byte{0});
 }
 
-TEST(Buffer, ThatBytesArrivedInKeepsNothingOfItsFirstUse) {
+TEST(Buffer, ForArrivalServesAnyLaterUse) {
   std::byte* place = nullptr;
   {
     const BufferRef arrival = AcquireArrivalBuffer(size_t{5} << 20);
@@ -148,7 +148,7 @@ TEST(Buffer, MovesBetweenThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Buffer, RefusesASizeThatCannotBe) { EXPECT_FALSE(AcquireBuffer(SIZE_MAX - 8)); }
+TEST(Buffer, RefusesAnImpossibleSize) { EXPECT_FALSE(AcquireBuffer(SIZE_MAX - 8)); }
 
 }  // namespace
 }  // namespace nereid::base

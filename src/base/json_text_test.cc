@@ -115,7 +115,7 @@ TEST(JsonText, PrintsShortNumbersAsOthers) {
   }
 }
 
-TEST(JsonText, PrintsTheShortestWhereDoublesChangeTheirDistance) {
+TEST(JsonText, PrintsTheShortestNextToPowersOfTwoAndTen) {
   for (int exponent = -1074; exponent < 1024; ++exponent) {
     const double power = std::ldexp(1.0, exponent);
     ExpectShortest(power);

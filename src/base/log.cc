@@ -35,6 +35,7 @@ constexpr size_t kMaxMessageBytes = 16 * 1024;
 // than the writer can write waits.
 constexpr size_t kQueuedLines = 512;
 
+// The state of the process log.
 struct LogState {
   // Triton's variable: with "0", messages are written without escapes. JSON lines are always
   // escaped.
@@ -61,6 +62,7 @@ LogState& State() {
   return *state;
 }
 
+// One character decoded from UTF-8.
 struct CodePoint {
   uint32_t value = 0;
   size_t length = 0;  // in bytes; 0 if not UTF-8
@@ -152,6 +154,7 @@ constexpr const char* kNames[] = {"error", "warning", "info", "verbose"};
 // If the cut leaves an incomplete character at the end, the escaping drops it.
 constexpr std::string_view kCut = "... (cut)";
 
+// The format of a line.
 struct Line {
   LogFormat format = LogFormat::kDefault;
   bool escapes = true;
@@ -314,6 +317,7 @@ void FlushLog() {
 
 namespace {
 
+// Where and how to write a message.
 struct Sink {
   std::shared_ptr<spdlog::logger> logger;  // null: the log could not be opened
   LogFormat format;

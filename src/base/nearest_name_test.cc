@@ -17,11 +17,9 @@ TEST(NearestName, IsTheOneASpellingMistakeAway) {
   EXPECT_EQ(NearestName("pytorh", kBackends), "pytorch");
 }
 
-TEST(NearestName, DoesNotCareForCapitals) {
-  EXPECT_EQ(NearestName("ONNXRuntime", kBackends), "onnxruntime");
-}
+TEST(NearestName, IgnoresCase) { EXPECT_EQ(NearestName("ONNXRuntime", kBackends), "onnxruntime"); }
 
-TEST(NearestName, IsTheOneThatBeginsAlike) {
+TEST(NearestName, IsTheOneWithTheSamePrefix) {
   EXPECT_EQ(NearestName("onnx", kBackends), "onnxruntime");
   EXPECT_EQ(NearestName("onnxruntime_onnx", kBackends), "onnxruntime");
 }
@@ -35,7 +33,7 @@ TEST(NearestName, IsNoneWhereNothingIsClose) {
   EXPECT_EQ(NearestName(std::string(100'000, 'x'), kBackends), "");
 }
 
-TEST(NearestName, IsAskedForInWords) {
+TEST(NearestName, IsSuggestedInAMessage) {
   EXPECT_EQ(DidYouMean("pyton", kBackends), "; did you mean 'python'?");
   EXPECT_EQ(DidYouMean("tensorrt", kBackends), "");
 }
@@ -47,7 +45,7 @@ TEST(QuotedList, ReadsLikeASentence) {
   EXPECT_EQ(QuotedList(std::vector<std::string_view>{"a", "b", "c"}), "'a', 'b' and 'c'");
 }
 
-TEST(QuotedList, TellsTheFirstTenOfMany) {
+TEST(QuotedList, ShowsTheFirstTenOfMany) {
   const std::vector<std::string_view> many(12, "x");
   EXPECT_EQ(QuotedList(many), "'x', 'x', 'x', 'x', 'x', 'x', 'x', 'x', 'x', 'x' and 2 more");
 }

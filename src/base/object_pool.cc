@@ -4,6 +4,7 @@
 namespace nereid::base {
 namespace {
 
+// The trim functions of all pools.
 struct Trims {
   Mutex mutex;
   std::vector<void (*)()> all NEREID_GUARDED_BY(mutex);

@@ -18,7 +18,7 @@ struct Counted {
 };
 using Pool = ObjectPool<Counted>;
 
-TEST(ObjectPool, TrimsWhatNobodyUsedSinceTheLastTime) {
+TEST(ObjectPool, TrimsObjectsUnusedSinceTheLastTrim) {
   std::vector<Counted*> taken;
   for (int i = 0; i < 100; ++i) taken.push_back(Pool::Take());
   // A thread that ends leaves its objects to other threads.

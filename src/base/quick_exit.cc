@@ -12,6 +12,7 @@
 namespace nereid::base {
 namespace {
 
+// The registered folders.
 struct Folders {
   Mutex mutex;
   std::multiset<std::string> paths NEREID_GUARDED_BY(mutex);

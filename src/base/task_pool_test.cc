@@ -9,7 +9,7 @@
 namespace nereid::base {
 namespace {
 
-TEST(TaskPool, RunsTasksSideBySideUpToItsSize) {
+TEST(TaskPool, RunsAsManyTasksConcurrentlyAsItHasThreads) {
   TaskPool pool("test", 3);
   std::latch all(3);  // each task waits for the others: fewer threads would hang
   for (int i = 0; i < 3; ++i) pool.Post([&] { all.arrive_and_wait(); });
@@ -27,7 +27,7 @@ TEST(TaskPool, StartsAgainAfterItsThreadsHaveLeft) {
   EXPECT_EQ(ran, 200);
 }
 
-TEST(TaskPool, FinishesWhatWasPostedAlsoByItsTasks) {
+TEST(TaskPool, FinishesTasksThatItsTasksPosted) {
   std::atomic<int> ran{0};
   {
     TaskPool pool("test", 2);

@@ -59,7 +59,7 @@ TEST_F(TemporaryFolders, OfAProcessThatWasKilledAreRemoved) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST_F(TemporaryFolders, OfAProcessThatLivesStay) {
+TEST_F(TemporaryFolders, OfALiveProcessAreKept) {
   auto mine = MakeTemporaryFolder("model");
   ASSERT_TRUE(mine.ok());
   EXPECT_EQ(RemoveAbandonedFolders(), 0u);
@@ -69,7 +69,7 @@ TEST_F(TemporaryFolders, OfAProcessThatLivesStay) {
   EXPECT_EQ(RemoveAbandonedFolders(), 1u);
 }
 
-TEST_F(TemporaryFolders, WithOtherNamesAndWhatIsNoFolderStay) {
+TEST_F(TemporaryFolders, WithOtherNamesAndFilesAreKept) {
   fs::create_directory(root_ / "nereid-model-abc123");
   fs::create_directory(root_ / "somebody");
   fs::create_directory_symlink(root_ / "somebody", root_ / "nereid-tmp-link-abc123");
@@ -80,7 +80,7 @@ TEST_F(TemporaryFolders, WithOtherNamesAndWhatIsNoFolderStay) {
   EXPECT_TRUE(fs::exists(root_ / "nereid-tmp-file"));
 }
 
-TEST_F(TemporaryFolders, AreNotFollowedOutside) {
+TEST_F(TemporaryFolders, AreRemovedWithoutFollowingLinks) {
   fs::create_directory(root_ / "kept");
   std::ofstream(root_ / "kept" / "file") << "text";
   const std::string path = Abandon();

@@ -30,7 +30,7 @@ Completed FromFiles(const std::optional<VersionFolder>& version, ModelConfig con
 VersionFolder File(const char* name) { return {.files = {name}}; }
 VersionFolder Folder(const char* name) { return {.folders = {name}}; }
 
-TEST(FrameworkOfFile, IsToldByTheEnding) {
+TEST(FrameworkOfFile, IsFoundByTheExtension) {
   EXPECT_EQ(FrameworkOfFile("net.onnx", false)->file, "model.onnx");
   EXPECT_EQ(FrameworkOfFile("net.onnx", false)->backend, "onnxruntime");
   EXPECT_EQ(FrameworkOfFile("main.py", false)->file, "model.py");
@@ -41,7 +41,7 @@ TEST(FrameworkOfFile, IsToldByTheEnding) {
   EXPECT_FALSE(FrameworkOfFile("README", false));
 }
 
-TEST(CompleteFromFiles, TellsTheFrameworkByTheFile) {
+TEST(CompleteFromFiles, FindsTheFrameworkByTheFile) {
   EXPECT_EQ(FromFiles(File("model.onnx")),
             (Completed{"onnxruntime", "onnxruntime_onnx", "model.onnx"}));
   EXPECT_EQ(FromFiles(Folder("model.onnx")),
@@ -185,7 +185,7 @@ TEST(NormalizeInstanceGroups, AddsOneNamedAfterTheModel) {
   EXPECT_EQ(groups[0], (InstanceGroup{.name = "m", .kind = Kind::kCpu, .count = 1}));
 }
 
-TEST(NormalizeInstanceGroups, RunsTwoOnACpuWhereABackendIsKnownToLikeIt) {
+TEST(NormalizeInstanceGroups, RunsTwoOnACpuForBackendsThatBenefit) {
   EXPECT_EQ(Groups("backend: 'onnxruntime'")[0].count, 2);
   EXPECT_EQ(Groups("backend: 'tensorflow'")[0].count, 2);
   EXPECT_EQ(Groups("backend: 'onnxruntime' instance_group { kind: KIND_CPU count: 5 }")[0].count,
@@ -226,7 +226,7 @@ TEST(NormalizeInstanceGroups, LeavesEnsemblesAlone) {
   EXPECT_TRUE(Groups("ensemble_scheduling { }").empty());
 }
 
-TEST(CompareConfigs, TellsWhatAChangeTakes) {
+TEST(CompareConfigs, DistinguishesReloadsFromChangesOfInstances) {
   const ModelConfig base = Parsed("name: 'm' instance_group { count: 1 }");
   EXPECT_EQ(CompareConfigs(base, base), ConfigChange::kNothing);
   EXPECT_EQ(CompareConfigs(base, Parsed("name: 'm' instance_group { count: 1 } "

@@ -74,7 +74,7 @@ class Filler {
 
 class EveryOneofMember : public testing::TestWithParam<int> {};
 
-TEST_P(EveryOneofMember, SurvivesTheWayThroughPlainValues) {
+TEST_P(EveryOneofMember, SurvivesConversionToPlainValues) {
   inference::ModelConfig message;
   Filler(GetParam()).Fill(&message);
   const inference::ModelConfig back = ToProto(FromProto(message));

@@ -94,7 +94,7 @@ void LoadOne(const std::string& text) {
   EXPECT_EQ(*ToJson(*again), *json);
 }
 
-TEST(DamagedConfigurations, AreEachServedOrRefusedAlone) {
+TEST(DamagedConfigurations, AreEachAcceptedOrRefusedOnTheirOwn) {
   std::mt19937 random(20260101);
   for (int i = 0; i < 2000; ++i) {
     const std::string text = Mutated(random);

@@ -92,7 +92,7 @@ TEST(ConfigText, ReportsEveryFaultWithPlaceFieldFoundAndExpected) {
       "integer");
 }
 
-TEST(ConfigText, KnowsWhatIsMeantByOtherNamesOfDataTypes) {
+TEST(ConfigText, SuggestsDataTypesForTheirOtherNames) {
   const auto type = [](const char* name) {
     return FaultsOf(std::string("input { data_type: ") + name + " }");
   };
@@ -106,7 +106,7 @@ TEST(ConfigText, KnowsWhatIsMeantByOtherNamesOfDataTypes) {
   EXPECT_THAT(FaultsOf("instance_group { kind: CPU }"), HasSubstr(", perhaps 'KIND_CPU'"));
 }
 
-TEST(ConfigText, KnowsJson) {
+TEST(ConfigText, RecognisesJson) {
   EXPECT_THAT(
       FaultsOf("{\"name\": \"m\"}"),
       HasSubstr("1:1: found {, expected a field name: this file has protobuf's text format, "
@@ -114,7 +114,7 @@ TEST(ConfigText, KnowsJson) {
 }
 
 // Protobuf's message does not distinguish zero from an absent field.
-TEST(ConfigText, TellsWhetherMaxBatchSizeIsWritten) {
+TEST(ConfigText, RecordsWhetherMaxBatchSizeIsWritten) {
   const auto text = [](std::string_view pbtxt) {
     return ParseModelConfigText(pbtxt, "f")->gives_max_batch_size;
   };

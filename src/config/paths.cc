@@ -23,6 +23,7 @@ bool HasParentComponent(std::string_view path) {
   return false;
 }
 
+// Collects the errors about paths in one configuration.
 class PathCheck {
  public:
   PathCheck(const ModelConfig& config, const std::string& model_folder)

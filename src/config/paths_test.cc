@@ -63,7 +63,7 @@ TEST(ModelName, IsOnePathComponent) {
   EXPECT_FALSE(ValidateModelName(std::string_view("a\0b", 3)).ok());
 }
 
-TEST_F(ConfigPaths, EscapeIsJudgedAfterLinksAndDots) {
+TEST_F(ConfigPaths, EscapeIsCheckedAfterResolvingLinksAndDots) {
   EXPECT_FALSE(*PathEscapes(Model(), Model()));
   EXPECT_FALSE(*PathEscapes(Model() + "/", Model()));
   EXPECT_FALSE(*PathEscapes(Model(), Model() + "/"));

@@ -155,7 +155,7 @@ TEST(ConfigJson, SurvivesReadingBack) {
   EXPECT_EQ(*ParseModelConfigJson(*ToJson(config)), config);
 }
 
-TEST(ConfigJson, DoesNotFailOnBytesThatAreNoText) {
+TEST(ConfigJson, PrintsBytesThatAreNotUtf8) {
   ModelConfig config{.name = "m"};
   config.parameters["k"] = "\xff\xfe";
   const auto json = ToJson(config);

@@ -85,6 +85,7 @@ std::string ExpectedEnumerator(const EnumDescriptor* type, std::string_view foun
   return "one of " + list;
 }
 
+// Reads a text along the message's description and collects its faults.
 class Diagnosis final : public google::protobuf::io::ErrorCollector {
  public:
   explicit Diagnosis(std::string_view text)

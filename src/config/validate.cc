@@ -192,6 +192,7 @@ std::string ProfileError(const InstanceGroup& group, const ModelConfig& config,
       group.name, config.name, config.platform, profile);
 }
 
+// Collects the errors about instance groups.
 class GroupCheck {
  public:
   GroupCheck(const ModelConfig& config, const GpuSupport& support)
@@ -220,38 +221,39 @@ class GroupCheck {
 
  private:
   void Kind(const InstanceGroup& group) {
-    const std::string who = fmt::format("instance group {} of model {}", group.name, config_.name);
+    const std::string subject =
+        fmt::format("instance group {} of model {}", group.name, config_.name);
     switch (group.kind) {
       case InstanceGroup::Kind::kModel:
       case InstanceGroup::Kind::kCpu:
         if (!group.gpus.empty()) {
           errors_.Add({kInvalid,
-                       fmt::format("{} has kind {} but specifies one or more GPUs", who,
+                       fmt::format("{} has kind {} but specifies one or more GPUs", subject,
                                    KindName(group.kind)),
                        field_ + ".gpus", fmt::format("[ {} ]", fmt::join(group.gpus, ", ")),
                        "no GPUs"});
         }
         return;
       case InstanceGroup::Kind::kGpu:
-        return Gpus(group, who);
+        return Gpus(group, subject);
       case InstanceGroup::Kind::kAuto:
         break;
     }
-    errors_.Add({base::StatusCode::kInternal, who + " has unexpected kind KIND_AUTO",
+    errors_.Add({base::StatusCode::kInternal, subject + " has unexpected kind KIND_AUTO",
                  field_ + ".kind", std::to_string(static_cast<int>(group.kind)),
                  "KIND_GPU, KIND_CPU or KIND_MODEL"});
   }
 
-  void Gpus(const InstanceGroup& group, const std::string& who) {
+  void Gpus(const InstanceGroup& group, const std::string& subject) {
     if (!support_.built_with_gpus) {
-      errors_.Add({kInvalid, who + " has kind KIND_GPU but server does not support GPUs",
+      errors_.Add({kInvalid, subject + " has kind KIND_GPU but server does not support GPUs",
                    field_ + ".kind", "KIND_GPU", "KIND_CPU, KIND_MODEL or KIND_AUTO"});
       return;
     }
     if (group.gpus.empty()) {
       errors_.Add({kInvalid,
-                   who + (support_.gpus.empty() ? " has kind KIND_GPU but no GPUs are available"
-                                                : " has kind KIND_GPU but specifies no GPUs"),
+                   subject + (support_.gpus.empty() ? " has kind KIND_GPU but no GPUs are available"
+                                                    : " has kind KIND_GPU but specifies no GPUs"),
                    field_ + ".gpus", "nothing", "the GPUs to use"});
     }
     for (const int32_t gpu : group.gpus) {
@@ -262,7 +264,7 @@ class GroupCheck {
            fmt::format(
                "{} specifies invalid or unsupported gpu id {}. GPUs with at least the minimum "
                "required CUDA compute compatibility of {:f} are: {}",
-               who, gpu, support_.min_compute_capability, there),
+               subject, gpu, support_.min_compute_capability, there),
            field_ + ".gpus", std::to_string(gpu), "one of " + there});
     }
   }

@@ -31,6 +31,7 @@ class EnsembleGraph {
   }
 
  private:
+  // One tensor of the ensemble.
   struct Node {
     bool is_output = false;  // a step produces it
     bool ready = false;      // an ensemble input, or all its sources are ready

@@ -46,6 +46,7 @@ std::optional<std::vector<int64_t>> StretchCounts(const std::vector<int64_t>& di
   return counts;
 }
 
+// Collects the errors about inputs or outputs.
 class TensorCheck {
  public:
   explicit TensorCheck(const ModelConfig& config) : config_(config) {}
@@ -117,23 +118,25 @@ class TensorCheck {
       Add(prefix + "must specify 'name'", "name", "nothing", "the name of the tensor");
     }
     // Without a name, the field's position alone identifies the tensor.
-    const std::string who = io.name.empty() ? prefix : fmt::format("{}'{}' ", prefix, io.name);
+    const std::string subject = io.name.empty() ? prefix : fmt::format("{}'{}' ", prefix, io.name);
     if (io.data_type == tensor::DataType::kInvalid) {
-      Add(who + "must specify 'data_type'", "data_type", "nothing", "a type such as TYPE_FP32");
+      Add(subject + "must specify 'data_type'", "data_type", "nothing", "a type such as TYPE_FP32");
     }
     if (io.dims.empty()) {
-      Add(who + "must specify 'dims'", "dims", "nothing", "at least one dimension");
+      Add(subject + "must specify 'dims'", "dims", "nothing", "at least one dimension");
     }
     if (io.reshape && io.reshape->empty() && config_.max_batch_size == 0) {
-      Add(who +
+      Add(subject +
               "cannot have empty reshape for non-batching model as scalar tensors are not "
               "supported",
           "reshape.shape", "[ ]", "at least one dimension");
     }
-    const bool dims_fit = Dimensions(io.dims, who + "dimension", "dims");
+    const bool dims_fit = Dimensions(io.dims, subject + "dimension", "dims");
     if (!io.reshape) return;
-    const bool reshape_fits = Dimensions(*io.reshape, who + "reshape dimensions", "reshape.shape");
-    if (dims_fit && reshape_fits && !io.dims.empty()) Reshape(io.name, who, io.dims, *io.reshape);
+    const bool reshape_fits =
+        Dimensions(*io.reshape, subject + "reshape dimensions", "reshape.shape");
+    if (dims_fit && reshape_fits && !io.dims.empty())
+      Reshape(io.name, subject, io.dims, *io.reshape);
   }
 
   bool Dimensions(const std::vector<int64_t>& dims, const std::string& what,
@@ -147,16 +150,16 @@ class TensorCheck {
     return fit;
   }
 
-  void Reshape(const std::string& name, const std::string& who, const std::vector<int64_t>& dims,
-               const std::vector<int64_t>& reshape) {
+  void Reshape(const std::string& name, const std::string& subject,
+               const std::vector<int64_t>& dims, const std::vector<int64_t>& reshape) {
     const std::optional<int64_t> from = Count(dims, name + " dims", "dims");
     const std::optional<int64_t> to = Count(reshape, name + " reshape", "reshape.shape");
     if (!from || !to) return;
     const bool to_scalar = *to == 0 && *from == 1;
     if (*from != *to && !to_scalar) {
-      DifferentSize(who, dims, reshape);
+      DifferentSize(subject, dims, reshape);
     } else if (*from == kWildcardDim) {
-      Stretches(who, dims, reshape);
+      Stretches(subject, dims, reshape);
     }
   }
 
@@ -171,22 +174,22 @@ class TensorCheck {
     return count;
   }
 
-  void Stretches(const std::string& who, const std::vector<int64_t>& dims,
+  void Stretches(const std::string& subject, const std::vector<int64_t>& dims,
                  const std::vector<int64_t>& reshape) {
     const auto from = StretchCounts(dims);
     const auto to = StretchCounts(reshape);
     if (from && to && from->size() != to->size()) {
-      Add(who + "has different number of variable-size dimensions for dims and reshape",
+      Add(subject + "has different number of variable-size dimensions for dims and reshape",
           "reshape.shape", Printed(reshape),
           fmt::format("as many -1 as in dims {}", Printed(dims)));
     } else if (!from || !to || *from != *to) {
-      DifferentSize(who, dims, reshape);
+      DifferentSize(subject, dims, reshape);
     }
   }
 
-  void DifferentSize(const std::string& who, const std::vector<int64_t>& dims,
+  void DifferentSize(const std::string& subject, const std::vector<int64_t>& dims,
                      const std::vector<int64_t>& reshape) {
-    Add(who + "has different size for dims and reshape", "reshape.shape", Printed(reshape),
+    Add(subject + "has different size for dims and reshape", "reshape.shape", Printed(reshape),
         fmt::format("as many elements as dims {}", Printed(dims)));
   }
 

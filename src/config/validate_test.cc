@@ -80,7 +80,7 @@ TEST(ValidateModelConfig, BoundsTheBatchSize) {
   EXPECT_EQ(FirstLine(ValidateModelConfig(config)), "must specify 'version policy' for m");
 }
 
-TEST(ValidateModelConfig, RefusesANameThatIsThereTwice) {
+TEST(ValidateModelConfig, RefusesADuplicateName) {
   EXPECT_EQ(Config("backend: 'b' input { name: 'I' data_type: TYPE_FP32 dims: [ 1 ] } "
                    "input { name: 'I' data_type: TYPE_INT8 dims: [ 2 ] }"),
             "model input 'I' is configured twice for m");
@@ -480,7 +480,7 @@ TEST(ValidateModelConfig, BoundsTheSequencesThatAModelHolds) {
       "instances");
 }
 
-TEST(ValidateFolderName, WantsTheNameOfTheFolder) {
+TEST(ValidateFolderName, RequiresTheNameOfTheFolder) {
   EXPECT_TRUE(ValidateFolderName({.name = "a"}, "a").ok());
   EXPECT_EQ(FirstLine(ValidateFolderName({.name = "a"}, "b")),
             "unexpected directory name 'b' for model 'a', directory name must equal model name");

@@ -49,7 +49,7 @@ TEST(VersionsToLoad, TakesAll) {
   EXPECT_THAT(VersionsToLoad(VersionPolicy{}, {1, 2}).versions, ElementsAre(1, 2));
 }
 
-TEST(VersionsToLoad, TakesSpecificOnesAndTellsWhichAreMissing) {
+TEST(VersionsToLoad, TakesSpecificOnesAndReportsMissingOnes) {
   const VersionPolicy specific{VersionPolicy::Specific{{2, 5, 2, 9}}};
   const VersionSelection selection = VersionsToLoad(specific, {1, 2, 10});
   EXPECT_THAT(selection.versions, ElementsAre(2));

@@ -35,6 +35,7 @@ class ShardSlot {
   static const ShardSlot& Mine() { return base::PerThread<ShardSlot>::Get(); }
 
  private:
+  // The exclusive shards that living threads have taken.
   struct Table {
     base::Mutex mutex;
     std::array<bool, kExclusive> is_taken NEREID_GUARDED_BY(mutex){};
@@ -68,6 +69,7 @@ class Adder {
 
 uint64_t Since(uint64_t start, uint64_t end) { return end > start ? end - start : 0; }
 
+// A Duration that is added to while it is read.
 struct AtomicDuration {
   std::atomic<uint64_t> count{0};
   std::atomic<uint64_t> ns{0};
@@ -156,6 +158,7 @@ constexpr std::array<uint8_t, 65> kFirstBucket = [] {
   return table;
 }();
 
+// DurationBuckets that are added to while they are read.
 struct AtomicBuckets {
   std::array<std::atomic<uint64_t>, kDurationBoundsNs.size() + 1> counts{};
 

@@ -28,6 +28,7 @@ struct Duration {
   }
 };
 
+// Why a request failed.
 enum class FailureReason : uint8_t { kRejected = 0, kCancelled = 1, kBackend = 2, kOther = 3 };
 inline constexpr size_t kFailureReasons = 4;
 // The names in metrics and statistics, in the order of FailureReason.

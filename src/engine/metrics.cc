@@ -27,6 +27,7 @@ struct Row {
 };
 using Rows = std::vector<Row>;
 
+// A family with one value per model.
 struct Family {
   const char* name;
   const char* help;
@@ -81,6 +82,7 @@ constexpr std::array<Family, 4> kCaching = {{
      [](const StatisticsSnapshot& s) { return s.cache_miss.ns / 1000; }},
 }};
 
+// A family with one summary per model.
 struct SummaryFamily {
   const char* name;
   const char* help;
@@ -114,6 +116,7 @@ constexpr std::array<SummaryFamily, 7> kSummaries = {{
 
 constexpr const char* kFirstResponse = "nv_inference_first_response_histogram_ms";
 
+// A family with one histogram per model.
 struct OwnHistogram {
   const char* name;
   const char* help;

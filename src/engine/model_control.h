@@ -23,6 +23,7 @@
 
 namespace nereid::engine {
 
+// The values of --model-control-mode.
 enum class ControlMode { kNone, kPoll, kExplicit };
 
 // What decides which models are loaded: the repositories alone, looked at once or again and again,

@@ -19,6 +19,7 @@
 
 namespace nereid::engine {
 
+// The settings and dependencies of a loader.
 struct ModelLoaderOptions {
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   MetricsConfig metrics;

@@ -22,6 +22,7 @@
 
 namespace nereid::engine {
 
+// The states of a version; version_states.h describes their transitions.
 enum class VersionState { kUnknown, kReady, kUnavailable, kLoading, kUnloading };
 
 // Returns the state as the repository index prints it: "READY", ...

@@ -20,9 +20,9 @@ namespace {
 using base::InvalidArgumentError;
 
 // Collects the responses of one sample's requests.
-class Answers final : public core::ResponseSink {
+class Responses final : public core::ResponseSink {
  public:
-  explicit Answers(size_t expected) : left_(expected) {}
+  explicit Responses(size_t expected) : left_(expected) {}
 
   void Send(core::ResponsePtr response, bool /*is_final*/) override {
     if (response == nullptr || response->error().ok()) return;
@@ -133,10 +133,10 @@ base::Result<std::shared_ptr<const WarmUp>> WarmUp::Prepare(core::Model& model,
 }
 
 base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) const {
-  Answers answers(sample.request_count);
+  Responses responses(sample.request_count);
   std::vector<core::RequestPtr> batch;
   for (uint32_t i = 0; i < sample.request_count; ++i) {
-    core::RequestPtr request = core::Request::Create(answers);
+    core::RequestPtr request = core::Request::Create(responses);
     request->is_counted = false;
     // A model can be pinned even before it is published.
     if (model_.TryPin()) request->model = core::ModelHandle(model_);
@@ -153,7 +153,7 @@ base::Status WarmUp::RunOnce(const Sample& sample, core::Instance& instance) con
     batch.push_back(std::move(request));
   }
   instance.Execute(batch);
-  const std::string errors = answers.Wait();
+  const std::string errors = responses.Wait();
   if (errors.empty()) return base::OkStatus();
   return InvalidArgumentError(
       fmt::format("failed to run warmup sample '{}': {}", sample.name, errors));

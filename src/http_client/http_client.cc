@@ -19,6 +19,7 @@ constexpr size_t kMaxErrorBytes = 64 << 10;
 constexpr size_t kMaxHeaders = 256;
 constexpr size_t kMaxIdle = 16;
 
+// Deleter for libcurl's lists.
 struct FreeList {
   const CurlLibrary& curl;
   void operator()(curl_slist* list) const { curl.slist_free_all(list); }

@@ -88,7 +88,7 @@ TEST(AnHttpClient, ReadsAReplyInChunks) {
   EXPECT_EQ(pair.body, "hello world");
 }
 
-TEST(AnHttpClient, ReadsTheReplyBehindAnInterimOne) {
+TEST(AnHttpClient, ReadsTheReplyAfterAnInterimOne) {
   Pair pair({.raw = "HTTP/1.1 100 Continue\r\nX-A: 1\r\n\r\n"
                     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"});
   const HttpReply reply = pair.Get();
@@ -97,7 +97,7 @@ TEST(AnHttpClient, ReadsTheReplyBehindAnInterimOne) {
   EXPECT_EQ(pair.body, "ok");
 }
 
-TEST(AnHttpClient, FailsWhereAReplyBreaksOff) {
+TEST(AnHttpClient, FailsOnATruncatedReply) {
   for (StubReply reply :
        {StubReply{.body = "hello world", .cut_off = 5},
         StubReply{.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"},
@@ -110,7 +110,7 @@ TEST(AnHttpClient, FailsWhereAReplyBreaksOff) {
   }
 }
 
-TEST(AnHttpClient, FailsWhereTheReplyIsNoHttp) {
+TEST(AnHttpClient, FailsOnAReplyThatIsNotHttp) {
   for (const char* raw :
        {"SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx"}) {
     Pair pair(StubReply{.raw = raw});
@@ -118,7 +118,7 @@ TEST(AnHttpClient, FailsWhereTheReplyIsNoHttp) {
   }
 }
 
-TEST(AnHttpClient, KeepsTheBodyOfAnErrorApartAndInBounds) {
+TEST(AnHttpClient, KeepsTheBodyOfAnErrorSeparatelyAndBounded) {
   Pair pair({.status = 404, .headers = {}, .body = std::string(200'000, 'e')});
   const HttpReply reply = pair.Get();
   EXPECT_EQ(reply.status, 404);
@@ -128,7 +128,7 @@ TEST(AnHttpClient, KeepsTheBodyOfAnErrorApartAndInBounds) {
   EXPECT_EQ(pair.body, "");
 }
 
-TEST(AnHttpClient, StopsWhereTheBodyIsNotWanted) {
+TEST(AnHttpClient, StopsWhenTheBodyIsRefused) {
   Pair pair({.status = 200, .headers = {}, .body = std::string(5 << 20, 'x')});
   HttpRequest request = pair.Request();
   size_t seen = 0;
@@ -143,7 +143,7 @@ TEST(AnHttpClient, StopsWhereTheBodyIsNotWanted) {
   EXPECT_LT(seen, size_t{5} << 20);
 }
 
-TEST(AnHttpClient, KeepsOnlySoManyHeaders) {
+TEST(AnHttpClient, LimitsTheNumberOfHeaders) {
   std::string raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
   for (int i = 0; i < 1000; ++i) raw += "X-" + std::to_string(i) + ": v\r\n";
   Pair pair(StubReply{.raw = raw + "\r\n"});
@@ -162,7 +162,7 @@ TEST(AnHttpClient, FollowsNoRedirection) {
   EXPECT_EQ(pair.server().Targets().size(), 1u);
 }
 
-TEST(AnHttpClient, AsksTheProxyOfTheEnvironment) {
+TEST(AnHttpClient, UsesTheProxyOfTheEnvironment) {
   Pair pair({.status = 200, .headers = {}, .body = "of the proxy"});
   HttpRequest request = pair.Request();
   request.url = "http://127.0.0.1:1/x";  // a port without a listener
@@ -177,7 +177,7 @@ TEST(AnHttpClient, AsksTheProxyOfTheEnvironment) {
   EXPECT_THAT(pair.server().Targets(), testing::ElementsAre("http://127.0.0.1:1/x"));
 }
 
-TEST(AnHttpClient, TellsThatNobodyListens) {
+TEST(AnHttpClient, ReportsARefusedConnection) {
   std::string endpoint;
   {
     const HttpStub gone([](const StubRequest&) { return StubReply{}; });
@@ -192,7 +192,7 @@ TEST(AnHttpClient, TellsThatNobodyListens) {
   EXPECT_FALSE(reply.is_final);
 }
 
-TEST(AnHttpClient, KnowsNoOtherProtocols) {
+TEST(AnHttpClient, RefusesOtherProtocols) {
   HttpClient client;
   for (const char* url : {"file:///etc/passwd", "gopher://127.0.0.1/", "http://[x"}) {
     HttpRequest request;
@@ -203,7 +203,7 @@ TEST(AnHttpClient, KnowsNoOtherProtocols) {
   }
 }
 
-TEST(AnHttpClient, GivesUpOnAServerThatShakesNoHands) {
+TEST(AnHttpClient, GivesUpOnAServerThatDoesNotCompleteTheHandshake) {
   Pair pair([](const StubRequest&) { return StubReply{}; },
             {.connect_timeout = std::chrono::milliseconds(50)});
   HttpRequest request = pair.Request();
@@ -213,7 +213,7 @@ TEST(AnHttpClient, GivesUpOnAServerThatShakesNoHands) {
   EXPECT_EQ(reply.status, 0);
 }
 
-TEST(AnHttpClient, GivesUpWhenItsTimeIsOver) {
+TEST(AnHttpClient, GivesUpAfterItsTimeout) {
   Pair pair({.body = "hello", .cut_off = 2, .hangs = true});
   HttpRequest request = pair.Request();
   request.timeout = std::chrono::milliseconds(50);
@@ -221,7 +221,7 @@ TEST(AnHttpClient, GivesUpWhenItsTimeIsOver) {
   EXPECT_EQ(pair.body, "hel");
 }
 
-TEST(AnHttpClient, GivesUpOnAReplyThatStandsStill) {
+TEST(AnHttpClient, GivesUpOnAStalledReply) {
   Pair pair(
       [](const StubRequest&) { return StubReply{.body = "hello", .cut_off = 2, .hangs = true}; },
       {.stall_timeout = std::chrono::seconds(1)});

@@ -38,7 +38,7 @@ TEST(Attempts, EndWhenTheyAreStopped) {
   EXPECT_FALSE(attempts.Next());
 }
 
-TEST(Attempts, DoNotSitOutAPauseThatIsStopped) {
+TEST(Attempts, EndAPauseThatIsStopped) {
   constexpr RetryPolicy kLong{.attempts = 3,
                               .first_pause = std::chrono::hours(24),
                               .longest_pause = std::chrono::hours(24)};

@@ -63,7 +63,7 @@ size_t Count(const RegionTable& table) {
   return table.ReadStatus(RegionKind::kSystem, "").value().size();
 }
 
-TEST(RegionTable, RefusesEverythingButQuestionsWhenClientsMayNot) {
+TEST(RegionTable, AllowsOnlyStatusRequestsWithoutPermission) {
   RegionTable table(false);
   const Object object(64);
   constexpr const char* kWhy =
@@ -78,7 +78,7 @@ TEST(RegionTable, RefusesEverythingButQuestionsWhenClientsMayNot) {
   EXPECT_EQ(ErrorOf(table.Use("r", 0, 1).status()), "Unable to find shared memory region: 'r'");
 }
 
-TEST(RegionTable, GivesPiecesOfTheObjectItself) {
+TEST(RegionTable, UsesTheMemoryOfTheObjectItself) {
   RegionTable table(true);
   Object object(8192);
   object.Write(4096 + 5, "hello");

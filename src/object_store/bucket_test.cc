@@ -154,7 +154,7 @@ TEST_F(ABucket, RefusesAListThatIsWrongOrDoesNotEnd) {
   EXPECT_EQ(bucket_->List("m").status().message(), "list m:  the list does not end");
 }
 
-TEST_F(ABucket, AsksAgainAtOnceWithWhatARefusalTaught) {
+TEST_F(ABucket, RetriesAtOnceWithWhatARefusalTaught) {
   SetReply([](const StubRequest& request) {
     return StubReply{.status = request.headers.at("token") == "new" ? 200 : 401};
   });
@@ -162,13 +162,13 @@ TEST_F(ABucket, AsksAgainAtOnceWithWhatARefusalTaught) {
   EXPECT_EQ(server_.Targets().size(), 2u);
 }
 
-TEST_F(ABucket, TellsWhyThereIsNoRequest) {
+TEST_F(ABucket, ReportsWhyARequestCannotBeMade) {
   protocol_->LoseToken();
   EXPECT_EQ(bucket_->List("m").status().message(), "list m:  there is no token");
   EXPECT_EQ(server_.Targets().size(), 0u);
 }
 
-TEST_F(ABucket, ReadsOnWhereAReplyBreaksOff) {
+TEST_F(ABucket, ContinuesWhereAReplyWasCutOff) {
   SetReply([](const StubRequest& request) {
     const std::string& range = request.headers.at("range");
     const size_t offset = std::stoul(range);
@@ -188,7 +188,7 @@ TEST_F(ABucket, ReadsOnWhereAReplyBreaksOff) {
   EXPECT_EQ(server_.Targets().size(), 5u);  // more than the attempts without progress
 }
 
-TEST_F(ABucket, TakesNoMoreThanItAskedFor) {
+TEST_F(ABucket, RefusesMoreBytesThanRequested) {
   SetReply([](const StubRequest&) { return StubReply{.body = "0123456789"}; });
   const auto result = bucket_->Read({.key = "k", .etag = "e", .size = 5}, {0, 5},
                                     [](std::string_view) { return base::OkStatus(); });
@@ -267,7 +267,7 @@ TEST_F(AStoreOfAnyKind, RefusesBytesOfAnotherMd5) {
               HasSubstr("does not have the checksum 5d41402abc4b2a76b9719d911017c592"));
 }
 
-TEST_F(AStoreOfAnyKind, TellsInItsOwnWordsThatItCannotBeReached) {
+TEST_F(AStoreOfAnyKind, HasItsOwnErrorWhenItIsUnreachable) {
   SetReply([](const StubRequest&) { return StubReply{.status = 403, .body = "no"}; });
   EXPECT_EQ(store_->CheckRepository("lines://b/m").message(), "Cannot open lines. list m/: 403 no");
 }

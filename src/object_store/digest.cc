@@ -13,6 +13,7 @@
 namespace nereid::object_store {
 namespace {
 
+// Deleter for OpenSSL's digest context.
 struct FreeContext {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };

@@ -16,7 +16,7 @@ TEST(CpuMetrics, ReadsTheTimesOfAllCpus) {
   EXPECT_FALSE(ParseCpuTimes(""));
 }
 
-TEST(CpuMetrics, MemoryInUseIsWhatIsNotAvailable) {
+TEST(CpuMetrics, MemoryInUseIsTheTotalLessWhatIsAvailable) {
   const auto memory = ParseMemory("MemTotal:  100 kB\nMemFree: 10 kB\nMemAvailable:   40 kB\n");
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->total, 102'400u);

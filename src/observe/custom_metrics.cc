@@ -8,6 +8,7 @@
 namespace nereid::observe {
 namespace {
 
+// The families that exist, by name.
 struct Registry {
   base::Mutex mutex;
   std::map<std::string, std::weak_ptr<CustomFamily>> families NEREID_GUARDED_BY(mutex);

@@ -23,6 +23,7 @@
 
 namespace nereid::observe {
 
+// The values are those of TRITONSERVER_MetricKind.
 enum class MetricKind : uint8_t { kCounter, kGauge, kHistogram };
 
 // One series of values. Thread-safe.

@@ -14,7 +14,7 @@ std::string Page() {
   return page.Take();
 }
 
-TEST(CustomMetrics, EqualLabelsAreOneSeriesAsLongAsSomebodyHoldsIt) {
+TEST(CustomMetrics, EqualLabelsAreOneSeriesAsLongAsItHasAHolder) {
   auto family = *CustomFamily::Create(MetricKind::kCounter, "custom_total", "Help");
   auto first = *family->Add({{"b", "2"}, {"a", "1"}}, {});
   auto second = *family->Add({{"a", "1"}, {"b", "2"}}, {});
@@ -36,7 +36,7 @@ TEST(CustomMetrics, FamiliesOfOneNameAreOneAndHaveOneKind) {
             StatusCode::kInvalidArgument);
 }
 
-TEST(CustomMetrics, EachKindDoesWhatItCan) {
+TEST(CustomMetrics, EachKindSupportsItsOwnOperations) {
   auto counter = *(*CustomFamily::Create(MetricKind::kCounter, "c", ""))->Add({}, {});
   EXPECT_EQ(counter->Increment(-1).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(counter->Set(1).code(), StatusCode::kUnsupported);

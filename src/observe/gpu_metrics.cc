@@ -14,10 +14,12 @@ namespace {
 constexpr int kSuccess = 0;
 using Device = void*;
 
+// NVML's nvmlUtilization_t.
 struct Utilization {
   unsigned gpu = 0;
   unsigned memory = 0;
 };
+// NVML's nvmlMemory_t.
 struct Memory {
   unsigned long long total = 0;
   unsigned long long free = 0;

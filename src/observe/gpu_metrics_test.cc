@@ -6,7 +6,7 @@
 namespace nereid::observe {
 namespace {
 
-TEST(GpuMetrics, PrintsWhatEachGpuTells) {
+TEST(GpuMetrics, PrintsTheValuesOfEachGpu) {
   auto metrics = GpuMetrics::Open(NEREID_FAKE_NVML, std::chrono::milliseconds(0));
   ASSERT_TRUE(metrics.ok()) << metrics.status().ToString();
   ASSERT_EQ((*metrics)->gpu_count(), 2u);

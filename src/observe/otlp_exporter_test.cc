@@ -73,7 +73,7 @@ TEST(AnOtlpExporter, SendsSpansAsTheProtocolSays) {
   EXPECT_TRUE(is_right);
 }
 
-TEST(AnOtlpExporter, SendsABatchAgainThatTheCollectorCannotTakeNow) {
+TEST(AnOtlpExporter, RetriesABatchThatTheCollectorCannotAcceptNow) {
   Counter requests;
   const HttpStub collector([&](const StubRequest&) {
     const bool is_first = requests.count() == 0;
@@ -85,7 +85,7 @@ TEST(AnOtlpExporter, SendsABatchAgainThatTheCollectorCannotTakeNow) {
   requests.WaitFor(2);
 }
 
-TEST(AnOtlpExporter, SendsABatchOnceThatTheCollectorRefuses) {
+TEST(AnOtlpExporter, DoesNotRetryABatchThatTheCollectorRefuses) {
   Counter requests;
   const HttpStub collector([&](const StubRequest& request) {
     requests.Add();
@@ -124,7 +124,7 @@ TEST(AnOtlpExporter, DoesNotRepeatWhatFailsWhenItEnds) {
   EXPECT_EQ(requests.count(), 1);
 }
 
-TEST(AnOtlpExporter, IsNotStartedWithAnAddressThatIsNone) {
+TEST(AnOtlpExporter, IsNotStartedWithAnInvalidUrl) {
   OtlpOptions options;
   options.url = "http://h:x/";
   EXPECT_FALSE(OtlpExporter::Start(options).ok());

@@ -6,7 +6,7 @@
 namespace nereid::observe {
 namespace {
 
-TEST(Summary, KnowsTheQuantilesOfWhatItSaw) {
+TEST(Summary, KnowsTheQuantilesOfItsValues) {
   Summary summary({{0.5, 0.01}, {0.9, 0.01}});
   for (int i = 1; i <= 100; ++i) summary.Observe(i);
   const SummaryValue value = summary.Read();
@@ -17,7 +17,7 @@ TEST(Summary, KnowsTheQuantilesOfWhatItSaw) {
   EXPECT_NEAR(value.quantiles[1].value, 90, 2);
 }
 
-TEST(Summary, ReadsQuantilesAndLeavesOutWhatIsNone) {
+TEST(Summary, ReadsQuantilesAndIgnoresInvalidEntries) {
   const Quantiles read = ParseQuantiles("0.1:0.0.1,0.7:0.01,x:1,0.5,0.75:0.01,2:0");
   ASSERT_EQ(read.list.size(), 3u);
   EXPECT_EQ(read.list[0].quantile, 0.1);

@@ -48,6 +48,7 @@ enum class TraceActivity : uint8_t {
 // Returns "REQUEST_START", ...
 const char* TraceActivityName(TraceActivity activity);
 
+// The output of traces: Triton's files, or an OpenTelemetry collector.
 enum class TraceMode : uint8_t { kTriton, kOpenTelemetry };
 
 // What decides which requests are traced and what is recorded of them. Clients can change it at run

@@ -18,7 +18,7 @@ TEST(ATraceContext, IsReadAndWritten) {
   EXPECT_EQ(FormatTraceParent(*context), kParent);
 }
 
-TEST(ATraceContext, IsRefusedWhereItIsNone) {
+TEST(ATraceContext, IsRefusedIfMalformed) {
   const std::string good(kParent);
   const auto with = [&](size_t at, std::string_view text) {
     return std::string(good).replace(at, text.size(), text);

@@ -34,7 +34,7 @@ class TraceTest : public testing::Test {
   std::string file_;
 };
 
-TEST_F(TraceTest, IsOffUntilSomebodyMayBeTraced) {
+TEST_F(TraceTest, IsOffUntilRequestsMayBeTraced) {
   Tracing without_file(TraceOptions{.settings = {.levels = kTraceTimestamps}});
   EXPECT_FALSE(without_file.is_on());
   EXPECT_EQ(without_file.Start("m", {}), nullptr);
@@ -46,7 +46,7 @@ TEST_F(TraceTest, IsOffUntilSomebodyMayBeTraced) {
   EXPECT_FALSE(tracing->is_on());
 }
 
-TEST_F(TraceTest, TakesEveryNthOfAsManyAsAreCounted) {
+TEST_F(TraceTest, SamplesEveryNthRequestUpToTheCount) {
   const auto tracing = Make({.levels = kTraceTimestamps, .rate = 3, .count = 2});
   std::string taken;
   for (int i = 0; i < 12; ++i) taken += tracing->Start("m", {}) != nullptr ? 'x' : '.';
@@ -110,13 +110,13 @@ TEST_F(TraceTest, ManyTracesDoNotPileUpInMemory) {
   EXPECT_EQ(text.find("}{"), std::string::npos);
 }
 
-TEST_F(TraceTest, AFileThatCannotBeWrittenHurtsNobody) {
+TEST_F(TraceTest, AFileThatCannotBeWrittenDoesNoHarm) {
   Tracing tracing(TraceOptions{.settings = {.levels = kTraceTimestamps, .rate = 1},
                                .file = folder_ + "/none/trace"});
   tracing.Start("m", {})->Report(TraceActivity::kQueueStart, 1);
 }
 
-TEST_F(TraceTest, SettingsThatMakeNoSenseAreRefusedAndChangeNothing) {
+TEST_F(TraceTest, InvalidSettingsAreRefusedAndChangeNothing) {
   const auto tracing = Make({.levels = kTraceTimestamps, .rate = 5});
   EXPECT_EQ(tracing->Change("", {.rate = {.value = 0}}).message(),
             "Attempting to set invalid trace setting :sample rate must be non-zero");

@@ -52,7 +52,7 @@ TEST(NoVersionAdvice, SaysThatThereIsNone) {
       "ensemble may be empty, but git does not keep empty folders.");
 }
 
-TEST(PolicyAdvice, NamesTheVersionsOfBothSides) {
+TEST(PolicyAdvice, NamesTheRequiredAndTheAvailableVersions) {
   using Policy = config::VersionPolicy;
   EXPECT_EQ(PolicyAdvice("/r/m", {Policy::Specific{{3}}}, {1, 2}),
             "The policy asks for version '3', and '/r/m' has '1' and '2'.");

@@ -35,6 +35,7 @@ base::Status CannotRead(const std::string& path, int error) {
       fmt::format("failed to open text file for read {}: {}", path, std::strerror(error)));
 }
 
+// Deleter for an open folder.
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };

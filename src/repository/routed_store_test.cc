@@ -43,7 +43,7 @@ TEST(ARoutedStore, AsksTheStoreThatAPathBelongsTo) {
   EXPECT_EQ(made, 1);
 }
 
-TEST(ARoutedStore, SaysWhichPlacesItDoesNotKnow) {
+TEST(ARoutedStore, ReportsUnknownSchemes) {
   const RoutedStore store;
   EXPECT_EQ(store.CheckRepository("gs://bucket").message(), "gs:// file-system not supported.");
   EXPECT_EQ(store.CheckRepository("as://account").message(), "as:// file-system not supported.");

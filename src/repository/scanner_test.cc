@@ -306,7 +306,7 @@ TEST_F(Repositories, TakeAConfigurationInsteadOfTheFile) {
               StartsWith("Invalid config override: "));
 }
 
-TEST_F(Repositories, AreNamespacesWhereThatIsAskedFor) {
+TEST_F(Repositories, AreNamespacesIfEnabled) {
   Model("a/twice");
   Model("b/twice");
   ScanOptions options = Options();
@@ -386,7 +386,7 @@ TEST_F(ChangesOfRepositories, DoNotUnloadWhenARepositoryCannotBeRead) {
   EXPECT_THAT(changes.removed, IsEmpty());
 }
 
-TEST_F(ChangesOfRepositories, AreToldApartByVersion) {
+TEST_F(ChangesOfRepositories, AreDistinguishedByVersion) {
   Model("a/m");
   fs::create_directories(root_ / "a/m/2");
   const ModelTimestamp before = One("m").timestamp;
@@ -400,7 +400,7 @@ TEST_F(ChangesOfRepositories, AreToldApartByVersion) {
   EXPECT_TRUE(before.VersionIsOlderThan(One("m").timestamp, 1));
 }
 
-TEST_F(ChangesOfRepositories, MissNothingAndEndThroughLinksInCircles) {
+TEST_F(ChangesOfRepositories, AreFoundDespiteCyclesOfLinks) {
   Model("a/m");
   fs::create_symlink(root_ / "a/m", root_ / "a/m/1/circle");
   EXPECT_GT(One("m").timestamp.Latest(), 0);

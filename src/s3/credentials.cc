@@ -23,6 +23,7 @@ struct Entry {
   std::string profile;
 };
 
+// Finds an account in the variables and files of an environment.
 class Finder {
  public:
   explicit Finder(const Environment& environment) : environment_(environment) {}

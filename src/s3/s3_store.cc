@@ -15,6 +15,7 @@
 namespace nereid::s3 {
 namespace {
 
+// The part of an object store that is specific to S3.
 class S3Provider final : public object_store::Provider {
  public:
   explicit S3Provider(Environment environment) : environment_(std::move(environment)) {}

@@ -35,7 +35,7 @@ class AStore : public testing::Test {
     std::string etag;
   };
 
-  AStore() : server_([this](const StubRequest& request) { return Answer(request); }) {
+  AStore() : server_([this](const StubRequest& request) { return ReplyTo(request); }) {
     std::string path = (fs::temp_directory_path() / "s3-XXXXXX").string();
     root_ = ::mkdtemp(path.data());
     store_ = MakeStore();
@@ -68,7 +68,7 @@ class AStore : public testing::Test {
   }
 
   // The reply of a server without faults.
-  StubReply Answer(const StubRequest& request) {
+  StubReply ReplyTo(const StubRequest& request) {
     Fault fault;
     {
       base::MutexLock lock(mutex_);
@@ -142,7 +142,7 @@ class AStore : public testing::Test {
   std::unique_ptr<repository::Store> store_;
 };
 
-TEST_F(AStore, ListsAllPagesWithOneQuestionEach) {
+TEST_F(AStore, ListsAllPagesWithOneRequestEach) {
   for (const char* key : {"r/a/1/x", "r/a/config.pbtxt", "r/b/1/x", "r/b/2/x", "r/c/1/"})
     Put(key, "x");
   store_->Refresh(Path("r"));
@@ -169,7 +169,7 @@ TEST_F(AStore, BringsAFolderWithLargeAndEmptyFiles) {
   EXPECT_TRUE(folder->path.ends_with("/m"));
 }
 
-TEST_F(AStore, TriesAgainWhatMayPass) {
+TEST_F(AStore, RetriesTemporaryErrors) {
   Put("m/x", "hello");
   std::atomic<int> faults{0};
   SetFault([&](const StubRequest&) -> std::optional<StubReply> {
@@ -180,7 +180,7 @@ TEST_F(AStore, TriesAgainWhatMayPass) {
   EXPECT_EQ(server_.Targets().size(), 6u);
 }
 
-TEST_F(AStore, GivesUpOnWhatDoesNotPass) {
+TEST_F(AStore, GivesUpOnPersistentErrors) {
   Put("m/x", "hello");
   SetFault([](const StubRequest&) {
     return StubReply{500, {}, "<Error><Code>InternalError</Code><Message>no</Message></Error>"};
@@ -191,7 +191,7 @@ TEST_F(AStore, GivesUpOnWhatDoesNotPass) {
   EXPECT_EQ(server_.Targets().size(), 3u);
 }
 
-TEST_F(AStore, DoesNotRepeatAQuestionThatWasRefused) {
+TEST_F(AStore, DoesNotRepeatARefusedRequest) {
   SetFault([](const StubRequest&) {
     return StubReply{403, {}, "<Error><Code>AccessDenied</Code></Error>"};
   });
@@ -201,7 +201,7 @@ TEST_F(AStore, DoesNotRepeatAQuestionThatWasRefused) {
   EXPECT_EQ(server_.Targets().size(), 1u);
 }
 
-TEST_F(AStore, GoesOnWhereAnAnswerBreaksOff) {
+TEST_F(AStore, ContinuesWhereAReplyWasCutOff) {
   const std::string large = Random(3 << 20);
   Put("m/x", large);
   SetFault([this](const StubRequest& request) -> std::optional<StubReply> {
@@ -234,7 +234,7 @@ TEST_F(AStore, DoesNotMixAnObjectWithTheOneThatReplacedIt) {
   EXPECT_EQ(Slurp(folder->path + "/x"), "other");
 }
 
-TEST_F(AStore, BelievesNoPartThatIsAnother) {
+TEST_F(AStore, RefusesAPartOtherThanTheRequestedOne) {
   Put("m/x", Random(2 << 20));
   SetFault([this](const StubRequest& request) -> std::optional<StubReply> {
     if (!request.headers.contains("range")) return std::nullopt;
@@ -245,7 +245,7 @@ TEST_F(AStore, BelievesNoPartThatIsAnother) {
   EXPECT_FALSE(store_->Localize(Path("m")).ok());
 }
 
-TEST_F(AStore, ChecksTheMd5ThatAnEtagIs) {
+TEST_F(AStore, ChecksTheMd5InAnEtag) {
   Put("m/x", "hello world", "5eb63bbbe01eeed093cb22bb8f5acdc3");
   ASSERT_TRUE(store_->Localize(Path("m")).ok());
   Put("m/y", "hello World", "5eb63bbbe01eeed093cb22bb8f5acdc3");
@@ -312,7 +312,7 @@ TEST_F(AStore, ServesSeveralAtOnce) {
   EXPECT_EQ(CountOf("/b/m/0/x"), 2u);  // two parts, each fetched once by one of the stores
 }
 
-TEST_F(AStore, IsNotLedOutOfItsCache) {
+TEST_F(AStore, DoesNotWriteOutsideItsCache) {
   Put("m/../../evil", "x");
   Put("m/ok", "x");
   const auto folder = store_->Localize(Path("m"));
@@ -332,7 +332,7 @@ TEST_F(AStore, RemembersWhatChangedWithinASecond) {
   EXPECT_EQ(*store_->ModifiedNs(Path("m/1/y")), before);
 }
 
-TEST_F(AStore, KeepsWhatItKnowsWhileS3IsAway) {
+TEST_F(AStore, KeepsItsListingWhileS3IsUnreachable) {
   Put("m/1/x", "one", "tag-1");
   store_->Refresh(Path("m"));
   SetFault([](const StubRequest&) { return StubReply{503, {}, ""}; });

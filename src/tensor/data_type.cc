@@ -6,6 +6,7 @@
 namespace nereid::tensor {
 namespace {
 
+// The names and the size of one type.
 struct Entry {
   std::string_view protocol;
   std::string_view config;

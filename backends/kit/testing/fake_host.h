@@ -12,11 +12,13 @@
 
 #include "triton/core/tritonbackend.h"
 
+// An error of the fake server.
 struct TRITONSERVER_Error {
   TRITONSERVER_Error_Code code;
   std::string text;
 };
 
+// An input of a request, set by the test.
 struct TRITONBACKEND_Input {
   std::string name;
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
@@ -24,6 +26,7 @@ struct TRITONBACKEND_Input {
   std::vector<std::string> buffers;
 };
 
+// An output that the backend added.
 struct TRITONBACKEND_Output {
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
   std::vector<int64_t> shape;
@@ -49,17 +52,20 @@ struct Answer {
   int failures_reported = 0;
 };
 
+// A request, set by the test.
 struct TRITONBACKEND_Request {
   std::vector<TRITONBACKEND_Input> inputs;
   std::vector<std::string> wanted;
   Answer answer;
 };
 
+// A response that the backend is filling.
 struct TRITONBACKEND_Response {
   TRITONBACKEND_Request* request = nullptr;
   std::map<std::string, TRITONBACKEND_Output> outputs;
 };
 
+// The instance that the requests are executed on.
 struct TRITONBACKEND_ModelInstance {
   std::vector<uint64_t> executed_batches;  // the reported batch sizes
 };

@@ -21,6 +21,7 @@ using nereid::local_cache::Store;
 
 using nereid::local_cache::Gauge;
 
+// The object behind TRITONCACHE_Cache.
 struct LocalCache {
   explicit LocalCache(size_t size) : store(size) {}
   Store store;

@@ -9,6 +9,7 @@
 
 namespace nereid::local_cache {
 
+// The metrics, in the order of their descriptions.
 enum class Gauge : size_t {
   kUtilization,
   kEntries,

@@ -9,6 +9,7 @@ namespace {
 
 const char* OrNull(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
+// TLS by hiredis and OpenSSL.
 class OpensslTls final : public Tls {
  public:
   explicit OpensslTls(redisSSLContext* context) : context_(context) {}

@@ -40,6 +40,7 @@ repository::ModelTimestamp TimestampFor(const FakeModel& model) {
   return repository::ModelTimestamp::Of(TimesStore(model), "m", std::string("m/") + kConfigFile);
 }
 
+// Files that record their calls as events.
 class FakeFiles final : public repository::ModelFiles {
  public:
   FakeFiles(Events& events, std::string name) : events_(events), name_(std::move(name)) {}

@@ -136,6 +136,7 @@ class FakeFactory final : public ModelFactory {
 
  private:
   class Version;
+  // A failure that a version is to have.
   struct Failure {
     std::string reason;
     int times = 0;

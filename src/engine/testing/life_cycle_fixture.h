@@ -17,6 +17,7 @@
 
 namespace nereid::engine {
 
+// The fixture of tests of the life cycle.
 class LifeCycleFixture : public testing::Test {
  protected:
   explicit LifeCycleFixture(LifeCycleOptions options = {})

@@ -16,6 +16,7 @@
 
 namespace nereid::engine {
 
+// The fixture of tests of model control.
 class ModelControlFixture : public testing::Test {
  protected:
   explicit ModelControlFixture(ControlMode mode = ControlMode::kExplicit,

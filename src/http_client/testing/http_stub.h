@@ -14,6 +14,7 @@
 
 namespace nereid::http_client {
 
+// A request that the stub received.
 struct StubRequest {
   std::string method;
   std::string target;                          // path and query
@@ -21,6 +22,7 @@ struct StubRequest {
   std::string body;                            // of a known length
 };
 
+// A reply that the stub sends, possibly faulty.
 struct StubReply {
   int status = 200;
   std::map<std::string, std::string> headers = {};

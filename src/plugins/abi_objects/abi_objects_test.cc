@@ -32,7 +32,7 @@ TEST(Error, CountsAnUnknownNumberAsUnknown) {
   EXPECT_EQ(TakeStatus(error).code(), base::StatusCode::kUnknown);
 }
 
-TEST(Error, AnswersAnExceptionAsInternal) {
+TEST(Error, ConvertsAnExceptionToInternal) {
   TRITONSERVER_Error* error = Answer([]() -> base::Status { throw std::runtime_error("oops"); });
   const base::Status status = TakeStatus(error);
   EXPECT_EQ(status.code(), base::StatusCode::kInternal);

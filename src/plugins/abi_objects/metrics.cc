@@ -20,16 +20,19 @@ using nereid::observe::CustomFamily;
 using nereid::observe::CustomSeries;
 using nereid::observe::MetricKind;
 
+// A family that a plug-in made. Its metrics must be deleted first.
 struct TRITONSERVER_MetricFamily {
   std::shared_ptr<CustomFamily> family;
   std::atomic<size_t> metric_count{0};
 };
 
+// Options of a metric that depend on its kind.
 struct TRITONSERVER_MetricArgs {
   bool is_histogram = false;
   std::vector<double> bounds;
 };
 
+// A metric that a plug-in made.
 struct TRITONSERVER_Metric {
   TRITONSERVER_MetricFamily* family;
   std::shared_ptr<CustomSeries> series;

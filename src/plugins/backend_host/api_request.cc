@@ -53,6 +53,7 @@ size_t OutputCount(const Request& request) {
   return request.outputs.empty() ? request.model->outputs().size() : request.outputs.size();
 }
 
+// A parameter in the form of the C API.
 struct ParameterValue {
   TRITONSERVER_ParameterType type;
   const void* value;

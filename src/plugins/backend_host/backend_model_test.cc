@@ -43,7 +43,7 @@ std::string Events(const std::string& backend) {
 // Collects what a client would receive.
 class Client final : public core::ResponseSink {
  public:
-  struct Answer {
+  struct Received {
     std::string error;
     std::string output;  // of OUTPUT0
     std::vector<int64_t> shape;
@@ -53,26 +53,26 @@ class Client final : public core::ResponseSink {
   };
 
   void Send(core::ResponsePtr response, bool is_final) override {
-    Answer answer;
-    answer.is_final = is_final;
-    answer.is_null = response == nullptr;
+    Received received;
+    received.is_final = is_final;
+    received.is_null = response == nullptr;
     if (response != nullptr) {
-      answer.error = response->error().message();
+      received.error = response->error().message();
       if (response->output_count() > 0) {
         const core::ResponseOutput& output = response->output(0);
-        answer.output.assign(reinterpret_cast<const char*>(output.data), output.byte_size);
-        answer.shape.assign(output.shape.dims().begin(), output.shape.dims().end());
+        received.output.assign(reinterpret_cast<const char*>(output.data), output.byte_size);
+        received.shape.assign(output.shape.dims().begin(), output.shape.dims().end());
       }
       for (const core::Parameter& parameter : response->parameters()) {
-        answer.says = std::get<std::string_view>(parameter.value);
+        received.says = std::get<std::string_view>(parameter.value);
       }
     }
-    answers.push_back(std::move(answer));
+    responses.push_back(std::move(received));
   }
   void OnRequestReleased(core::Request&) override { ++released; }
   void OnRequestGone() override { ++gone; }
 
-  std::vector<Answer> answers;
+  std::vector<Received> responses;
   int released = 0;
   int gone = 0;
 };
@@ -176,9 +176,9 @@ class BackendModelTest : public testing::Test {
     for (const std::string_view id : ids) batch.push_back(MakeRequest(id));
     instances_.at(0)->Execute(batch);
   }
-  const Client::Answer& OnlyAnswer() {
-    NEREID_CHECK(client_.answers.size() == 1);
-    return client_.answers[0];
+  const Client::Received& OnlyResponse() {
+    NEREID_CHECK(client_.responses.size() == 1);
+    return client_.responses[0];
   }
 
   const std::string directory_ = [] {
@@ -194,13 +194,13 @@ class BackendModelTest : public testing::Test {
   std::vector<std::unique_ptr<core::Instance>> instances_;
 };
 
-TEST_F(BackendModelTest, AnswersARequestAndReleasesIt) {
+TEST_F(BackendModelTest, RespondsToARequestAndReleasesIt) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"echo"});
-  EXPECT_EQ(OnlyAnswer().error, "");
-  EXPECT_EQ(OnlyAnswer().output, "abcdefgh");
-  EXPECT_THAT(OnlyAnswer().shape, ElementsAre(1, 2));
-  EXPECT_TRUE(OnlyAnswer().is_final);
+  EXPECT_EQ(OnlyResponse().error, "");
+  EXPECT_EQ(OnlyResponse().output, "abcdefgh");
+  EXPECT_THAT(OnlyResponse().shape, ElementsAre(1, 2));
+  EXPECT_TRUE(OnlyResponse().is_final);
   EXPECT_EQ(client_.released, 1);
   EXPECT_EQ(client_.gone, 1);
   EXPECT_EQ(core_model_->pin_count(), 0u);
@@ -240,10 +240,10 @@ TEST_F(BackendModelTest, CountsWhatTheBackendReports) {
 TEST_F(BackendModelTest, SendsTheErrorToEveryRequestOfARefusedBatch) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"echo", "refuse"});
-  ASSERT_EQ(client_.answers.size(), 2u);
-  for (const Client::Answer& answer : client_.answers) {
-    EXPECT_EQ(answer.error, "refused");
-    EXPECT_TRUE(answer.is_final);
+  ASSERT_EQ(client_.responses.size(), 2u);
+  for (const Client::Received& received : client_.responses) {
+    EXPECT_EQ(received.error, "refused");
+    EXPECT_TRUE(received.is_final);
   }
   EXPECT_EQ(client_.gone, 2);
   EXPECT_EQ(core_model_->statistics().Read().failures[2], 2u);
@@ -258,28 +258,28 @@ TEST_F(BackendModelTest, CountsNoFailureOfTheServersOwnRequests) {
   batch[1]->is_padding = true;
   batch.push_back(MakeRequest("refuse"));
   instances_[0]->Execute(batch);
-  EXPECT_EQ(client_.answers.size(), 3u);
+  EXPECT_EQ(client_.responses.size(), 3u);
   EXPECT_EQ(core_model_->statistics().Read().failures[2], 1u);
 }
 
 TEST_F(BackendModelTest, TurnsAnExceptionIntoAnError) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"throw"});
-  EXPECT_EQ(OnlyAnswer().error, "exception from plug-in: thrown");
+  EXPECT_EQ(OnlyResponse().error, "exception from plug-in: thrown");
   EXPECT_EQ(client_.gone, 1);
 }
 
 TEST_F(BackendModelTest, PassesOnTheErrorOfAResponse) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"error"});
-  EXPECT_EQ(OnlyAnswer().error, "as you wished");
+  EXPECT_EQ(OnlyResponse().error, "as you wished");
 }
 
 TEST_F(BackendModelTest, DropsASecondFinalResponse) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Events("plain");
   Execute({"twice"});
-  EXPECT_EQ(client_.answers.size(), 1u);
+  EXPECT_EQ(client_.responses.size(), 1u);
   EXPECT_EQ(Events("plain"),
             "[request id: twice] the final response of the request has been sent already\n");
   EXPECT_EQ(client_.gone, 1);
@@ -289,16 +289,16 @@ TEST_F(BackendModelTest, SendsManyResponsesAfterTheRelease) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Events("plain");
   Execute({"many"});
-  ASSERT_EQ(client_.answers.size(), 4u);
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(client_.answers[i].is_final);
-  EXPECT_TRUE(client_.answers[3].is_null);
-  EXPECT_TRUE(client_.answers[3].is_final);
+  ASSERT_EQ(client_.responses.size(), 4u);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(client_.responses[i].is_final);
+  EXPECT_TRUE(client_.responses[3].is_null);
+  EXPECT_TRUE(client_.responses[3].is_final);
   EXPECT_EQ(client_.released, 1);
   EXPECT_EQ(client_.gone, 1);
   EXPECT_EQ(Events("plain"), "");
 }
 
-TEST_F(BackendModelTest, ARequestThatIsReleasedStaysKnownUntilTheEndOfTheExecution) {
+TEST_F(BackendModelTest, AReleasedRequestCanBeReadUntilTheEndOfTheExecution) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Events("plain");
   std::vector<core::RequestPtr> batch;
@@ -307,8 +307,8 @@ TEST_F(BackendModelTest, ARequestThatIsReleasedStaysKnownUntilTheEndOfTheExecuti
   batch[0]->parameters.push_back({.name = "p", .value = int64_t{1}});
   batch.push_back(MakeRequest("echo"));
   instances_[0]->Execute(batch);
-  ASSERT_EQ(client_.answers.size(), 2u);
-  EXPECT_EQ(client_.answers[1].output, "abcdefgh");
+  ASSERT_EQ(client_.responses.size(), 2u);
+  EXPECT_EQ(client_.responses[1].output, "abcdefgh");
   EXPECT_EQ(client_.released, 2);
   EXPECT_EQ(client_.gone, 2);
   EXPECT_EQ(core_model_->statistics().Read().success.count, 2u);
@@ -320,21 +320,21 @@ TEST_F(BackendModelTest, ARequestThatIsReleasedStaysKnownUntilTheEndOfTheExecuti
                 released + released);
 }
 
-TEST_F(BackendModelTest, ARequestThatIsReleasedMayBeAnsweredUntilTheEndOfTheExecution) {
+TEST_F(BackendModelTest, AReleasedRequestMayGetAResponseUntilTheEndOfTheExecution) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Events("plain");
   Execute({"late_response", "late_factory"});
-  ASSERT_EQ(client_.answers.size(), 2u);
-  for (const Client::Answer& answer : client_.answers) EXPECT_EQ(answer.output.size(), 8u);
+  ASSERT_EQ(client_.responses.size(), 2u);
+  for (const Client::Received& received : client_.responses) EXPECT_EQ(received.output.size(), 8u);
   EXPECT_EQ(client_.gone, 2);
   EXPECT_EQ(Events("plain"), "");
 }
 
-TEST_F(BackendModelTest, AnErrorOfExecuteConcernsOnlyWhatTheBackendHasStill) {
+TEST_F(BackendModelTest, AnErrorOfExecuteFailsOnlyRequestsThatWereNotReleased) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"late_refusal", "echo"});
-  ASSERT_EQ(client_.answers.size(), 1u);
-  EXPECT_EQ(OnlyAnswer().error, "refused too late");
+  ASSERT_EQ(client_.responses.size(), 1u);
+  EXPECT_EQ(OnlyResponse().error, "refused too late");
   EXPECT_EQ(client_.released, 2);
   EXPECT_EQ(client_.gone, 2);
 }
@@ -368,24 +368,24 @@ TEST_F(BackendModelTest, KeepsAStateFromRequestToRequest) {
     core::RequestPtr request = MakeRequest(wish);
     states.AttachInputs(*request);
     instances_[0]->Execute(std::span(&request, 1));
-    EXPECT_EQ(client_.answers.back().error, "");
+    EXPECT_EQ(client_.responses.back().error, "");
   }
   std::vector<std::string> said;
-  for (const Client::Answer& answer : client_.answers) said.push_back(answer.says);
+  for (const Client::Received& received : client_.responses) said.push_back(received.says);
   EXPECT_THAT(said, ElementsAre("1", "2", "3", "3"));
 }
 
 TEST_F(BackendModelTest, RefusesAStateWhereTheModelKeepsNone) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"count"});
-  EXPECT_EQ(OnlyAnswer().error,
+  EXPECT_EQ(OnlyResponse().error,
             "unable to add state 'STATE'. State configuration is missing for model 'model'.");
 }
 
-TEST_F(BackendModelTest, TellsTheSinkOfARequestWithoutAnswer) {
+TEST_F(BackendModelTest, NotifiesTheSinkOfARequestWithoutResponse) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"silent"});
-  EXPECT_TRUE(client_.answers.empty());
+  EXPECT_TRUE(client_.responses.empty());
   EXPECT_EQ(client_.released, 1);
   EXPECT_EQ(client_.gone, 1);
 }
@@ -393,51 +393,51 @@ TEST_F(BackendModelTest, TellsTheSinkOfARequestWithoutAnswer) {
 TEST_F(BackendModelTest, RefusesToReschedule) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"reschedule"});
-  EXPECT_THAT(OnlyAnswer().error, HasSubstr("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"));
+  EXPECT_THAT(OnlyResponse().error, HasSubstr("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE"));
   EXPECT_EQ(client_.gone, 1);
 }
 
-TEST_F(BackendModelTest, RefusesAnOutputThatTheModelHasNotGot) {
+TEST_F(BackendModelTest, RefusesAnOutputThatTheModelLacks) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"unknown_output"});
-  EXPECT_EQ(OnlyAnswer().error, "unexpected inference output 'OUTPUT9' for model 'model'");
+  EXPECT_EQ(OnlyResponse().error, "unexpected inference output 'OUTPUT9' for model 'model'");
 }
 
 TEST_F(BackendModelTest, GivesAnOutputOfNoBytes) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"no_bytes"});
-  EXPECT_EQ(OnlyAnswer().error, "");
-  EXPECT_EQ(OnlyAnswer().output, "");
-  EXPECT_THAT(OnlyAnswer().shape, ElementsAre(1, 0));
+  EXPECT_EQ(OnlyResponse().error, "");
+  EXPECT_EQ(OnlyResponse().output, "");
+  EXPECT_THAT(OnlyResponse().shape, ElementsAre(1, 0));
 }
 
 TEST_F(BackendModelTest, ClearsOutputsOfABackendThatDoesNotPromiseToWriteThem) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   // Leaves data behind in the memory that the second response will get.
   Execute({"echo"});
-  client_.answers.clear();
+  client_.responses.clear();
   Execute({"partial"});
-  EXPECT_EQ(OnlyAnswer().output, "x" + std::string(63, '\0'));
+  EXPECT_EQ(OnlyResponse().output, "x" + std::string(63, '\0'));
 }
 
 TEST_F(BackendModelTest, RefusesASecondBufferForAnOutput) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"two_buffers"});
-  EXPECT_THAT(OnlyAnswer().error, HasSubstr("OUTPUT0"));
+  EXPECT_THAT(OnlyResponse().error, HasSubstr("OUTPUT0"));
 }
 
 TEST_F(BackendModelTest, RefusesIndicesOutOfBounds) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"bad_index"});
-  EXPECT_EQ(OnlyAnswer().error,
+  EXPECT_EQ(OnlyResponse().error,
             "[request id: bad_index] out of bounds index 99: request has 1 inputs");
 }
 
-TEST_F(BackendModelTest, SaysWhereAnOutputWillLie) {
+TEST_F(BackendModelTest, PredictsThePlacementOfAnOutput) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   Execute({"properties"});
-  EXPECT_EQ(OnlyAnswer().error, "");
-  EXPECT_EQ(OnlyAnswer().says, "CPU 0, 8 bytes");
+  EXPECT_EQ(OnlyResponse().error, "");
+  EXPECT_EQ(OnlyResponse().says, "CPU 0, 8 bytes");
 }
 
 TEST_F(BackendModelTest, DescribesARequestInCStrings) {
@@ -450,8 +450,8 @@ TEST_F(BackendModelTest, DescribesARequestInCStrings) {
   request->parameters.push_back({.name = texts.substr(17, 4), .value = true});
   request->parameters.push_back({.name = texts.substr(21, 5), .value = 0.5});
   instances_[0]->Execute(std::span(&request, 1));
-  EXPECT_EQ(OnlyAnswer().error, "");
-  EXPECT_EQ(OnlyAnswer().says,
+  EXPECT_EQ(OnlyResponse().error, "");
+  EXPECT_EQ(OnlyResponse().says,
             "id=describe input=INPUT0 outputs=1 output=OUTPUT0 correlation=seq key=value "
             "number=-7 flag=true ratio=0.500000 bytes=4");
 }
@@ -462,21 +462,21 @@ TEST_F(BackendModelTest, ShowsClientsTheReshapedOutput) {
   config.output[0].reshape = {2};
   ASSERT_TRUE(Start(std::move(config)).ok());
   Execute({"echo"});
-  EXPECT_THAT(OnlyAnswer().shape, ElementsAre(1, 2, 1));
+  EXPECT_THAT(OnlyResponse().shape, ElementsAre(1, 2, 1));
 }
 
 TEST_F(BackendModelTest, InitializesOnTheExecutingThreadWithoutThePromise) {
   ASSERT_TRUE(Start(MakeConfig("plain")).ok());
   EXPECT_FALSE(instances_[0]->runs_on_any_thread());
   std::thread([this] { Execute({"echo"}); }).join();
-  EXPECT_EQ(OnlyAnswer().error, "executed on another thread than initialized");
+  EXPECT_EQ(OnlyResponse().error, "executed on another thread than initialized");
 }
 
 TEST_F(BackendModelTest, RunsOnAnyThreadWithThePromise) {
   ASSERT_TRUE(Start(MakeConfig("promising")).ok());
   EXPECT_TRUE(instances_[0]->runs_on_any_thread());
   std::thread([this] { Execute({"echo"}); }).join();
-  EXPECT_EQ(OnlyAnswer().error, "");
+  EXPECT_EQ(OnlyResponse().error, "");
 }
 
 TEST_F(BackendModelTest, MakesInstancesAsTheGroupsSay) {
@@ -541,7 +541,7 @@ TEST_F(BackendModelTest, TakesOverTheConfigurationThatTheBackendCompletes) {
   EXPECT_EQ(model_->explanations().at("batching"), R"({"reason":"made up"})");
 }
 
-TEST_F(BackendModelTest, TellsTheBackendThatZeroIsGiven) {
+TEST_F(BackendModelTest, ReportsToTheBackendThatZeroWasWritten) {
   config::ModelConfig config = MakeConfig("plain");
   config.max_batch_size = 0;
   config.gives_max_batch_size = true;

@@ -29,13 +29,13 @@ TEST(InstancePlan, AddsAndRemovesAsManyAsTheCountSays) {
   ExpectCounts(Plan({Group(2)}, {Group(2)}), 2, 0, 0);
 }
 
-TEST(InstancePlan, KeepsInstancesWhoseGroupIsOnlyCalledOtherwiseOrStandsElsewhere) {
+TEST(InstancePlan, KeepsInstancesWhoseGroupIsOnlyRenamedOrMoved) {
   ExpectCounts(Plan({Group(1, Kind::kCpu, "a"), Group(2, Kind::kModel, "b")},
                     {Group(2, Kind::kModel, "c"), Group(1, Kind::kCpu, "d")}),
                3, 0, 0);
 }
 
-TEST(InstancePlan, ReplacesInstancesWhoseGroupSaysSomethingElse) {
+TEST(InstancePlan, ReplacesInstancesWhoseGroupChanged) {
   ExpectCounts(Plan({Group(2)}, {Group(2, Kind::kModel)}), 0, 2, 2);
   InstanceGroup limited = Group(1);
   limited.rate_limiter = config::RateLimiter{.resources = {{.name = "R1", .count = 2}}};

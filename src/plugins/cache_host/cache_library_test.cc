@@ -109,7 +109,7 @@ TEST_F(CacheLibraryTest, TheLocalCacheNeedsItsSize) {
   }
 }
 
-TEST_F(CacheLibraryTest, OnlyACacheThatSaysSoGetsKeysOfThisProcess) {
+TEST_F(CacheLibraryTest, OnlyACacheWithTheTraitGetsKeysOfThisProcess) {
   const auto local = Load("local", {{"size", "100000"}}, CACHE_DIRECTORY);
   const auto second = Load("local", {{"size", "100000"}}, CACHE_DIRECTORY);
   ASSERT_NE(local->secret(), nullptr);
@@ -127,13 +127,13 @@ TEST_F(CacheLibraryTest, AWellBehavedForeignCacheWorks) {
   ExpectFound({4, 5});
 }
 
-TEST_F(CacheLibraryTest, AnotherKeysEntryIsNoAnswer) {
+TEST_F(CacheLibraryTest, AnEntryOfAnotherKeyIsAMiss) {
   const auto cache = Load("odd", {});
   ASSERT_TRUE(cache->Insert(Key('a'), *MakeResponse({4, 5})).ok());
   EXPECT_FALSE(LookUp(*cache, 'b').ok());
 }
 
-TEST_F(CacheLibraryTest, WhatIsDamagedIsNoAnswer) {
+TEST_F(CacheLibraryTest, ADamagedEntryIsAMiss) {
   for (const char* manner : {"flip", "cut", "two", "nothing", "twice", "gpu"}) {
     const auto cache = Load("odd", {{"manner", manner}});
     ASSERT_TRUE(cache->Insert(Key('a'), *MakeResponse({4, 5})).ok());
@@ -141,7 +141,7 @@ TEST_F(CacheLibraryTest, WhatIsDamagedIsNoAnswer) {
   }
 }
 
-TEST_F(CacheLibraryTest, WhatIsNoCacheIsNotLoaded) {
+TEST_F(CacheLibraryTest, ALibraryThatIsNotACacheIsNotLoaded) {
   const auto error = [](const char* name, Settings settings) {
     return CacheLibrary::Load({TEST_CACHE_DIRECTORY, name, std::move(settings)})
         .status()

@@ -218,6 +218,7 @@ base::Result<std::span<const std::byte>> OpenHeader(std::span<const std::byte> p
   return reader.left();
 }
 
+// How many outputs and parameters follow.
 struct Counts {
   uint32_t outputs = 0;
   uint32_t parameters = 0;

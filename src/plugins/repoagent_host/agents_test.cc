@@ -61,7 +61,7 @@ TEST_F(AModelWithAgents, StaysWhereItIsUnlessTheyMoveIt) {
   EXPECT_EQ(folder->path, root_ / "repository/m");
 }
 
-TEST_F(AModelWithAgents, TellsThemInTheOrderOfTriton) {
+TEST_F(AModelWithAgents, CallsThemInTritonsOrder) {
   Add("a", {});
   Add("b", {});
   auto folder = Load();
@@ -84,7 +84,7 @@ TEST_F(AModelWithAgents, TellsThemThatTheLoadFailed) {
                                      "b LOAD_FAIL", "a LOAD_FAIL", "b FINALIZE", "a FINALIZE"));
 }
 
-TEST_F(AModelWithAgents, TellsWhatIsMissingWhenItIsDropped) {
+TEST_F(AModelWithAgents, SendsMissingActionsWhenItIsDropped) {
   Add("a", {});
   Load()->files.reset();
   auto folder = Load();

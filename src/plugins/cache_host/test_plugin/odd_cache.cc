@@ -11,6 +11,7 @@
 
 namespace {
 
+// The object behind TRITONCACHE_Cache.
 struct OddCache {
   std::string manner;
   std::vector<char> bytes;
