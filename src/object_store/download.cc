@@ -183,7 +183,7 @@ class File {
   std::atomic<bool> checks_md5_{true};
   base::Mutex opening_;
   std::optional<base::Status> opened_ NEREID_GUARDED_BY(opening_);
-  // Constant once opened, like the values of is_done_ from an earlier attempt.
+  // Constant once opened. is_done_ has the blocks of an earlier attempt.
   bool is_complete_ = false;
   base::UniqueFd data_;
   base::UniqueFd journal_;
