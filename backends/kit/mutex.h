@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only lock of plug-ins and of the Python extension: std::mutex with clang's thread-safety
-// annotations. A field marked NEREID_KIT_GUARDED_BY cannot be touched without its lock, and a
-// function marked NEREID_KIT_REQUIRES cannot be called without it; clang -Wthread-safety checks
-// both, other compilers ignore the marks.
-//
-//   class Counter {
-//     ...
-//     backend::Mutex mutex_;
-//     int count_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
-//   };
+// annotations. A field marked NEREID_KIT_GUARDED_BY cannot be accessed without its lock, and a
+// function marked NEREID_KIT_REQUIRES cannot be called without it. clang -Wthread-safety checks
+// both; other compilers ignore the annotations.
 #pragma once
 
 #include <chrono>
@@ -30,7 +24,7 @@
 
 namespace nereid::backend {
 
-// std::mutex that clang's thread-safety analysis knows.
+// A std::mutex with thread-safety annotations.
 class NEREID_KIT_CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;
@@ -67,7 +61,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // False when `deadline` passed before a wake-up.
+  // Returns false if `deadline` passed before a wake-up.
   bool WaitUntil(Mutex& mutex, Clock::time_point deadline) NEREID_KIT_REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     const bool is_woken = condition_.wait_until(lock, deadline) == std::cv_status::no_timeout;

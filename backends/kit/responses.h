@@ -139,7 +139,8 @@ class BackgroundWork {
   static constexpr size_t kMaxIdleThreads = 4;
   static constexpr std::chrono::seconds kMaxIdleTime{5};
 
-  // Returns false if no thread is idle, and counts the thread that the caller then starts.
+  // Assigns `work` to an idle thread. Returns false if there is none, and then counts the thread
+  // that the caller starts.
   bool GiveToIdleThread(std::function<void()>& work) {
     const MutexLock lock(mutex_);
     if (idle_ == 0) {

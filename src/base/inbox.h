@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of objects that bring their own link, so that queueing allocates nothing and cannot fail:
+// Queues of objects that contain their own link, so that queueing allocates nothing and cannot
+// fail:
 //
 //   Queue   first in, first out; for one thread, or under a lock
 //   Inbox   from many threads to one reader, without a lock
 //
-// An inbox is a stack of what has come, the newest on top. Writers push one object each; the reader
-// takes the whole stack and turns it round, so that objects of one writer come out in the order in
-// which they went in. Nothing is ever taken off singly, which is where lock-free stacks go wrong.
+// An inbox is a stack with the newest object on top. A writer pushes one object at a time; the
+// reader takes the whole stack and reverses it, so that the objects of one writer come out in the
+// order in which they were pushed. Objects are never popped singly, which is where lock-free stacks
+// go wrong.
 //
-// A reader that finds nothing may rest. The writer that comes next is told, and nobody else: it
-// wakes the reader, or reads on in its place. The mark of resting lies in the stack itself, so the
-// question "has anything come?" and the decision to rest are one atomic step.
+// A reader that finds nothing may rest. Exactly one later writer learns of that: it wakes the
+// reader or becomes the reader itself. The mark of a resting reader is stored in the stack, so the
+// check for objects and the decision to rest are one atomic step.
 #pragma once
 
 #include <atomic>
@@ -42,7 +44,7 @@ class Queueable {
   Queueable* next_ = nullptr;
 };
 
-// First in, first out. Owns nothing: what is queued has to live until it is popped.
+// First in, first out. Does not own its objects, which must live until they are popped.
 // Thread-compatible.
 template <typename T>
 class Queue {
@@ -71,7 +73,7 @@ class Queue {
     tail_ = std::exchange(other.tail_, nullptr);
   }
 
-  // Null when there is none.
+  // Returns null if the queue is empty.
   T* Pop() {
     Queueable* const first = head_;
     if (first == nullptr) return nullptr;
@@ -87,10 +89,10 @@ class Queue {
   Queueable* tail_ = nullptr;
 };
 
-// See the top of this file. Push is thread-safe; everything else is for the reader, that is for one
-// thread at a time, and each reader sees what the one before it did if it became the reader by a
-// Push that returned true. Everything is sequentially consistent: a push hands over whatever its
-// thread did before.
+// An inbox; see the top of this file. Push is thread-safe. Everything else is for the reader, which
+// is one thread at a time; a thread that becomes the reader by a Push that returned true sees
+// everything that the previous reader did. All operations are sequentially consistent: the reader
+// of an object sees everything that the pushing thread did before.
 template <typename T>
 class Inbox {
  public:
@@ -98,9 +100,9 @@ class Inbox {
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  // `object` must be in no queue, and live until the reader has popped it. True when the reader
-  // rests, once for each rest: the caller has to wake it, or is the reader from now on. Nothing of
-  // the inbox is touched any more once the reader can take `object`.
+  // Adds `object`. Returns true once for each rest of the reader: the caller must then wake the
+  // reader, or becomes the reader. Does not access the inbox after the reader can take `object`.
+  // REQUIRES: `object` is in no queue, and lives until the reader has popped it.
   bool Push(T& object) {
     Queueable& link = object;
     Queueable* top = top_.load();
@@ -110,7 +112,7 @@ class Inbox {
     return top == &resting_;
   }
 
-  // Everything that has come, in order. A reader that rests rests on if nothing has.
+  // Returns all objects in order. If there are none, a resting reader continues to rest.
   Queue<T> TakeAll() {
     Queue<T> taken;
     if (IsEmpty()) return taken;
@@ -124,15 +126,16 @@ class Inbox {
     return taken;
   }
 
-  // From now on the next Push returns true; false, and nothing changes, when something has come.
-  // The caller is the reader no longer if writers take over from readers that rest.
+  // Makes the next Push return true. Returns false, without a change, if there are objects. If
+  // writers become readers, the caller is no longer the reader.
   bool TryRest() {
     Queueable* nothing = nullptr;
     return top_.compare_exchange_strong(nothing, &resting_);
   }
 
-  // Ends a rest that no Push has ended: false when a Push has, or when there was none. For a reader
-  // that woke up for another reason, and for a writer that becomes the reader without an object.
+  // Ends a rest that no Push has ended; returns false if a Push has, or if the reader was not
+  // resting. For a reader that woke up for another reason, and for a writer that becomes the reader
+  // without an object.
   bool EndRest() {
     Queueable* resting = &resting_;
     return top_.load() == resting && top_.compare_exchange_strong(resting, nullptr);
@@ -144,7 +147,7 @@ class Inbox {
   }
 
  private:
-  // Marks an inbox that is empty and whose reader rests.
+  // The mark of an empty inbox whose reader rests.
   class Mark final : public Queueable {};
 
   Mark resting_;

@@ -17,7 +17,7 @@ namespace {
 constexpr int kWriters = 4;
 constexpr int kEach = 5000;
 
-// What writers push: who and the how manieth.
+// An object that a writer pushes: the writer's number and a sequence number.
 struct Letter : Queueable {
   Letter() = default;
   Letter(int by, int count) : writer(by), number(count) {}
@@ -131,7 +131,8 @@ TEST(Inbox, WakesAReaderThatRestsWheneverSomethingComes) {
   OrderCheck seen;
   Thread reader("reader", [&] {
     while (seen.count() < kWriters * kEach) {
-      // A wake that was missed or came twice would end in a hang, or in a Push unasked.
+      // A missed or repeated wake-up would cause a hang, or a Push that returns true without a
+      // rest.
       if (inbox.TryRest()) wakes.acquire();
       seen.See(inbox.TakeAll());
     }
@@ -145,7 +146,7 @@ TEST(Inbox, WakesAReaderThatRestsWheneverSomethingComes) {
 TEST(Inbox, LetsTheWriterThatFindsNoReaderReadInItsPlace) {
   Inbox<Letter> inbox;
   std::vector<Letter> letters(size_t{kWriters} * kEach);
-  OrderCheck seen;  // touched by the reader alone, whoever that is
+  OrderCheck seen;  // accessed by the current reader only
   std::atomic<int> readers{0};
   ASSERT_TRUE(inbox.TryRest());
   WriteFromManyThreads(inbox, letters, [&] {

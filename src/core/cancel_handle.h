@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a frontend cancels a request that other threads may be answering and releasing at the same
-// moment. To cancel needs a reference, because the request's memory goes when its last reference
-// does, and a reference that is held for too long keeps the memory of a request that is over. So
-// there is one reference in a slot, and whoever takes it out has it alone: the thread that cancels,
-// or the one that sees the request end.
+// Lets a frontend cancel a request that other threads may be completing and releasing at the same
+// moment. Cancelling needs a reference, because the request's memory is freed with its last
+// reference, and a reference that is held for too long keeps the memory of a completed request. So
+// a slot holds one reference, which exactly one thread takes out: the one that cancels, or the one
+// that sees the request end.
 #pragma once
 
 #include <atomic>
@@ -12,28 +12,29 @@
 
 namespace nereid::core {
 
-// Thread-safe. At the end of its owner's use it must be closed, which the end of the request sees
-// to where the owner is the request's sink: that outlives every reference.
+// Thread-safe. Must be closed before it is destroyed. If the owner is the request's sink, the end
+// of the request does that, because the sink outlives every reference.
 class CancelHandle {
  public:
   CancelHandle() = default;
   CancelHandle(const CancelHandle&) = delete;
   CancelHandle& operator=(const CancelHandle&) = delete;
 
-  // `request` can be cancelled from now on. REQUIRES: it is closed, and the caller still has the
-  // request, which means that it does so before it hands the request on.
+  // Makes `request` cancellable. REQUIRES: the handle is closed, and the caller has not passed the
+  // request on yet.
   void Open(Request& request) { slot_ = RequestRef(request).Release(); }
 
-  // The reference, for whoever wants to cancel: if (const auto request = handle.Take()) ... It is
-  // empty when the request has ended or another thread was first, so each request is cancelled at
-  // most once. The end of the reference may be the end of the request, of its sink and of this.
+  // Takes the reference in order to cancel: if (const auto request = handle.Take()) ... Empty if
+  // the request has ended or another thread took it first, so each request is cancelled at most
+  // once. Dropping the reference may destroy the request, its sink and this handle.
   RequestRef Take() {
-    // Nearly always, the end of a request is seen more than once.
+    // In nearly all calls after the first, the slot is empty.
     if (slot_.load() == nullptr) return {};
     return RequestRef::Adopt(slot_.exchange(nullptr));
   }
 
-  // The request has ended: nothing is left to cancel. As with Take, this may be the end of all.
+  // Called when the request has ended. May destroy the request, its sink and this handle, like
+  // Take.
   void Close() { Take().Reset(); }
 
  private:

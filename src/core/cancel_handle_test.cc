@@ -11,7 +11,7 @@
 namespace nereid::core {
 namespace {
 
-// The sink of one request, and what a frontend keeps to cancel it.
+// The sink of one request, with a frontend's handle to cancel it.
 class Call final : public ResponseSink {
  public:
   RequestPtr Start() {

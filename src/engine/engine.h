@@ -45,13 +45,13 @@ struct CacheOptions {
 // The version of Triton whose behaviour this server has.
 inline constexpr const char* kServerVersion = "2.73.0";
 
-// Everything that is decided about a server before it starts, by the command line or the C API.
+// The settings of a server that are fixed before it starts, from the command line or the C API.
 struct EngineOptions {
   std::string server_id = "triton";
   std::string version = kServerVersion;  // shown in the server's metadata
   repository::ScanOptions repository;
   backend_host::BackendLibrariesOptions backends;
-  // How long an execution may take on average that a reactor does itself; 0: none.
+  // The longest average execution that a reactor runs itself; 0: none.
   std::chrono::nanoseconds inline_budget = ModelLoaderOptions().inline_budget;
   CacheOptions cache;
   std::string agent_directory;        // contains a folder for each repository agent
@@ -72,8 +72,8 @@ struct EngineOptions {
 // The server. Thread-safe.
 class Engine final : public service::Service, private core::Submitter {
  public:
-  // `stores` are the kinds of stores, besides local folders, that repositories may lie in. `server`
-  // is what backends get when they ask for their server; it outlives the engine.
+  // `stores` are the kinds of repository stores besides local folders. `server` is returned to
+  // backends that ask for their server; it outlives the engine.
   Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
          TRITONSERVER_Server& server);
   // Stops without waiting if Stop was not called.

@@ -24,7 +24,7 @@ using repository::ModelId;
 // The models with valid configurations.
 using ModelSources = std::map<ModelId, std::shared_ptr<const repository::ModelSource>>;
 
-// One ensemble in the order of loading: what it contains, and whether it can be loaded at all.
+// One ensemble in the order of loading: its models, and whether it can be loaded at all.
 struct EnsembleEntry {
   ModelId id;
   base::Status status;         // why it cannot be loaded, according to the configurations

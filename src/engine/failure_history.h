@@ -25,8 +25,8 @@ class FailureHistory {
   void Forget(const VersionKey& key) { failures_.erase(key); }
 
  private:
-  // The last failure of a version: when the files were last changed that it was loaded from
-  // (nanoseconds of the store's clock), and why it failed.
+  // The last failure of a version: the time of the files that it was loaded from (nanoseconds of
+  // the store's clock), and the reason.
   struct Failure {
     int64_t file_time_ns = 0;
     std::string reason;

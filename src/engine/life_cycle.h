@@ -30,7 +30,7 @@ namespace nereid::engine {
 
 using repository::ModelId;
 
-// How models are loaded, whichever models they are.
+// The settings for loading, which apply to all models.
 struct LifeCycleOptions {
   unsigned load_threads = 4;  // versions that are loaded at the same time
   unsigned load_retries = 0;  // how often a failed load is retried
@@ -76,8 +76,7 @@ class LifeCycle {
   // Returns the loaded version of that number, or the highest for -1; null if there is none.
   std::shared_ptr<core::Model> LoadedModel(const ModelId& id, int64_t version) const;
 
-  // A version that is loaded, with what its statistics need. Holding it keeps the model from being
-  // destroyed.
+  // A loaded version with its load time. Holding it keeps the model from being destroyed.
   struct Loaded {
     ModelId id;
     std::shared_ptr<core::Model> model;  // never null

@@ -26,8 +26,8 @@ namespace nereid::engine {
 // The values of --model-control-mode.
 enum class ControlMode { kNone, kPoll, kExplicit };
 
-// What decides which models are loaded: the repositories alone, looked at once or again and again,
-// or requests.
+// What determines which models are loaded: the repositories, scanned once or repeatedly, or the
+// requests of clients.
 struct ModelControlOptions {
   ControlMode mode = ControlMode::kNone;
   std::set<std::string> startup_models;  // in explicit mode; "*" alone: all

@@ -85,8 +85,8 @@ class ModelTable {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  // What a name in a request leads to. The pointers are null where there is no such version; the
-  // record owns the models.
+  // The versions that a name in a request resolves to. Pointers are null if there is no such
+  // version; the record owns the models.
   struct Entry {
     const ModelRecord* record = nullptr;
     core::Model* latest = nullptr;         // the highest ready version

@@ -18,7 +18,8 @@ namespace nereid::http_client {
 
 struct CurlLibrary;
 
-// What came of a request: the server's reply, whole or in part, or the reason why there is none.
+// The outcome of a request: the server's reply, complete or in part, or the reason why there is
+// none.
 struct HttpReply {
   int status = 0;                              // 0: no reply, for the reason in `failure`
   std::map<std::string, std::string> headers;  // names in lower case
@@ -49,7 +50,7 @@ struct HttpRequest {
   std::stop_token stop;
 };
 
-// What holds for every request of a client.
+// The settings of all requests of a client.
 struct HttpClientOptions {
   // Certificates to trust instead of the system's, if not empty.
   std::string ca_file = {};

@@ -14,8 +14,8 @@
 
 namespace nereid::http_client {
 
-// How often something is tried, and how long the pauses between the attempts are: each twice as
-// long as the one before it, up to the longest.
+// How often to retry, and how long to pause: each pause is twice as long as the previous one, up to
+// the longest.
 struct RetryPolicy {
   int attempts = 5;  // without progress between them
   std::chrono::milliseconds first_pause{100};

@@ -14,7 +14,7 @@
 
 namespace nereid::object_store {
 
-// One object to be fetched, and the file that it becomes.
+// One object to download, and its file.
 struct Download {
   Object object;
   // The final path of the object, complete and read-only; the content is checked before the file
@@ -23,7 +23,7 @@ struct Download {
   std::string path;
 };
 
-// How much is fetched at the same time, over all objects of one FetchAll.
+// The limits of one FetchAll, over all its objects.
 struct DownloadOptions {
   size_t connections = 8;         // concurrent requests
   uint64_t part_bytes = 8 << 20;  // the size of one request, in whole MiB

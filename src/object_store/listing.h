@@ -25,7 +25,7 @@ class Listing {
   // changes after everything in it.
   Listing(std::string prefix, std::vector<Object> objects, const Listing* before);
 
-  // A file or a folder. A folder counts as changed when an entry came or went; times are
+  // A file or a folder. A folder counts as changed when an entry was added or removed; times are
   // nanoseconds since 1970.
   struct Node {
     bool is_folder = false;

@@ -27,7 +27,7 @@ struct FolderFile {
   Object object;
 };
 
-// The state of a folder in the object store: where it lies, and every object in it.
+// The state of a folder in the object store: its location and every object in it.
 struct FolderContents {
   std::string origin;                // the canonical location of the folder
   std::string name;                  // the last component of the folder's path
@@ -35,7 +35,7 @@ struct FolderContents {
   std::vector<std::string> folders;  // empty folders
 };
 
-// Where the cache lies on this machine, and how it is filled. Several caches may share a directory.
+// The cache's directory, which several caches may share, and the settings of its downloads.
 struct LocalCacheOptions {
   std::string directory;
   DownloadOptions download;

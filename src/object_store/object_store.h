@@ -21,8 +21,7 @@
 
 namespace nereid::object_store {
 
-// What is the same for all kinds of object stores: the cache, and how the store's server is spoken
-// to.
+// The settings that all kinds of object stores share: the cache, and the requests to the store.
 struct ObjectStoreOptions {
   LocalCacheOptions cache;
   http_client::HttpClientOptions http;

@@ -15,7 +15,7 @@
 
 namespace nereid::observe {
 
-// Time that all CPUs together have spent since the machine was started, in the kernel's ticks.
+// The time that all CPUs together have spent since boot, in the kernel's ticks.
 struct CpuTimes {
   uint64_t busy = 0;
   uint64_t idle = 0;

@@ -18,8 +18,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 // with values escaped. It is made once for a model and used for each of its values.
 std::string RenderLabels(Labels labels);
 
-// The state of a histogram at the moment of a scrape. Only views: what they show outlives
-// AddHistogram.
+// The state of a histogram during a scrape. Views only: the data outlives the call of AddHistogram.
 struct Histogram {
   std::span<const double> bounds;    // ascending; the last bucket, to infinity, has no bound
   std::span<const uint64_t> counts;  // per bucket, not cumulative; one more than there are bounds
@@ -32,7 +31,7 @@ struct Quantile {
   double value = 0;
 };
 
-// The state of a summary at the moment of a scrape. The sum is in the unit of what was observed.
+// The state of a summary during a scrape. The sum has the unit of the observations.
 struct SummaryValue {
   std::vector<Quantile> quantiles;
   uint64_t count = 0;

@@ -17,7 +17,7 @@ struct QuantileError {
   double error = 0;
 };
 
-// What a list of quantiles, as an option gives it, means.
+// The content of an option with a list of quantiles.
 struct Quantiles {
   std::vector<QuantileError> list;
   std::vector<std::string> invalid;  // entries that were ignored

@@ -51,8 +51,8 @@ const char* TraceActivityName(TraceActivity activity);
 // The output of traces: Triton's files, or an OpenTelemetry collector.
 enum class TraceMode : uint8_t { kTriton, kOpenTelemetry };
 
-// What decides which requests are traced and what is recorded of them. Clients can change it at run
-// time, for the server or for one model.
+// The settings that determine which requests are traced and what is recorded. Clients can change
+// them at run time, for the server or for one model.
 struct TraceSettings {
   uint32_t levels = kTraceOff;
   uint32_t rate = 1000;        // one request in this many is traced
@@ -60,7 +60,7 @@ struct TraceSettings {
   uint32_t log_frequency = 0;  // traces in one file; 0: one file for all
 };
 
-// The settings at the start, and what stays as it is while the server runs.
+// The settings at start-up, and those that cannot change while the server runs.
 struct TraceOptions {
   TraceSettings settings;
   TraceMode mode = TraceMode::kTriton;
@@ -77,7 +77,7 @@ struct TraceField {
   std::optional<T> value;
   bool is_cleared = false;
 };
-// A change of several settings at once, as a client asks for it.
+// A change of several settings at once, as a client requests it.
 struct TraceChange {
   TraceField<uint32_t> levels;
   TraceField<uint32_t> rate;
@@ -85,7 +85,7 @@ struct TraceChange {
   TraceField<uint32_t> log_frequency;
 };
 
-// The settings in force, for the server or for one model, as clients are shown them.
+// The current settings, for the server or for one model, as clients see them.
 struct TraceView {
   TraceSettings settings;
   TraceMode mode = TraceMode::kTriton;

@@ -28,7 +28,7 @@ class TraceFile {
   void WriteIndexed(std::string records) { Add({std::move(records), true}); }
 
  private:
-  // What one Append or WriteIndexed hands to the thread.
+  // The records of one Append or WriteIndexed.
   struct Piece {
     std::string records;
     bool is_indexed = false;

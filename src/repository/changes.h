@@ -9,7 +9,7 @@
 
 namespace nereid::repository {
 
-// What became of each model between two scans. No model is in more than one of the sets.
+// What happened to each model between two scans. No model is in more than one of the sets.
 struct Changes {
   std::set<ModelId> added;       // new and loadable
   std::set<ModelId> modified;    // loadable, and something in the folder changed

@@ -18,7 +18,7 @@ using NameMapping = std::map<std::string, std::string>;
 
 // One state of the repositories. Immutable.
 struct Layout {
-  // Where a model lies that goes by another name than its folder's.
+  // The place of a model whose name differs from its folder's.
   struct Mapped {
     std::string repository;
     std::string folder;  // the whole path

@@ -68,7 +68,7 @@ struct KnownModel {
 };
 using KnownModels = std::map<ModelId, KnownModel>;
 
-// What a scan of all repositories found.
+// The result of a scan of all repositories.
 struct ScanResult {
   // A name that is in several repositories occurs once, with kDuplicateReason as its config.
   std::map<ModelId, ModelSource> models;

@@ -34,7 +34,7 @@ class RoutedStore final : public Store {
   base::Result<LocalFolder> Localize(const std::string& folder) const override;
 
  private:
-  // A kind of store and, once a path of its kind was met, the store itself.
+  // A kind of store and, once a path of its kind was used, the store itself.
   struct Route {
     StoreKind kind;
     std::once_flag made;

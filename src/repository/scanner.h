@@ -18,7 +18,7 @@
 
 namespace nereid::repository {
 
-// Where models are looked for, and how their configurations are read.
+// Where models are searched for, and how their configurations are read.
 struct ScanOptions {
   std::vector<std::string> repositories;  // initially
   bool has_namespaces = false;    // models of one name in several repositories are different models

@@ -28,7 +28,7 @@ constexpr const char* kIdentity =
     "input { name: 'I' data_type: TYPE_FP32 dims: [ 1 ] } "
     "output { name: 'O' data_type: TYPE_FP32 dims: [ 1 ] } ";
 
-// Leaves models where they are, and refuses those whose first agent is called "refuse".
+// Agents that leave models in place, and refuse those whose first agent is called "refuse".
 class FakeAgents final : public ModelAgents {
  public:
   base::Result<LocalFolder> Load(const config::ModelConfig& config, LocalFolder folder,
@@ -147,7 +147,7 @@ TEST_F(Repositories, AskAgentsAboutModelsThatNameThem) {
   EXPECT_THAT(agents_.shown, UnorderedElementsAre("read", "locked"));
 }
 
-TEST_F(Repositories, WithTheSameModelServeNeither) {
+TEST_F(Repositories, WithTheSameModelServeNeitherOfThem) {
   Model("a/twice");
   Model("b/twice");
   Model("b/once");

@@ -13,8 +13,7 @@
 
 namespace nereid::s3 {
 
-// With which keys, and in which region, a bucket is asked for at first: a reply may name another
-// region.
+// The keys and the initial region of a bucket; a reply may name another region.
 struct Account {
   Credentials credentials;
   std::string region;

@@ -14,7 +14,7 @@ namespace nereid::s3 {
 // Parses one page of ListObjectsV2 with encoding-type=url.
 base::Result<object_store::ListPage> ParseListPage(std::string_view xml);
 
-// What the body of an error says.
+// The content of an error's body.
 struct ErrorBody {
   std::string code;
   std::string message;

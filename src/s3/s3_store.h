@@ -10,7 +10,7 @@
 
 namespace nereid::s3 {
 
-// Where copies of models lie, how S3 is spoken to, and where keys are looked for.
+// The settings of the cache and the requests, and the environment that contains the keys.
 struct S3StoreOptions {
   // The default directory of the cache is in the folder that TRITON_AWS_MOUNT_DIRECTORY names, as
   // for Triton, or else in the folder for temporary files. The default file of certificates is that

@@ -16,7 +16,7 @@ struct Credentials {
   std::string session_token;
 };
 
-// What of a request goes into its signature. The body does not.
+// The parts of a request that its signature covers. The body is not among them.
 struct UnsignedRequest {
   std::string method = "GET";
   std::string host;                            // with the port unless it is the default one

@@ -48,7 +48,7 @@ struct LoadedBackend {
 // that is being loaded wait for it.
 class BackendLibraries {
  public:
-  // `server` is what backends get when they ask for the server; it outlives them.
+  // `server` is returned to backends that ask for their server; it outlives them.
   BackendLibraries(BackendLibrariesOptions options, TRITONSERVER_Server& server);
   ~BackendLibraries();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server for the tests of this module, in which backends get its address and nothing else.
+// A server for the tests of this module. Backends only get its address.
 #pragma once
 
 #include "triton/core/tritonserver.h"
