@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit: a gRPC server on one thread that sends each message back and does nothing else of what a
-// server does. HTTP/2 is nghttp2's.
+// A lower limit: a gRPC server on one thread that sends each message back and does nothing else
+// that a server does. HTTP/2 is nghttp2's.
 //
 //   grpc_floor --port=8001 [--responses=N]
 //
-// With --responses it takes streams, and sends N small messages for each one that comes.
+// With --responses it accepts streams, and sends N small messages for each one that it receives.
 
 #include <nghttp2/nghttp2.h>
 #include <sys/socket.h>
@@ -33,23 +33,24 @@ nghttp2_nv Header(std::string_view name, std::string_view value) {
           NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
-// How many responses a message in a stream gets; 0 for calls that are no streams. And one of them.
+// How many responses a message in a stream gets, or 0 for unary calls; and one such response.
 size_t response_count = 0;
 std::string response;
 
 struct Stream {
-  std::string message;  // what came, which goes back; of a stream, the five bytes before a message
+  std::string message;  // the received message, which is sent back; in a stream, the five bytes
+                        // before a message
   size_t sent = 0;
-  // Of streams: what is missing of the message, responses to be sent, whether there were any, and
-  // whether nghttp2 waits for more.
+  // For streams: the missing bytes of the message, the responses to be sent, whether there were
+  // any, and whether nghttp2 waits for more.
   size_t message_left = 0;
   size_t owed = 0;
   bool has_begun = false;
   bool is_waiting = false;
 };
 
-// Streams that have ended, whose memory the next ones use: fresh memory for each would cost more
-// than all else.
+// Finished streams, whose memory is reused: new memory for each would cost more than everything
+// else.
 std::vector<Stream*>& Ended() {
   static std::vector<Stream*> ended;
   return ended;
@@ -192,7 +193,7 @@ class Connection {
   int fd() const { return fd_; }
   bool is_sending() const { return sent_ < outbox_.size(); }
 
-  // Both return false when the connection is over.
+  // Read and Write return false when the connection is closed.
   bool Read(std::vector<uint8_t>& buffer) {
     const ssize_t n = recv(fd_, buffer.data(), buffer.size(), 0);
     if (n < 0 && errno == EAGAIN) return true;
@@ -258,7 +259,7 @@ int main(int argc, char** argv) {
   using namespace nereid::bench;
   const Options options(argc, argv);
   response_count = options.Count("responses", 0);
-  // Field 2 of a ModelStreamInferResponse, about as long as a small response is.
+  // Field 2 of a ModelStreamInferResponse, with the length of a small response.
   response = std::string("\0\0\0\0\x62\x12\x60", 7) + std::string(0x60, 'x');
   Serve(static_cast<int>(options.Count("port", 8001)));
 }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load generator for gRPC inference that costs little itself: one thread, one epoll, prepared
+// A load generator for gRPC inference with little overhead: one thread, one epoll, prepared
 // messages, nghttp2 for HTTP/2.
 //
 //   grpc_load --port=8001 --message=FILE [--connections=4] [--streams=4] [--stream] ...
 //
-//   --message=FILE  a ModelInferRequest, as its bytes
-//   --streams=M     so many calls at once on each connection
+//   --message=FILE  the bytes of a ModelInferRequest
+//   --streams=M     concurrent calls on each connection
 //   --stream        ModelStreamInfer: calls that stay open, one request at a time in each
 //   --middle=FILE --last=FILE --sequence-length=20
 //                   sequences, whose first request is --message; the sequence_id in each is
 //                   1000000000
-//   --check         every answer of ModelInfer must be the same as the first, byte for byte
-//   --answer=FILE   writes the first answer, as gRPC frames it without the five bytes in front
+//   --check         every response of ModelInfer must be the same as the first, byte for byte
+//   --answer=FILE   writes the first response, without the five bytes of gRPC's frame
 //
-// and the options of load/driver.h. Prints one JSON object. An answer that is an error ends the
-// run.
+// and the options of load/driver.h. Prints one JSON object. A response with an error ends the run.
 
 #include <deque>
 #include <memory>
@@ -112,7 +111,7 @@ class Load {
     if (!is_stream_) {
       CheckAnswer(grpc.message);
       driver_.Responded(call);
-      return;  // It is finished once its status is known.
+      return;  // finished once its status is known
     }
     // Field 1 is the text of an error, field 2 the response.
     if (!grpc.message.empty() && grpc.message[0] == '\x0A') Die("an error: " + grpc.message);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit: an HTTP/1.1 server on one thread that sends the tensor of a request back and does
-// nothing else of what a server does.
+// A lower limit: an HTTP/1.1 server on one thread that sends the tensor of a request back and does
+// nothing else that a server does.
 //
 //   http_floor --port=8000
 //
-// It reads a request's head only as far as its lengths, takes one request at a time of a
-// connection, and answers what an identity model would.
+// It reads only the lengths in a request's head, handles one request of a connection at a time, and
+// replies as an identity model would.
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -40,7 +40,7 @@ size_t Number(std::string_view head, std::string_view name) {
   return 0;
 }
 
-// A connection: its request as far as it was read, then what is left of the answer.
+// A connection: the received part of its request, then the rest of the reply.
 class Connection {
  public:
   Connection(int fd, const std::string& events) : fd_(fd), events_(events), data_(kRoom) {}
@@ -51,7 +51,7 @@ class Connection {
   int fd() const { return fd_; }
   bool is_sending() const { return sent_ < head_.size() + tail_.size(); }
 
-  // Returns false when the connection is over.
+  // Returns false when the connection is closed.
   bool Read() {
     for (;;) {
       const ssize_t n = recv(fd_, data_.data() + size_, data_.size() - size_, 0);
@@ -121,7 +121,7 @@ class Connection {
   const int fd_;
   const std::string& events_;
   std::vector<char> data_;
-  size_t size_ = 0;   // of what was read
+  size_t size_ = 0;   // bytes received
   size_t total_ = 0;  // of the request, once its head is known
   size_t body_at_ = 0;
   size_t json_size_ = 0;
@@ -130,7 +130,7 @@ class Connection {
   size_t sent_ = 0;
 };
 
-// What is sent for a request that so many responses answer.
+// The reply to a request with this many responses.
 std::string MakeEvents(size_t count) {
   if (count == 0) return {};
   const std::string chunk =

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load generator for HTTP inference that costs little itself: one thread, one epoll, prepared
+// A load generator for HTTP inference with little overhead: one thread, one epoll, prepared
 // requests.
 //
 //   http_load --port=8000 --path=/v2/models/M/infer --body=FILE [--head=N] [--connections=16] ...
 //
-//   --path=P        several times: one of them each time, by Zipf's law (--zipf=1)
-//   --body=FILE     what is sent; --head=N says that its first N bytes are JSON, the rest tensors
+//   --path=P        may be repeated: each request chooses one by Zipf's law (--zipf=1)
+//   --body=FILE     the body; --head=N: its first N bytes are JSON, the rest tensors
 //   --middle=FILE --last=FILE --sequence-length=20
 //                   sequences, whose first request is --body; each has "sequence_id":1000000000;
 //                   --middle-head=N, --last-head=N
-//   --check         every answer must be the same as the first, byte for byte
-//   --answer=FILE   writes the first answer's body
+//   --check         every reply must be the same as the first, byte for byte
+//   --answer=FILE   writes the first reply's body
 //
-// and the options of load/driver.h. Prints one JSON object. An answer that is not 200, or one to
-// the same request that is not as long as the first, ends the run with an error.
+// and the options of load/driver.h. Prints one JSON object. A reply that is not 200, or one to the
+// same request whose length differs from the first, ends the run with an error.
 
 #include <sys/socket.h>
 
@@ -113,7 +113,7 @@ class Load {
     if (SendSome(connection)) poller_.WantWrite(connection.fd, &connection, false);
   }
 
-  // Sends what the socket takes; returns whether that was all.
+  // Sends what the socket accepts; returns whether that was everything.
   static bool SendSome(Connection& connection) {
     while (connection.sent < connection.request.size()) {
       const std::string_view rest = connection.request.substr(connection.sent);

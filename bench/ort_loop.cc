@@ -3,11 +3,11 @@
 // load.
 //
 //   ort_loop --model=FILE --batch=64 [--seconds=2]    runs it in a loop on one thread
-//   ort_loop --model=FILE --load=64 --threads=2       makes so many sessions of it; ready_ms counts
+//   ort_loop --model=FILE --load=64 --threads=2       makes this many sessions; ready_ms counts
 //   from
 //                                                     --since=NS of the monotonic clock, if given
 //
-// The model has one input and one output, of floats but for the output, [n, k]. Prints one JSON
+// The model has one input and one output, of floats except for the output, [n, k]. Prints one JSON
 // object.
 
 #include <onnxruntime_c_api.h>
@@ -101,7 +101,8 @@ void LoadMany(OrtEnv* env, const Options& options) {
   const std::string file = options.Text("model", "");
   const size_t count = options.Count("load", 64);
   const size_t thread_count = options.Count("threads", 1);
-  // Whoever started the program counts its own start in, as that of a server counts.
+  // The caller passes the time before it started this process, so that the start counts, as it does
+  // for a server.
   const auto since = std::chrono::nanoseconds(static_cast<int64_t>(options.Number("since", 0)));
   const auto start = options.Has("since") ? Clock::time_point(since) : Clock::now();
   std::vector<std::thread> threads;

@@ -66,7 +66,7 @@ void Driver::CheckEnd(Clock::time_point now) {
 }
 
 bool Driver::Responded(Slot& slot, uint64_t count) {
-  // The time of the others nobody asks for.
+  // Only the time of the first response is needed.
   if (slot.responses == 0) slot.first = Clock::now();
   ++progress_;
   slot.responses += count;
@@ -85,10 +85,10 @@ void Driver::Finished(Slot& slot) {
     recorder_.EndAt(now);
   }
   if (is_ending_ || now >= end_) {
-    // A sequence that was begun is ended, or the server would keep a place for it.
+    // A sequence that has begun must be ended, or the server would keep a slot for it.
     if (slot.place.position != 0) Start(slot, now);
   } else if (limit_ != 0 && started_ >= limit_) {
-    // The others still on their way are the last ones.
+    // The limit is reached: the requests in flight are the last ones.
   } else if (rate_ == 0) {
     Start(slot, now);
   } else if (!waiting_.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when requests are sent: in a closed loop (the next as soon as the answer is in) or in an
-// open one (at random times, as independent users would), and when the load is over.
+// Decides when requests are sent: in a closed loop (the next when the response has arrived) or in
+// an open one (at random times, as independent users would), and when the load ends.
 #pragma once
 
 #include <deque>
@@ -16,39 +16,40 @@
 
 namespace nereid::bench {
 
-// A place for one request at a time: a connection of HTTP or a stream of gRPC.
+// A place for one request at a time: an HTTP connection or a gRPC stream.
 struct Slot {
   Clock::time_point since;  // when its request was sent, or should have been
-  Clock::time_point first;  // when its first response came
-  uint64_t responses = 0;   // to the request so far
+  Clock::time_point first;  // when its first response arrived
+  uint64_t responses = 0;   // to the current request
   bool is_busy = false;
   SequencePlace place;
 };
 
-// Confined to one thread. Options:
-//   --seconds=2 --warmup=0.3   how long; or
-//   --requests=N               until so many are answered
-//   --rate=R                   an open loop of R requests a second, Poisson distributed
-//   --responses=N              how many come for each request
-//   --stall=5                  seconds without an answer after which the rest counts as lost
+// Controls the load. Confined to one thread. Options:
+//   --seconds=2 --warmup=0.3   the duration; or
+//   --requests=N               the number of requests
+//   --rate=R                   an open loop of R requests per second, Poisson distributed
+//   --responses=N              the responses to each request
+//   --stall=5                  seconds without a response after which the rest counts as lost
 class Driver {
  public:
   using Send = std::function<void(Slot&, std::string_view request)>;
 
   Driver(const Options& options, Requests requests, Send send);
 
-  // Slots are added before Begin and outlive the driver's work.
+  // REQUIRES: Begin was not called yet. Slots outlive the driver's work.
   void Add(Slot& slot) { slots_.push_back(&slot); }
   void Begin();
 
-  // Calls that are due. Call it in each turn of the event loop.
+  // Starts requests that are due. Called in each turn of the event loop.
   void Tick();
   // How long the event loop may wait before the next Tick, in milliseconds.
   int WaitMs() const { return rate_ > 0 ? 0 : 50; }
 
-  // One response came; returns whether it was the last of its request. Then call Finished.
+  // Called when a response arrived; returns whether it was the last of its request. If so, call
+  // Finished.
   bool Responded(Slot& slot, uint64_t count = 1);
-  // The answer is complete, whether or not all of its responses came.
+  // Called when the request is complete, whether or not all of its responses arrived.
   void Finished(Slot& slot);
 
   bool IsDone() const { return is_ending_ && busy_ == 0; }
@@ -70,15 +71,15 @@ class Driver {
   std::deque<Clock::time_point> waiting_;  // intended starts that found no idle slot
   Clock::time_point end_;
   Clock::time_point next_arrival_;
-  Clock::time_point last_progress_;  // as Tick saw it
-  uint64_t progress_ = 0;            // answers, in whole or in part
+  Clock::time_point last_progress_;  // as of the last Tick
+  uint64_t progress_ = 0;            // responses, complete or in part
   uint64_t seen_progress_ = 0;
   double warmup_seconds_;
   double seconds_;
   double rate_;
   Clock::duration stall_;
   uint64_t expected_;
-  uint64_t limit_;  // of requests; 0: time decides
+  uint64_t limit_;  // of requests; 0: the time decides
   uint64_t started_ = 0;
   uint64_t late_ = 0;
   size_t busy_ = 0;

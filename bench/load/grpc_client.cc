@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kBufferSize = 256 * 1024;
 constexpr size_t kOutboxSize = 256 * 1024;
-// Large windows: what is measured is the server, not the small default of the protocol.
+// Large windows, because the load should measure the server rather than the protocol's small
+// default.
 constexpr int32_t kStreamWindow = (1 << 24) - 1;
 constexpr int32_t kConnectionWindow = (1 << 26) - 1;
 
@@ -67,7 +68,7 @@ struct GrpcConnection::Callbacks {
   static int OnHeader(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name,
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t, void*) {
     const std::string_view key = View(name, name_size);
-    // Most headers are none of these, and the call need not be looked for.
+    // Most headers have other names, so the call is looked up only for these.
     if (key.size() < 11 || key.substr(0, 5) != "grpc-") return 0;
     GrpcCall* call = Find(session, frame->hd.stream_id);
     if (call == nullptr) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's end of gRPC on one connection, as far as a load needs it: prepared messages out,
-// messages counted in.
+// A gRPC client on one connection with the functions that a load needs: it sends prepared messages
+// and counts received ones.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ struct nghttp2_session;
 
 namespace nereid::bench {
 
-// A call: a stream of the connection. Its owner keeps it until the connection says it is closed.
+// A call, which is a stream of the connection. Its owner keeps it until the connection reports its
+// end.
 struct GrpcCall {
   int32_t stream_id = -1;
-  std::string_view outgoing;  // of the message being sent; with its length in front
+  std::string_view outgoing;  // of the message being sent; begins with its length
   size_t sent = 0;
   bool is_unary = true;
-  bool ends_here = false;   // of a stream: nothing more will be sent
-  bool is_waiting = false;  // of a stream: there was nothing to send
-  // Of the message being received.
+  bool ends_here = false;   // of a stream: no more messages will be sent
+  bool is_waiting = false;  // of a stream: there is nothing to send yet
+  // The length prefix of the message being received.
   std::string prefix;
   size_t message_left = 0;
-  std::string message;  // its beginning, or all of it
+  std::string message;  // all of it or its beginning
   int status = -1;
   std::string status_message;
   void* owner = nullptr;
@@ -35,32 +36,33 @@ struct GrpcCall {
 class GrpcConnection {
  public:
   struct Events {
-    // A message came; `call.message` has what was kept of it.
+    // Called when a message was received; `call.message` has the bytes that were kept.
     std::function<void(GrpcCall&)> on_message;
-    // The call is over; `call.status` is its status, -1 without one.
+    // Called when the call is closed; `call.status` is its status, -1 without one.
     std::function<void(GrpcCall&)> on_close;
   };
 
-  // `keep_bytes`: so much of each message is kept.
+  // `keep_bytes` is how much of each message is kept.
   GrpcConnection(int port, std::string method, size_t keep_bytes, Events events);
   ~GrpcConnection();
   GrpcConnection(const GrpcConnection&) = delete;
   GrpcConnection& operator=(const GrpcConnection&) = delete;
 
   int fd() const { return fd_; }
-  // For the owner: whether it waits for room in the socket.
+  // Whether the connection waits for space in the socket's buffer.
   bool wants_write = false;
 
-  // Begins a call that sends the framed message, whose bytes stay the caller's until it is over.
+  // Begins a call that sends the framed message. The caller keeps its bytes alive until the call is
+  // closed.
   void Begin(GrpcCall& call, std::string_view message);
-  // Sends a further message in a stream, after the one before was sent.
+  // Sends another message in a stream. REQUIRES: the previous one was sent.
   void Send(GrpcCall& call, std::string_view message);
   // Ends the sending side of a stream.
   void End(GrpcCall& call);
 
-  // Takes what the socket has. Dies when the connection broke.
+  // Reads from the socket. Ends the process if the connection fails.
   void Receive();
-  // Sends what is to be sent; returns whether the socket took all of it.
+  // Sends what is queued; returns whether the socket accepted everything.
   bool Flush();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kEvent = "data:";
 
-// The value of the header, or nothing.
+// Returns the value of the header, or nothing.
 std::string_view Header(std::string_view head, std::string_view name) {
   for (size_t at = head.find("\r\n"); at != head.npos; at = head.find("\r\n", at + 2)) {
     std::string_view line = head.substr(at + 2);
@@ -71,7 +71,7 @@ uint64_t HttpAnswer::Feed(std::string_view received) {
   return events;
 }
 
-// Takes the head's bytes off what was received and gives what is left of it.
+// Consumes the head's bytes and returns the remaining ones.
 std::string_view HttpAnswer::ReadHead(std::string_view received) {
   const size_t seen = line_.size();
   line_.append(received.substr(0, 4096));
@@ -105,7 +105,7 @@ std::string_view HttpAnswer::ReadChunkSize(std::string_view received) {
   line_.append(received.substr(0, end));
   if (end == received.npos) return {};
   left_ = std::strtoull(line_.c_str(), nullptr, 16);
-  // After the last chunk, of size 0, comes an empty line as after any other.
+  // The last chunk, of size 0, is followed by an empty line like any other.
   line_ = left_ == 0 ? "0" : "";
   state_ = left_ == 0 ? State::kChunkEnd : State::kChunk;
   if (left_ == 0) left_ = 2;
@@ -117,14 +117,14 @@ void HttpAnswer::TakeBody(std::string_view part) {
   if (keep_body_) body_.append(part);
 }
 
-// Events may be cut anywhere, also within the text that begins them.
+// Events may be split anywhere, also within the text that begins them.
 uint64_t HttpAnswer::CountEvents(std::string_view part) {
   uint64_t events = 0;
   for (size_t at = 0; at < part.size();) {
     if (matched_ == 0) {
       at = part.find("data:", at);
       if (at == part.npos) {
-        // Perhaps a beginning of it stands at the end.
+        // The end may contain the beginning of that text.
         size_t tail = std::min(kEvent.size() - 1, part.size());
         while (tail > 0 && part.substr(part.size() - tail) != kEvent.substr(0, tail)) --tail;
         matched_ = tail;

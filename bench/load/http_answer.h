@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads answers of HTTP/1.1 as they come in, without keeping what nobody asked for.
+// Reads HTTP/1.1 replies incrementally, without keeping bytes that are not needed.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace nereid::bench {
 
-// Reads one answer after the other. Dies of any status but 200. Confined to one thread.
+// Reads one reply after the other. Ends the process for any status but 200. Confined to one thread.
 class HttpAnswer {
  public:
-  // Begins the next answer.
+  // Begins the next reply.
   void Reset(bool keep_body);
 
-  // Takes what was received, which may not reach beyond the answer's end. Returns the number of
-  // events that became complete with it (of server-sent events; 0 for other answers).
+  // Takes received bytes, which must not extend beyond the reply's end. Returns the number of
+  // server-sent events that became complete (0 for other replies).
   uint64_t Feed(std::string_view received);
 
   bool is_complete() const { return state_ == State::kDone; }
@@ -36,10 +36,10 @@ class HttpAnswer {
   State state_ = State::kHead;
   bool keep_body_ = false;
   bool is_chunked_ = false;
-  std::string line_;  // the head, or a chunk's size, until it is complete
-  size_t left_ = 0;   // of the body, or of the chunk
+  std::string line_;  // the incomplete head, or size of a chunk
+  size_t left_ = 0;   // bytes left of the body, or of the chunk
   size_t body_size_ = 0;
-  size_t matched_ = 0;  // of the text that begins an event
+  size_t matched_ = 0;  // matched bytes of the text that begins an event
   std::string body_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of a load generator, and how one ends that cannot go on.
+// The command line of a load generator, and the error exit.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace nereid::bench {
 // The command line as --name=value pairs; a bare --name has the value "1". Immutable.
 class Options {
  public:
-  // Dies of what is no option.
+  // Ends the process for an argument that is not an option.
   Options(int argc, char** argv);
 
   std::string Text(const std::string& name, const std::string& otherwise) const;
@@ -22,10 +22,11 @@ class Options {
   size_t Count(const std::string& name, size_t otherwise) const;
   bool Has(const std::string& name) const { return values_.count(name) != 0; }
 
-  // The values of an option that may be given several times.
+  // Returns the values of an option that may be repeated.
   std::vector<std::string> All(const std::string& name) const;
 
-  // The content of the file that the option names. Dies when there is no such option or file.
+  // Returns the content of the file that the option names. Ends the process if there is no such
+  // option or file.
   std::string File(const std::string& name) const;
 
  private:

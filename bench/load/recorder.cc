@@ -11,7 +11,7 @@ int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
-// In microseconds; 0 when nothing was measured.
+// Returns microseconds; 0 if nothing was measured.
 double Quantile(const std::vector<int64_t>& sorted_ns, double share) {
   if (sorted_ns.empty()) return 0;
   const auto at = static_cast<size_t>(share * static_cast<double>(sorted_ns.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load is measured by: counts and latencies, printed as one JSON object.
+// The results of a load: counts and latencies, printed as one JSON object.
 #pragma once
 
 #include <chrono>
@@ -12,26 +12,27 @@ using Clock = std::chrono::steady_clock;
 
 Clock::duration Seconds(double seconds);
 
-// Confined to one thread.
+// Collects the results. Confined to one thread.
 class Recorder {
  public:
-  // Latencies and rates are of requests begun between `from` and `to`; all else counts everything.
+  // Sets the measured time. Latencies and rates include only requests begun between `from` and
+  // `to`; everything else counts all requests.
   void Measure(Clock::time_point from, Clock::time_point to);
   // Ends the measured time early.
   void EndAt(Clock::time_point to) { to_ = to; }
 
-  // One request was answered by so many responses, the first of them at `first`.
+  // Records a complete request with its number of responses, the first of which arrived at `first`.
   void Answered(Clock::time_point since, Clock::time_point first, Clock::time_point now,
                 uint64_t responses);
-  // So many responses will not come any more.
+  // Records responses that did not arrive.
   void Lost(uint64_t responses) { lost_ += responses; }
-  // Nothing came for long, and the load ended early.
+  // Records that no response arrived for a long time, and the load ended early.
   void Stalled() { stalled_ = true; }
 
   uint64_t answered() const { return all_; }
 
-  // Of an open loop, `late` is the longest queue of requests that waited for a free connection, and
-  // `unsent` what was left of it in the end.
+  // Prints the results. For an open loop, `late` is the longest queue of requests that waited for a
+  // free connection, and `unsent` its length at the end.
   void Print(uint64_t late, uint64_t unsent);
 
  private:

@@ -46,7 +46,7 @@ Requests Requests::Sequence(std::string first, std::string middle, std::string l
   requests.kind_ = Kind::kSequence;
   requests.form_ = form;
   requests.length_ = length;
-  // Other ids than those of a load just before: its sequences may still be known.
+  // Ids differ from those of a previous load, whose sequences may still be known.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   requests.next_id_ = kIdToReplace + static_cast<uint64_t>(us) % 4'000'000'000;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent: one request over and over, one of many by Zipf's law, or the requests of a
-// sequence.
+// The requests to send: one repeatedly, one of many by Zipf's law, or those of a sequence.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +10,35 @@
 
 namespace nereid::bench {
 
-// Where a place that sends one request after the other is in its sequence.
+// The position in a sequence of a slot that sends its requests one after the other.
 struct SequencePlace {
   size_t position = 0;  // of the next request; 0 begins a sequence
-  std::string request;  // with the sequence's id in it
+  std::string request;  // contains the sequence's id
   uint64_t id = 0;
 };
 
-// Confined to one thread.
+// Chooses requests. Confined to one thread.
 class Requests {
  public:
-  // The id that requests of a sequence are written with; each gets one of its own of the same
-  // length, in decimal digits as well as in bytes of a varint.
+  // The sequence id in prepared requests. Each sequence replaces it by its own id of the same
+  // length, both in decimal digits and in bytes of a varint.
   static constexpr uint64_t kIdToReplace = 1'000'000'000;
 
-  // How an id stands in a request.
+  // The encoding of an id in a request.
   enum class IdForm { kDecimal, kVarint };
 
   static Requests One(std::string request);
-  // The k-th is chosen with a probability in proportion to 1/k^exponent.
+  // Chooses the k-th request with a probability proportional to 1/k^exponent.
   static Requests Zipf(std::vector<std::string> requests, double exponent);
-  // Dies unless each has kIdToReplace in it exactly once.
+  // Ends the process unless each request contains kIdToReplace exactly once.
   static Requests Sequence(std::string first, std::string middle, std::string last, size_t length,
                            IdForm form);
 
-  // The next request to send from the place, valid until the next call for the same place.
-  // `is_ending`: what was begun is to be ended with this request.
+  // Returns the next request of the place, valid until the next call for the same place.
+  // `is_ending`: this request must end a sequence in progress.
   std::string_view Next(SequencePlace& place, bool is_ending);
 
-  // Whether every answer must be as long as the first.
+  // Whether all responses must have the same length.
   bool answers_are_alike() const { return kind_ == Kind::kOne; }
 
  private:
@@ -49,8 +48,8 @@ class Requests {
 
   Kind kind_ = Kind::kOne;
   std::vector<std::string> requests_;
-  std::vector<double> cumulative_;  // of Zipf
-  std::vector<size_t> id_at_;       // of a sequence: where the id stands in each
+  std::vector<double> cumulative_;  // for Zipf's law
+  std::vector<size_t> id_at_;       // for sequences: the position of the id in each request
   IdForm form_ = IdForm::kDecimal;
   size_t length_ = 0;
   uint64_t next_id_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets on 127.0.0.1 that do not block, and the epoll over them.
+// Non-blocking sockets on 127.0.0.1, and an epoll for them.
 #pragma once
 
 #include <sys/epoll.h>
@@ -9,27 +9,27 @@
 
 namespace nereid::bench {
 
-// A connected socket that does not block and does not delay small packets. Dies when nobody
-// listens.
+// Returns a connected, non-blocking socket that does not delay small packets. Ends the process if
+// no server listens.
 int ConnectTo(int port);
 
-// For the limits: a socket that listens on 127.0.0.1, and a connection from it, as ConnectTo gives
-// one.
+// For the lower limits: a listening socket on 127.0.0.1, and a connection from it, like that of
+// ConnectTo.
 int ListenAt(int port);
 int AcceptFrom(int listener);
 
-// Lets the process have as many sockets as the system allows it.
+// Raises the process's limit of open files to the maximum that the system allows.
 void RaiseFileLimit();
 
-// What `user` stands for may be a socket of any kind. Confined to one thread.
+// An epoll; `user` identifies a socket to its owner. Confined to one thread.
 class Poller {
  public:
   Poller();
   void Add(int fd, void* user);
-  // Whether to wake up when the socket can be written to as well as when it can be read.
+  // Sets whether to wake up when the socket is writable as well as when it is readable.
   void WantWrite(int fd, void* user, bool wanted);
 
-  // Calls `ready(user, events)` for each socket that something happened to.
+  // Calls `ready(user, events)` for each socket with events.
   template <typename Ready>
   void Wait(int timeout_ms, Ready ready) {
     epoll_event events[256];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that serves a model to itself: it starts a server inside this process, loads the model
-// "simple" of examples/models, asks it once and prints the answer. No socket is opened.
+// A program that embeds a server: it starts a server in this process, loads the model "simple" of
+// examples/models, sends one request and prints the response. No socket is opened.
 //
 //   embed MODEL_REPOSITORY BACKEND_DIRECTORY
 //
-// docs/embedding.md explains who owns what, and on which threads callbacks come.
+// docs/embedding.md explains ownership, and on which threads callbacks run.
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 enum { kNumbers = 16 };
 
-// Every function of the API returns null, or an error that is the caller's to delete.
+// Every function of the API returns null, or an error that the caller must delete.
 static void Check(struct TRITONSERVER_Error* error, const char* what) {
   if (error == NULL) return;
   fprintf(stderr, "%s: %s: %s\n", what, TRITONSERVER_ErrorCodeString(error),
@@ -51,7 +51,7 @@ static struct TRITONSERVER_Error* Free(struct TRITONSERVER_ResponseAllocator* al
   return NULL;
 }
 
-// Where the main thread waits for what the callbacks bring.
+// Passes the results of callbacks to the main thread.
 struct Mailbox {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
@@ -60,7 +60,7 @@ struct Mailbox {
   struct TRITONSERVER_InferenceResponse* response;
 };
 
-// The server is done with the request and its input buffers.
+// Called when the server no longer needs the request and its input buffers.
 static void OnRelease(struct TRITONSERVER_InferenceRequest* request, const uint32_t flags,
                       void* userp) {
   struct Mailbox* const box = userp;
@@ -72,7 +72,7 @@ static void OnRelease(struct TRITONSERVER_InferenceRequest* request, const uint3
   pthread_mutex_unlock(&box->mutex);
 }
 
-// A model that is not decoupled answers once; the response is ours from here on.
+// A model that is not decoupled sends one response, which we own from here on.
 static void OnResponse(struct TRITONSERVER_InferenceResponse* response, const uint32_t flags,
                        void* userp) {
   struct Mailbox* const box = userp;
@@ -95,7 +95,7 @@ static struct TRITONSERVER_Server* StartServer(const char* repository, const cha
   CHECK(TRITONSERVER_ServerOptionsNew(&options));
   CHECK(TRITONSERVER_ServerOptionsSetModelRepositoryPath(options, repository));
   CHECK(TRITONSERVER_ServerOptionsSetBackendDirectory(options, backends));
-  // Only what we name is loaded.
+  // Load only the models that we name.
   CHECK(
       TRITONSERVER_ServerOptionsSetModelControlMode(options, TRITONSERVER_MODEL_CONTROL_EXPLICIT));
   CHECK(TRITONSERVER_ServerOptionsSetStartupModel(options, "simple"));
@@ -109,7 +109,7 @@ static void AddInput(struct TRITONSERVER_InferenceRequest* request, const char* 
                      const int32_t* numbers) {
   const int64_t shape[] = {1, kNumbers};  // a batch of one
   CHECK(TRITONSERVER_InferenceRequestAddInput(request, name, TRITONSERVER_TYPE_INT32, shape, 2));
-  // Not copied: the numbers must stay as they are until the request is released.
+  // The data is not copied: it must stay unchanged until the request is released.
   CHECK(TRITONSERVER_InferenceRequestAppendInputData(
       request, name, numbers, kNumbers * sizeof(*numbers), TRITONSERVER_MEMORY_CPU, 0));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend of a model with one input COUNT (INT32, [1]) and one output NUMBER (INT32, [1]): it
-// gives COUNT responses, numbered from 0, whatever the model's transaction policy says. The last
-// one ends the request; with the request parameter "apart", the final flag comes by itself after
+// A backend for models with one input COUNT (INT32, [1]) and one output NUMBER (INT32, [1]): it
+// sends COUNT responses, numbered from 0, whatever the model's transaction policy is. The last one
+// has the final flag; with the request parameter "apart", the final flag is sent separately after
 // it.
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend of a model with one input SIZE (INT32, [1]) and one output BYTES (UINT8, [-1]): it asks
-// for a buffer of SIZE bytes and writes the first of them only. It is not ready while there is a
+// A backend for models with one input SIZE (INT32, [1]) and one output BYTES (UINT8, [-1]): it
+// requests a buffer of SIZE bytes and writes only the first byte. It is not ready while there is a
 // file "not_ready" in the model's folder.
 #include <unistd.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend that brings the messages of the model configuration and the gRPC service itself, as one
-// does that is a client of another server: compiled from the same .proto files, with the shared
-// library of protobuf.
+// A backend that contains the protobuf messages of the model configuration and the gRPC service, as
+// a client of another server would: compiled from the same .proto files, with the shared library of
+// protobuf.
 #include "grpc_service.pb.h"
 #include "model_config.pb.h"
 #include "triton/core/tritonbackend.h"
 
 extern "C" {
 
-// Fails unless its messages are whole: described, written and read again.
+// Fails unless its messages work: they are described, written and read again.
 TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* /*model*/) {
   inference::ModelInferRequest sent;
   sent.set_model_name("another");

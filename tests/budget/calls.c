@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the system calls of another process by number, until it is told to stop: calls PID FILE.
-// FILE is an array of 1024 64-bit counters, which test_budget.py reads while this runs. "ready" is
-// written to standard output once every thread is followed. Needs no privileges where the process
-// has allowed being traced, as count.c does.
+// Counts the system calls of another process by number, until it is stopped: calls PID FILE. FILE
+// is an array of 1024 64-bit counters, which test_budget.py reads while this runs. Writes "ready"
+// to standard output once it traces every thread. Needs no privileges if the process permits being
+// traced, as count.c does.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +52,7 @@ static int follow(pid_t thread) {
   return 1;
 }
 
-// Follows the threads that are not followed yet; how many those were, or -1.
+// Traces the threads that are not traced yet; returns their number, or -1.
 static int follow_all(const char* pid) {
   char path[64];
   snprintf(path, sizeof(path), "/proc/%s/task", pid);
@@ -68,7 +68,7 @@ static int follow_all(const char* pid) {
   return found;
 }
 
-// Looks at why `thread` has stopped, counts, and lets it go on.
+// Determines why `thread` has stopped, counts, and continues it.
 static void serve(pid_t thread, int status, uint64_t* counters) {
   const int signal = WSTOPSIG(status);
   const int event = status >> 16;
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return fprintf(stderr, "usage: calls PID FILE\n"), 2;
   struct sigaction action;
   memset(&action, 0, sizeof(action));
-  action.sa_handler = stop;  // without SA_RESTART, so that it ends waitpid
+  action.sa_handler = stop;  // without SA_RESTART, so that it interrupts waitpid
   sigaction(SIGTERM, &action, NULL);
 
   const int file = open(argv[2], O_RDWR);
@@ -107,9 +107,9 @@ int main(int argc, char** argv) {
     int status = 0;
     const pid_t thread = waitpid(-1, &status, __WALL);
     if (thread < 0 && errno == EINTR) continue;
-    if (thread < 0) break;  // it is gone
+    if (thread < 0) break;  // no thread is left
     if (WIFSTOPPED(status)) serve(thread, status, counters);
   }
-  // The kernel lets the threads go on when their tracer ends.
+  // The kernel continues the threads when their tracer ends.
   return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into the server by test_budget.py: counts allocations, locks, those somebody had to
-// wait for, condition variables that were signalled, and bytes that large copies moved. The
-// counters lie in the file that NEREID_COUNT_FILE names, where the test reads them. Also lets
-// calls.c follow the server, which a system may reserve for a process's parents.
+// Preloaded into the server by test_budget.py: counts allocations, locks, contended locks,
+// signalled condition variables, and bytes of large copies. The counters are in the file that
+// NEREID_COUNT_FILE names, where the test reads them. Also permits calls.c to trace the server,
+// which a system may restrict to a process's parents.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ struct counters {
   _Atomic uint64_t locks;
   _Atomic uint64_t waits;  // locks that were held by another thread
   _Atomic uint64_t signals;
-  _Atomic uint64_t copied;  // bytes, by copies of at least kLargeCopy
+  _Atomic uint64_t copied;  // bytes of copies of at least kLargeCopy
 };
 
 enum { kLargeCopy = 65536 };
@@ -45,8 +45,7 @@ static void count(_Atomic uint64_t* counter) {
   atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-// dlsym allocates before it can say where the real functions are; it gets memory from here, which
-// is never given back.
+// dlsym allocates before the real functions are known; this memory serves it and is never freed.
 static _Alignas(16) char early[65536];
 static size_t early_used;
 
@@ -73,7 +72,7 @@ static int (*real_signal)(pthread_cond_t*);
 static int (*real_broadcast)(pthread_cond_t*);
 static int (*real_lock)(pthread_mutex_t*);
 
-// An older form of condition variables has the same names on x86-64; this is the one in use.
+// On x86-64, an older version of condition variables has the same names; this is the one in use.
 static const char kCondVersion[] = "GLIBC_2.3.2";
 
 static int resolve(void) {
@@ -139,7 +138,8 @@ int posix_memalign(void** out, size_t alignment, size_t size) {
   return real_posix_memalign(out, alignment, size);
 }
 
-// operator new in its forms: an allocator that brings its own would go past malloc.
+// operator new in all its forms, because an allocator with its own operator new would bypass
+// malloc.
 static void* make(size_t size) {
   void* p = malloc(size == 0 ? 1 : size);
   if (p == NULL) abort();
@@ -160,7 +160,7 @@ void* _ZnamSt11align_val_t(size_t size, size_t alignment) {
 }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  if (!resolve()) return 0;  // only dlsym itself, on the one thread there is
+  if (!resolve()) return 0;  // only dlsym itself, before there are other threads
   count(&counters->locks);
   int error = pthread_mutex_trylock(mutex);
   if (error != EBUSY) return error;
@@ -185,7 +185,7 @@ static void count_copy(size_t size) {
   atomic_fetch_add_explicit(&counters->copied, size, memory_order_relaxed);
 }
 
-// Copies while the real functions are looked for, byte by byte.
+// Copies byte by byte while the real functions are being looked up.
 static void* copy_slowly(void* to, const void* from, size_t size) {
   volatile char* out = to;
   const char* in = from;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where outputs are placed, and who says so.
+// Tests where outputs are placed, and how the embedder decides that.
 #include "embedding.h"
 
 namespace embedding {
 namespace {
 
-// Notes what it is asked, and places outputs in memory of its own.
+// Records the server's calls, and places outputs in memory of its own.
 struct Notebook {
   static TRITONSERVER_Error* Allocate(TRITONSERVER_ResponseAllocator*, const char* name,
                                       size_t size, TRITONSERVER_MemoryType, int64_t, void* userp,
@@ -46,7 +46,7 @@ struct Notebook {
   std::vector<char> memory = std::vector<char>(64);
 };
 
-// Answers one request with the notebook's memory.
+// Executes one request with outputs in the notebook's memory.
 std::vector<Reply> Ask(Notebook& notebook) {
   Repository repository;
   Server server(repository.AddIdentity("model").path());

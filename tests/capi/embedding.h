@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short ways through the C API for its tests. Every error that is not asked for fails the test.
+// Helpers for tests of the C API. Every error that a test does not expect fails it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace embedding {
 
-// "" for success, else "<code>: <message>". Deletes the error.
+// Returns "" for success, else "<code>: <message>". Deletes the error.
 inline std::string Take(TRITONSERVER_Error* error) {
   if (error == nullptr) return "";
   std::string text =
@@ -32,7 +32,7 @@ inline std::string Take(TRITONSERVER_Error* error) {
 #define OK(call) ASSERT_EQ(::embedding::Take(call), "")
 #define EXPECT_OK(call) EXPECT_EQ(::embedding::Take(call), "")
 
-// A folder of models that goes with the object.
+// A temporary folder of models, removed by the destructor.
 class Repository {
  public:
   Repository() {
@@ -50,7 +50,8 @@ class Repository {
     std::ofstream(path_ + "/" + name + "/config.pbtxt") << config;
     return *this;
   }
-  // The identity backend with FP32 input INPUT0 and output OUTPUT0 of one variable dimension.
+  // Adds a model of the identity backend with FP32 input INPUT0 and output OUTPUT0 of one variable
+  // dimension.
   Repository& AddIdentity(const std::string& name, const std::string& more = "max_batch_size: 8") {
     return Add(name, R"(
       backend: "identity"
@@ -63,7 +64,7 @@ class Repository {
   std::string path_;
 };
 
-// A server on a repository; ends with the object.
+// A server on a repository, stopped by the destructor.
 class Server {
  public:
   using Adjust = std::function<void(TRITONSERVER_ServerOptions*)>;
@@ -86,7 +87,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   TRITONSERVER_Server* get() const { return server_; }
-  // Of TRITONSERVER_ServerNew.
+  // The error of TRITONSERVER_ServerNew.
   const std::string& error() const { return error_; }
 
  private:
@@ -164,7 +165,7 @@ inline Reply ReadReply(TRITONSERVER_InferenceResponse* response, uint32_t flags)
   return reply;
 }
 
-// Outputs from malloc.
+// An allocator that places outputs in memory from malloc.
 class Allocator {
  public:
   Allocator() {
@@ -193,7 +194,7 @@ class Allocator {
   TRITONSERVER_ResponseAllocator* allocator_ = nullptr;
 };
 
-// What came of one request. The callbacks may run on any thread.
+// Collects the result of one request. The callbacks may run on any thread.
 class Outcome {
  public:
   static void OnRelease(TRITONSERVER_InferenceRequest*, uint32_t flags, void* self) {
@@ -239,7 +240,7 @@ class Outcome {
   std::vector<Reply> replies_;
 };
 
-// A request whose outcome lands in `outcome`; deleted with the object, which is after its release.
+// A request whose result goes to `outcome`. The destructor deletes it after its release.
 class Request {
  public:
   Request(const Server& server, const char* model, int64_t version = -1) : server_(server) {

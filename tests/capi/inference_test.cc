@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests through the C API: who owns what, and when callbacks come.
+// Tests requests through the C API: ownership, and when callbacks run.
 #include <atomic>
 #include <thread>
 
@@ -76,7 +76,7 @@ TEST(Inference, WhatDoesNotFitTheModelIsRefusedAtOnceAndStaysTheCallers) {
             "'INPUT0' for model 'model'. Expected 20, got 16");
   EXPECT_EQ(outcome.releases(), 0);
   EXPECT_EQ(outcome.replies(), 0u);
-  // It can be put right.
+  // The error can be corrected.
   EXPECT_OK(TRITONSERVER_InferenceRequestRemoveInput(request.get(), "INPUT0"));
   request.Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 4}, kValues);
   ASSERT_EQ(request.Submit(), "");
@@ -143,8 +143,8 @@ TEST(Inference, ACancelledRequestLeavesTheQueue) {
   EXPECT_EQ(running.Wait()[0].error, "");
 }
 
-// In Triton a TRITONSERVER_InferenceRequest is a TRITONBACKEND_Request, and there is code that
-// casts.
+// In Triton a TRITONSERVER_InferenceRequest is a TRITONBACKEND_Request, and some code casts one to
+// the other.
 TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
   Repository repository;
   Server server(repository
@@ -172,7 +172,7 @@ TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
   EXPECT_EQ(outcome.releases(), 1);
   EXPECT_TRUE(is_cancelled(running));
   EXPECT_OK(TRITONBACKEND_ResponseFactoryDelete(running));
-  // Of one that is over: it tells the same, and has nothing to answer.
+  // A factory made after the request's end reports the same, and cannot respond.
   TRITONBACKEND_ResponseFactory* late = nullptr;
   EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&late, as_backend));
   EXPECT_TRUE(is_cancelled(late));
@@ -182,7 +182,8 @@ TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
       "already");
   EXPECT_OK(TRITONBACKEND_ResponseFactoryDelete(late));
   EXPECT_EQ(outcome.replies(), 1u);
-  // The next submission is not cancelled; its factory is when it is, be it answered before.
+  // A new submission is not cancelled. Cancelling it also affects its factory, even after the
+  // response.
   Outcome again;
   request.Answer(again, allocator);
   ASSERT_EQ(request.Submit(), "");
@@ -328,7 +329,7 @@ TEST(Inference, WhatIsSetCanBeRead) {
             "request");
 }
 
-// What a program does that makes a request for each inference and forgets it.
+// A request of a program that makes one for each inference and deletes it in the callback.
 struct Forgotten {
   static void OnRelease(TRITONSERVER_InferenceRequest* request, uint32_t, void*) {
     EXPECT_OK(TRITONSERVER_InferenceRequestDelete(request));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server in this process: its options, its models, what it says of itself.
+// Tests a server in this process: its options, its models and its metadata.
 #include "embedding.h"
 
 #include <string>
@@ -142,7 +142,7 @@ TEST(Server, RepositoriesComeAndGoAndMayNameTheirModelsOtherwise) {
   OK(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str()));
   EXPECT_EQ(Take(TRITONSERVER_ServerUnregisterModelRepository(server.get(), second.path().c_str())),
             "Invalid argument: failed to unregister '" + second.path() + "', repository not found");
-  EXPECT_TRUE(IsReady(server, "renamed"));  // until somebody unloads it
+  EXPECT_TRUE(IsReady(server, "renamed"));  // until it is unloaded
   EXPECT_EQ(Take(TRITONSERVER_ServerRegisterModelRepository(server.get(), "/nowhere", nullptr, 0)),
             "Invalid argument: failed to register '/nowhere', repository not found");
   TRITONSERVER_ParameterDelete(name);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends many requests through the C API from several threads, in every way that a request can go:
-// used again or made anew, cancelled, refused, answered many times. Made for the sanitizer builds:
+// Sends many requests through the C API from several threads, in all variants: reused or new
+// requests, cancelled, refused, with many responses. Made for the sanitizer builds:
 //
 //   capi_stress --backends build/asan/backends [--requests 1000000] [--threads 4]
 //
-// Ends with 0 when every request got what it should have got.
+// The exit status is 0 if every request got the expected result.
 #include <unistd.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@
 
 namespace {
 
-constexpr int kInFlight = 32;  // of each thread
+constexpr int kInFlight = 32;  // per thread
 
 [[noreturn]] void Fail(const std::string& what) {
   std::fprintf(stderr, "FAILED: %s\n", what.c_str());
@@ -41,7 +41,7 @@ struct Totals {
   std::atomic<uint64_t> answered{0}, cancelled{0}, refused{0}, responses{0};
 };
 
-// One request at a time, used again and again.
+// Sends one request at a time, reusing the object.
 class Lane {
  public:
   Lane(TRITONSERVER_Server* server, TRITONSERVER_ResponseAllocator* allocator, Totals& totals,
@@ -53,7 +53,7 @@ class Lane {
     if (request_ != nullptr) CHECKED(TRITONSERVER_InferenceRequestDelete(request_));
   }
 
-  // Waits for the last request and starts another; `turn` says of which kind.
+  // Waits for the last request and starts another; `turn` selects the variant.
   void Next(uint64_t turn) {
     Wait();
     is_decoupled_ = turn % 16 == 7;
@@ -108,7 +108,7 @@ class Lane {
                                                          TRITONSERVER_MEMORY_CPU, 0));
   }
 
-  // Asks for an output that there is not.
+  // Requests an output that does not exist.
   void Refuse() {
     CHECKED(TRITONSERVER_InferenceRequestAddRequestedOutput(request_, "NONE"));
     TRITONSERVER_Error* const error = TRITONSERVER_ServerInferAsync(server_, request_, nullptr);

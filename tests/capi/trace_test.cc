@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces that report to functions of the embedder.
+// Tests traces that report to functions of the embedder.
 #include <algorithm>
 
 #include "embedding.h"
@@ -7,7 +7,7 @@
 namespace embedding {
 namespace {
 
-// What was reported, with the ids of the traces.
+// The reports, with the ids of the traces.
 class Reports {
  public:
   static void OnActivity(TRITONSERVER_InferenceTrace* trace,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into the server by test_telemetry.py: writes the names that the process asks a name
-// server for into the file that NEREID_LOOKUPS_FILE names, and answers that there is no such host,
-// so that nobody is told anything while it is tested that nobody is.
+// Preloaded into the server by test_telemetry.py: records the host names that the process looks up
+// in the file that NEREID_LOOKUPS_FILE names, and fails each look-up, so that nothing is sent while
+// the test checks that nothing is.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <netdb.h>

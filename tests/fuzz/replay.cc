@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main program of a fuzzer that is built without libFuzzer: x_fuzz [--runs=N] [--seconds=S]
-// [FILE...] Reads the files, or the seeds and N damaged copies of them. The same N are made each
-// time; S only cuts them short on a slow build. An input that ends the process is left in the file
-// "crash-<name>".
+// [FILE...]. It processes the files, or the seeds and N damaged copies of them. The N copies are
+// the same each time; S stops early on a slow build. An input that ends the process is saved in the
+// file "crash-<name>".
 #include <unistd.h>
 
 #include <chrono>
@@ -18,11 +18,11 @@
 
 namespace {
 
-std::string current;  // the input being read
+std::string current;  // the input being processed
 std::string crash_file;
 
 void KeepInput(int signal) {
-  // Best effort: the process is lost already.
+  // Best effort: the process ends in any case.
   if (FILE* const file = std::fopen(crash_file.c_str(), "wb")) {
     std::fwrite(current.data(), 1, current.size(), file);
     std::fclose(file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs and schedulers on one thread, without sockets, for check.py to count instructions of: each
-// case runs warm, and then kRuns times inside MeasuredRuns, which callgrind is told to collect.
+// Runs codecs and schedulers on one thread, without sockets, so that check.py can count their
+// instructions: each case runs for warm-up, and then kRuns times inside MeasuredRuns, where
+// callgrind collects.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -27,11 +28,11 @@ using namespace nereid;
 
 namespace {
 
-// Enough that every scheduler has seen its model to be quick.
+// Enough for every scheduler to have measured that its model is quick.
 constexpr int kWarmUp = 200;
 constexpr int kRuns = 100;
 
-// Called by its name from outside: see check.py.
+// check.py refers to this function by its name.
 extern "C" [[gnu::noinline]] void MeasuredRuns(const std::function<void()>& run) {
   for (int i = 0; i < kRuns; ++i) run();
 }
@@ -42,7 +43,7 @@ void Measure(const char* name, const std::function<void()>& run) {
   MeasuredRuns(run);
 }
 
-// Counts what ends, without a lock.
+// Counts completed requests, without a lock.
 class Sink final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr, bool) override {}
@@ -78,7 +79,7 @@ struct Codecs {
   }
 };
 
-// As readers want it: with bytes behind it that may be touched.
+// Adds the readable bytes after the text that readers require.
 std::string Padded(std::string text) { return text.append(64, '\0'); }
 
 void MeasureHttpHead() {
@@ -153,7 +154,7 @@ void MeasureGrpc() {
   Measure("grpc_answer", [&] { NEREID_CHECK(grpc::EncodeInferResponse(Echo(*request, 16)).ok()); });
 }
 
-// From Enqueue to the last word about `batch` requests, in the reactor's own thread.
+// Measures from Enqueue to the last response of `batch` requests, in the reactor's own thread.
 void MeasureBatches(const char* name, bool is_dynamic, size_t batch) {
   const std::unique_ptr<core::Model> model = core::MakeFakeModel(is_dynamic ? 8 : 0, {16});
   Sink sink;
@@ -204,7 +205,7 @@ void MeasureSequence() {
   });
 }
 
-// Answers every request of the one step model at once.
+// Completes every request of the one step model at once.
 class StepModels final : public core::Submitter {
  public:
   base::Result<core::ModelHandle> PinModel(std::string_view, int64_t) override {

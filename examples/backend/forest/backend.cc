@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend "forest": serves decision forests that LightGBM wrote. A model needs `model.txt` in
-// its version folder and nothing in its configuration but `backend: "forest"`; the rest is read
-// from the file. A request brings `features`, FP32 [features of the model], and gets `prediction`,
-// FP32 [outputs of the model].
+// The backend "forest", which serves decision forests written by LightGBM. A model needs
+// `model.txt` in its version folder and only `backend: "forest"` in its configuration; the rest is
+// read from the file. A request has `features`, FP32 [features of the model], and its response
+// `prediction`, FP32 [outputs of the model].
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -48,8 +48,8 @@ class Model {
     NEREID_KIT_ASSIGN(kit::ModelConfig config, kit::ModelConfig::Load(handle));
     const auto features = static_cast<int64_t>(forest.feature_count());
     const auto outputs = static_cast<int64_t>(forest.output_count());
-    // What the user left out is filled in, unless the server was started with
-    // --disable-auto-complete-config; what they wrote must fit the file.
+    // Settings that the user left out are completed, unless the server was started with
+    // --disable-auto-complete-config; those that are written must fit the file.
     bool may_complete = false;
     NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &may_complete));
     const bool is_empty = config.tensors("input").Empty() && config.tensors("output").Empty();
@@ -102,7 +102,7 @@ class Instance {
   }
 
  private:
-  // All rows of request r; how many there are.
+  // Predicts all rows of request r; returns their number.
   Result<uint64_t> Predict(uint32_t r) {
     NEREID_KIT_ASSIGN(const kit::InputView input, kit::ReadInput(batch_.request(r), 0));
     NEREID_KIT_ASSIGN(const std::span<const char> bytes,
@@ -133,7 +133,7 @@ class Instance {
 
 }  // namespace
 
-// Executions neither block nor depend on their thread, and write every byte of their outputs: a
-// server that knows these words may take shorter paths.
+// The traits say that executions neither block nor depend on their thread, and write every byte of
+// their outputs, so that a server that knows them may take shorter paths.
 NEREID_KIT_ENTRY_POINTS(kit::NoBackendState, Model, Instance,
                         NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)

@@ -9,7 +9,7 @@
 namespace forest {
 namespace {
 
-constexpr double kZero = 1e-35;  // what LightGBM takes for zero
+constexpr double kZero = 1e-35;  // LightGBM treats smaller values as zero
 
 // One "key=value" section of the file: its head, or a tree.
 using Section = std::map<std::string_view, std::string_view>;
@@ -61,7 +61,8 @@ class Forest::Reader {
   }
 
  private:
-  // Lines up to the next empty one, skipping empty ones before; empty at "end of trees".
+  // Reads lines up to the next empty one, skipping leading empty ones. Returns nothing at "end of
+  // trees".
   Section NextSection() {
     Section section;
     while (!text_.empty()) {
@@ -90,7 +91,7 @@ class Forest::Reader {
     return found->second;
   }
 
-  // A list of exactly `count` numbers.
+  // Parses a list of exactly `count` numbers.
   template <typename Number>
   static std::vector<Number> Numbers(const Section& section, std::string_view key, size_t count) {
     std::string_view text = Get(section, key);
@@ -174,7 +175,7 @@ class Forest::Reader {
     return tree;
   }
 
-  // Children come after their parents in the file, which also means that there is no circle.
+  // Children must follow their parents in the file, which also excludes cycles.
   static void CheckChild(int32_t child, size_t parent, size_t node_count) {
     const bool is_leaf = child < 0;
     const auto index = static_cast<size_t>(is_leaf ? ~child : child);

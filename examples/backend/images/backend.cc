@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend "images": what stands before and after a classifier of small gray images, so that
-// clients send a file and get a word. One library, two kinds of model, told apart by the parameter
-// "operation":
+// The backend "images", which preprocesses and postprocesses for a classifier of small gray images,
+// so that clients send a file and receive a word. One library has two kinds of models, selected by
+// the parameter "operation":
 //
-//   decode  IMAGE, a PGM file of any size (TYPE_STRING [1])  ->  PIXELS (TYPE_FP32 [height *
-//   width])
-//           parameters "width", "height", "white": the size and the level of white the classifier
-//           wants
-//   label   PROBABILITIES (TYPE_FP32 [classes])  ->  LABEL (TYPE_STRING [1]), CONFIDENCE (TYPE_FP32
-//   [1])
+//   decode  IMAGE, a PGM file of any size (TYPE_STRING [1])
+//           ->  PIXELS (TYPE_FP32 [height * width])
+//           parameters "width", "height", "white": the size and the level of white that the
+//           classifier expects
+//   label   PROBABILITIES (TYPE_FP32 [classes])
+//           ->  LABEL (TYPE_STRING [1]), CONFIDENCE (TYPE_FP32 [1])
 //           labels.txt in the model's folder has a line for each class
 #include <fstream>
 #include <memory>
@@ -35,7 +35,7 @@ using kit::StrCat;
 
 enum class Operation { kDecode, kLabel };
 
-// Immutable.
+// A model. Immutable.
 class Model {
  public:
   static Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle, kit::NoBackendState&) {
@@ -121,7 +121,7 @@ class Instance {
   }
 
  private:
-  // Answers request r; how many images it has.
+  // Fills the response of request r; returns the number of its images.
   Result<uint64_t> Serve(uint32_t r) {
     NEREID_KIT_ASSIGN(const InputView input, kit::ReadInput(batch_.request(r), 0));
     NEREID_KIT_ASSIGN(const std::span<const char> bytes,
@@ -142,8 +142,7 @@ class Instance {
                   static_cast<uint64_t>(images) * pixels * sizeof(float)));
     auto* next = reinterpret_cast<float*>(buffer);
     std::string problem;
-    // The server has checked that there are as many elements as the shape says, not what is in
-    // them.
+    // The server has checked the number of elements against the shape, but not their contents.
     NEREID_KIT_TRY(kit::ForEachString(bytes, images, input.name, [&](std::string_view file) {
       if (problem.empty()) {
         problem = images::DecodePgm(file, width, height, static_cast<float>(model_.white),
@@ -177,7 +176,7 @@ class Instance {
     return {};
   }
 
-  // An output of [images, size], or [size] for a model without batching.
+  // Adds an output of [images, size], or [size] for a model without batching.
   Result<char*> AddOutput(uint32_t r, const char* name, TRITONSERVER_DataType type, int64_t images,
                           int64_t size, uint64_t byte_size) {
     const int64_t shape[] = {images, size};

@@ -10,13 +10,13 @@ namespace {
 
 constexpr size_t kMaxPixels = size_t{64} << 20;
 
-// The file, token by token.
+// Reads the file token by token.
 class Reader {
  public:
   explicit Reader(std::string_view file) : rest_(file) {}
 
-  // A number of the header or of a text image; -1 when there is none. Comments run to the line's
-  // end.
+  // Reads a number of the header or of a text image; returns -1 if there is none. Comments extend
+  // to the end of their line.
   long Number() {
     while (!rest_.empty() && (IsSpace(rest_[0]) || rest_[0] == '#')) {
       rest_.remove_prefix(rest_[0] == '#' ? std::min(rest_.find('\n'), rest_.size()) : 1);
@@ -29,7 +29,7 @@ class Reader {
     rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
     return number;
   }
-  // The bytes after the one that ends the header.
+  // Returns the bytes after the one that ends the header.
   std::string_view Bytes() const { return rest_.substr(std::min<size_t>(1, rest_.size())); }
 
  private:
@@ -64,7 +64,7 @@ std::string Read(std::string_view file, Image& image) {
   const size_t count = image.width * image.height;
   const std::string_view bytes = reader.Bytes();
   const size_t bytes_each = most > 255 ? 2 : 1;
-  // A pixel takes at least a byte: room is made only for pixels that are there.
+  // A pixel takes at least a byte, so memory is allocated only for pixels that exist.
   if (bytes.size() < (is_text ? count : count * bytes_each)) {
     return "the image ends before its last pixel";
   }
@@ -87,7 +87,7 @@ std::string Read(std::string_view file, Image& image) {
   return {};
 }
 
-// Where cell `i` of `cells` lies on a line of `size` pixels: at least one of them.
+// Returns the range of cell `i` of `cells` on a line of `size` pixels: at least one pixel.
 std::pair<size_t, size_t> Range(size_t i, size_t cells, size_t size) {
   const size_t begin = i * size / cells;
   return {begin, std::max(begin + 1, (i + 1) * size / cells)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend to start from: OUTPUT is INPUT times the model's parameter "factor". Copy the folder,
-// rename the backend in CMakeLists.txt, and put your work where `Scale` is.
+// A template for backends: OUTPUT is INPUT times the model's parameter "factor". Copy the folder,
+// rename the backend in CMakeLists.txt, and replace `Scale` by your code.
 #include <cstring>
 #include <memory>
 
@@ -14,14 +14,14 @@ namespace {
 
 namespace kit = nereid::backend;
 
-// What all instances of a model share. Made when the model is loaded; the error of Create is what
-// the user reads as the reason why the model is not ready.
+// The state that all instances of a model share. Made when the model is loaded; users see the error
+// of Create as the reason why the model is not ready.
 class Model {
  public:
   static kit::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                     kit::NoBackendState&) {
     NEREID_KIT_ASSIGN(const kit::ModelConfig config, kit::ModelConfig::Load(handle));
-    // One dimension of any size.
+    // An empty list of dimensions accepts one dimension of any size.
     NEREID_KIT_TRY(kit::ExpectTensors(config, "input", {{"INPUT", "TYPE_FP32", {}}}));
     NEREID_KIT_TRY(kit::ExpectTensors(config, "output", {{"OUTPUT", "TYPE_FP32", {}}}));
     auto model = std::make_unique<Model>();
@@ -45,15 +45,15 @@ class Instance {
   Instance(TRITONBACKEND_ModelInstance* handle, const Model& model)
       : handle_(handle), model_(model) {}
 
-  // The requests that the server's batcher put together. `batch_` answers and releases each of
-  // them, and keeps the statistics, whatever happens in between.
+  // Executes the requests of one batch. `batch_` completes and releases each of them, and keeps the
+  // statistics, whatever happens in between.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count) {
     batch_.Process(handle_, requests, count, [this]() -> uint64_t {
       uint64_t batch_size = 0;
       batch_.MarkComputeStart();
       for (uint32_t r = 0; r < batch_.size(); ++r) {
         if (kit::Error error = Scale(r, batch_size); !error.ok()) {
-          batch_.Fail(r, std::move(error));  // the others are answered all the same
+          batch_.Fail(r, std::move(error));  // the other requests still succeed
         }
       }
       batch_.MarkComputeEnd();
@@ -67,7 +67,7 @@ class Instance {
       return {};
     }
     NEREID_KIT_ASSIGN(const kit::InputView input, kit::ReadInput(batch_.request(r), 0));
-    // Where the client's bytes lie if they are one aligned piece, otherwise a copy in scratch_.
+    // The client's bytes in place if they are one aligned piece, otherwise a copy in scratch_.
     NEREID_KIT_ASSIGN(const std::span<const char> from,
                       kit::ContiguousInput(input, sizeof(float), scratch_));
     NEREID_KIT_ASSIGN(char* const to, kit::AddOutput(batch_.response(r), "OUTPUT", input.datatype,

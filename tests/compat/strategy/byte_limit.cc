@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batching library that puts at most so many bytes of the first input into a batch as the model's
-// parameter MAX_BATCH_BYTES says.
+// A batching library that limits the bytes of the first input in a batch to the model's parameter
+// MAX_BATCH_BYTES.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,12 +15,12 @@ struct Batcher {
   uint64_t limit = 0;
 };
 
-// A note on the batch being formed: how many bytes still fit.
+// The library's data about the batch being formed: how many bytes still fit.
 struct Room {
   uint64_t left = 0;
 };
 
-// The number after the first quote that follows `key`'s string_value in the configuration.
+// Returns the number after the first quote that follows `key`'s string_value in the configuration.
 uint64_t ReadLimit(const std::string& json, const char* key) {
   size_t at = json.find(key);
   if (at == std::string::npos) return UINT64_MAX;

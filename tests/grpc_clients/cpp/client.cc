@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A grpc++ client against the server at argv[1]. Prints one line per check and exits 1 at the first
+// A grpc++ client of the server at argv[1]. Prints one line per check and exits with 1 at the first
 // failure.
 #include <chrono>
 #include <iostream>
@@ -75,7 +75,7 @@ void CheckErrors(GRPCInferenceService::Stub& stub) {
   }
   grpc::ClientContext context;
   std::thread canceller([&] {
-    // On the same connection: the server has begun when it answers this, if it has seen the call.
+    // A response on the same connection shows that the server has received the earlier call.
     grpc::ClientContext other;
     inference::ServerLiveResponse live;
     stub.ServerLive(&other, {}, &live);
