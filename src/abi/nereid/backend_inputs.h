@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An addition of Nereid's to the backend API: inputs that arrive where the backend wants them. The
+// An addition of Nereid's to the backend API: inputs that arrive in the backend's own memory. The
 // function declared here is null in a server that does not have it, so a backend that also runs in
 // other servers compares it with null first.
 #pragma once

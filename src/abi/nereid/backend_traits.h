@@ -32,7 +32,7 @@ typedef enum NEREIDBACKEND_trait_enum {
 } NEREIDBACKEND_Trait;
 
 // Optional. Returns the backend's traits as a bitwise-or of NEREIDBACKEND_Trait values, 0 for none.
-// Called once, after TRITONBACKEND_Initialize succeeded; the answer holds until
+// Called once, after TRITONBACKEND_Initialize succeeded; the traits hold until
 // TRITONBACKEND_Finalize. Must not fail and must not call back into the server.
 TRITONBACKEND_ISPEC uint32_t NEREIDBACKEND_Traits(void);
 

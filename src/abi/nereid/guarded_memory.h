@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An addition of Nereid's to the backend API: reading mapped files that others may cut off
-// meanwhile. An access to a page of a mapping behind the end of its file raises SIGBUS, which ends
+// An addition of Nereid's to the backend API: reading mapped files that other processes may
+// truncate. An access to a page of a mapping beyond the end of its file raises SIGBUS, which ends
 // the process. In a guarded range such an access reads zeros instead, and the guard reports it. The
 // functions declared here are null in a server that does not have them, so a backend that also runs
 // in other servers compares them with null first.

@@ -100,14 +100,14 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_InputProperties(
     const int64_t** shape, uint32_t* dims_count, uint64_t* byte_size, uint32_t* buffer_count);
 
 // As TRITONBACKEND_InputProperties, for the buffers that `host_policy_name` was given. Without such
-// buffers, and for a null name, it answers for the ordinary ones.
+// buffers, and for a null name, it describes the ordinary ones.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_InputPropertiesForHostPolicy(
     struct TRITONBACKEND_Input* input, const char* host_policy_name, const char** name,
     TRITONSERVER_DataType* datatype, const int64_t** shape, uint32_t* dims_count,
     uint64_t* byte_size, uint32_t* buffer_count);
 
-// Gives buffer `index`, counted from 0. On entry `*memory_type` and `*memory_type_id` say where the
-// backend would like it, on return where it is; the server does not copy to fulfil the wish.
+// Gives buffer `index`, counted from 0. On entry `*memory_type` and `*memory_type_id` hold the
+// backend's preference, on return the actual place; the server does not copy to meet a preference.
 // INVALID_ARG when the index is out of range.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_InputBuffer(
     struct TRITONBACKEND_Input* input, const uint32_t index, const void** buffer,
@@ -129,9 +129,9 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_InputBufferAttri
 // Outputs. An output and its buffer live until its response is sent or deleted.
 
 // Allocates the output's buffer, to be filled before the response is sent. On entry `*memory_type`
-// and `*memory_type_id` say where the backend would like it, on return where it is; the backend
-// must cope with any answer. The buffer belongs to the output. Call it once for each output. Fails
-// when the allocator of the request's owner does.
+// and `*memory_type_id` hold the backend's preference, on return the actual place; the backend must
+// support any place. The buffer belongs to the output. Call it once for each output. Fails when the
+// allocator of the request's owner does.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(
     struct TRITONBACKEND_Output* output, void** buffer, const uint64_t buffer_byte_size,
     TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id);
@@ -149,8 +149,8 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttr
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_RequestId(
     struct TRITONBACKEND_Request* request, const char** id);
 
-// Whether the client gave up on the request. A backend that looks should then stop and respond with
-// TRITONSERVER_ERROR_CANCELLED.
+// Whether the client gave up on the request. A backend that checks this should then stop and
+// respond with TRITONSERVER_ERROR_CANCELLED.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(
     struct TRITONBACKEND_Request* request, bool* is_cancelled);
 
@@ -216,16 +216,16 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_RequestOutputCou
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(
     struct TRITONBACKEND_Request* request, const uint32_t index, const char** output_name);
 
-// Asks, without allocating, where an output's buffer would be placed. `name` and `byte_size` may be
-// null when not yet known. On entry `*memory_type` and `*memory_type_id` hold the wish, on return
-// the likely answer; TRITONBACKEND_OutputBuffer may still decide otherwise. UNAVAILABLE when
-// nothing can be said.
+// Predicts, without allocating, where an output's buffer would be placed. `name` and `byte_size`
+// may be null when not yet known. On entry `*memory_type` and `*memory_type_id` hold the
+// preference, on return the likely place; TRITONBACKEND_OutputBuffer may still decide otherwise.
+// UNAVAILABLE when no prediction is possible.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
     struct TRITONBACKEND_Request* request, const char* name, size_t* byte_size,
     TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id);
 
-// Gives the request back to the server. On success it and all that it handed out are gone for the
-// backend; on failure the backend still owns it. `release_flags` is a
+// Returns the request to the server. On success the backend must not use it or anything that it
+// handed out; on failure the backend still owns it. `release_flags` is a
 // TRITONSERVER_RequestReleaseFlag: ALL when done, RESCHEDULE to have it executed again (INVALID_ARG
 // unless the model's sequences are iterative).
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_RequestRelease(
@@ -312,7 +312,7 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_StateUpdate(
     struct TRITONBACKEND_State* state);
 
 // Allocates the state's buffer, to be filled before TRITONBACKEND_StateUpdate. On entry
-// `*memory_type` and `*memory_type_id` say where the backend would like it, on return where it is.
+// `*memory_type` and `*memory_type_id` hold the backend's preference, on return the actual place.
 // The buffer belongs to the state.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_StateBuffer(
     struct TRITONBACKEND_State* state, void** buffer, const uint64_t buffer_byte_size,
@@ -325,9 +325,9 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_StateBufferAttri
 
 // When the server may execute instances of a backend.
 typedef enum TRITONBACKEND_execpolicy_enum {
-  // An instance again as soon as its last TRITONBACKEND_ModelInstanceExecute returned.
+  // An instance may execute again once its last TRITONBACKEND_ModelInstanceExecute has returned.
   TRITONBACKEND_EXECUTION_BLOCKING = 0,
-  // As before, and among the instances on one device only one at a time.
+  // Like BLOCKING, and only one of the instances on a device executes at a time.
   TRITONBACKEND_EXECUTION_DEVICE_BLOCKING = 1
 } TRITONBACKEND_ExecutionPolicy;
 
@@ -398,10 +398,10 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelAutoComplet
     struct TRITONBACKEND_Model* model, bool* auto_complete_config);
 
 // Sets the completed configuration; allowed only within TRITONBACKEND_ModelInitialize. Inputs,
-// outputs and maximal batch size are taken over, and a scheduling choice if there was none; the
-// rest is ignored. The server may complete it further: read it again with
-// TRITONBACKEND_ModelConfig. `config_version` must be 1, otherwise UNSUPPORTED; `model_config`
-// stays the backend's.
+// outputs and maximal batch size are used, and a scheduling choice if there was none; the rest is
+// ignored. The server may complete the configuration further: read it again with
+// TRITONBACKEND_ModelConfig. `config_version` must be 1, otherwise UNSUPPORTED; the backend keeps
+// the ownership of `model_config`.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(
     struct TRITONBACKEND_Model* model, const uint32_t config_version,
     struct TRITONSERVER_Message* model_config);
@@ -422,9 +422,9 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelState(
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelSetState(
     struct TRITONBACKEND_Model* model, void* state);
 
-// Tells how much memory the model itself holds until TRITONBACKEND_ModelFinalize: `usage_size`
-// entries, one for each memory type and id, which replace what was told before. `usage` stays the
-// backend's.
+// Reports how much memory the model itself holds until TRITONBACKEND_ModelFinalize: `usage_size`
+// entries, one for each memory type and id, which replace an earlier report. The backend keeps
+// `usage`.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(
     struct TRITONBACKEND_Model* model, struct TRITONSERVER_BufferAttributes** usage,
     uint32_t usage_size);
@@ -436,7 +436,7 @@ TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelReportMemor
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceName(
     struct TRITONBACKEND_ModelInstance* instance, const char** name);
 
-// Gives on what the instance runs: CPU, GPU or MODEL.
+// Gives the kind of device that the instance runs on: CPU, GPU or MODEL.
 TRITONBACKEND_DECLSPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceKind(
     struct TRITONBACKEND_ModelInstance* instance, TRITONSERVER_InstanceGroupKind* kind);
 
@@ -598,7 +598,7 @@ TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinali
 // Executes a batch of `request_count` requests. Called for one instance by one thread at a time,
 // for different instances in parallel. On success the backend owns the requests, though not the
 // array: it must respond to each and release each, now or later. On failure the server keeps them,
-// and answers them with the error; the backend must not have responded to or released any.
+// and sends the error for each; the backend must not have responded to or released any.
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
     struct TRITONBACKEND_ModelInstance* instance, struct TRITONBACKEND_Request** requests,
     const uint32_t request_count);
@@ -632,12 +632,12 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error*
 TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(
     struct TRITONBACKEND_BackendAttribute* backend_attributes, bool enabled);
 
-// Custom batching: what a backend exports to have a say in which requests form a batch. All five
-// functions or none. They run in the scheduler and must be quick. `userp` is the backend's own note
-// on the batch being formed.
+// Custom batching: the functions of a backend that decides which requests form a batch. All five or
+// none. They run in the scheduler and must be quick. `userp` is the backend's own data about the
+// batch being formed.
 
-// Makes what the other functions need to know of the model; called when it is loaded. The backend
-// owns `*batcher`, which must not change afterwards.
+// Makes the data about the model that the other functions need; called when it is loaded. The
+// backend owns `*batcher`, which must not change afterwards.
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelBatcherInitialize(
     struct TRITONBACKEND_Batcher** batcher, struct TRITONBACKEND_Model* model);
 
@@ -645,16 +645,16 @@ TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelBatcherInitial
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelBatcherFinalize(
     struct TRITONBACKEND_Batcher* batcher);
 
-// Whether `request` may join the batch. It is only lent, and must not be released. When it joins,
-// the note is to be brought up to date.
+// Whether `request` may join the batch. It is only lent, and must not be released. If it joins, the
+// data about the batch must be updated.
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelBatchIncludeRequest(
     struct TRITONBACKEND_Request* request, void* userp, bool* should_include);
 
-// A new batch begins: stores the note on it in `*userp`.
+// Called when a new batch begins: stores the data about it in `*userp`.
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelBatchInitialize(
     const struct TRITONBACKEND_Batcher* batcher, void** userp);
 
-// The batch is formed: frees its note.
+// Called when the batch is formed: frees the data about it.
 TRITONBACKEND_ISPEC struct TRITONSERVER_Error* TRITONBACKEND_ModelBatchFinalize(void* userp);
 
 // Outputs of a response that is not sent yet. The server exports these two.

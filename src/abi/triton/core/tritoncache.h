@@ -97,10 +97,10 @@ TRITONCACHE_ISPEC struct TRITONSERVER_Error* TRITONCACHE_CacheInitialize(
 TRITONCACHE_ISPEC struct TRITONSERVER_Error* TRITONCACHE_CacheFinalize(
     struct TRITONCACHE_Cache* cache);
 
-// Keeps `entry` under `key`: the cache sets buffers of its own of the sizes that the entry tells,
-// then calls TRITONCACHE_Copy with `allocator`. Entry and allocator are lent for the call. Should
-// fail with ALREADY_EXISTS when the key is there, INVALID_ARG for bad arguments, INTERNAL
-// otherwise.
+// Keeps `entry` under `key`: the cache sets buffers of its own, with the sizes of the entry's
+// buffers, and then calls TRITONCACHE_Copy with `allocator`. Entry and allocator are lent for the
+// call. The call should fail with ALREADY_EXISTS when the key is there, INVALID_ARG for bad
+// arguments, INTERNAL otherwise.
 TRITONCACHE_ISPEC struct TRITONSERVER_Error* TRITONCACHE_CacheInsert(
     struct TRITONCACHE_Cache* cache, const char* key, struct TRITONCACHE_CacheEntry* entry,
     struct TRITONCACHE_Allocator* allocator);

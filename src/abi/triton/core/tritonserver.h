@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 // Marks what the server exports. A program that provides these functions defines
-// _COMPILING_TRITONSERVER; everybody else only refers to them.
+// _COMPILING_TRITONSERVER; all others only refer to them.
 #if defined(_COMPILING_TRITONSERVER)
 #if defined(_MSC_VER)
 #define TRITONSERVER_DECLSPEC __declspec(dllexport)
@@ -98,7 +98,7 @@ TRITONSERVER_DECLSPEC TRITONSERVER_DataType TRITONSERVER_StringToDataType(const 
 // Bytes per element; 0 for BYTES, whose elements vary, and for INVALID.
 TRITONSERVER_DECLSPEC uint32_t TRITONSERVER_DataTypeByteSize(TRITONSERVER_DataType datatype);
 
-// Where a buffer lies: ordinary host memory, page-locked host memory, or memory of a GPU.
+// Where a buffer is: ordinary host memory, page-locked host memory, or memory of a GPU.
 typedef enum TRITONSERVER_memorytype_enum {
   TRITONSERVER_MEMORY_CPU = 0,
   TRITONSERVER_MEMORY_CPU_PINNED = 1,
@@ -135,10 +135,10 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Parameter* TRITONSERVER_ParameterBytesNew(
     const char* name, const void* byte_ptr, const uint64_t size);
 
-// Frees a parameter. The block behind a BYTES parameter is left alone.
+// Frees a parameter. The block behind a BYTES parameter is not freed.
 TRITONSERVER_DECLSPEC void TRITONSERVER_ParameterDelete(struct TRITONSERVER_Parameter* parameter);
 
-// On what a model instance runs. The numbers differ from those of ModelInstanceGroup.Kind in
+// What a model instance runs on. The numbers differ from those of ModelInstanceGroup.Kind in
 // model_config.proto.
 typedef enum TRITONSERVER_instancegroupkind_enum {
   TRITONSERVER_INSTANCEGROUPKIND_AUTO = 0,
@@ -168,7 +168,7 @@ typedef enum TRITONSERVER_logformat_enum {
   TRITONSERVER_LOG_ISO8601 = 1
 } TRITONSERVER_LogFormat;
 
-// Whether a line of this level would be written now. Ask before building an expensive message.
+// Whether a line of this level would be written now. Check before building a costly message.
 TRITONSERVER_DECLSPEC bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel level);
 
 // Writes `msg` to the server's log if `level` is enabled. `filename` and `line` say where it comes
@@ -214,9 +214,9 @@ TRITONSERVER_DECLSPEC const char* TRITONSERVER_ErrorMessage(struct TRITONSERVER_
 // buffer when its response is deleted.
 
 // Provides a buffer of `byte_size` bytes for the output `tensor_name`, preferably in `memory_type`
-// and `memory_type_id`, and stores where it really lies in the `actual_` parameters. `*buffer` may
-// be null when `byte_size` is 0. `*buffer_userp` is the allocator's own value for the buffer: it
-// comes back in the release function and in TRITONSERVER_InferenceResponseOutput. `userp` is the
+// and `memory_type_id`, and stores its actual place in the `actual_` parameters. `*buffer` may be
+// null when `byte_size` is 0. `*buffer_userp` is the allocator's own value for the buffer: it is
+// passed to the release function and to TRITONSERVER_InferenceResponseOutput. `userp` is the
 // request's allocator pointer. An error, whose ownership passes to the server, fails the response.
 typedef struct TRITONSERVER_Error* (*TRITONSERVER_ResponseAllocatorAllocFn_t)(
     struct TRITONSERVER_ResponseAllocator* allocator, const char* tensor_name, size_t byte_size,
@@ -232,27 +232,27 @@ typedef struct TRITONSERVER_Error* (*TRITONSERVER_ResponseAllocatorBufferAttribu
     struct TRITONSERVER_ResponseAllocator* allocator, const char* tensor_name,
     struct TRITONSERVER_BufferAttributes* buffer_attributes, void* userp, void* buffer_userp);
 
-// Says, without allocating, where the next output would be placed. On entry `*memory_type` and
-// `*memory_type_id` hold the wish of the caller, on return the answer. `tensor_name` and
-// `byte_size` are null when not yet known. Only a hint: alloc_fn may decide otherwise.
+// Reports, without allocating, where the next output would be placed. `*memory_type` and
+// `*memory_type_id` hold the caller's preference on entry and the result on return. `tensor_name`
+// and `byte_size` are null when not yet known. Only a hint: alloc_fn may decide otherwise.
 typedef struct TRITONSERVER_Error* (*TRITONSERVER_ResponseAllocatorQueryFn_t)(
     struct TRITONSERVER_ResponseAllocator* allocator, void* userp, const char* tensor_name,
     size_t* byte_size, TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id);
 
-// Gives back a buffer that alloc_fn provided, with the size and place recorded then. The server
-// does not touch the buffer afterwards, nor calls again if an error is returned; the error is the
-// server's to delete.
+// Takes back a buffer that alloc_fn provided, with the size and place recorded then. The server
+// does not access the buffer afterwards, nor calls again if an error is returned; the server
+// deletes the error.
 typedef struct TRITONSERVER_Error* (*TRITONSERVER_ResponseAllocatorReleaseFn_t)(
     struct TRITONSERVER_ResponseAllocator* allocator, void* buffer, void* buffer_userp,
     size_t byte_size, TRITONSERVER_MemoryType memory_type, int64_t memory_type_id);
 
-// Says that the allocations that follow belong to a new response of the request with this `userp`.
-// Needed only by allocators that serve decoupled models and must tell responses apart.
+// Announces that the following allocations belong to a new response of the request with this
+// `userp`. Needed only by allocators that serve decoupled models and must distinguish responses.
 typedef struct TRITONSERVER_Error* (*TRITONSERVER_ResponseAllocatorStartFn_t)(
     struct TRITONSERVER_ResponseAllocator* allocator, void* userp);
 
 // Makes an allocator from its callbacks; `start_fn` may be null. The caller owns it and must keep
-// it until every request that uses it is answered and every response deleted.
+// it until every request that uses it is complete and every response deleted.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ResponseAllocatorNew(
     struct TRITONSERVER_ResponseAllocator** allocator,
     TRITONSERVER_ResponseAllocatorAllocFn_t alloc_fn,
@@ -265,7 +265,7 @@ TRITONSERVER_ResponseAllocatorSetBufferAttributesFunction(
     struct TRITONSERVER_ResponseAllocator* allocator,
     TRITONSERVER_ResponseAllocatorBufferAttributesFn_t buffer_attributes_fn);
 
-// Adds the function that answers where outputs would be placed. Call it before the allocator is
+// Adds the function that reports where outputs would be placed. Call it before the allocator is
 // used by a request. Without it, backends that ask get UNAVAILABLE.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ResponseAllocatorSetQueryFunction(
     struct TRITONSERVER_ResponseAllocator* allocator,
@@ -276,7 +276,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ResponseAllocatorD
     struct TRITONSERVER_ResponseAllocator* allocator);
 
 // Makes a message from JSON text of `byte_size` bytes, which need not be null-terminated and is
-// copied. The caller owns the message. Whether the text is JSON is found out by who reads it.
+// copied. The caller owns the message. The text is not parsed before it is read.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(
     struct TRITONSERVER_Message** message, const char* base, size_t byte_size);
 
@@ -645,8 +645,8 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceRequestSe
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceResponseDelete(
     struct TRITONSERVER_InferenceResponse* inference_response);
 
-// The error that the response stands for, or null when the inference succeeded. Made anew with each
-// call, and the caller's to delete; so are Triton's, whatever its header says.
+// The error of a failed inference, or null when it succeeded. Each call makes a new error, which
+// the caller must delete; the same is true of Triton, whatever its header says.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_InferenceResponseError(
     struct TRITONSERVER_InferenceResponse* inference_response);
 
@@ -733,13 +733,13 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_BufferAttributesCu
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_BufferAttributesByteSize(
     struct TRITONSERVER_BufferAttributes* buffer_attributes, size_t* byte_size);
 
-// Who decides which models are loaded.
+// What determines which models are loaded.
 typedef enum tritonserver_modelcontrolmode_enum {
   // All models of the repositories, once, at start.
   TRITONSERVER_MODEL_CONTROL_NONE = 0,
   // All models; changes of the repositories are followed when they are polled.
   TRITONSERVER_MODEL_CONTROL_POLL = 1,
-  // The startup models, then what load and unload calls say.
+  // The startup models, then those that load and unload calls name.
   TRITONSERVER_MODEL_CONTROL_EXPLICIT = 2
 } TRITONSERVER_ModelControlMode;
 
@@ -769,7 +769,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetSe
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelRepositoryPath(
     struct TRITONSERVER_ServerOptions* options, const char* model_repository_path);
 
-// Sets who decides which models are loaded. Default TRITONSERVER_MODEL_CONTROL_POLL.
+// Sets which models are loaded, and when. Default TRITONSERVER_MODEL_CONTROL_POLL.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
     struct TRITONSERVER_ServerOptions* options, TRITONSERVER_ModelControlMode mode);
 
@@ -793,8 +793,8 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRa
     struct TRITONSERVER_ServerOptions* options, TRITONSERVER_RateLimitMode mode);
 
 // Sets how many units of a resource device `device` has; -1 for every device. The device is ignored
-// for resources that models declare global. Without it, the largest demand of a model is what there
-// is.
+// for resources that models declare global. By default, a resource has as many units as the largest
+// demand of a model.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsAddRateLimiterResource(
     struct TRITONSERVER_ServerOptions* options, const char* resource_name,
     const size_t resource_count, const int device);
@@ -843,7 +843,7 @@ TRITONSERVER_ServerOptionsSetMinSupportedComputeCapability(
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetExitOnError(
     struct TRITONSERVER_ServerOptions* options, bool exit);
 
-// With true, the server is ready only while all its models are; with false, as soon as it answers.
+// With true, the server is ready only while all its models are; with false, as soon as it responds.
 // Default true.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetStrictReadiness(
     struct TRITONSERVER_ServerOptions* options, bool strict);
@@ -1015,7 +1015,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerUnregisterMo
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerPollModelRepository(
     struct TRITONSERVER_Server* server);
 
-// Whether the server can answer requests at all.
+// Whether the server can respond to requests at all.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerIsLive(
     struct TRITONSERVER_Server* server, bool* live);
 
@@ -1046,7 +1046,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerModelTransac
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerMetadata(
     struct TRITONSERVER_Server* server, struct TRITONSERVER_Message** server_metadata);
 
-// Gives the model's metadata, as the protocols answer it, as a message, which the caller owns.
+// Gives the model's metadata, as the protocols report it, as a message, which the caller owns.
 // NOT_FOUND for an unknown model, UNAVAILABLE for one that is not ready.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerModelMetadata(
     struct TRITONSERVER_Server* server, const char* model_name, const int64_t model_version,
@@ -1084,7 +1084,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerLoadModelWit
     struct TRITONSERVER_Server* server, const char* model_name,
     const struct TRITONSERVER_Parameter** parameters, const uint64_t parameter_count);
 
-// Starts to unload a model: it gets no new requests and goes when the last one is done, which this
+// Starts to unload a model: it gets no new requests and is unloaded after the last one, which this
 // call does not wait for. A model that is not loaded is no error. UNAVAILABLE unless models are
 // controlled explicitly.
 TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerUnloadModel(
@@ -1101,7 +1101,7 @@ TRITONSERVER_DECLSPEC struct TRITONSERVER_Error* TRITONSERVER_ServerMetrics(
     struct TRITONSERVER_Server* server, struct TRITONSERVER_Metrics** metrics);
 
 // Submits a request and returns without waiting. On success the server owns `inference_request`
-// until its release callback, and answers through its response callback; on failure the caller
+// until its release callback, and responds through its response callback; on failure the caller
 // keeps it and no callback is called. `trace` may be null; if not, the server owns it from this
 // call on, also when it fails, until its release callback. INVALID_ARG for inputs or outputs that
 // do not fit the model, UNAVAILABLE when the model is not ready, the queue is full or the server is
