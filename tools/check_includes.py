@@ -81,8 +81,6 @@ SLEEPS = [
     # The delays that models and tests ask for.
     "src/frontends/grpc/infer_call.cc",
     "src/frontends/grpc/control_call.cc",
-    # The last calls of a worker that ends, which another thread answers.
-    "backends/python/worker.cc",
     "backends/identity/",
     "backends/repeat/",
     "backends/sequence/",

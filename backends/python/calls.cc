@@ -24,8 +24,8 @@ std::string Bytes(const Value& value) {
 }
 
 void Answer(Worker& worker, const CallBlock& call, Result<std::string> result) {
-  if (result.ok()) return worker.Reply(call.header, Outcome::kOk, result.value());
-  worker.Reply(call.header, Outcome::kError, result.TakeError().message());
+  if (result.ok()) return Reply(worker.blocks(), call.header, Outcome::kOk, result.value());
+  Reply(worker.blocks(), call.header, Outcome::kError, result.TakeError().message());
 }
 
 Result<int64_t> VersionOf(const std::string& text) {
@@ -124,7 +124,7 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
   switch (call.kind) {
     case Call::kLog:
       Log(reader);
-      return Worker::Release(call.header);
+      return Release(call.header);
     case Call::kSend:
       return Send(worker, call);
     case Call::kClose: {
@@ -133,7 +133,7 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
         pending->Abandon();
         pending_->Remove(handle);
       }
-      return Worker::Release(call.header);
+      return Release(call.header);
     }
     case Call::kIsCancelled:
       return IsCancelled(*worker, call, reader);
@@ -159,10 +159,10 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
       return inferences_.Next(worker, call, reader.Read<uint64_t>());
     case Call::kStreamCancel:
       inferences_.Cancel(reader.Read<uint64_t>());
-      return Worker::Release(call.header);
+      return Release(call.header);
     case Call::kStreamClose:
       inferences_.Close(reader.Read<uint64_t>());
-      return Worker::Release(call.header);
+      return Release(call.header);
   }
   worker->Condemn("it asked for something unknown");
 }
@@ -201,7 +201,7 @@ void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   }
   if (is_final) pending_->Remove(handle);
   LogIfError(std::move(error), "failed to send a response of a Python model");
-  Worker::Release(call.header);
+  Release(call.header);
 }
 
 void Calls::IsCancelled(Worker& worker, const CallBlock& call, Reader& reader) {

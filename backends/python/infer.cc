@@ -98,7 +98,7 @@ struct InferCall : std::enable_shared_from_this<InferCall> {
     const backend::MutexLock lock(mutex);
     if (is_abandoned) return;
     if (waiting != nullptr) {
-      worker->Reply(std::exchange(waiting, nullptr), Outcome::kOk, encoded.block, encoded.size);
+      Reply(std::exchange(waiting, nullptr), Outcome::kOk, encoded.block, encoded.size);
     } else {
       responses.push_back(std::move(encoded));
     }
@@ -402,7 +402,8 @@ void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& b
   const std::optional<Wanted> wanted = Wanted::Read(record, reader, worker->region());
   if (!wanted) return worker->Condemn("it made a request that cannot be read");
   if (*open_ >= kMaxOpen) {
-    return worker->Reply(block.header, Outcome::kError, "too many requests are on their way");
+    return Reply(worker->blocks(), block.header, Outcome::kError,
+                 "too many requests are on their way");
   }
   const auto call =
       std::make_shared<InferCall>(open_, worker, wanted->is_stream() ? nullptr : block.header);
@@ -410,30 +411,31 @@ void Inferences::Infer(const std::shared_ptr<Worker>& worker, const CallBlock& b
   if (!error.ok()) {
     const std::string text =
         StrCat("Model ", wanted->model, " - Error when running inference: ", error.message());
-    return worker->Reply(block.header, Outcome::kError, text);
+    return Reply(worker->blocks(), block.header, Outcome::kError, text);
   }
   if (!wanted->is_stream()) return;
   streams_.emplace(++last_, call);
-  worker->Reply(block.header, Outcome::kOk,
-                std::string_view(reinterpret_cast<const char*>(&last_), sizeof(last_)));
+  Reply(worker->blocks(), block.header, Outcome::kOk,
+        std::string_view(reinterpret_cast<const char*>(&last_), sizeof(last_)));
 }
 
 void Inferences::Next(const std::shared_ptr<Worker>& worker, const CallBlock& block,
                       uint64_t stream) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) {
-    return worker->Reply(block.header, Outcome::kError, "the responses are gone");
+    return Reply(worker->blocks(), block.header, Outcome::kError, "the responses are gone");
   }
   InferCall& call = *found->second;
   const backend::MutexLock lock(call.mutex);
   if (call.responses.empty()) {
-    if (call.waiting != nullptr) worker->Reply(call.waiting, Outcome::kError, "asked for twice");
+    if (call.waiting != nullptr)
+      Reply(worker->blocks(), call.waiting, Outcome::kError, "asked for twice");
     call.waiting = block.header;
     return;
   }
   const Encoded encoded = std::move(call.responses.front());
   call.responses.pop_front();
-  worker->Reply(block.header, Outcome::kOk, encoded.block, encoded.size);
+  Reply(block.header, Outcome::kOk, encoded.block, encoded.size);
 }
 
 void Inferences::Cancel(uint64_t stream) {

@@ -40,11 +40,11 @@ std::string ArgumentsJson(const Model& model, const std::string& name, const std
 }
 
 // Lends what lies in the blocks of a batch: those of its inputs, once nothing in the worker refers
-// to them any more, and that of its answer. They are the server's then.
+// to them any more, and that of its result. They are the server's then.
 class BatchLender final : public Lender {
  public:
-  BatchLender(std::shared_ptr<Worker> worker, BatchEncoder::Encoded& batch)
-      : worker_(std::move(worker)), batch_(batch) {}
+  BatchLender(std::shared_ptr<Worker> worker, BatchEncoder::Encoded& batch, WorkResult& result)
+      : worker_(std::move(worker)), batch_(batch), result_(result) {}
 
   std::shared_ptr<const void> Lend(std::span<const char> bytes) override {
     if (kept_ == nullptr) {
@@ -61,9 +61,9 @@ class BatchLender final : public Lender {
       kept_->received = std::move(batch_.received);
       return kept_;
     }
-    const BlockHeader* const answer = kept_->answer != nullptr ? kept_->answer : worker_->answer();
-    if (answer != nullptr && Holds(answer, bytes)) {
-      if (kept_->answer == nullptr) kept_->answer = worker_->TakeAnswer();
+    const auto& result = kept_->result != nullptr ? kept_->result : result_.block;
+    if (result != nullptr && Holds(result.get(), bytes)) {
+      if (kept_->result == nullptr) kept_->result = std::move(result_.block);
       return kept_;
     }
     return nullptr;
@@ -71,16 +71,10 @@ class BatchLender final : public Lender {
 
  private:
   struct Kept {
-    Kept() = default;
-    Kept(const Kept&) = delete;
-    Kept& operator=(const Kept&) = delete;
-    ~Kept() {
-      if (answer != nullptr) Worker::Release(answer);
-    }
     std::shared_ptr<Worker> worker;  // goes last
     BlockPool::Block inputs;
     std::vector<BlockPool::Block> received;
-    BlockHeader* answer = nullptr;
+    std::unique_ptr<BlockHeader, ReleaseBlock> result;
   };
 
   static bool Holds(const BlockPool::Block& block, std::span<const char> bytes) {
@@ -89,15 +83,16 @@ class BatchLender final : public Lender {
            block.header().state.load(std::memory_order_acquire) == kBlockFree;
   }
   // A worker that lies about its block's size changes its own responses.
-  static bool Holds(const BlockHeader* answer, std::span<const char> bytes) {
-    const auto* const begin = reinterpret_cast<const char*>(answer + 1);
-    const uint64_t size = std::atomic_ref(const_cast<uint64_t&>(answer->size)).load();
+  static bool Holds(BlockHeader* result, std::span<const char> bytes) {
+    const auto* const begin = reinterpret_cast<const char*>(result + 1);
+    const uint64_t size = std::atomic_ref(result->size).load();
     return bytes.data() >= begin && static_cast<uint64_t>(bytes.data() - begin) <= size &&
            bytes.size() <= size - static_cast<uint64_t>(bytes.data() - begin);
   }
 
   const std::shared_ptr<Worker> worker_;
   BatchEncoder::Encoded& batch_;
+  WorkResult& result_;
   std::shared_ptr<Kept> kept_;
 };
 
@@ -139,7 +134,7 @@ Error Instance::CheckReady() {
     return Error::Internal(StrCat("Stub process '", context_.calls.name, "' is not healthy."));
   }
   if (!service->asks_ready()) return {};
-  auto answer = service->worker()->Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
+  auto answer = service->worker()->questions().Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
   if (!answer.ok()) {
     Error error = answer.TakeError();
     if (error.code() != TRITONSERVER_ERROR_UNAVAILABLE) return error;
@@ -171,7 +166,7 @@ Result<Instance::Execution> Instance::Encode(ServicePtr service) {
     numbered_.push_back({item.request, item.handle});
   }
   NEREID_KIT_ASSIGN(BatchEncoder::Encoded batch,
-                    encoder_.Encode(numbered_, worker->blocks(), worker->inputs()));
+                    encoder_.Encode(numbered_, worker->blocks(), worker->memory().inputs()));
   times_.compute_start = NowNs();
   batch.block.Share();
   for (const BlockPool::Block& block : batch.received) block.Share();
@@ -183,39 +178,38 @@ Error Instance::Run() {
   NEREID_KIT_ASSIGN(Execution execution, Encode(std::move(service)));
   const BatchEncoder::Encoded& batch = execution.batch;
   return Complete(execution,
-                  execution.service->worker()->Run(Work::kExecute, batch.block, batch.size));
+                  execution.service->worker()->work().Run(Work::kExecute, batch.block, batch.size));
 }
 
-Error Instance::Complete(Execution& execution, Result<Worker::Answer> answer) {
+Error Instance::Complete(Execution& execution, Result<WorkResult> result) {
   const std::shared_ptr<Worker>& worker = execution.service->worker();
   times_.compute_end = NowNs();
-  if (!answer.ok()) {
+  if (!result.ok()) {
     // What it sent before it died comes before the error that ends the requests.
     worker->WaitForLastCalls();
     return Error::Internal(StrCat("Failed to process the request(s) for model instance '",
                                   context_.calls.name,
-                                  "', message: ", answer.TakeError().message()));
+                                  "', message: ", result.TakeError().message()));
   }
   // What was sent before the end of the execution comes before what follows from it.
-  worker->WaitForCalls();
+  worker->calls().WaitForCalls();
   Error error;
-  if (answer.value().outcome == Outcome::kOk) {
-    error = ReadAnswer(*worker, answer.value().payload);
+  const std::span<const char> payload = result.value().payload;
+  if (result.value().outcome == Outcome::kOk) {
+    error = ReadResponses(*worker, payload);
     if (!error.ok()) worker->Condemn("it sent a response that cannot be read");
   } else {
-    const std::span<const char> text = answer.value().payload;
-    error = Error::Internal(std::string(text.data(), std::min<size_t>(text.size(), kMaxMessage)));
+    error =
+        Error::Internal(std::string(payload.data(), std::min<size_t>(payload.size(), kMaxMessage)));
   }
   if (error.ok()) {
-    // Before anything is answered: who has the answer finds it counted.
-    BatchLender lender(worker, execution.batch);
+    BatchLender lender(worker, execution.batch, result.value());
     Finish({}, &lender);
   }
-  worker->ReleaseAnswer();
   return error;
 }
 
-Error Instance::ReadAnswer(const Worker& worker, std::span<const char> payload) {
+Error Instance::ReadResponses(const Worker& worker, std::span<const char> payload) {
   Reader reader(payload);
   for (Item& item : batch_) {
     std::optional<ModelResponse> response = ReadResponse(reader, worker.region());
@@ -303,11 +297,11 @@ bool Instance::Begin(TRITONBACKEND_Request** requests, uint32_t count,
   }
   begun_ = std::move(encoded.value());
   Worker& worker = *begun_->service->worker();
-  worker.Begin(Work::kExecute, begun_->batch.block, begun_->batch.size);
-  const std::optional<Worker::Answer> answer = worker.Look(patience);
-  if (!answer) return false;
+  worker.work().Begin(Work::kExecute, begun_->batch.block, begun_->batch.size);
+  std::optional<WorkResult> result = worker.work().Look(patience);
+  if (!result) return false;
   Execution execution = *std::exchange(begun_, std::nullopt);
-  const Error error = Complete(execution, *answer);
+  const Error error = Complete(execution, *std::move(result));
   if (!error.ok()) Finish(error);
   return true;
 }
@@ -316,7 +310,7 @@ void Instance::End() {
   Error error;
   if (begun_) {
     Execution execution = *std::exchange(begun_, std::nullopt);
-    error = Complete(execution, execution.service->worker()->Wait());
+    error = Complete(execution, execution.service->worker()->work().Wait());
   } else {
     error = Run();
   }

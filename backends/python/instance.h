@@ -51,8 +51,8 @@ class Instance {
   backend::Result<Execution> Encode(ServicePtr service);
   backend::Error Run();
   // Answers the batch, from what the worker said.
-  backend::Error Complete(Execution& execution, backend::Result<Worker::Answer> answer);
-  backend::Error ReadAnswer(const Worker& worker, std::span<const char> payload);
+  backend::Error Complete(Execution& execution, backend::Result<WorkResult> result);
+  backend::Error ReadResponses(const Worker& worker, std::span<const char> payload);
   void Finish(const backend::Error& error, Lender* lender = nullptr);
   uint64_t BatchSize() const;
 

@@ -45,9 +45,9 @@ constexpr uint64_t kLentPadding = 64;
 struct Lease {
   Lease(std::shared_ptr<Worker> from, BlockPool::Block lent)
       : worker(std::move(from)), block(std::move(lent)) {
-    worker->CountLease(1);
+    worker->memory().CountLease(1);
   }
-  ~Lease() { worker->CountLease(-1); }
+  ~Lease() { worker->memory().CountLease(-1); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
@@ -180,16 +180,16 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
                     StartWorker(
                         name_,
                         [](const std::shared_ptr<Worker>& from, const CallBlock& call) {
-                          if (call.kind == Call::kLog) return Worker::Release(call.header);
-                          from->Reply(call.header, Outcome::kError,
-                                      "this is not possible in auto_complete_config");
+                          if (call.kind == Call::kLog) return Release(call.header);
+                          Reply(from->blocks(), call.header, Outcome::kError,
+                                "this is not possible in auto_complete_config");
                         },
                         [] {}));
   if (Error error = worker->WaitForHello(); !error.ok()) {
     worker->Stop(std::chrono::steady_clock::now());
     return error;
   }
-  auto completed = worker->RunText(Work::kComplete, config_text());
+  auto completed = worker->work().RunText(Work::kComplete, config_text());
   if (completed.ok() && completed.value().empty()) {
     {
       const backend::MutexLock lock(spare_mutex_);
@@ -198,7 +198,7 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
     // Says that a model without any configuration of its own is meant to be that way.
     return config_.Store(handle);
   }
-  if (completed.ok()) worker->RunText(Work::kFinalize, "").ok();
+  if (completed.ok()) worker->work().RunText(Work::kFinalize, "").ok();
   worker->Stop(std::chrono::steady_clock::now() +
                (completed.ok() ? kEndTimeout : std::chrono::seconds(0)));
   if (!completed.ok()) return completed.TakeError();
@@ -257,7 +257,8 @@ std::shared_ptr<Worker> Model::FindLender() {
   for (const auto& [instance, lender] : lenders_) {
     std::shared_ptr<Worker> worker = lender.lock();
     if (worker == nullptr || !worker->is_alive()) continue;
-    if (found == nullptr || worker->lease_count() < found->lease_count()) found = std::move(worker);
+    if (found == nullptr || worker->memory().lease_count() < found->memory().lease_count())
+      found = std::move(worker);
   }
   return found;
 }
@@ -265,7 +266,7 @@ std::shared_ptr<Worker> Model::FindLender() {
 bool Model::Lend(uint64_t size, NEREIDBACKEND_LentInput* lent) {
   std::shared_ptr<Worker> worker = FindLender();
   if (worker == nullptr) return false;
-  auto block = worker->inputs().Allocate(size + kLentPadding);
+  auto block = worker->memory().inputs().Allocate(size + kLentPadding);
   if (!block.ok()) {
     block.TakeError().Ignore();
     return false;

@@ -24,7 +24,7 @@ Result<std::shared_ptr<Service>> Service::Create(ServiceContext& context) {
 
 Error Service::Initialize() {
   NEREID_KIT_TRY(worker_->WaitForHello().Release());
-  auto initialized = worker_->RunText(Work::kInitialize, context_.arguments);
+  auto initialized = worker_->work().RunText(Work::kInitialize, context_.arguments);
   if (!initialized.ok()) return initialized.TakeError();
   asks_ready_.store(initialized.value() == "is_ready", std::memory_order_relaxed);
   context_.model.AddLender(context_.calls.name, worker_);
@@ -39,7 +39,7 @@ void Service::Bury() {
 }
 
 void Service::Finalize(Clock::time_point deadline) {
-  if (!worker_->RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
+  if (!worker_->work().RunText(Work::kFinalize, "", deadline).ok()) deadline = Clock::now();
   worker_->Stop(deadline);
   pending_->FailAll(Error::Unavailable(StrCat("model '", context_.model.name(), "' is unloaded")));
 }

@@ -2,6 +2,7 @@
 #include "python_backend/wait.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +26,20 @@ void Wake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+// Those that this process may use.
+int CoreCount() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0
+             ? CPU_COUNT(&cores)
+             : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 }  // namespace
+
+std::chrono::nanoseconds SpinTime() {
+  static const std::chrono::nanoseconds time = std::chrono::microseconds(CoreCount() > 1 ? 50 : 0);
+  return time;
+}
 
 uint32_t LookWhile(const std::atomic<uint32_t>& word, uint32_t seen,
                    std::chrono::nanoseconds time) {

@@ -9,6 +9,11 @@
 
 namespace nereid::python {
 
+// How long to look for what is about to come before sleeping: about what an execution of a small
+// model takes, since waking up would cost more. Zero with one core, where looking would keep the
+// worker from working.
+std::chrono::nanoseconds SpinTime();
+
 // Looks at `word` until it is not `seen` any more, for `time` at most, and returns its value.
 uint32_t LookWhile(const std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds time);
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a worker lives, and what ended it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "backend_kit/mutex.h"
+#include "python_backend/protocol.h"
+
+namespace nereid::python {
+
+// Why a worker is ended whose messages or offsets make no sense.
+inline constexpr const char* kCorruption = "it corrupted the memory shared with the server";
+
+// A worker that has died stays dead. Thread-safe.
+class Vitals {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `name` is that of the worker in messages, `control` holds the words that threads of this
+  // process wait for, and `kill` ends the worker's process without waiting for that.
+  Vitals(std::string name, Control& control, std::function<void()> kill)
+      : control_(control), kill_(std::move(kill)), name_(std::move(name)) {}
+  Vitals(const Vitals&) = delete;
+  Vitals& operator=(const Vitals&) = delete;
+
+  bool is_alive() const { return !is_dead_.load(std::memory_order_acquire); }
+  std::string name() const;
+  void Rename(std::string name);
+
+  // Ends the process for what it did. Does nothing when it has ended, or was condemned before.
+  void Condemn(const std::string& why);
+  // The process has ended: `how` is the reason unless it was condemned. For once.
+  void NoteExit(std::string how);
+  // Waits until the process has ended; false when `deadline` passes before.
+  bool WaitForExit(Clock::time_point deadline);
+  void WaitForExit();
+  // Why the worker is not there, in the words that Triton's users know, and what happened. Needs
+  // !is_alive().
+  std::string DeathMessage() const;
+
+ private:
+  // Wakes every thread of this process that waits for the worker.
+  void WakeAll();
+
+  Control& control_;
+  const std::function<void()> kill_;
+  std::atomic<bool> is_dead_{false};
+  mutable backend::Mutex mutex_;
+  backend::CondVar exited_;
+  std::string name_ NEREID_KIT_GUARDED_BY(mutex_);
+  std::string why_ NEREID_KIT_GUARDED_BY(mutex_);
+  bool has_exited_ NEREID_KIT_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace nereid::python
