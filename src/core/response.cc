@@ -14,6 +14,26 @@ using ResponsePool = base::ObjectPool<Response>;
 // Outputs up to this size are stored in the response's own memory.
 constexpr size_t kArenaOutputBytes = 512;
 
+// `output` lies where the sink said.
+void Place(ResponseOutput& output, const OutputPlacement& placement) {
+  output.data = placement.data;
+  output.where = placement.where;
+  output.is_placed = true;
+  output.placement_owner = placement.owner;
+  output.cuda_ipc_handle = placement.cuda_ipc_handle;
+}
+
+// Copies data that are there already to where `output` was placed; nowhere if nobody wants them.
+base::Status CopyTo(ResponseOutput& output, const std::byte* data) {
+  if (output.data == nullptr) output.byte_size = 0;
+  if (output.byte_size == 0) return base::OkStatus();
+  if (output.where.type == memory::MemoryType::kGpu) {
+    return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
+  }
+  std::memcpy(output.data, data, output.byte_size);
+  return base::OkStatus();
+}
+
 }  // namespace
 
 ResponsePtr Response::Create(Request& request) {
@@ -88,11 +108,7 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
   NEREID_ASSIGN_OR_RETURN(const std::optional<OutputPlacement> placed,
                           request_->sink().PlaceOutput(*request_, output, byte_size, preferred));
   if (placed) {
-    output.data = placed->data;
-    output.where = placed->where;
-    output.is_placed = true;
-    output.placement_owner = placed->owner;
-    output.cuda_ipc_handle = placed->cuda_ipc_handle;
+    Place(output, *placed);
   } else if (byte_size <= kArenaOutputBytes) {
     output.data = arena_.Allocate(byte_size, base::kBufferAlignment);
   } else if ((output.buffer = base::AcquireBuffer(byte_size))) {
@@ -128,16 +144,8 @@ base::Status Response::LendBuffer(ResponseOutput& output, const std::byte* data,
       output.data = const_cast<std::byte*>(data);
       return true;
     }
-    output.data = placed->data;
-    output.where = placed->where;
-    output.is_placed = true;
-    output.placement_owner = placed->owner;
-    output.cuda_ipc_handle = placed->cuda_ipc_handle;
-    if (output.data == nullptr) output.byte_size = 0;
-    if (output.where.type == memory::MemoryType::kGpu) {
-      return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
-    }
-    if (output.byte_size > 0) std::memcpy(output.data, data, byte_size);
+    Place(output, *placed);
+    NEREID_RETURN_IF_ERROR(CopyTo(output, data));
     return false;
   };
   const base::Result<bool> is_lent = take();
@@ -163,17 +171,11 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
       output.where = source.where;
       return base::OkStatus();
     }
-    output.data = placed->data;
-    output.where = placed->where;
-    output.is_placed = true;
-    output.placement_owner = placed->owner;
-    output.cuda_ipc_handle = placed->cuda_ipc_handle;
+    Place(output, *placed);
   } else {
     NEREID_RETURN_IF_ERROR(AllocateBuffer(output, source.byte_size, source.where, false));
   }
-  if (output.is_placed && output.data == nullptr) output.byte_size = 0;
-  if (output.byte_size > 0) std::memcpy(output.data, source.data, output.byte_size);
-  return base::OkStatus();
+  return CopyTo(output, source.data);
 }
 
 void Response::AddParameter(const Parameter& parameter) {
