@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the trace settings of models and of the server go together.
+#include <gtest/gtest.h>
+
+#include "observe/trace.h"
+
+namespace nereid::observe {
+namespace {
+
+class TraceSettingsTest : public testing::Test {
+ protected:
+  static constexpr TraceSettings kAtStart{.levels = kTraceTimestamps, .rate = 10};
+
+  bool Change(const std::string& model, const TraceChange& change) {
+    return tracing_.Change(model, change).ok();
+  }
+  uint32_t Rate(const std::string& model) { return tracing_.Read(model).settings.rate; }
+
+  Tracing tracing_{TraceOptions{.settings = kAtStart, .file = "/nowhere/trace"}};
+};
+
+TEST_F(TraceSettingsTest, OfAModelAreItsOwnOnceTheyAreSet) {
+  EXPECT_TRUE(Change("m", {.rate = {.value = 5}}));
+  EXPECT_EQ(Rate("m"), 5u);
+  EXPECT_EQ(Rate("other"), 10u);
+  EXPECT_EQ(Rate(""), 10u);
+}
+
+TEST_F(TraceSettingsTest, OfTheServerReachModelsThatHaveNone) {
+  EXPECT_TRUE(Change("m", {.count = {.value = 3}}));
+  EXPECT_TRUE(Change("", {.rate = {.value = 7}, .count = {.value = 9}}));
+  EXPECT_EQ(Rate("m"), 7u);
+  EXPECT_EQ(tracing_.Read("m").settings.count, 3);
+  EXPECT_EQ(tracing_.Read("other").settings.count, 9);
+}
+
+TEST_F(TraceSettingsTest, AreClearedToThoseOfTheServerAndOfItsStart) {
+  EXPECT_TRUE(Change("m", {.rate = {.value = 5}}));
+  EXPECT_TRUE(Change("", {.rate = {.value = 7}}));
+  EXPECT_EQ(Rate("m"), 5u);
+  EXPECT_TRUE(Change("m", {.rate = {.is_cleared = true}}));
+  EXPECT_EQ(Rate("m"), 7u);
+  EXPECT_TRUE(Change("", {.rate = {.is_cleared = true}}));
+  EXPECT_EQ(Rate("m"), 10u);
+  EXPECT_EQ(Rate(""), 10u);
+}
+
+TEST_F(TraceSettingsTest, OfAModelMayTurnItOff) {
+  EXPECT_TRUE(Change("", {.rate = {.value = 1}}));
+  EXPECT_TRUE(Change("quiet", {.levels = {.value = kTraceOff}}));
+  EXPECT_EQ(tracing_.Start("quiet", {}), nullptr);
+  EXPECT_NE(tracing_.Start("m", {}), nullptr);
+  EXPECT_TRUE(tracing_.is_on());
+}
+
+TEST_F(TraceSettingsTest, AreRefusedWithoutAnEffect) {
+  EXPECT_FALSE(Change("m", {.rate = {.value = 0}, .count = {.value = 1}}));
+  EXPECT_EQ(Rate("m"), 10u);
+  EXPECT_EQ(tracing_.Read("m").settings.count, -1);
+  // What is off may have any rate.
+  EXPECT_TRUE(Change("m", {.levels = {.value = kTraceOff}, .rate = {.value = 0}}));
+}
+
+TEST_F(TraceSettingsTest, AreShownWithTheFile) {
+  const TraceView view = tracing_.Read("");
+  EXPECT_EQ(view.file, "/nowhere/trace");
+  EXPECT_EQ(view.mode, TraceMode::kTriton);
+  EXPECT_EQ(view.settings.levels, kTraceTimestamps);
+}
+
+}  // namespace
+}  // namespace nereid::observe
