@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment of a cloud's container means.
+// Tests the settings that the environment of a cloud's container provides.
 #include "app/cloud.h"
 
 #include <filesystem>

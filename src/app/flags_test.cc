@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every flag, with a value that only it understands in its way and what that must change.
+// Tests every flag with a value that differs from the default, and the field that it must change.
 #include "app/flags.h"
 
 #include <map>
@@ -16,7 +16,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Arguments, and whether the options are what they ask for. No argument has a default as its value.
+// Arguments, and whether they set the options. No argument has a default as its value.
 struct Case {
   std::vector<std::string> arguments;
   bool (*holds)(const Options& options);
@@ -211,7 +211,7 @@ TEST_F(FlagsTest, EachSetsWhatItSays) {
     ASSERT_TRUE(options.ok()) << tried.arguments[0] << ": " << options.status().message();
     EXPECT_TRUE(tried.holds(*options)) << tried.arguments[0];
   }
-  // What is true without the flag proves nothing.
+  // A condition that holds without the flag would prove nothing.
   for (const Case& tried : {kHttp[2], kGrpc[2], kMetricsAndTraces[4], kRepository[1]}) {
     EXPECT_FALSE(tried.holds(defaults)) << tried.arguments[0];
   }

@@ -14,7 +14,7 @@ using testing::Not;
 
 class OptionTableTest : public CommandLineTest {
  protected:
-  // The table with single spaces, so that widths of columns do not matter.
+  // Returns the table with single spaces, so that the widths of columns do not matter.
   std::string Table(std::vector<std::string> arguments) {
     const service::ServerMetadata metadata{"mine", "2.73.0", {"classification", "sequence"}};
     std::string narrow;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line as a whole: what is refused, in which words, and what flags mean together.
+// Tests the command line as a whole: which lines are refused, their error texts, and how flags
+// combine.
 #include "app/options.h"
 
 #include <filesystem>
@@ -86,9 +87,9 @@ TEST_F(OptionsTest, ServeMetricsWhereHttpIs) {
   EXPECT_EQ(MetricsAddress(*Parse({})), "0.0.0.0");
   EXPECT_EQ(MetricsAddress(*Parse({"--http-address=127.0.0.1"})), "127.0.0.1");
   EXPECT_EQ(MetricsAddress(*Parse({"--http-address=127.0.0.1", "--metrics-address=::1"})), "::1");
-  // A socket in a folder is not meant for the network.
+  // A Unix socket is not meant for the network, so the metrics server uses the loopback address.
   EXPECT_EQ(MetricsAddress(*Parse({"--http-address=unix:/tmp/s"})), "127.0.0.1");
-  // The address of a service that is off may be anything.
+  // The address of a disabled service need not be valid.
   EXPECT_EQ(MetricsAddress(*Parse({"--http-address=nowhere", "--allow-http=false"})), "0.0.0.0");
 }
 
@@ -130,7 +131,7 @@ TEST_F(OptionsTest, TellOfFlagsThatContradictEachOther) {
             "'--disable-auto-complete-config'!");
 }
 
-// Values that are no plain numbers, words or texts, and the line that each ends the start with.
+// Values other than plain numbers, words or texts, and the start-up error for each.
 TEST_F(OptionsTest, SayHowCompoundValuesAreWritten) {
   const std::pair<std::string, std::string> wrong[] = {
       {"--backend-config=a,b",

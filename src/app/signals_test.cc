@@ -17,7 +17,7 @@ class SignalsTest : public testing::Test {
   SignalsTest() { pthread_sigmask(SIG_SETMASK, nullptr, &before_); }
   ~SignalsTest() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  // What the process makes of a signal to it.
+  // Sends a signal to the process and returns the resulting event.
   static Signals::Event EventOf(Signals& signals, int number) {
     kill(getpid(), number);
     return signals.Wait(seconds(60));
@@ -49,7 +49,7 @@ TEST_F(SignalsTest, AnotherThreadMayWakeTheMainOne) {
   signals.Wake();
   EXPECT_EQ(signals.Wait(seconds(60)), Signals::Event::kWoken);
   EXPECT_EQ(signals.Wait(seconds(0)), Signals::Event::kNothing);
-  // A signal comes first.
+  // Signals have precedence over Wake.
   signals.Wake();
   EXPECT_EQ(EventOf(signals, SIGTERM), Signals::Event::kStop);
   EXPECT_EQ(signals.Wait(seconds(60)), Signals::Event::kWoken);

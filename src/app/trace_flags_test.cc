@@ -64,7 +64,7 @@ TEST_F(TraceFlagsTest, SettingsOfTheModeWithACollector) {
   EXPECT_THAT(trace.otlp.resource, ElementsAre(Pair("service.name", "x")));
   EXPECT_EQ(trace.otlp.max_queue_size, 10u);
   EXPECT_EQ(trace.otlp.schedule_delay, std::chrono::milliseconds(5000));
-  // What clients are shown: what was given, and the defaults of the rest.
+  // Clients see the given settings, and defaults for the others.
   EXPECT_THAT(trace.shown, UnorderedElementsAre(
                                Pair("url", "http://a:1/t"), Pair("resource", "service.name=x"),
                                Pair("bsp_max_queue_size", "10"), Pair("bsp_schedule_delay", "5000"),

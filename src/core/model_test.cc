@@ -59,7 +59,7 @@ TEST(ClosedModel, IsDrainedWhenItsLastPinIsGone) {
   EXPECT_FALSE(model->TryPin());
   handle.Reset();
   EXPECT_EQ(drained, 0);
-  // Who has a pin may add to it, also now.
+  // The holder of a pin may add another one, even while the model is closing.
   ModelHandle third = copy.Duplicate();
   copy.Reset();
   EXPECT_EQ(drained, 0);

@@ -12,7 +12,7 @@ TEST(FirstResponses, AreCountedInTheFirstBucketThatHoldsThem) {
        {uint64_t{0}, uint64_t{10}, uint64_t{11}, uint64_t{100}, uint64_t{101}}) {
     responses.Record(ms);
   }
-  // A bound belongs to its bucket; the last bucket has none.
+  // A bucket includes its upper bound; the last bucket has none.
   EXPECT_EQ(responses.Counts(), (std::vector<uint64_t>{2, 2, 1}));
   EXPECT_EQ(responses.sum_ms(), 222u);
 }

@@ -14,7 +14,7 @@
 namespace nereid::core {
 namespace {
 
-// Notes what it hears, in order.
+// Records the calls that it receives, in order.
 class NotingSink final : public ResponseSink {
  public:
   void OnResponseCreated(const Request&) override { heard.emplace_back("created"); }
@@ -128,7 +128,7 @@ TEST_F(RequestTest, ReleasesItsBuffersWithItself) {
   EXPECT_TRUE(watched.unique());
 }
 
-// Pools hand the same memory out again: nothing of the last request may be left in it.
+// Pools reuse memory, so nothing of the previous request may be left in it.
 TEST_F(RequestTest, BeginsWithNothingOfAnEarlierOne) {
   {
     RequestPtr request = Make();
@@ -222,7 +222,7 @@ TEST_F(RequestTest, BelongsToTheInnermostScope) {
 
 // --- Sinks in front of a request's sink --------------------------------------------------------
 
-// Keeps responses that are not final from passing.
+// Holds back responses that are not final.
 class LastOnly final : public ForwardingSink {
  public:
   explicit LastOnly(bool& is_retired) : is_retired_(is_retired) {}

@@ -18,7 +18,7 @@ ModelTensor Output(Shape dims, Shape model_dims) {
   return output;
 }
 
-// The shape that clients see, or why there is none.
+// Returns the shape that clients see, or why there is none.
 std::string Seen(const ModelTensor& output, bool batches, Shape shape) {
   const base::Status status = ReshapeForClient(output, batches, shape);
   return status.ok() ? tensor::ToString(shape) : std::string(status.message());

@@ -16,7 +16,7 @@ namespace {
 using memory::MemoryType;
 using memory::Placement;
 
-// Puts outputs where the test says.
+// Places outputs where the test says.
 class PlacingSink final : public ResponseSink {
  public:
   base::Result<std::optional<OutputPlacement>> PlaceOutput(const Request&, const ResponseOutput&,
@@ -54,7 +54,7 @@ class ResponseTest : public testing::Test {
   static const std::byte* ToBytes(const char* text) {
     return reinterpret_cast<const std::byte*>(text);
   }
-  // Counts how often lent memory was given back.
+  // Counts how often lent memory was released.
   static void CountRelease(void* count) { ++*static_cast<int*>(count); }
 
   PlacingSink sink_;
@@ -91,7 +91,7 @@ TEST_F(ResponseTest, GivesOutputsAlignedMemoryOfAnySize) {
     EXPECT_EQ(output.byte_size, size);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(output.data) % base::kBufferAlignment, 0u);
     EXPECT_TRUE(std::ranges::all_of(Bytes(output), [](char c) { return c == 0; }));
-    if (size > 0) std::memset(output.data, 0xff, size);  // for whoever gets the memory next
+    if (size > 0) std::memset(output.data, 0xff, size);  // for the next user of the memory
   }
 }
 
@@ -165,7 +165,7 @@ TEST_F(ResponseTest, SendsLentMemoryWithoutACopyAndGivesItBackAtItsEnd) {
   EXPECT_EQ(releases, 0);
   response_.reset();
   EXPECT_EQ(releases, 1);
-  // The memory of the response is used again, and what it was lent is not.
+  // The memory of the response is reused; the lent memory is not released again.
   response_ = Response::Create(*request_);
   Add(*response_);
   response_.reset();
@@ -184,7 +184,7 @@ TEST_F(ResponseTest, CopiesLentMemoryToWhereTheSinkWantsIt) {
 
 class SharedOutputTest : public ResponseTest {
  protected:
-  // An output of another response.
+  // Makes an output of another response.
   ResponseOutput& MakeSource(size_t size) {
     ResponseOutput& source = Add(*other_);
     EXPECT_TRUE(other_->AllocateBuffer(source, size, {}, false).ok());
@@ -202,7 +202,7 @@ TEST_F(SharedOutputTest, OutlivesTheResponseThatItCameFrom) {
   const std::byte* const data = MakeSource(2000).data;
   ASSERT_TRUE(response_->ShareBuffer(large, other_->output(0)).ok());
   EXPECT_EQ(large.data, data);
-  // Small ones lie in the memory of their response.
+  // Small outputs are in the memory of their response.
   ResponseOutput& small = Add(*response_);
   ASSERT_TRUE(response_->ShareBuffer(small, MakeSource(4)).ok());
   other_.reset();
@@ -222,7 +222,7 @@ TEST_F(SharedOutputTest, IsCopiedToWhereTheSinkWantsIt) {
   }
 }
 
-// The allocator of an embedder may say so on any machine.
+// The allocator of an embedder may choose GPU memory on any machine.
 TEST_F(SharedOutputTest, IsNotCopiedToTheMemoryOfAGpu) {
   sink_.placement = {.data = nullptr, .where = {MemoryType::kGpu, 0}};
   sink_.placement->data = elsewhere_.data();

@@ -12,7 +12,7 @@
 namespace nereid::core {
 namespace {
 
-// Notes the tensors that it is shown.
+// Records the tensors that are reported to it.
 class TensorRecorder final : public observe::TraceRecorder {
  public:
   uint32_t levels() const override { return observe::kTraceTensors; }

@@ -20,7 +20,7 @@ std::string Text(DataType type, Values... numbers) {
   return DataText(type, bytes);
 }
 
-// The element of BYTES with this text.
+// Returns the element of BYTES with this text.
 std::string Element(const std::string& text) {
   const auto size = static_cast<uint32_t>(text.size());
   return std::string(reinterpret_cast<const char*>(&size), sizeof(size)) + text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces as spans, seen by a collector on this machine.
+// Tests traces as spans, as a local collector receives them.
 #include "observe/trace_group.h"
 
 #include <map>
@@ -50,14 +50,14 @@ std::vector<Field> Fields(std::string_view in) {
   return fields;
 }
 
-// A span as the collector gets it.
+// A span as the collector receives it.
 struct Seen {
   std::string trace_id, span_id, parent_id, state;
   std::vector<std::string> events;
   std::map<std::string, std::string> attributes;
 };
 
-// The spans of an export request, by their names.
+// Returns the spans of an export request by their names.
 std::map<std::string, Seen> ReadSpans(std::string_view request) {
   std::map<std::string, Seen> spans;
   const auto each = [](std::string_view in, uint32_t number, const auto& read) {
@@ -105,7 +105,7 @@ class TraceGroupTest : public testing::Test {
     options.otlp.schedule_delay = std::chrono::hours(1);
     tracing_ = std::make_unique<Tracing>(std::move(options));
   }
-  // Ends the server's traces, and reads what the collector got.
+  // Ends the server's traces, and returns the spans that the collector received.
   std::map<std::string, Seen> Spans() {
     tracing_.reset();
     base::MutexLock lock(mutex_);
@@ -187,7 +187,7 @@ TEST_F(TraceGroupTest, ContinuesTheTraceOfItsClient) {
     trace->Report(TraceActivity::kRequestStart, 1);
     context = trace->context();
   }
-  // What backends are told, to continue it in their turn.
+  // The context with which backends continue the trace.
   EXPECT_TRUE(context.starts_with("{\"traceparent\":\"00-" + trace_id + "-")) << context;
   EXPECT_TRUE(context.ends_with("-01\",\"tracestate\":\"a=b\"}")) << context;
   const auto spans = Spans();

@@ -20,13 +20,13 @@ class TraceSamplerTest : public testing::Test {
     settings.levels = kTraceTimestamps;
     return std::make_unique<TraceSampler>(settings, mode, output_);
   }
-  // A character for each request: whether it is taken.
+  // Returns a character for each request: whether it is sampled.
   static std::string Taken(TraceSampler& sampler, int requests) {
     std::string taken;
     for (int i = 0; i < requests; ++i) taken += sampler.Sample(false) ? 'x' : '.';
     return taken;
   }
-  // What a file holds once everything is written; "-" if it is not there.
+  // Returns the content of a file once everything is written; "-" if the file does not exist.
   std::string Written(const std::string& suffix = "") {
     output_.reset();
     std::ifstream file(path_ + suffix);

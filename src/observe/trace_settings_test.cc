@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the trace settings of models and of the server go together.
+// Tests how the trace settings of models and of the server combine.
 #include <gtest/gtest.h>
 
 #include "observe/trace.h"
@@ -57,7 +57,7 @@ TEST_F(TraceSettingsTest, AreRefusedWithoutAnEffect) {
   EXPECT_FALSE(Change("m", {.rate = {.value = 0}, .count = {.value = 1}}));
   EXPECT_EQ(Rate("m"), 10u);
   EXPECT_EQ(tracing_.Read("m").settings.count, -1);
-  // What is off may have any rate.
+  // Settings that are off may have any rate.
   EXPECT_TRUE(Change("m", {.levels = {.value = kTraceOff}, .rate = {.value = 0}}));
 }
 

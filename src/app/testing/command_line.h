@@ -13,7 +13,7 @@
 
 namespace nereid::app {
 
-// Reads command lines as the program does, in an environment in which no cloud has set anything.
+// Parses command lines as the program does, in an environment without the variables of clouds.
 class CommandLineTest : public testing::Test {
  protected:
   CommandLineTest() {
@@ -30,13 +30,13 @@ class CommandLineTest : public testing::Test {
     for (const std::string& name : changed_) unsetenv(name.c_str());
   }
 
-  // Until the end of the test.
+  // Sets an environment variable until the end of the test.
   void SetVariable(const std::string& name, const std::string& value) {
     setenv(name.c_str(), value.c_str(), /*overwrite=*/1);
     changed_.push_back(name);
   }
 
-  // The options of a server with the repository /r and these arguments.
+  // Returns the options of a server with the repository /r and these arguments.
   base::Result<Options> Parse(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "--model-repository=/r");
     return ParseWhole(std::move(arguments));
@@ -48,7 +48,7 @@ class CommandLineTest : public testing::Test {
     argv.push_back(nullptr);
     return ParseCommandLine(static_cast<int>(arguments.size()), argv.data());
   }
-  // The one line with which the program ends; empty: it does not.
+  // Returns the line with which the program fails; empty if it does not.
   std::string WhyNot(std::vector<std::string> arguments) {
     return std::string(Parse(std::move(arguments)).status().message());
   }
