@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// One gRPC connection: socket, session and the rule of who may touch them.
+// One gRPC connection. It moves bytes and orders between its socket, its reactor and the parts that
+// know what to do:
 //
-// At any time at most one thread *has* the connection (kTaken in state_); only it touches the
-// session and the output and writes to the socket. Nobody waits for it. A thread with an order for
-// a call pushes it to the outbox and tries to take the connection: with success it carries out
-// every order and writes; without, the one who has it does so before letting go. When orders come
-// faster than they can be written one by one, as from a model with many responses, they are left to
-// the reactor, which finds several each time. The reactor takes
-// it to read; when another thread has it, that thread hands it over to the reactor instead of
-// letting go.
+//   ConnectionTurn    which thread has the connection
+//   Inbox             orders for its calls, from any thread
+//   GrpcSession       the protocol
+//   Http2Output       what is to be written
+//   ConnectionWatch   what is due by the coarse clock
+//
+// At any time at most one thread has the connection; only it touches the session and the output and
+// writes to the socket. Nobody waits for it. A thread with an order for a call puts it into the
+// inbox and tries to take the connection: with success it carries out every order and writes;
+// without, the thread that has the connection does so before it lets go. When orders come faster
+// than they can be written one by one, as from a model with many responses, they are left to the
+// reactor, which finds several each time. The reactor takes the connection to read; when another
+// thread has it, that thread hands it over to the reactor instead of letting go.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
+#include "base/inbox.h"
+#include "http2/call_host.h"
+#include "http2/connection_turn.h"
+#include "http2/connection_watch.h"
 #include "http2/grpc_server.h"
 #include "http2/grpc_session.h"
 #include "http2/http2_output.h"
@@ -24,7 +34,7 @@
 
 namespace nereid::http2 {
 
-class GrpcConnection final : public net::Connection {
+class GrpcConnection final : public net::Connection, public CallHost {
  public:
   // What a connection belongs to; all of it outlives the connection.
   struct Place {
@@ -38,46 +48,35 @@ class GrpcConnection final : public net::Connection {
   static void Start(const Place& place, base::UniqueFd socket,
                     std::unique_ptr<net::TlsChannel> tls);
 
-  // From any thread: carries out `order` now or has it carried out.
-  void Submit(GrpcMessagePtr order);
-  base::TaskPool& workers() const { return workers_; }
+  // CallHost
+  void Submit(GrpcMessagePtr message) override;
+  void Hold() override { net::Connection::Hold(); }
+  void Release() override { net::Connection::Release(); }
+  bool is_crowded() const override { return net::Connection::is_crowded(); }
+  base::TaskPool& workers() const override { return place_.workers; }
 
  private:
-  static constexpr uint32_t kTaken = 1;
-  static constexpr uint32_t kHasOrders = 2;
-  static constexpr uint32_t kReactorWaits = 4;
   static constexpr size_t kBulkReceiveBytes = (256 << 10) - base::kBufferOverhead;
   static constexpr int kReadsPerTurn = 16;
   static constexpr size_t kReceiveBytes = (16 << 10) - base::kBufferOverhead;
-  static constexpr uint64_t kCrowdedIdleMs = 2'000;
+  // What the reactor is to do as soon as it has the connection.
+  enum Due : uint8_t { kTick = 1, kDrain = 2, kCheck = 4, kWrite = 8 };
 
-  // Queued on the reactor by a thread that has the connection and lets the reactor have it.
-  struct Handover final : net::Task {
-    explicit Handover(GrpcConnection& connection) : connection(connection) {}
-    void Run() override;
-    GrpcConnection& connection;
-  };
-  // Queued after the reactor's round, to answer together what was finished together.
-  struct Flush final : net::Task {
-    explicit Flush(GrpcConnection& connection) : connection(connection) {}
-    void Run() override;
-    GrpcConnection& connection;
-  };
-
-  // Queued on the reactor by a thread whose orders come thick and fast.
-  struct Burst final : net::Task {
-    explicit Burst(GrpcConnection& connection) : connection(connection) {}
-    void Run() override;
+  // A call of this connection that can be queued on its reactor. The connection is held meanwhile.
+  template <void (GrpcConnection::*kCall)()>
+  struct CallTask final : net::Task {
+    explicit CallTask(GrpcConnection& connection) : connection(connection) {}
+    void Run() override { (connection.*kCall)(); }
     GrpcConnection& connection;
   };
 
   GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<net::TlsChannel> tls);
   ~GrpcConnection() override;
 
-  bool TryTake(uint32_t bits);
+  // Does what there are notes for, and lets go.
   void LetGo();
-  // On the reactor: does what is to be done there as soon as it has the connection.
-  void ReactorTurn();
+  // On the reactor: does what is due, now or as soon as it has the connection.
+  void ReactorTurn(uint8_t due = 0);
 
   // These need to have the connection; WorkOnReactor also is on the reactor.
   void WorkOnReactor();
@@ -90,6 +89,13 @@ class GrpcConnection final : public net::Connection {
   void Shut();
   void ArmTimer();
 
+  // A thread that has the connection has let the reactor have it.
+  void OnHandover();
+  // After the reactor's round: what was finished together leaves together.
+  void OnFlush();
+  // Orders came thick and fast from other threads.
+  void OnBurst();
+
   // Holds no memory for what will come: a connection that idles costs little, and the next one to
   // read gets the buffer while it is in the processor's cache.
   void WaitForBytes();
@@ -99,36 +105,29 @@ class GrpcConnection final : public net::Connection {
   void OnSweep(uint64_t now_ms) override;
   void OnClosed() override;
 
-  const GrpcServerOptions& options_;
-  base::TaskPool& workers_;
-
-  std::atomic<uint32_t> state_{0};
-  std::atomic<GrpcMessage*> outbox_{nullptr};  // newest first
-  std::atomic<bool> is_write_blocked_{false};  // written by who has the connection
+  const Place place_;
+  ConnectionTurn turn_;
+  base::Inbox<GrpcMessage> orders_;
+  std::atomic<bool> is_write_blocked_{false};  // written by the thread that has the connection
   net::Pace pace_;  // of responses of streams from other threads than the reactor's
   std::atomic<bool> is_burst_queued_{false};
 
-  // -- Confined to who has the connection. --
-  std::unique_ptr<GrpcSession> session_;  // null once closed
+  // -- Confined to the thread that has the connection. --
   Http2Output output_;
-  bool is_finished_ = false;  // to be closed on the reactor
+  std::unique_ptr<GrpcSession> session_;  // null once closed
+  bool is_finished_ = false;              // to be closed on the reactor
 
   // -- Confined to the reactor. --
   net::Timer timer_;
   uint64_t timer_due_ns_ = kNever;
   base::BufferRef received_;  // only between a read and the session's having seen its bytes
   size_t received_size_ = 0;  // bytes in it that the session has not seen
-  uint64_t last_read_ms_ = 0;
-  bool can_write_ = false;
-  bool is_tick_due_ = false;
-  bool is_drain_due_ = false;
-  bool is_check_due_ = false;
-  uint64_t checked_ms_ = 0;  // for progress
-  bool flush_queued_ = false;
-  uint64_t blocked_since_ms_ = 0;  // 0: not blocked at the last sweep
-  Flush flush_{*this};
-  Handover handover_{*this};  // of the one who has the connection
-  Burst burst_{*this};        // of the one who has set is_burst_queued_
+  uint8_t due_ = 0;           // see Due
+  bool is_flush_queued_ = false;
+  ConnectionWatch watch_;
+  CallTask<&GrpcConnection::OnFlush> flush_{*this};
+  CallTask<&GrpcConnection::OnHandover> handover_{*this};  // of the thread that has the connection
+  CallTask<&GrpcConnection::OnBurst> burst_{*this};  // of the thread that set is_burst_queued_
 };
 
 }  // namespace nereid::http2

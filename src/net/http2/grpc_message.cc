@@ -89,14 +89,16 @@ void GrpcMessage::Clear() {
 
 void GrpcMessage::Recycle() {
   Clear();
-  orders_ = 0;
-  is_compressed_ = false;
-  is_inflated_ = false;
-  status_code_ = 0;
-  credit_ = 0;
-  status_text_.clear();
-  call_ = nullptr;
-  next_message_ = nullptr;
+  order.Clear();
+}
+
+void GrpcOrder::Clear() {
+  kinds = 0;
+  is_compressed = false;
+  status_code = 0;
+  credit = 0;
+  status_text.clear();
+  stream = nullptr;
 }
 
 }  // namespace nereid::http2

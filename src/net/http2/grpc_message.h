@@ -14,18 +14,35 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/inbox.h"
 
 namespace nereid::http2 {
 
 class GrpcMessage;
-class GrpcCall;
 struct GrpcMessageDeleter {
   void operator()(GrpcMessage* message) const;
 };
 using GrpcMessagePtr = std::unique_ptr<GrpcMessage, GrpcMessageDeleter>;
 
+struct GrpcStream;
+
+// What a stream is to do with the message that carries the order. Used by GrpcCall and the
+// connection only.
+struct GrpcOrder {
+  enum Kind : uint8_t { kSend = 1, kFinish = 2, kReturn = 4, kCredit = 8, kAbort = 16 };
+
+  void Clear();
+
+  uint8_t kinds = 0;
+  bool is_compressed = false;
+  int status_code = 0;
+  size_t credit = 0;
+  std::string status_text;
+  GrpcStream* stream = nullptr;  // counted
+};
+
 // Thread-compatible. Belongs to its writer until it is given to GrpcCall::Send.
-class GrpcMessage {
+class GrpcMessage : public base::Queueable {
  public:
   struct Segment {
     const std::byte* data;
@@ -61,11 +78,10 @@ class GrpcMessage {
   // For ObjectPool.
   void Recycle();
 
- private:
-  friend class GrpcCall;
-  friend class GrpcConnection;
-  friend class GrpcSession;
+  // For the connection.
+  GrpcOrder order;
 
+ private:
   static constexpr size_t kOwnBytes = 640;
   static constexpr size_t kInlineSegments = 8;
 
@@ -82,17 +98,6 @@ class GrpcMessage {
   // Where the next copied byte goes: own_ first, then pooled buffers.
   std::byte* next_ = own_.data();
   std::byte* end_ = own_.data() + own_.size();
-
-  // -- For the connection: the message as an order to a call. --
-  enum Order : uint8_t { kSend = 1, kFinish = 2, kReturn = 4, kCredit = 8, kAbort = 16 };
-  uint8_t orders_ = 0;
-  bool is_compressed_ = false;
-  bool is_inflated_ = false;  // of kReturn: the content is what became of a received message
-  int status_code_ = 0;
-  size_t credit_ = 0;
-  std::string status_text_;
-  GrpcCall* call_ = nullptr;  // counted
-  GrpcMessage* next_message_ = nullptr;
 
   std::array<std::byte, kOwnBytes> own_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gRPC server against a client made of nghttp2's client session and a blocking socket.
+// The gRPC server against a client with a blocking socket.
 #include "http2/grpc_server.h"
 
 #include <poll.h>
@@ -19,11 +19,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nghttp2/nghttp2.h>
 
 #include "base/mutex.h"
 #include "base/unique_fd.h"
-#include "http2/grpc_wire.h"
+#include "http2/test_client.h"
 #include "net/compression.h"
 
 namespace nereid::http2 {
@@ -34,112 +33,35 @@ using std::chrono::milliseconds;
 base::TimePoint In(milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
 constexpr milliseconds kLong{20'000};
 
-std::string Prefixed(std::string_view message, bool compressed = false) {
-  std::string framed(1, compressed ? '\1' : '\0');
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    framed += static_cast<char>(message.size() >> shift);
-  }
-  framed += message;
-  return framed;
-}
-
-// What a client saw of one call.
-struct Reply {
-  std::map<std::string, std::string> headers;
-  std::string body;
-  bool is_closed = false;
-  uint32_t error_code = 0;
-
-  std::string status() const {
-    const auto found = headers.find("grpc-status");
-    return found == headers.end() ? "none" : found->second;
-  }
-  // The messages, without their prefixes.
-  std::vector<std::string> messages() const {
-    std::vector<std::string> all;
-    for (size_t at = 0; at + 5 <= body.size();) {
-      size_t size = 0;
-      for (size_t i = 1; i < 5; ++i) size = size << 8 | static_cast<uint8_t>(body[at + i]);
-      all.push_back(body.substr(at + 5, size));
-      at += 5 + size;
-    }
-    return all;
-  }
-};
-
+// TestClient on a socket.
 class Client {
  public:
-  explicit Client(uint16_t port, uint32_t window = 1 << 30) {
+  explicit Client(uint16_t port, uint32_t window = 1 << 30) : client_(window) {
     socket_ = base::UniqueFd(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    nghttp2_session_callbacks* callbacks = nullptr;
-    nghttp2_session_callbacks_new(&callbacks);
-    SetCallbacks(callbacks);
-    nghttp2_session_client_new(&session_, callbacks, this);
-    nghttp2_session_callbacks_del(callbacks);
-    const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window}};
-    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, 1);
-    if (window > 65535) {
-      nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
-                                            static_cast<int32_t>(window));
-    }
     Flush();
   }
-  ~Client() { nghttp2_session_del(session_); }
 
-  using Headers = std::vector<std::pair<std::string, std::string>>;
-
-  // Begins a call; `body` is sent as it is, the call half-closed after it unless `open`.
-  int32_t Call(const std::string& path, std::string body, const Headers& more = {},
+  int32_t Call(const std::string& path, std::string body, const TestClient::Headers& more = {},
                bool open = false) {
-    Headers headers = {{":method", "POST"}, {":scheme", "http"},
-                       {":authority", "t"}, {":path", path},
-                       {"te", "trailers"},  {"content-type", "application/grpc"}};
-    for (const auto& [name, value] : more) {
-      const auto found = std::ranges::find(headers, name, &Headers::value_type::first);
-      if (found != headers.end()) {
-        found->second = value;  // in place: pseudo-headers come first
-      } else {
-        headers.emplace_back(name, value);
-      }
-    }
-    return CallWith(headers, std::move(body), open);
-  }
-
-  int32_t CallWith(const Headers& headers, std::string body, bool open) {
-    std::vector<nghttp2_nv> fields;
-    for (const auto& [name, value] : headers) {
-      fields.push_back({reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-                        reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(),
-                        value.size(), NGHTTP2_NV_FLAG_NONE});
-    }
-    auto upload = std::make_unique<Upload>(Upload{std::move(body), 0, open});
-    nghttp2_data_provider provider;
-    provider.source.ptr = upload.get();
-    provider.read_callback = &ReadUpload;
-    const int32_t id =
-        nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider, nullptr);
-    uploads_[id] = std::move(upload);
+    const int32_t id = client_.Call(TestClient::CallHeaders(path, more), std::move(body), open);
     Flush();
     return id;
   }
-
   void SendMore(int32_t id, const std::string& bytes, bool open) {
-    uploads_[id]->body += bytes;
-    uploads_[id]->open = open;
-    nghttp2_session_resume_data(session_, id);
+    client_.SendMore(id, bytes, open);
     Flush();
   }
   void Reset(int32_t id) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    client_.Reset(id);
     Flush();
   }
   void Ping() {
-    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+    client_.Ping();
     Flush();
   }
 
@@ -156,20 +78,20 @@ class Client {
         is_closed_ = true;
         return done();
       }
-      nghttp2_session_mem_recv(session_, reinterpret_cast<uint8_t*>(bytes), static_cast<size_t>(n));
+      client_.Feed({bytes, static_cast<size_t>(n)});
       Flush();
     }
     return true;
   }
   const Reply& Finish(int32_t id) {
-    EXPECT_TRUE(Until([this, id] { return replies_[id].is_closed || is_closed_; }));
-    return replies_[id];
+    EXPECT_TRUE(Until([this, id] { return reply(id).is_closed || is_closed_; }));
+    return reply(id);
   }
   // Returns when server and client know each other's settings.
   void Settle() {
-    const int before = pongs_;
+    const int before = pongs();
     Ping();
-    EXPECT_TRUE(Until([this, before] { return pongs_ > before; }));
+    EXPECT_TRUE(Until([this, before] { return pongs() > before; }));
   }
   // Frames that the session knows nothing of.
   void SendRaw(std::string_view bytes) {
@@ -179,87 +101,25 @@ class Client {
       bytes.remove_prefix(static_cast<size_t>(n));
     }
   }
-  const Reply& reply(int32_t id) { return replies_[id]; }
-  int pongs() const { return pongs_; }
-  int goaways() const { return goaways_; }
-  uint32_t goaway_code() const { return goaway_code_; }
+  const Reply& reply(int32_t id) { return client_.reply(id); }
+  int pongs() const { return client_.pongs(); }
+  int goaways() const { return client_.goaways(); }
+  uint32_t goaway_code() const { return client_.goaway_code(); }
   bool is_closed() const { return is_closed_; }
   int fd() const { return socket_.get(); }
 
+ private:
   void Flush() {
-    for (;;) {
-      const uint8_t* data = nullptr;
-      ssize_t left = nghttp2_session_mem_send(session_, &data);
-      if (left <= 0) return;
-      while (left > 0) {
-        const ssize_t n = ::send(socket_.get(), data, static_cast<size_t>(left), MSG_NOSIGNAL);
-        if (n <= 0) return;
-        data += n;
-        left -= n;
-      }
+    const std::string bytes = client_.TakeOutput();
+    for (std::string_view left = bytes; !left.empty();) {
+      const ssize_t n = ::send(socket_.get(), left.data(), left.size(), MSG_NOSIGNAL);
+      if (n <= 0) return;
+      left.remove_prefix(static_cast<size_t>(n));
     }
   }
 
- private:
-  struct Upload {
-    std::string body;
-    size_t sent;
-    bool open;
-  };
-
-  static ssize_t ReadUpload(nghttp2_session*, int32_t, uint8_t* to, size_t limit, uint32_t* flags,
-                            nghttp2_data_source* source, void*) {
-    auto& upload = *static_cast<Upload*>(source->ptr);
-    const size_t n = std::min(limit, upload.body.size() - upload.sent);
-    if (n == 0 && upload.open) return NGHTTP2_ERR_DEFERRED;
-    std::copy_n(upload.body.data() + upload.sent, n, to);
-    upload.sent += n;
-    if (upload.sent == upload.body.size() && !upload.open) *flags |= NGHTTP2_DATA_FLAG_EOF;
-    return static_cast<ssize_t>(n);
-  }
-
-  static void SetCallbacks(nghttp2_session_callbacks* callbacks) {
-    nghttp2_session_callbacks_set_on_header_callback(
-        callbacks,
-        [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
-           const uint8_t* value, size_t value_size, uint8_t, void* self) {
-          static_cast<Client*>(self)->replies_[frame->hd.stream_id].headers[std::string(
-              name, name + name_size)] = std::string(value, value + value_size);
-          return 0;
-        });
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-        callbacks,
-        [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size, void* self) {
-          static_cast<Client*>(self)->replies_[id].body.append(data, data + size);
-          return 0;
-        });
-    nghttp2_session_callbacks_set_on_stream_close_callback(
-        callbacks, [](nghttp2_session*, int32_t id, uint32_t code, void* self) {
-          Reply& reply = static_cast<Client*>(self)->replies_[id];
-          reply.is_closed = true;
-          reply.error_code = code;
-          return 0;
-        });
-    nghttp2_session_callbacks_set_on_frame_recv_callback(
-        callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
-          auto& client = *static_cast<Client*>(self);
-          if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK)) {
-            ++client.pongs_;
-          } else if (frame->hd.type == NGHTTP2_GOAWAY) {
-            ++client.goaways_;
-            client.goaway_code_ = frame->goaway.error_code;
-          }
-          return 0;
-        });
-  }
-
   base::UniqueFd socket_;
-  nghttp2_session* session_ = nullptr;
-  std::map<int32_t, std::unique_ptr<Upload>> uploads_;
-  std::map<int32_t, Reply> replies_;
-  int pongs_ = 0;
-  int goaways_ = 0;
-  uint32_t goaway_code_ = 0;
+  TestClient client_;
   bool is_closed_ = false;
 };
 
@@ -409,37 +269,6 @@ TEST_F(GrpcServerTest, CarriesLargeMessagesThroughSmallWindows) {
   EXPECT_EQ(reply.status(), "0");
   ASSERT_EQ(reply.messages().size(), 1u);
   EXPECT_TRUE(reply.messages()[0] == text);
-}
-
-std::string Noise(size_t size, uint32_t seed) {
-  std::string text(size, '\0');
-  for (char& c : text) {
-    seed = seed * 1664525 + 1013904223;
-    c = static_cast<char>(seed >> 24);
-  }
-  return text;
-}
-
-std::string Frame(uint8_t type, uint8_t flags, int32_t stream, std::string_view payload) {
-  std::string frame;
-  for (int shift = 16; shift >= 0; shift -= 8) frame += static_cast<char>(payload.size() >> shift);
-  frame += static_cast<char>(type);
-  frame += static_cast<char>(flags);
-  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>(stream >> shift);
-  return frame.append(payload);
-}
-
-// Cuts `bytes` into DATA frames whose lengths `length` gives, the last of which ends the stream.
-std::vector<std::string> Cut(int32_t stream, std::string_view bytes,
-                             const std::function<size_t(size_t index)>& length) {
-  std::vector<std::string> frames;
-  while (!bytes.empty()) {
-    const std::string_view payload = bytes.substr(0, length(frames.size()));
-    bytes.remove_prefix(payload.size());
-    const uint8_t flags = bytes.empty() ? NGHTTP2_FLAG_END_STREAM : NGHTTP2_FLAG_NONE;
-    frames.push_back(Frame(NGHTTP2_DATA, flags, stream, payload));
-  }
-  return frames;
 }
 
 TEST_F(GrpcServerTest, TakesLargeMessagesHoweverTheyAreCutIntoFrames) {
@@ -761,18 +590,6 @@ TEST_F(GrpcServerTest, SurvivesGarbage) {
   }
   Client client(server_->port());
   EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"))).status(), "0");
-}
-
-TEST(GrpcWire, ReadsTimeouts) {
-  using namespace std::chrono_literals;
-  EXPECT_EQ(ParseGrpcTimeout("1S"), 1s);
-  EXPECT_EQ(ParseGrpcTimeout("99999999n"), 99999999ns);
-  EXPECT_EQ(ParseGrpcTimeout("2M"), 2min);
-  EXPECT_EQ(ParseGrpcTimeout("15u"), 15us);
-  EXPECT_TRUE(ParseGrpcTimeout("99999999H").has_value());
-  for (const char* bad : {"", "S", "1", "123456789S", "-1S", "1x", "1 S"}) {
-    EXPECT_FALSE(ParseGrpcTimeout(bad).has_value()) << bad;
-  }
 }
 
 }  // namespace

@@ -1,319 +1,453 @@
 // SPDX-License-Identifier: Apache-2.0
-// Set-up, frames and headers. Every method here runs inside nghttp2_session_mem_recv, which allows
-// submitting frames but not sending them; what handlers order meanwhile waits in the connection's
+// Methods that begin with On are called by nghttp2: those of receiving inside
+// nghttp2_session_mem_recv, which allows submitting frames but not sending them, and those of
+// sending inside nghttp2_session_mem_send. What handlers order meanwhile waits in the connection's
 // outbox.
 #include "http2/grpc_session.h"
 
 #include <algorithm>
-#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/object_pool.h"
-#include "http2/grpc_connection.h"
 #include "http2/grpc_wire.h"
-#include "net/compression.h"
+#include "http2/nanoseconds.h"
+#include "http2/response_head.h"
+#include "http2/session_callbacks.h"
 
 namespace nereid::http2 {
+namespace {
 
-GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
-                         GrpcConnection& connection, net::Reactor& reactor)
+// Received bytes after which a stream's room is given back.
+constexpr size_t kStreamStep = size_t{1} << 20;
+
+}  // namespace
+
+GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler, CallHost& host,
+                         Http2Output& output, uint64_t now_ns)
     : options_(options),
       handler_(handler),
-      connection_(connection),
-      reactor_(reactor),
+      host_(host),
+      output_(output),
       heads_(options.max_header_list_bytes),
-      now_ns_(base::NowNs()),
-      opened_ns_(now_ns_),
-      last_received_ns_(now_ns_),
-      reset_tokens_(options.reset_burst),
-      reset_tokens_ns_(now_ns_) {
-  nghttp2_session_callbacks* const callbacks = MakeCallbacks();
-  nghttp2_option* option = nullptr;
-  NEREID_CHECK(nghttp2_option_new(&option) == 0);
-  nghttp2_option_set_no_auto_window_update(option, 1);
-  nghttp2_option_set_no_closed_streams(option, 1);
-  nghttp2_option_set_no_http_messaging(option, 1);  // heads_ checks, and data is counted here
-  // Our own limit, which tells the client why, comes first.
-  nghttp2_option_set_stream_reset_rate_limit(option, uint64_t{options.reset_burst} * 4,
-                                             uint64_t{options.resets_per_second} * 4);
-  NEREID_CHECK(
-      nghttp2_session_server_new3(&session_, callbacks, this, option, memory_.interface()) == 0);
-  nghttp2_option_del(option);
-  nghttp2_session_callbacks_del(callbacks);
-
-  const nghttp2_settings_entry settings[] = {
-      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, options.max_concurrent_streams},
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, INT32_MAX},
-      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, options.max_frame_bytes},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
-       static_cast<uint32_t>(std::min<size_t>(options.max_header_list_bytes, UINT32_MAX))},
-  };
-  NEREID_CHECK(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, 4) == 0);
-  const auto window =
-      static_cast<int32_t>(std::clamp<size_t>(options.connection_budget_bytes, 65535, INT32_MAX));
-  NEREID_CHECK(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, window) == 0);
+      room_(options.connection_budget_bytes),
+      incomplete_{options.max_message_bytes, options.max_incomplete_bytes},
+      delivery_(options, room_),
+      keepalive_(options, now_ns),
+      lifetime_(options, now_ns),
+      resets_(options, now_ns),
+      now_ns_(now_ns) {
+  session_ = CreateServerSession(options, SessionCallbacks<GrpcSession>::Make().get(), this,
+                                 memory_.interface());
 }
 
 GrpcSession::~GrpcSession() { nghttp2_session_del(session_); }
 
-nghttp2_session_callbacks* GrpcSession::MakeCallbacks() {
-  nghttp2_session_callbacks* callbacks = nullptr;
-  NEREID_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
-  SetReceiveCallbacks(callbacks);
-  SetSendCallbacks(callbacks);
-  return callbacks;
-}
-
-void GrpcSession::SetReceiveCallbacks(nghttp2_session_callbacks* callbacks) {
-  nghttp2_session_callbacks_set_on_begin_frame_callback(
-      callbacks, [](nghttp2_session*, const nghttp2_frame_hd* head, void* self) {
-        static_cast<GrpcSession*>(self)->OnBeginFrame(*head);
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_begin_headers_callback(
-      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
-        return static_cast<GrpcSession*>(self)->OnBeginHeaders(*frame);
-      });
-  nghttp2_session_callbacks_set_on_header_callback2(
-      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, nghttp2_rcbuf* name,
-                    nghttp2_rcbuf* value, uint8_t, void* self) {
-        static_cast<GrpcSession*>(self)->OnHeader(*frame, name, value);
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_frame_recv_callback(
-      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
-        return static_cast<GrpcSession*>(self)->OnFrame(*frame);
-      });
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-      callbacks,
-      [](nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data, size_t size,
-         void* self) { return static_cast<GrpcSession*>(self)->OnData(stream_id, data, size); });
-  nghttp2_session_callbacks_set_on_stream_close_callback(
-      callbacks, [](nghttp2_session*, int32_t stream_id, uint32_t, void* self) {
-        static_cast<GrpcSession*>(self)->OnStreamClosed(stream_id);
-        return 0;
-      });
-}
-
-GrpcCall* GrpcSession::FindCall(int32_t stream_id) const {
+GrpcStream* GrpcSession::FindStream(int32_t stream_id) const {
   // What comes next is mostly of the same stream.
-  if (latest_ != nullptr && latest_->stream_id_ == stream_id) return latest_;
-  return static_cast<GrpcCall*>(nghttp2_session_get_stream_user_data(session_, stream_id));
+  if (GrpcStream* const latest = streams_.latest(); latest != nullptr && latest->id == stream_id) {
+    return latest;
+  }
+  return static_cast<GrpcStream*>(nghttp2_session_get_stream_user_data(session_, stream_id));
 }
 
-bool GrpcSession::Receive(const uint8_t* data, size_t size) {
-  NoteReceived();
+bool GrpcSession::Receive(const uint8_t* data, size_t size, uint64_t now_ns) {
+  now_ns_ = now_ns;
+  keepalive_.NoteReceived(now_ns);
   const bool ok = Feed(data, size);
   Replenish();
   return ok;
 }
 
-void GrpcSession::NoteReceived() {
-  now_ns_ = base::NowNs();
-  last_received_ns_ = now_ns_;
-  ping_sent_ns_ = 0;
+bool GrpcSession::PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) const {
+  const int32_t stream_id = forecast_.stream_id();
+  if (stream_id == 0) return false;
+  const GrpcStream* const stream = FindStream(stream_id);
+  if (stream == nullptr || stream->ignores_input()) return false;
+  const MessageAssembler& assembler = stream->assembler;
+  return forecast_.Plan(assembler.buffer(), assembler.Room(), rest, plan);
+}
+
+bool GrpcSession::ReceivePlanned(const Http2Scatter& plan, size_t size, uint64_t now_ns) {
+  now_ns_ = now_ns;
+  keepalive_.NoteReceived(now_ns);
+  const bool ok = forecast_.Replay(
+      plan, size, [this](const void* data, size_t bytes) { return Feed(data, bytes); });
+  Replenish();
+  return ok;
 }
 
 bool GrpcSession::Feed(const void* data, size_t size) {
   return nghttp2_session_mem_recv(session_, static_cast<const uint8_t*>(data), size) >= 0;
 }
 
-// nghttp2 forgets a stream with its end and passes over what comes for it later. (Data it passes
-// over without telling anybody.)
-void GrpcSession::CheckStream(const nghttp2_frame_hd& frame) {
-  if (frame.type != NGHTTP2_HEADERS || frame.stream_id % 2 == 0) return;
-  if (frame.stream_id > newest_stream_) {
-    const int64_t step =
-        (int64_t{frame.stream_id} - std::exchange(newest_stream_, frame.stream_id) + 1) / 2;
-    begun_ = (step < kRememberedStreams ? begun_ << step : 0) | 1;
-    ended_ = step < kRememberedStreams ? ended_ << step : 0;
-    return;
-  }
-  const uint64_t stream = StreamBit(frame.stream_id);
-  if (stream == 0 || FindCall(frame.stream_id) != nullptr) return;
-  if (!(begun_ & stream)) {
-    nghttp2_session_terminate_session(session_, NGHTTP2_PROTOCOL_ERROR);  // numbers must grow
-  } else if (ended_ & stream) {
-    nghttp2_session_terminate_session(session_, NGHTTP2_STREAM_CLOSED);
-  }
+void GrpcSession::Replenish() {
+  const size_t bytes = room_.Take();
+  if (bytes > 0) nghttp2_session_consume_connection(session_, bytes);
 }
 
-uint64_t GrpcSession::StreamBit(int32_t stream_id) const {
-  const int32_t age = (newest_stream_ - stream_id) / 2;
-  return age < kRememberedStreams ? uint64_t{1} << age : 0;
+void GrpcSession::OnBeginFrame(const nghttp2_frame_hd& head) {
+  const bool is_plain_data = head.type == NGHTTP2_DATA && !(head.flags & NGHTTP2_FLAG_PADDED);
+  forecast_.OnFrame(head.stream_id, is_plain_data ? head.length : 0);
+  if (head.type != NGHTTP2_HEADERS || head.stream_id % 2 == 0) return;
+  if (history_.Begin(head.stream_id) || FindStream(head.stream_id) != nullptr) return;
+  switch (history_.Judge(head.stream_id)) {
+    case StreamHistory::Verdict::kFine:
+      return;
+    case StreamHistory::Verdict::kBadOrder:
+      nghttp2_session_terminate_session(session_, NGHTTP2_PROTOCOL_ERROR);
+      return;
+    case StreamHistory::Verdict::kEnded:
+      nghttp2_session_terminate_session(session_, NGHTTP2_STREAM_CLOSED);
+      return;
+  }
 }
 
 int GrpcSession::OnBeginHeaders(const nghttp2_frame& frame) {
-  has_bad_trailers_ = false;
-  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  if (frame.hd.type != NGHTTP2_HEADERS) return 0;
+  if (frame.headers.cat != NGHTTP2_HCAT_REQUEST) {
+    heads_.BeginTrailers();
+    return 0;
+  }
   heads_.Begin();
-  GrpcCall* const call = base::ObjectPool<GrpcCall>::Take();
-  call->references_.store(1, std::memory_order_relaxed);  // the stream's own
-  connection_.Hold();                                     // until the call is recycled
-  call->connection_ = &connection_;
-  call->reactor_ = &reactor_;
-  call->stream_id_ = frame.hd.stream_id;
-  call->start_ns_ = now_ns_;
-  latest_ = call;
-  call->next_ = calls_;
-  if (calls_ != nullptr) calls_->previous_ = call;
-  calls_ = call;
-  ++open_calls_;
-  return nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, call);
+  GrpcStream* const stream = base::ObjectPool<GrpcStream>::Take();
+  stream->Begin(host_, frame.hd.stream_id, now_ns_);
+  streams_.Add(*stream);
+  return nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, stream);
 }
 
 void GrpcSession::OnHeader(const nghttp2_frame& frame, nghttp2_rcbuf* name, nghttp2_rcbuf* value) {
   if (frame.hd.type != NGHTTP2_HEADERS) return;
   if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) return heads_.Add(name, value);
-  if (!IsTrailerAllowed(name, value)) has_bad_trailers_ = true;
+  heads_.AddTrailer(name, value);
 }
 
-int GrpcSession::OnFrame(const nghttp2_frame& frame) {
+void GrpcSession::OnFrame(const nghttp2_frame& frame) {
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
-    case NGHTTP2_DATA: {
-      GrpcCall* const call = FindCall(frame.hd.stream_id);
-      if (call == nullptr) return 0;
-      const bool is_end = frame.hd.flags & NGHTTP2_FLAG_END_STREAM;
-      if (frame.hd.type == NGHTTP2_HEADERS) {
-        if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
-          StartCall(*call);
-        } else if (!is_end || has_bad_trailers_) {
-          RefuseMalformed(*call);
-        }
-      }
-      if (is_end) HalfClose(*call);
-      return 0;
-    }
+    case NGHTTP2_DATA:
+      return OnHeadersOrData(frame);
     case NGHTTP2_SETTINGS:
-      got_settings_ = true;
-      return 0;
+      return lifetime_.NoteSettings();
     case NGHTTP2_RST_STREAM:
-      OnReset();
-      return 0;
-    case NGHTTP2_PING:
-      if (!(frame.hd.flags & NGHTTP2_FLAG_ACK)) {
-        OnPing();
-      } else if (is_draining_ && !drain_confirmed_) {
-        drain_confirmed_ = true;
-        nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
-                              nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
-                              nullptr, 0);
+      if (!resets_.OnReset(now_ns_)) {
+        nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
       }
-      return 0;
+      return;
+    case NGHTTP2_PING:
+      return OnPing(frame.hd.flags & NGHTTP2_FLAG_ACK);
     default:
-      return 0;
+      return;
   }
 }
 
-void GrpcSession::RefuseMalformed(GrpcCall& call) {
-  if (call.finished_ || call.is_rejected_) return;
-  call.is_rejected_ = true;
-  call.finished_ = true;
-  ReportCancel(call);
-  DropIncomplete(call);
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call.stream_id_, NGHTTP2_PROTOCOL_ERROR);
+void GrpcSession::OnHeadersOrData(const nghttp2_frame& frame) {
+  GrpcStream* const stream = FindStream(frame.hd.stream_id);
+  if (stream == nullptr) return;
+  const bool is_end = frame.hd.flags & NGHTTP2_FLAG_END_STREAM;
+  if (frame.hd.type == NGHTTP2_HEADERS) {
+    if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+      StartCall(*stream);
+    } else if (!is_end || heads_.has_bad_trailers()) {
+      RefuseMalformed(*stream);
+    }
+  }
+  if (is_end) HalfClose(*stream);
 }
 
-void GrpcSession::StartCall(GrpcCall& call) {
-  call.head_ = heads_.End();
-  if (call.head_ == nullptr) return RefuseMalformed(call);
+void GrpcSession::StartCall(GrpcStream& stream) {
+  stream.SetHead(heads_.End());
+  const GrpcHead* const head = stream.head();
+  if (head == nullptr) return RefuseMalformed(stream);
   if (heads_.is_too_large()) {
-    Fail(call, GrpcStatus::kResourceExhausted, "received metadata size exceeds limit");
-    return;
+    return Fail(stream, GrpcStatus::kResourceExhausted, "received metadata size exceeds limit");
   }
-  if (!call.head_->is_post()) return RefuseHttp(call, 405);
-  if (!call.head_->has_grpc_type()) return RefuseHttp(call, 415);
-  if (!call.head_->encoding().has_value()) {
-    Fail(call, GrpcStatus::kUnimplemented,
-         "Compression algorithm '" + std::string(call.Metadata("grpc-encoding")) +
-             "' is not supported; supported are identity, deflate, gzip");
-    return;
+  if (!head->is_post()) return RefuseHttp(stream, 405);
+  if (!head->has_grpc_type()) return RefuseHttp(stream, 415);
+  if (!head->encoding().has_value()) {
+    return Fail(stream, GrpcStatus::kUnimplemented,
+                fmt::format("Compression algorithm '{}' is not supported; supported are identity, "
+                            "deflate, gzip",
+                            head->Find("grpc-encoding")));
   }
-  call.request_encoding_ = static_cast<uint8_t>(*call.head_->encoding());
+  stream.assembler.Begin(incomplete_, *head->encoding() != net::Compression::kIdentity);
   if (options_.response_compression != GrpcCompressionLevel::kNone) {
-    call.response_encoding_ = static_cast<uint8_t>(call.head_->accepted());
+    stream.SetResponseEncoding(head->accepted());
   }
-  call.content_left_ = call.head_->content_length();
+  stream.content_left = head->content_length();
   if (const auto timeout = heads_.timeout()) {
-    call.deadline_ = base::TimePoint(base::nanoseconds(now_ns_)) + *timeout;
-    AddDeadline(call);
+    stream.SetDeadline(base::TimePoint(base::nanoseconds(now_ns_)) + *timeout);
+    deadlines_.Prune(streams_.size(), [this](int32_t id) { return FindStream(id) != nullptr; });
+    deadlines_.Add(Ns(*stream.deadline()), stream.id);
+    next_due_ns_ = std::min(next_due_ns_, deadlines_.next_ns());
   }
-  call.events_ = handler_.OnCall(GrpcCallRef(call));
-  call.is_rejected_ = call.events_ == nullptr;
-  if (is_draining_ && call.events_ != nullptr) call.events_->OnDrain();
+  stream.events = handler_.OnCall(GrpcCallRef(stream));
+  stream.is_rejected = stream.events == nullptr;
+  if (lifetime_.is_draining() && stream.events != nullptr) stream.events->OnDrain();
 }
 
-void GrpcSession::RefuseHttp(GrpcCall& call, int status) {
-  call.is_rejected_ = true;
-  call.finished_ = true;
-  call.response_started_ = true;
-  std::string text = std::to_string(status);
-  std::string name = ":status";
-  const nghttp2_nv header{reinterpret_cast<uint8_t*>(name.data()),
-                          reinterpret_cast<uint8_t*>(text.data()), name.size(), text.size(),
-                          NGHTTP2_NV_FLAG_NONE};
-  nghttp2_submit_response(session_, call.stream_id_, &header, 1, nullptr);
+void GrpcSession::OnData(int32_t stream_id, const uint8_t* data, size_t size) {
+  room_.NoteReceived(size);
+  forecast_.OnData(size);
+  GrpcStream* const stream = FindStream(stream_id);
+  if (stream == nullptr) return;
+  if (stream->content_left >= 0) {
+    stream->content_left -= static_cast<int64_t>(size);
+    if (stream->content_left < 0) RefuseMalformed(*stream);
+  }
+  // The stream's room is so large that it need not be accounted for with every message.
+  stream->unconsumed += size;
+  if (stream->unconsumed >= kStreamStep) {
+    nghttp2_session_consume_stream(session_, stream_id, std::exchange(stream->unconsumed, 0));
+  }
+  Assemble(*stream, data, size);
 }
 
-void GrpcSession::HalfClose(GrpcCall& call) {
-  call.half_closed_ = true;
-  ended_ |= StreamBit(call.stream_id_);
-  if (call.is_rejected_ || call.finished_) return;
-  if (call.content_left_ > 0) return RefuseMalformed(call);
-  if (call.prefix_filled_ > 0) {
-    Fail(call, GrpcStatus::kInternal, "The client half-closed within a message");
+void GrpcSession::Assemble(GrpcStream& stream, const uint8_t* data, size_t size) {
+  while (size > 0 && !stream.ignores_input()) {
+    const size_t taken = stream.assembler.Take(data, size);
+    data += taken;
+    size -= taken;
+    switch (stream.assembler.state()) {
+      case MessageAssembler::State::kIncomplete:
+        break;
+      case MessageAssembler::State::kComplete:
+        FailIf(stream, delivery_.Deliver(stream, stream.assembler.TakeMessage()));
+        break;
+      case MessageAssembler::State::kRefused:
+        return FailIf(stream, stream.assembler.error());
+    }
+  }
+}
+
+void GrpcSession::HalfClose(GrpcStream& stream) {
+  stream.input.is_half_closed = true;
+  history_.End(stream.id);
+  if (stream.ignores_input()) return;
+  if (stream.content_left > 0) return RefuseMalformed(stream);
+  if (stream.assembler.is_within_message()) {
+    return Fail(stream, GrpcStatus::kInternal, "The client half-closed within a message");
+  }
+  delivery_.EndInput(stream);
+}
+
+void GrpcSession::OnPing(bool is_ack) {
+  if (is_ack) {
+    if (lifetime_.ConfirmDrain()) ConfirmDrain();
     return;
   }
-  if (call.away_ != GrpcCall::Away::kNo || HasWaiting(call)) return;
-  EndInput(call);
-}
-
-void GrpcSession::OnReset() {
-  const double seconds = static_cast<double>(now_ns_ - reset_tokens_ns_) / 1e9;
-  reset_tokens_ns_ = now_ns_;
-  reset_tokens_ =
-      std::min<double>(options_.reset_burst, reset_tokens_ + seconds * options_.resets_per_second);
-  reset_tokens_ -= 1;
-  if (reset_tokens_ < 0) nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+  if (keepalive_.OnPing(now_ns_, !streams_.empty())) return;
+  constexpr std::string_view kReason = "too_many_pings";  // the text that gRPC clients look for
+  nghttp2_submit_goaway(
+      session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+      NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(kReason.data()), kReason.size());
+  is_condemned_ = true;
 }
 
 void GrpcSession::OnStreamClosed(int32_t stream_id) {
-  GrpcCall* const call = FindCall(stream_id);
-  if (call == nullptr) return;
-  call->stream_closed_ = true;
-  DropIncomplete(*call);
-  DropWaiting(*call);
-  if (call->away_ == GrpcCall::Away::kInLine) {
-    std::erase(line_, stream_id);
-    call->away_ = GrpcCall::Away::kNo;
-  }
-  const bool is_complete = call->finished_ && call->send_head_ == nullptr;
-  while (GrpcMessage* const message = call->send_head_) {
-    call->send_head_ = message->next_message_;
-    GrpcMessagePtr dropped(message);
-  }
-  call->send_tail_ = nullptr;
-  if (call->events_ != nullptr) {
-    if (!is_complete) ReportCancel(*call);
-    // A worker may be in one of its events: then the end is reported when it is out again.
-    if (call->away_ != GrpcCall::Away::kGone) std::exchange(call->events_, nullptr)->OnDone();
-  }
-  ReleaseHeld(*call, call->held_bytes_);
-  (call->previous_ != nullptr ? call->previous_->next_ : calls_) = call->next_;
-  if (call->next_ != nullptr) call->next_->previous_ = call->previous_;
-  --open_calls_;
-  if (latest_ == call) latest_ = nullptr;
-  call->Unreference();
-  MoveLine();
+  GrpcStream* const stream = FindStream(stream_id);
+  if (stream == nullptr) return;
+  stream->is_closed = true;
+  stream->assembler.Drop();
+  const bool is_complete = stream->is_finished && stream->output.empty();
+  stream->output.Drop(output_);
+  if (stream->events != nullptr && !is_complete) stream->ReportCancel();
+  delivery_.Close(*stream);
+  stream->ReportDone();
+  streams_.Remove(*stream);
+  stream->Unreference();
 }
 
 void GrpcSession::CancelAll() {
-  line_.clear();
-  while (calls_ != nullptr) {
-    const int32_t stream_id = calls_->stream_id_;
+  delivery_.Stop();
+  while (GrpcStream* const stream = streams_.first()) {
+    const int32_t stream_id = stream->id;
     OnStreamClosed(stream_id);
     nghttp2_session_set_stream_user_data(session_, stream_id, nullptr);
   }
+}
+
+void GrpcSession::RefuseMalformed(GrpcStream& stream) {
+  if (stream.ignores_input()) return;
+  stream.is_rejected = true;
+  stream.is_finished = true;
+  stream.ReportCancel();
+  stream.assembler.Drop();
+  SubmitReset(stream, NGHTTP2_PROTOCOL_ERROR);
+}
+
+void GrpcSession::RefuseHttp(GrpcStream& stream, int status) {
+  stream.is_rejected = true;
+  stream.is_finished = true;
+  stream.has_response = true;
+  SubmitHttpStatus(session_, stream.id, status);
+}
+
+void GrpcSession::Fail(GrpcStream& stream, GrpcStatus status, std::string_view text) {
+  if (stream.is_finished || stream.is_closed) return;
+  stream.is_finished = true;
+  stream.status_code = static_cast<int>(status);
+  stream.status_text = text;
+  stream.ReportCancel();
+  stream.assembler.Drop();
+  // A message is half on its way; trailers now would leave the client with a broken one.
+  if (stream.output.is_within_message()) return SubmitReset(stream, NGHTTP2_CANCEL);
+  stream.output.Drop(output_);
+  stream.unsent().Clear();
+  Respond(stream);
+}
+
+void GrpcSession::SubmitReset(const GrpcStream& stream, uint32_t code) {
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, code);
+}
+
+void GrpcSession::Apply(GrpcMessagePtr message) {
+  GrpcOrder& order = message->order;
+  GrpcStream& stream = *order.stream;
+  const uint8_t kinds = order.kinds;
+  if (kinds & GrpcOrder::kReturn) FailIf(stream, delivery_.TakeBack(stream));
+  if (stream.is_closed) return;
+  if (kinds & GrpcOrder::kCredit) {
+    delivery_.Credit(stream, order.credit);
+    Replenish();
+  }
+  if (stream.is_finished) return;
+  if (kinds & GrpcOrder::kAbort) {
+    return Fail(stream, static_cast<GrpcStatus>(order.status_code), order.status_text);
+  }
+  if (kinds & GrpcOrder::kFinish) {
+    stream.is_finished = true;
+    stream.status_code = order.status_code;
+    stream.status_text = order.status_text;
+  }
+  if (kinds & GrpcOrder::kSend) stream.output.Push(std::move(message));
+  if (kinds & (GrpcOrder::kSend | GrpcOrder::kFinish)) Respond(stream);
+}
+
+void GrpcSession::Respond(GrpcStream& stream) {
+  if (stream.has_response) {
+    nghttp2_session_resume_data(session_, stream.id);
+    return;
+  }
+  stream.has_response = true;
+  int result;
+  if (stream.is_finished && stream.output.empty()) {
+    result = SubmitStatus(session_, stream.id, stream.status_code, stream.status_text);
+  } else {
+    nghttp2_data_provider provider;
+    provider.source.ptr = &stream;
+    provider.read_callback = &SessionCallbacks<GrpcSession>::ReadData;
+    result = SubmitHead(session_, stream.id, stream.response_encoding(), provider);
+  }
+  if (result != 0) SubmitReset(stream, NGHTTP2_INTERNAL_ERROR);
+}
+
+ssize_t GrpcSession::OnReadData(GrpcStream& stream, size_t limit, uint32_t* flags) {
+  const size_t queued = stream.output.bytes();
+  if (queued == 0 && !stream.is_finished) return NGHTTP2_ERR_DEFERRED;
+  const size_t length = std::min(limit, queued);
+  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  if (stream.is_finished && length == queued) {
+    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    SubmitTrailers(session_, stream.id, stream.status_code, stream.status_text);
+  }
+  return static_cast<ssize_t>(length);
+}
+
+int GrpcSession::OnSendData(GrpcStream& stream, const uint8_t* frame_head, size_t length) {
+  if (output_.full()) return NGHTTP2_ERR_WOULDBLOCK;
+  keepalive_.NoteSent();
+  const bool has_head = output_.Copy(frame_head, Http2Scatter::kFrameHeadBytes);
+  const SendQueue::Framed framed = stream.output.Frame(length, output_, stream.unsent());
+  if (framed.is_wanted && stream.events != nullptr) [[unlikely]]
+    stream.events->OnSent();
+  return has_head && framed.is_ok ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+void GrpcSession::OnFrameSent(const nghttp2_frame& frame) {
+  if (frame.hd.type != NGHTTP2_HEADERS) return;
+  keepalive_.NoteSent();
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) &&
+      nghttp2_session_get_stream_remote_close(session_, frame.hd.stream_id) == 0) {
+    // Responded to before the client was through: it need not send the rest.
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
+  }
+}
+
+bool GrpcSession::Fill() {
+  while (!output_.full()) {
+    const uint8_t* data = nullptr;
+    const ssize_t n = nghttp2_session_mem_send(session_, &data);
+    if (n == 0) break;
+    if (n < 0 || !output_.Copy(data, static_cast<size_t>(n))) return false;
+  }
+  return true;
+}
+
+void GrpcSession::DeliverWaiting() {
+  if (!delivery_.has_waiting()) return;
+  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
+    if (!stream->input.empty()) FailIf(*stream, delivery_.Continue(*stream));
+  }
+}
+
+bool GrpcSession::IsOver() const {
+  return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
+}
+
+bool GrpcSession::Tick(uint64_t now_ns) {
+  now_ns_ = now_ns;
+  while (const std::optional<int32_t> stream_id = deadlines_.TakeDue(now_ns)) {
+    if (GrpcStream* const stream = FindStream(*stream_id)) {
+      Fail(*stream, GrpcStatus::kDeadlineExceeded, "Deadline Exceeded");
+    }
+  }
+  const Keepalive::Decision ping = keepalive_.Check(now_ns, !streams_.empty());
+  if (ping.verdict == Keepalive::Verdict::kPing) {
+    nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+  }
+  const Lifetime::Decision age = lifetime_.Check(now_ns);
+  if (age.starts_drain) AnnounceDrain();
+  if (age.confirms_drain) ConfirmDrain();
+  next_due_ns_ = std::min({deadlines_.next_ns(), ping.next_ns, age.next_ns});
+  return ping.verdict != Keepalive::Verdict::kDead && !age.is_dead;
+}
+
+// A client that was not given room to send cannot be blamed.
+void GrpcSession::CheckProgress() {
+  const bool is_fair = !room_.TakeHeldBack();
+  if (incomplete_.count == 0) return;
+  const auto window_ms = static_cast<uint64_t>(options_.message_window.count());
+  const uint64_t min_bytes = options_.min_message_bytes_per_s * window_ms / 1000;
+  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
+    const std::optional<size_t> bytes = stream->assembler.Progress(is_fair);
+    if (!bytes.has_value() || *bytes >= min_bytes) continue;
+    Fail(*stream, GrpcStatus::kDeadlineExceeded,
+         fmt::format("The message is arriving too slowly ({} of its {} bytes in {} ms)", *bytes,
+                     stream->assembler.message_size(), window_ms));
+  }
+}
+
+void GrpcSession::StartDrain(uint64_t now_ns) {
+  if (!lifetime_.StartDrain(now_ns)) return;
+  next_due_ns_ = std::min(next_due_ns_, lifetime_.drain_due_ns());
+  AnnounceDrain();
+}
+
+void GrpcSession::AnnounceDrain() {
+  nghttp2_submit_shutdown_notice(session_);
+  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+  for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
+    if (stream->events != nullptr && !stream->is_finished) stream->events->OnDrain();
+  }
+}
+
+void GrpcSession::ConfirmDrain() {
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
 }
 
 }  // namespace nereid::http2

@@ -25,8 +25,6 @@ class Http2Output {
   bool full() const {
     return pending_bytes_ >= kRoundBytes || pieces_.size() - first_ >= kRoundPieces;
   }
-  size_t pending_bytes() const { return pending_bytes_; }
-  uint64_t written_bytes() const { return written_bytes_; }
 
   // False when memory is exhausted.
   bool Copy(const void* data, size_t size) {
@@ -51,7 +49,7 @@ class Http2Output {
   }
   // Copies when that is cheaper than a piece of its own. True: referred to.
   bool Add(const std::byte* data, size_t size, bool* failed);
-  // Recycles `message` once everything added so far has been written.
+  // Recycles `message` once everything added so far has been written, which may be now.
   void Retire(GrpcMessagePtr message);
 
   // What is to be written next.

@@ -13,12 +13,12 @@
 
 namespace nereid::http2 {
 
-// For one gathered read. Confined to whoever reads.
+// The layout of one gathered read. Confined to the thread that reads.
 struct Http2Scatter {
   static constexpr size_t kFrameHeadBytes = 9;
   // Clients that keep to the smallest frame size send 16 KiB at a time.
-  static constexpr size_t kMostFrames = 64;
-  static constexpr size_t kMostBytes = size_t{1} << 20;
+  static constexpr size_t kMaxFrames = 64;
+  static constexpr size_t kMaxBytes = size_t{1} << 20;
 
   void Add(void* place, size_t size) {
     parts[count++] = {place, size};
@@ -32,8 +32,8 @@ struct Http2Scatter {
   // The rest of the frame under way; a head and a payload for each frame that is foretold (of these
   // `frames`); at last, perhaps, a place for whatever follows.
   size_t frames = 0;
-  std::array<iovec, 2 * kMostFrames + 2> parts;
-  std::array<std::array<uint8_t, kFrameHeadBytes>, kMostFrames> heads;
+  std::array<iovec, 2 * kMaxFrames + 2> parts;
+  std::array<std::array<uint8_t, kFrameHeadBytes>, kMaxFrames> heads;
 };
 
 }  // namespace nereid::http2

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a connection is to do by the coarse clock, about once a second. Pure logic on clock readings
+// in milliseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "http2/grpc_server.h"
+
+namespace nereid::http2 {
+
+// Confined to its connection's reactor.
+class ConnectionWatch {
+ public:
+  // `options` outlives it.
+  ConnectionWatch(const GrpcServerOptions& options, uint64_t now_ms)
+      : options_(options), read_ms_(now_ms) {}
+
+  // Bytes came.
+  void NoteRead(uint64_t now_ms) { read_ms_ = now_ms; }
+  // The socket took bytes again.
+  void NoteWritable() { blocked_since_ms_ = 0; }
+
+  // Whether a window has passed in which messages must have made progress.
+  bool IsCheckDue(uint64_t now_ms) {
+    if (now_ms - checked_ms_ < static_cast<uint64_t>(options_.message_window.count())) return false;
+    checked_ms_ = now_ms;
+    return true;
+  }
+  // Whether the connection is so quiet that it should end where others want one.
+  bool IsQuiet(uint64_t now_ms) const {
+    return now_ms > read_ms_ && now_ms - read_ms_ > kCrowdedIdleMs;
+  }
+  // Whether the client has taken no byte of what waits for it for too long. `is_blocked` says that
+  // something waits.
+  bool IsStuck(uint64_t now_ms, bool is_blocked) {
+    if (!is_blocked) {
+      blocked_since_ms_ = 0;
+      return false;
+    }
+    if (blocked_since_ms_ == 0) blocked_since_ms_ = now_ms;
+    return now_ms - blocked_since_ms_ >= static_cast<uint64_t>(options_.write_timeout.count());
+  }
+
+ private:
+  static constexpr uint64_t kCrowdedIdleMs = 2'000;
+
+  const GrpcServerOptions& options_;
+  uint64_t checked_ms_ = 0;
+  uint64_t read_ms_;
+  uint64_t blocked_since_ms_ = 0;  // 0: not blocked at the last sweep
+};
+
+}  // namespace nereid::http2

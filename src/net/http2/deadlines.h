@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the calls of one connection must be over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace nereid::http2 {
+
+// A point in time that never comes.
+inline constexpr uint64_t kNever = UINT64_MAX;
+
+// Pure logic on clock readings in nanoseconds. Confined to the holder of its connection.
+class Deadlines {
+ public:
+  void Add(uint64_t at_ns, int32_t stream_id);
+  // A stream whose time has come; each is returned once. It may be over already, since nobody says
+  // when a stream ends.
+  std::optional<int32_t> TakeDue(uint64_t now_ns);
+  // When the first deadline is; kNever without one.
+  uint64_t next_ns() const { return entries_.empty() ? kNever : entries_.front().at_ns; }
+  // Forgets streams that are over, if they are so many that it pays: most calls end in time.
+  // `open_count` streams are open.
+  void Prune(size_t open_count, const std::function<bool(int32_t stream_id)>& is_open);
+
+ private:
+  struct Entry {
+    uint64_t at_ns;
+    int32_t stream_id;
+    bool operator<(const Entry& other) const { return at_ns > other.at_ns; }  // earliest on top
+  };
+
+  std::vector<Entry> entries_;  // a heap
+};
+
+}  // namespace nereid::http2

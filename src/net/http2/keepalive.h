@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pings, both ways: whether a quiet client still answers, and whether a client sends too many.
+#pragma once
+
+#include <cstdint>
+
+#include "http2/grpc_server.h"
+
+namespace nereid::http2 {
+
+// Pure logic on clock readings in nanoseconds. Confined to the holder of its connection.
+class Keepalive {
+ public:
+  enum class Verdict : uint8_t { kNothing, kPing, kDead };
+  struct Decision {
+    Verdict verdict = Verdict::kNothing;
+    uint64_t next_ns = 0;  // when to ask again
+  };
+
+  // `options` outlives it.
+  Keepalive(const GrpcServerOptions& options, uint64_t now_ns)
+      : options_(options), last_received_ns_(now_ns) {}
+
+  // Bytes came, whatever they are: the client is alive.
+  void NoteReceived(uint64_t now_ns) {
+    last_received_ns_ = now_ns;
+    ping_sent_ns_ = 0;
+  }
+  // Headers or data were sent, which is what pings are counted between.
+  void NoteSent() {
+    strikes_ = 0;
+    last_ping_received_ns_ = 0;
+    pings_since_data_ = 0;
+  }
+  // What is due at `now_ns`. With kPing, a ping is sent.
+  Decision Check(uint64_t now_ns, bool has_calls);
+  // The client pinged. False: it did so too often, and is to go.
+  bool OnPing(uint64_t now_ns, bool has_calls);
+
+ private:
+  const GrpcServerOptions& options_;
+  uint64_t last_received_ns_;
+  uint64_t ping_sent_ns_ = 0;  // 0: no ping is unanswered
+  int pings_since_data_ = 0;
+  uint64_t last_ping_received_ns_ = 0;
+  int strikes_ = 0;
+};
+
+}  // namespace nereid::http2
