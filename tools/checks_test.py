@@ -47,10 +47,12 @@ class Includes(unittest.TestCase):
         self.finds("src/core/a.cc", HEADER + '#include "../schedule/queue.h"\n', "not by a relative path")
 
     def test_types_outside_their_place(self):
-        self.finds("src/core/a.cc", HEADER + "#include <boost/asio/io_context.hpp>\n", "the event loop")
+        self.finds("src/core/a.cc", HEADER + "#include <sys/epoll.h>\n", "the event loop")
+        self.finds("src/net/a.cc", HEADER + "#include <boost/asio/io_context.hpp>\n", "Beast")
         self.finds("src/engine/a.cc", HEADER + '#include "triton/core/tritonserver.h"\n', "the C ABI")
         self.finds("src/service/a.cc", HEADER + '#include "proto/model_config.pb.h"\n', "protobuf")
-        self.passes("src/net/a.cc", HEADER + "#include <boost/asio/io_context.hpp>\n")
+        self.passes("src/net/a.cc", HEADER + "#include <sys/epoll.h>\n")
+        self.passes("src/net/http1/a.cc", HEADER + "#include <boost/beast/core.hpp>\n")
 
     def test_bans(self):
         self.finds("src/net/a.cc", HEADER + "  std::this_thread::sleep_for(1ms);\n", "no sleeps")
