@@ -179,11 +179,13 @@ void RedisClient::NoteResult(const Outcome& outcome) {
   const Failure* const failure = FailureOf(outcome);
   if (failure != nullptr && failure->is_unreachable) {
     if (retry_at_ns_.exchange(NowNs() + kRetryNs) != 0) return;
-    cache::Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
-               "response cache lost Redis, requests are answered without it until it returns: " +
-                   failure->message);
+    cache::Log(
+        TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
+        "response cache: Redis cannot be reached; requests run without the cache until it can: " +
+            failure->message);
   } else if (retry_at_ns_.load(std::memory_order_relaxed) != 0 && retry_at_ns_.exchange(0) != 0) {
-    cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, "response cache has Redis again");
+    cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
+               "response cache: Redis can be reached again");
   }
 }
 

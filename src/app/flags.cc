@@ -394,12 +394,12 @@ constexpr Flag kGeneral[] = {
      "Seconds that requests in flight get to finish on shutdown (30).",
      SetSeconds<FIELD(exit_timeout)>},
     {"drain-secs", kInteger,
-     "Seconds to go on serving on shutdown while the server is no longer ready, so that load "
-     "balancers can stop sending requests (0).",
+     "Seconds for which the server goes on serving at shutdown, although no longer ready, so that "
+     "load balancers can stop sending requests (0).",
      SetSeconds<FIELD(drain_time)>},
     {"min-body-rate", kInteger,
-     "Bytes a second that a request body or a gRPC message must arrive with, checked every 30 s. "
-     "A slower request is given up; 0: never (240).",
+     "Bytes a second at which a request body or a gRPC message must at least arrive, checked every "
+     "30 s. Slower requests are refused; 0: none are (240).",
      SetInteger<FIELD(min_body_rate), 0, kIntMax>},
     {"unix-socket-mode", kString,
      "Permissions (octal) of the files of unix:<path> addresses (660).", SetUnixSocketMode},
@@ -544,7 +544,7 @@ constexpr Flag kGrpc[] = {
      "Least milliseconds between two pings of a client that has no calls (300000).",
      SetMilliseconds<FIELD(grpc.min_ping_interval_without_data)>},
     {"grpc-http2-max-ping-strikes", kInteger,
-     "Number of pings too soon before a connection is closed; 0: any number (2).",
+     "Number of pings sent too soon after which a connection is closed; 0: any number (2).",
      SetInteger<FIELD(grpc.max_ping_strikes), 0, kIntMax>},
     {"grpc-max-connection-age", kInteger,
      "Milliseconds for which a connection may be used; 0: for ever (0).",
@@ -587,11 +587,12 @@ constexpr Flag kMetrics[] = {
     {"metrics-port", kInteger, "Port to listen on; 0: any free port (8002).",
      SetPort<FIELD(metrics.port)>},
     {"metrics-interval-ms", kInteger,
-     "Values of CPUs and GPUs are measured again when they are older than half of this (2000).",
+     "CPU and GPU values are measured again when they are older than half of this (2000).",
      SetMilliseconds<FIELD(engine.metrics.interval)>},
     {"metrics-config", "<string>=<string>",
-     "Which kinds of metric are collected: counter_latencies, histogram_latencies and "
-     "summary_latencies (true or false), summary_quantiles (<quantile>:<error>,...).",
+     "Which kinds of metric are collected: counter_latencies, histogram_latencies, "
+     "summary_latencies and nereid_histograms (true or false), summary_quantiles "
+     "(<quantile>:<error>,...).",
      AddMetricsConfig},
 };
 

@@ -124,13 +124,13 @@ base::Result<bool> Bucket::Read(const Object& object, Range range,
   if (done == range.size) return !protocol_->HasOtherMd5(outcome.reply);
   if (outcome.reply.status == 412) return Changed(object);
   return protocol_->ReadError(
-      object, outcome.failure.value_or(Failure{"", "the answer is too short", false}));
+      object, outcome.failure.value_or(Failure{"", "the reply is too short", false}));
 }
 
 base::Status Bucket::CheckPart(const Object& object, Range range, const HttpReply& head,
                                size_t size) const {
   if (size > range.size) {
-    return protocol_->ReadError(object, {"", "the answer is too long", false});
+    return protocol_->ReadError(object, {"", "the reply is too long", false});
   }
   if (head.status == 0) return base::OkStatus();
   const auto etag = head.headers.find("etag");
@@ -144,7 +144,7 @@ base::Status Bucket::CheckPart(const Object& object, Range range, const HttpRepl
                                 ? range.offset == 0
                                 : part->second.starts_with(fmt::format("bytes {}-", range.offset));
   if (begins_there) return base::OkStatus();
-  return protocol_->ReadError(object, {"", "the answer is another part of it", false});
+  return protocol_->ReadError(object, {"", "the reply is another part of the object", false});
 }
 
 base::Status Bucket::Changed(const Object& object) const {

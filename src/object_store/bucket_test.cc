@@ -192,7 +192,7 @@ TEST_F(ABucket, RefusesMoreBytesThanRequested) {
   SetReply([](const StubRequest&) { return StubReply{.body = "0123456789"}; });
   const auto result = bucket_->Read({.key = "k", .etag = "e", .size = 5}, {0, 5},
                                     [](std::string_view) { return base::OkStatus(); });
-  EXPECT_EQ(result.status().message(), "read k:  the answer is too long");
+  EXPECT_EQ(result.status().message(), "read k:  the reply is too long");
   EXPECT_EQ(server_.Targets().size(), 1u);
 }
 

@@ -136,7 +136,7 @@ base::Status OtlpExporter::Post(std::string body) {
       continue;
     }
     return base::UnavailableError(
-        reply.failure.empty() ? fmt::format("the collector answers with status {}", reply.status)
+        reply.failure.empty() ? fmt::format("the collector replied with status {}", reply.status)
                               : reply.failure);
   }
 }

@@ -41,10 +41,10 @@ std::string DecodeKey(std::string key) {
 base::Result<object_store::ListPage> ParseListPage(std::string_view xml) {
   pugi::xml_document document;
   if (!document.load_buffer(xml.data(), xml.size())) {
-    return base::InternalError("the answer is no XML");
+    return base::InternalError("the reply is not XML");
   }
   const pugi::xml_node list = document.child("ListBucketResult");
-  if (!list) return base::InternalError("the answer is no list of objects");
+  if (!list) return base::InternalError("the reply is not a list of objects");
   object_store::ListPage page;
   const bool is_encoded = std::string_view(list.child_value("EncodingType")) == "url";
   for (const pugi::xml_node node : list.children("Contents")) {
@@ -55,7 +55,7 @@ base::Result<object_store::ListPage> ParseListPage(std::string_view xml) {
     const auto size = Number(node.child_value("Size"));
     const auto time = ParseTime(node.child_value("LastModified"));
     if (object.key.empty() || !size || !time) {
-      return base::InternalError("the answer lists an object without key, size or time");
+      return base::InternalError("the reply lists an object without key, size or time");
     }
     object.size = *size;
     if (IsMd5(object.etag)) object.md5 = object.etag;
@@ -64,7 +64,8 @@ base::Result<object_store::ListPage> ParseListPage(std::string_view xml) {
   }
   if (std::string_view(list.child_value("IsTruncated")) == "true") {
     page.next = list.child_value("NextContinuationToken");
-    if (page.next.empty()) return base::InternalError("the answer breaks off");
+    if (page.next.empty())
+      return base::InternalError("the reply does not say where the list goes on");
   }
   return page;
 }

@@ -510,7 +510,7 @@ def test_without_redis_requests_are_answered_all_the_same(start_server, reposito
     redis.stop()
     for value in range(30):
         asker.ask([[value]])
-    servers.wait_until(lambda: "response cache lost Redis" in server.log, "the line in the log")
+    servers.wait_until(lambda: "response cache: Redis cannot be reached" in server.log, "the line in the log")
     assert asker.counts()[0] == 1
     redis.start()
 
@@ -519,8 +519,8 @@ def test_without_redis_requests_are_answered_all_the_same(start_server, reposito
         return asker.counts()[0] > 1
 
     servers.wait_until(hits_again, "hits after Redis returned")
-    servers.wait_until(lambda: "response cache has Redis again" in server.log, "the line in the log")
-    assert server.log.count("response cache lost Redis") == 1
+    servers.wait_until(lambda: "response cache: Redis can be reached again" in server.log, "the line in the log")
+    assert server.log.count("response cache: Redis cannot be reached") == 1
 
 
 @pytest.mark.newer
