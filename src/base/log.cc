@@ -203,8 +203,9 @@ std::string FormatLine(Line how, LogLevel level, const char* file, int line,
   return out;
 }
 
-std::shared_ptr<spdlog::logger> MakeLogger(std::shared_ptr<spdlog::details::thread_pool> pool,
-                                           const std::string& file, bool is_for_errors) {
+std::shared_ptr<spdlog::logger> MakeLogger(
+    const std::shared_ptr<spdlog::details::thread_pool>& pool, const std::string& file,
+    bool is_for_errors) {
   spdlog::sink_ptr sink;
   if (file.empty() && is_for_errors) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
@@ -213,7 +214,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::shared_ptr<spdlog::details::thre
   } else {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
   }
-  auto logger = std::make_shared<spdlog::async_logger>("nereid", std::move(sink), std::move(pool),
+  auto logger = std::make_shared<spdlog::async_logger>("nereid", std::move(sink), pool,
                                                        spdlog::async_overflow_policy::block);
   logger->set_pattern("%v");
   logger->set_level(spdlog::level::trace);

@@ -13,7 +13,7 @@ class Thread {
  public:
   Thread() = default;
   // The kernel shows the first 15 characters of `name`.
-  Thread(std::string name, std::function<void()> body);
+  Thread(const std::string& name, std::function<void()> body);
   Thread(Thread&&) = default;
   Thread& operator=(Thread&&) = default;
   ~Thread() { Join(); }

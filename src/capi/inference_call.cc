@@ -130,7 +130,7 @@ core::RequestPtr InferenceCall::MakeStandIn() {
   static NoSink* const sink =
       new NoSink;  // leaked, because responses may come back at the very end
   core::RequestPtr request = core::Request::Create(*sink);
-  request->id = std::string_view("", 0);
+  request->id = "";
   return request;
 }
 

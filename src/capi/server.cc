@@ -80,7 +80,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerNew(TRITONSERVER_Server** server,
   return Answer([&]() -> Status {
     *server = nullptr;
     auto made = std::make_unique<EmbeddedServer>(*options);
-    const Status started = made->Start();
+    Status started = made->Start();
     if (!started.ok()) {
       made->SetExitTimeout(std::chrono::seconds(0));
       static_cast<void>(made->Stop());

@@ -13,7 +13,16 @@
 
 namespace {
 
-using namespace nereid::config;
+using nereid::config::CompleteFromFiles;
+using nereid::config::ModelConfig;
+using nereid::config::Normalize;
+using nereid::config::ParseModelConfigJson;
+using nereid::config::ParseModelConfigText;
+using nereid::config::ToJson;
+using nereid::config::ValidateModelConfig;
+using nereid::config::ValidatePaths;
+using nereid::config::ValidateTensors;
+using nereid::config::VersionFolder;
 
 void Use(const ModelConfig& parsed) {
   auto completed = CompleteFromFiles(parsed, "m", VersionFolder{.files = {"model.onnx"}});

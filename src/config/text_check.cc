@@ -24,7 +24,7 @@ std::string FindIn(const Message& message, const FieldDescriptor* field) {
   const bool many = field->is_repeated();
   const int count = many ? reflection->FieldSize(message, field) : 1;
   for (int i = 0; i < count; ++i) {
-    const std::string name = many ? field->name() + "[" + std::to_string(i) + "]" : field->name();
+    std::string name = many ? field->name() + "[" + std::to_string(i) + "]" : field->name();
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
       const std::string text = many ? reflection->GetRepeatedString(message, field, i)
                                     : reflection->GetString(message, field);

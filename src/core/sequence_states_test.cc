@@ -34,13 +34,13 @@ SequenceBatching::State FromFile(SequenceBatching::State state, std::vector<int6
 
 base::Result<std::shared_ptr<const StatePlan>> Compile(SequenceBatching::State state,
                                                        int64_t max_batch_size = 0,
-                                                       StatePlan::Files files = {}) {
+                                                       const StatePlan::Files& files = {}) {
   SequenceBatching batching;
   batching.state.push_back(std::move(state));
   return StatePlan::Compile(batching, max_batch_size, files);
 }
 
-std::string CompileError(SequenceBatching::State state, StatePlan::Files files = {}) {
+std::string CompileError(SequenceBatching::State state, const StatePlan::Files& files = {}) {
   const auto plan = Compile(std::move(state), 0, std::move(files));
   return plan.ok() ? "" : std::string(plan.status().message());
 }

@@ -69,6 +69,12 @@ class Adder {
 
 uint64_t Since(uint64_t start, uint64_t end) { return end > start ? end - start : 0; }
 
+// Summaries observe durations in this unit.
+double WholeMicroseconds(uint64_t ns) {
+  const uint64_t us = ns / 1000;
+  return static_cast<double>(us);
+}
+
 // A Duration that is added to while it is read.
 struct AtomicDuration {
   std::atomic<uint64_t> count{0};
@@ -238,7 +244,7 @@ void ModelStatistics::RecordSuccess(uint64_t batch_size, uint64_t request_start_
   if (observers_ == nullptr || observers_->queue == nullptr) [[likely]]
     return;
   const auto observe = [](observe::Summary& summary, uint64_t ns) {
-    summary.Observe(static_cast<double>(ns / 1000));
+    summary.Observe(WholeMicroseconds(ns));
   };
   if (observers_->request != nullptr) observe(*observers_->request, request_ns);
   observe(*observers_->queue, queue_ns);
@@ -285,14 +291,14 @@ void ModelStatistics::RecordCacheHit(uint64_t request_start_ns, uint64_t request
   shard.queue_buckets.Record(add, 0);
   if (observers_ == nullptr || observers_->cache_hit == nullptr) return;
   observers_->queue->Observe(0);
-  observers_->cache_hit->Observe(static_cast<double>(lookup_ns / 1000));
+  observers_->cache_hit->Observe(WholeMicroseconds(lookup_ns));
 }
 
 void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) {
   const auto [shard, add] = Mine();
   shard.cache_miss.Record(add, cache_ns);
   if (observers_ == nullptr || observers_->cache_miss == nullptr) return;
-  observers_->cache_miss->Observe(static_cast<double>(cache_ns / 1000));
+  observers_->cache_miss->Observe(WholeMicroseconds(cache_ns));
 }
 
 void ModelStatistics::RecordBatchClosed(BatchClosed reason) {
@@ -327,10 +333,10 @@ uint64_t ModelStatistics::ToWallClockMs(uint64_t last_executed_ns) const {
   base::MutexLock lock(mutex_);
   if (told_executed_ns_ == last_executed_ns) return told_ms_;
   told_executed_ns_ = last_executed_ns;
-  using namespace std::chrono;
-  const nanoseconds ago(Since(last_executed_ns, base::NowNs()));
-  const auto executed = system_clock::now().time_since_epoch() - ago;
-  told_ms_ = static_cast<uint64_t>(duration_cast<milliseconds>(executed).count());
+  const std::chrono::nanoseconds ago(Since(last_executed_ns, base::NowNs()));
+  const auto executed = std::chrono::system_clock::now().time_since_epoch() - ago;
+  told_ms_ = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(executed).count());
   return told_ms_;
 }
 

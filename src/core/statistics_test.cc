@@ -68,9 +68,9 @@ TEST(ModelStatistics, KeepsBatchesOfEverySizeApart) {
 }
 
 TEST(ModelStatistics, TellsWhenTheLastExecutionWasByTheWallClock) {
-  using namespace std::chrono;
   const auto wall_ms = [] {
-    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   };
   ModelStatistics statistics;
   EXPECT_EQ(statistics.Read().last_inference_ms, 0u);

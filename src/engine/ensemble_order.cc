@@ -115,7 +115,7 @@ void FailCycles(Entries& open) {
 
 std::optional<ModelId> FindStepModel(const ModelSources& sources, const std::string& name_space,
                                      const std::string& model_name) {
-  const ModelId own(name_space, model_name);
+  ModelId own(name_space, model_name);
   if (sources.contains(own)) return own;
   if (name_space.empty()) return std::nullopt;
   std::optional<ModelId> found;

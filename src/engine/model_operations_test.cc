@@ -146,7 +146,7 @@ TEST_P(ManyOperations, SideBySideKeepTheirPromises) {
   repositories_.Put(Plain("a").Watched());
   std::atomic<bool> is_over = false;
   std::atomic<size_t> wrong = 0;
-  const auto operate = [&](unsigned seed, std::string own) {
+  const auto operate = [&](unsigned seed, const std::string& own) {
     Random random(seed);
     for (int i = 0; i < 60; ++i) {
       const std::string& name = DrawOne(random, names_);

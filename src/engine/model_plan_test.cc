@@ -14,7 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
-using testing::UnorderedElementsAre;
 
 FakeModel Plain(const std::string& name) { return {PlainConfig(name)}; }
 FakeModel Ensemble(const std::string& name, const std::vector<std::string>& steps) {

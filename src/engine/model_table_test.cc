@@ -23,7 +23,7 @@ TEST(ModelTable, FindsTheLatestReadyVersionAndSaysWhyOthersCannotBeHad) {
   records["m"].versions[2] = {.state = VersionState::kReady, .model = two};
   records["m"].versions[3] = {.state = VersionState::kUnavailable, .reason = "broken"};
   records["none"];
-  const ModelTable table(std::move(records));
+  const ModelTable table(records);
 
   EXPECT_EQ(&*table.Find("m", "").value(), two.get());
   EXPECT_EQ(&*table.Find("m", "1").value(), one.get());

@@ -98,7 +98,7 @@ TEST(AnHttpClient, ReadsTheReplyAfterAnInterimOne) {
 }
 
 TEST(AnHttpClient, FailsOnATruncatedReply) {
-  for (StubReply reply :
+  for (const StubReply& reply :
        {StubReply{.body = "hello world", .cut_off = 5},
         StubReply{.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"},
         StubReply{.raw = "HTTP/1.1 200 OK\r\nContent-Le"}}) {

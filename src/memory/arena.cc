@@ -42,7 +42,7 @@ std::string_view Arena::Copy(std::string_view text) {
 }
 
 std::string_view Arena::CopyTerminated(std::string_view text) {
-  if (text.empty()) return std::string_view("", 0);
+  if (text.empty()) return "";
   std::byte* const place = Allocate(text.size() + 1, 1);
   if (place == nullptr) return {};
   std::memcpy(place, text.data(), text.size());

@@ -48,10 +48,11 @@ class Arena {
 template <size_t kBytes>
 class InlineArena final : public Arena {
  public:
-  InlineArena() : Arena(inline_.data(), kBytes) {}
+  InlineArena() : Arena(inline_, kBytes) {}
 
  private:
-  alignas(base::kBufferAlignment) std::array<std::byte, kBytes> inline_;
+  // Not a std::array, whose members may not be called before it is made.
+  alignas(base::kBufferAlignment) std::byte inline_[kBytes];
 };
 
 }  // namespace nereid::memory

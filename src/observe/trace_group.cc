@@ -73,7 +73,7 @@ TraceGroup::~TraceGroup() {
     if (!all.empty()) all += ',';
     all += records;
   }
-  sampler_->Collect(std::move(all));
+  sampler_->Collect(all);
 }
 
 std::string& TraceGroup::Records(uint64_t id) {

@@ -62,7 +62,7 @@ bool TraceSampler::Sample(bool is_forced) {
   return true;
 }
 
-void TraceSampler::Collect(std::string records) {
+void TraceSampler::Collect(std::string_view records) {
   base::MutexLock lock(mutex_);
   ++collected_;
   if (records.empty()) return;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/mutex.h"
 #include "observe/trace.h"
@@ -31,7 +32,7 @@ class TraceSampler {
   // trace.
   bool Sample(bool is_forced);
   // Adds the records of one sampled request.
-  void Collect(std::string records);
+  void Collect(std::string_view records);
 
  private:
   const TraceSettings settings_;  // except for count

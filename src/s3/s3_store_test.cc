@@ -25,7 +25,6 @@ namespace fs = std::filesystem;
 using http_client::HttpStub;
 using http_client::StubReply;
 using http_client::StubRequest;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class AStore : public testing::Test {

@@ -18,7 +18,9 @@ TEST(Shape, GrowsPastItsInlineRankAndComparesByValue) {
     dims.push_back(i);
   }
   EXPECT_EQ(grown, Shape(std::span<const int64_t>(dims)));
-  const Shape moved = std::move(grown);
+  // What was moved is empty.
+  Shape& source = grown;
+  const Shape moved = std::move(source);
   EXPECT_EQ(moved.rank(), 12u);
   EXPECT_EQ(grown.rank(), 0u);
   EXPECT_EQ(ToString(Shape{1, -1, 16}), "[1,-1,16]");

@@ -77,11 +77,12 @@ base::Status InferCall::Fill(core::Request& request) {
 }
 
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
-  if (response != nullptr && ++response_count_ == 1 && !is_final) {
+  if (response != nullptr) ++response_count_;
+  if (!is_final) {
     // The reply waits until it is known to be the only one.
-    first_response_ = std::move(response);
+    if (response != nullptr && response_count_ == 1) first_response_ = std::move(response);
+    return;
   }
-  if (!is_final) return;
   if (response == nullptr) response = std::move(first_response_);
   if (response_count_ != 1) return RefuseCount(std::move(response));
   if (trace_ != nullptr) [[unlikely]] {

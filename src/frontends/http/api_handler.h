@@ -42,7 +42,7 @@ class ApiHandler final : public JsonHandler {
   // `pool` is the one the server runs on; `service` and `rounds` outlive the handler.
   ApiHandler(const ApiOptions& options, net::ReactorPool& pool, service::Service& service,
              const common::RoundExecutors& rounds);
-  ~ApiHandler();
+  ~ApiHandler() override;
 
   http1::HttpBodyPlan PlanBody(const http1::HttpHead& head, size_t max_bytes) override;
   base::BufferRef BodyBuffer(const http1::HttpHead& head, const http1::HttpBodyPlan& plan,

@@ -6,9 +6,7 @@
 
 using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromHandle;
-using nereid::abi_objects::ToHandle;
 using nereid::base::Status;
-using nereid::observe::Trace;
 using nereid::observe::TraceActivity;
 
 #pragma GCC visibility push(default)

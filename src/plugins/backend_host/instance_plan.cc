@@ -17,8 +17,8 @@ struct Placement {
 
 // Returns one entry for each device of the group.
 base::Result<std::vector<Placement>> Placements(const config::InstanceGroup& group) {
-  const auto policy = [&group](std::string otherwise) {
-    return group.host_policy.empty() ? std::move(otherwise) : group.host_policy;
+  const auto policy = [&group](const std::string& otherwise) {
+    return group.host_policy.empty() ? otherwise : group.host_policy;
   };
   std::vector<Placement> placements;
   switch (group.kind) {
