@@ -1,136 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "schedule/ensemble_frame.h"
+
+#include <utility>
+
 #include "base/object_pool.h"
-#include "schedule/ensemble_run.h"
 
 namespace nereid::schedule {
+namespace {
 
-bool StepLimiter::Acquire(StepCall& call) {
-  base::MutexLock lock(mutex_);
-  if (in_flight_ < limit_) {
-    ++in_flight_;
-    return true;
+// The sequence that a response's parameters name, instead of the one its request belonged to.
+base::Status ReadSequence(const core::Response& response, EnsembleSequence& sequence) {
+  bool is_given = false;
+  uint32_t flags = 0;
+  for (const core::Parameter& parameter : response.parameters()) {
+    if (parameter.name == "sequence_id") {
+      if (const auto* number = std::get_if<int64_t>(&parameter.value)) {
+        sequence.id = static_cast<uint64_t>(*number);
+      } else if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
+        sequence.id = *text;
+      } else {
+        return base::InvalidArgumentError(
+            "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or "
+            "TRITONSERVER_PARAMETER_STRING");
+      }
+      is_given = true;
+      continue;
+    }
+    const bool is_start = parameter.name == "sequence_start";
+    if (!is_start && parameter.name != "sequence_end") continue;
+    const auto* value = std::get_if<bool>(&parameter.value);
+    if (value == nullptr) {
+      return base::InvalidArgumentError("expect parameter '" + std::string(parameter.name) +
+                                        "' to be TRITONSERVER_PARAMETER_BOOL");
+    }
+    if (*value) flags |= is_start ? core::kSequenceStart : core::kSequenceEnd;
+    is_given = true;
   }
-  call.is_waiting_ = true;
-  call.waits_before_ = tail_;
-  call.waits_behind_ = nullptr;
-  (tail_ != nullptr ? tail_->waits_behind_ : head_) = &call;
-  tail_ = &call;
-  return false;
+  if (is_given) sequence.flags = flags;
+  return base::OkStatus();
 }
 
-StepCall* StepLimiter::Release() {
-  base::MutexLock lock(mutex_);
-  StepCall* const next = head_;
-  if (next == nullptr) {
-    --in_flight_;
-    return nullptr;
-  }
-  head_ = next->waits_behind_;
-  (head_ != nullptr ? head_->waits_before_ : tail_) = nullptr;
-  next->is_waiting_ = false;
-  next->waits_behind_ = nullptr;
-  return next;
-}
-
-bool StepLimiter::Remove(StepCall& call) {
-  base::MutexLock lock(mutex_);
-  if (!call.is_waiting_) return false;
-  (call.waits_before_ != nullptr ? call.waits_before_->waits_behind_ : head_) = call.waits_behind_;
-  (call.waits_behind_ != nullptr ? call.waits_behind_->waits_before_ : tail_) = call.waits_before_;
-  call.is_waiting_ = false;
-  call.waits_before_ = call.waits_behind_ = nullptr;
-  return true;
-}
+}  // namespace
 
 EnsembleFrame& EnsembleFrame::Take(const EnsemblePlan& plan, const EnsembleNeeds& needs,
                                    uint32_t group) {
   EnsembleFrame& frame = *base::ObjectPool<EnsembleFrame>::Take();
+  frame.plan_ = &plan;
+  frame.needs_ = &needs;
   const size_t steps = plan.steps().size();
   if (frame.source_capacity_ < steps) {
     frame.sources_ = std::make_unique<EnsembleSource[]>(steps);
     frame.source_capacity_ = steps;
   }
   frame.source_count_ = steps;
-  frame.values.assign(plan.tensors().size(), {});
-  frame.missing.resize(steps);
+  frame.values_.assign(plan.tensors().size(), {});
+  frame.missing_.resize(steps);
   for (size_t i = 0; i < steps; ++i) {
-    frame.missing[i] = static_cast<uint32_t>(plan.steps()[i].input_tensors.size());
+    frame.missing_[i] = static_cast<uint32_t>(plan.steps()[i].input_tensors.size());
   }
-  frame.missing_outputs = group == plan.output_group() ? needs.output_count : UINT32_MAX;
-  frame.references_.store(1, std::memory_order_relaxed);
+  frame.missing_outputs_ = group == plan.output_group() ? needs.output_count : UINT32_MAX;
+  frame.references_ = 1;
   return frame;
 }
 
 void EnsembleFrame::Unreference() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (--references_ != 0) return;
   // Not within the pool: with a response may go its request, its model and the run.
   for (size_t i = 0; i < source_count_; ++i) sources_[i].response.reset();
   base::ObjectPool<EnsembleFrame>::Give(this);
 }
 
 void EnsembleFrame::Recycle() {
-  for (size_t i = 0; i < source_count_; ++i) {
-    sources_[i].readers.store(0, std::memory_order_relaxed);
-    sources_[i].correlation_id = uint64_t{0};
-    sources_[i].flags = 0;
-  }
   source_count_ = 0;
+  plan_ = nullptr;
+  needs_ = nullptr;
+  ready_.clear();
 }
 
-EnsembleRuns::Bucket& EnsembleRuns::BucketOf(const core::Request& request) {
-  const auto address = reinterpret_cast<uintptr_t>(&request);
-  // The low bits are the same for all requests; multiplication spreads the rest.
-  return buckets_[(address * UINT64_C(0x9E3779B97F4A7C15)) >> 58];
-}
-
-void EnsembleRuns::Add(EnsembleRun& run, const core::Request& request) {
-  static_assert(kBuckets == 64, "six bits of the hash");
-  Bucket& bucket = BucketOf(request);
-  base::MutexLock lock(bucket.mutex);
-  run.bucket_previous_ = nullptr;
-  run.bucket_next_ = bucket.head;
-  if (bucket.head != nullptr) bucket.head->bucket_previous_ = &run;
-  bucket.head = &run;
-}
-
-void EnsembleRuns::Remove(EnsembleRun& run, const core::Request& request) {
-  Bucket& bucket = BucketOf(request);
-  {
-    base::MutexLock lock(bucket.mutex);
-    (run.bucket_previous_ != nullptr ? run.bucket_previous_->bucket_next_ : bucket.head) =
-        run.bucket_next_;
-    if (run.bucket_next_ != nullptr) run.bucket_next_->bucket_previous_ = run.bucket_previous_;
+void EnsembleFrame::Set(uint32_t tensor, const EnsembleValue& value) {
+  EnsembleValue& target = values_[tensor];
+  if (target.is_set) return;
+  target = value;
+  target.is_set = true;
+  const EnsembleTensor& described = plan_->tensors()[tensor];
+  for (const uint32_t step : described.consumers) {
+    if (--missing_[step] == 0 && needs_->steps[step] != 0) ready_.push_back(step);
   }
-  if (!is_awaited_.load(std::memory_order_seq_cst)) return;
-  base::MutexLock lock(mutex_);
-  changed_.NotifyAll();
-}
-
-EnsembleRun* EnsembleRuns::Find(const core::Request& request) {
-  Bucket& bucket = BucketOf(request);
-  base::MutexLock lock(bucket.mutex);
-  for (EnsembleRun* run = bucket.head; run != nullptr; run = run->bucket_next_) {
-    if (run->request_.get() != &request) continue;
-    run->Reference();
-    return run;
+  if (described.output >= 0 && needs_->outputs[static_cast<size_t>(described.output)] != 0) {
+    --missing_outputs_;
   }
-  return nullptr;
 }
 
-bool EnsembleRuns::WaitUntilEmpty(base::TimePoint deadline) {
-  const auto is_empty = [this] {
-    for (size_t i = 0; i < kBuckets; ++i) {
-      base::MutexLock lock(buckets_[i].mutex);
-      if (buckets_[i].head != nullptr) return false;
+base::Status EnsembleFrame::TakeResponse(uint32_t step, core::ResponsePtr response,
+                                         const EnsembleSequence& sequence) {
+  EnsembleSource& taken = sources_[step];
+  taken.sequence = sequence;
+  base::Status status = ReadSequence(*response, taken.sequence);
+  for (const EnsembleBinding& binding : plan_->steps()[step].outputs) {
+    EnsembleValue value{.batch_size = response->request().batch_size};
+    for (size_t i = 0; i < response->output_count() && value.output == nullptr; ++i) {
+      if (response->output(i).name == binding.name) value.output = &response->output(i);
     }
-    return true;
-  };
-  is_awaited_.store(true, std::memory_order_seq_cst);
-  base::MutexLock lock(mutex_);
-  while (!is_empty()) {
-    if (!changed_.WaitUntil(mutex_, deadline)) return is_empty();
+    Set(binding.tensor, value);
   }
-  return true;
+  taken.readers = needs_->readers[step];
+  taken.response = std::move(response);
+  return status;
 }
 
 }  // namespace nereid::schedule

@@ -23,7 +23,7 @@ EnsembleScheduler::EnsembleScheduler(core::Model& model, EnsemblePlan plan,
 
 void EnsembleScheduler::Enqueue(core::RequestPtr request) {
   request->MarkQueued();
-  if (is_stopping_.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (is_stopping_) [[unlikely]] {
     shared_.model.statistics().RecordFailure(core::FailureReason::kOther,
                                              request->times.request_start_ns, base::NowNs());
     return core::RespondError(
@@ -34,15 +34,10 @@ void EnsembleScheduler::Enqueue(core::RequestPtr request) {
   EnsembleRun::Start(shared_, std::move(request));
 }
 
-void EnsembleScheduler::OnCancelled(core::Request& request) {
-  EnsembleRun* const run = runs_.Find(request);
-  if (run == nullptr) return;
-  run->Cancel();
-  run->Unreference();
-}
+void EnsembleScheduler::OnCancelled(core::Request& request) { runs_.Cancel(request); }
 
 bool EnsembleScheduler::Stop(base::TimePoint deadline) {
-  is_stopping_.store(true, std::memory_order_relaxed);
+  is_stopping_ = true;
   return runs_.WaitUntilEmpty(deadline);
 }
 

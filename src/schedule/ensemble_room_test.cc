@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ensemble_room.h"
+
+#include <latch>
+
+#include <gtest/gtest.h>
+
+#include "base/thread.h"
+#include "core/testing/fakes.h"
+
+namespace nereid::schedule {
+namespace {
+
+class EnsembleRoomTest : public testing::Test {
+ protected:
+  // Whether a producer may go on at once.
+  bool HasRoom() { return room_.Wait(producer_, *request_, base::TimePoint()); }
+
+  core::FakeSink sink_;
+  core::RequestPtr request_ = core::Request::Create(sink_);
+  EnsembleRoom room_;
+  EnsembleRoom::Producer producer_;
+};
+
+TEST_F(EnsembleRoomTest, HasRoomWhenNothingWaits) { EXPECT_TRUE(HasRoom()); }
+
+TEST_F(EnsembleRoomTest, HasNoneUntilTheProducersResponsesHaveBeenHandled) {
+  room_.NoteResponse(producer_);
+  room_.NoteResponse(producer_);
+  room_.NoteHandled(producer_);
+  EXPECT_FALSE(HasRoom());
+  room_.NoteHandled(producer_);
+  EXPECT_TRUE(HasRoom());
+}
+
+TEST_F(EnsembleRoomTest, HasNoneWhileCallsWaitForAPlace) {
+  room_.NoteHeld();
+  EXPECT_FALSE(HasRoom());
+  room_.NotePlaced();
+  EXPECT_TRUE(HasRoom());
+}
+
+TEST_F(EnsembleRoomTest, KeepsNobodyWhoseRequestHasFailedOrWasCancelled) {
+  room_.NoteHeld();
+  room_.NoteFailed();
+  EXPECT_TRUE(HasRoom());
+  room_.Reset();
+  room_.NoteHeld();
+  EXPECT_FALSE(HasRoom());
+  request_->Cancel();
+  EXPECT_TRUE(HasRoom());
+}
+
+TEST_F(EnsembleRoomTest, WakesAProducerWhenThereIsRoom) {
+  room_.NoteResponse(producer_);
+  room_.NoteHeld();
+  bool had_room = false;
+  base::Thread producer(
+      "producer", [&] { had_room = room_.Wait(producer_, *request_, base::TimePoint::max()); });
+  room_.NoteHandled(producer_);
+  room_.NotePlaced();
+  producer.Join();
+  EXPECT_TRUE(had_room);
+}
+
+}  // namespace
+}  // namespace nereid::schedule

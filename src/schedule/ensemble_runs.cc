@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ensemble_runs.h"
+
+#include <cstdint>
+
+namespace nereid::schedule {
+
+EnsembleRuns::Bucket& EnsembleRuns::BucketOf(const core::Request& request) {
+  static_assert(kBuckets == 64, "six bits of the hash");
+  const auto address = reinterpret_cast<uintptr_t>(&request);
+  // The low bits are the same for all requests; multiplication spreads the rest.
+  return buckets_[(address * UINT64_C(0x9E3779B97F4A7C15)) >> 58];
+}
+
+void EnsembleRuns::Add(Entry& entry, const core::Request& request) {
+  Bucket& bucket = BucketOf(request);
+  base::MutexLock lock(bucket.mutex);
+  entry.request_ = &request;
+  entry.previous_ = nullptr;
+  entry.next_ = bucket.head;
+  if (bucket.head != nullptr) bucket.head->previous_ = &entry;
+  bucket.head = &entry;
+}
+
+void EnsembleRuns::Remove(Entry& entry) {
+  {
+    Bucket& bucket = BucketOf(*entry.request_);
+    base::MutexLock lock(bucket.mutex);
+    (entry.previous_ != nullptr ? entry.previous_->next_ : bucket.head) = entry.next_;
+    if (entry.next_ != nullptr) entry.next_->previous_ = entry.previous_;
+  }
+  if (!is_awaited_) return;
+  base::MutexLock lock(mutex_);
+  changed_.NotifyAll();
+}
+
+EnsembleRuns::Entry* EnsembleRuns::Find(const core::Request& request) {
+  Bucket& bucket = BucketOf(request);
+  base::MutexLock lock(bucket.mutex);
+  for (Entry* entry = bucket.head; entry != nullptr; entry = entry->next_) {
+    if (entry->request_ != &request) continue;
+    entry->Reference();
+    return entry;
+  }
+  return nullptr;
+}
+
+void EnsembleRuns::Cancel(const core::Request& request) {
+  Entry* const entry = Find(request);
+  if (entry == nullptr) return;
+  entry->Cancel();
+  entry->Unreference();
+}
+
+bool EnsembleRuns::IsEmpty() {
+  for (size_t i = 0; i < kBuckets; ++i) {
+    base::MutexLock lock(buckets_[i].mutex);
+    if (buckets_[i].head != nullptr) return false;
+  }
+  return true;
+}
+
+bool EnsembleRuns::WaitUntilEmpty(base::TimePoint deadline) {
+  is_awaited_ = true;
+  base::MutexLock lock(mutex_);
+  while (!IsEmpty()) {
+    if (!changed_.WaitUntil(mutex_, deadline)) return IsEmpty();
+  }
+  return true;
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the steps of one request of an ensemble took, added up for the ensemble's own statistics.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/statistics.h"
+
+namespace nereid::schedule {
+
+// Thread-safe.
+class EnsembleTimes {
+ public:
+  void Reset();
+
+  // A call of a step starts; its times are known, or there will be none.
+  void NoteStarted() { ++unsettled_; }
+  void NoteSettled() { --unsettled_; }
+  void Add(const core::ComputeTimes& times);
+
+  // Whether the times of all calls so far are known.
+  bool IsComplete() const { return unsettled_ == 0; }
+  // Only durations are known; they are laid end to end from `start_ns`.
+  core::ComputeTimes Sum(uint64_t start_ns) const;
+
+ private:
+  // Counted up before its call is submitted and down after the times of the call were added, so
+  // that a thread which finds zero here sees all of them.
+  std::atomic<uint32_t> unsettled_{0};
+  std::atomic<uint64_t> input_ns_{0};
+  std::atomic<uint64_t> infer_ns_{0};
+  std::atomic<uint64_t> output_ns_{0};
+};
+
+}  // namespace nereid::schedule

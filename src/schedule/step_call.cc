@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/step_call.h"
+
+#include <utility>
+
+#include "base/object_pool.h"
+#include "schedule/ensemble_run.h"
+
+namespace nereid::schedule {
+
+StepCall& StepCall::Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t step) {
+  StepCall& call = *base::ObjectPool<StepCall>::Take();
+  call.run = &starter;
+  starter.Reference();
+  call.frame = &read;
+  read.Reference(2);
+  call.step = step;
+  return call;
+}
+
+void StepCall::Send(core::ResponsePtr response, bool is_final) {
+  // With its last response this may go.
+  run->OnResponse(*this, std::move(response), is_final);
+}
+
+void StepCall::OnPlace() { run->OnPlace(*this); }
+
+void StepCall::OnRequestReleased(core::Request& /*request*/) {
+  Settle();
+  for (const uint32_t from : frame->plan().steps()[step].producers) {
+    frame->source(from).DropReader();
+  }
+  frame->Unreference();
+  run->OnInputsReleased();
+}
+
+void StepCall::OnRequestGone() {
+  EnsembleRun* const last = run;
+  base::ObjectPool<StepCall>::Give(this);
+  last->Unreference();
+}
+
+void StepCall::OnExecuted(const core::ComputeTimes& times) {
+  run->times().Add(times);
+  Settle();
+}
+
+void StepCall::Settle() {
+  if (!std::exchange(is_settled_, true)) run->times().NoteSettled();
+}
+
+void StepCall::Recycle() {
+  run = nullptr;
+  frame = nullptr;
+  has_responded = false;
+  has_place = false;
+  producer = {};
+  previous = next = nullptr;
+  is_settled_ = false;
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request that an ensemble sends to the model of a step, and the sink of its responses.
+#pragma once
+
+#include <cstdint>
+
+#include "base/inbox.h"
+#include "core/request.h"
+#include "core/response.h"
+#include "schedule/ensemble_frame.h"
+#include "schedule/ensemble_room.h"
+#include "schedule/step_limiter.h"
+
+namespace nereid::schedule {
+
+class EnsembleRun;
+struct StepCall;
+
+// Something that happens to a run: an entry of its strand.
+struct EnsembleEvent : base::Queueable {
+  enum class Kind : uint8_t {
+    kBegin,
+    kResponse,      // of `call`, with others behind it
+    kLastResponse,  // of `call`, or none: only that nothing else comes
+    kPlace,         // that `call` waited for
+    kCancel,
+  };
+
+  Kind kind = Kind::kBegin;
+  StepCall* call = nullptr;
+  core::ResponsePtr response;
+
+  // For ObjectPool.
+  void Recycle() { response.reset(); }
+};
+
+// Pooled; the core ends its life (OnRequestGone). What is public is the run's: touched by events of
+// its strand alone, but for what says otherwise.
+struct StepCall final : core::ResponseSink, StepLimiter::Waiter {
+  // A call of `step` for `starter`, which it references until it is gone, with the tensors of
+  // `read`, referenced twice: until its inputs are released, and until its last response.
+  static StepCall& Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t step);
+
+  // core::ResponseSink, on any thread
+  void Send(core::ResponsePtr response, bool is_final) override;
+  void OnRequestReleased(core::Request& request) override;
+  void OnRequestGone() override;
+  void OnExecuted(const core::ComputeTimes& times) override;
+  // StepLimiter::Waiter, on any thread
+  void OnPlace() override;
+
+  // For ObjectPool.
+  void Recycle();
+
+  EnsembleRun* run = nullptr;      // constant
+  EnsembleFrame* frame = nullptr;  // constant
+  uint32_t step = 0;               // constant
+  bool has_responded = false;
+  bool has_place = false;           // of the step's limiter
+  EnsembleSequence sequence;        // of its request, once that has been made
+  core::RequestPtr held;            // while it waits for a place
+  core::RequestRef in_flight;       // until the last response was handled
+  EnsembleRoom::Producer producer;  // guarded by the room
+  // For the place, and then for the last response: they need no pooled one.
+  EnsembleEvent own_event;
+  StepCall* previous = nullptr;  // of the run's calls in flight
+  StepCall* next = nullptr;
+
+ private:
+  // Its execution times are known, or there will be none.
+  void Settle();
+
+  bool is_settled_ = false;  // confined to the sink's calls, which come one after another
+};
+
+}  // namespace nereid::schedule
