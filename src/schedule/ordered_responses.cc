@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/guarded.h"
 #include "base/object_pool.h"
 #include "core/forwarding_sink.h"
 
@@ -17,6 +18,11 @@ class OrderedResponses::Place final : public core::ForwardingSink {
     bool is_final = false;
     core::RequestRef keep;  // a final answer without a response keeps the request itself
   };
+  // What the line's lock guards.
+  struct State {
+    std::deque<Held> held;
+    bool is_in_line = true;
+  };
 
   void Open(OrderedResponses& line, core::Request& request) {
     line_ = &line;
@@ -29,10 +35,10 @@ class OrderedResponses::Place final : public core::ForwardingSink {
   void SendOn(Held held) { next().Send(std::move(held.response), held.is_final); }
   core::Request& request() const { return *request_; }
 
-  void Recycle() { held.clear(); }
+  // Everything that was held has been sent, or the request would not be gone.
+  void Recycle() {}
 
-  std::deque<Held> held;   // guarded by the line's lock
-  bool is_in_line = true;  // the same
+  base::Guarded<State> state;
 
  protected:
   void Retire() override {
@@ -49,33 +55,35 @@ void OrderedResponses::Join(core::Request& request) {
   Place* const place = base::ObjectPool<Place>::Take();
   place->Open(*this, request);
   base::MutexLock lock(mutex_);
-  place->is_in_line = true;
+  place->state.Under(mutex_).is_in_line = true;
   line_.push_back(place);
 }
 
 void OrderedResponses::Hold(Place& place, core::ResponsePtr response, bool is_final) {
   base::MutexLock lock(mutex_);
-  place.held.push_back({std::move(response), is_final, core::RequestRef(place.request())});
+  place.state.Under(mutex_).held.push_back(
+      {std::move(response), is_final, core::RequestRef(place.request())});
   Drain();
 }
 
 // A request that is gone without a final answer must not block those behind it.
 void OrderedResponses::Leave(Place& place) {
   base::MutexLock lock(mutex_);
-  if (!place.is_in_line) return;
+  if (!place.state.Under(mutex_).is_in_line) return;
   std::erase(line_, &place);
   Drain();
 }
 
 void OrderedResponses::Drain() {
-  if (is_draining_) return;  // whoever drains sees what was added
+  if (is_draining_) return;  // the thread that drains sees what was added
   is_draining_ = true;
-  while (!line_.empty() && !line_.front()->held.empty()) {
+  while (!line_.empty() && !line_.front()->state.Under(mutex_).held.empty()) {
     Place& first = *line_.front();
-    Place::Held held = std::move(first.held.front());
-    first.held.pop_front();
+    Place::State& state = first.state.Under(mutex_);
+    Place::Held held = std::move(state.held.front());
+    state.held.pop_front();
     if (held.is_final) {
-      first.is_in_line = false;
+      state.is_in_line = false;
       line_.pop_front();
     }
     // Keeps the place until the answer is out.

@@ -77,26 +77,32 @@ std::vector<RateLimiter::Claim*> RateLimiter::GrantFirst() {
     if (!Fits(first)) break;
     line_.erase(line_.begin());
     Use(first);
-    first.state_ = Claim::State::kGranted;
-    ++first.telling_;
+    Claim::State& state = first.state_.Under(mutex_);
+    state.phase = Claim::Phase::kGranted;
+    ++state.telling;
     to_tell.push_back(&first);
   }
   return to_tell;
 }
 
 base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOptions options) {
-  std::unique_ptr<Claim> claim(new Claim(*this));
-  claim->priority_ = std::max<uint64_t>(options.needs.priority, 1);
   NEREID_RETURN_IF_ERROR(Add(options.needs, options.device));
-  claim->options_ = std::move(options);
+  std::unique_ptr<Claim> claim(new Claim(*this, std::move(options)));
   std::vector<Claim*> granted;
   {
-    // Whoever is first in line may fit now.
+    // The first in line may fit now.
     base::MutexLock lock(mutex_);
     granted = GrantFirst();
   }
   Tell(granted);
   return claim;
+}
+
+void RateLimiter::Join(Claim& claim) {
+  Claim::State& state = claim.state_.Under(mutex_);
+  state.arrival = ++arrivals_;
+  state.phase = Claim::Phase::kWaiting;
+  line_.insert(claim.Rank(state));
 }
 
 base::Status RateLimiter::Add(const config::RateLimiter& needs, int32_t device) {
@@ -128,14 +134,14 @@ void RateLimiter::Tell(const std::vector<Claim*>& granted) {
   for (Claim* claim : granted) {
     claim->options_.on_grant();
     base::MutexLock lock(mutex_);
-    --claim->telling_;
+    --claim->state_.Under(mutex_).telling;
     told_.NotifyAll();
   }
 }
 
 void RateLimiter::Unregister(Claim& claim) {
   base::MutexLock lock(mutex_);
-  while (claim.telling_ > 0) told_.Wait(mutex_);
+  while (claim.state_.Under(mutex_).telling > 0) told_.Wait(mutex_);
   for (const auto& need : claim.options_.needs.resources) {
     auto& needs = resources_[KeyOf(need, claim.options_.device)].needs;
     const auto found = needs.find(need.count);
@@ -150,53 +156,49 @@ RateLimiter::Claim::~Claim() {
 
 bool RateLimiter::Claim::is_waiting() const {
   base::MutexLock lock(limiter_.mutex_);
-  return state_ == State::kWaiting;
+  return state_.Under(limiter_.mutex_).phase == Phase::kWaiting;
 }
 
 bool RateLimiter::Claim::is_idle() const {
   base::MutexLock lock(limiter_.mutex_);
-  return state_ == State::kIdle;
+  return state_.Under(limiter_.mutex_).phase == Phase::kIdle;
 }
 
 bool RateLimiter::Claim::TryTake() {
   base::MutexLock lock(limiter_.mutex_);
-  if (state_ == State::kIdle) {
-    arrival_ = ++limiter_.arrivals_;
-    state_ = State::kWaiting;
-    const auto place = limiter_.line_.insert(Rank()).first;
+  State& state = state_.Under(limiter_.mutex_);
+  if (state.phase == Phase::kIdle) {
+    limiter_.Join(*this);
     // Only the first in line is served, and nobody behind it can be worse off than before.
-    if (place == limiter_.line_.begin() && limiter_.Fits(*this)) {
-      limiter_.line_.erase(place);
+    const auto first = limiter_.line_.begin();
+    if (std::get<2>(*first) == this && limiter_.Fits(*this)) {
+      limiter_.line_.erase(first);
       limiter_.Use(*this);
-      state_ = State::kGranted;
+      state.phase = Phase::kGranted;
     }
   }
-  if (state_ != State::kGranted) return false;
-  state_ = State::kTaken;
-  ++execution_count_;
+  if (state.phase != Phase::kGranted) return false;
+  state.phase = Phase::kTaken;
+  ++state.execution_count;
   return true;
 }
 
 void RateLimiter::Claim::Give(bool wants_more) {
-  RateLimiter& limiter = limiter_;
   std::vector<Claim*> to_tell;
   {
-    base::MutexLock lock(limiter.mutex_);
-    if (state_ == State::kIdle) return;
-    if (state_ == State::kWaiting) {
-      limiter.line_.erase(Rank());
+    base::MutexLock lock(limiter_.mutex_);
+    State& state = state_.Under(limiter_.mutex_);
+    if (state.phase == Phase::kIdle) return;
+    if (state.phase == Phase::kWaiting) {
+      limiter_.line_.erase(Rank(state));
     } else {
-      limiter.Free(*this);
+      limiter_.Free(*this);
     }
-    state_ = State::kIdle;
-    if (wants_more) {
-      arrival_ = ++limiter.arrivals_;
-      limiter.line_.insert(Rank());
-      state_ = State::kWaiting;
-    }
-    to_tell = limiter.GrantFirst();
+    state.phase = Phase::kIdle;
+    if (wants_more) limiter_.Join(*this);
+    to_tell = limiter_.GrantFirst();
   }
-  limiter.Tell(to_tell);
+  limiter_.Tell(to_tell);
 }
 
 }  // namespace nereid::schedule

@@ -5,6 +5,7 @@
 // order of their executions so far times their priority, and a later one never passes the first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,8 +14,10 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "base/guarded.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "config/model_config.h"
@@ -58,23 +61,29 @@ class RateLimiter {
 
    private:
     friend class RateLimiter;
-    enum class State { kIdle, kWaiting, kGranted, kTaken };
+    enum class Phase { kIdle, kWaiting, kGranted, kTaken };
+    // What the limiter's lock guards.
+    struct State {
+      Phase phase = Phase::kIdle;
+      // Triton initialises and warms up an instance as if these were executions.
+      uint64_t execution_count = 2;
+      uint64_t arrival = 0;
+      int telling = 0;  // calls of on_grant that are on their way
+    };
 
-    explicit Claim(RateLimiter& limiter) : limiter_(limiter) {}
+    Claim(RateLimiter& limiter, ClaimOptions options)
+        : limiter_(limiter),
+          options_(std::move(options)),
+          priority_(std::max<uint64_t>(options_.needs.priority, 1)) {}
     // Position in line: served first when smallest.
-    std::tuple<uint64_t, uint64_t, const Claim*> Rank() const {
-      return {execution_count_ * priority_, arrival_, this};
+    std::tuple<uint64_t, uint64_t, const Claim*> Rank(const State& state) const {
+      return {state.execution_count * priority_, state.arrival, this};
     }
 
     RateLimiter& limiter_;
-    ClaimOptions options_;
-    uint64_t priority_ = 1;
-    // Guarded by limiter_.mutex_.
-    State state_ = State::kIdle;
-    // Triton initialises and warms up an instance as if these were executions.
-    uint64_t execution_count_ = 2;
-    uint64_t arrival_ = 0;
-    int telling_ = 0;  // calls of on_grant that are on their way
+    const ClaimOptions options_;
+    const uint64_t priority_;
+    base::Guarded<State> state_;
   };
 
   // InvalidArgument when a limit of the command line is too small for `options.needs`, or a
@@ -99,6 +108,8 @@ class RateLimiter {
   base::Status Add(const config::RateLimiter& needs, int32_t device) NEREID_EXCLUDES(mutex_);
   // Of the command line, on which what is not named does not exist; nothing when it names nothing.
   std::optional<size_t> Limit(const Key& key) const;
+  // An idle claim stands in line from now on.
+  void Join(Claim& claim) NEREID_REQUIRES(mutex_);
   bool Fits(const Claim& claim) const NEREID_REQUIRES(mutex_);
   void Use(const Claim& claim) NEREID_REQUIRES(mutex_);
   void Free(const Claim& claim) NEREID_REQUIRES(mutex_);
