@@ -13,8 +13,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(nereid_flags INTERFACE -Wthread-safety)
 endif()
 
-# simdjson's On-Demand reader is chosen at compile time; without these it is the one for any CPU at
-# all. Every x86 server since 2010 has both.
+# What every x86 server since 2010 has.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v2 -mpclmul)
 endif()

@@ -25,7 +25,7 @@ ADDED = {
     "NEREIDBACKEND_ModelExplain",
 }
 # As a part of a mangled name.
-OWN = re.compile(r"\d(nereid|google|re2|pugi|spdlog|boost|simdjson)(?=\d|[A-Z])")
+OWN = re.compile(r"\d(nereid|google|re2|pugi|spdlog|boost)(?=\d|[A-Z])")
 
 
 def expected_symbols(table):

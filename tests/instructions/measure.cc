@@ -17,6 +17,7 @@
 #include "grpc_service.pb.h"
 #include "http/infer_answer.h"
 #include "http/infer_request.h"
+#include "http/route.h"
 #include "http1/http_head_parser.h"
 #include "http2/grpc_message.h"
 #include "schedule/batch_scheduler.h"
@@ -98,6 +99,14 @@ void MeasureHttpHead() {
     http1::HttpHeadParser parser(parsed, 65536);
     NEREID_CHECK(parser.ParseHead(head).status == 0);
     NEREID_CHECK(parsed.Header("Inference-Header-Content-Length") == "153");
+  });
+}
+
+void MeasureHttpRoute() {
+  Measure("http_route", [] {
+    const http::Route route = http::MatchRoute("/v2/models/model/versions/1/infer");
+    NEREID_CHECK(route.kind == http::RouteKind::kModelInfer && route.version == "1");
+    NEREID_CHECK(http::MatchRoute("/v2/models/model/infer").model == "model");
   });
 }
 
@@ -270,6 +279,7 @@ std::string JsonTensor() {
 
 int main() {
   MeasureHttpHead();
+  MeasureHttpRoute();
   MeasureHttpRequest(
       "http_request",
       R"({"id":"1","inputs":[{"name":"INPUT0","shape":[1,16],"datatype":"FP32",)"

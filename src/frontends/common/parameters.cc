@@ -6,13 +6,30 @@
 namespace nereid::common {
 
 ParameterKey ClassifyParameter(std::string_view name) {
-  if (name == "sequence_id") return ParameterKey::kSequenceId;
-  if (name == "sequence_start") return ParameterKey::kSequenceStart;
-  if (name == "sequence_end") return ParameterKey::kSequenceEnd;
-  if (name == "priority") return ParameterKey::kPriority;
-  if (name == "timeout") return ParameterKey::kTimeout;
-  if (name == "headers") return ParameterKey::kHeaders;
-  if (name == "binary_data_output") return ParameterKey::kBinaryDataOutput;
+  // The length first: every request with parameters comes here.
+  switch (name.size()) {
+    case 7:
+      if (name == "timeout") return ParameterKey::kTimeout;
+      if (name == "headers") return ParameterKey::kHeaders;
+      break;
+    case 8:
+      if (name == "priority") return ParameterKey::kPriority;
+      break;
+    case 11:
+      if (name == "sequence_id") return ParameterKey::kSequenceId;
+      break;
+    case 12:
+      if (name == "sequence_end") return ParameterKey::kSequenceEnd;
+      break;
+    case 14:
+      if (name == "sequence_start") return ParameterKey::kSequenceStart;
+      break;
+    case 18:
+      if (name == "binary_data_output") return ParameterKey::kBinaryDataOutput;
+      break;
+    default:
+      break;
+  }
   if (name.starts_with("triton_")) return ParameterKey::kReserved;
   return ParameterKey::kForwarded;
 }

@@ -28,8 +28,8 @@ uint64_t CountPackedVarints(std::string_view packed, WireReader& reader) {
   return count;
 }
 
-// Maps are searched one entry after another, so their size is bounded: far above what clients send.
-constexpr size_t kMaxParameters = 1024;
+// Maps are searched one entry after another, so their size is bounded (that of a request by
+// common::kMaxParameters): far above what clients send.
 constexpr size_t kMaxTensorParameters = 128;
 
 // How elements of a kind are written when they are not packed.
@@ -314,7 +314,7 @@ bool InferMessage::Parse(std::string_view bytes) {
         id = reader.ReadText();
         break;
       case 4:
-        ParseParameter(reader.ReadBytes(), parameters, 0, kMaxParameters, reader);
+        ParseParameter(reader.ReadBytes(), parameters, 0, common::kMaxParameters, reader);
         break;
       case 5:
         ParseInput(reader.ReadBytes(), *this, reader);

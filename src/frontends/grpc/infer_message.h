@@ -8,16 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "common/infer_request_builder.h"
 #include "http2/grpc_server.h"
 #include "tensor/shape.h"
 
 namespace nereid::grpc {
 
 // monostate: an InferParameter with no choice set.
-using WireValue = std::variant<std::monostate, bool, int64_t, std::string_view, double, uint64_t>;
+using WireValue = common::ParameterValue;
 
 // A parameter, as views of the message.
 struct WireParameter {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules and texts here are those of Triton's src/grpc/infer_handler.cc and grpc_utils.h.
+// The rules and texts about data are those of Triton's src/grpc/infer_handler.cc; the others are in
+// common/infer_request_builder.cc.
 #include "grpc/infer_request.h"
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/arithmetic.h"
-#include "common/parameters.h"
+#include "common/infer_request_builder.h"
 #include "common/request_regions.h"
 
 namespace nereid::grpc {
@@ -22,145 +22,31 @@ using base::Status;
 // Below this, bytes that are not aligned are copied to where they are.
 constexpr size_t kAlignByCopyBelow = 4096;
 constexpr size_t kWantedAlignment = 16;
-// Doubles among more inputs than this are found by the engine, as a count that no model has.
-constexpr size_t kMaxSearchedInputs = 64;
-
-Status WrongType(std::string_view name, std::string_view expected) {
-  return InvalidArgumentError(
-      fmt::format("invalid value type for '{}' parameter, expected {}.", name, expected));
+std::optional<WireValue> Value(const WireParameter* parameter) {
+  return parameter == nullptr ? std::nullopt : std::optional(parameter->value);
 }
 
-Status SetSequenceId(const WireParameter& parameter, core::Request& request) {
-  if (const auto* number = std::get_if<int64_t>(&parameter.value)) {
-    request.correlation_id = static_cast<uint64_t>(*number);
-  } else if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
-    NEREID_RETURN_IF_ERROR(common::CheckCorrelationId(*text));
-    request.correlation_id = *text;
-  } else {
-    return WrongType(parameter.name, "int64_param or string_param");
-  }
-  return base::OkStatus();
+common::RegionParameters RegionParametersOf(const InferMessage& message, WireRange range) {
+  return {.region = Value(message.FindTensorParameter(range, "shared_memory_region")),
+          .offset = Value(message.FindTensorParameter(range, "shared_memory_offset")),
+          .byte_size = Value(message.FindTensorParameter(range, "shared_memory_byte_size"))};
 }
 
-Status SetFlag(const WireParameter& parameter, core::RequestFlag flag, core::Request& request) {
-  const auto* on = std::get_if<bool>(&parameter.value);
-  if (on == nullptr) return WrongType(parameter.name, "bool_param");
-  if (*on) request.flags |= flag;
-  return base::OkStatus();
-}
-
-Status SetPriority(const WireParameter& parameter, core::Request& request) {
-  if (const auto* number = std::get_if<int64_t>(&parameter.value)) {
-    if (*number < 0) {
-      return InvalidArgumentError("invalid value for 'priority', expected value >= 0.");
-    }
-    request.priority = static_cast<uint64_t>(*number);
-  } else if (const auto* unsigned_number = std::get_if<uint64_t>(&parameter.value)) {
-    request.priority = *unsigned_number;
-  } else {
-    return WrongType(parameter.name, "int64_param or uint64_param");
-  }
-  return base::OkStatus();
-}
-
-Status SetTimeout(const WireParameter& parameter, core::Request& request) {
-  const auto* number = std::get_if<int64_t>(&parameter.value);
-  if (number == nullptr) return WrongType(parameter.name, "int64_param");
-  request.timeout_us = static_cast<uint64_t>(*number);
-  return base::OkStatus();
-}
-
-Status SetReserved(const WireParameter& parameter, InferOptions& options) {
-  if (parameter.name != "triton_enable_empty_final_response") {
+// Gives `to` its data if they lie in shared memory. False: they do not.
+base::Result<bool> AppendRegion(const InferMessage& message, const WireInput& input,
+                                common::InferRequestBuilder& builder, core::RequestInput& to) {
+  NEREID_ASSIGN_OR_RETURN(
+      const auto region,
+      builder.ReadRegion(input.name, RegionParametersOf(message, input.parameters)));
+  if (!region) return false;
+  if (input.has_contents) {
     return InvalidArgumentError(
-        "parameter keys starting with 'triton_' are reserved for Triton usage. Only the following "
-        "keys starting with 'triton_' are allowed: triton_enable_empty_final_response");
+        fmt::format("unexpected 'content' provided when using shared memory for input tensor "
+                    "'{}' for model '{}'",
+                    input.name, message.model_name));
   }
-  const auto* on = std::get_if<bool>(&parameter.value);
-  if (on == nullptr) return WrongType(parameter.name, "bool_param");
-  options.wants_empty_final_response = *on;
-  return base::OkStatus();
-}
-
-Status Forward(const WireParameter& parameter, core::Request& request) {
-  core::Parameter forwarded{.name = parameter.name, .value = {}};
-  if (const auto* number = std::get_if<int64_t>(&parameter.value)) {
-    forwarded.value = *number;
-  } else if (const auto* on = std::get_if<bool>(&parameter.value)) {
-    forwarded.value = *on;
-  } else if (const auto* text = std::get_if<std::string_view>(&parameter.value)) {
-    forwarded.value = *text;
-  } else if (const auto* real = std::get_if<double>(&parameter.value)) {
-    forwarded.value = *real;
-  } else {
-    return WrongType(parameter.name, "int64_param, bool_param, or string_param");
-  }
-  request.parameters.push_back(forwarded);
-  return base::OkStatus();
-}
-
-Status SetParameter(const WireParameter& parameter, core::Request& request, InferOptions& options) {
-  switch (common::ClassifyParameter(parameter.name)) {
-    case common::ParameterKey::kSequenceId:
-      return SetSequenceId(parameter, request);
-    case common::ParameterKey::kSequenceStart:
-      return SetFlag(parameter, core::kSequenceStart, request);
-    case common::ParameterKey::kSequenceEnd:
-      return SetFlag(parameter, core::kSequenceEnd, request);
-    case common::ParameterKey::kPriority:
-      return SetPriority(parameter, request);
-    case common::ParameterKey::kTimeout:
-      return SetTimeout(parameter, request);
-    case common::ParameterKey::kReserved:
-      return SetReserved(parameter, options);
-    case common::ParameterKey::kHeaders:
-    case common::ParameterKey::kBinaryDataOutput:
-    case common::ParameterKey::kForwarded:
-      break;
-  }
-  return Forward(parameter, request);
-}
-
-// Where a tensor lies in shared memory; nothing when its parameters name no region.
-base::Result<std::optional<common::RegionTensor>> FindRegion(const InferMessage& message,
-                                                             std::string_view tensor,
-                                                             WireRange range) {
-  const WireParameter* const region = message.FindTensorParameter(range, "shared_memory_region");
-  const auto wrong = [tensor](std::string_view name, std::string_view expected) {
-    return InvalidArgumentError(
-        fmt::format("invalid value type for '{}' parameter for tensor '{}', expected {}.", name,
-                    tensor, expected));
-  };
-  common::RegionTensor where;
-  if (region != nullptr) {
-    const auto* name = std::get_if<std::string_view>(&region->value);
-    if (name == nullptr) return wrong("shared_memory_region", "string_param");
-    where.region = *name;
-  }
-  bool has_size = false;
-  for (const std::string_view name : {"shared_memory_offset", "shared_memory_byte_size"}) {
-    const WireParameter* const parameter = message.FindTensorParameter(range, name);
-    if (parameter == nullptr) continue;
-    if (region == nullptr) {
-      return InvalidArgumentError(
-          fmt::format("'{}' can not be specified without 'shared_memory_region' parameter for "
-                      "tensor '{}'",
-                      name, tensor));
-    }
-    const auto* number = std::get_if<int64_t>(&parameter->value);
-    if (number == nullptr) return wrong(name, "int64_param");
-    // A negative number becomes one that is larger than any region.
-    has_size = name == "shared_memory_byte_size";
-    (has_size ? where.byte_size : where.offset) = static_cast<uint64_t>(*number);
-  }
-  if (region == nullptr) return std::optional<common::RegionTensor>();
-  if (!has_size) {
-    return InvalidArgumentError(
-        fmt::format("'shared_memory_byte_size' must be specified along with "
-                    "'shared_memory_region' parameter for tensor '{}'",
-                    tensor));
-  }
-  return std::optional(where);
+  NEREID_RETURN_IF_ERROR(builder.regions().AddInput(builder.request(), to, *region));
+  return true;
 }
 
 // The type a contents field stands for in a tensor of `type`.
@@ -248,16 +134,11 @@ Status AppendRaw(std::string_view raw, core::Request& request, core::RequestInpu
 }
 
 Status AppendData(const InferMessage& message, const WireInput& input, size_t& next_raw,
-                  core::Request& request, core::RequestInput& to, common::RequestRegions& regions) {
-  NEREID_ASSIGN_OR_RETURN(const auto region, FindRegion(message, input.name, input.parameters));
-  if (region) {
-    if (input.has_contents) {
-      return InvalidArgumentError(
-          fmt::format("unexpected 'content' provided when using shared memory for input tensor "
-                      "'{}' for model '{}'",
-                      input.name, message.model_name));
-    }
-    return regions.AddInput(request, to, *region);
+                  common::InferRequestBuilder& builder, core::RequestInput& to) {
+  core::Request& request = builder.request();
+  if (input.parameters.count > 0) [[unlikely]] {
+    NEREID_ASSIGN_OR_RETURN(const bool is_in_region, AppendRegion(message, input, builder, to));
+    if (is_in_region) return base::OkStatus();
   }
   if (input.has_contents) {
     if (!message.raw_input_contents.empty()) {
@@ -276,71 +157,51 @@ Status AppendData(const InferMessage& message, const WireInput& input, size_t& n
                   input.name, message.model_name));
 }
 
-// The class count an output asks for, 0 for none.
-base::Result<uint32_t> ClassCount(const InferMessage& message, const WireOutput& output) {
-  const WireParameter* const parameter =
-      message.FindTensorParameter(output.parameters, "classification");
-  if (parameter == nullptr) return uint32_t{0};
-  const auto* count = std::get_if<int64_t>(&parameter->value);
-  if (count == nullptr) {
-    return InvalidArgumentError(
-        "invalid value type for 'classification' parameter, expected int64_param");
-  }
-  if (*count <= 0) {
-    return InvalidArgumentError("invalid value for 'classification' parameter, expected >= 0");
-  }
-  return static_cast<uint32_t>(std::min<int64_t>(*count, kInRegionTag - 1));
-}
-
-Status AddOutputOptions(const InferMessage& message, const WireOutput& output,
-                        core::RequestedOutput& to, common::RequestRegions& regions) {
-  NEREID_ASSIGN_OR_RETURN(const auto region, FindRegion(message, output.name, output.parameters));
-  NEREID_ASSIGN_OR_RETURN(to.tag, ClassCount(message, output));
-  if (!region) return base::OkStatus();
-  if (to.tag > 0) {
-    return InvalidArgumentError(
-        "output can't set both 'shared_memory_region' and 'classification'");
-  }
-  to.tag = kInRegionTag;
-  return regions.AddOutput(to.name, *region);
+Status ReadOutputOptions(const InferMessage& message, const WireOutput& output,
+                         common::InferRequestBuilder& builder, core::RequestedOutput& to) {
+  const WireRange range = output.parameters;
+  NEREID_ASSIGN_OR_RETURN(
+      const common::OutputOptions options,
+      builder.ReadOutputOptions(
+          to, {.region = RegionParametersOf(message, range),
+               .classification = Value(message.FindTensorParameter(range, "classification")),
+               .binary_data = {}}));
+  to.tag = options.is_in_region ? kInRegionTag : options.class_count;
+  return base::OkStatus();
 }
 
 }  // namespace
 
 base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request,
                                        memory::RegionTable* table) {
-  InferOptions options;
   common::RequestRegions regions(table);
-  // Not a view: answers carry it, and some leave after the message was given back.
-  request.id = request.arena().Copy(message.id);
+  common::InferRequestBuilder builder(common::Protocol::kGrpc, common::TextKind::kOfMessage,
+                                      request, regions);
+  builder.SetId(message.id);
   for (const WireParameter& parameter : message.parameters) {
-    NEREID_RETURN_IF_ERROR(SetParameter(parameter, request, options));
+    NEREID_RETURN_IF_ERROR(builder.SetParameter(parameter.name, parameter.value));
   }
   for (const WireInput& input : message.inputs) {
-    if (request.inputs.size() < kMaxSearchedInputs && request.FindInput(input.name) != nullptr) {
-      return InvalidArgumentError(
-          fmt::format("{}input '{}' already exists in request", request.LogPrefix(), input.name));
-    }
-    const auto type = tensor::FromProtocolName(input.datatype);
-    core::RequestInput& added =
-        request.AddInput(input.name, type.value_or(tensor::DataType::kInvalid));
-    added.shape.Assign(input.shape.dims());
+    NEREID_RETURN_IF_ERROR(
+        builder.AddInput(input.name, common::ParseDataType(input.datatype), input.shape.dims())
+            .status());
   }
   for (const WireOutput& output : message.outputs) {
-    // Not a view either: it is looked for when the answer is written.
-    request.outputs.push_back({.name = request.arena().Copy(output.name)});
+    NEREID_RETURN_IF_ERROR(builder.AddOutput(output.name).status());
   }
   size_t next_raw = 0;
   for (size_t i = 0; i < message.inputs.size(); ++i) {
     NEREID_RETURN_IF_ERROR(
-        AppendData(message, message.inputs[i], next_raw, request, request.inputs[i], regions));
+        AppendData(message, message.inputs[i], next_raw, builder, request.inputs[i]));
   }
   for (size_t i = 0; i < message.outputs.size(); ++i) {
+    if (message.outputs[i].parameters.count == 0) [[likely]]
+      continue;
     NEREID_RETURN_IF_ERROR(
-        AddOutputOptions(message, message.outputs[i], request.outputs[i], regions));
+        ReadOutputOptions(message, message.outputs[i], builder, request.outputs[i]));
   }
   regions.Attach(request);
-  return options;
+  return InferOptions{.wants_empty_final_response = builder.wants_empty_final_response()};
 }
 
 }  // namespace nereid::grpc

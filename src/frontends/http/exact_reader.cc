@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact reader of infer heads: Triton's order of checks, Triton's words. Speed is the quick
 // reader's business; this one is bounded in memory and never recurses deeper than kMaxDataDepth.
-#include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string>
 
 #include "base/arithmetic.h"
-#include "common/parameters.h"
+#include "common/infer_request_builder.h"
 #include "core/model.h"
 #include "http/infer_request.h"
 #include "http/json_dom.h"
@@ -18,24 +16,22 @@ namespace {
 
 using base::InternalError;
 using base::InvalidArgumentError;
-using common::ParameterKey;
 using tensor::DataType;
-
-// How many tensors a name is looked for in. Only the text of the error hangs on it: the engine
-// finds every duplicate, and in linear time.
-constexpr size_t kMaxSearchedTensors = 64;
 
 class ExactReader {
  public:
   ExactReader(std::string_view binary, size_t max_input_bytes, core::Request& request,
               AnswerOptions& answer)
-      : binary_(binary), max_input_bytes_(max_input_bytes), request_(request), answer_(answer) {}
+      : binary_(binary),
+        max_input_bytes_(max_input_bytes),
+        builder_(common::Protocol::kHttp, common::TextKind::kOfReader, request, answer.regions),
+        request_(request),
+        answer_(answer) {}
 
   base::Status Read(const JsonValue& root);
 
  private:
   base::Status ReadParameters(const JsonValue& root);
-  base::Status ReadParameter(std::string_view name, const JsonValue& value);
   base::Status ReadInput(const JsonValue& object);
   base::Status ReadInputContent(const JsonValue& object, core::RequestInput& input);
   base::Status TakeBinary(uint64_t size, core::RequestInput& input);
@@ -46,6 +42,7 @@ class ExactReader {
 
   std::string_view binary_;  // what no input has taken yet
   const size_t max_input_bytes_;
+  common::InferRequestBuilder builder_;
   core::Request& request_;
   AnswerOptions& answer_;
 };
@@ -53,7 +50,7 @@ class ExactReader {
 base::Status ExactReader::Read(const JsonValue& root) {
   if (const JsonValue* id = FindMember(root, "id")) {
     NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(*id, "Unable to parse 'id'"));
-    request_.id = request_.arena().Copy(AsName(text));
+    builder_.SetId(text);
   }
   NEREID_RETURN_IF_ERROR(ReadParameters(root));
   NEREID_ASSIGN_OR_RETURN(const JsonValue* const inputs,
@@ -76,65 +73,23 @@ base::Status ExactReader::ReadParameters(const JsonValue& root) {
   if (!parameters->IsObject()) {
     return InternalError("failed to get request params.: attempt to get members for non-object");
   }
-  if (parameters->MemberCount() > common::kMaxParameters) return common::TooManyParametersError();
   for (const auto& member : parameters->GetObject()) {
-    const std::string_view name = AsName({member.name.GetString(), member.name.GetStringLength()});
-    // Of two members of one name the first one counts, twice.
-    const std::string name_text(name);
-    const JsonValue* const value = FindMember(*parameters, name_text.c_str());
-    if (value == nullptr) {
-      return InternalError("parameter key '" + name_text + "' was not found in the JSON");
-    }
-    NEREID_RETURN_IF_ERROR(ReadParameter(name, *value));
+    NEREID_ASSIGN_OR_RETURN(const NamedValue parameter, FirstOfName(*parameters, member.name));
+    NEREID_RETURN_IF_ERROR(builder_.SetParameter(parameter.name, ToParameter(*parameter.value)));
   }
+  answer_.is_binary_by_default = builder_.is_binary_by_default();
   return base::OkStatus();
 }
 
-base::Status ExactReader::ReadParameter(std::string_view name, const JsonValue& value) {
-  switch (common::ClassifyParameter(name)) {
-    case ParameterKey::kSequenceId: {
-      if (value.IsUint64()) {
-        request_.correlation_id = value.GetUint64();
-        return base::OkStatus();
-      }
-      NEREID_ASSIGN_OR_RETURN(const std::string_view text,
-                              JsonText(value, "Unable to parse 'sequence_id'"));
-      NEREID_RETURN_IF_ERROR(common::CheckCorrelationId(text));
-      request_.correlation_id = request_.arena().Copy(AsName(text));
-      return base::OkStatus();
-    }
-    case ParameterKey::kSequenceStart: {
-      NEREID_ASSIGN_OR_RETURN(const bool start,
-                              JsonBool(value, "Unable to parse 'sequence_start'"));
-      if (start) request_.flags |= core::kSequenceStart;
-      return base::OkStatus();
-    }
-    case ParameterKey::kSequenceEnd: {
-      NEREID_ASSIGN_OR_RETURN(const bool end, JsonBool(value, "Unable to parse 'sequence_end'"));
-      if (end) request_.flags |= core::kSequenceEnd;
-      return base::OkStatus();
-    }
-    case ParameterKey::kPriority: {
-      NEREID_ASSIGN_OR_RETURN(request_.priority, JsonUnsigned(value, "Unable to parse 'priority'"));
-      return base::OkStatus();
-    }
-    case ParameterKey::kTimeout: {
-      NEREID_ASSIGN_OR_RETURN(request_.timeout_us,
-                              JsonUnsigned(value, "Unable to parse 'timeout'"));
-      return base::OkStatus();
-    }
-    case ParameterKey::kBinaryDataOutput: {
-      NEREID_ASSIGN_OR_RETURN(answer_.is_binary_by_default,
-                              JsonBool(value, "Unable to parse 'binary_data_output'"));
-      return base::OkStatus();
-    }
-    case ParameterKey::kReserved:
-      return common::ReservedParameterError();
-    case ParameterKey::kHeaders:
-    case ParameterKey::kForwarded:
-      break;
-  }
-  return AppendParameter(name, value, request_);
+std::optional<common::ParameterValue> ParameterMember(const JsonValue& object, const char* name) {
+  const JsonValue* const member = FindMember(object, name);
+  return member == nullptr ? std::nullopt : std::optional(ToParameter(*member));
+}
+
+common::RegionParameters RegionParametersOf(const JsonValue& parameters) {
+  return {.region = ParameterMember(parameters, "shared_memory_region"),
+          .offset = ParameterMember(parameters, "shared_memory_offset"),
+          .byte_size = ParameterMember(parameters, "shared_memory_byte_size")};
 }
 
 // Exactly one of the three ways to bring data.
@@ -158,31 +113,10 @@ base::Status CheckOneContent(const JsonValue& input) {
   return InvalidArgumentError(std::move(text));
 }
 
-// Where the tensor of these parameters lies in shared memory; nothing when no region is named.
-base::Result<std::optional<common::RegionTensor>> ReadRegion(const JsonValue& parameters) {
-  common::RegionTensor where;
-  const JsonValue* const region = FindMember(parameters, "shared_memory_region");
-  if (region != nullptr) {
-    NEREID_ASSIGN_OR_RETURN(const std::string_view name,
-                            JsonText(*region, "Unable to parse 'shared_memory_region'"));
-    where.region = AsName(name);
-  }
-  if (const JsonValue* offset = FindMember(parameters, "shared_memory_offset")) {
-    NEREID_ASSIGN_OR_RETURN(where.offset,
-                            JsonUnsigned(*offset, "Unable to parse 'shared_memory_offset'"));
-  }
-  if (const JsonValue* size = FindMember(parameters, "shared_memory_byte_size")) {
-    NEREID_ASSIGN_OR_RETURN(where.byte_size,
-                            JsonUnsigned(*size, "Unable to parse 'shared_memory_byte_size'"));
-  }
-  return region != nullptr ? std::optional(where) : std::nullopt;
-}
-
 base::Status ExactReader::ReadInput(const JsonValue& object) {
   NEREID_RETURN_IF_ERROR(CheckOneContent(object));
-  NEREID_ASSIGN_OR_RETURN(std::string_view name,
+  NEREID_ASSIGN_OR_RETURN(const std::string_view name,
                           TextMember(object, "name", "Unable to parse 'name'"));
-  name = AsName(name);
   NEREID_ASSIGN_OR_RETURN(const std::string_view type,
                           TextMember(object, "datatype", "Unable to parse 'datatype'"));
   NEREID_ASSIGN_OR_RETURN(const JsonValue* const dims,
@@ -192,15 +126,9 @@ base::Status ExactReader::ReadInput(const JsonValue& object) {
     NEREID_ASSIGN_OR_RETURN(const uint64_t dim, JsonUnsigned(element, "Unable to parse 'shape'"));
     shape.PushBack(static_cast<int64_t>(dim));
   }
-  if (request_.inputs.size() < kMaxSearchedTensors && request_.FindInput(name) != nullptr) {
-    return InvalidArgumentError(request_.LogPrefix() + "input '" + std::string(name) +
-                                "' already exists in request");
-  }
-  core::RequestInput& input =
-      request_.AddInput(request_.arena().Copy(name),
-                        tensor::FromProtocolName(AsName(type)).value_or(DataType::kInvalid));
-  input.shape = std::move(shape);
-  return ReadInputContent(object, input);
+  NEREID_ASSIGN_OR_RETURN(core::RequestInput* const input,
+                          builder_.AddInput(name, common::ParseDataType(type), shape.dims()));
+  return ReadInputContent(object, *input);
 }
 
 base::Status ExactReader::ReadInputContent(const JsonValue& object, core::RequestInput& input) {
@@ -210,7 +138,8 @@ base::Status ExactReader::ReadInputContent(const JsonValue& object, core::Reques
                               JsonUnsigned(*size, "Unable to parse 'binary_data_size'"));
       return TakeBinary(bytes, input);
     }
-    NEREID_ASSIGN_OR_RETURN(const auto region, ReadRegion(*parameters));
+    NEREID_ASSIGN_OR_RETURN(const auto region,
+                            builder_.ReadRegion(input.name, RegionParametersOf(*parameters)));
     if (region) return answer_.regions.AddInput(request_, input, *region);
   }
   return ReadData(object, input);
@@ -294,65 +223,35 @@ base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& 
     case DataType::kInvalid:
       return InvalidArgumentError("invalid datatype for input " + std::string(input.name));
     default:
-      return AppendNumbers(*data, tally.count, request_, input);
+      break;
   }
+  NEREID_ASSIGN_OR_RETURN(
+      const core::DataChunk chunk,
+      ReadNumbers(*data, tally.count, {input.name, input.type}, request_.arena()));
+  input.Append(chunk);
+  return base::OkStatus();
 }
 
 base::Status ExactReader::ReadBytes(const JsonValue& data, core::RequestInput& input) {
   NEREID_ASSIGN_OR_RETURN(const uint64_t byte_size, SerializedTextSize(data));
   NEREID_RETURN_IF_ERROR(CheckByteSize(input.name, byte_size));
-  return AppendTexts(data, byte_size, request_, input);
-}
-
-base::Status CheckOutputParameters(const JsonValue& parameters) {
-  if (FindMember(parameters, "shared_memory_region") == nullptr) return base::OkStatus();
-  if (FindMember(parameters, "classification") != nullptr) {
-    return InvalidArgumentError(
-        "Output can't set both 'shared_memory_region' and 'classification'");
-  }
-  if (const JsonValue* binary = FindMember(parameters, "binary_data")) {
-    NEREID_ASSIGN_OR_RETURN(const bool is_binary, JsonBool(*binary, "Unable to set 'binary_data'"));
-    if (is_binary) {
-      return InvalidArgumentError("Output can't set both 'shared_memory_region' and 'binary_data'");
-    }
-  }
+  NEREID_ASSIGN_OR_RETURN(const core::DataChunk chunk,
+                          ReadTexts(data, byte_size, request_.arena()));
+  input.Append(chunk);
   return base::OkStatus();
 }
 
 base::Status ExactReader::ReadOutput(const JsonValue& object) {
-  const JsonValue* const parameters = FindMember(object, "parameters");
-  if (parameters != nullptr) NEREID_RETURN_IF_ERROR(CheckOutputParameters(*parameters));
-  NEREID_ASSIGN_OR_RETURN(std::string_view name,
+  common::OutputParameters parameters;
+  if (const JsonValue* members = FindMember(object, "parameters")) {
+    parameters = {.region = RegionParametersOf(*members),
+                  .classification = ParameterMember(*members, "classification"),
+                  .binary_data = ParameterMember(*members, "binary_data")};
+  }
+  NEREID_RETURN_IF_ERROR(builder_.CheckOutputParameters(parameters));
+  NEREID_ASSIGN_OR_RETURN(const std::string_view name,
                           TextMember(object, "name", "Unable to parse 'name'"));
-  name = AsName(name);
-  if (request_.outputs.size() < kMaxSearchedTensors &&
-      std::ranges::find(request_.outputs, name, &core::RequestedOutput::name) !=
-          request_.outputs.end()) {
-    return InvalidArgumentError(request_.LogPrefix() + "output '" + std::string(name) +
-                                "' already exists in request");
-  }
-  const std::string_view kept_name = request_.arena().Copy(name);
-  OutputOptions options;
-  if (parameters != nullptr) {
-    if (const JsonValue* classes = FindMember(*parameters, "classification")) {
-      NEREID_ASSIGN_OR_RETURN(const uint64_t count,
-                              JsonUnsigned(*classes, "Unable to set 'classification'"));
-      options.class_count = ClassCount(count);
-    }
-    NEREID_ASSIGN_OR_RETURN(const auto region, ReadRegion(*parameters));
-    if (region) {
-      NEREID_RETURN_IF_ERROR(answer_.regions.AddOutput(kept_name, *region));
-      options.is_in_region = true;
-    } else if (const JsonValue* binary = FindMember(*parameters, "binary_data")) {
-      NEREID_ASSIGN_OR_RETURN(options.is_binary,
-                              JsonBool(*binary, "Unable to parse 'binary_data'"));
-    }
-  }
-  core::RequestedOutput& output = request_.outputs.emplace_back();
-  output.name = kept_name;
-  output.tag = static_cast<uint32_t>(answer_.outputs.size());
-  answer_.outputs.push_back(options);
-  return base::OkStatus();
+  return infer_internal::AddOutput(builder_, name, parameters, answer_);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "common/parameters.h"
+#include "common/infer_request_builder.h"
+#include "common/request_regions.h"
 #include "core/model.h"
 #include "http/json_dom.h"
 #include "http/json_tensor.h"
@@ -38,20 +39,27 @@ bool PourElements(size_t count, tensor::Shape& dims) {
 class GenerateReader {
  public:
   GenerateReader(size_t max_input_bytes, core::Request& request)
-      : max_input_bytes_(max_input_bytes), request_(request), model_(*request.model) {}
+      : max_input_bytes_(max_input_bytes),
+        builder_(common::Protocol::kHttp, common::TextKind::kOfReader, request, no_regions_),
+        request_(request),
+        model_(*request.model) {}
 
   base::Status Read(const JsonValue& root);
 
  private:
   base::Status ReadMembers(const JsonValue& object, bool is_nested);
   base::Status ReadNested(const JsonValue& value);
-  base::Status ReadParameter(std::string_view name, const JsonValue& value);
   base::Status ReadInput(const core::ModelTensor& input, const JsonValue& data);
   base::Status CheckSize(std::string_view name, uint64_t byte_size);
   base::Result<uint64_t> ByteSize(const core::ModelTensor& input, const JsonValue& data,
                                   size_t element_count) const;
 
+  base::Result<core::DataChunk> ReadData(const core::ModelTensor& input, const JsonValue& data,
+                                         uint64_t byte_size, size_t element_count);
+
   const size_t max_input_bytes_;
+  common::RequestRegions no_regions_;  // this protocol knows no shared memory
+  common::InferRequestBuilder builder_;
   core::Request& request_;
   const core::Model& model_;
   uint64_t input_bytes_ = 0;
@@ -60,28 +68,22 @@ class GenerateReader {
 base::Status GenerateReader::Read(const JsonValue& root) {
   if (const JsonValue* id = FindMember(root, "id")) {
     NEREID_ASSIGN_OR_RETURN(const std::string_view text, JsonText(*id, "Unable to parse 'id'"));
-    request_.id = request_.arena().Copy(AsName(text));
+    builder_.SetId(text);
   }
   return ReadMembers(root, false);
 }
 
 base::Status GenerateReader::ReadMembers(const JsonValue& object, bool is_nested) {
   if (!object.IsObject()) return InternalError("attempt to get members for non-object");
-  if (object.MemberCount() > common::kMaxParameters) return common::TooManyParametersError();
   for (const auto& member : object.GetObject()) {
-    const std::string_view name = AsName({member.name.GetString(), member.name.GetStringLength()});
-    // Of two members of one name the first one counts, twice.
-    const std::string name_text(name);
-    const JsonValue* const value = FindMember(object, name_text.c_str());
-    if (value == nullptr) {
-      return InternalError("parameter key '" + name_text + "' was not found in the JSON");
-    }
+    NEREID_ASSIGN_OR_RETURN(const NamedValue named, FirstOfName(object, member.name));
+    const auto& [name, value] = named;
     if (!is_nested && name == kParametersKey) {
       NEREID_RETURN_IF_ERROR(ReadNested(*value));
     } else if (const int input = model_.FindInput(name); input >= 0) {
       NEREID_RETURN_IF_ERROR(ReadInput(model_.inputs()[static_cast<size_t>(input)], *value));
     } else {
-      NEREID_RETURN_IF_ERROR(ReadParameter(name, *value));
+      NEREID_RETURN_IF_ERROR(builder_.ForwardParameter(name, ToParameter(*value)));
     }
   }
   return base::OkStatus();
@@ -98,16 +100,6 @@ base::Status GenerateReader::ReadNested(const JsonValue& value) {
                          "': attempt to access JSON non-object as object");
   }
   return ReadMembers(value, true).WithPrefix("Converting keyword: '" + key + "': ");
-}
-
-base::Status GenerateReader::ReadParameter(std::string_view name, const JsonValue& value) {
-  if (common::ClassifyParameter(name) == common::ParameterKey::kReserved) {
-    return common::ReservedParameterError();
-  }
-  if (request_.parameters.size() >= common::kMaxParameters) {
-    return common::TooManyParametersError();
-  }
-  return AppendParameter(name, value, request_);
 }
 
 base::Result<uint64_t> GenerateReader::ByteSize(const core::ModelTensor& input,
@@ -151,18 +143,21 @@ base::Status GenerateReader::ReadInput(const core::ModelTensor& input, const Jso
                                 "format for input " +
                                 input.name);
   }
-  const bool is_given_already = request_.FindInput(input.name) != nullptr;
-  core::RequestInput& added = request_.AddInput(input.name, input.type);
-  added.shape = std::move(shape);
-  if (byte_size > 0) {
-    NEREID_RETURN_IF_ERROR(
-        input.type == DataType::kBytes
-            ? AppendTexts(data, byte_size, request_, added)
-            : AppendNumbers(data, static_cast<int64_t>(element_count), request_, added));
-  }
-  if (!is_given_already) return base::OkStatus();
-  return InvalidArgumentError(request_.LogPrefix() + "input '" + input.name +
-                              "' already exists in request");
+  NEREID_ASSIGN_OR_RETURN(const core::DataChunk chunk,
+                          ReadData(input, data, byte_size, element_count));
+  NEREID_ASSIGN_OR_RETURN(core::RequestInput* const added,
+                          builder_.AddInput(input.name, input.type, shape.dims()));
+  if (chunk.size > 0) added->Append(chunk);
+  return base::OkStatus();
+}
+
+base::Result<core::DataChunk> GenerateReader::ReadData(const core::ModelTensor& input,
+                                                       const JsonValue& data, uint64_t byte_size,
+                                                       size_t element_count) {
+  if (byte_size == 0) return core::DataChunk{};
+  if (input.type == DataType::kBytes) return ReadTexts(data, byte_size, request_.arena());
+  return ReadNumbers(data, static_cast<int64_t>(element_count), {input.name, input.type},
+                     request_.arena());
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/model.h"
-#include "http/plain_reader.h"
 #include "http/quick_reader.h"
 
 namespace nereid::http {
@@ -27,10 +26,6 @@ base::Status InferRequestReader::Read(const InferBody& body, core::Request& requ
                                       " bytes exceeds the maximum allowed input size of " +
                                       std::to_string(max_input_bytes_) +
                                       " bytes. Use --http-max-input-size to increase the limit.");
-  }
-  if (!binary.empty() && json.size() <= kMostPlainBytes) {
-    if (ReadPlainHead(json, binary, request, answer)) return base::OkStatus();
-    infer_internal::ResetRequest(request, answer);
   }
   if (quick_->Read(json, binary, request, answer)) return base::OkStatus();
   infer_internal::ResetRequest(request, answer);
@@ -107,6 +102,16 @@ base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Reque
     input.Append({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), {}});
   }
   answer.is_binary_by_default = true;
+  return base::OkStatus();
+}
+
+base::Status AddOutput(common::InferRequestBuilder& builder, std::string_view name,
+                       const common::OutputParameters& parameters, AnswerOptions& answer) {
+  NEREID_ASSIGN_OR_RETURN(core::RequestedOutput* const output, builder.AddOutput(name));
+  NEREID_ASSIGN_OR_RETURN(const OutputOptions options,
+                          builder.ReadOutputOptions(*output, parameters));
+  output->tag = static_cast<uint32_t>(answer.outputs.size());
+  answer.outputs.push_back(options);
   return base::OkStatus();
 }
 

@@ -3,15 +3,13 @@
 // extension, or raw tensor bytes alone. Binary tensors become views of the body; JSON data is
 // written once, into the request's arena.
 //
-// Three readers are asked in turn (docs/adr/0005). The plain reader takes short heads in front of
-// binary tensors. The quick reader (simdjson, one pass, no allocation in steady state) takes what
-// clients really send, and gives up on anything that is malformed, out of range, doubled, or merely
-// unusual. The exact reader (RapidJSON) then decides, with Triton's semantics and Triton's words.
-// Only the exact reader produces errors, and a head that several readers take means the same to
-// all.
+// Two readers are asked in turn (docs/adr/0005). The quick reader (one pass, no allocation in
+// steady state) takes what clients really send, and gives up on anything that is malformed, out of
+// range, doubled, or merely unusual. The exact reader (RapidJSON) then decides, with Triton's
+// semantics and Triton's words. Only the exact reader produces errors, and a head that both take
+// means the same to both: they hand what they find to one common::InferRequestBuilder.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,22 +17,13 @@
 #include <vector>
 
 #include "base/status.h"
+#include "common/infer_request_builder.h"
 #include "common/request_regions.h"
 #include "core/request.h"
 
 namespace nereid::http {
 
-// How the client wants one output.
-struct OutputOptions {
-  bool is_binary = false;
-  uint32_t class_count = 0;   // 0: the tensor itself
-  bool is_in_region = false;  // shared memory: the answer has only its type and shape
-};
-
-// As many classes as a client asks for, where no tensor has more elements than fit.
-inline uint32_t ClassCount(uint64_t asked) {
-  return static_cast<uint32_t>(std::min<uint64_t>(asked, UINT32_MAX));
-}
+using common::OutputOptions;
 
 // How the client wants the answer. Outputs are found by core::RequestedOutput::tag.
 struct AnswerOptions {
@@ -90,6 +79,10 @@ base::Status ReadExactly(std::string_view json, std::string_view binary, size_t 
 // A body without JSON: the whole of it is the model's only input.
 base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Request& request,
                      AnswerOptions& answer);
+
+// Adds an output with its options, for either reader.
+base::Status AddOutput(common::InferRequestBuilder& builder, std::string_view name,
+                       const common::OutputParameters& parameters, AnswerOptions& answer);
 
 // Undoes what a reader did to `request`, but for the arena.
 void ResetRequest(core::Request& request, AnswerOptions& answer);

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "http/plain_reader.h"
 #include "http/quick_reader.h"
 #include "http/testing/fake_service.h"
 
@@ -56,7 +55,16 @@ std::string Describe(const core::Request& request, const AnswerOptions& answer) 
     text += " sequence=" + std::to_string(std::get<uint64_t>(request.correlation_id));
   }
   for (const core::Parameter& parameter : request.parameters) {
-    text += " " + std::string(parameter.name) + ":" + std::to_string(parameter.value.index());
+    text += " " + std::string(parameter.name) + ":" + std::to_string(parameter.value.index()) + "=";
+    std::visit(
+        [&text](const auto& value) {
+          if constexpr (std::is_same_v<decltype(value), const std::string_view&>) {
+            text += value;
+          } else {
+            text += std::to_string(value);
+          }
+        },
+        parameter.value);
   }
   for (const core::RequestInput& input : request.inputs) {
     text += "\n" + std::string(input.name) + " " + std::string(tensor::ProtocolName(input.type)) +
@@ -105,20 +113,7 @@ class InferRequestTest : public testing::Test {
     const Body body(json, binary);
     core::RequestPtr request = NewRequest();
     AnswerOptions answer;
-    const auto plain = Plainly(body);
-    if (!quick_.Read(body.json(), body.binary(), *request, answer)) {
-      EXPECT_EQ(plain, std::nullopt) << json;
-      return std::nullopt;
-    }
-    const std::string description = Describe(*request, answer);
-    EXPECT_EQ(plain.value_or(description), description) << json;
-    return description;
-  }
-  // Nothing when it is not for the plain reader, which takes least.
-  std::optional<std::string> Plainly(const Body& body) {
-    core::RequestPtr request = NewRequest();
-    AnswerOptions answer;
-    if (!ReadPlainHead(body.json(), body.binary(), *request, answer)) return std::nullopt;
+    if (!quick_.Read(body.json(), body.binary(), *request, answer)) return std::nullopt;
     return Describe(*request, answer);
   }
   // Both take it, to the same effect.
@@ -186,14 +181,15 @@ TEST_F(InferRequestTest, TakesDataFlatOrNestedAndInAnyMemberOrder) {
 }
 
 TEST_F(InferRequestTest, ReadsParametersAndOutputs) {
-  EXPECT_EQ(
-      Both(R"({"id":"r\u00e9","parameters":{"sequence_id":42,"sequence_start":true,
+  EXPECT_EQ(Both(R"({"id":"r\u00e9","parameters":{"sequence_id":42,"sequence_start":true,
                "sequence_end":true,"priority":3,"timeout":7,"binary_data_output":true,"text":"v",
                "int":-1,"flag":false,"real":1.5,"big":18446744073709551615},"inputs":[],
                "outputs":[{"name":"OUT0","parameters":{"binary_data":true}},
                           {"name":"OUT1","parameters":{"classification":2}},{"name":"X"}]})"),
-      "id=r\xC3\xA9 flags=3 prio=3 timeout=7 binary=1 sequence=42 text:0 int:1 flag:2 real:3 big:3"
-      "\n-> OUT0 1 0\n-> OUT1 0 2\n-> X 0 0");
+            "id=r\xC3\xA9 flags=3 prio=3 timeout=7 binary=1 sequence=42 text:0=v int:1=-1 flag:2=0 "
+            "real:3=1.500000 "
+            "big:3=18446744073709551616.000000"
+            "\n-> OUT0 1 0\n-> OUT1 0 2\n-> X 0 0");
   EXPECT_NE(Both(R"({"parameters":{"sequence_id":"abc"},"inputs":[]})").find("'abc'"),
             std::string::npos);
 }
@@ -398,7 +394,7 @@ TEST_F(InferRequestTest, SurvivesMutationsAndAgrees) {
   }
 }
 
-TEST_F(InferRequestTest, ReadsWhatClientsUsuallySendWithoutPreparation) {
+TEST_F(InferRequestTest, ReadsWhatClientsUsuallySend) {
   const std::string binary(20, '\1');
   for (
       const std::string_view json : {
@@ -409,12 +405,11 @@ TEST_F(InferRequestTest, ReadsWhatClientsUsuallySendWithoutPreparation) {
           R"({"binary_data_size": 20}}], "outputs": [{"name": "C", "parameters": {"binary_data": true}}, )"
           R"({"name": "D"}], "parameters": {"sequence_id": 9, "sequence_start": true, "sequence_end": false}})",
       }) {
-    EXPECT_NE(Plainly(Body(json, binary)), std::nullopt) << json;
     Both(json, binary);
   }
 }
 
-TEST_F(InferRequestTest, ReadsThePlainHeadsThatAreEditedAtRandomLikeTheOthers) {
+TEST_F(InferRequestTest, ReadsHeadsOfBinaryTensorsThatAreEditedAtRandom) {
   constexpr std::string_view kHead =
       R"({"id":"7","inputs":[{"name":"A","shape":[2],"datatype":"INT32","parameters":{"binary_data_size":8}}],)"
       R"("outputs":[{"name":"C","parameters":{"binary_data":true}}],"parameters":{"binary_data_output":true}})";
@@ -435,8 +430,70 @@ TEST_F(InferRequestTest, ReadsThePlainHeadsThatAreEditedAtRandomLikeTheOthers) {
       default:
         json.erase(at, 1 + random() % 3);
     }
-    Quickly(json, binary);
+    const auto quick = Quickly(json, binary);
+    if (!quick) continue;
+    const Outcome exact = Exactly(json, binary);
+    ASSERT_TRUE(exact.status.ok()) << exact.status.message() << "\n" << json;
+    ASSERT_EQ(*quick, exact.description) << json;
   }
+}
+
+TEST_F(InferRequestTest, ReadsAZeroWithoutAPointAsTheIntegerThatItIs) {
+  EXPECT_TRUE(Both(Input("FP32", "[3]", "[-0,-0.0,0]")).ends_with("000000000000008000000000"));
+}
+
+TEST_F(InferRequestTest, ReadsEscapesWhereverTextMayStand) {
+  EXPECT_EQ(Both(R"({"id":"\\","parameters":{"sequence_id":"\u0041","text":"\"q\""},"inputs":[
+               {"name":"\u0049N0","shape":[1],"datatype":"\u0049NT8","data":[1]}],
+               "outputs":[{"name":"\u00e9"}]})"),
+            "id=\\ flags=0 prio=0 timeout=0 binary=0 sequence='A' text:0=\"q\"\nIN0 INT8 [1] 01"
+            "\n-> \xC3\xA9 0 0");
+}
+
+TEST_F(InferRequestTest, EndsNamesAtAZeroByte) {
+  const Outcome outcome = Exactly(
+      R"({"id":"a\u0000b","parameters":{"sequence_id":"s\u0000t","timeout":2},
+          "inputs":[{"name":"IN0\u0000x","shape":[1],"datatype":"INT8\u0000","data":[1]}]})");
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status.message();
+  EXPECT_EQ(outcome.description,
+            "id=a flags=0 prio=0 timeout=2 binary=0 sequence='s'\nIN0 INT8 [1] 01");
+}
+
+TEST_F(InferRequestTest, BoundsTheNumberOfParametersInBothReaders) {
+  const auto with_parameters = [](size_t count) {
+    std::string json = R"({"inputs":[],"parameters":{"priority":1)";
+    for (size_t i = 1; i < count; ++i) json += ",\"p" + std::to_string(i) + "\":1";
+    return json + "}}";
+  };
+  Both(with_parameters(1024));
+  ExpectError(with_parameters(1025), kInvalid, "a request may have at most 1024 parameters");
+}
+
+TEST_F(InferRequestTest, TakesMoreTensorsThanAreSearchedForTheirNames) {
+  std::string inputs;
+  std::string outputs;
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = (i == 0 ? "" : ",") + std::string(R"({"name":"T)") + std::to_string(i);
+    inputs += name + R"(","shape":[1],"datatype":"INT8","data":[1]})";
+    outputs += name + R"("})";
+  }
+  Both(R"({"inputs":[)" + inputs + R"(],"outputs":[)" + outputs + "]}");
+}
+
+TEST_F(InferRequestTest, TakesShapesOfHighRank) {
+  EXPECT_TRUE(Exactly(Input("INT8", "[1,1,1,1,1,1,1,1,1,1]", "[5]")).status.ok());
+  Both(Input("INT8", "[1,1,1,1,1,1,1,1]", "[5]"));
+}
+
+TEST_F(InferRequestTest, LeavesTensorsInUnknownSharedMemoryToTheExactReader) {
+  ExpectError(
+      R"({"inputs":[{"name":"IN0","shape":[1],"datatype":"INT8","parameters":{
+          "shared_memory_region":"r","shared_memory_byte_size":1}}]})",
+      base::StatusCode::kNotFound, "Unable to find shared memory region: 'r'");
+  ExpectError(
+      R"({"inputs":[],"outputs":[{"name":"A","parameters":{"shared_memory_region":"r",
+          "binary_data":true}}]})",
+      kInvalid, "Output can't set both 'shared_memory_region' and 'binary_data'");
 }
 
 }  // namespace

@@ -92,15 +92,13 @@ base::Status StoreElement(DataType type, const JsonValue& value, std::byte* memo
 }
 
 // What a client needs to find its mistake, behind the texts of Triton.
-std::string DescribeCounts(const core::RequestInput& input, size_t expected,
+std::string DescribeCounts(const TensorDescription& tensor, size_t expected,
                            const JsonValue& data) {
-  return " (input '" + std::string(input.name) + "': its shape has " + std::to_string(expected) +
+  return " (input '" + std::string(tensor.name) + "': its shape has " + std::to_string(expected) +
          " elements, 'data' has " + std::to_string(CountLeaves(data, 0, SIZE_MAX)) + ")";
 }
 
 }  // namespace
-
-std::string_view AsName(std::string_view text) { return text.substr(0, text.find('\0')); }
 
 base::Result<uint64_t> SerializedTextSize(const JsonValue& data) {
   uint64_t byte_size = 0;
@@ -113,13 +111,12 @@ base::Result<uint64_t> SerializedTextSize(const JsonValue& data) {
   return byte_size;
 }
 
-base::Status AppendTexts(const JsonValue& data, uint64_t byte_size, core::Request& request,
-                         core::RequestInput& input) {
+base::Result<core::DataChunk> ReadTexts(const JsonValue& data, uint64_t byte_size,
+                                        memory::Arena& arena) {
   if (byte_size == 0) {
     return InternalError("Failed to parse 'data' field: output buffer unavailable");
   }
-  std::byte* const memory =
-      request.arena().Allocate(static_cast<size_t>(byte_size), base::kBufferAlignment);
+  std::byte* const memory = arena.Allocate(static_cast<size_t>(byte_size), base::kBufferAlignment);
   if (memory == nullptr) return base::UnavailableError("out of memory");
   std::byte* at = memory;
   NEREID_RETURN_IF_ERROR(ForEachLeaf(data, 0, [&](const JsonValue& value) {
@@ -129,56 +126,53 @@ base::Status AppendTexts(const JsonValue& data, uint64_t byte_size, core::Reques
     at += sizeof(length) + length;
     return base::OkStatus();
   }));
-  input.Append({memory, static_cast<size_t>(byte_size), {}});
-  return base::OkStatus();
+  return core::DataChunk{memory, static_cast<size_t>(byte_size), {}};
 }
 
-base::Status AppendNumbers(const JsonValue& data, int64_t count, core::Request& request,
-                           core::RequestInput& input) {
+base::Result<core::DataChunk> ReadNumbers(const JsonValue& data, int64_t count,
+                                          const TensorDescription& tensor, memory::Arena& arena) {
   const size_t expected = static_cast<size_t>(count);
-  const size_t element_size = tensor::ElementSize(input.type);
+  const size_t element_size = tensor::ElementSize(tensor.type);
   // Memory for what is there, not for what the shape claims.
   const size_t stored = CountLeaves(data, 0, expected);
   std::byte* const memory =
-      request.arena().Allocate(std::max<size_t>(stored, 1) * element_size, base::kBufferAlignment);
+      arena.Allocate(std::max<size_t>(stored, 1) * element_size, base::kBufferAlignment);
   if (memory == nullptr) return base::UnavailableError("out of memory");
   size_t done = 0;
   const base::Status status = ForEachLeaf(data, 0, [&](const JsonValue& value) -> base::Status {
     if (done >= expected || done >= stored) {
       return InvalidArgumentError("Shape does not match true shape of 'data' field" +
-                                  DescribeCounts(input, expected, data));
+                                  DescribeCounts(tensor, expected, data));
     }
-    NEREID_RETURN_IF_ERROR(StoreElement(input.type, value, memory, done));
+    NEREID_RETURN_IF_ERROR(StoreElement(tensor.type, value, memory, done));
     ++done;
     return base::OkStatus();
   });
   if (!status.ok()) return status.WithPrefix("Unable to parse 'data': ");
   if (done != expected) {
     return InvalidArgumentError("Failed to parse 'data' field: shape does not match true shape" +
-                                DescribeCounts(input, expected, data));
+                                DescribeCounts(tensor, expected, data));
   }
-  input.Append({memory, expected * element_size, {}});
-  return base::OkStatus();
+  return core::DataChunk{memory, expected * element_size, {}};
 }
 
-base::Status AppendParameter(std::string_view name, const JsonValue& value,
-                             core::Request& request) {
-  core::Parameter parameter{.name = request.arena().Copy(name), .value = {}};
-  if (value.IsString()) {
-    parameter.value = request.arena().Copy(AsName({value.GetString(), value.GetStringLength()}));
-  } else if (value.IsInt64()) {
-    parameter.value = value.GetInt64();
-  } else if (value.IsBool()) {
-    parameter.value = value.GetBool();
-  } else if (value.IsNumber()) {
-    parameter.value = value.GetDouble();
-  } else {
-    return InvalidArgumentError("parameter '" + std::string(name) +
-                                "' has invalid type. It should be either 'int', 'bool', or "
-                                "'string'.");
+common::ParameterValue ToParameter(const JsonValue& value) {
+  if (value.IsString()) return std::string_view(value.GetString(), value.GetStringLength());
+  if (value.IsInt64()) return value.GetInt64();
+  if (value.IsUint64()) return value.GetUint64();
+  if (value.IsBool()) return value.GetBool();
+  if (value.IsNumber()) return value.GetDouble();
+  return std::monostate();
+}
+
+base::Result<NamedValue> FirstOfName(const JsonValue& object, const JsonValue& name) {
+  const std::string_view text = common::CutAtZero({name.GetString(), name.GetStringLength()});
+  const std::string terminated(text);
+  const JsonValue* const value = FindMember(object, terminated.c_str());
+  if (value == nullptr) {
+    return InternalError("parameter key '" + terminated + "' was not found in the JSON");
   }
-  request.parameters.push_back(parameter);
-  return base::OkStatus();
+  return NamedValue{text, value};
 }
 
 }  // namespace nereid::http

@@ -8,24 +8,39 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "common/infer_request_builder.h"
 #include "core/request.h"
 #include "http/json_dom.h"
+#include "memory/arena.h"
 
 namespace nereid::http {
 
-// Names end at a zero byte, as they do for every client of the C API.
-std::string_view AsName(std::string_view text);
+// A tensor, as errors about its data call it.
+struct TensorDescription {
+  std::string_view name;
+  tensor::DataType type;
+};
 
 // Bytes of a BYTES tensor with the texts of `data` as its elements.
 base::Result<uint64_t> SerializedTextSize(const JsonValue& data);
-// Gives `input` these texts. `byte_size` is their SerializedTextSize.
-base::Status AppendTexts(const JsonValue& data, uint64_t byte_size, core::Request& request,
-                         core::RequestInput& input);
-// Gives `input`, which is of a type with a fixed element size, exactly `count` elements.
-base::Status AppendNumbers(const JsonValue& data, int64_t count, core::Request& request,
-                           core::RequestInput& input);
+// These texts. `byte_size` is their SerializedTextSize.
+base::Result<core::DataChunk> ReadTexts(const JsonValue& data, uint64_t byte_size,
+                                        memory::Arena& arena);
+// Exactly `count` elements of a type with a fixed element size.
+base::Result<core::DataChunk> ReadNumbers(const JsonValue& data, int64_t count,
+                                          const TensorDescription& tensor, memory::Arena& arena);
 
-// Adds a parameter for the model.
-base::Status AppendParameter(std::string_view name, const JsonValue& value, core::Request& request);
+// The value as that of a parameter; monostate for what no parameter can be.
+common::ParameterValue ToParameter(const JsonValue& value);
+
+// A member of an object.
+struct NamedValue {
+  std::string_view name;
+  const JsonValue* value;
+};
+
+// The member of `object` that counts for the key `name`: the first of several. Internal when the
+// key is found under no such name, because it has a zero byte.
+base::Result<NamedValue> FirstOfName(const JsonValue& object, const JsonValue& name);
 
 }  // namespace nereid::http

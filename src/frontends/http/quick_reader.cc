@@ -1,326 +1,307 @@
 // SPDX-License-Identifier: Apache-2.0
+// Whatever is taken here must mean the same to the exact reader (infer_request_test and the fuzzer
+// compare them). A member that is known and given twice, a key with escapes, a number beyond its
+// type and a contradiction are therefore left to it.
 #include "http/quick_reader.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
+#include <span>
 
-#include "base/arithmetic.h"
-#include "common/parameters.h"
+#include "common/infer_request_builder.h"
+#include "http/json_cursor.h"
 
 namespace nereid::http {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
-using common::ParameterKey;
+using common::ParameterValue;
 using tensor::DataType;
 
-// Parsers keep memory in proportion to the largest text they read; beyond this they are not kept.
-constexpr size_t kKeptBytes = size_t{256} << 10;
-// More tensors than this are not searched one by one for a name: the exact reader takes over.
-constexpr size_t kMaxSearchedTensors = 64;
-constexpr std::string_view kRegionPrefix = "shared_memory_";
+// The memory for strings is not kept beyond this.
+constexpr size_t kMaxKeptBytes = size_t{256} << 10;
 
-// Marks `bit` in `seen`; false when it was there already.
-bool SeeOnce(unsigned& seen, unsigned bit) {
+// Marks the member in `seen`; false when it was there already.
+bool SeeOnce(unsigned& seen, int member) {
+  const unsigned bit = 1u << member;
   if ((seen & bit) != 0) return false;
   seen |= bit;
   return true;
 }
 
-// The first character of a value.
-char Kind(ondemand::value& value) {
-  const std::string_view token = value.raw_json_token();
-  return token.empty() ? '\0' : token.front();
+// One element of a tensor's `data`, as JSON writes elements of that type.
+template <typename Json>
+std::optional<Json> ReadElement(JsonCursor& cursor) {
+  if constexpr (std::is_same_v<Json, bool>) {
+    return cursor.Flag();
+  } else if constexpr (std::is_same_v<Json, double>) {
+    return cursor.Double();
+  } else if constexpr (std::is_same_v<Json, int64_t>) {
+    return cursor.Signed();
+  } else {
+    return cursor.Unsigned();
+  }
 }
 
-}  // namespace
+// Reads one head.
+class HeadReader {
+ public:
+  HeadReader(std::string_view json, std::string_view binary, size_t max_input_bytes,
+             core::Request& request, AnswerOptions& answer, std::string& scratch)
+      : json_(json),
+        binary_(binary),
+        max_input_bytes_(max_input_bytes),
+        builder_(common::Protocol::kHttp, common::TextKind::kPlain, request, answer.regions),
+        request_(request),
+        answer_(answer),
+        scratch_(scratch) {}
 
-// The parameters of a tensor in shared memory.
-struct QuickReader::Region {
-  enum Member : unsigned { kName = 1, kOffset = 2, kByteSize = 4 };
-  unsigned seen = 0;
-  common::RegionTensor where;
+  bool Read();
 
-  bool is_named() const { return (seen & kName) != 0; }
-};
+ private:
+  // An input while its members are read.
+  struct Input {
+    enum Member { kName, kShape, kDatatype, kParameters, kData };
+    static constexpr unsigned kNeeded = 1u << kName | 1u << kShape | 1u << kDatatype;
 
-struct QuickReader::Input {
-  enum Member : unsigned { kName = 1, kType = 2, kShape = 4, kData = 8, kParameters = 16 };
-  unsigned seen = 0;
-  std::string_view name;
-  DataType type = DataType::kInvalid;
-  tensor::Shape shape;
-  bool is_data_read = false;
-  std::optional<uint64_t> binary_size;
-  Region region;
-  core::DataChunk chunk;
-};
+    unsigned seen = 0;
+    std::string_view name;
+    DataType type = DataType::kInvalid;
+    std::array<int64_t, tensor::Shape::kInlineRank> dims;  // more are rare
+    size_t rank = 0;
+    std::optional<uint64_t> binary_size;
+    common::RegionParameters region;
+    std::optional<JsonCursor> unread_data;  // `data` that came before what says how to read it
+    core::DataChunk chunk;
 
-bool QuickReader::Read(std::string_view json, std::string_view binary, core::Request& request,
-                       AnswerOptions& answer) {
-  json_ = json;
-  binary_ = binary;
-  request_ = &request;
-  answer_ = &answer;
-  seen_ = 0;
-  if (json.size() <= kKeptBytes) return ReadDocument(parser_, json);
-  ondemand::parser parser;
-  const bool taken = ReadDocument(parser, json);
-  if (strings_.capacity() > kKeptBytes) std::string().swap(strings_);
-  return taken;
-}
+    std::span<const int64_t> shape() const { return {dims.data(), rank}; }
+    bool has(Member member) const { return (seen & 1u << member) != 0; }
+  };
 
-bool QuickReader::ReadDocument(ondemand::parser& parser, std::string_view json) {
-  ondemand::document document;
-  if (parser
-          .iterate(simdjson::padded_string_view(json.data(), json.size(),
-                                                json.size() + simdjson::SIMDJSON_PADDING))
-          .get(document)) {
-    return false;
-  }
-  Object root;
-  if (document.get_object().get(root)) return false;
-  for (auto member : root) {
-    ondemand::field field;
-    if (std::move(member).get(field)) return false;
-    const auto key = PlainKey(field);
-    if (!key || !ReadMember(*key, field.value())) return false;
-  }
-  constexpr unsigned kInputsSeen = 4;
-  return document.current_location().error() == simdjson::OUT_OF_BOUNDS &&
-         (seen_ & kInputsSeen) != 0 && binary_.empty();
-}
+  bool ReadId(JsonCursor& cursor);
+  bool ReadParameters(JsonCursor& cursor);
+  bool ReadInput(JsonCursor& cursor);
+  bool ReadName(JsonCursor& cursor, std::string_view& name);
+  bool ReadDataType(JsonCursor& cursor, DataType& type);
+  bool ReadInputParameters(JsonCursor& cursor, Input& input);
+  bool ReadShape(JsonCursor& cursor, Input& input);
+  bool AddInput(Input& input);
+  bool ReadData(JsonCursor& data, Input& input);
+  template <typename Json, typename Element>
+  bool ReadNumbers(JsonCursor& data, Input& input);
+  template <typename Json, typename Element>
+  bool ReadElements(JsonCursor& data, std::span<Element> out, size_t& done, int depth);
+  bool ReadBytes(JsonCursor& data, Input& input);
+  bool ReadStrings(JsonCursor& data, int depth);
+  bool ReadOutput(JsonCursor& cursor);
+  bool ReadOutputParameters(JsonCursor& cursor, common::OutputParameters& parameters);
 
-bool QuickReader::ReadMember(std::string_view key, Value value) {
-  if (key == "id") {
-    const auto text = Text(value);
-    if (!text || !SeeOnce(seen_, 1) || text->find('\0') != text->npos) return false;
-    request_->id = request_->arena().Copy(*text);
-    return true;
-  }
-  if (key == "parameters") {
-    Object parameters;
-    return SeeOnce(seen_, 2) && !value.get_object().get(parameters) && ReadParameters(parameters);
-  }
-  if (key == "inputs" || key == "outputs") {
-    const bool is_input = key == "inputs";
-    Array array;
-    if (!SeeOnce(seen_, is_input ? 4 : 8) || value.get_array().get(array)) return false;
-    for (auto element : array) {
-      Object object;
-      if (element.get_object().get(object)) return false;
-      if (is_input ? !ReadInput(object) : !ReadOutput(object)) return false;
+  // A string that lives as long as the request and has no zero byte.
+  std::optional<std::string_view> ReadText(JsonCursor& cursor) {
+    JsonCursor after = cursor;
+    if (const auto text = after.Text()) [[likely]] {
+      cursor = after;
+      return text;
     }
-    return true;
+    return cursor.Aside([this](JsonCursor& begin) { return ReadEscapedText(begin); });
   }
-  return Skip(value, 0);
-}
-
-bool QuickReader::ReadParameters(Object parameters) {
-  for (auto member : parameters) {
-    ondemand::field field;
-    if (std::move(member).get(field)) return false;
-    const auto key = PlainKey(field);
-    if (!key || !ReadParameter(*key, field.value())) return false;
+  std::optional<std::string_view> ReadEscapedText(JsonCursor& cursor);
+  // A value that a parameter may have, for a parameter that has none yet.
+  bool ReadValue(JsonCursor& cursor, std::optional<ParameterValue>& value) {
+    if (value) return false;
+    return cursor.Aside([&](JsonCursor& begin) { return ReadAnyValue(begin, value); });
   }
-  return true;
-}
+  bool ReadAnyValue(JsonCursor& cursor, std::optional<ParameterValue>& value);
 
-bool QuickReader::ReadParameter(std::string_view key, Value value) {
-  const ParameterKey kind = common::ClassifyParameter(key);
-  // Bits above those of ReadMember; all server parameters are known by now.
-  const unsigned bit = 16u << static_cast<unsigned>(kind);
-  bool flag = false;
-  switch (kind) {
-    case ParameterKey::kSequenceId: {
-      if (!SeeOnce(seen_, bit)) return false;
-      if (Kind(value) == '"') {
-        const auto text = Text(value);
-        if (!text || text->size() > common::kMaxCorrelationIdBytes ||
-            text->find('\0') != text->npos) {
-          return false;
+  const std::string_view json_;
+  std::string_view binary_;  // what no input has taken yet
+  const size_t max_input_bytes_;
+  common::InferRequestBuilder builder_;
+  core::Request& request_;
+  AnswerOptions& answer_;
+  std::string& scratch_;
+};
+
+bool HeadReader::Read() {
+  enum Member { kId, kInputs, kOutputs, kParameters };
+  JsonCursor cursor(json_);
+  unsigned seen = 0;
+  const bool is_taken = cursor.Object<"id", "inputs", "outputs", "parameters">(
+      [&](int member, std::string_view /*key*/) {
+        if (member < 0) return cursor.Skip();
+        if (!SeeOnce(seen, member)) return false;
+        switch (member) {
+          case kId:
+            return ReadId(cursor);
+          case kInputs:
+            return cursor.Array([&] {
+              return cursor.Aside([this](JsonCursor& place) { return ReadInput(place); });
+            });
+          case kOutputs:
+            return cursor.Array([&] {
+              return cursor.Aside([this](JsonCursor& place) { return ReadOutput(place); });
+            });
+          default:
+            return cursor.Aside([this](JsonCursor& place) { return ReadParameters(place); });
         }
-        request_->correlation_id = request_->arena().Copy(*text);
-        return true;
-      }
-      uint64_t id = 0;
-      if (value.get(id)) return false;
-      request_->correlation_id = id;
-      return true;
+      });
+  answer_.is_binary_by_default = builder_.is_binary_by_default();
+  return is_taken && (seen & 1u << kInputs) != 0 && binary_.empty() && cursor.IsAtEnd();
+}
+
+std::optional<std::string_view> HeadReader::ReadEscapedText(JsonCursor& cursor) {
+  scratch_.clear();
+  if (!cursor.AppendText(scratch_) || scratch_.find('\0') != scratch_.npos) return std::nullopt;
+  return request_.arena().Copy(scratch_);
+}
+
+bool HeadReader::ReadAnyValue(JsonCursor& cursor, std::optional<ParameterValue>& value) {
+  switch (cursor.Peek()) {
+    case '"': {
+      const auto text = ReadText(cursor);
+      if (text) value.emplace(*text);
+      return text.has_value();
     }
-    case ParameterKey::kSequenceStart:
-    case ParameterKey::kSequenceEnd:
-      if (!SeeOnce(seen_, bit) || value.get(flag)) return false;
-      if (flag) {
-        request_->flags |=
-            kind == ParameterKey::kSequenceStart ? core::kSequenceStart : core::kSequenceEnd;
-      }
-      return true;
-    case ParameterKey::kPriority:
-      return SeeOnce(seen_, bit) && !value.get(request_->priority);
-    case ParameterKey::kTimeout:
-      return SeeOnce(seen_, bit) && !value.get(request_->timeout_us);
-    case ParameterKey::kBinaryDataOutput:
-      return SeeOnce(seen_, bit) && !value.get(answer_->is_binary_by_default);
-    case ParameterKey::kReserved:
-      return false;
-    case ParameterKey::kHeaders:
-    case ParameterKey::kForwarded:
+    case 't':
+    case 'f': {
+      const auto flag = cursor.Flag();
+      if (flag) value.emplace(*flag);
+      return flag.has_value();
+    }
+    default:
       break;
   }
-  if (request_->parameters.size() >= common::kMaxParameters ||
-      std::ranges::find(request_->parameters, key, &core::Parameter::name) !=
-          request_->parameters.end()) {
-    return false;
+  const JsonCursor begin = cursor;
+  if (const auto integer = cursor.Signed(); integer && cursor.IsAtEndOfNumber()) {
+    value.emplace(*integer);
+    return true;
   }
-  core::Parameter parameter{.name = key, .value = {}};
-  const char first = Kind(value);
-  if (first == '"') {
-    const auto text = PlainText(value);
-    if (!text) return false;
-    parameter.value = *text;
-  } else if (first == 't' || first == 'f') {
-    if (value.get(flag)) return false;
-    parameter.value = flag;
-  } else {
-    int64_t integer = 0;
-    double number = 0;
-    if (!value.get(integer)) {
-      parameter.value = integer;
-    } else if (!value.get(number)) {
-      parameter.value = number;
-    } else {
-      return false;
-    }
+  cursor = begin;
+  if (const auto integer = cursor.Unsigned(); integer && cursor.IsAtEndOfNumber()) {
+    value.emplace(*integer);
+    return true;
   }
-  request_->parameters.push_back(parameter);
+  cursor = begin;
+  const auto number = cursor.Double();
+  if (number) value.emplace(*number);
+  return number.has_value();
+}
+
+bool HeadReader::ReadId(JsonCursor& cursor) {
+  const auto text = ReadText(cursor);
+  if (!text) return false;
+  builder_.SetId(*text);
   return true;
 }
 
-bool QuickReader::ReadInput(Object object) {
+bool HeadReader::ReadParameters(JsonCursor& place) {
+  JsonCursor cursor = place;
+  static constexpr std::string_view kUsual[] = {"binary_data_output", "sequence_id",
+                                                "sequence_start", "sequence_end"};
+  const bool are_taken =
+      cursor.Object<"binary_data_output", "sequence_id", "sequence_start", "sequence_end">(
+          [&](int member, std::string_view key) {
+            if (member >= 0) key = kUsual[member];
+            std::optional<ParameterValue> value;
+            return ReadValue(cursor, value) && builder_.SetParameter(key, *value).ok();
+          });
+  place = cursor;
+  return are_taken && !builder_.has_parameter_twice();
+}
+
+bool HeadReader::ReadInput(JsonCursor& place) {
+  JsonCursor cursor = place;
   Input input;
-  for (auto member : object) {
-    ondemand::field field;
-    if (std::move(member).get(field)) return false;
-    const auto key = PlainKey(field);
-    if (!key || !ReadInputMember(*key, field.value(), input)) return false;
-  }
-  constexpr unsigned kNeeded = Input::kName | Input::kType | Input::kShape;
-  const bool has_data = (input.seen & Input::kData) != 0;
-  if ((input.seen & kNeeded) != kNeeded ||
-      has_data + input.binary_size.has_value() + input.region.is_named() != 1) {
-    return false;
-  }
-  if (has_data && !input.is_data_read) {
-    // The data came before the members that say how to read it.
-    bool is_empty = true;
-    if (object.reset().get(is_empty)) return false;
-    for (auto member : object) {
-      ondemand::field field;
-      if (std::move(member).get(field)) return false;
-      if (PlainKey(field) != "data") continue;
-      Array data;
-      if (field.value().get_array().get(data) || !ReadData(data, input)) return false;
+  const bool is_taken = cursor.Object<"name", "shape", "datatype", "parameters", "data">(
+      [&](int member, std::string_view /*key*/) {
+        if (member < 0) return cursor.Skip();
+        if (!SeeOnce(input.seen, member)) return false;
+        switch (member) {
+          case Input::kName:
+            return ReadName(cursor, input.name);
+          case Input::kShape:
+            return ReadShape(cursor, input);
+          case Input::kDatatype:
+            return ReadDataType(cursor, input.type);
+          case Input::kParameters:
+            return ReadInputParameters(cursor, input);
+          default:
+            break;
+        }
+        if (input.has(Input::kShape) && input.has(Input::kDatatype)) {
+          return cursor.Aside([&](JsonCursor& data) { return ReadData(data, input); });
+        }
+        input.unread_data = cursor;
+        return cursor.Skip();
+      });
+  place = cursor;
+  if (!is_taken || (input.seen & Input::kNeeded) != Input::kNeeded) return false;
+  if (input.unread_data && !ReadData(*input.unread_data, input)) return false;
+  return AddInput(input);
+}
+
+bool HeadReader::ReadName(JsonCursor& cursor, std::string_view& name) {
+  const auto text = ReadText(cursor);
+  if (text) name = *text;
+  return text.has_value();
+}
+
+bool HeadReader::ReadDataType(JsonCursor& cursor, DataType& type) {
+  const auto text = ReadText(cursor);
+  if (text) type = tensor::FromProtocolName(*text).value_or(DataType::kInvalid);
+  return text.has_value();
+}
+
+bool HeadReader::ReadShape(JsonCursor& cursor, Input& input) {
+  return cursor.Array([&] {
+    const auto dim = cursor.Unsigned();
+    if (!dim || *dim > INT64_MAX || input.rank == input.dims.size()) return false;
+    input.dims[input.rank++] = static_cast<int64_t>(*dim);
+    return true;
+  });
+}
+
+bool HeadReader::ReadInputParameters(JsonCursor& cursor, Input& input) {
+  return cursor.Object<"binary_data_size", "shared_memory_region", "shared_memory_offset",
+                       "shared_memory_byte_size">([&](int member, std::string_view /*key*/) {
+    switch (member) {
+      case 0:
+        if (input.binary_size) return false;
+        input.binary_size = cursor.Unsigned();
+        return input.binary_size.has_value();
+      case 1:
+        return ReadValue(cursor, input.region.region);
+      case 2:
+        return ReadValue(cursor, input.region.offset);
+      case 3:
+        return ReadValue(cursor, input.region.byte_size);
+      default:
+        return cursor.Skip();
     }
-  }
+  });
+}
+
+bool HeadReader::AddInput(Input& input) {
+  const int contents = int{input.has(Input::kData)} + int{input.binary_size.has_value()} +
+                       int{input.region.region.has_value()};
+  if (contents != 1) return false;
+  core::RequestInput* const added = builder_.TryAddInput(input.name, input.type, input.shape());
+  if (added == nullptr) return false;
   if (input.binary_size) {
     if (*input.binary_size > binary_.size()) return false;
-    const size_t size = static_cast<size_t>(*input.binary_size);
+    const auto size = static_cast<size_t>(*input.binary_size);
     input.chunk = {reinterpret_cast<const std::byte*>(binary_.data()), size, {}};
     binary_.remove_prefix(size);
+  } else {
+    const auto region = builder_.ReadRegion(input.name, input.region);
+    if (!region.ok()) return false;
+    if (*region) return answer_.regions.AddInput(request_, *added, **region).ok();
   }
-  if (request_->inputs.size() >= kMaxSearchedTensors ||
-      request_->FindInput(input.name) != nullptr) {
-    return false;
-  }
-  core::RequestInput& added = request_->AddInput(input.name, input.type);
-  added.shape = std::move(input.shape);
-  if (input.region.is_named()) {
-    return answer_->regions.AddInput(*request_, added, input.region.where).ok();
-  }
-  if (input.chunk.size > 0) added.Append(input.chunk);
+  if (input.chunk.size > 0) added->Append(input.chunk);
   return true;
 }
 
-bool QuickReader::ReadInputMember(std::string_view key, Value value, Input& input) {
-  if (key == "name") {
-    const auto text = PlainText(value);
-    if (!text || !SeeOnce(input.seen, Input::kName)) return false;
-    input.name = *text;
-    return true;
-  }
-  if (key == "datatype") {
-    const auto text = PlainText(value);
-    if (!text || !SeeOnce(input.seen, Input::kType)) return false;
-    const auto type = tensor::FromProtocolName(*text);
-    if (!type) return false;
-    input.type = *type;
-    return true;
-  }
-  if (key == "shape") {
-    Array dims;
-    if (!SeeOnce(input.seen, Input::kShape) || value.get_array().get(dims)) return false;
-    for (auto element : dims) {
-      uint64_t dim = 0;
-      if (element.get(dim) || dim > INT64_MAX) return false;
-      input.shape.PushBack(static_cast<int64_t>(dim));
-    }
-    return true;
-  }
-  if (key == "parameters") {
-    Object parameters;
-    return SeeOnce(input.seen, Input::kParameters) && !value.get_object().get(parameters) &&
-           ReadInputParameters(parameters, input);
-  }
-  if (key == "data") {
-    if (!SeeOnce(input.seen, Input::kData)) return false;
-    constexpr unsigned kNeeded = Input::kType | Input::kShape;
-    if ((input.seen & kNeeded) != kNeeded) return true;  // skipped now, read later
-    Array data;
-    return !value.get_array().get(data) && ReadData(data, input);
-  }
-  return Skip(value, 0);
-}
-
-bool QuickReader::ReadInputParameters(Object parameters, Input& input) {
-  for (auto member : parameters) {
-    ondemand::field field;
-    if (std::move(member).get(field)) return false;
-    const auto key = PlainKey(field);
-    if (!key) return false;
-    if (key->starts_with(kRegionPrefix)) {
-      if (!ReadRegionParameter(*key, field.value(), input.region)) return false;
-    } else if (*key == "binary_data_size") {
-      uint64_t size = 0;
-      if (input.binary_size || field.value().get(size)) return false;
-      input.binary_size = size;
-    } else if (!Skip(field.value(), 0)) {
-      return false;
-    }
-  }
-  // Without a region the others are looked at all the same, which is rare.
-  return input.region.seen == 0 || input.region.is_named();
-}
-
-bool QuickReader::ReadRegionParameter(std::string_view key, Value value, Region& region) {
-  key.remove_prefix(kRegionPrefix.size());
-  if (key == "region") {
-    const auto text = PlainText(value);
-    if (!text || !SeeOnce(region.seen, Region::kName)) return false;
-    region.where.region = *text;
-    return true;
-  }
-  if (key == "offset") {
-    return SeeOnce(region.seen, Region::kOffset) && !value.get(region.where.offset);
-  }
-  if (key == "byte_size") {
-    return SeeOnce(region.seen, Region::kByteSize) && !value.get(region.where.byte_size);
-  }
-  return Skip(value, 0);
-}
-
-bool QuickReader::ReadData(Array data, Input& input) {
-  input.is_data_read = true;
+bool HeadReader::ReadData(JsonCursor& data, Input& input) {
   switch (input.type) {
     case DataType::kBool:
       return ReadNumbers<bool, uint8_t>(data, input);
@@ -352,15 +333,15 @@ bool QuickReader::ReadData(Array data, Input& input) {
 }
 
 template <typename Json, typename Element>
-bool QuickReader::ReadNumbers(Array data, Input& input) {
-  const auto count = tensor::ElementCount(input.shape.dims());
+bool HeadReader::ReadNumbers(JsonCursor& data, Input& input) {
+  const auto count = tensor::ElementCount(input.shape());
   // No text holds more elements than bytes, so nothing large is allocated for a shape that lies. A
   // tensor without elements ignores its data, which is rare.
   if (!count || *count == 0 || static_cast<uint64_t>(*count) > json_.size()) return false;
-  const size_t elements = static_cast<size_t>(*count);
+  const auto elements = static_cast<size_t>(*count);
   const size_t bytes = elements * sizeof(Element);
   if (bytes > max_input_bytes_) return false;
-  std::byte* const memory = request_->arena().Allocate(bytes, base::kBufferAlignment);
+  std::byte* const memory = request_.arena().Allocate(bytes, base::kBufferAlignment);
   if (memory == nullptr) return false;
   size_t done = 0;
   const std::span out(reinterpret_cast<Element*>(memory), elements);
@@ -370,198 +351,106 @@ bool QuickReader::ReadNumbers(Array data, Input& input) {
 }
 
 template <typename Json, typename Element>
-bool QuickReader::ReadElements(Array array, std::span<Element> out, size_t& done, int depth) {
+bool HeadReader::ReadElements(JsonCursor& data, std::span<Element> out, size_t& done, int depth) {
   // Elements count as one level too.
   if (depth + 1 >= kMaxDataDepth) return false;
-  for (auto element : array) {
-    Value value;
-    if (std::move(element).get(value)) return false;
-    if (Kind(value) == '[') {
-      Array inner;
-      if (value.get_array().get(inner) || !ReadElements<Json>(inner, out, done, depth + 1)) {
-        return false;
-      }
-      continue;
+  JsonCursor cursor = data;
+  Element* next = out.data() + done;
+  Element* const end = out.data() + out.size();
+  const bool are_taken = cursor.Array([&] {
+    if (cursor.Peek() == '[') {
+      return cursor.Aside([&](JsonCursor& inner) {
+        done = static_cast<size_t>(next - out.data());
+        const bool is_taken = ReadElements<Json>(inner, out, done, depth + 1);
+        next = out.data() + done;
+        return is_taken;
+      });
     }
-    Json json{};
-    if (done == out.size() || value.get(json)) return false;
+    const std::optional<Json> json = ReadElement<Json>(cursor);
+    if (next == end || !json) return false;
     // Numbers that the type cannot hold wrap around, as they do in Triton.
-    out[done++] = static_cast<Element>(json);
-  }
-  return true;
+    *next++ = static_cast<Element>(*json);
+    return true;
+  });
+  data = cursor;
+  done = static_cast<size_t>(next - out.data());
+  return are_taken;
 }
 
-bool QuickReader::ReadBytes(Array data, Input& input) {
-  const auto count = tensor::ElementCount(input.shape.dims());
+bool HeadReader::ReadBytes(JsonCursor& data, Input& input) {
+  const auto count = tensor::ElementCount(input.shape());
   if (!count || *count == 0 || static_cast<uint64_t>(*count) > json_.size()) return false;
-  strings_.clear();
+  scratch_.clear();
   if (!ReadStrings(data, 0)) return false;
   // An empty array is an error, a wrong number of strings is the model's check to make.
-  if (strings_.empty() || strings_.size() > max_input_bytes_) return false;
-  std::byte* const memory = request_->arena().Allocate(strings_.size(), base::kBufferAlignment);
+  if (scratch_.empty() || scratch_.size() > max_input_bytes_) return false;
+  std::byte* const memory = request_.arena().Allocate(scratch_.size(), base::kBufferAlignment);
   if (memory == nullptr) return false;
-  std::memcpy(memory, strings_.data(), strings_.size());
-  input.chunk = {memory, strings_.size(), {}};
+  std::memcpy(memory, scratch_.data(), scratch_.size());
+  input.chunk = {memory, scratch_.size(), {}};
   return true;
 }
 
-bool QuickReader::ReadStrings(Array array, int depth) {
+// Appends the strings of nested arrays to `scratch_`, each with its length in front.
+bool HeadReader::ReadStrings(JsonCursor& data, int depth) {
   // Elements count as one level too.
   if (depth + 1 >= kMaxDataDepth) return false;
-  for (auto element : array) {
-    Value value;
-    if (std::move(element).get(value)) return false;
-    if (Kind(value) == '[') {
-      Array inner;
-      if (value.get_array().get(inner) || !ReadStrings(inner, depth + 1)) return false;
-      continue;
-    }
-    const auto text = Text(value);
-    if (!text) return false;
-    const uint32_t length = static_cast<uint32_t>(text->size());
-    strings_.append(reinterpret_cast<const char*>(&length), sizeof(length));
-    strings_.append(*text);
-  }
-  return true;
+  return data.Array([&] {
+    if (data.Peek() == '[') return ReadStrings(data, depth + 1);
+    const size_t place = scratch_.size();
+    scratch_.append(sizeof(uint32_t), '\0');
+    if (!data.AppendText(scratch_)) return false;
+    const auto length = static_cast<uint32_t>(scratch_.size() - place - sizeof(uint32_t));
+    std::memcpy(scratch_.data() + place, &length, sizeof(length));
+    return true;
+  });
 }
 
-bool QuickReader::ReadOutput(Object object) {
-  enum Member : unsigned { kName = 1, kParameters = 2 };
+bool HeadReader::ReadOutput(JsonCursor& cursor) {
+  enum Member { kName, kParameters };
   unsigned seen = 0;
   std::string_view name;
-  OutputOptions options;
-  Region region;
-  for (auto member : object) {
-    ondemand::field field;
-    if (std::move(member).get(field)) return false;
-    const auto key = PlainKey(field);
-    if (!key) return false;
-    if (*key == "name") {
-      Value value = field.value();
-      const auto text = PlainText(value);
-      if (!text || !SeeOnce(seen, kName)) return false;
-      name = *text;
-    } else if (*key == "parameters") {
-      Object parameters;
-      if (!SeeOnce(seen, kParameters) || field.value().get_object().get(parameters) ||
-          !ReadOutputParameters(parameters, options, region)) {
-        return false;
-      }
-    } else if (!Skip(field.value(), 0)) {
-      return false;
-    }
-  }
-  if ((seen & kName) == 0 || request_->outputs.size() >= kMaxSearchedTensors ||
-      std::ranges::find(request_->outputs, name, &core::RequestedOutput::name) !=
-          request_->outputs.end()) {
-    return false;
-  }
-  core::RequestedOutput& output = request_->outputs.emplace_back();
-  // Read again when the answer is written, after the body is gone.
-  output.name = request_->arena().Copy(name);
-  output.tag = static_cast<uint32_t>(answer_->outputs.size());
-  options.is_in_region = region.is_named();
-  answer_->outputs.push_back(options);
-  return !region.is_named() || answer_->regions.AddOutput(output.name, region.where).ok();
+  common::OutputParameters parameters;
+  const bool is_taken =
+      cursor.Object<"name", "parameters">([&](int member, std::string_view /*key*/) {
+        if (member < 0) return cursor.Skip();
+        if (!SeeOnce(seen, member)) return false;
+        if (member == kParameters) return ReadOutputParameters(cursor, parameters);
+        return ReadName(cursor, name);
+      });
+  return is_taken && (seen & 1u << kName) != 0 &&
+         infer_internal::AddOutput(builder_, name, parameters, answer_).ok();
 }
 
-bool QuickReader::ReadOutputParameters(Object parameters, OutputOptions& options, Region& region) {
-  enum Member : unsigned { kBinary = 1, kClasses = 2 };
-  unsigned seen = 0;
-  for (auto member : parameters) {
-    ondemand::field field;
-    if (std::move(member).get(field)) return false;
-    const auto key = PlainKey(field);
-    if (!key) return false;
-    if (key->starts_with(kRegionPrefix)) {
-      if (!ReadRegionParameter(*key, field.value(), region)) return false;
-    } else if (*key == "binary_data") {
-      if (!SeeOnce(seen, kBinary) || field.value().get(options.is_binary)) return false;
-    } else if (*key == "classification") {
-      uint64_t classes = 0;
-      if (!SeeOnce(seen, kClasses) || field.value().get(classes)) return false;
-      options.class_count = ClassCount(classes);
-    } else if (!Skip(field.value(), 0)) {
-      return false;
-    }
-  }
-  // What is both in a region and somewhere else is an error; numbers without a region are rare.
-  return region.is_named() ? !options.is_binary && (seen & kClasses) == 0 : region.seen == 0;
+bool HeadReader::ReadOutputParameters(JsonCursor& cursor, common::OutputParameters& parameters) {
+  return cursor.Object<"binary_data", "classification", "shared_memory_region",
+                       "shared_memory_offset", "shared_memory_byte_size">(
+      [&](int member, std::string_view /*key*/) {
+        switch (member) {
+          case 0:
+            return ReadValue(cursor, parameters.binary_data);
+          case 1:
+            return ReadValue(cursor, parameters.classification);
+          case 2:
+            return ReadValue(cursor, parameters.region.region);
+          case 3:
+            return ReadValue(cursor, parameters.region.offset);
+          case 4:
+            return ReadValue(cursor, parameters.region.byte_size);
+          default:
+            return cursor.Skip();
+        }
+      });
 }
 
-bool QuickReader::Skip(Value value, int depth) {
-  if (depth >= kMaxDataDepth) return false;
-  switch (Kind(value)) {
-    case '{': {
-      Object object;
-      if (value.get_object().get(object)) return false;
-      for (auto member : object) {
-        ondemand::field field;
-        if (std::move(member).get(field)) return false;
-        if (!PlainKey(field) || !Skip(field.value(), depth + 1)) return false;
-      }
-      return true;
-    }
-    case '[': {
-      Array array;
-      if (value.get_array().get(array)) return false;
-      for (auto element : array) {
-        Value inner;
-        if (std::move(element).get(inner) || !Skip(inner, depth + 1)) return false;
-      }
-      return true;
-    }
-    case '"':
-      return PlainText(value).has_value();
-    case 't':
-    case 'f': {
-      bool flag = false;
-      return !value.get(flag);
-    }
-    case 'n': {
-      std::string_view token = value.raw_json_token();
-      token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
-      // Asked for its side effect, see PlainText.
-      const auto is_null = value.is_null();
-      static_cast<void>(is_null);
-      return token == "null";
-    }
-    default: {
-      double number = 0;
-      return !value.get(number);
-    }
-  }
-}
+}  // namespace
 
-std::optional<std::string_view> QuickReader::PlainKey(ondemand::field& field) const {
-  const char* const begin = field.key().raw();
-  const char* const end = json_.data() + json_.size();
-  const auto* quote =
-      static_cast<const char*>(std::memchr(begin, '"', static_cast<size_t>(end - begin)));
-  if (quote == nullptr) return std::nullopt;
-  const std::string_view key(begin, static_cast<size_t>(quote - begin));
-  if (std::memchr(key.data(), '\\', key.size()) != nullptr) return std::nullopt;
-  return key;
-}
-
-std::optional<std::string_view> QuickReader::PlainText(Value& value) {
-  const std::string_view token = value.raw_json_token();
-  if (token.size() < 2 || token.front() != '"') return std::nullopt;
-  const size_t quote = token.find('"', 1);
-  if (quote == token.npos) return std::nullopt;
-  const std::string_view text = token.substr(1, quote - 1);
-  if (text.find('\\') != text.npos) return std::nullopt;
-  // simdjson checks what follows a value only if the value was taken, not if it was looked at.
-  ondemand::raw_json_string taken;
-  if (value.get_raw_json_string().get(taken)) return std::nullopt;
-  return text;
-}
-
-std::optional<std::string_view> QuickReader::Text(Value& value) {
-  if (auto text = PlainText(value)) return text;
-  std::string_view text;
-  if (value.get_string().get(text)) return std::nullopt;
-  return text;
+bool QuickReader::Read(std::string_view json, std::string_view binary, core::Request& request,
+                       AnswerOptions& answer) {
+  const bool is_taken =
+      HeadReader(json, binary, max_input_bytes_, request, answer, scratch_).Read();
+  if (scratch_.capacity() > kMaxKeptBytes) std::string().swap(scratch_);
+  return is_taken;
 }
 
 }  // namespace nereid::http
