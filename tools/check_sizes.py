@@ -42,12 +42,6 @@ OVER_BUDGET = {
     "allocation or a pointer to follow on every step of a request",
     "engine::Engine": "the composition of a server; its polling and its readiness are the parts that could leave",
     "schedule::Sequence": "without methods that change it; it stands in four intrusive lists of SequenceTable",
-    "http::QuickReader": BEING_SPLIT,
-    "http2::GrpcCall": BEING_SPLIT,
-    "http2::GrpcConnection": BEING_SPLIT,
-    "http2::GrpcSession": BEING_SPLIT,
-    "python::Worker": BEING_SPLIT,
-    "schedule::EnsembleRun": BEING_SPLIT,
     "schedule::InstancePool": BEING_SPLIT,
     "schedule::InstancePool::Slot": BEING_SPLIT,
 }
