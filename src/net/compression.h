@@ -33,10 +33,10 @@ struct BufferView {
 // The limit of a decompressed body, and how its bytes are to lie in memory.
 struct DecompressOptions {
   size_t max_bytes = size_t{64} << 20;
-  // Byte of the output that is to be 64-byte aligned, as for HttpHandler::BodySplit.
+  // Byte of the output that is to be 64-byte aligned.
   size_t aligned_byte = 0;
-  // Ends the message of an output that is too large.
-  std::string_view limit_hint = "Use --http-max-input-size to increase the limit.";
+  // Ends the message of an output that is too large: what a user can do about it.
+  std::string_view limit_hint;
 };
 
 // Inflates a whole gzip or zlib stream (which of the two is detected), output never above max_bytes

@@ -40,12 +40,13 @@ TEST(Compression, BoundsTheOutputToTheByte) {
   const std::string zeros(1 << 20, '\0');
   const std::string bomb = Compressed(Compression::kGzip, zeros);
   EXPECT_TRUE(Decompress(bomb, {.max_bytes = 1 << 20}).ok());
-  const auto refused = Decompress(bomb, {.max_bytes = (1 << 20) - 1});
+  const auto refused =
+      Decompress(bomb, {.max_bytes = (1 << 20) - 1, .limit_hint = "Ask for more."});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(base::StatusCode::kInvalidArgument, refused.status().code());
   EXPECT_EQ(
       "Decompressed data size exceeds the maximum allowed value of 1048575 bytes. "
-      "Use --http-max-input-size to increase the limit.",
+      "Ask for more.",
       refused.status().message());
 }
 

@@ -403,7 +403,8 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
     const size_t split = HeaderSplit(head, dialect);
     base::Result<net::BufferView> body = net::Decompress(
         exchange->body(), {.max_bytes = options_.max_input_bytes,
-                           .aligned_byte = split == http1::HttpBodyPlan::kNoSplit ? 0 : split});
+                           .aligned_byte = split == http1::HttpBodyPlan::kNoSplit ? 0 : split,
+                           .limit_hint = "Use --http-max-input-size to increase the limit."});
     if (!body.ok()) return refuse(body.status());
     submission.body.bytes = body->data;
     submission.body_buffer = std::move(body->buffer);

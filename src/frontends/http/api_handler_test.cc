@@ -118,6 +118,19 @@ TEST_F(ApiTest, CompressesAndInflates) {
   EXPECT_TRUE(reply.Has("Accept-Encoding: gzip, deflate\r\n"));
 }
 
+TEST_F(ApiTest, SaysWhichFlagBoundsABodyThatGrows) {
+  std::string spaces(100'001, ' ');
+  const iovec part{spaces.data(), spaces.size()};
+  const auto body = net::Compress(net::Compression::kGzip, {&part, 1});
+  const Reply reply =
+      client_->Ask("POST", "/v2/models/m/infer", body->data, "Content-Encoding: gzip\r\n");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(
+      reply.body,
+      R"({"error":"Decompressed data size exceeds the maximum allowed value of 100000 bytes. )"
+      R"(Use --http-max-input-size to increase the limit."})");
+}
+
 TEST_F(ApiTest, RefusesBadHeaderLengths) {
   const auto error = [&](std::string_view value) {
     return client_

@@ -34,6 +34,8 @@
 
 namespace nereid::http2 {
 
+// Confined to its reactor or to the thread that has it, as said below; what CallHost has is
+// thread-safe.
 class GrpcConnection final : public net::Connection, public CallHost {
  public:
   // What a connection belongs to; all of it outlives the connection.

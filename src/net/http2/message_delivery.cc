@@ -27,7 +27,6 @@ base::Result<net::BufferView> Inflate(std::string_view message, size_t max_messa
   net::DecompressOptions limits;
   limits.max_bytes =
       std::min(max_message_bytes, std::max(kFreeInflation, kMaxInflation * message.size()));
-  limits.limit_hint = "";
   return net::Decompress(message, limits);
 }
 
