@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_kit/testing/fake_host.h"
 
+#include <utility>
+
+#include "backend_kit/mutex.h"
+
+namespace {
+
+// What a test gave as the memory of an input.
+std::vector<std::string_view> MemoryOf(const TRITONBACKEND_Input& input) {
+  if (!input.views.empty()) return input.views;
+  return {input.buffers.begin(), input.buffers.end()};
+}
+
+// The lines that were logged.
+struct Log {
+  nereid::backend::Mutex mutex;
+  std::vector<std::string> lines NEREID_KIT_GUARDED_BY(mutex);
+};
+Log& TheLog() {
+  static Log log;
+  return log;
+}
+
+}  // namespace
+
+std::vector<std::string> nereid::backend::TakeLog() {
+  const MutexLock lock(TheLog().mutex);
+  return std::exchange(TheLog().lines, {});
+}
+
 extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const char* text) {
@@ -9,14 +38,16 @@ TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const ch
 void TRITONSERVER_ErrorDelete(TRITONSERVER_Error* error) { delete error; }
 TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(TRITONSERVER_Error* error) { return error->code; }
 const char* TRITONSERVER_ErrorMessage(TRITONSERVER_Error* error) { return error->text.c_str(); }
-TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel, const char*, const int,
-                                            const char*) {
+TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel, const char* file, const int line,
+                                            const char* text) {
+  const nereid::backend::MutexLock lock(TheLog().mutex);
+  TheLog().lines.push_back(std::string(file) + ":" + std::to_string(line) + " " + text);
   return nullptr;
 }
 bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel) { return false; }
 
-TRITONSERVER_Error* TRITONBACKEND_RequestId(TRITONBACKEND_Request*, const char** id) {
-  *id = "";
+TRITONSERVER_Error* TRITONBACKEND_RequestId(TRITONBACKEND_Request* request, const char** id) {
+  *id = request->id.c_str();
   return nullptr;
 }
 TRITONSERVER_Error* TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request* request,
@@ -52,18 +83,18 @@ TRITONSERVER_Error* TRITONBACKEND_InputProperties(TRITONBACKEND_Input* input, co
   *shape = input->shape.data();
   *dims_count = static_cast<uint32_t>(input->shape.size());
   *byte_size = 0;
-  for (const std::string& buffer : input->buffers) {
-    *byte_size += buffer.size();
+  for (const std::string_view memory : MemoryOf(*input)) {
+    *byte_size += memory.size();
   }
-  *buffer_count = static_cast<uint32_t>(input->buffers.size());
+  *buffer_count = static_cast<uint32_t>(MemoryOf(*input).size());
   return nullptr;
 }
 TRITONSERVER_Error* TRITONBACKEND_InputBuffer(TRITONBACKEND_Input* input, const uint32_t index,
                                               const void** buffer, uint64_t* byte_size,
                                               TRITONSERVER_MemoryType* memory_type,
                                               int64_t* memory_type_id) {
-  *buffer = input->buffers[index].data();
-  *byte_size = input->buffers[index].size();
+  *buffer = MemoryOf(*input)[index].data();
+  *byte_size = MemoryOf(*input)[index].size();
   *memory_type = TRITONSERVER_MEMORY_CPU;
   *memory_type_id = 0;
   return nullptr;
@@ -78,13 +109,114 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
   *name = request->wanted[index].c_str();
   return nullptr;
 }
+TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* request,
+                                                       uint64_t* id) {
+  if (!request->correlation_text.empty()) {
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INVALID_ARG, "the correlation id is a text");
+  }
+  *id = request->correlation_id;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request* request,
+                                                             const char** id) {
+  *id = request->correlation_text.c_str();
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, uint32_t* flags) {
+  *flags = request->flags;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_InferenceRequestTimeoutMicroseconds(
+    TRITONBACKEND_Request* request, uint64_t* timeout_us) {
+  *timeout_us = request->timeout_us;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACKEND_Request*,
+                                               TRITONSERVER_InferenceTrace** trace) {
+  *trace = nullptr;
+  return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNSUPPORTED, "there are no traces");
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request,
+                                                     bool* is_cancelled) {
+  *is_cancelled = request->is_cancelled;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request* request,
+                                                        uint32_t* count) {
+  *count = static_cast<uint32_t>(request->parameters.size());
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* request,
+                                                   const uint32_t index, const char** key,
+                                                   TRITONSERVER_ParameterType* type,
+                                                   const void** value) {
+  const FakeParameter& parameter = request->parameters[index];
+  *key = parameter.name.c_str();
+  *type = parameter.type;
+  switch (parameter.type) {
+    case TRITONSERVER_PARAMETER_INT:
+      *value = &parameter.number;
+      break;
+    case TRITONSERVER_PARAMETER_BOOL:
+      *value = &parameter.truth;
+      break;
+    case TRITONSERVER_PARAMETER_DOUBLE:
+      *value = &parameter.real;
+      break;
+    default:
+      *value = parameter.text.c_str();
+  }
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFactory** factory,
+                                                     TRITONBACKEND_Request* request) {
+  ++request->answer.open_factories;
+  *factory = new TRITONBACKEND_ResponseFactory{request};
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFactory* factory) {
+  --factory->request->answer.open_factories;
+  delete factory;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory* factory,
+                                                             bool* is_cancelled) {
+  *is_cancelled = factory->request->is_cancelled;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory* factory,
+                                                           const uint32_t flags) {
+  factory->request->answer.sent.push_back(
+      {{}, {}, "", (flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0});
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response** response,
+                                                         TRITONBACKEND_ResponseFactory* factory) {
+  *response = new TRITONBACKEND_Response{factory->request, {}, {}};
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetStringParameter(TRITONBACKEND_Response* response,
+                                                             const char* name, const char* value) {
+  response->parameters[name] = value;
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response* response,
+                                                          const char* name, const int64_t value) {
+  response->parameters[name] = std::to_string(value);
+  return nullptr;
+}
+TRITONSERVER_Error* TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Response* response,
+                                                           const char* name, const bool value) {
+  response->parameters[name] = value ? "true" : "false";
+  return nullptr;
+}
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request, uint32_t) {
   ++request->answer.times_released;
   return nullptr;
 }
 TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
                                               TRITONBACKEND_Request* request) {
-  *response = new TRITONBACKEND_Response{request, {}};
+  *response = new TRITONBACKEND_Response{request, {}, {}};
   return nullptr;
 }
 TRITONSERVER_Error* TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response* response) {
@@ -111,11 +243,13 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
   *memory_type_id = 0;
   return nullptr;
 }
-TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, const uint32_t,
-                                               TRITONSERVER_Error* error) {
+TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
+                                               const uint32_t flags, TRITONSERVER_Error* error) {
   Answer& answer = response->request->answer;
   ++answer.times_sent;
   answer.error = error == nullptr ? "" : error->text;
+  answer.sent.push_back({response->outputs, response->parameters, answer.error,
+                         (flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0});
   answer.outputs = std::move(response->outputs);
   delete response;
   return nullptr;

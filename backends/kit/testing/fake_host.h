@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "triton/core/tritonbackend.h"
@@ -24,6 +25,7 @@ struct TRITONBACKEND_Input {
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
   std::vector<int64_t> shape;
   std::vector<std::string> buffers;
+  std::vector<std::string_view> views;  // memory elsewhere, in the place of the buffers
 };
 
 // An output that the backend added.
@@ -41,6 +43,24 @@ struct TRITONBACKEND_State {
   int times_updated = 0;
 };
 
+// A parameter of a request; the type says which value counts.
+struct FakeParameter {
+  std::string name;
+  TRITONSERVER_ParameterType type = TRITONSERVER_PARAMETER_STRING;
+  std::string text;
+  int64_t number = 0;
+  double real = 0;
+  bool truth = false;
+};
+
+// One of the responses to a request.
+struct SentResponse {
+  std::map<std::string, TRITONBACKEND_Output> outputs;
+  std::map<std::string, std::string> parameters;  // numbers and truth values as text
+  std::string error;
+  bool is_final = false;
+};
+
 // The outcome of a request.
 struct Answer {
   std::map<std::string, TRITONBACKEND_Output> outputs;
@@ -50,6 +70,8 @@ struct Answer {
   int times_released = 0;
   int successes_reported = 0;
   int failures_reported = 0;
+  std::vector<SentResponse> sent;  // an end without a response, too
+  int open_factories = 0;
 };
 
 // A request, set by the test.
@@ -57,13 +79,33 @@ struct TRITONBACKEND_Request {
   std::vector<TRITONBACKEND_Input> inputs;
   std::vector<std::string> wanted;
   Answer answer;
+  std::string id;
+  uint64_t correlation_id = 0;
+  std::string correlation_text;  // in the place of the number, unless it is empty
+  std::vector<FakeParameter> parameters;
+  uint32_t flags = 0;
+  uint64_t timeout_us = 0;
+  bool is_cancelled = false;
 };
 
 // A response that the backend is filling.
 struct TRITONBACKEND_Response {
   TRITONBACKEND_Request* request = nullptr;
   std::map<std::string, TRITONBACKEND_Output> outputs;
+  std::map<std::string, std::string> parameters;
 };
+
+// Makes responses to a request after its execution.
+struct TRITONBACKEND_ResponseFactory {
+  TRITONBACKEND_Request* request = nullptr;
+};
+
+namespace nereid::backend {
+
+// What was logged since the last call, with file and line: "main.cc:7 text". Thread-safe.
+std::vector<std::string> TakeLog();
+
+}  // namespace nereid::backend
 
 // The instance that the requests are executed on.
 struct TRITONBACKEND_ModelInstance {

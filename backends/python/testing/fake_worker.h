@@ -12,12 +12,15 @@
 
 namespace nereid::python {
 
-// A region, and the worker's end of it. Thread-compatible.
+// The worker's end of a region. Thread-compatible.
 class FakeWorker {
  public:
-  FakeWorker() : region_(std::move(Region::Create()).value()), next_(region_->worker_begin()) {}
+  // With a region of its own.
+  FakeWorker() : own_(std::move(Region::Create()).value()), region_(own_.get()) {}
+  // Of a region that outlives this.
+  explicit FakeWorker(const Region& region) : region_(&region) {}
 
-  Region& region() { return *region_; }
+  const Region& region() const { return *region_; }
   Control& control() { return region_->control(); }
 
   // A block of the worker's with this payload: its offset.
@@ -30,6 +33,8 @@ class FakeWorker {
     std::memcpy(region_->At(offset + sizeof(BlockHeader)), payload.data(), payload.size());
     return offset;
   }
+  // Takes all blocks back.
+  void Reset() { next_ = region_->worker_begin(); }
   BlockHeader& Header(uint64_t offset) {
     return *reinterpret_cast<BlockHeader*>(region_->At(offset));
   }
@@ -65,8 +70,9 @@ class FakeWorker {
   }
 
  private:
-  std::unique_ptr<Region> region_;
-  uint64_t next_;
+  const std::unique_ptr<Region> own_;
+  const Region* const region_;
+  uint64_t next_ = region_->worker_begin();
 };
 
 }  // namespace nereid::python
