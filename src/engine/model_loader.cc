@@ -81,23 +81,6 @@ size_t HoldCount(const char* variable) {
   return count > 0 ? static_cast<size_t>(count) : 0;
 }
 
-schedule::RateLimiter::ClaimOptions ClaimOf(
-    const backend_host::BackendModel::InstanceNeeds& needs) {
-  return {.needs = needs.resources, .device = needs.device_id, .on_grant = {}};
-}
-
-// The instances and their claims, in the form that a scheduler's constructor takes.
-struct Instances {
-  explicit Instances(backend_host::BackendModel& backend) {
-    for (auto& made : backend.TakeInstances()) {
-      instances.push_back(std::move(made.instance));
-      claims.push_back(ClaimOf(made.needs));
-    }
-  }
-  std::vector<std::unique_ptr<core::Instance>> instances;
-  std::vector<schedule::RateLimiter::ClaimOptions> claims;
-};
-
 }  // namespace
 
 // A version that a backend executes.
@@ -151,54 +134,62 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeScheduler(
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(std::shared_ptr<const WarmUp> warm_up,
                           WarmUp::Prepare(*loaded.model(), source.model_folder));
-  const auto run_warm_up = [warm_up, check = loaded.check_wanted](core::Instance& instance) {
+  schedule::InstancePoolOptions pool;
+  pool.inline_budget = options_.inline_budget;
+  pool.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
+  pool.warm_up = [warm_up, check = loaded.check_wanted](core::Instance& instance) {
     return warm_up->Run(instance, *check);
   };
-  if (config.sequence_batching() != nullptr) {
-    return MakeSequenceScheduler(source, loaded, run_warm_up);
+  return config.sequence_batching() != nullptr
+             ? MakeSequenceScheduler(source, loaded, std::move(pool))
+             : MakeBatchScheduler(loaded, std::move(pool));
+}
+
+schedule::NewInstance ModelLoader::Adopt(backend_host::BackendModel::MadeInstance made) const {
+  schedule::NewInstance adopted{.instance = std::move(made.instance)};
+  if (options_.limits_rate) {
+    adopted.claim = {.needs = made.needs.resources, .device = made.needs.device_id, .on_grant = {}};
   }
-  schedule::BatchSchedulerOptions options;
-  options.policy = schedule::BatchPolicy::FromConfig(config);
+  return adopted;
+}
+
+std::vector<schedule::NewInstance> ModelLoader::TakeInstances(BackendVersion& loaded) const {
+  std::vector<schedule::NewInstance> instances;
+  for (auto& made : loaded.backend->TakeInstances()) instances.push_back(Adopt(std::move(made)));
+  return instances;
+}
+
+base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeBatchScheduler(
+    BackendVersion& loaded, schedule::InstancePoolOptions pool) const {
+  const config::ModelConfig& config = loaded.backend->config();
+  schedule::BatchSchedulerOptions options{.policy = schedule::BatchPolicy::FromConfig(config),
+                                          .pool = std::move(pool)};
   if (config.dynamic_batching() != nullptr) {
     options.policy.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
   }
-  options.inline_budget = options_.inline_budget;
-  options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
-  options.warm_up = run_warm_up;
-  options.rate_limiter = rate_limiter_;
-  options.reaper = &reaper_;
-  Instances made(*loaded.backend);
-  options.claims = std::move(made.claims);
   NEREID_ASSIGN_OR_RETURN(options.strategy,
                           backend_host::PluginBatchStrategy::Find(*loaded.backend));
   NEREID_ASSIGN_OR_RETURN(
-      auto scheduler, schedule::BatchScheduler::Create(*loaded.model(), timers_, std::move(options),
-                                                       std::move(made.instances)));
+      auto scheduler, schedule::BatchScheduler::Create(*loaded.model(), context_,
+                                                       std::move(options), TakeInstances(loaded)));
   loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
 
 base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeSequenceScheduler(
     const repository::ModelSource& source, BackendVersion& loaded,
-    std::function<base::Status(core::Instance&)> warm_up) const {
+    schedule::InstancePoolOptions pool) const {
   const config::ModelConfig& config = loaded.backend->config();
   NEREID_ASSIGN_OR_RETURN(const core::StatePlan::Files files,
                           config::ReadInitialStates(config, source.model_folder));
-  schedule::SequenceSchedulerOptions options;
+  schedule::SequenceSchedulerOptions options{.pool = std::move(pool)};
   NEREID_ASSIGN_OR_RETURN(options.states, core::StatePlan::Compile(*config.sequence_batching(),
                                                                    config.max_batch_size, files));
   options.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
   options.hold_until_backlog = HoldCount("TRITONSERVER_BACKLOG_DELAY_SCHEDULER");
-  options.inline_budget = options_.inline_budget;
-  options.starts_in_parallel = loaded.backend->loads_instances_in_parallel();
-  options.warm_up = std::move(warm_up);
-  options.rate_limiter = rate_limiter_;
-  options.reaper = &reaper_;
-  Instances made(*loaded.backend);
-  options.claims = std::move(made.claims);
   NEREID_ASSIGN_OR_RETURN(
       auto scheduler, schedule::SequenceScheduler::Create(
-                          *loaded.model(), timers_, std::move(options), std::move(made.instances)));
+                          *loaded.model(), context_, std::move(options), TakeInstances(loaded)));
   loaded.instances = scheduler.get();
   return std::unique_ptr<core::Scheduler>(std::move(scheduler));
 }
@@ -260,9 +251,7 @@ ModelLoader::BackendVersion::ChangeInstances(const repository::ModelSource& sour
   NEREID_ASSIGN_OR_RETURN(backend_host::BackendModel::InstanceUpdate update,
                           backend->PrepareUpdate(source.config->instance_group, check));
   schedule::InstanceChange change{.added = {}, .removed = update.removed};
-  for (auto& made : update.added) {
-    change.added.push_back({std::move(made.instance), ClaimOf(made.needs)});
-  }
+  for (auto& made : update.added) change.added.push_back(loader_.Adopt(std::move(made)));
   NEREID_LOG(kInfo, "changing instances of '{}' version {}: {} more, {} fewer", source.id().Text(),
              model_->version(), change.added.size() + update.added_passive.size(),
              change.removed.size() + update.removed_passive.size());
@@ -278,8 +267,8 @@ ModelLoader::BackendVersion::ChangeInstances(const repository::ModelSource& sour
 
 // Log texts follow Triton's core/src/rate_limiter.cc, because tests search for them.
 void ModelLoader::LogResources() const {
-  if (rate_limiter_ == nullptr || !base::VerboseEnabled(1)) return;
-  NEREID_VLOG(1, "Max Resource Map===>{}", rate_limiter_->Describe());
+  if (!options_.limits_rate || !base::VerboseEnabled(1)) return;
+  NEREID_VLOG(1, "Max Resource Map===>{}", context_.rate_limiter.Describe());
 }
 
 base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(

@@ -8,37 +8,36 @@
 #include <vector>
 
 #include "backend_host/backend_libraries.h"
+#include "backend_host/backend_model.h"
 #include "base/status.h"
-#include "base/thread_reaper.h"
-#include "base/timers.h"
 #include "core/response_cache.h"
 #include "core/submitter.h"
 #include "engine/metrics_config.h"
 #include "engine/model_factory.h"
-#include "schedule/rate_limiter.h"
+#include "schedule/instance_change.h"
+#include "schedule/instance_pool_options.h"
 
 namespace nereid::engine {
 
-// The settings and dependencies of a loader.
+// How models are loaded.
 struct ModelLoaderOptions {
+  // See schedule::InstancePoolOptions.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  bool limits_rate = false;  // whether instances compete for the rate limiter's resources
   MetricsConfig metrics;
 };
 
 // Loads models with backends. Thread-safe. Outlives the models that it loads.
 class ModelLoader final : public ModelFactory {
  public:
-  // The references outlive the loader and its models. `submitter` takes the requests that ensembles
-  // make. `rate_limiter` is null if rates are not limited.
-  ModelLoader(ModelLoaderOptions options, backend_host::BackendLibraries& libraries,
-              base::Timers& timers, base::ThreadReaper& reaper, core::Submitter& submitter,
-              schedule::RateLimiter* rate_limiter)
-      : options_(std::move(options)),
-        libraries_(libraries),
-        timers_(timers),
-        reaper_(reaper),
+  // `context`, `submitter` (which runs the steps of ensembles) and `libraries` outlive the loader
+  // and its models.
+  ModelLoader(schedule::SchedulerContext context, core::Submitter& submitter,
+              backend_host::BackendLibraries& libraries, ModelLoaderOptions options)
+      : context_(context),
         submitter_(submitter),
-        rate_limiter_(rate_limiter) {}
+        libraries_(libraries),
+        options_(std::move(options)) {}
 
   base::Result<std::unique_ptr<ServableModel>> Load(const repository::ModelSource& source,
                                                     int64_t version,
@@ -55,23 +54,26 @@ class ModelLoader final : public ModelFactory {
   class EnsembleVersion;
 
   void LogResources() const;
-  // Makes the model collect what its metrics need besides counters.
+  std::vector<schedule::NewInstance> TakeInstances(BackendVersion& loaded) const;
+  // Converts an instance to what schedulers take; it has a claim if rates are limited.
+  schedule::NewInstance Adopt(backend_host::BackendModel::MadeInstance made) const;
+  // Has the model collect what its metrics need beyond counters.
   void Observe(core::Model& model) const;
   // Returns the scheduler of `model`, behind the cache if the model uses it.
   std::unique_ptr<core::Scheduler> AddCache(const core::Model& model,
                                             std::unique_ptr<core::Scheduler> scheduler) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeScheduler(
       const repository::ModelSource& source, BackendVersion& loaded) const;
+  base::Result<std::unique_ptr<core::Scheduler>> MakeBatchScheduler(
+      BackendVersion& loaded, schedule::InstancePoolOptions pool) const;
   base::Result<std::unique_ptr<core::Scheduler>> MakeSequenceScheduler(
       const repository::ModelSource& source, BackendVersion& loaded,
-      std::function<base::Status(core::Instance&)> warm_up) const;
+      schedule::InstancePoolOptions pool) const;
 
-  const ModelLoaderOptions options_;
-  backend_host::BackendLibraries& libraries_;
-  base::Timers& timers_;
-  base::ThreadReaper& reaper_;
+  const schedule::SchedulerContext context_;
   core::Submitter& submitter_;
-  schedule::RateLimiter* const rate_limiter_;
+  backend_host::BackendLibraries& libraries_;
+  const ModelLoaderOptions options_;
   core::ResponseCache* response_cache_ = nullptr;
 };
 

@@ -15,34 +15,27 @@ void BatchScheduler::Source::Take(size_t instance, const BatchDecision& decision
 }
 
 InstancePoolOptions BatchScheduler::PoolOptions(const BatchSchedulerOptions& options) {
-  InstancePoolOptions pool;
-  // With a delay configured, somebody must be able to sleep.
-  if (options.policy.max_queue_delay.count() == 0)
-    pool.inline_budget = options.inline_budget;
-  else
-    pool.inline_budget = std::chrono::nanoseconds(0);
+  InstancePoolOptions pool = options.pool;
+  // With a delay configured, there must be a thread that can sleep.
+  if (options.policy.max_queue_delay.count() != 0) pool.inline_budget = base::nanoseconds(0);
   pool.collects_rounds = options.policy.is_dynamic;
-  pool.starts_in_parallel = options.starts_in_parallel;
-  pool.warm_up = options.warm_up;
-  pool.rate_limiter = options.rate_limiter;
-  pool.reaper = options.reaper;
   return pool;
 }
 
-BatchScheduler::BatchScheduler(core::Model& model, base::Timers& timers,
+BatchScheduler::BatchScheduler(core::Model& model, SchedulerContext context,
                                BatchSchedulerOptions options)
     : model_(model),
       options_(std::move(options)),
       queue_(model, options_.policy, options_.strategy.get()),
       source_(queue_, options_.policy.preserves_order ? &order_ : nullptr),
-      pool_(model, source_, PoolOptions(options_)),
-      expiry_timer_(timers, [this] { ApplyTimeouts(); }) {}
+      pool_(model, source_, context, PoolOptions(options_)),
+      expiry_timer_(context.timers, [this] { ApplyTimeouts(); }) {}
 
 base::Result<std::unique_ptr<BatchScheduler>> BatchScheduler::Create(
-    core::Model& model, base::Timers& timers, BatchSchedulerOptions options,
-    std::vector<std::unique_ptr<core::Instance>> instances) {
-  std::unique_ptr<BatchScheduler> scheduler(new BatchScheduler(model, timers, std::move(options)));
-  NEREID_RETURN_IF_ERROR(scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
+    core::Model& model, SchedulerContext context, BatchSchedulerOptions options,
+    std::vector<NewInstance> instances) {
+  std::unique_ptr<BatchScheduler> scheduler(new BatchScheduler(model, context, std::move(options)));
+  NEREID_RETURN_IF_ERROR(scheduler->pool_.Start(std::move(instances)));
   return scheduler;
 }
 

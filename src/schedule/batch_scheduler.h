@@ -11,34 +11,30 @@
 #include "core/model.h"
 #include "core/scheduler.h"
 #include "schedule/batch_queue.h"
+#include "schedule/instance_change.h"
 #include "schedule/instance_pool.h"
+#include "schedule/instance_pool_options.h"
 #include "schedule/ordered_responses.h"
 
 namespace nereid::schedule {
 
 // What a scheduler without sequences is made with.
 struct BatchSchedulerOptions {
-  BatchPolicy policy;
-  // An instance whose executions take longer than this on average never runs on a reactor.
-  std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  BatchPolicy policy = {};
   // The model's own batching rule; null: none.
-  std::unique_ptr<core::BatchStrategy> strategy;
-  bool starts_in_parallel = false;  // see InstancePoolOptions
-  std::function<base::Status(core::Instance&)> warm_up;
-  RateLimiter* rate_limiter = nullptr;
-  // As in InstancePoolOptions.
-  base::ThreadReaper* reaper = nullptr;
-  std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
+  std::unique_ptr<core::BatchStrategy> strategy = nullptr;
+  InstancePoolOptions pool = {};
 };
 
 // Thread-safe.
 class BatchScheduler final : public core::Scheduler, public InstanceHost {
  public:
   // Starts, initialises and warms up the instances; the first failure is returned. `model` and
-  // `timers` outlive the scheduler.
-  static base::Result<std::unique_ptr<BatchScheduler>> Create(
-      core::Model& model, base::Timers& timers, BatchSchedulerOptions options,
-      std::vector<std::unique_ptr<core::Instance>> instances);
+  // everything in `context` outlive the scheduler.
+  static base::Result<std::unique_ptr<BatchScheduler>> Create(core::Model& model,
+                                                              SchedulerContext context,
+                                                              BatchSchedulerOptions options,
+                                                              std::vector<NewInstance> instances);
   // Answers what still waits and joins the threads. Not from one of them.
   ~BatchScheduler() override;
 
@@ -71,7 +67,7 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
     OrderedResponses* const order_;  // null: answers go as they come
   };
 
-  BatchScheduler(core::Model& model, base::Timers& timers, BatchSchedulerOptions options);
+  BatchScheduler(core::Model& model, SchedulerContext context, BatchSchedulerOptions options);
 
   static InstancePoolOptions PoolOptions(const BatchSchedulerOptions& options);
   // Answers the requests whose time is over, or moves them out of line, and sees to what is left.
@@ -82,8 +78,8 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
   core::Model& model_;
   const BatchSchedulerOptions options_;
   OrderedResponses order_;
-  BatchQueue queue_;  // guarded by the pool's lock
-  Source source_;     // the same
+  BatchQueue queue_ NEREID_GUARDED_BY(pool_.mutex());
+  Source source_ NEREID_GUARDED_BY(pool_.mutex());
   InstancePool pool_;
   base::Timer expiry_timer_;
 };

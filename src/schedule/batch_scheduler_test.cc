@@ -10,6 +10,7 @@
 
 #include "base/thread_use.h"
 #include "core/testing/fakes.h"
+#include "schedule/testing/context.h"
 
 namespace nereid::schedule {
 namespace {
@@ -24,12 +25,13 @@ class BatchSchedulerTest : public testing::Test {
             core::FakeInstance::Hook hook) {
     model_ = core::MakeFakeModel(
         options.policy.is_dynamic ? static_cast<int64_t>(options.policy.max_batch_size) : 0, {16});
-    std::vector<std::unique_ptr<core::Instance>> list;
+    std::vector<NewInstance> list;
     for (size_t i = 0; i < instances; ++i) {
-      list.push_back(
+      list.emplace_back(
           std::make_unique<core::FakeInstance>("instance_" + std::to_string(i), any_thread, hook));
     }
-    auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(list));
+    auto made =
+        BatchScheduler::Create(*model_, context_.Get(), std::move(options), std::move(list));
     ASSERT_TRUE(made.ok());
     scheduler_ = std::move(made).value();
   }
@@ -45,7 +47,7 @@ class BatchSchedulerTest : public testing::Test {
     scheduler_->Enqueue(std::move(request));
   }
 
-  base::Timers timers_;
+  TestContext context_;
   core::FakeSink sink_;
   core::FakeRounds rounds_;
   const std::thread::id rounds_thread_ = std::this_thread::get_id();
@@ -97,7 +99,7 @@ TEST_F(BatchSchedulerTest, FormsABatchOfWhatArrivedWhileTheInstanceWasBusy) {
 TEST_F(BatchSchedulerTest, RunsOnTheReactorOnlyOnceTheInstanceIsKnownToBeQuick) {
   std::vector<std::thread::id> threads;
   // A budget of an hour: only the number of measured runs decides.
-  Make({.inline_budget = std::chrono::hours(1)}, 1, true,
+  Make({.pool = {.inline_budget = std::chrono::hours(1)}}, 1, true,
        [&](std::span<core::RequestPtr>) { threads.push_back(std::this_thread::get_id()); });
   for (size_t i = 0; i < 40; ++i) {
     EnqueueOnReactor();
@@ -110,12 +112,13 @@ TEST_F(BatchSchedulerTest, RunsOnTheReactorOnlyOnceTheInstanceIsKnownToBeQuick) 
 }
 
 TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
-  Make({.inline_budget = std::chrono::nanoseconds(1)}, 1, true, [&](std::span<core::RequestPtr>) {
-    const uint64_t start = base::NowNs();
-    while (base::NowNs() - start < 1000) {
-    }
-    EXPECT_NE(rounds_thread_, std::this_thread::get_id());
-  });
+  Make({.pool = {.inline_budget = std::chrono::nanoseconds(1)}}, 1, true,
+       [&](std::span<core::RequestPtr>) {
+         const uint64_t start = base::NowNs();
+         while (base::NowNs() - start < 1000) {
+         }
+         EXPECT_NE(rounds_thread_, std::this_thread::get_id());
+       });
   for (size_t i = 0; i < 50; ++i) {
     EnqueueOnReactor();
     ASSERT_TRUE(sink_.WaitForGone(i + 1));
@@ -125,13 +128,14 @@ TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
 TEST_F(BatchSchedulerTest, OneSlowExecutionKeepsAQuickInstanceOnTheReactorAndASecondDoesNot) {
   std::vector<std::thread::id> threads;
   // Each slow one alone is more than the average may grow by.
-  Make({.inline_budget = std::chrono::milliseconds(5)}, 1, true, [&](std::span<core::RequestPtr>) {
-    threads.push_back(std::this_thread::get_id());
-    const bool is_slow = threads.size() == 41 || threads.size() == 51;
-    const uint64_t end_ns = base::ThreadUse::Now().cpu_ns + (is_slow ? 80'000'000 : 0);
-    while (base::ThreadUse::Now().cpu_ns < end_ns) {
-    }
-  });
+  Make({.pool = {.inline_budget = std::chrono::milliseconds(5)}}, 1, true,
+       [&](std::span<core::RequestPtr>) {
+         threads.push_back(std::this_thread::get_id());
+         const bool is_slow = threads.size() == 41 || threads.size() == 51;
+         const uint64_t end_ns = base::ThreadUse::Now().cpu_ns + (is_slow ? 80'000'000 : 0);
+         while (base::ThreadUse::Now().cpu_ns < end_ns) {
+         }
+       });
   for (size_t i = 0; i < 52; ++i) {
     EnqueueOnReactor();
     ASSERT_TRUE(sink_.WaitForGone(i + 1));
@@ -144,7 +148,7 @@ TEST_F(BatchSchedulerTest, OneSlowExecutionKeepsAQuickInstanceOnTheReactorAndASe
 TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
   std::vector<size_t> sizes;
   auto options = Dynamic(8);
-  options.inline_budget = std::chrono::hours(1);
+  options.pool.inline_budget = std::chrono::hours(1);
   Make(std::move(options), 1, true,
        [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });
   size_t sent = 0;
@@ -162,7 +166,7 @@ TEST_F(BatchSchedulerTest, BatchesWhatArrivedInOneRoundOnTheReactor) {
 TEST_F(BatchSchedulerTest, ABatchOnTheReactorMayTakeAsLongAsItsRequestsOneByOne) {
   std::thread::id last;
   auto options = Dynamic(8);
-  options.inline_budget = std::chrono::milliseconds(20);
+  options.pool.inline_budget = std::chrono::milliseconds(20);
   Make(std::move(options), 1, true, [&](std::span<core::RequestPtr> batch) {
     last = std::this_thread::get_id();
     const uint64_t end_ns = base::ThreadUse::Now().cpu_ns + batch.size() * 8'000'000;
@@ -333,14 +337,15 @@ TEST_F(BatchSchedulerTest, StartsInstancesAtTheSameTimeWhereThatIsAllowed) {
   base::CondVar changed;
   int here = 0;
   model_ = core::MakeFakeModel(0, {16});
-  std::vector<std::unique_ptr<core::Instance>> list;
+  std::vector<NewInstance> list;
   for (const char* name : {"instance_0", "instance_1"}) {
-    list.push_back(std::make_unique<core::FakeInstance>(name, false, nullptr));
+    list.emplace_back(std::make_unique<core::FakeInstance>(name, false, nullptr));
   }
   BatchSchedulerOptions options;
-  options.starts_in_parallel = true;
-  options.warm_up = MeetEachOther(mutex, changed, here);
-  const auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(list));
+  options.pool.starts_in_parallel = true;
+  options.pool.warm_up = MeetEachOther(mutex, changed, here);
+  const auto made =
+      BatchScheduler::Create(*model_, context_.Get(), std::move(options), std::move(list));
   EXPECT_EQ(made.status().ToString(), "Unavailable: not today");
   EXPECT_EQ(here, 2);
 }

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "core/testing/fakes.h"
 #include "schedule/batch_scheduler.h"
+#include "schedule/testing/context.h"
 
 namespace nereid::schedule {
 namespace {
@@ -69,11 +70,12 @@ class BegunExecutionTest : public testing::Test {
     model_ = core::MakeFakeModel(is_dynamic ? 8 : 0, {16});
     auto instance = std::make_unique<TwoPartInstance>();
     instance_ = instance.get();
-    std::vector<std::unique_ptr<core::Instance>> list;
-    list.push_back(std::move(instance));
+    std::vector<NewInstance> list;
+    list.emplace_back(std::move(instance));
     BatchSchedulerOptions options{.policy = {.is_dynamic = is_dynamic, .max_batch_size = 8}};
-    options.inline_budget = std::chrono::milliseconds(5);
-    auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(list));
+    options.pool.inline_budget = std::chrono::milliseconds(5);
+    auto made =
+        BatchScheduler::Create(*model_, context_.Get(), std::move(options), std::move(list));
     ASSERT_TRUE(made.ok());
     scheduler_ = std::move(made).value();
   }
@@ -97,7 +99,7 @@ class BegunExecutionTest : public testing::Test {
   }
 
   using Calls = std::vector<std::string>;
-  base::Timers timers_;
+  TestContext context_;
   core::FakeSink sink_;
   core::FakeRounds rounds_;
   size_t asked_ = 0;

@@ -17,6 +17,7 @@
 
 #include "core/testing/fakes.h"
 #include "schedule/batch_scheduler.h"
+#include "schedule/testing/context.h"
 
 namespace nereid::schedule {
 namespace {
@@ -113,13 +114,14 @@ class IdleInstanceTest : public testing::TestWithParam<uint32_t> {
     model_ = core::MakeFakeModel(8, {-1});
     instance_count_ = 1 + Below(3);
     const bool any_thread = Below(2) != 0;
-    std::vector<std::unique_ptr<core::Instance>> instances;
+    std::vector<NewInstance> instances;
     for (size_t i = 0; i < instance_count_; ++i) {
-      instances.push_back(std::make_unique<core::FakeInstance>(
+      instances.emplace_back(std::make_unique<core::FakeInstance>(
           "instance_" + std::to_string(i), any_thread,
           [this](std::span<core::RequestPtr> batch) { Execute(batch); }));
     }
-    auto made = BatchScheduler::Create(*model_, timers_, std::move(options), std::move(instances));
+    auto made =
+        BatchScheduler::Create(*model_, context_.Get(), std::move(options), std::move(instances));
     ASSERT_TRUE(made.ok());
     scheduler_ = std::move(made).value();
   }
@@ -270,7 +272,7 @@ class IdleInstanceTest : public testing::TestWithParam<uint32_t> {
       clients_;  // the test's own thread adds to them, under the lock
   std::vector<std::promise<void>*> running_ NEREID_GUARDED_BY(mutex_);
   bool is_over_ NEREID_GUARDED_BY(mutex_) = false;
-  base::Timers timers_;
+  TestContext context_;
   std::unique_ptr<core::Model> model_;
   std::unique_ptr<BatchScheduler> scheduler_;
 };

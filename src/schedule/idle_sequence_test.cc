@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "schedule/sequence_scheduler.h"
+#include "schedule/testing/context.h"
 #include "schedule/testing/sequences.h"
 
 namespace nereid::schedule {
@@ -117,13 +118,13 @@ class IdleSequenceStorm : public testing::TestWithParam<Kind> {
     const Kind& kind = GetParam();
     model_ = MakeSequenceModel(
         {.max_batch_size = kind.max_batch_size, .batching = kind.batching, .dims = {-1}});
-    std::vector<std::unique_ptr<core::Instance>> instances;
+    std::vector<NewInstance> instances;
     for (size_t i = 0; i < kind.instances; ++i) {
-      instances.push_back(std::make_unique<core::FakeInstance>(
+      instances.emplace_back(std::make_unique<core::FakeInstance>(
           "instance_" + std::to_string(i), seed % 2 == 0,
           [this](std::span<core::RequestPtr> batch) { Execute(batch); }));
     }
-    auto made = SequenceScheduler::Create(*model_, timers_, {}, std::move(instances));
+    auto made = SequenceScheduler::Create(*model_, context_.Get(), {}, std::move(instances));
     ASSERT_TRUE(made.ok());
     scheduler_ = std::move(made).value();
   }
@@ -235,7 +236,7 @@ class IdleSequenceStorm : public testing::TestWithParam<Kind> {
   std::vector<std::promise<void>*> running_ NEREID_GUARDED_BY(mutex_);
   size_t executions_ NEREID_GUARDED_BY(mutex_) = 0;
   bool is_over_ NEREID_GUARDED_BY(mutex_) = false;
-  base::Timers timers_;
+  TestContext context_;
   std::unique_ptr<core::Model> model_;
   std::unique_ptr<SequenceScheduler> scheduler_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -11,14 +12,17 @@
 
 namespace nereid::schedule {
 
+// An instance on its way to the scheduler that will own it.
+struct NewInstance {
+  std::unique_ptr<core::Instance> instance;
+  // What it needs of the rate limiter, without an on_grant, which the scheduler sets; nothing: its
+  // rate is not limited.
+  std::optional<RateLimiter::ClaimOptions> claim = {};
+};
+
 // Instances that come and go while a version stays loaded.
 struct InstanceChange {
-  // A new instance, with what it needs of the rate limiter.
-  struct Added {
-    std::unique_ptr<core::Instance> instance;
-    RateLimiter::ClaimOptions claim;  // on_grant is set by who takes it
-  };
-  std::vector<Added> added;
+  std::vector<NewInstance> added;
   std::vector<const core::Instance*> removed;  // of those that are there
 };
 
@@ -29,7 +33,8 @@ class InstanceHost {
   // Starts, initialises and warms up the new instances while the others go on; then they take work,
   // and the removed ones take none. Returns when those are gone, but for those that sequences are
   // bound to, which go with their last sequence. When one of the new instances fails, that error,
-  // and nothing has changed. Blocks; one call at a time, by somebody who holds a pin of the model.
+  // and nothing has changed. Blocks. REQUIRES: one call at a time, and the caller holds a pin of
+  // the model.
   virtual base::Status ChangeInstances(InstanceChange change) = 0;
 };
 

@@ -68,7 +68,7 @@ struct SequenceScheduler::Admission {
   SequenceTable::Refused cancelled;
 };
 
-SequenceScheduler::SequenceScheduler(core::Model& model, base::Timers& timers,
+SequenceScheduler::SequenceScheduler(core::Model& model, SchedulerContext context,
                                      SequenceSchedulerOptions options, size_t instance_count)
     : model_(model),
       options_(std::move(options)),
@@ -77,8 +77,8 @@ SequenceScheduler::SequenceScheduler(core::Model& model, base::Timers& timers,
               .slots_per_instance = plan_.slots_per_instance(),
               .idle_ns = plan_.idle_ns()}),
       source_(MakeSource()),
-      pool_(model, *source_, PoolOptions()),
-      timer_(std::make_unique<base::Timer>(timers, [this] { OnTimer(); })) {}
+      pool_(model, *source_, context, PoolOptions()),
+      timer_(std::make_unique<base::Timer>(context.timers, [this] { OnTimer(); })) {}
 
 std::unique_ptr<SequenceSource> SequenceScheduler::MakeSource() {
   SequenceSourceOptions source{.model = model_,
@@ -92,26 +92,21 @@ std::unique_ptr<SequenceSource> SequenceScheduler::MakeSource() {
 }
 
 InstancePoolOptions SequenceScheduler::PoolOptions() const {
-  InstancePoolOptions pool;
-  // With a delay configured, somebody must be able to sleep.
-  pool.inline_budget =
-      plan_.max_queue_delay_ns() == 0 ? options_.inline_budget : std::chrono::nanoseconds(0);
+  InstancePoolOptions pool = options_.pool;
+  // With a delay configured, there must be a thread that can sleep.
+  if (plan_.max_queue_delay_ns() != 0) pool.inline_budget = base::nanoseconds(0);
   pool.collects_rounds = plan_.max_batch_size() > 1;
   // A cancelled request ends its sequence; one that runs already keeps its place.
   pool.drops_cancelled = false;
-  pool.starts_in_parallel = options_.starts_in_parallel;
-  pool.warm_up = options_.warm_up;
-  pool.rate_limiter = options_.rate_limiter;
-  pool.reaper = options_.reaper;
   return pool;
 }
 
 base::Result<std::unique_ptr<SequenceScheduler>> SequenceScheduler::Create(
-    core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
-    std::vector<std::unique_ptr<core::Instance>> instances) {
+    core::Model& model, SchedulerContext context, SequenceSchedulerOptions options,
+    std::vector<NewInstance> instances) {
   std::unique_ptr<SequenceScheduler> scheduler(
-      new SequenceScheduler(model, timers, std::move(options), instances.size()));
-  NEREID_RETURN_IF_ERROR(scheduler->pool_.Start(std::move(instances), scheduler->options_.claims));
+      new SequenceScheduler(model, context, std::move(options), instances.size()));
+  NEREID_RETURN_IF_ERROR(scheduler->pool_.Start(std::move(instances)));
   return scheduler;
 }
 

@@ -13,7 +13,9 @@
 #include "core/model.h"
 #include "core/scheduler.h"
 #include "core/sequence_states.h"
+#include "schedule/instance_change.h"
 #include "schedule/instance_pool.h"
+#include "schedule/instance_pool_options.h"
 #include "schedule/sequence_plan.h"
 #include "schedule/sequence_source.h"
 #include "schedule/sequence_table.h"
@@ -22,29 +24,22 @@ namespace nereid::schedule {
 
 // What a scheduler of sequences is made with.
 struct SequenceSchedulerOptions {
-  // An instance whose executions take longer than this on average never runs on a reactor.
-  std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   // Null or empty: the model keeps no states.
-  std::shared_ptr<const core::StatePlan> states;
+  std::shared_ptr<const core::StatePlan> states = nullptr;
   // Nothing runs before so many requests wait in slots, and so many in the backlog, once.
   size_t hold_until_waiting = 0;
   size_t hold_until_backlog = 0;
-  bool starts_in_parallel = false;  // see InstancePoolOptions
-  std::function<base::Status(core::Instance&)> warm_up;
-  RateLimiter* rate_limiter = nullptr;
-  // As in InstancePoolOptions.
-  base::ThreadReaper* reaper = nullptr;
-  std::vector<RateLimiter::ClaimOptions> claims;  // of the instances
+  InstancePoolOptions pool = {};
 };
 
 // Thread-safe.
 class SequenceScheduler final : public core::Scheduler, public InstanceHost {
  public:
   // Starts, initialises and warms up the instances; the first failure is returned. `model`, whose
-  // configuration has sequence_batching, and `timers` outlive the scheduler.
+  // configuration has sequence_batching, and everything in `context` outlive the scheduler.
   static base::Result<std::unique_ptr<SequenceScheduler>> Create(
-      core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
-      std::vector<std::unique_ptr<core::Instance>> instances);
+      core::Model& model, SchedulerContext context, SequenceSchedulerOptions options,
+      std::vector<NewInstance> instances);
   // Answers what still waits and joins the threads. Not from one of them. By then no request that
   // was executed may be left: each pins the model.
   ~SequenceScheduler() override;
@@ -73,7 +68,7 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
  private:
   class Sink;
 
-  SequenceScheduler(core::Model& model, base::Timers& timers, SequenceSchedulerOptions options,
+  SequenceScheduler(core::Model& model, SchedulerContext context, SequenceSchedulerOptions options,
                     size_t instance_count);
   std::unique_ptr<SequenceSource> MakeSource();
   InstancePoolOptions PoolOptions() const;
@@ -102,8 +97,8 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   core::Model& model_;
   const SequenceSchedulerOptions options_;
   const SequencePlan plan_;
-  SequenceTable table_;                           // guarded by the pool's lock
-  const std::unique_ptr<SequenceSource> source_;  // the same
+  SequenceTable table_ NEREID_GUARDED_BY(pool_.mutex());
+  const std::unique_ptr<SequenceSource> source_ NEREID_PT_GUARDED_BY(pool_.mutex());
   InstancePool pool_;
   uint64_t timer_at_ns_ NEREID_GUARDED_BY(pool_.mutex()) = 0;  // 0: not set
   bool is_ending_ NEREID_GUARDED_BY(pool_.mutex()) = false;

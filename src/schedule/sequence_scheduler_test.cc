@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "schedule/testing/context.h"
 #include "schedule/testing/sequences.h"
 
 namespace nereid::schedule {
@@ -22,14 +23,14 @@ class SequenceSchedulerTest : public testing::Test {
   void Make(SequenceModelOptions model, SequenceSchedulerOptions options = {},
             core::FakeInstance::Hook hook = {}) {
     model_ = MakeSequenceModel(std::move(model));
-    std::vector<std::unique_ptr<core::Instance>> instances;
-    instances.push_back(std::make_unique<core::FakeInstance>(
+    std::vector<NewInstance> instances;
+    instances.emplace_back(std::make_unique<core::FakeInstance>(
         "instance", false, [this, hook](std::span<core::RequestPtr> batch) {
           batches_.push_back(Describe(batch));
           if (hook) hook(batch);
         }));
-    auto made =
-        SequenceScheduler::Create(*model_, timers_, std::move(options), std::move(instances));
+    auto made = SequenceScheduler::Create(*model_, context_.Get(), std::move(options),
+                                          std::move(instances));
     ASSERT_TRUE(made.ok());
     scheduler_ = std::move(made).value();
   }
@@ -54,7 +55,7 @@ class SequenceSchedulerTest : public testing::Test {
   }
 
   core::FakeSink sink_;
-  base::Timers timers_;
+  TestContext context_;
   std::unique_ptr<core::Model> model_;
   std::unique_ptr<SequenceScheduler> scheduler_;
   std::vector<std::string> batches_;  // of the only instance, one after another

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "schedule/sequence_scheduler.h"
+#include "schedule/testing/context.h"
 #include "schedule/testing/sequences.h"
 
 namespace nereid::schedule {
@@ -174,10 +175,11 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     EXPECT_TRUE(states.ok());
     auto loaded = std::make_shared<Generation>();
     loaded->model = MakeSequenceModel(std::move(options));
-    std::vector<std::unique_ptr<core::Instance>> instances;
-    for (size_t i = 0; i < kInstances; ++i) instances.push_back(MakeInstance(*loaded));
-    auto made = SequenceScheduler::Create(
-        *loaded->model, timers_, {.states = std::move(states).value()}, std::move(instances));
+    std::vector<NewInstance> instances;
+    for (size_t i = 0; i < kInstances; ++i) instances.emplace_back(MakeInstance(*loaded));
+    auto made =
+        SequenceScheduler::Create(*loaded->model, context_.Get(),
+                                  {.states = std::move(states).value()}, std::move(instances));
     EXPECT_TRUE(made.ok());
     loaded->scheduler = std::move(made).value();
     loaded->slots = loaded->scheduler->FreeSlotCountForTest();
@@ -304,7 +306,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     EXPECT_GT(count, kClients * kSequencesPerClient);
   }
 
-  base::Timers timers_;
+  TestContext context_;
   std::atomic<int> made_{0};
   base::Mutex mutex_;
   std::shared_ptr<Generation> current_ NEREID_GUARDED_BY(mutex_);

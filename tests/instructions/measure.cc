@@ -23,6 +23,7 @@
 #include "schedule/batch_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/sequence_scheduler.h"
+#include "schedule/testing/context.h"
 #include "schedule/testing/sequences.h"
 
 using namespace nereid;
@@ -167,16 +168,16 @@ void MeasureGrpc() {
 void MeasureBatches(const char* name, bool is_dynamic, size_t batch) {
   const std::unique_ptr<core::Model> model = core::MakeFakeModel(is_dynamic ? 8 : 0, {16});
   Sink sink;
-  base::Timers timers;
+  schedule::TestContext context;
   core::FakeRounds rounds;
   schedule::BatchSchedulerOptions options;
   options.policy.is_dynamic = is_dynamic;
   options.policy.max_batch_size = is_dynamic ? 8 : 0;
-  options.inline_budget = std::chrono::hours(1);
-  std::vector<std::unique_ptr<core::Instance>> instances;
-  instances.push_back(std::make_unique<core::FakeInstance>("i", true, nullptr));
-  auto scheduler =
-      schedule::BatchScheduler::Create(*model, timers, std::move(options), std::move(instances));
+  options.pool.inline_budget = std::chrono::hours(1);
+  std::vector<schedule::NewInstance> instances;
+  instances.emplace_back(std::make_unique<core::FakeInstance>("i", true, nullptr));
+  auto scheduler = schedule::BatchScheduler::Create(*model, context.Get(), std::move(options),
+                                                    std::move(instances));
   NEREID_CHECK(scheduler.ok());
   size_t sent = 0;
   Measure(name, [&] {
@@ -195,13 +196,13 @@ void MeasureSequence() {
   const std::unique_ptr<core::Model> model =
       schedule::MakeSequenceModel({.max_batch_size = 4, .batching = schedule::AllControls()});
   Sink sink;
-  base::Timers timers;
+  schedule::TestContext context;
   core::FakeRounds rounds;
   schedule::SequenceSchedulerOptions options;
-  std::vector<std::unique_ptr<core::Instance>> instances;
-  instances.push_back(std::make_unique<core::FakeInstance>("i", true, nullptr));
-  auto scheduler =
-      schedule::SequenceScheduler::Create(*model, timers, std::move(options), std::move(instances));
+  std::vector<schedule::NewInstance> instances;
+  instances.emplace_back(std::make_unique<core::FakeInstance>("i", true, nullptr));
+  auto scheduler = schedule::SequenceScheduler::Create(*model, context.Get(), std::move(options),
+                                                       std::move(instances));
   NEREID_CHECK(scheduler.ok());
   size_t sent = 0;
   Measure("sequence_scheduler", [&] {

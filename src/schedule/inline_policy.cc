@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/inline_policy.h"
+
+#include <algorithm>
+
+namespace nereid::schedule {
+namespace {
+
+// Executions that are timed exactly after one took longer than the budget. More than a few, so that
+// a model that is slow only now and then is found out.
+constexpr uint64_t kWatchedRuns = 256;
+// After two requests were there at the same time, so many have to come alone before a reactor waits
+// for one.
+constexpr uint32_t kCrowdedArrivals = 32;
+
+}  // namespace
+
+InlineRecord::InlineRecord(std::chrono::nanoseconds budget, InlineTraits traits)
+    : budget_ns_(static_cast<uint64_t>(std::max<int64_t>(budget.count(), 0))),
+      traits_(traits),
+      watched_runs_(kMeasuredRuns) {}
+
+void InlineRecord::Account(uint64_t duration_ns, size_t request_count) {
+  // A batch may take as long as its requests might have taken one by one.
+  duration_ns /= std::clamp<size_t>(request_count, 1, InlinePolicy::kBudgetsPerRound);
+  const bool was_watched = is_watched();
+  if (watched_runs_ > 0) --watched_runs_;
+  if (duration_ns > budget_ns_ && average_ns_ <= budget_ns_) {
+    // Perhaps something else had the processor. That must not cost a quick model its place on the
+    // reactor; the next executions are timed so that it will be known.
+    if (!was_watched) duration_ns = std::min(duration_ns, 2 * budget_ns_);
+    watched_runs_ = kWatchedRuns;
+  }
+  ++execution_count_;
+  average_ns_ =
+      execution_count_ == 1 ? duration_ns : average_ns_ - average_ns_ / 8 + duration_ns / 8;
+}
+
+bool ArrivalHistory::Note(bool is_alone) {
+  if (!is_alone) {
+    until_alone_ = kCrowdedArrivals;
+    return false;
+  }
+  if (until_alone_ == 0) return true;
+  --until_alone_;
+  return false;
+}
+
+uint64_t ExecutionNs(uint64_t passed_ns, const base::ThreadUse& before,
+                     const base::ThreadUse& after) {
+  if (after.waits != before.waits) return passed_ns;
+  return std::min(passed_ns, after.cpu_ns - before.cpu_ns);
+}
+
+}  // namespace nereid::schedule

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every scheduler that has instances is made with.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "base/status.h"
+#include "base/thread_reaper.h"
+#include "base/timers.h"
+#include "core/scheduler.h"
+#include "schedule/rate_limiter.h"
+
+namespace nereid::schedule {
+
+// What a pool does with its instances.
+struct InstancePoolOptions {
+  // An instance whose executions take longer than this on average never runs on a reactor; 0: none.
+  // A batch may take several times as long, once for each of its requests up to eight.
+  std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
+  // Requests that arrive in one round are seen together before any runs. Set by the scheduler.
+  bool collects_rounds = false;
+  // Cancelled requests are answered instead of executed. Not where their place in a batch matters.
+  // Set by the scheduler.
+  bool drops_cancelled = true;
+  // Instances with threads of their own initialise and warm up at the same time.
+  bool starts_in_parallel = false;
+  // Called for each instance on the thread that executes it, before it takes any work. May be
+  // empty.
+  std::function<base::Status(core::Instance&)> warm_up = {};
+  // How long the thread of an instance that may run on any waits for work before it ends, with what
+  // it keeps for its next request: a server of a thousand models needs few of them at a time.
+  std::chrono::nanoseconds idle_thread_lifetime = std::chrono::milliseconds(500);
+};
+
+// What the schedulers of all models share. Everything in it outlives them.
+struct SchedulerContext {
+  base::Timers& timers;
+  base::ThreadReaper& reaper;  // joins threads of instances that ended because there was no work
+  RateLimiter& rate_limiter;   // of the instances that have claims
+};
+
+}  // namespace nereid::schedule

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instances of one model, executing what a WorkSource gives. Everything that is decided happens
+// under one short lock; executions happen outside it. An instance is either idle or busy: it
+// becomes busy together with its batch, under the lock, by the thread that is about to execute it,
+// so that no request is ever between two owners. That may be the instance's own thread
+// (InstanceWorker) or a reactor (InstancePool).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread_reaper.h"
+#include "core/model.h"
+#include "core/scheduler.h"
+#include "schedule/inline_policy.h"
+#include "schedule/instance_pool_options.h"
+#include "schedule/instance_roster.h"
+#include "schedule/pooled_instance.h"
+#include "schedule/work_source.h"
+
+namespace nereid::schedule {
+
+// Thread-safe.
+class InstanceSet {
+ public:
+  // `model`, `source` and `reaper` outlive the set.
+  InstanceSet(core::Model& model, WorkSource& source, base::ThreadReaper& reaper,
+              InstancePoolOptions options);
+  // REQUIRES: the threads have ended (JoinThreads).
+  ~InstanceSet() = default;
+  InstanceSet(const InstanceSet&) = delete;
+  InstanceSet& operator=(const InstanceSet&) = delete;
+
+  base::Mutex& mutex() const NEREID_RETURN_CAPABILITY(mutex_) { return mutex_; }
+  const InstancePoolOptions& options() const { return options_; }
+  const InlinePolicy& policy() const { return policy_; }
+  base::ThreadReaper& reaper() const { return reaper_; }
+  bool is_stopping() const NEREID_REQUIRES(mutex_) { return is_stopping_; }
+  bool is_ending() const NEREID_REQUIRES(mutex_) { return is_ending_; }
+
+  // -- Executions. --
+  bool HasWaiting() const NEREID_REQUIRES(mutex_) { return source_.HasWaiting(); }
+  // What an idle `instance` may run now.
+  BatchDecision Decide(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return source_.Decide(IndexOf(instance), base::NowNs());
+  }
+  // An instance that could take work; null when all are busy.
+  PooledInstance* FindIdle() NEREID_REQUIRES(mutex_) {
+    for (const auto& instance : roster_.instances()) {
+      if (!IsBusy(*instance) && !IsOver(*instance)) return instance.get();
+    }
+    return nullptr;
+  }
+  // Moves the next batch into an idle `instance`, which is busy from now on. False when there is
+  // nothing for it to run now, or more than `max_requests` would run together.
+  bool TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t max_requests = SIZE_MAX)
+      NEREID_REQUIRES(mutex_);
+  // Executes the batch that the calling thread has taken, and times it. Returns the time of its
+  // end. Account follows.
+  uint64_t Execute(PooledInstance& instance) NEREID_EXCLUDES(mutex_);
+  // The instance has executed its batch, and is idle again.
+  void Account(PooledInstance& instance) NEREID_REQUIRES(mutex_);
+  // Executes what the calling thread has taken as far as that goes within the policy's patience.
+  // The instance's thread does the rest. Accounts for it as well.
+  void Begin(PooledInstance& instance) NEREID_EXCLUDES(mutex_);
+
+  // -- Which thread works. --
+  // What may be run may have changed: wakes (or starts) threads of idle instances that have work,
+  // or a delay to watch.
+  void WakeForWork() NEREID_REQUIRES(mutex_);
+  // The same for one instance, which was granted its resources.
+  void WakeGranted(PooledInstance& instance) NEREID_REQUIRES(mutex_) { Notify(instance); }
+  // What waits in the source has changed other than by an arrival or by TakeBatch.
+  void NoteChange() NEREID_REQUIRES(mutex_);
+  // A reactor will look for work that it may run itself, or has just done so. Until then threads
+  // leave such work alone.
+  void ExpectRound() NEREID_REQUIRES(mutex_) { ++expected_rounds_; }
+  void EndRound() NEREID_REQUIRES(mutex_) { --expected_rounds_; }
+  // Whether a reactor is about to look for work that it may run on `instance` itself.
+  bool IsLeftToReactor(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return expected_rounds_ > 0 && MayRunInline(instance);
+  }
+  // Whether reactors run this model's executions, as far as the first instance shows.
+  bool RunsInline() const NEREID_REQUIRES(mutex_) {
+    return !roster_.instances().empty() && MayRunInline(*roster_.instances().front());
+  }
+  // Whether `instance` holds, or waits in line for, resources that it has no work for.
+  bool HoldsInVain(const PooledInstance& instance) const NEREID_REQUIRES(mutex_);
+  // Whether the thread of `instance` has nothing more to do, ever.
+  bool MayEnd(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return (is_ending_ || IsOver(instance)) && !IsBusy(instance);
+  }
+  void NoteThreadEnded(const PooledInstance& instance) NEREID_REQUIRES(mutex_);
+  // Tells those who wait for the set to be idle, or for its threads to sleep.
+  void NotifyIdle() NEREID_REQUIRES(mutex_);
+
+  // -- Instances come and go (InstanceChanges). --
+  // An instance that is not part of the set yet.
+  std::unique_ptr<PooledInstance> Make(std::unique_ptr<core::Instance> instance, bool is_limited)
+      NEREID_EXCLUDES(mutex_);
+  // The instances take work from now on.
+  void Admit(PooledInstances added) NEREID_REQUIRES(mutex_);
+  // See InstanceRoster.
+  std::vector<uint64_t> Retire(const std::vector<const core::Instance*>& removed)
+      NEREID_REQUIRES(mutex_);
+  // Something that was bound to an instance may be over.
+  void NoteRelease() NEREID_REQUIRES(mutex_);
+  // Waits until each of `ids` is gone, or something is bound to it, or the threads are to end.
+  void WaitUntilGoneOrBound(const std::vector<uint64_t>& ids) NEREID_REQUIRES(mutex_);
+  // Waits for an instance that is over and takes it out of the set; null when none is leaving, or
+  // the threads are to end. ForgetRetired follows once it is destroyed.
+  std::unique_ptr<PooledInstance> WaitForRetired() NEREID_REQUIRES(mutex_);
+  void ForgetRetired(uint64_t id) NEREID_REQUIRES(mutex_);
+
+  // -- The end. --
+  // No new work is expected. Waits until nothing waits or runs; false when `deadline` passes first.
+  bool Stop(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
+  // Tells all threads to end. What still waits stays in the source.
+  void EndThreads() NEREID_EXCLUDES(mutex_);
+  // Waits for their end. Nobody changes the instances any more.
+  void JoinThreads() NEREID_EXCLUDES(mutex_);
+  // Waits until nothing waits or runs and every thread sleeps, so that it is known who wakes up.
+  bool WaitUntilAsleepForTest(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
+  // Waits until the threads have been told to end and have all looked whether they can.
+  bool WaitUntilEndingForTest(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
+
+ private:
+  bool IsOver(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return roster_.IsOver(mutex_, instance);
+  }
+  bool IsBusy(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return instance.state.Under(mutex_).is_busy;
+  }
+  size_t IndexOf(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return instance.state.Under(mutex_).index;
+  }
+  // Whether `instance` may be woken for work: others are busy, over, or wait for a grant.
+  bool IsAvailable(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return !IsBusy(instance) && !IsOver(instance) && !instance.claim.is_in_line();
+  }
+  // Whether a reactor may run `instance` to the end.
+  bool MayRunInline(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
+    return instance.state.Under(mutex_).record.may_run();
+  }
+  void DropCancelled(PooledInstance::Execution& execution) NEREID_EXCLUDES(mutex_);
+
+  void Notify(PooledInstance& instance) NEREID_REQUIRES(mutex_);
+  // WakeForWork where one decision holds for all instances.
+  void WakeOneForWork() NEREID_REQUIRES(mutex_);
+  // WakeForWork where decisions differ between instances.
+  void WakeEachForWork() NEREID_REQUIRES(mutex_);
+  // Wakes instances that stand in line for resources while others have taken their work, because
+  // those behind them in the line wait for nothing.
+  void WakeThoseInVain() NEREID_REQUIRES(mutex_);
+
+  bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }
+  // Whether no thread is awake, or about to be.
+  bool AreThreadsAsleep() const NEREID_REQUIRES(mutex_);
+  bool WaitForIdle(base::TimePoint deadline) NEREID_REQUIRES(mutex_);
+
+  core::Model& model_;
+  WorkSource& source_ NEREID_GUARDED_BY(mutex_);
+  base::ThreadReaper& reaper_;
+  const InstancePoolOptions options_;
+  const InlinePolicy policy_;
+
+  mutable base::Mutex mutex_;
+  InstanceRoster roster_ NEREID_GUARDED_BY(mutex_);
+  base::CondVar left_;  // signalled when something that is leaving came closer to its end
+  base::CondVar idle_;  // signalled when the set may have become idle, or a thread falls asleep
+  size_t idle_waiters_ NEREID_GUARDED_BY(mutex_) = 0;
+  size_t expected_rounds_ NEREID_GUARDED_BY(mutex_) = 0;
+  size_t busy_count_ NEREID_GUARDED_BY(mutex_) = 0;
+  bool has_claims_ NEREID_GUARDED_BY(mutex_) = false;  // the rate of an instance is limited
+  bool is_stopping_ NEREID_GUARDED_BY(mutex_) = false;
+  bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace nereid::schedule

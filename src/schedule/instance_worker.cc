@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/instance_worker.h"
+
+#include <utility>
+
+namespace nereid::schedule {
+
+void InstanceWorker::Run() {
+  set_.mutex().Lock();
+  while (true) {
+    if (Work()) continue;
+    if (set_.MayEnd(instance_)) break;
+    if (GiveBack() || WaitForWork()) continue;
+    base::ThreadReaper& reaper = set_.reaper();
+    base::Thread self = instance_.thread.Leave(set_.mutex());
+    set_.NoteThreadEnded(instance_);
+    set_.mutex().Unlock();
+    // The set may be gone now. The next request starts another thread.
+    return reaper.Leave(std::move(self));
+  }
+  instance_.thread.SetEnded(set_.mutex());
+  set_.NoteThreadEnded(instance_);
+  set_.mutex().Unlock();
+  instance_.instance->FinalizeOnThread();
+}
+
+bool InstanceWorker::Work() {
+  PooledInstance::State& state = instance_.state.Under(set_.mutex());
+  if (state.is_begun) {
+    EndBegun();
+    return true;
+  }
+  if (state.is_busy || set_.is_ending() || !set_.HasWaiting() || set_.IsLeftToReactor(instance_) ||
+      !set_.TakeBatch(instance_, base::NowNs())) {
+    return false;
+  }
+  // More than this batch waits: another instance may take it meanwhile.
+  set_.WakeForWork();
+  set_.mutex().Unlock();
+  set_.Execute(instance_);
+  set_.mutex().Lock();
+  set_.Account(instance_);
+  return true;
+}
+
+void InstanceWorker::EndBegun() {
+  instance_.state.Under(set_.mutex()).is_begun = false;
+  set_.mutex().Unlock();
+  instance_.instance->End();
+  instance_.execution.duration_ns = base::NowNs() - instance_.execution.taken_ns;
+  set_.mutex().Lock();
+  set_.Account(instance_);
+}
+
+bool InstanceWorker::GiveBack() {
+  if (!instance_.claim.is_limited() || instance_.state.Under(set_.mutex()).is_busy) return false;
+  // In line for what others hold; another instance may need something else, or nothing.
+  if (instance_.claim.is_in_line()) set_.WakeForWork();
+  if (!set_.HoldsInVain(instance_)) return false;
+  set_.mutex().Unlock();
+  instance_.claim.Give();
+  set_.mutex().Lock();
+  return true;
+}
+
+bool InstanceWorker::WaitForWork() {
+  const PooledInstance::State& state = instance_.state.Under(set_.mutex());
+  uint64_t until_ns = 0;
+  if (!state.is_busy && set_.HasWaiting()) {
+    const BatchDecision decision = set_.Decide(instance_);
+    // Its time has come since TakeBatch looked, and nobody would say so again. An instance in line
+    // for resources is woken by the grant.
+    if (decision.request_count > 0 && !instance_.claim.is_in_line() && !set_.is_ending() &&
+        !set_.IsLeftToReactor(instance_)) {
+      return true;
+    }
+    until_ns = decision.look_again_at_ns.value_or(0);
+  }
+  set_.NotifyIdle();
+  if (until_ns != 0 || state.is_busy || instance_.claim.is_limited() ||
+      !instance_.instance->runs_on_any_thread()) {
+    instance_.thread.Wait(set_.mutex(), until_ns);
+    return true;
+  }
+  return instance_.thread.WaitFor(set_.mutex(), set_.options().idle_thread_lifetime) ||
+         state.is_busy || set_.is_ending();
+}
+
+}  // namespace nereid::schedule

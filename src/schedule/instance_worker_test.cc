@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/instance_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "core/testing/fakes.h"
+#include "schedule/testing/context.h"
+#include "schedule/testing/line.h"
+
+namespace nereid::schedule {
+namespace {
+
+// Holds what waits back for an hour, until it has been asked three times: as if that hour passed
+// between the second time and the third.
+class LineWithDelay final : public WorkSource {
+ public:
+  void Push(core::RequestPtr request) { waiting_ = std::move(request); }
+
+  bool HasWaiting() const override { return waiting_ != nullptr; }
+  BatchDecision Decide(size_t /*instance*/, uint64_t now_ns) override {
+    if (waiting_ == nullptr) return {};
+    if (++asked_ < 3) return {.look_again_at_ns = now_ns + uint64_t{3'600'000'000'000}};
+    return {.request_count = 1, .look_again_at_ns = {}};
+  }
+  void Take(size_t /*instance*/, const BatchDecision& /*decision*/,
+            std::vector<core::RequestPtr>& batch) override {
+    batch.push_back(std::move(waiting_));
+  }
+
+ private:
+  core::RequestPtr waiting_;
+  int asked_ = 0;
+};
+
+// Tells when the thread that first used it ends.
+struct EndOfThread {
+  std::promise<void> promise;
+  ~EndOfThread() { promise.set_value(); }
+};
+
+TEST(InstanceWorker, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
+  std::vector<std::future<void>> ends;
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  Line line;
+  TestContext context;
+  InstancePool pool(*model, line, context.Get(),
+                    {.inline_budget = std::chrono::nanoseconds(0),
+                     .idle_thread_lifetime = std::chrono::milliseconds(1)});
+  std::vector<NewInstance> instances;
+  instances.emplace_back(std::make_unique<core::FakeInstance>(
+      "instance", true, [&](std::span<core::RequestPtr> /*batch*/) {
+        thread_local std::unique_ptr<EndOfThread> end;
+        if (end != nullptr) return;
+        end = std::make_unique<EndOfThread>();
+        ends.push_back(end->promise.get_future());
+      }));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  for (size_t i = 1; i <= 3; ++i) {
+    Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
+    ASSERT_TRUE(sink.WaitForGone(i));
+    ASSERT_EQ(ends.size(), i) << "a thread of its own served each request";
+    ASSERT_EQ(ends.back().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
+  pool.End();
+}
+
+TEST(InstanceWorker, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) {
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  LineWithDelay line;
+  TestContext context;
+  InstancePool pool(*model, line, context.Get(), {});
+  std::vector<NewInstance> instances;
+  instances.emplace_back(std::make_unique<core::FakeInstance>(
+      "instance", false, [](std::span<core::RequestPtr> /*batch*/) {}));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  ASSERT_TRUE(
+      pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
+  // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
+  Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
+  EXPECT_TRUE(sink.WaitForGone(1));
+  pool.End();
+}
+
+//
+TEST(InstanceWorker, WhileOneInstanceStandsInLineAnotherRunsAndThenNobodyStandsInVain) {
+  TestContext context;
+  RateLimiter& limiter = context.rate_limiter;
+  const auto needs = [](const char* resource, uint32_t priority) {
+    return RateLimiter::ClaimOptions{
+        .needs = {.resources = {{resource, true, 1}}, .priority = priority}, .on_grant = [] {}};
+  };
+  auto other_model = limiter.Register(needs("a", 1));
+  ASSERT_TRUE(other_model.ok());
+  ASSERT_TRUE((*other_model)->TryTake());
+
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  Line line;
+  InstancePool pool(*model, line, context.Get(), {});
+  std::vector<std::string> ran;
+  std::vector<NewInstance> instances;
+  for (const std::string name : {"a", "b"}) {
+    instances.emplace_back(
+        std::make_unique<core::FakeInstance>(
+            name, false, [&ran, name](std::span<core::RequestPtr>) { ran.push_back(name); }),
+        needs(name.c_str(), name == "a" ? 2 : 1));
+  }
+  // The second one may pass the first, which is of less importance.
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
+  ASSERT_TRUE(sink.WaitForGone(1));
+  EXPECT_EQ(ran, std::vector<std::string>{"b"});
+
+  // Of the least importance: behind the first instance, did that stand in line still.
+  std::promise<void> granted;
+  auto last_options = needs("b", 100);
+  last_options.on_grant = [&granted] { granted.set_value(); };
+  auto last = limiter.Register(std::move(last_options));
+  ASSERT_TRUE(last.ok());
+  if (!(*last)->TryTake()) {
+    EXPECT_EQ(granted.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
+  pool.End();
+}
+
+}  // namespace
+}  // namespace nereid::schedule

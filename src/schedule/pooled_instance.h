@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instance, and what its pool knows about it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/guarded.h"
+#include "core/request.h"
+#include "core/scheduler.h"
+#include "schedule/inline_policy.h"
+#include "schedule/instance_claim.h"
+#include "schedule/instance_thread.h"
+
+namespace nereid::schedule {
+
+// Its life: it is started (its thread, where it needs one of its own, waits to be admitted or
+// dropped); it is admitted; it is leaving (it still runs what is bound to it); it is over (nothing
+// is bound to it) and is destroyed as soon as it is idle and without a thread.
+struct PooledInstance {
+  // An execution. It belongs to the thread that has made the instance busy, and to no other.
+  struct Execution {
+    std::vector<core::RequestPtr> batch;
+    uint64_t taken_ns = 0;     // when the instance became busy
+    uint64_t duration_ns = 0;  // known at the end
+    size_t request_count = 0;  // how many were executed
+    bool is_watched = false;   // see InlineRecord
+  };
+  // What the pool's lock guards.
+  struct State {
+    size_t index = 0;  // the instance's number, constant once it is admitted; given again
+    uint64_t id = 0;   // the same, and never given again
+    bool is_leaving = false;
+    bool is_busy = false;
+    bool is_begun = false;  // busy, and the instance's thread has to end the execution
+    InlineRecord record;
+  };
+
+  // `main` is what the instance's thread does.
+  PooledInstance(std::unique_ptr<core::Instance> made, InlineRecord record,
+                 std::function<void(PooledInstance&)> main)
+      : instance(std::move(made)),
+        thread(*instance, [this, main = std::move(main)] { main(*this); }),
+        state(State{.record = record}) {}
+
+  const std::unique_ptr<core::Instance> instance;
+  InstanceClaim claim;  // constant while the instance may execute
+  InstanceThread thread;
+  base::Guarded<State> state;
+  Execution execution;
+};
+
+// All instances of a model, or some.
+using PooledInstances = std::vector<std::unique_ptr<PooledInstance>>;
+
+}  // namespace nereid::schedule

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schedulers share, for tests.
+#pragma once
+
+#include "base/thread_reaper.h"
+#include "base/timers.h"
+#include "schedule/instance_pool_options.h"
+#include "schedule/rate_limiter.h"
+
+namespace nereid::schedule {
+
+// A context with everything in it. Outlives the schedulers of the test.
+struct TestContext {
+  base::Timers timers;
+  base::ThreadReaper reaper;
+  RateLimiter rate_limiter{{}};
+
+  SchedulerContext Get() {
+    return {.timers = timers, .reaper = reaper, .rate_limiter = rate_limiter};
+  }
+};
+
+}  // namespace nereid::schedule
