@@ -28,8 +28,7 @@ std::shared_ptr<Blob> Blob::Create(std::vector<size_t> sizes) {
 }
 
 void Store::NoteOldest(Shard& shard) {
-  shard.oldest_ns.store(shard.entries.empty() ? kNever : shard.entries.back().used_at_ns,
-                        std::memory_order_relaxed);
+  shard.oldest_ns.store(shard.entries.empty() ? kNever : shard.entries.back().used_at_ns);
 }
 
 std::shared_ptr<const Blob> Store::Find(std::string_view key) {
@@ -55,7 +54,7 @@ bool Store::EvictOne() {
     Shard* oldest = nullptr;
     uint64_t oldest_ns = kNever;
     for (Shard& shard : shards_) {
-      const uint64_t ns = shard.oldest_ns.load(std::memory_order_relaxed);
+      const uint64_t ns = shard.oldest_ns.load();
       if (ns < oldest_ns) {
         oldest_ns = ns;
         oldest = &shard;
@@ -69,8 +68,8 @@ bool Store::EvictOne() {
     oldest->by_key.erase(evicted.front().key);
     NoteOldest(*oldest);
     used_.fetch_sub(Cost(evicted.front().key, evicted.front().blob->byte_size()));
-    count_.fetch_sub(1, std::memory_order_relaxed);
-    evictions_.fetch_add(1, std::memory_order_relaxed);
+    count_.fetch_sub(1);
+    evictions_.fetch_add(1);
     return true;
   }
 }
@@ -99,7 +98,7 @@ Store::InsertResult Store::Insert(std::string_view key, std::shared_ptr<const Bl
   shard.by_key.emplace(added.front().key, added.begin());
   shard.entries.splice(shard.entries.begin(), added);
   NoteOldest(shard);
-  count_.fetch_add(1, std::memory_order_relaxed);
+  count_.fetch_add(1);
   return InsertResult::kInserted;
 }
 

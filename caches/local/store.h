@@ -62,10 +62,10 @@ class Store {
 
   size_t capacity() const { return capacity_; }
   // Does not exceed the capacity, except temporarily during insertions.
-  size_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
-  size_t entry_count() const { return count_.load(std::memory_order_relaxed); }
+  size_t used_bytes() const { return used_.load(); }
+  size_t entry_count() const { return count_.load(); }
   // The number of evicted entries.
-  size_t eviction_count() const { return evictions_.load(std::memory_order_relaxed); }
+  size_t eviction_count() const { return evictions_.load(); }
 
  private:
   // A stored entry, in the order of use.

@@ -168,7 +168,7 @@ Outcome RedisClient::RunOn(Lease& lease, const std::vector<std::string_view>& co
 }
 
 bool RedisClient::MayTry() {
-  int64_t retry_at = retry_at_ns_.load(std::memory_order_relaxed);
+  int64_t retry_at = retry_at_ns_.load();
   if (retry_at == 0) return true;
   const int64_t now = NowNs();
   // The thread that advances the time makes the attempt.
@@ -183,7 +183,7 @@ void RedisClient::NoteResult(const Outcome& outcome) {
         TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
         "response cache: Redis cannot be reached; requests run without the cache until it can: " +
             failure->message);
-  } else if (retry_at_ns_.load(std::memory_order_relaxed) != 0 && retry_at_ns_.exchange(0) != 0) {
+  } else if (retry_at_ns_.load() != 0 && retry_at_ns_.exchange(0) != 0) {
     cache::Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
                "response cache: Redis can be reached again");
   }

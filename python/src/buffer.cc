@@ -25,7 +25,7 @@ Block* Block::Create(size_t size) {
 }
 
 void Block::Unreference() {
-  if (owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (owners_.fetch_sub(1) != 1) return;
   this->~Block();
   std::free(this);
 }

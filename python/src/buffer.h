@@ -17,7 +17,7 @@ class Block {
   // Makes a block with one owner; null when memory is exhausted. Aligned for vector instructions,
   // as tensor libraries prefer.
   static Block* Create(size_t size);
-  void Reference() { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void Reference() { owners_.fetch_add(1); }
   void Unreference();
   char* data() { return reinterpret_cast<char*>(this) + kHeaderBytes; }
   size_t size() const { return size_; }

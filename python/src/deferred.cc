@@ -41,7 +41,7 @@ void LetGoLater(Owned&& references) {
     const backend::MutexLock lock(deferred().mutex);
     was_empty = deferred().references.empty();
     deferred().references.insert(deferred().references.end(), references.begin(), references.end());
-    deferred().is_empty.store(false, std::memory_order_relaxed);
+    deferred().is_empty.store(false);
   }
   references.clear();
   // If the queue of pending calls is full, the next request releases the references.
@@ -49,13 +49,13 @@ void LetGoLater(Owned&& references) {
 }
 
 void LetGoOfDeferred() {
-  if (deferred().is_empty.load(std::memory_order_relaxed)) [[likely]]
+  if (deferred().is_empty.load()) [[likely]]
     return;
   Owned references;
   {
     const backend::MutexLock lock(deferred().mutex);
     references.swap(deferred().references);
-    deferred().is_empty.store(true, std::memory_order_relaxed);
+    deferred().is_empty.store(true);
   }
   LetGo(references);
 }

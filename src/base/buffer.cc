@@ -249,7 +249,7 @@ Header* Take(size_t size, Pages pages) {
     header = Allocate(size, kUnpooled, size, pages);
   }
   if (header == nullptr) return nullptr;
-  header->references.store(1, std::memory_order_relaxed);
+  header->references.store(1);
   return header;
 }
 
@@ -270,7 +270,7 @@ BufferRef WrapLentBytes(std::byte* bytes, size_t capacity, LentBytesReleaser rel
     release(user);
     return {};
   }
-  header->references.store(1, std::memory_order_relaxed);
+  header->references.store(1);
   header->size_class = kUnpooled;
   header->capacity = capacity;
   header->bytes = bytes;

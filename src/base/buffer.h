@@ -60,7 +60,7 @@ class BufferRef {
   void Reset() {
     buffer_internal::Header* header = std::exchange(header_, nullptr);
     if (header != nullptr && header->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      buffer_internal::Recycle(header);
+      buffer_internal::Recycle(header);  // acq_rel: pairs with other Resets and with unique
     }
   }
 
@@ -72,7 +72,7 @@ class BufferRef {
   explicit BufferRef(buffer_internal::Header* header) : header_(header) {}
   void Retain() const {
     if (header_ != nullptr) header_->references.fetch_add(1, std::memory_order_relaxed);
-  }
+  }  // relaxed: the reference that is copied orders this
 
   buffer_internal::Header* header_ = nullptr;
 };

@@ -58,11 +58,11 @@ void WriteLines(LogLevel level, const char* file, int line, std::span<const std:
 }  // namespace log_internal
 
 inline bool LogEnabled(LogLevel level) {
-  return log_internal::enabled_mask.load(std::memory_order_relaxed) &
+  return log_internal::enabled_mask.load(std::memory_order_relaxed) &  // lone setting
          (1u << static_cast<unsigned>(level));
 }
 inline bool VerboseEnabled(int verbosity) {
-  return verbosity <= log_internal::verbose_level.load(std::memory_order_relaxed);
+  return verbosity <= log_internal::verbose_level.load(std::memory_order_relaxed);  // lone setting
 }
 
 }  // namespace nereid::base

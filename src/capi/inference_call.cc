@@ -50,7 +50,7 @@ core::ResponsePtr LostResponse() {
 InferenceCall* InferenceCall::Create(const Callbacks& callbacks) {
   InferenceCall* const call = Pool::Take();
   call->callbacks_ = callbacks;
-  call->references_.store(1, std::memory_order_relaxed);
+  call->references_.store(1);
   return call;
 }
 
@@ -61,7 +61,7 @@ void InferenceCall::Drop() {
 }
 
 core::RequestPtr InferenceCall::MakeRequest() {
-  references_.fetch_add(1, std::memory_order_relaxed);
+  references_.fetch_add(1);
   return core::Request::Create(*this);
 }
 
@@ -101,13 +101,13 @@ void InferenceCall::CallRelease() {
 }
 
 void InferenceCall::Cancel(engine::Engine& engine) {
-  is_cancelled_.store(true, std::memory_order_relaxed);
-  if (core::Request* const referred = referred_.load(std::memory_order_acquire)) referred->Cancel();
+  is_cancelled_.store(true);
+  if (core::Request* const referred = referred_.load()) referred->Cancel();
   if (const core::RequestRef request = cancellation_.Take()) engine.Cancel(*request);
 }
 
 core::RequestRef InferenceCall::Refer(core::ModelHandle model) {
-  core::Request* request = referred_.load(std::memory_order_acquire);
+  core::Request* request = referred_.load();
   if (request == nullptr) {
     // While it is out here, nobody else drops it.
     core::RequestRef first = cancellation_.Take();
@@ -120,7 +120,7 @@ core::RequestRef InferenceCall::Refer(core::ModelHandle model) {
       first = core::RequestRef(*stand_in);
     }
     request = first.Release();
-    referred_.store(request, std::memory_order_release);
+    referred_.store(request);
   }
   if (is_cancelled()) request->Cancel();
   return core::RequestRef(*request);
@@ -250,7 +250,7 @@ void InferenceCall::OnRequestGone() {
 }
 
 void InferenceCall::Unreference() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Pool::Give(this);
+  if (references_.fetch_sub(1) == 1) Pool::Give(this);
 }
 
 void InferenceCall::Recycle() {
@@ -260,7 +260,7 @@ void InferenceCall::Recycle() {
   is_submitted_ = false;
   is_decoupled_ = false;
   is_answered_ = false;
-  is_cancelled_.store(false, std::memory_order_relaxed);
+  is_cancelled_.store(false);
 }
 
 }  // namespace nereid::capi

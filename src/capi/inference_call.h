@@ -47,7 +47,7 @@ class InferenceCall final : public core::ResponseSink {
 
   // Any thread, while the caller owns this.
   void Cancel(engine::Engine& engine);
-  bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+  bool is_cancelled() const { return is_cancelled_.load(); }
   // The request, or one for `model` that stands in for it when it is over: cancelled when this call
   // is, before or after. One thread at a time, which may meet Cancel.
   core::RequestRef Refer(core::ModelHandle model);

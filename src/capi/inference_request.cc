@@ -49,7 +49,7 @@ Result<TRITONSERVER_InferenceRequest*> TRITONSERVER_InferenceRequest::Create(
 
 Status TRITONSERVER_InferenceRequest::Delete(TRITONSERVER_InferenceRequest* request) {
   if (request == nullptr) return {};
-  if (request->is_submitted_.load(std::memory_order_acquire)) {
+  if (request->is_submitted_.load()) {
     return InvalidArgumentError(request->LogPrefix() +
                                 "the request can not be deleted before it is released");
   }
@@ -298,7 +298,7 @@ Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& reques
 }
 
 Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace) {
-  if (is_submitted_.load(std::memory_order_acquire)) {
+  if (is_submitted_.load()) {
     return InternalError(LogPrefix() +
                          "Invalid request state transition from PENDING to INITIALIZED");
   }
@@ -322,7 +322,7 @@ Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace)
     request->trace->Report(nereid::observe::TraceActivity::kRequestStart,
                            request->times.request_start_ns);
   }
-  is_submitted_.store(true, std::memory_order_release);
+  is_submitted_.store(true);
   // From here on this may be released, hence deleted, but for an error.
   const Status status = call->Submit(std::move(request), this);
   if (!status.ok()) MarkReleased();

@@ -67,7 +67,7 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   bool is_backends() const override { return false; }
 
   // The release callback is about to be called.
-  void MarkReleased() { is_submitted_.store(false, std::memory_order_release); }
+  void MarkReleased() { is_submitted_.store(false); }
 
   // For ObjectPool.
   void Recycle();

@@ -24,12 +24,8 @@ struct TRITONSERVER_Server {
   virtual nereid::base::Status Stop();
 
   // For how long a stop waits for what is in flight.
-  std::chrono::seconds exit_timeout() const {
-    return exit_timeout_.load(std::memory_order_relaxed);
-  }
-  void SetExitTimeout(std::chrono::seconds timeout) {
-    exit_timeout_.store(timeout, std::memory_order_relaxed);
-  }
+  std::chrono::seconds exit_timeout() const { return exit_timeout_.load(); }
+  void SetExitTimeout(std::chrono::seconds timeout) { exit_timeout_.store(timeout); }
 
   nereid::engine::Engine engine;
 

@@ -64,7 +64,7 @@ class FunctionRecorder final : public nereid::observe::TraceRecorder {
   // Different for every trace of the process, and never 0.
   static uint64_t NewId() {
     static std::atomic<uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return last.fetch_add(1) + 1;
   }
 
  private:

@@ -39,7 +39,7 @@ void Model::SetScheduler(std::unique_ptr<Scheduler> scheduler) {
 }
 
 bool Model::TryPin() {
-  if ((pins_.fetch_add(1, std::memory_order_acquire) & kClosed) == 0) return true;
+  if ((pins_.fetch_add(1) & kClosed) == 0) return true;
   Unpin();
   return false;
 }
@@ -47,12 +47,12 @@ bool Model::TryPin() {
 void Model::Unpin() {
   // The model may be destroyed as soon as another thread sees the count fall, so only the thread
   // that takes it to zero accesses it afterwards.
-  if (pins_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) {
+  if (pins_.fetch_sub(1) == (kClosed | 1)) {
     // A failed TryPin may bring the count to zero a second time, but the callback runs only once.
     // The model stays closed: a thread that still reads an old table of models may try to pin it at
     // any time.
     uint64_t expected = kClosed;
-    if (pins_.compare_exchange_strong(expected, kClosed | kDrained, std::memory_order_acq_rel)) {
+    if (pins_.compare_exchange_strong(expected, kClosed | kDrained)) {
       const auto drained = std::move(drained_);
       drained();
     }
@@ -63,8 +63,8 @@ void Model::Close(std::function<void()> drained) {
   drained_ = std::move(drained);
   // With a pin of our own, the count reaches zero here or when the last user unpins, but not
   // earlier.
-  pins_.fetch_add(1, std::memory_order_relaxed);
-  pins_.fetch_or(kClosed, std::memory_order_acq_rel);
+  pins_.fetch_add(1);
+  pins_.fetch_or(kClosed);
   Unpin();
 }
 

@@ -107,14 +107,14 @@ class Model {
 
   // Pins the version for use. Returns false if it is closing.
   bool TryPin();
-  // Adds another pin. REQUIRES: the caller holds a pin.
+  // Adds another pin. REQUIRES: the caller holds a pin, which provides the ordering: hence relaxed.
   void PinAgain() { pins_.fetch_add(1, std::memory_order_relaxed); }
   void Unpin();
   // Refuses further pins. `drained` runs once, when there are no pins left: in this call, or later
   // on the thread that drops the last pin.
   void Close(std::function<void()> drained);
   uint64_t pin_count() const {
-    return pins_.load(std::memory_order_relaxed) & ~(kClosed | kDrained);
+    return pins_.load(std::memory_order_relaxed) & ~(kClosed | kDrained);  // a number to report
   }
 
  private:

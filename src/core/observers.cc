@@ -13,13 +13,13 @@ FirstResponses::FirstResponses(std::vector<double> bounds_ms)
 void FirstResponses::Record(uint64_t ms) {
   const auto bucket =
       std::ranges::lower_bound(bounds_ms_, static_cast<double>(ms)) - bounds_ms_.begin();
-  counts_[static_cast<size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  sum_ms_.fetch_add(ms, std::memory_order_relaxed);
+  counts_[static_cast<size_t>(bucket)].fetch_add(1);
+  sum_ms_.fetch_add(ms);
 }
 
 std::vector<uint64_t> FirstResponses::Counts() const {
   std::vector<uint64_t> counts(bounds_ms_.size() + 1);
-  for (size_t i = 0; i < counts.size(); ++i) counts[i] = counts_[i].load(std::memory_order_relaxed);
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] = counts_[i].load();
   return counts;
 }
 

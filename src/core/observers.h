@@ -21,7 +21,7 @@ class FirstResponses {
   const std::vector<double>& bounds_ms() const { return bounds_ms_; }
   // Returns the count of each bucket, one more than there are bounds.
   std::vector<uint64_t> Counts() const;
-  uint64_t sum_ms() const { return sum_ms_.load(std::memory_order_relaxed); }
+  uint64_t sum_ms() const { return sum_ms_.load(std::memory_order_relaxed); }  // a lone sum
 
  private:
   const std::vector<double> bounds_ms_;

@@ -24,9 +24,7 @@ void RequestInput::Append(DataChunk chunk) {
   }
 }
 
-RequestRef::RequestRef(Request& request) : request_(&request) {
-  request.references_.fetch_add(1, std::memory_order_relaxed);
-}
+RequestRef::RequestRef(Request& request) : request_(&request) { request.references_.fetch_add(1); }
 
 RequestRef::~RequestRef() { Reset(); }
 
@@ -39,6 +37,7 @@ void RequestRef::Reset() {
 RequestPtr Request::Create(ResponseSink& sink) {
   Request* request = RequestPool::Take();
   request->sink_ = &sink;
+  // Relaxed: nobody else has it yet, and what hands it to another thread orders this.
   request->references_.store(1, std::memory_order_relaxed);
   return RequestPtr(request);
 }
@@ -57,7 +56,7 @@ void RequestDeleter::operator()(Request* request) const {
 }
 
 void Request::Unreference() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (references_.fetch_sub(1) != 1) return;
   ResponseSink* const sink = sink_;
   RequestPool::Give(this);
   sink->OnRequestGone();
@@ -88,6 +87,7 @@ void Request::Recycle() {
   sink_ = nullptr;
   clears_outputs = false;
   has_c_strings = false;
+  // Relaxed, as in Create: nobody else has it any more.
   is_cancelled_.store(false, std::memory_order_relaxed);
   is_answered_.store(false, std::memory_order_relaxed);
   buffers_.clear();

@@ -211,7 +211,7 @@ class Request final : public RequestHandle {
   // Returns "[request id: <id>] ", the prefix of every error about a request.
   std::string LogPrefix() const;
 
-  void Cancel() { is_cancelled_.store(true, std::memory_order_release); }
+  void Cancel() { is_cancelled_.store(true, std::memory_order_release); }  // pairs with the load
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
 
   // -- Set by the backend host. --
@@ -221,7 +221,8 @@ class Request final : public RequestHandle {
   bool has_c_strings = false;
 
   // Records that the final response was chosen. Returns false if that had happened before: a second
-  // one must not reach the sink.
+  // one must not reach the sink. Relaxed, because no other data depends on the flag, and a
+  // request's responses are ordered.
   bool MarkAnswered() { return !is_answered_.exchange(true, std::memory_order_relaxed); }
   bool is_answered() const { return is_answered_.load(std::memory_order_relaxed); }
 

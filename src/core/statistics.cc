@@ -49,7 +49,9 @@ class ShardSlot {
   size_t index_ = 0;
 };
 
-// Adds to counters of one shard.
+// Adds to counters of one shard. A thread that has its shard alone needs no locked instruction: its
+// load is of what it wrote itself, and its store pairs with the loads of AddTo and of Read, so that
+// whoever sees a count sees the ones that were added before it.
 class Adder {
  public:
   explicit Adder(bool is_exclusive) : is_exclusive_(is_exclusive) {}
@@ -59,7 +61,7 @@ class Adder {
     if (is_exclusive_) [[likely]] {
       counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
     } else {
-      counter.fetch_add(by, std::memory_order_release);
+      counter.fetch_add(by);
     }
   }
 
@@ -85,8 +87,8 @@ struct AtomicDuration {
     add(ns, duration_ns);
   }
   void AddTo(Duration& sum) const {
-    sum.count += count.load(std::memory_order_acquire);
-    sum.ns += ns.load(std::memory_order_acquire);
+    sum.count += count.load();
+    sum.ns += ns.load();
   }
 };
 
@@ -116,7 +118,7 @@ class BatchTable {
 
   BatchCounters& Of(uint64_t size) {
     std::atomic<BatchCounters*>& list = lists_[size % kLists];
-    BatchCounters* first = list.load(std::memory_order_acquire);
+    BatchCounters* first = list.load();
     if (BatchCounters* const found = Find(first, size)) [[likely]]
       return *found;
     auto made = std::make_unique<BatchCounters>(size);
@@ -124,19 +126,19 @@ class BatchTable {
       // Another thread that shares this shard may have inserted it in the meantime.
       if (BatchCounters* const found = Find(first, size)) return *found;
       made->next = first;
-    } while (!list.compare_exchange_weak(first, made.get(), std::memory_order_acq_rel));
+    } while (!list.compare_exchange_weak(first, made.get()));
     return *made.release();
   }
   void AddTo(std::map<uint64_t, BatchStatistics>& sums) const {
     for (const auto& list : lists_) {
-      const BatchCounters* batch = list.load(std::memory_order_acquire);
+      const BatchCounters* batch = list.load();
       for (; batch != nullptr; batch = batch->next) {
-        const uint64_t count = batch->count.load(std::memory_order_acquire);
+        const uint64_t count = batch->count.load();
         if (count == 0) continue;
         BatchStatistics& sum = sums[batch->size];
-        sum.compute_input += {count, batch->input_ns.load(std::memory_order_relaxed)};
-        sum.compute_infer += {count, batch->infer_ns.load(std::memory_order_relaxed)};
-        sum.compute_output += {count, batch->output_ns.load(std::memory_order_relaxed)};
+        sum.compute_input += {count, batch->input_ns.load()};
+        sum.compute_infer += {count, batch->infer_ns.load()};
+        sum.compute_output += {count, batch->output_ns.load()};
       }
     }
   }
@@ -174,7 +176,7 @@ struct AtomicBuckets {
     add(counts[bucket], 1);
   }
   void AddTo(DurationBuckets& sum) const {
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i].load(std::memory_order_relaxed);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i].load();
   }
 };
 
@@ -198,7 +200,7 @@ struct alignas(128) ModelStatistics::Shard {
 ModelStatistics::ModelStatistics() { static_assert(ShardSlot::kExclusive + 1 == kShards); }
 
 ModelStatistics::~ModelStatistics() {
-  for (const std::atomic<Shard*>& shard : shards_) delete shard.load(std::memory_order_relaxed);
+  for (const std::atomic<Shard*>& shard : shards_) delete shard.load();
 }
 
 // The shard that the calling thread writes, and how.
@@ -209,7 +211,7 @@ struct ModelStatistics::Writer {
 
 ModelStatistics::Writer ModelStatistics::Mine() {
   const ShardSlot& slot = ShardSlot::Mine();
-  Shard* const shard = shards_[slot.index()].load(std::memory_order_acquire);
+  Shard* const shard = shards_[slot.index()].load();
   return {shard != nullptr ? *shard : Make(slot.index()), Adder(slot.is_exclusive())};
 }
 
@@ -217,7 +219,7 @@ ModelStatistics::Shard& ModelStatistics::Make(size_t index) {
   auto made = std::make_unique<Shard>();
   Shard* shard = nullptr;
   // Threads that share a shard may make it at the same time.
-  if (shards_[index].compare_exchange_strong(shard, made.get(), std::memory_order_acq_rel)) {
+  if (shards_[index].compare_exchange_strong(shard, made.get())) {
     return *made.release();
   }
   return *shard;
@@ -273,6 +275,7 @@ void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& c
                                       uint64_t executed_ns) {
   const auto [shard, add] = Mine();
   add(shard.execution_count, 1);
+  // Relaxed: a time that stands for itself.
   shard.last_executed_ns.store(executed_ns, std::memory_order_relaxed);
   BatchCounters& batch = shard.batches.Of(batch_size);
   add(batch.input_ns, Since(compute.compute_start_ns, compute.compute_input_end_ns));
@@ -345,7 +348,7 @@ StatisticsSnapshot ModelStatistics::Read() const {
   uint64_t last_executed_ns = 0;
   int64_t pending = 0;
   for (const std::atomic<Shard*>& place : shards_) {
-    const Shard* const made = place.load(std::memory_order_acquire);
+    const Shard* const made = place.load();
     if (made == nullptr) continue;
     const Shard& shard = *made;
     // The parts are read before the whole, because they are written in the opposite order.
@@ -360,16 +363,15 @@ StatisticsSnapshot ModelStatistics::Read() const {
     shard.request_buckets.AddTo(sum.request_buckets);
     shard.queue_buckets.AddTo(sum.queue_buckets);
     shard.compute_buckets.AddTo(sum.compute_buckets);
-    sum.inference_count += shard.inference_count.load(std::memory_order_relaxed);
-    sum.execution_count += shard.execution_count.load(std::memory_order_relaxed);
-    last_executed_ns =
-        std::max(last_executed_ns, shard.last_executed_ns.load(std::memory_order_relaxed));
-    pending += shard.pending.load(std::memory_order_relaxed);
+    sum.inference_count += shard.inference_count.load();
+    sum.execution_count += shard.execution_count.load();
+    last_executed_ns = std::max(last_executed_ns, shard.last_executed_ns.load());
+    pending += shard.pending.load();
     for (size_t reason = 0; reason < kFailureReasons; ++reason) {
-      sum.failures[reason] += shard.failures[reason].load(std::memory_order_relaxed);
+      sum.failures[reason] += shard.failures[reason].load();
     }
     for (size_t reason = 0; reason < kBatchClosedReasons; ++reason) {
-      sum.batches_closed[reason] += shard.batches_closed[reason].load(std::memory_order_relaxed);
+      sum.batches_closed[reason] += shard.batches_closed[reason].load();
     }
     shard.batches.AddTo(sum.batches);
     base::MutexLock lock(shard.mutex);

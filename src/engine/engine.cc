@@ -247,13 +247,10 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   return left;
 }
 
-bool Engine::IsLive() const {
-  return !is_stopped_.load(std::memory_order_relaxed) &&
-         !has_failed_.load(std::memory_order_relaxed);
-}
+bool Engine::IsLive() const { return !is_stopped_.load() && !has_failed_.load(); }
 
 bool Engine::IsReady() const {
-  return is_started_.load() && IsLive() && !is_draining_.load(std::memory_order_relaxed) &&
+  return is_started_.load() && IsLive() && !is_draining_.load() &&
          (!options_.strict_readiness || (life_cycle_.Table().all_ready() && AreBackendsReady()));
 }
 
@@ -270,7 +267,7 @@ bool Engine::AreBackendsReady() const {
 bool Engine::ReadinessMayBlock() const { return !life_cycle_.Table().to_be_asked().empty(); }
 
 base::Result<core::ModelHandle> Engine::FindModel(std::string_view name, std::string_view version) {
-  if (!is_started_.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (!is_started_.load()) [[unlikely]] {
     return base::UnavailableError("Server not ready");
   }
   return life_cycle_.Find(name, version);

@@ -95,8 +95,8 @@ class Engine final : public service::Service, private core::Submitter {
   // there are none.
   void LogInFlight(int64_t seconds_left) const;
   // Makes the server not ready; everything else continues. This is the first step of a shutdown.
-  void StartDraining() { is_draining_.store(true, std::memory_order_relaxed); }
-  bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
+  void StartDraining() { is_draining_.store(true); }
+  bool is_draining() const { return is_draining_.load(); }
 
   bool IsLive() const override;
   bool IsReady() const override;

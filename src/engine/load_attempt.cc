@@ -9,7 +9,7 @@
 namespace nereid::engine {
 
 base::Status LoadAttempt::CheckWanted() const {
-  if (!is_cancelled_.load(std::memory_order_relaxed)) return base::OkStatus();
+  if (!is_cancelled_.load()) return base::OkStatus();
   return base::CancelledError(
       "the load was given up, because the model was unloaded meanwhile or the server stops");
 }

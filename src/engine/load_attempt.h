@@ -56,7 +56,7 @@ class LoadAttempt {
   const LoadWork& work() const { return work_; }
 
   // Cancels the load as soon as its versions check.
-  void Cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
+  void Cancel() { is_cancelled_.store(true); }
   // Returns an error if the load was cancelled.
   base::Status CheckWanted() const;
 

@@ -24,17 +24,17 @@ class Published {
   void Set(std::shared_ptr<const T> value) {
     base::MutexLock lock(mutex_);
     value_.swap(value);  // the old value is destroyed after the lock is released
-    generation_.store(NextGeneration(), std::memory_order_release);
+    generation_.store(NextGeneration());
   }
 
   // The reference is valid until the calling thread reads again.
   const T& Read() const {
     Cached& cached = base::PerThread<Cached>::Get();
-    const uint64_t generation = generation_.load(std::memory_order_acquire);
+    const uint64_t generation = generation_.load();
     if (cached.generation != generation) [[unlikely]] {
       base::MutexLock lock(mutex_);
       cached.value = value_;
-      cached.generation = generation_.load(std::memory_order_relaxed);
+      cached.generation = generation_.load();
     }
     return *cached.value;
   }
@@ -55,7 +55,7 @@ class Published {
   // to another object.
   static uint64_t NextGeneration() {
     static std::atomic<uint64_t> next{0};
-    return next.fetch_add(1, std::memory_order_relaxed) + 1;
+    return next.fetch_add(1) + 1;
   }
 
   mutable base::Mutex mutex_;

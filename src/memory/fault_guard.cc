@@ -38,12 +38,11 @@ base::Mutex slots_mutex;
 // Runs in the signal handler, so it does only what is safe there: no library calls, which may be
 // intercepted.
 bool Repair(uintptr_t address) {
-  for (Slot* slot = first_slot.load(std::memory_order_acquire); slot != nullptr;
-       slot = slot->next) {
-    const uintptr_t begin = slot->begin.load(std::memory_order_acquire);
-    const size_t size = slot->size.load(std::memory_order_relaxed);
+  for (Slot* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
+    const uintptr_t begin = slot->begin.load();
+    const size_t size = slot->size.load();
     if (begin == 0 || address < begin || address - begin >= size) continue;
-    slot->is_broken.store(true, std::memory_order_seq_cst);
+    slot->is_broken.store(true);
     const long mapped = ::syscall(SYS_mmap, begin, size, PROT_READ | PROT_WRITE,
                                   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return mapped == static_cast<long>(begin);
@@ -83,16 +82,16 @@ Slot& TakeSlot(void* data, size_t size) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   base::MutexLock lock(slots_mutex);
   InstallHandler();
-  Slot* slot = first_slot.load(std::memory_order_relaxed);
-  while (slot != nullptr && slot->begin.load(std::memory_order_relaxed) != 0) slot = slot->next;
+  Slot* slot = first_slot.load();
+  while (slot != nullptr && slot->begin.load() != 0) slot = slot->next;
   if (slot == nullptr) {
     slot = new Slot;
-    slot->next = first_slot.load(std::memory_order_relaxed);
-    first_slot.store(slot, std::memory_order_release);
+    slot->next = first_slot.load();
+    first_slot.store(slot);
   }
-  slot->is_broken.store(false, std::memory_order_relaxed);
-  slot->size.store((size + page - 1) / page * page, std::memory_order_relaxed);
-  slot->begin.store(reinterpret_cast<uintptr_t>(data), std::memory_order_release);
+  slot->is_broken.store(false);
+  slot->size.store((size + page - 1) / page * page);
+  slot->begin.store(reinterpret_cast<uintptr_t>(data));
   return *slot;
 }
 
@@ -102,9 +101,9 @@ FaultGuard::FaultGuard(void* data, size_t size) : slot_(TakeSlot(data, size)) {}
 
 FaultGuard::~FaultGuard() {
   base::MutexLock lock(slots_mutex);
-  slot_.begin.store(0, std::memory_order_release);
+  slot_.begin.store(0);
 }
 
-bool FaultGuard::is_broken() const { return slot_.is_broken.load(std::memory_order_seq_cst); }
+bool FaultGuard::is_broken() const { return slot_.is_broken.load(); }
 
 }  // namespace nereid::memory

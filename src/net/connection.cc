@@ -36,7 +36,7 @@ void ConnectionGroup::Add(Connection& connection) {
   connection.next_ = shard.first;
   if (shard.first != nullptr) shard.first->previous_ = &connection;
   shard.first = &connection;
-  count_.fetch_add(1, std::memory_order_relaxed);
+  count_.fetch_add(1);
   shard.now_ms = NowMs();
   if (shard.sweep == nullptr) shard.sweep = std::make_unique<Timer>(connection.reactor_);
   if (!shard.is_sweeping) ScheduleSweep(connection.reactor_);
@@ -54,7 +54,7 @@ void ConnectionGroup::Remove(Connection& connection) {
 
 void ConnectionGroup::Gone() {
   base::MutexLock lock(mutex_);
-  if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) empty_.NotifyAll();
+  if (count_.fetch_sub(1) == 1) empty_.NotifyAll();
 }
 
 void ConnectionGroup::ScheduleSweep(Reactor& reactor) {
@@ -127,7 +127,7 @@ Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd 
       tls_(std::move(tls)) {
   reactor.AddConnection();
   if (is_crowded_) {
-    group.crowded_until_ms_.store(NowMs() + kCrowdedMs, std::memory_order_relaxed);
+    group.crowded_until_ms_.store(NowMs() + kCrowdedMs);
   }
   // If it cannot be watched, the caller's first ArmRead finds it closed.
   closed_ = !reactor.Watch(fd_, *this);
@@ -143,7 +143,7 @@ Connection::~Connection() {
 
 void Connection::Release() {
   // Destroyed from the loop, never inside a call of its own.
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) reactor_.Post(destroy_);
+  if (references_.fetch_sub(1) == 1) reactor_.Post(destroy_);
 }
 
 void Connection::OnEvents(uint32_t events) {

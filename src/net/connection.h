@@ -33,12 +33,10 @@ class ConnectionGroup {
   explicit ConnectionGroup(ReactorPool& pool);
   ~ConnectionGroup();  // no connection is left
 
-  size_t count() const { return count_.load(std::memory_order_relaxed); }
-  bool draining() const { return draining_.load(std::memory_order_relaxed); }
+  size_t count() const { return count_.load(); }
+  bool draining() const { return draining_.load(); }
   // Whether a connection came lately that is one of the last the process can have.
-  bool is_crowded(uint64_t now_ms) const {
-    return now_ms < crowded_until_ms_.load(std::memory_order_relaxed);
-  }
+  bool is_crowded(uint64_t now_ms) const { return now_ms < crowded_until_ms_.load(); }
   // Asks every connection, also those to come, to end after what it is doing (Connection::OnDrain).
   void Drain();
   // Closes every connection. What holds one (an unanswered request) keeps it in count().
@@ -83,7 +81,7 @@ class Connection : private Watched {
   bool is_crowded() const { return is_crowded_; }
 
   // Keeps the object (not the socket's life) until Release. Any thread.
-  void Hold() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Hold() { references_.fetch_add(1); }
   void Release();
 
   Connection(const Connection&) = delete;

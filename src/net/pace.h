@@ -15,9 +15,9 @@ class Pace {
   // A piece comes at `now_ns`: whether it is one of many. The first ones are not, so that whoever
   // has only a few need not wait for the reactor.
   bool IsInBurst(uint64_t now_ns) {
-    const uint64_t gap_ns = now_ns - last_ns_.exchange(now_ns, std::memory_order_relaxed);
-    if (gap_ns > kGapNs) quick_ones_.store(0, std::memory_order_relaxed);
-    return quick_ones_.fetch_add(1, std::memory_order_relaxed) >= kQuickOnes;
+    const uint64_t gap_ns = now_ns - last_ns_.exchange(now_ns);
+    if (gap_ns > kGapNs) quick_ones_.store(0);
+    return quick_ones_.fetch_add(1) >= kQuickOnes;
   }
 
  private:

@@ -99,7 +99,7 @@ base::Result<std::unique_ptr<TlsContext>> TlsContext::Create(const TlsOptions& o
   base::MutexLock lock(made->mutex_);
   made->stamp_ = made->ReadStamp();
   NEREID_ASSIGN_OR_RETURN(made->current_, made->Load());
-  made->next_look_ns_.store(base::NowNs() + kLookEveryNs, std::memory_order_relaxed);
+  made->next_look_ns_.store(base::NowNs() + kLookEveryNs);
   return made;
 }
 
@@ -165,9 +165,8 @@ int TlsContext::SelectProtocol(SSL*, const unsigned char** out, unsigned char* o
 
 void TlsContext::ReloadIfChanged() {
   const uint64_t now_ns = base::NowNs();
-  uint64_t due_ns = next_look_ns_.load(std::memory_order_relaxed);
-  if (now_ns < due_ns || !next_look_ns_.compare_exchange_strong(due_ns, now_ns + kLookEveryNs,
-                                                                std::memory_order_relaxed)) {
+  uint64_t due_ns = next_look_ns_.load();
+  if (now_ns < due_ns || !next_look_ns_.compare_exchange_strong(due_ns, now_ns + kLookEveryNs)) {
     return;
   }
   // Taken before the files are read: if they change meanwhile, the next look finds them changed

@@ -48,7 +48,7 @@ CustomSeries::CustomSeries(MetricKind kind, std::vector<double> bounds)
 
 base::Result<double> CustomSeries::Value() const {
   if (kind_ == MetricKind::kHistogram) return Unsupported(kind_, "Value");
-  return value_.load(std::memory_order_relaxed);
+  return value_.load();
 }
 
 base::Status CustomSeries::Increment(double by) {
@@ -58,29 +58,29 @@ base::Status CustomSeries::Increment(double by) {
         "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative "
         "values.");
   }
-  value_.fetch_add(by, std::memory_order_relaxed);
+  value_.fetch_add(by);
   return base::OkStatus();
 }
 
 base::Status CustomSeries::Set(double value) {
   if (kind_ != MetricKind::kGauge) return Unsupported(kind_, "Set");
-  value_.store(value, std::memory_order_relaxed);
+  value_.store(value);
   return base::OkStatus();
 }
 
 base::Status CustomSeries::Observe(double value) {
   if (kind_ != MetricKind::kHistogram) return Unsupported(kind_, "Observe");
   const auto bucket = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
-  counts_[static_cast<size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
-  value_.fetch_add(value, std::memory_order_relaxed);
+  counts_[static_cast<size_t>(bucket)].fetch_add(1);
+  value_.fetch_add(value);
   return base::OkStatus();
 }
 
 void CustomSeries::AddTo(MetricsPage& page, const std::string& labels) const {
-  const double value = value_.load(std::memory_order_relaxed);
+  const double value = value_.load();
   if (kind_ != MetricKind::kHistogram) return page.Add(labels, value);
   std::vector<uint64_t> counts(bounds_.size() + 1);
-  for (size_t i = 0; i < counts.size(); ++i) counts[i] = counts_[i].load(std::memory_order_relaxed);
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] = counts_[i].load();
   page.AddHistogram(labels, {bounds_, counts, value});
 }
 

@@ -106,8 +106,7 @@ Tracing::~Tracing() = default;
 void Tracing::UpdateSwitch() {
   bool is_on = server_->sampler->is_on();
   for (const auto& [name, entry] : models_) is_on = is_on || entry->sampler->is_on();
-  is_on_.store(is_on && (options_.mode == TraceMode::kTriton || output_->exporter != nullptr),
-               std::memory_order_relaxed);
+  is_on_.store(is_on && (options_.mode == TraceMode::kTriton || output_->exporter != nullptr));
 }
 
 std::shared_ptr<Trace> Tracing::Start(std::string_view model, const TraceContext& context) {

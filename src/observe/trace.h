@@ -188,7 +188,7 @@ class Tracing {
   ~Tracing();
 
   // Whether any request may be traced.
-  bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
+  bool is_on() const { return is_on_.load(); }
 
   // Returns null if this request is not sampled.
   std::shared_ptr<Trace> Start(std::string_view model, const TraceContext& context);

@@ -55,7 +55,7 @@ class TraceOutput {
  public:
   explicit TraceOutput(std::string path) : file(std::move(path)) {}
 
-  uint64_t NextId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t NextId() { return next_id_.fetch_add(1); }
 
   TraceFile file;
   std::unique_ptr<OtlpExporter> exporter;  // null except in OpenTelemetry mode

@@ -5,7 +5,7 @@ namespace nereid::schedule {
 
 void CachingScheduler::Enqueue(core::RequestPtr request) {
   // Once stopped, it is for the scheduler to refuse.
-  if (!is_stopping_.load(std::memory_order_relaxed) && !request->is_cancelled()) {
+  if (!is_stopping_.load() && !request->is_cancelled()) {
     if (keeps_order_) order_.Join(*request);
     if (core::ResponsePtr known = caching_->Find(*request)) {
       return core::Answer(std::move(request), std::move(known));
@@ -15,7 +15,7 @@ void CachingScheduler::Enqueue(core::RequestPtr request) {
 }
 
 bool CachingScheduler::Stop(base::TimePoint deadline) {
-  is_stopping_.store(true, std::memory_order_relaxed);
+  is_stopping_.store(true);
   return scheduler_->Stop(deadline);
 }
 

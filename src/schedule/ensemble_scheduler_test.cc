@@ -728,9 +728,9 @@ TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
   std::atomic<int> turn{0};
   const auto produce = [&](int first) {
     for (int i = first; i < kAnswers; i += 2) {
-      while (turn.load(std::memory_order_acquire) != i) std::this_thread::yield();
+      while (turn.load() != i) std::this_thread::yield();
       producer->sink().Send(Respond(*producer, i), false);
-      turn.store(i + 1, std::memory_order_release);
+      turn.store(i + 1);
     }
   };
   std::thread even(produce, 0);

@@ -184,7 +184,7 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
   // Without an id (iterative only) it is a sequence of its own, which nobody else can join.
   const bool is_unnamed = IsNone(request->correlation_id);
   if (is_unnamed) {
-    request->correlation_id = next_generated_id_.fetch_add(1, std::memory_order_relaxed);
+    request->correlation_id = next_generated_id_.fetch_add(1);
     request->flags = core::kSequenceStart;
   }
   const bool is_start = (request->flags & core::kSequenceStart) != 0;

@@ -46,9 +46,9 @@ class Answer final : public core::ResponseSink {
     if (is_final) ++finals_;
   }
   void OnRequestReleased(core::Request&) override { ++released_; }
-  void OnRequestGone() override { is_gone_.store(true, std::memory_order_release); }
+  void OnRequestGone() override { is_gone_.store(true); }
 
-  bool is_gone() const { return is_gone_.load(std::memory_order_acquire); }
+  bool is_gone() const { return is_gone_.load(); }
   int finals() const { return finals_; }
   int released() const { return released_; }
   int strange() const { return strange_; }

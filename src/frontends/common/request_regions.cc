@@ -136,7 +136,7 @@ void RegionSink::Retire() { SinkPool::Give(this); }
 void RegionSink::Recycle() {
   inputs_.clear();
   outputs_.clear();
-  events_.store(0, std::memory_order_relaxed);
+  events_.store(0);
   last_.reset();
 }
 

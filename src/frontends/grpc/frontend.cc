@@ -138,9 +138,7 @@ uint16_t Frontend::port() const { return server_->port(); }
 
 size_t Frontend::connections() const { return server_->connections(); }
 
-void Frontend::RefuseRequests() {
-  handler_->context.is_stopping.store(true, std::memory_order_relaxed);
-}
+void Frontend::RefuseRequests() { handler_->context.is_stopping.store(true); }
 
 bool Frontend::Drain(base::TimePoint deadline) { return server_->Drain(deadline); }
 

@@ -17,7 +17,7 @@ http2::GrpcCallEvents* InferCall::Start(CallContext& context, http2::GrpcCallRef
   InferCall* const self = base::ObjectPool<InferCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
-  self->references_.store(1, std::memory_order_relaxed);
+  self->references_.store(1);
   NEREID_VLOG(2, "StateNew, of a call of ModelInferHandler");
   return self;
 }
@@ -30,7 +30,7 @@ void InferCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 }
 
 void InferCall::OnHalfClose() {
-  if (context_->is_stopping.load(std::memory_order_relaxed)) {
+  if (context_->is_stopping.load()) {
     return call_->Finish(http2::GrpcStatus::kUnavailable, kStoppingText);
   }
   if (!has_message_) return call_->Finish(http2::GrpcStatus::kInternal, kUnparsableText);
@@ -49,7 +49,7 @@ base::Status InferCall::Submit() {
     common::LogFailedInference(message_.id, model.status());
     return model.status();
   }
-  references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
+  references_.fetch_add(1);  // until OnRequestGone
   core::RequestPtr request = core::Request::Create(*this);
   request->model = std::move(*model);
   request->Hold(std::move(buffer_));
@@ -128,7 +128,7 @@ void InferCall::OnDone() {
 }
 
 void InferCall::Unreference() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  if (references_.fetch_sub(1) == 1) {
     NEREID_VLOG(2, "StateRelease, of a call of ModelInferHandler");
     base::ObjectPool<InferCall>::Give(this);
   }

@@ -24,27 +24,27 @@ http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRe
   self->context_ = &context;
   self->errors_end_stream_ = call->Metadata("triton_grpc_error") == "true";
   self->call_ = std::move(call);
-  self->references_.store(1, std::memory_order_relaxed);
+  self->references_.store(1);
   NEREID_VLOG(2, "StateNew, of a call of ModelStreamInferHandler");
   return self;
 }
 
 void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
-  if (is_ended_.load(std::memory_order_relaxed)) return;
+  if (is_ended_.load()) return;
   if (!message_.Parse(message)) {
-    is_ended_.store(true, std::memory_order_relaxed);
+    is_ended_.store(true);
     call_->Finish(message_.refusal_status(), message_.refusal());
     CancelAll();
     return;
   }
   StreamRequest* const request = base::ObjectPool<StreamRequest>::Take();
-  references_.fetch_add(1, std::memory_order_relaxed);
+  references_.fetch_add(1);
   request->stream_ = this;
   request->message_bytes_ = message.size();
   request->id_ = message_.id;
   request->model_name_ = message_.model_name;
   request->model_version_ = message_.model_version;
-  request->references_.store(2, std::memory_order_relaxed);  // the list and this function
+  request->references_.store(2);  // the list and this function
   {
     base::MutexLock lock(mutex_);
     request->previous_ = last_;
@@ -61,7 +61,7 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 }
 
 base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) {
-  if (context_->is_stopping.load(std::memory_order_relaxed)) {
+  if (context_->is_stopping.load()) {
     return base::UnavailableError(std::string(kStoppingText));
   }
   NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
@@ -71,7 +71,7 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
     base::MutexLock lock(mutex_);
     request.is_decoupled_ = model->is_decoupled();
   }
-  request.references_.fetch_add(1, std::memory_order_relaxed);  // until OnRequestGone
+  request.references_.fetch_add(1);  // until OnRequestGone
   core::RequestPtr inference = core::Request::Create(request);
   inference->model = std::move(model);
   inference->Hold(std::move(buffer));
@@ -178,7 +178,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
 
 void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final) {
   // The request may go as soon as it is complete and off the list, this object with it.
-  references_.fetch_add(1, std::memory_order_relaxed);
+  references_.fetch_add(1);
   core::RequestRef done;
   {
     base::MutexLock lock(mutex_);
@@ -242,7 +242,7 @@ void StreamCall::Drain() {
       }
     }
     for (http2::GrpcMessagePtr& message : sendable) {
-      if (!is_ended_.load(std::memory_order_relaxed)) call_->Send(std::move(message));
+      if (!is_ended_.load()) call_->Send(std::move(message));
     }
     sendable.clear();
     if (credit > 0) call_->Credit(credit);
@@ -255,8 +255,8 @@ void StreamCall::Drain() {
 }
 
 void StreamCall::OnDrain() {
-  if (!context_->is_stopping.load(std::memory_order_relaxed)) return;
-  references_.fetch_add(1, std::memory_order_relaxed);
+  if (!context_->is_stopping.load()) return;
+  references_.fetch_add(1);
   {
     base::MutexLock lock(mutex_);
     ends_when_idle_ = true;
@@ -266,7 +266,7 @@ void StreamCall::OnDrain() {
 }
 
 void StreamCall::OnHalfClose() {
-  references_.fetch_add(1, std::memory_order_relaxed);
+  references_.fetch_add(1);
   {
     base::MutexLock lock(mutex_);
     is_half_closed_ = true;
@@ -302,7 +302,7 @@ void StreamCall::OnCancelled() {
   NEREID_VLOG(1, "Cancellation notification received for ModelStreamInferHandler");
   {
     base::MutexLock lock(mutex_);
-    is_ended_.store(true, std::memory_order_relaxed);
+    is_ended_.store(true);
     sent_.NotifyAll();
   }
   CancelAll();
@@ -314,7 +314,7 @@ void StreamCall::OnDone() {
 }
 
 void StreamCall::Unreference() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  if (references_.fetch_sub(1) == 1) {
     base::ObjectPool<StreamCall>::Give(this);
   }
 }
@@ -324,7 +324,7 @@ void StreamCall::Recycle() {
   call_.Reset();
   errors_end_stream_ = false;
   message_.Clear();
-  is_ended_.store(false, std::memory_order_relaxed);
+  is_ended_.store(false);
   base::MutexLock lock(mutex_);
   first_ = nullptr;
   last_ = nullptr;
@@ -338,7 +338,7 @@ void StreamCall::Recycle() {
 }
 
 void StreamRequest::Unreference() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (references_.fetch_sub(1) != 1) return;
   StreamCall* const stream = stream_;
   base::ObjectPool<StreamRequest>::Give(this);
   stream->Unreference();

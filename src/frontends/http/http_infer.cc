@@ -80,7 +80,7 @@ base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http
 void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
                        service::Service& service) {
   HttpInfer* const self = Pool::Take();
-  self->parts_left_.store(kParts, std::memory_order_relaxed);
+  self->parts_left_.store(kParts);
   self->service_ = &service;
   self->compression_ = submission.reply_compression;
   self->dialect_ = submission.dialect;
@@ -243,7 +243,7 @@ void HttpInfer::OnDisconnect() {
 }
 
 void HttpInfer::Release(uint32_t parts) {
-  if (parts_left_.fetch_sub(parts, std::memory_order_acq_rel) == parts) Pool::Give(this);
+  if (parts_left_.fetch_sub(parts) == parts) Pool::Give(this);
 }
 
 void HttpInfer::Recycle() {

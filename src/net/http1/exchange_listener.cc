@@ -7,14 +7,13 @@
 namespace nereid::http1 {
 
 bool ExchangeListener::Remove() {
-  State state = state_.load(std::memory_order_acquire);
+  State state = state_.load();
   while (state != State::kNobody) {
     if (state == State::kCalling) {
       if (std::this_thread::get_id() == reactor_) return false;
-      state_.wait(State::kCalling, std::memory_order_acquire);
-      state = state_.load(std::memory_order_acquire);
-    } else if (state_.compare_exchange_weak(state, State::kNobody, std::memory_order_acq_rel,
-                                            std::memory_order_acquire)) {
+      state_.wait(State::kCalling);
+      state = state_.load();
+    } else if (state_.compare_exchange_weak(state, State::kNobody)) {
       break;
     }
   }
@@ -42,7 +41,7 @@ void ExchangeListener::Clear() {
 
 void ExchangeListener::EndCall() {
   events_ = next_;
-  state_.store(next_ != nullptr ? State::kListening : State::kNobody, std::memory_order_release);
+  state_.store(next_ != nullptr ? State::kListening : State::kNobody);
   state_.notify_all();
 }
 

@@ -42,13 +42,13 @@ class ExchangeListener {
   // When this returns, no call is running (but the one it may come from) and none follows.
   void Clear();
   // Whether the client is known to be gone. Any thread.
-  bool disconnected() const { return disconnected_.load(std::memory_order_relaxed); }
+  bool disconnected() const { return disconnected_.load(); }
 
   // The client has gone: tells the listener, once in an exchange.
   void Disconnect();
   // A stream that was told to pause may go on.
   void ResumeStream();
-  // The exchange is over, and the next one has not begun.
+  // The exchange is over, and the next one has not begun; relaxed, because no other thread has any.
   void Reset() { disconnected_.store(false, std::memory_order_relaxed); }
 
  private:

@@ -11,7 +11,9 @@
 
 namespace nereid::http1 {
 
-// MarkReplied and is_replied are for any thread, everything else is for the reactor.
+// MarkReplied and is_replied are for any thread, everything else is for the reactor. The relaxed
+// stores pair with nothing: before the handler is called and after the reply no other thread has
+// the exchange, and within the handler's call none has it any more.
 class ReplyHandover {
  public:
   // A request goes to its handler.
@@ -26,8 +28,7 @@ class ReplyHandover {
   bool RequestNotice() {
     if (is_notice_requested_) return true;
     uint8_t expected = kHandling;
-    is_notice_requested_ = phase_.compare_exchange_strong(
-        expected, kNotify, std::memory_order_acq_rel, std::memory_order_acquire);
+    is_notice_requested_ = phase_.compare_exchange_strong(expected, kNotify);
     return is_notice_requested_;
   }
   bool is_notice_requested() const { return is_notice_requested_; }
@@ -35,10 +36,10 @@ class ReplyHandover {
   // The reply has been written. True when the reactor wants a notice; otherwise the exchange is the
   // reactor's from now on, and nothing of it may be touched. What the calling thread did before is
   // visible to the reactor once is_replied() is true.
-  bool MarkReplied() { return phase_.exchange(kReplied, std::memory_order_acq_rel) == kNotify; }
+  bool MarkReplied() { return phase_.exchange(kReplied) == kNotify; }
   // The same on the reactor's own thread, while the handler is called.
   void MarkRepliedInHandler() { phase_.store(kReplied, std::memory_order_relaxed); }
-  bool is_replied() const { return phase_.load(std::memory_order_acquire) == kReplied; }
+  bool is_replied() const { return phase_.load() == kReplied; }
 
  private:
   enum Phase : uint8_t { kHandling, kNotify, kReplied };

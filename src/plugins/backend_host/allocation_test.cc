@@ -18,7 +18,7 @@ std::atomic<uint64_t> allocations{0};
 }  // namespace
 
 [[gnu::noinline]] void* operator new(size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  allocations.fetch_add(1);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }

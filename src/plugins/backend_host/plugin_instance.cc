@@ -39,7 +39,7 @@ PluginInstance::~PluginInstance() { Finalize(); }
 base::Status PluginInstance::Initialize() {
   const auto initialize = backend_model_.library().entry_points().instance_initialize;
   if (initialize != nullptr) NEREID_RETURN_IF_ERROR(CallPlugin(initialize, ToHandle(this)));
-  is_initialized_.store(true, std::memory_order_release);
+  is_initialized_.store(true);
   return base::OkStatus();
 }
 
@@ -56,7 +56,7 @@ void PluginInstance::Finalize() {
 
 base::Status PluginInstance::CheckReady() const {
   const auto ready = backend_model_.library().entry_points().instance_ready;
-  if (ready == nullptr || !is_initialized_.load(std::memory_order_acquire)) return {};
+  if (ready == nullptr || !is_initialized_.load()) return {};
   return CallPlugin(ready, ToHandle(const_cast<PluginInstance*>(this)));
 }
 
