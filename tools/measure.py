@@ -32,6 +32,7 @@ LOCKS = re.compile(r"(^|/)mutex\.h$")
 # Locks without an annotation, by file and name, and why clang has nothing to check there.
 LONE_LOCKS = {
     ("src/engine/engine.h", "polling_"): "makes one poll wait for another and guards no field",
+    ("src/schedule/ensemble_runs.h", "mutex_"): "for the wait until the buckets are empty, which have locks of their own",
     ("src/net/connection.h", "mutex_"): "for the wait until an atomic count is zero",
 }
 # A variable that outlives every object: static, thread-local or of a namespace, and not constant.
@@ -62,7 +63,7 @@ PROCESS_WIDE = {
     "src/schedule/cache_key.cc": "hashing contexts of a thread",
     "src/plugins/backend_host/api_backend.cc": "a handle without anything behind it",
     "src/schedule/direct_source.cc": "a sink without a state",
-    "src/schedule/ensemble_run.cc": "places given on this thread",
+    "src/schedule/step_limiter.cc": "places given on this thread",
     "src/capi/inference_call.cc": "the submission that is in progress on this thread; a sink that drops everything",
     "src/capi/trace.cc": "numbers of traces",
     "src/app/run.cc": "the alarm of a process that ends",
