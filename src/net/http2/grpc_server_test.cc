@@ -22,7 +22,7 @@
 
 #include "base/mutex.h"
 #include "base/unique_fd.h"
-#include "http2/test_client.h"
+#include "http2/testing/client.h"
 #include "net/compression.h"
 
 namespace nereid::http2 {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/object_pool.h"
-#include "http2/test_client.h"
-#include "http2/test_host.h"
+#include "http2/testing/client.h"
+#include "http2/testing/host.h"
 
 namespace nereid::http2 {
 namespace {

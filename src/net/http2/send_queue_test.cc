@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "http2/test_client.h"
+#include "http2/testing/client.h"
 
 namespace nereid::http2 {
 namespace {
