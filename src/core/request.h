@@ -176,7 +176,7 @@ class Request final : public RequestHandle {
   // -- Set by the engine and the scheduler. --
   uint32_t batch_size = 0;  // 0 for a model without batching, which counts as 1
   RequestTimes times;
-  // Links of the scheduler's queue; guarded by that scheduler.
+  // While in a scheduler's queue. REQUIRES: the lock of that scheduler is held.
   Request* next = nullptr;
   Request* previous = nullptr;
   void* queue = nullptr;       // the list that contains it; null: none

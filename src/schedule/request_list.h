@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests in a line, linked through themselves: joining and leaving, also from the middle,
-// allocates nothing. Owns the requests in it. Confined to the lock of its scheduler.
+// allocates nothing. Owns the requests in it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace nereid::schedule {
 
-// Requests in order, linked through themselves; it owns them.
+// Requests in order, linked through themselves; it owns them. REQUIRES, for every call: the lock of
+// the scheduler is held that the requests in the list belong to.
 class RequestList {
  public:
   RequestList() = default;
