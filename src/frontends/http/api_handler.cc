@@ -206,52 +206,25 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
       net::Reactor::Current() != nullptr) {
     return DispatchAway(std::move(exchange), route, dialect);
   }
-  switch (route.kind) {
-    case RouteKind::kModelInfer:
-      return HandleInfer(std::move(exchange), route, dialect);
-    case RouteKind::kModelGenerate:
-    case RouteKind::kModelGenerateStream:
-      return HandleGenerate(std::move(exchange), route);
-    case RouteKind::kServerMetadata:
-      return RespondJson(std::move(exchange), 200, ToJson(service_.metadata()));
-    case RouteKind::kOpenApi:
-      return RespondJson(std::move(exchange), 200, OpenApiDocument());
-    case RouteKind::kServerLive:
-      return HandleHealth(std::move(exchange), "live", service_.IsLive());
-    case RouteKind::kServerReady:
-    case RouteKind::kModelReady:
-      return HandleReadiness(std::move(exchange), route);
-    case RouteKind::kModelMetadata:
-      return HandleModelMetadata(std::move(exchange), route);
-    case RouteKind::kModelConfig:
-      return HandleModelConfig(std::move(exchange), route);
-    case RouteKind::kModelStatistics:
-    case RouteKind::kAllStatistics:
-      return HandleStatistics(std::move(exchange), route);
-    case RouteKind::kSystemRegionStatus:
-    case RouteKind::kSystemRegionRegister:
-    case RouteKind::kSystemRegionUnregister:
-    case RouteKind::kCudaRegionStatus:
-    case RouteKind::kCudaRegionRegister:
-    case RouteKind::kCudaRegionUnregister:
-      return HandleRegions(std::move(exchange), route);
-    case RouteKind::kRepositoryIndex:
-    case RouteKind::kRepositoryLoad:
-    case RouteKind::kRepositoryUnload:
-      return HandleRepositoryRequest(std::move(exchange), route);
-    case RouteKind::kLogging:
-      return HandleLogging(std::move(exchange));
-    case RouteKind::kTrace:
-    case RouteKind::kModelTrace:
-      return HandleTrace(std::move(exchange), route);
-    default:
-      return RespondError(std::move(exchange),
-                          base::UnsupportedError(std::string(RouteName(route.kind)) +
-                                                 " is not supported by this server"));
-  }
+  (this->*HandlerOf(route.kind))(std::move(exchange), route, dialect);
 }
 
-void ApiHandler::HandleHealth(HttpExchangePtr exchange, std::string_view what, bool is_good) {
+void ApiHandler::HandleServerMetadata(HttpExchangePtr exchange, const Route& /*route*/,
+                                      const Dialect& /*dialect*/) {
+  RespondJson(std::move(exchange), 200, ToJson(service_.metadata()));
+}
+
+void ApiHandler::HandleOpenApi(HttpExchangePtr exchange, const Route& /*route*/,
+                               const Dialect& /*dialect*/) {
+  RespondJson(std::move(exchange), 200, OpenApiDocument());
+}
+
+void ApiHandler::HandleLiveness(HttpExchangePtr exchange, const Route& /*route*/,
+                                const Dialect& /*dialect*/) {
+  RespondHealth(std::move(exchange), "live", service_.IsLive());
+}
+
+void ApiHandler::RespondHealth(HttpExchangePtr exchange, std::string_view what, bool is_good) {
   const int status = is_good ? 200 : 400;
   if (!AcceptsJson(exchange->head())) {
     return HttpExchange::Respond(std::move(exchange),
@@ -261,7 +234,8 @@ void ApiHandler::HandleHealth(HttpExchangePtr exchange, std::string_view what, b
               "{\"" + std::string(what) + (is_good ? "\":true}" : "\":false}"));
 }
 
-void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route,
+                                 const Dialect& /*dialect*/) {
   if (!service_.ReadinessMayBlock()) [[likely]] {
     return AnswerReadiness(std::move(exchange), route.kind, route.model, route.version);
   }
@@ -275,23 +249,25 @@ void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route) {
 void ApiHandler::AnswerReadiness(HttpExchangePtr exchange, RouteKind kind, std::string_view model,
                                  std::string_view version) {
   if (kind == RouteKind::kServerReady) {
-    return HandleHealth(std::move(exchange), "ready", service_.IsReady());
+    return RespondHealth(std::move(exchange), "ready", service_.IsReady());
   }
   const base::Result<bool> ready = service_.IsModelReady(model, version);
   if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
   if (!*ready) {
     return RespondError(std::move(exchange), base::InvalidArgumentError("Model version not ready"));
   }
-  HandleHealth(std::move(exchange), "ready", true);
+  RespondHealth(std::move(exchange), "ready", true);
 }
 
-void ApiHandler::HandleModelMetadata(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleModelMetadata(HttpExchangePtr exchange, const Route& route,
+                                     const Dialect& /*dialect*/) {
   const auto metadata = service_.DescribeModel(route.model, route.version);
   if (!metadata.ok()) return RespondError(std::move(exchange), metadata.status());
   RespondJson(std::move(exchange), 200, ToJson(*metadata));
 }
 
-void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route,
+                                   const Dialect& /*dialect*/) {
   const auto config = service_.GetModelConfig(route.model, route.version);
   if (!config.ok()) return RespondError(std::move(exchange), config.status());
   const base::Result<std::string> json = config::ToJson(**config);
@@ -299,12 +275,14 @@ void ApiHandler::HandleModelConfig(HttpExchangePtr exchange, const Route& route)
   RespondJson(std::move(exchange), 200, *json);
 }
 
-void ApiHandler::HandleRepositoryRequest(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleRepositoryRequest(HttpExchangePtr exchange, const Route& route,
+                                         const Dialect& /*dialect*/) {
   if (RefuseOversize(exchange)) return;
   HandleRepository(std::move(exchange), route, service_);
 }
 
-void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route,
+                               const Dialect& /*dialect*/) {
   if (exchange->body_truncated() || exchange->body().size() > options_.max_input_bytes) {
     const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
     return RespondError(std::move(exchange), error);
@@ -315,7 +293,8 @@ void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route) {
   RespondJson(std::move(exchange), 200, *answer);
 }
 
-void ApiHandler::HandleLogging(HttpExchangePtr exchange) {
+void ApiHandler::HandleLogging(HttpExchangePtr exchange, const Route& /*route*/,
+                               const Dialect& /*dialect*/) {
   if (exchange->head().method() == http1::HttpMethod::kPost) {
     if (RefuseOversize(exchange)) return;
     const base::Status status = UpdateLogSettings(exchange->body());
@@ -338,7 +317,8 @@ std::shared_ptr<observe::Trace> ApiHandler::StartTrace(const HttpExchange& excha
   return trace;
 }
 
-void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route,
+                             const Dialect& /*dialect*/) {
   if (tracing_ == nullptr) {
     return RespondError(std::move(exchange),
                         base::UnavailableError("the server does not support tracing"));
@@ -369,7 +349,8 @@ bool ApiHandler::RefuseOversize(HttpExchangePtr& exchange) const {
   return true;
 }
 
-void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route,
+                                  const Dialect& /*dialect*/) {
   const auto list = service_.ReadStatistics(route.model, route.version);
   if (!list.ok()) return RespondError(std::move(exchange), list.status());
   RespondJson(std::move(exchange), 200, ToJson(*list));
@@ -431,7 +412,8 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   HttpInfer::Submit(std::move(submission), reader, service_);
 }
 
-void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route) {
+void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
+                                const Dialect& /*dialect*/) {
   base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
   if (!model.ok()) return RespondError(std::move(exchange), model.status());
   const base::Result<net::Compression> encoding =

@@ -61,28 +61,41 @@ class ApiHandler final : public JsonHandler {
   // answered.
   bool ApplyCors(http1::HttpExchangePtr& exchange) const;
   bool IsRefused(const http1::HttpHead& head, common::Category category) const;
+  // What answers requests to a route: a row of the table in route.cc names one.
+  friend struct RouteTable;
+  using RouteHandler = void (ApiHandler::*)(http1::HttpExchangePtr exchange, const Route& route,
+                                            const Dialect& dialect);
+  static RouteHandler HandlerOf(RouteKind kind);
   void Dispatch(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // The same on a worker's thread: reading the body would keep the reactor too long.
   void DispatchAway(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  // `what`, "live" or "ready", is the key of the body for those who want one.
-  void HandleHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good);
-  void HandleReadiness(http1::HttpExchangePtr exchange, const Route& route);
+  void HandleServerMetadata(http1::HttpExchangePtr exchange, const Route& route,
+                            const Dialect& dialect);
+  void HandleOpenApi(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleLiveness(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleReadiness(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleModelMetadata(http1::HttpExchangePtr exchange, const Route& route,
+                           const Dialect& dialect);
+  void HandleModelConfig(http1::HttpExchangePtr exchange, const Route& route,
+                         const Dialect& dialect);
+  void HandleRegions(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleRepositoryRequest(http1::HttpExchangePtr exchange, const Route& route,
+                               const Dialect& dialect);
+  void HandleStatistics(http1::HttpExchangePtr exchange, const Route& route,
+                        const Dialect& dialect);
+  void HandleLogging(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleTrace(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleInfer(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleGenerate(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  // `what`, "live" or "ready", is the key of the body for clients that want one.
+  void RespondHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good);
   void AnswerReadiness(http1::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
                        std::string_view version);
-  void HandleModelMetadata(http1::HttpExchangePtr exchange, const Route& route);
-  void HandleModelConfig(http1::HttpExchangePtr exchange, const Route& route);
-  void HandleRegions(http1::HttpExchangePtr exchange, const Route& route);
-  void HandleRepositoryRequest(http1::HttpExchangePtr exchange, const Route& route);
-  void HandleStatistics(http1::HttpExchangePtr exchange, const Route& route);
-  void HandleLogging(http1::HttpExchangePtr exchange);
-  void HandleTrace(http1::HttpExchangePtr exchange, const Route& route);
   // Null but for requests that are traced.
   std::shared_ptr<observe::Trace> StartTrace(const http1::HttpExchange& exchange,
                                              std::string_view model) const;
   // Answers a request whose JSON body is larger than allowed; false when it is not.
   bool RefuseOversize(http1::HttpExchangePtr& exchange) const;
-  void HandleInfer(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  void HandleGenerate(http1::HttpExchangePtr exchange, const Route& route);
 
   const ApiOptions options_;
   const std::optional<CorsPolicy> cors_;

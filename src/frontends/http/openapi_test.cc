@@ -42,18 +42,17 @@ TEST_F(OpenApiTest, TellsOfEveryRouteAndOfItsMethods) {
   for (const auto& path : paths_->GetObject()) {
     const RouteKind kind = MatchRoute(Fill(path.name.GetString())).kind;
     EXPECT_NE(kind, RouteKind::kNone) << path.name.GetString();
-    EXPECT_LE(kind, kLastRouteKind) << path.name.GetString();
     for (const auto& member : path.value.GetObject()) {
       const std::string name = member.name.GetString();
       if (name != "parameters") methods[kind].insert(name);
     }
   }
-  for (int i = 1; i <= static_cast<int>(kLastRouteKind); ++i) {
+  for (size_t i = 1; i <= kRouteCount; ++i) {
     const auto kind = static_cast<RouteKind>(i);
     std::set<std::string> allowed;
     if (AllowedMethods(kind).find("GET") != std::string_view::npos) allowed.insert("get");
     if (AllowedMethods(kind).find("POST") != std::string_view::npos) allowed.insert("post");
-    EXPECT_EQ(methods[kind], allowed) << RouteName(kind) << " " << i;
+    EXPECT_EQ(methods[kind], allowed) << RoutePath(kind);
   }
 }
 

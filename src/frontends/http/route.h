@@ -2,6 +2,7 @@
 // Which part of the v2 REST API a request path names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,20 +12,21 @@
 
 namespace nereid::http {
 
+// The routes, each of which has a row in route.cc with everything about it.
 enum class RouteKind : uint8_t {
   kNone,
+  kModelInfer,
+  kModelGenerate,
+  kModelGenerateStream,
   kServerMetadata,
   kServerLive,
   kServerReady,
   kOpenApi,
+  kAllStatistics,
+  kModelStatistics,
   kModelMetadata,
   kModelReady,
   kModelConfig,
-  kModelInfer,
-  kModelGenerate,
-  kModelGenerateStream,
-  kModelStatistics,
-  kAllStatistics,
   kModelTrace,
   kTrace,
   kLogging,
@@ -37,9 +39,10 @@ enum class RouteKind : uint8_t {
   kCudaRegionStatus,
   kCudaRegionRegister,
   kCudaRegionUnregister,
+  kEnd,  // no route; one past the last
 };
-// The last enumerator, for loops over all of them.
-inline constexpr RouteKind kLastRouteKind = RouteKind::kCudaRegionUnregister;
+// Kinds from 1 to this are routes.
+inline constexpr size_t kRouteCount = static_cast<size_t>(RouteKind::kEnd) - 1;
 
 // What a path names.
 struct Route {
@@ -58,14 +61,13 @@ Route MatchRoute(std::string_view path);
 // a slash or a zero byte, which no name has: they could only make one path look like another.
 base::Result<std::string> DecodePath(std::string_view path);
 
-// What --http-restricted-api calls the route. Has an answer for every kind but kNone: a new kind
-// without one does not compile.
+// Of a kind other than kNone:
+
+// Its pattern (http/path_pattern.h).
+std::string_view RoutePath(RouteKind kind);
+// What --http-restricted-api calls it.
 common::Category RouteCategory(RouteKind kind);
-
-// The methods a route answers, as an Allow header lists them. HEAD is where GET is.
+// The methods it answers, as an Allow header lists them. HEAD is where GET is.
 std::string_view AllowedMethods(RouteKind kind);
-
-// How messages call the route: "trace setting", "generate", ...
-std::string_view RouteName(RouteKind kind);
 
 }  // namespace nereid::http

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/route.h"
 
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace nereid::http {
@@ -46,6 +49,44 @@ TEST(MatchRoute, KnowsTheWholeApi) {
   ExpectRoute("/v2/cudasharedmemory/region/r/unregister", RouteKind::kCudaRegionUnregister);
   EXPECT_EQ(MatchRoute("/v2/systemsharedmemory/region/a%20b/status").region, "a%20b");
   EXPECT_EQ(MatchRoute("/v2/systemsharedmemory/status").region, "");
+}
+
+TEST(MatchRoute, FindsOptionalPartsWhereverTheNamesRepeatThem) {
+  ExpectRoute("/v2/repository/models/index", RouteKind::kRepositoryIndex);
+  ExpectRoute("/v2/repository/models/models/load", RouteKind::kRepositoryLoad, "models");
+  EXPECT_FALSE(MatchRoute("/v2/repository/models/m/load").names_repository);
+  EXPECT_TRUE(MatchRoute("/v2/repository/r/models/m/load").names_repository);
+  EXPECT_TRUE(MatchRoute("/v2/repository/models/index").names_repository);
+  ExpectRoute("/v2/models/stats", RouteKind::kAllStatistics);
+  ExpectRoute("/v2/models/stats/infer", RouteKind::kModelInfer, "stats");
+  ExpectRoute("/v2/models/versions/versions/1", RouteKind::kModelMetadata, "versions", "1");
+  ExpectRoute("/v2/systemsharedmemory/region/region/status", RouteKind::kSystemRegionStatus);
+}
+
+TEST(RoutePath, IsThePatternThatItsOwnPathsMatch) {
+  for (size_t i = 1; i <= kRouteCount; ++i) {
+    const auto kind = static_cast<RouteKind>(i);
+    std::string path(RoutePath(kind));
+    for (const auto& [field, text] : {std::pair("{model}", "m"),
+                                      {"{version}", "1"},
+                                      {"{region}", "r"},
+                                      {"{repository}", "p"}}) {
+      if (const size_t at = path.find(field); at != path.npos) {
+        path.replace(at, std::string_view(field).size(), text);
+      }
+    }
+    const size_t open = path.find('[');
+    if (open == path.npos) {
+      EXPECT_EQ(MatchRoute(path).kind, kind) << path;
+      continue;
+    }
+    const size_t close = path.find(']');
+    const std::string front = path.substr(0, open);
+    const std::string back = path.substr(close + 1);
+    EXPECT_EQ(MatchRoute(front + back).kind, kind) << path;
+    EXPECT_EQ(MatchRoute(front + path.substr(open + 1, close - open - 1) + back).kind, kind)
+        << path;
+  }
 }
 
 TEST(AllowedMethods, AsksWithGetAndChangesWithPost) {
