@@ -34,7 +34,6 @@ LONE_LOCKS = {
     ("src/engine/engine.h", "polling_"): "makes one poll wait for another and guards no field",
     ("src/schedule/ensemble_runs.h", "mutex_"): "for the wait until the buckets are empty, which have locks of their own",
     ("src/net/connection.h", "mutex_"): "for the wait until an atomic count is zero",
-    ("src/schedule/ensemble_runs.h", "mutex_"): "for the wait until all buckets are empty, which have locks of their own",
 }
 # A variable that outlives every object: static, thread-local or of a namespace, and not constant.
 STATIC = re.compile(
