@@ -32,6 +32,11 @@ ours = len(memory) // 2
 
 class WorkerTest : public testing::Test {
  protected:
+  // Their threads use what is below.
+  ~WorkerTest() override {
+    for (const auto& worker : workers_) worker->Stop(Clock::now());
+  }
+
   // Starts a worker that runs this script after the prelude.
   std::shared_ptr<Worker> Start(const std::string& script,
                                 std::chrono::seconds timeout = std::chrono::seconds(60)) {
@@ -50,10 +55,12 @@ class WorkerTest : public testing::Test {
         },
         [this] { died_.set_value(calls_.size()); });
     EXPECT_TRUE(started.ok());
+    workers_.push_back(started.value());
     return started.value();
   }
 
   Supervisor supervisor_;
+  std::vector<std::shared_ptr<Worker>> workers_;
   std::vector<std::string> calls_;  // of the thread of calls, until died_ is set
   std::promise<size_t> died_;       // how many calls there were
 };
