@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
+#include "base/read_all.h"
 #include "config/paths.h"
 
 namespace nereid::config {
@@ -19,8 +19,7 @@ base::Result<std::string> ReadFile(const std::string& path) {
     return base::InternalError(
         fmt::format("failed to open text file for read {}: {}", path, std::strerror(errno)));
   }
-  std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  // Opening a folder succeeds; the first read fails.
+  std::string content = base::ReadAll(in);
   if (in.bad()) return base::InternalError(fmt::format("failed to read file {}", path));
   return content;
 }

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/read_all.h"
 #include "core/response.h"
 
 namespace nereid::engine {
@@ -49,7 +50,7 @@ class Responses final : public core::ResponseSink {
 
 base::Result<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string data{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string data = base::ReadAll(file);
   if (!file.is_open() || file.bad()) {
     return base::InternalError("failed to open text file for read " + path + ": " +
                                std::strerror(errno));

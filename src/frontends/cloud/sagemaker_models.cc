@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/read_all.h"
 #include "config/parse.h"
 #include "config/print.h"
 
@@ -37,7 +38,8 @@ bool CanBeFolder(std::string_view name) {
 std::optional<config::ModelConfig> ReadConfig(const fs::path& folder) {
   std::ifstream file(folder / kConfigFile);
   if (!file) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = base::ReadAll(file);
+  if (file.bad()) return std::nullopt;
   base::Result<config::ModelConfig> config =
       config::ParseModelConfigText(text, (folder / kConfigFile).string());
   if (!config.ok()) return std::nullopt;
