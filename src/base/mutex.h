@@ -21,7 +21,6 @@ class NEREID_CAPABILITY("mutex") Mutex {
 
   void Lock() NEREID_ACQUIRE() { mutex_.lock(); }
   void Unlock() NEREID_RELEASE() { mutex_.unlock(); }
-  bool TryLock() NEREID_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
 
  private:
   friend class CondVar;

@@ -32,6 +32,5 @@ inline constexpr bool kHasAddressSanitizer = false;
 #define NEREID_REQUIRES(...) NEREID_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define NEREID_ACQUIRE(...) NEREID_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define NEREID_RELEASE(...) NEREID_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
-#define NEREID_TRY_ACQUIRE(...) NEREID_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define NEREID_RETURN_CAPABILITY(x) NEREID_THREAD_ANNOTATION(lock_returned(x))
 #define NEREID_EXCLUDES(...) NEREID_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))

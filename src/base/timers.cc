@@ -62,10 +62,4 @@ void Timer::ArmAt(uint64_t monotonic_ns) {
   if (timers_.armed_.begin()->second == this) timers_.changed_.NotifyAll();
 }
 
-void Timer::Disarm() {
-  MutexLock lock(timers_.mutex_);
-  if (at_ns_ != 0) timers_.armed_.erase({at_ns_, this});
-  at_ns_ = 0;
-}
-
 }  // namespace nereid::base

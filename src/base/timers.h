@@ -36,9 +36,9 @@ class Timers {
   Thread thread_;  // started under mutex_
 };
 
-// A callback with at most one point in time. Thread-safe. ArmAt and Disarm may be called under
-// locks that the callback takes; the destructor may not, because it waits for a running callback,
-// unless the callback itself destroys the timer.
+// A callback with at most one point in time. Thread-safe. ArmAt may be called under locks that the
+// callback takes; the destructor may not, because it waits for a running callback, unless the
+// callback itself destroys the timer.
 class Timer {
  public:
   Timer(Timers& timers, std::function<void()> callback);
@@ -48,8 +48,6 @@ class Timer {
 
   // Sets the time and replaces an earlier setting. A time in the past means at once.
   void ArmAt(uint64_t monotonic_ns);
-  // Cancels the callback. One that is running is not interrupted.
-  void Disarm();
 
  private:
   friend class Timers;

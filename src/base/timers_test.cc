@@ -26,18 +26,18 @@ TEST(Timers, CallBackInTheOrderOfTime) {
   EXPECT_EQ(done.get_future().get(), "abc");
 }
 
-TEST(Timers, ATimerHasOneTimeAndCanBeDisarmed) {
+TEST(Timers, ATimerHasOneTimeAndNoneOnceItIsGone) {
   Timers timers;
   std::atomic<int> calls{0};
   std::promise<void> done;
   Timer moved(timers, [&] { ++calls; });
-  Timer disarmed(timers, [&] { calls += 100; });
+  auto gone = std::make_unique<Timer>(timers, [&] { calls += 100; });
   Timer end(timers, [&] { done.set_value(); });
   const uint64_t now = NowNs();
   moved.ArmAt(now + 3'600'000 * kMillisecond);
   moved.ArmAt(now + kMillisecond);
-  disarmed.ArmAt(now + 10 * kMillisecond);
-  disarmed.Disarm();
+  gone->ArmAt(now + 10 * kMillisecond);
+  gone.reset();
   end.ArmAt(now + 20 * kMillisecond);
   done.get_future().get();
   EXPECT_EQ(calls, 1);

@@ -40,11 +40,6 @@ base::Result<Labels> Labels::Load(const ModelConfig& config, const std::string& 
   return labels;
 }
 
-std::string_view Labels::Find(std::string_view output, size_t index) const {
-  const std::vector<std::string>& labels = Of(output);
-  return index < labels.size() ? std::string_view(labels[index]) : std::string_view();
-}
-
 const std::vector<std::string>& Labels::Of(std::string_view output) const {
   static const std::vector<std::string> none;
   const auto found = labels_.find(output);

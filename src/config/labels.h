@@ -22,8 +22,6 @@ class Labels {
   // cannot be read, or if two outputs share a name.
   static base::Result<Labels> Load(const ModelConfig& config, const std::string& model_folder);
 
-  // Returns the label of class `index` of `output`; empty if there is none.
-  std::string_view Find(std::string_view output, size_t index) const;
   // Returns all labels of `output` in class order; empty if it has none.
   const std::vector<std::string>& Of(std::string_view output) const;
 

@@ -121,11 +121,6 @@ RequestInput* Request::FindInput(std::string_view name) {
   return found == inputs.end() ? nullptr : &*found;
 }
 
-bool Request::IsOutputRequested(uint32_t model_index) const {
-  return outputs.empty() ||
-         std::ranges::find(outputs, model_index, &RequestedOutput::model_index) != outputs.end();
-}
-
 void Request::MarkQueued(uint64_t now_ns) {
   times.queue_start_ns = now_ns;
   if (trace == nullptr) [[likely]]

@@ -199,7 +199,6 @@ class Request final : public RequestHandle {
   void RemoveServerInputs();
   // Returns null if there is no such input.
   RequestInput* FindInput(std::string_view name);
-  bool IsOutputRequested(uint32_t model_index) const;
 
   memory::Arena& arena() { return arena_; }
   // Keeps `buffer` until the request is released.

@@ -33,7 +33,7 @@ struct BufferView {
 // The limit of a decompressed body, and how its bytes are to lie in memory.
 struct DecompressOptions {
   size_t max_bytes = size_t{64} << 20;
-  // Byte of the output that is to be 64-byte aligned.
+  // Byte of the output that is to be 64-byte aligned, because the first tensor begins there.
   size_t aligned_byte = 0;
   // Ends the message of an output that is too large: what a user can do about it.
   std::string_view limit_hint;

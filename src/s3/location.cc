@@ -36,8 +36,6 @@ std::string Location::ToString() const {
   return text;
 }
 
-bool IsS3(std::string_view path) { return path.starts_with(kScheme); }
-
 base::Result<Location> ParseLocation(std::string_view path) {
   std::string_view rest = path;
   if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());

@@ -22,9 +22,6 @@ struct Location {
   std::string Prefix() const { return key.empty() ? key : key + "/"; }
 };
 
-// Whether `path` begins with S3's scheme.
-bool IsS3(std::string_view path);
-
 // Parses s3://bucket/key, s3://host:port/bucket/key and s3://http[s]://host[:port]/bucket/key.
 // Repeated slashes count once. Fails if no bucket is named.
 base::Result<Location> ParseLocation(std::string_view path);

@@ -11,6 +11,7 @@
 namespace nereid::common {
 namespace {
 
+// Of the categories, in their order, as flags spell them.
 constexpr std::array<std::string_view, kCategoryCount> kNames = {
     "health",           "metadata",   "inference", "shared-memory", "model-config",
     "model-repository", "statistics", "trace",     "logging"};
@@ -23,8 +24,6 @@ std::optional<size_t> FindCategory(std::string_view name) {
 }
 
 }  // namespace
-
-std::string_view CategoryName(Category category) { return kNames[static_cast<size_t>(category)]; }
 
 bool SameSecret(std::string_view expected, std::string_view presented) {
   // Volatile, so that no compiler finds a reason to stop early.

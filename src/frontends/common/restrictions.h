@@ -33,9 +33,6 @@ enum class Category : uint8_t {
 };
 inline constexpr size_t kCategoryCount = 9;
 
-// As flags spell it: "shared-memory".
-std::string_view CategoryName(Category category);
-
 // Whether two texts are the same, in a time that depends on the length of `presented` only.
 bool SameSecret(std::string_view expected, std::string_view presented);
 

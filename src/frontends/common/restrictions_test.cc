@@ -33,11 +33,22 @@ TEST(Restrictions, OneRuleHoldsForEveryCategoryItNames) {
 }
 
 TEST(Restrictions, EveryNameOfTritonIsKnown) {
-  for (size_t i = 0; i < kCategoryCount; ++i) {
+  const std::pair<std::string, Category> names[] = {
+      {"health", Category::kHealth},
+      {"metadata", Category::kMetadata},
+      {"inference", Category::kInference},
+      {"shared-memory", Category::kSharedMemory},
+      {"model-config", Category::kModelConfig},
+      {"model-repository", Category::kModelRepository},
+      {"statistics", Category::kStatistics},
+      {"trace", Category::kTrace},
+      {"logging", Category::kLogging},
+  };
+  ASSERT_EQ(std::size(names), kCategoryCount);
+  for (const auto& [name, category] : names) {
     Restrictions restrictions;
-    const auto category = static_cast<Category>(i);
-    ASSERT_TRUE(Add(restrictions, std::string(CategoryName(category)) + ":k=v").ok());
-    EXPECT_TRUE(restrictions.IsRestricted(category));
+    ASSERT_TRUE(Add(restrictions, name + ":k=v").ok());
+    EXPECT_TRUE(restrictions.IsRestricted(category)) << name;
   }
 }
 
