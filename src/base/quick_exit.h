@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders that must not outlive the process, even if it ends without running destructors: the owner
-// of a folder registers it here, and std::quick_exit removes what is left of it. The list belongs to
-// the process, because it is needed when nothing else can be relied on.
+// of a folder registers it here, and std::quick_exit removes what is left of it. The list belongs
+// to the process, because it is needed when nothing else can be relied on.
 #pragma once
 
 #include <string>
