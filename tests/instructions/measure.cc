@@ -266,11 +266,12 @@ void MeasureEnsemble() {
   });
 }
 
-std::string JsonTensor() {
+// 1,000 numbers as clients print them: `format` gets a comma or nothing, and a number.
+std::string JsonTensor(const char* format) {
   std::string json = R"({"inputs":[{"name":"INPUT0","shape":[1,1000],"datatype":"FP32","data":[)";
   for (int i = 0; i < 1000; ++i) {
     char number[32];
-    std::snprintf(number, sizeof number, "%s%.8g", i == 0 ? "" : ",", i / 7.0);
+    std::snprintf(number, sizeof number, format, i == 0 ? "" : ",", i / 7.0);
     json += number;
   }
   return json + "]}]}";
@@ -287,7 +288,9 @@ int main() {
       R"("parameters":{"binary_data_size":64}}],"parameters":{"binary_data_output":true}})",
       std::string(64, '\1'));
   MeasureHttpAnswer("http_answer", 16, true);
-  MeasureHttpRequest("json_request_1000", JsonTensor(), "");
+  MeasureHttpRequest("json_request_1000", JsonTensor("%s%.8g"), "");
+  // Python prints a number of 32 bits with the digits of one of 64.
+  MeasureHttpRequest("json_request_1000_17_digits", JsonTensor("%s%.17g"), "");
   MeasureHttpAnswer("json_answer_1000", 1000, false);
   MeasureGrpc();
   MeasureBatches("default_scheduler", false, 1);

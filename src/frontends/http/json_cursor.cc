@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/json_cursor.h"
 
+#include <fast_float/fast_float.h>
+
 namespace nereid::http {
 namespace {
 
@@ -22,6 +24,26 @@ void AppendUtf8(uint32_t character, std::string& out) {
     append(0x80 | (character >> 6 & 0x3F));
   }
   append(0x80 | (character & 0x3F));
+}
+
+// So many decimal digits fit into 64 bits.
+constexpr ptrdiff_t kMaxMantissaDigits = 19;
+
+// The powers of ten that a double holds exactly.
+constexpr ptrdiff_t kMaxExactPower = 22;
+constexpr std::array<double, kMaxExactPower + 1> kPowersOfTen = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+// Returns the double that is nearest to mantissa / 10^fraction, or nothing if that takes more than
+// 64 bits of precision to tell.
+std::optional<double> NearestDouble(uint64_t mantissa, ptrdiff_t fraction) {
+  const auto nearest =
+      fast_float::compute_float<fast_float::binary_format<double>>(-fraction, mantissa);
+  if (nearest.power2 < 0) return std::nullopt;
+  double number = 0;
+  fast_float::to_float(false, nearest, number);
+  return number;
 }
 
 }  // namespace
@@ -117,9 +139,6 @@ std::optional<uint32_t> JsonCursor::FourHexDigits() {
 // division of two such numbers is rounded once: its result is the nearest double. This covers what
 // clients usually send, at a third of what from_chars takes.
 std::optional<double> JsonCursor::AnyDouble() {
-  static constexpr std::array<double, 23> kPowersOfTen = {
-      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   SkipSpace();
   const char* const begin = next_;
   const char* at = begin;
@@ -146,18 +165,25 @@ std::optional<double> JsonCursor::AnyDouble() {
     if (fraction == 0) return std::nullopt;
   } else if (mantissa == 0 && count == 1) {
     // "-0" is a whole number, which has no sign when it is zero.
-    const bool has_exponent = at != end_ && (*at == 'e' || *at == 'E');
-    if (!has_exponent) {
+    if (at == end_ || (*at != 'e' && *at != 'E')) {
       next_ = at;
       return 0.0;
     }
   }
-  const bool is_short = count < 19 && mantissa <= uint64_t{1} << 53 && fraction <= 22;
-  if (is_short && (at == end_ || (*at != 'e' && *at != 'E'))) [[likely]] {
-    next_ = at;
-    const double number = static_cast<double>(static_cast<int64_t>(mantissa)) /
-                          kPowersOfTen[static_cast<size_t>(fraction)];
-    return is_negative ? -number : number;
+  const bool has_exponent = at != end_ && (*at == 'e' || *at == 'E');
+  if (count <= kMaxMantissaDigits && !has_exponent) [[likely]] {
+    if (mantissa <= uint64_t{1} << 53 && fraction <= kMaxExactPower) [[likely]] {
+      next_ = at;
+      // Both are exact, so one division rounds once.
+      const double exact = static_cast<double>(static_cast<int64_t>(mantissa)) /
+                           kPowersOfTen[static_cast<size_t>(fraction)];
+      return is_negative ? -exact : exact;
+    }
+    // Python prints 32-bit numbers with up to 17 digits.
+    if (const auto nearest = NearestDouble(mantissa, fraction)) {
+      next_ = at;
+      return is_negative ? -*nearest : *nearest;
+    }
   }
   double number = 0;
   const auto read = std::from_chars(begin, end_, number);
