@@ -16,8 +16,8 @@ Result<std::optional<CallBlock>> CallRing::Take() {
   const uint32_t tail = control.ring_tail.load(std::memory_order_relaxed);
   const uint32_t head = control.ring_head.load(std::memory_order_acquire);
   if (head == tail) return std::optional<CallBlock>();
-  // A call may pass on what the worker found in its work. A checker of threads sees this process
-  // only, and not that the worker came in between.
+  // A call may pass on what the worker found in its work. ThreadSanitizer sees only this process,
+  // and so not that the worker ordered the two.
   control.work.word.load(std::memory_order_acquire);
   if (head - tail > kRingCapacity) return Error::Internal(kCorruption);
   const uint64_t offset = std::atomic_ref(control.ring[tail % kRingCapacity]).load();
@@ -52,7 +52,7 @@ void CallRing::WaitForBell(uint32_t seen) {
 
 void CallRing::Close() {
   is_open_.store(false);
-  // Another value, so that nobody goes on waiting.
+  // Changes the value, so that no thread continues to wait.
   handled_.fetch_add(1u << 31);
   handled_.notify_all();
   const backend::MutexLock lock(mutex_);

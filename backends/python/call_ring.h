@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's end of the ring through which a worker makes calls, and how calls are answered.
+// The server's end of the ring through which a worker makes calls, and the replies to them.
 #pragma once
 
 #include <atomic>
@@ -13,33 +13,34 @@
 
 namespace nereid::python {
 
-// What a worker asks for: the block with the call, which stays until it is replied to or released.
+// A call of a worker: the block that describes it, which stays until it is replied to or released.
 struct CallBlock {
   BlockHeader* header;
   Call kind;
   std::span<const char> payload;
 };
 
-// One thread takes calls and handles them; any thread may wait for that.
+// The calls of one worker. One thread takes and handles them; any thread may wait until they are
+// handled.
 class CallRing {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `region` outlives this.
+  // `region` outlives the ring.
   explicit CallRing(const Region& region) : region_(region) {}
   CallRing(const CallRing&) = delete;
   CallRing& operator=(const CallRing&) = delete;
 
   // --- For the thread that handles the calls ---
 
-  // The next call, if there is one; an error where the worker wrote what cannot be one.
+  // Returns the next call, if there is one, or an error if the worker wrote something invalid.
   backend::Result<std::optional<CallBlock>> Take();
-  // The call that was taken last is handled.
+  // Records that the call that was taken last is handled.
   void NoteHandled();
-  // A number that changes with every call, and the wait until it is not `seen` any more.
+  // A number that changes with every call, and a wait until it differs from `seen`.
   uint32_t bell() const;
   void WaitForBell(uint32_t seen);
-  // No call is taken any more.
+  // After this no call is taken.
   void Close();
 
   // --- For any other thread ---
@@ -53,7 +54,7 @@ class CallRing {
 
  private:
   const Region& region_;
-  uint32_t taken_ = 0;  // the ring's tail after the last call; of the thread that takes them
+  uint32_t taken_ = 0;  // the ring's tail after the last call; confined to the thread of Take
   std::atomic<uint32_t> handled_{0};
   std::atomic<bool> is_open_{true};
   backend::Mutex mutex_;
@@ -61,12 +62,12 @@ class CallRing {
   bool is_closed_ NEREID_KIT_GUARDED_BY(mutex_) = false;
 };
 
-// Each answers a call, from any thread. What is said is put into a block of `blocks`, if it is not
-// in one.
+// Reply completes a call; any thread may call it. The text is written into a block of `blocks`
+// unless it is in a block already.
 void Reply(BlockHeader* call, Outcome outcome);
 void Reply(BlockHeader* call, Outcome outcome, const BlockPool::Block& block, uint64_t size);
 void Reply(BlockPool& blocks, BlockHeader* call, Outcome outcome, std::string_view text);
-// Gives back a block of the worker's: a call that wants no reply, or the result of some work.
+// Releases a block of the worker: a call without a reply, or the result of some work.
 void Release(BlockHeader* block);
 
 }  // namespace nereid::python

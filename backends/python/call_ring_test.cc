@@ -21,7 +21,7 @@ using Clock = CallRing::Clock;
 
 class CallRingTest : public testing::Test {
  protected:
-  // The payload of the next call; "nothing" where there is no call; the text of an error.
+  // Returns the payload of the next call, "nothing" if there is none, or the text of an error.
   std::string Take() {
     auto call = ring_.Take();
     if (!call.ok()) return call.TakeError().message();
@@ -48,7 +48,7 @@ TEST_F(CallRingTest, GivesCallsInTheOrderInWhichTheyWereMade) {
   EXPECT_EQ(Take(), "nothing");
 }
 
-// Against a plain queue, over many turns of the ring.
+// Compares the ring with a plain queue, over many turns of the ring.
 TEST_F(CallRingTest, LosesNoCallHoweverMakingAndTakingAlternate) {
   std::mt19937 random(7);
   std::deque<uint64_t> model;
@@ -79,7 +79,7 @@ TEST_F(CallRingTest, TakesAFullRing) {
   EXPECT_EQ(Take(), "nothing");
 }
 
-TEST_F(CallRingTest, TellsAWorkerThatWaitsForAPlaceThatThereIsOne) {
+TEST_F(CallRingTest, NotifiesAWorkerThatWaitsForAPlace) {
   worker_.MakeCall(Call::kLog, "x");
   Control& control = worker_.control();
   auto waits = std::async(std::launch::async, [&] {
@@ -167,7 +167,7 @@ TEST_F(CallRingTest, ARepliedCallHasItsOutcomeAndItsText) {
   EXPECT_EQ(header.state.load(), kBlockReplied);
   EXPECT_EQ(header.outcome, static_cast<uint32_t>(Outcome::kError));
   EXPECT_EQ(worker_.ReplyTo(call), "no such request");
-  // The text is the worker's until it lets it go.
+  // The text belongs to the worker until the worker releases it.
   EXPECT_EQ(worker_.Header(header.reply_offset).state.load(), kBlockInUse);
   Reply(&header, Outcome::kOk);
   EXPECT_EQ(worker_.ReplyTo(call), "");

@@ -7,7 +7,7 @@
 namespace nereid::python {
 namespace {
 
-// Each of them has a thread.
+// Each slow call has a thread.
 constexpr int kMaxSlowCalls = 256;
 constexpr uint64_t kMaxFiles = 65536;
 constexpr uint64_t kMaxFileBytes = uint64_t{8} << 30;
@@ -23,7 +23,7 @@ std::string Bytes(const Value& value) {
   return {reinterpret_cast<const char*>(&value), sizeof(value)};
 }
 
-void Answer(Worker& worker, const CallBlock& call, Result<std::string> result) {
+void SendResult(Worker& worker, const CallBlock& call, Result<std::string> result) {
   if (result.ok()) return Reply(worker.blocks(), call.header, Outcome::kOk, result.value());
   Reply(worker.blocks(), call.header, Outcome::kError, result.TakeError().message());
 }
@@ -41,7 +41,8 @@ Result<int64_t> VersionOf(const std::string& text) {
   return static_cast<int64_t>(version);
 }
 
-// What a model wants done with another; copied, since it is done on a thread of its own.
+// A request of a model to load or unload another one. A copy, because it is executed on its own
+// thread.
 struct ControlRequest {
   std::string name;
   std::string text;  // the configuration, or the version
@@ -114,7 +115,7 @@ void Calls::Handle(const std::shared_ptr<Worker>& worker, const CallBlock& call)
   try {
     Dispatch(worker, call);
   } catch (const std::exception& error) {
-    // Of memory or threads there is not enough for what it asks for.
+    // There is not enough memory, or there are too many threads, for the call.
     worker->Condemn(StrCat("the server failed to do what it asked for: ", error.what()));
   }
 }
@@ -145,7 +146,7 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
     case Call::kMetricSet:
     case Call::kMetricObserve:
     case Call::kMetricValue:
-      return Answer(*worker, call, Metrics(call.kind, reader));
+      return SendResult(*worker, call, Metrics(call.kind, reader));
     case Call::kLoadModel:
     case Call::kUnloadModel:
     case Call::kIsModelReady:
@@ -206,10 +207,10 @@ void Calls::Send(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
 
 void Calls::IsCancelled(Worker& worker, const CallBlock& call, Reader& reader) {
   const auto pending = pending_->Find(reader.Read<uint64_t>());
-  if (pending == nullptr) return Answer(worker, call, Bytes(uint64_t{0}));
+  if (pending == nullptr) return SendResult(worker, call, Bytes(uint64_t{0}));
   auto is_cancelled = pending->IsCancelled();
-  if (!is_cancelled.ok()) return Answer(worker, call, is_cancelled.TakeError());
-  Answer(worker, call, Bytes(uint64_t{is_cancelled.value()}));
+  if (!is_cancelled.ok()) return SendResult(worker, call, is_cancelled.TakeError());
+  SendResult(worker, call, Bytes(uint64_t{is_cancelled.value()}));
 }
 
 Result<std::string> Calls::Metrics(Call kind, Reader& reader) {
@@ -271,21 +272,22 @@ Error Calls::ChangeMetric(Call kind, TRITONSERVER_Metric* metric, double value) 
 
 void Calls::ControlModel(const std::shared_ptr<Worker>& worker, const CallBlock& call) {
   auto read = ControlRequest::Read(call.kind, call.payload);
-  if (!read.ok()) return Answer(*worker, call, read.TakeError());
+  if (!read.ok()) return SendResult(*worker, call, read.TakeError());
   if (context_.server == nullptr) {
-    return Answer(*worker, call, Error::Unsupported("the server does not let backends call it"));
+    return SendResult(*worker, call,
+                      Error::Unsupported("the server does not let backends call it"));
   }
   const auto request = std::make_shared<ControlRequest>(std::move(read).value());
   if (call.kind == Call::kIsModelReady) {
-    return Answer(*worker, call, request->Run(call.kind, context_.server));
+    return SendResult(*worker, call, request->Run(call.kind, context_.server));
   }
   if (context_.open_slow_calls.fetch_add(1) >= kMaxSlowCalls) {
     --context_.open_slow_calls;
-    return Answer(*worker, call,
-                  Error::Unavailable("too many models are being loaded or unloaded"));
+    return SendResult(*worker, call,
+                      Error::Unavailable("too many models are being loaded or unloaded"));
   }
   context_.slow_calls.Start([worker, call, request, &context = context_] {
-    Answer(*worker, call, request->Run(call.kind, context.server));
+    SendResult(*worker, call, request->Run(call.kind, context.server));
     --context.open_slow_calls;
   });
 }

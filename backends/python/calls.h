@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers what the worker of an instance asks of the server: responses through senders, logs,
-// metrics, model control, inference requests of its own.
+// Handles the calls of an instance's workers: responses through senders, logs, metrics, model
+// control and inference requests of the model.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace nereid::python {
 
-// What the calls of an instance's workers concern. Outlives them.
+// What the calls of an instance's workers use. Outlives the workers.
 struct CallContext {
   std::string name;  // of the instance
   TRITONSERVER_Server* server = nullptr;
@@ -22,10 +22,10 @@ struct CallContext {
   backend::BackgroundWork slow_calls;
 };
 
-// Of one worker. Confined to the thread of its calls.
+// The calls of one worker. Confined to the thread that handles them.
 class Calls {
  public:
-  // `pending` are the requests that the worker has.
+  // `pending` has the requests that the worker has.
   Calls(CallContext& context, std::shared_ptr<PendingTable> pending)
       : context_(context), pending_(std::move(pending)), inferences_(context.server) {}
 

@@ -34,7 +34,7 @@ class CallsTest : public IdleWorkerTest {
   std::string ReplyTo(Call kind, const std::string& payload) {
     return AwaitReply(Handle(kind, payload));
   }
-  // The number that a call was replied, as the worker sends it again.
+  // Reads the number in the reply to a call, in the form in which the worker sends it again.
   std::string NumberOf(const std::string& reply) {
     EXPECT_TRUE(reply.starts_with("ok: ")) << reply;
     EXPECT_EQ(reply.size(), 12u);
@@ -88,7 +88,7 @@ class SendTest : public CallsTest {
   const uint64_t handle_;
 };
 
-TEST_F(SendTest, AClientGetsWhatIsSentUntilTheEnd) {
+TEST_F(SendTest, AClientReceivesEveryResponseUntilTheEnd) {
   EXPECT_TRUE(IsReleased(Handle(Call::kSend, Send(false, Failure("one")))));
   EXPECT_NE(pending_->Find(handle_), nullptr);
   EXPECT_TRUE(IsReleased(Handle(Call::kSend, Send(true, Failure("two")))));
@@ -126,7 +126,7 @@ TEST_F(SendTest, AModelLearnsOfACancellation) {
   EXPECT_EQ(ReplyTo(Call::kIsCancelled, Bytes(handle_)), "ok: " + Bytes(uint64_t{0}));
   request_.is_cancelled = true;
   EXPECT_EQ(ReplyTo(Call::kIsCancelled, Bytes(handle_)), "ok: " + Bytes(uint64_t{1}));
-  // A request that is over is not cancelled any more.
+  // A request that has completed is no longer cancelled.
   EXPECT_EQ(ReplyTo(Call::kIsCancelled, Bytes(handle_ + 1)), "ok: " + Bytes(uint64_t{0}));
 }
 
@@ -251,7 +251,7 @@ TEST_F(CallsTest, ControlThatIsCutShortIsRefused) {
             "error: the files of a model are too many or too large");
 }
 
-// --- Whatever a worker writes ---
+// --- Invalid calls ---
 
 TEST_F(CallsTest, ACallThatThereIsNotEndsTheWorker) {
   Handle(static_cast<Call>(77), "");
@@ -260,8 +260,8 @@ TEST_F(CallsTest, ACallThatThereIsNotEndsTheWorker) {
 
 class NonsenseTest : public CallsTest {
  protected:
-  // Makes a call with random bytes, in memory of their own so that a sanitizer sees what is read
-  // beside them.
+  // Makes a call with random bytes, in memory of its own so that a sanitizer finds reads beyond
+  // them.
   CallBlock HandleNonsense(Call kind) {
     std::string payload;
     for (uint32_t i = random_() % 12; i > 0; --i) {

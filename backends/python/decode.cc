@@ -13,7 +13,7 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-// Below this, copying costs less than keeping.
+// Copying a smaller tensor costs less than keeping it.
 constexpr size_t kFewestLent = size_t{64} << 10;
 constexpr uint32_t kMaxName = 4096;
 
@@ -36,7 +36,7 @@ Error SetParameters(TRITONBACKEND_Response* response, const std::string& json) {
       });
 }
 
-// A model may make a tensor of any size; what is sent must be what its shape says.
+// A model may make a tensor of any size, but the bytes that are sent must match its shape.
 Error CheckSize(const Tensor& tensor) {
   const uint32_t element = backend::ElementByteSize(tensor.datatype);
   if (element == 0) return {};
@@ -50,10 +50,9 @@ Error CheckSize(const Tensor& tensor) {
   return {};
 }
 
-// False if the output has to be copied; then nothing has happened.
+// Returns false, without any effect, if the output has to be copied.
 Result<bool> LendOutput(TRITONBACKEND_Response* response, const Tensor& tensor, Lender* lender) {
-  // What is in texts is trusted once it has been checked, so they must not be the worker's any
-  // more.
+  // Texts are trusted once they have been checked, so the worker must not be able to change them.
   if (lender == nullptr || NEREIDBACKEND_OutputLend == nullptr ||
       tensor.data.size() < kFewestLent || tensor.datatype == TRITONSERVER_TYPE_BYTES) {
     return false;

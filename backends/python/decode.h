@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a worker has written, which is checked before it is used.
+// Reads what a worker has written. All of it is checked before it is used.
 #pragma once
 
 #include <cstring>
@@ -14,15 +14,15 @@
 
 namespace nereid::python {
 
-// The longest name, configuration or parameters, and the longest message, that the server takes
-// from a worker. It can make longer ones at no cost: untouched memory reads as zeros.
+// The longest name, configuration, parameters or message that the server takes from a worker.
+// Without a limit a worker could send huge ones at no cost: untouched memory reads as zeros.
 inline constexpr uint64_t kMaxText = uint64_t{16} << 20;
 inline constexpr uint64_t kMaxMessage = uint64_t{1} << 20;
-// In one response, or in one request to another model.
+// The limit for one response, or for one request to another model.
 inline constexpr uint32_t kMaxTensors = 1 << 16;
 
-// Takes values from the front of bytes; once there are too few, everything is zero and ok() false.
-// Thread-compatible.
+// Takes values from the front of a byte range. After the end every value is zero and ok() returns
+// false. Thread-compatible.
 class Reader {
  public:
   explicit Reader(std::span<const char> bytes) : rest_(bytes) {}
@@ -35,13 +35,13 @@ class Reader {
     if (bytes.size() == sizeof(value)) std::memcpy(&value, bytes.data(), sizeof(value));
     return value;
   }
-  // A text of this length, and the padding behind it.
+  // Reads a text of this length and the padding after it.
   std::string_view Text(uint64_t size) {
     const std::span<const char> bytes = Take(size);
     Take(std::min<uint64_t>(Padded(size) - size, rest_.size()));
     return {bytes.data(), bytes.size()};
   }
-  // What follows its length, 8 bytes. Not longer than kMaxText, or as long as it likes.
+  // Reads a text after its length, which has 8 bytes. The limit is kMaxText, or none.
   std::string_view SizedText() {
     const std::string_view text = SizedBytes();
     if (text.size() > kMaxText) is_ok_ = false;
@@ -79,26 +79,26 @@ struct ModelResponse {
   uint32_t release_flags = TRITONSERVER_REQUEST_RELEASE_ALL;
   std::vector<Tensor> tensors;
   TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_INTERNAL;
-  std::string text;  // of the error; or parameters as JSON
+  std::string text;  // the error's message, or the parameters as JSON
 
-  // Makes it a response with this error, whatever it was.
+  // Turns any response into one with this error.
   void Refuse(const backend::Error& error);
 };
 
-// Nothing when it is not what protocol.h says.
+// Returns nothing if the record is not as protocol.h describes it.
 std::optional<Tensor> ReadTensor(Reader& reader, const Region& region);
 std::optional<ModelResponse> ReadResponse(Reader& reader, const Region& region);
 
-// Decides which bytes of a worker's the server may read for as long as it likes.
+// Decides which bytes of a worker the server may keep reading after the execution.
 class Lender {
  public:
   virtual ~Lender() = default;
-  // What keeps these bytes as they are; null if they have to be copied.
+  // Returns an object that keeps these bytes unchanged; null if they have to be copied.
   virtual std::shared_ptr<const void> Lend(std::span<const char> bytes) = 0;
 };
 
-// Puts outputs and parameters into a response of the server's: large outputs by reference where the
-// lender, which may be null, and the server allow that, others copied.
+// Adds outputs and parameters to a response of the server. Large outputs are passed by reference if
+// the lender, which may be null, and the server allow it; others are copied.
 backend::Error FillResponse(TRITONBACKEND_Response* response, const ModelResponse& from,
                             Lender* lender);
 

@@ -80,7 +80,7 @@ TEST_F(WorkersBytes, MakeMessagesThatAreTooLongShorter) {
   EXPECT_EQ(response->text, std::string(kMaxMessage, 'x'));
 }
 
-// Every prefix of a response is refused, and nothing is read behind it.
+// Every prefix of a response is refused, and nothing beyond its end is read.
 TEST_F(WorkersBytes, AreRefusedWhereverTheyAreCutOff) {
   std::string bytes;
   Append(bytes, ResponseRecord{.kind = 1, .release_flags = 1, .tensors = 2, .text_size = 16});
@@ -90,7 +90,7 @@ TEST_F(WorkersBytes, AreRefusedWhereverTheyAreCutOff) {
   AppendPadded(bytes, R"({"speed": 12345})");
   ASSERT_TRUE(Read(bytes, *region_).has_value());
   for (size_t size = 0; size < bytes.size(); ++size) {
-    // In memory of its own size, so that a sanitizer sees what is read beside it.
+    // A buffer of exactly this size, so that a sanitizer finds reads beyond it.
     const std::vector<char> exact(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
     Reader reader({exact.data(), exact.size()});
     EXPECT_FALSE(ReadResponse(reader, *region_).has_value()) << size;
@@ -108,7 +108,7 @@ TEST_F(WorkersBytes, AreRefusedWhereATensorIsNotInTheRegion) {
     Reader reader({bytes.data(), bytes.size()});
     EXPECT_FALSE(ReadTensor(reader, *region_).has_value()) << at;
   }
-  // No bytes are nowhere.
+  // A tensor of no bytes has no place.
   std::string bytes;
   AppendTensor(bytes, "OUT", TRITONSERVER_TYPE_INT8, {0}, UINT64_MAX, 0);
   Reader reader({bytes.data(), bytes.size()});
@@ -130,7 +130,7 @@ TEST_F(WorkersBytes, AreRefusedWhereATensorHasATypeOrDimensionsThatThereAreNot) 
   EXPECT_FALSE(reads({.datatype = 1, .dims = UINT32_MAX}));
 }
 
-// --- Filling a response of the server's ---
+// --- Filling a response of the server ---
 
 class FillTest : public testing::Test {
  protected:
@@ -164,7 +164,7 @@ TEST_F(FillTest, RefusesBytesThatAreNotWhatTheShapeSays) {
   EXPECT_NE(Fill(Response({INT64_MAX}, "ab")), "");
   EXPECT_NE(Fill(Response({INT64_MAX, INT64_MAX}, "ab")), "");
   EXPECT_TRUE(filled_.outputs.empty());
-  // How many bytes texts have, their shape does not say.
+  // The shape does not say how many bytes texts have.
   EXPECT_EQ(Fill(Response({1}, "12345678", TRITONSERVER_TYPE_BYTES)), "");
 }
 

@@ -19,7 +19,7 @@ using backend::StrCat;
 
 uint64_t Aligned(uint64_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
-// Texts of BYTES tensors have lengths that a model will trust.
+// BYTES tensors contain lengths, which a model will trust.
 Error CheckStrings(const InputView& view, std::span<const char> bytes) {
   NEREID_KIT_ASSIGN(const int64_t count, backend::ElementCount(view.shape));
   return backend::ForEachString(bytes, count, view.name, [](std::string_view) {});
@@ -80,7 +80,7 @@ Error BatchEncoder::Find(TRITONBACKEND_Request* request, BlockPool& inputs, Requ
   for (uint32_t i = 0; i < count; ++i) {
     NEREID_KIT_ASSIGN(const InputView view, backend::ReadInput(request, i));
     if (view.byte_size == 0) continue;
-    // Texts are checked, which must not be what the worker can change.
+    // Texts are checked, so the worker must not be able to change them.
     const uint32_t element = backend::ElementByteSize(view.datatype);
     if (element == 0 || view.buffer_count != 1) return {};
     NEREID_KIT_ASSIGN(const std::span<const char> bytes, backend::InputBuffer(view, 0));
@@ -165,7 +165,7 @@ Error BatchEncoder::AddTexts(TRITONBACKEND_Request* request, RequestRecord& reco
   add(parameters, record.parameters, record.parameters_size);
   TRITONSERVER_InferenceTrace* trace = nullptr;
   const char* context = nullptr;
-  // Servers without traces answer with an error.
+  // Servers without traces return an error.
   if (Error error(TRITONBACKEND_RequestTrace(request, &trace)); !error.ok()) trace = nullptr;
   if (trace != nullptr) Error(TRITONSERVER_InferenceTraceContext(trace, &context)).Ignore();
   add(context == nullptr ? "" : context, record.trace, record.trace_size);

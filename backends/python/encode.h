@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a batch of requests into one block of shared memory, as protocol.h says.
+// Writes a batch of requests into one block of shared memory, in the format of protocol.h.
 #pragma once
 
 #include <string>
@@ -10,29 +10,29 @@
 
 namespace nereid::python {
 
-// One request of a batch and by what the worker calls it.
+// One request of a batch and the number by which the worker knows it.
 struct Numbered {
   TRITONBACKEND_Request* request;
   uint64_t handle;
 };
 
-// Keeps its memory from batch to batch. Confined to one thread.
+// Encodes batches. Keeps its memory from batch to batch. Confined to one thread.
 class BatchEncoder {
  public:
-  // A batch, ready for the worker.
+  // A batch, encoded for the worker.
   struct Encoded {
     BlockPool::Block block;
     uint64_t size = 0;
-    std::vector<BlockPool::Block> received;  // those that requests are in which are not copied
+    std::vector<BlockPool::Block> received;  // blocks that contain requests which are not copied
   };
 
-  // All requests or none, as the worker of these pools gets them. Requests that were received into
+  // Encodes all requests or none, for the worker of these pools. Requests that were received into
   // one of the blocks of `inputs` stay there.
   backend::Result<Encoded> Encode(const std::vector<Numbered>& requests, BlockPool& blocks,
                                   BlockPool& inputs);
 
  private:
-  // An input that has to be copied, and where to.
+  // An input that has to be copied, and its destination.
   struct Copy {
     backend::InputView view;
     uint64_t at;  // from the start of all data
@@ -42,7 +42,7 @@ class BatchEncoder {
   backend::Error AddForm(TRITONBACKEND_Request* request, RequestRecord& record);
   backend::Error AddInput(TRITONBACKEND_Request* request, uint32_t index,
                           const RequestRecord& record);
-  // Where a request lies that need not be copied: `record` says so then.
+  // Finds where a request lies that need not be copied, and sets this in `record`.
   backend::Error Find(TRITONBACKEND_Request* request, BlockPool& inputs, RequestRecord& record);
   backend::Error AddTexts(TRITONBACKEND_Request* request, RequestRecord& record);
   template <typename Value>
@@ -50,14 +50,14 @@ class BatchEncoder {
   void AppendText(std::string_view text);
 
   std::vector<RequestRecord> records_;
-  std::string meta_;  // what the records point to; offsets are from its start until the end
+  std::string meta_;  // what the records refer to; their offsets are relative to it until the end
   std::vector<Copy> copies_;
   std::vector<BlockPool::Block> received_;
-  const char* received_at_ = nullptr;  // the first byte of inputs of a request that is not copied
+  const char* received_at_ = nullptr;  // the first input byte of a request that is not copied
   uint64_t data_size_ = 0;
 };
 
-// The parameters of a request as JSON; empty when there are none.
+// Returns the parameters of a request as JSON; empty if there are none.
 backend::Result<std::string> ParametersJson(TRITONBACKEND_Request* request);
 
 }  // namespace nereid::python

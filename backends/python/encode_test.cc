@@ -39,7 +39,7 @@ std::string Strings(const std::vector<std::string>& texts) {
 
 class EncodeTest : public testing::Test {
  protected:
-  // What the worker sees of these requests, whose handles are 100, 101 and so on.
+  // Returns what the worker sees of these requests, whose handles are 100, 101 and so on.
   std::vector<SeenRequest> Encode(std::vector<TRITONBACKEND_Request>& requests) {
     std::vector<Numbered> numbered;
     for (size_t i = 0; i < requests.size(); ++i) numbered.push_back({&requests[i], 100 + i});
@@ -67,7 +67,7 @@ class EncodeTest : public testing::Test {
   std::string error_;
 };
 
-// Random tensors of every type, in one buffer or in several: an input of `count` elements.
+// Makes an input of `count` random elements of any type, in one buffer or in several.
 TRITONBACKEND_Input RandomInput(std::mt19937& random, TRITONSERVER_DataType datatype, int number) {
   TRITONBACKEND_Input input{
       .name = "INPUT_" + std::string(random() % 12, 'x') + std::to_string(number),
@@ -147,7 +147,7 @@ TEST_F(EncodeTest, AWorkerSeesWhatClientsSentWhateverItIs) {
   }
 }
 
-// A model that gives back its inputs: what a client gets is what it sent, for every type.
+// A model that returns its inputs: the client gets what it sent, for every type.
 TEST_F(EncodeTest, TensorsOfEveryTypeComeBackAsTheyWent) {
   std::mt19937 random(12);
   for (const TRITONSERVER_DataType datatype : kDatatypes) {
@@ -175,7 +175,7 @@ TEST_F(EncodeTest, TensorsOfEveryTypeComeBackAsTheyWent) {
   }
 }
 
-// So that a worker need not read the description of the tensors again.
+// A worker then need not parse the description of the tensors again.
 TEST_F(EncodeTest, RequestsOfTheSameFormHaveTheSameBytesForIt) {
   std::vector<TRITONBACKEND_Request> requests(3);
   for (TRITONBACKEND_Request& request : requests) {
@@ -226,11 +226,11 @@ TEST_F(EncodeTest, ABatchThatIsLargerThanTheMemoryIsRefused) {
   EXPECT_EQ(made.TakeError().code(), TRITONSERVER_ERROR_UNAVAILABLE);
 }
 
-// --- Requests that were received into the worker's memory ---
+// --- Requests that were received into the shared memory ---
 
 class ReceivedTest : public EncodeTest {
  protected:
-  // A block with these bytes, as if an HTTP body had been received there.
+  // Makes a block with these bytes, as if an HTTP body had been received there.
   std::string_view Receive(const std::string& bytes) {
     received_.push_back(std::move(inputs_.Allocate(bytes.size())).value());
     std::memcpy(received_.back().payload(), bytes.data(), bytes.size());

@@ -31,7 +31,7 @@ bool IsExecutable(const fs::path& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// Whether `path`, which exists, is `folder` or below it, links followed.
+// Returns whether `path`, which exists, is `folder` or below it after resolving links.
 bool IsWithin(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -68,9 +68,8 @@ std::string FindProgram(const std::string& name) {
   return {};
 }
 
-// What `bin/activate` of a virtual environment or of a packed conda environment would set; the
-// script itself is never run.
-// `name` is what users know the folder as.
+// Returns the variables that `bin/activate` of a virtual environment or of a packed conda
+// environment would set; the script itself is never run. `name` is the folder's name in messages.
 Result<Environment> FromFolder(const std::string& folder, const std::string& name) {
   Environment environment;
   for (const char* program : {"python3", "python"}) {
@@ -89,13 +88,13 @@ Result<Environment> FromFolder(const std::string& folder, const std::string& nam
               StrCat(folder, "/bin:", Variable(environment.variables, "PATH")));
   const bool is_virtual = fs::exists(fs::path(folder) / "pyvenv.cfg");
   SetVariable(environment.variables, is_virtual ? "VIRTUAL_ENV" : "CONDA_PREFIX", folder);
-  // Meant for the server's interpreter, not for this one.
+  // These variables are meant for the server's interpreter, not for this one.
   std::erase_if(environment.variables,
                 [](const std::string& v) { return v.compare(0, 11, "PYTHONHOME=") == 0; });
   return environment;
 }
 
-// What a process writes to its channel before it ends, at most `limit` bytes.
+// Reads what a process writes to its channel before it ends, at most `limit` bytes.
 std::string ReadAll(int channel, size_t limit) {
   std::string text;
   char buffer[4096];
@@ -109,11 +108,11 @@ std::string ReadAll(int channel, size_t limit) {
 
 }  // namespace
 
-// By the name and the lock the server finds what is left of one that was killed, and removes it.
+// The name and the lock let the server find and remove the folder of a process that was killed.
 Result<std::shared_ptr<const TemporaryFolder>> TemporaryFolder::Create() {
   std::error_code error;
   const fs::path parent = fs::temp_directory_path(error);
-  // Another server may take the new folder for one that was left, until it is locked.
+  // Until the new folder is locked, another server may take it for a leftover.
   for (int attempt = 0; !error && attempt < 8; ++attempt) {
     std::string path = (parent / "nereid-tmp-python-XXXXXX").string();
     if (mkdtemp(path.data()) == nullptr) break;
@@ -181,7 +180,7 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpacked(const std:
   }
   const std::string key = StrCat(archive, ":", info.st_size, ":", info.st_mtim.tv_sec, ".",
                                  info.st_mtim.tv_nsec, ":", info.st_ino);
-  // Held while unpacking: the next model waits for what it needs anyway.
+  // Held while unpacking, because the next model usually waits for the same archive.
   const backend::MutexLock lock(mutex_);
   if (auto known = unpacked_[key].lock()) return known;
   NEREID_KIT_ASSIGN(auto folder, Unpack(archive));
@@ -220,7 +219,7 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::s
   std::string reason = output.empty() ? *ending->how : output;
   for (size_t at = reason.find(folder->path()); at != std::string::npos;
        at = reason.find(folder->path())) {
-    reason.erase(at, folder->path().size());  // its place is the server's affair
+    reason.erase(at, folder->path().size());  // users must not depend on the folder's path
   }
   return Error::Internal(
       StrCat("failed to unpack the Python environment '", archive, "': ", reason));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Python interpreter runs a model, and with which variables: the server's own, or the one of
-// an execution environment, a folder or a tar archive of one (EXECUTION_ENV_PATH). Archives are
-// unpacked once for all models that name them, by a process of its own that writes only below its
-// folder.
+// Chooses which Python interpreter runs a model, and with which variables: the server's own, or
+// that of an execution environment (EXECUTION_ENV_PATH), which is a folder or a tar archive of one.
+// Archives are unpacked once for all models that name them, by a separate process that writes only
+// below its folder.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace nereid::python {
 
-// A folder that goes with its last user.
+// A folder that is removed with its last user.
 class TemporaryFolder {
  public:
   static backend::Result<std::shared_ptr<const TemporaryFolder>> Create();
@@ -36,19 +36,19 @@ class TemporaryFolder {
 struct Environment {
   std::string interpreter;                        // with its path
   std::vector<std::string> variables;             // KEY=value
-  std::shared_ptr<const TemporaryFolder> folder;  // that it lies in, if it was unpacked
-  std::string archive;                            // from which, then
+  std::shared_ptr<const TemporaryFolder> folder;  // contains the interpreter, if it was unpacked
+  std::string archive;                            // the archive it was unpacked from
 };
 
-// Thread-safe.
+// The environments that models use. Thread-safe.
 class Environments {
  public:
-  // `scripts` is the folder with the worker's scripts; `interpreter` the default one, empty for
-  // that in PATH. `supervisor` outlives this.
+  // `scripts` is the folder with the worker's scripts; `interpreter` is the default one, or empty
+  // for the one in PATH. `supervisor` outlives this object.
   Environments(Supervisor& supervisor, std::string scripts, std::string interpreter);
 
-  // `path` is what the model's configuration says, empty for none; $$TRITON_MODEL_DIRECTORY in it
-  // is `model_dir`, which it must not leave.
+  // `path` comes from the model's configuration, and is empty if it has none.
+  // $$TRITON_MODEL_DIRECTORY in it stands for `model_dir`, and the path must not leave that folder.
   backend::Result<Environment> Get(const std::string& path, const std::string& model_dir);
 
  private:
@@ -61,7 +61,7 @@ class Environments {
   const std::string scripts_;
   const std::string interpreter_;
   backend::Mutex mutex_;
-  // By path, size and time of change.
+  // By path, size and time of modification.
   std::map<std::string, std::weak_ptr<const TemporaryFolder>> unpacked_
       NEREID_KIT_GUARDED_BY(mutex_);
 };

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A variable of this process with another value for a while.
+// Gives a variable of this process another value for the object's lifetime.
 class WithVariable {
  public:
   WithVariable(const char* name, const std::string& value) : name_(name) {
@@ -57,7 +57,7 @@ class EnvironmentTest : public testing::Test {
     WriteProgram(root_ / name / "bin/python3");
     return root_ / name;
   }
-  // An archive of a folder, made by the interpreter that also unpacks it.
+  // Packs a folder with the interpreter that also unpacks it.
   fs::path MakeArchive(const fs::path& folder) {
     const fs::path archive = root_ / "archive.tar.gz";
     const std::string command = "'" NEREID_TEST_PYTHON
@@ -122,7 +122,7 @@ TEST_F(EnvironmentTest, OfAFolderHasItsInterpreterAndTheVariablesThatItsActivati
   const std::vector<std::string>& variables = environment.value().variables;
   EXPECT_EQ(Variable(variables, "CONDA_PREFIX"), conda.string());
   EXPECT_TRUE(Variable(variables, "PATH").starts_with((conda / "bin").string() + ":"));
-  // The server's, which would lead the other interpreter astray.
+  // PYTHONHOME of the server would mislead the other interpreter.
   EXPECT_EQ(Variable(variables, "PYTHONHOME"), "");
 }
 

@@ -19,10 +19,10 @@ using backend::LogIfError;
 using backend::Result;
 using backend::StrCat;
 
-// Requests of one worker that are not answered completely.
+// Limits the requests of one worker that have not completed.
 constexpr uint32_t kMaxOpen = 65536;
 
-// What the worker asks for.
+// A request as the worker describes it.
 struct Wanted {
   InferRecord record;
   std::string model;
@@ -55,7 +55,7 @@ struct Wanted {
   }
 };
 
-// The form in which a worker gets a response: a ReplyRecord and what follows it.
+// A response in the form that a worker gets: a ReplyRecord and what follows it.
 struct Encoded {
   BlockPool::Block block;
   uint64_t size = 0;
@@ -63,9 +63,9 @@ struct Encoded {
 
 }  // namespace
 
-// One request on its way. What the server's callbacks know; kept by itself until the last of them.
+// One request in progress, for the server's callbacks. Keeps itself alive until the last of them.
 struct InferCall : std::enable_shared_from_this<InferCall> {
-  // `waits` is the call that is owed a response; null for a stream.
+  // `waits` is the call that waits for the response; null for a stream.
   InferCall(std::shared_ptr<std::atomic<uint32_t>> counter, std::shared_ptr<Worker> from,
             BlockHeader* waits)
       : worker(std::move(from)),
@@ -74,7 +74,7 @@ struct InferCall : std::enable_shared_from_this<InferCall> {
         waiting(waits) {
     ++*open;
   }
-  // A released request may still be answered, and cancelled until it is.
+  // A released request may still get responses, and can be cancelled until it has completed.
   ~InferCall() {
     if (request != nullptr) Error(TRITONSERVER_InferenceRequestDelete(request)).Ignore();
     --*open;
@@ -82,15 +82,15 @@ struct InferCall : std::enable_shared_from_this<InferCall> {
 
   const std::shared_ptr<Worker> worker;
   const bool is_stream;
-  const std::shared_ptr<std::atomic<uint32_t>> open;  // how many of these the worker has
-  // Once it is sent. Confined to the thread of the worker's calls.
+  const std::shared_ptr<std::atomic<uint32_t>> open;  // how many requests the worker has open
+  // Set once it is sent. Confined to the thread of the worker's calls.
   TRITONSERVER_InferenceRequest* request = nullptr;
 
   backend::Mutex mutex;
-  // Until the last response, and until the request is released.
+  // Reset after the last response and the release of the request.
   std::shared_ptr<InferCall> self NEREID_KIT_GUARDED_BY(mutex);
   std::shared_ptr<InferCall> while_held NEREID_KIT_GUARDED_BY(mutex);
-  BlockHeader* waiting NEREID_KIT_GUARDED_BY(mutex);  // the call that is owed a response
+  BlockHeader* waiting NEREID_KIT_GUARDED_BY(mutex);  // the call that waits for a response
   std::deque<Encoded> responses NEREID_KIT_GUARDED_BY(mutex);
   bool is_abandoned NEREID_KIT_GUARDED_BY(mutex) = false;
 
@@ -139,7 +139,7 @@ TRITONSERVER_Error* Query(TRITONSERVER_ResponseAllocator*, void*, const char*, s
   return nullptr;
 }
 
-// One for all, which is never deleted: responses may outlive whoever asked.
+// One allocator for all requests, never deleted, because responses may outlive the model.
 Result<TRITONSERVER_ResponseAllocator*> Allocator() {
   static backend::Mutex mutex;
   static TRITONSERVER_ResponseAllocator* allocator NEREID_KIT_GUARDED_BY(mutex) = nullptr;
@@ -213,7 +213,7 @@ Result<std::string> ResponseParameters(TRITONSERVER_InferenceResponse* response)
   return std::string(text.GetString(), text.GetSize());
 }
 
-// The tensors and parameters of a response, as the worker gets them.
+// Encodes the tensors and parameters of a response for the worker.
 Result<std::string> EncodeTensors(const Region& region, TRITONSERVER_InferenceResponse* response,
                                   bool is_last, std::vector<BlockPool::Block*>& blocks) {
   NEREID_KIT_TRY(TRITONSERVER_InferenceResponseError(response));
@@ -280,7 +280,7 @@ void OnResponse(TRITONSERVER_InferenceResponse* response, const uint32_t flags, 
   } else if (is_final && call->is_stream) {
     Deliver(*call, EncodeNothing());
   } else if (is_final) {
-    // Of a model that answers once and said later that this was all, nobody waits for the end.
+    // If a model with one response sends the end separately, no caller waits for that.
     Deliver(*call, EncodeError(Error::Internal("Unexpected empty response."), true));
   }
   if (is_final) {
@@ -352,7 +352,7 @@ Error CheckModel(TRITONSERVER_Server* server, const Wanted& wanted) {
   return {};
 }
 
-// Sends a filled request, which is the server's from then on.
+// Sends a filled request. From then on it belongs to the server.
 Error Submit(TRITONSERVER_Server* server, TRITONSERVER_InferenceRequest* request,
              const std::shared_ptr<InferCall>& call, Pending* parent) {
   NEREID_KIT_ASSIGN(TRITONSERVER_ResponseAllocator* const allocator, Allocator());
@@ -441,7 +441,7 @@ void Inferences::Next(const std::shared_ptr<Worker>& worker, const CallBlock& bl
 void Inferences::Cancel(uint64_t stream) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
-  // Without the lock: it may be answered at once, on this thread.
+  // Called without the lock, because the request may complete at once, on this thread.
   LogIfError(Error(TRITONSERVER_InferenceRequestCancel(found->second->request)),
              "failed to cancel a request");
 }

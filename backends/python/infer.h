@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inference requests that a model makes of other models of its server ("business logic scripting").
-// Inputs stay where the worker put them, and outputs are written where it reads them.
+// Inference requests of a model to other models of its server ("business logic scripting"). Inputs
+// stay where the worker wrote them, and outputs are written where the worker reads them.
 #pragma once
 
 #include <atomic>
@@ -15,21 +15,21 @@ namespace nereid::python {
 class Pending;
 struct InferCall;
 
-// Of one worker. Confined to the thread of its calls.
+// The inference requests of one worker. Confined to the thread of its calls.
 class Inferences {
  public:
-  // `server` may be null: then all fail.
+  // If `server` is null, all requests fail.
   explicit Inferences(TRITONSERVER_Server* server) : server_(server) {}
 
-  // Starts a request, which `record` begins and `reader` goes on with; `parent`, which may be null,
-  // is the one whose trace it belongs to. The call is answered with the response; or, for many
-  // responses, with the number of a stream.
+  // Starts a request: `record` is its beginning and `reader` has the rest. `parent`, which may be
+  // null, is the request whose trace it belongs to. The reply to the call is the response or, for a
+  // request with many responses, the number of a stream.
   void Infer(const std::shared_ptr<Worker>& worker, const CallBlock& call,
              const InferRecord& record, Reader& reader, Pending* parent);
-  // Answers the call with the stream's next response, once there is one.
+  // Replies to the call with the stream's next response, as soon as there is one.
   void Next(const std::shared_ptr<Worker>& worker, const CallBlock& call, uint64_t stream);
   void Cancel(uint64_t stream);
-  // What still comes is dropped.
+  // Closes a stream. Later responses are dropped.
   void Close(uint64_t stream);
 
  private:

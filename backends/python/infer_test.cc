@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a model makes of other models. The test is the worker on one side and the server on
-// the other.
+// Requests of a model to other models. The test plays the worker on one side and the server on the
+// other.
 #include "python_backend/infer.h"
 
 #include "backend_kit/testing/fake_host.h"
@@ -23,7 +23,7 @@ class InferTest : public IdleWorkerTest {
   InferTest() { server_.ready = {"other", "stream"}; }
   ~InferTest() override { EXPECT_EQ(Fakes().requests, left_) << "a request was not deleted"; }
 
-  // A request for a model, with an input of four bytes.
+  // Encodes a request for a model, with an input of four bytes.
   std::string Request(const std::string& model, bool is_stream = false,
                       InferRecord record = {.model_version = -1}) {
     record.is_stream = is_stream;
@@ -47,7 +47,7 @@ class InferTest : public IdleWorkerTest {
     inferences_.Infer(worker_, call, record, reader, nullptr);
     return call;
   }
-  // Starts a stream: its number.
+  // Starts a stream and returns its number.
   uint64_t StartStream() {
     const std::string reply = AwaitReply(Infer(Request("stream", true)));
     EXPECT_EQ(reply.size(), 12u) << reply;
@@ -167,7 +167,7 @@ TEST_F(InferTest, ARequestThatTheServerRefusesIsAnErrorAtOnce) {
             "error: Model other - Error when running inference: the queue is full");
 }
 
-TEST_F(InferTest, ADecoupledModelIsAskedForAStream) {
+TEST_F(InferTest, ARequestToADecoupledModelOpensAStream) {
   server_.decoupled = {"stream"};
   EXPECT_TRUE(AwaitReply(Infer(Request("stream")))
                   .starts_with("error: Model stream - Error when running inference: Model stream "
@@ -260,7 +260,7 @@ TEST_F(InferTest, AStreamMayBeCancelledAndOneThatThereIsNotHarmsNothing) {
   inferences_.Close(stream);
 }
 
-// The server still reads the inputs, and may call back, when the worker's calls are gone.
+// The server still reads the inputs and may call back after the worker's calls are destroyed.
 TEST_F(InferTest, ARequestOutlivesTheCallsOfItsWorker) {
   TRITONSERVER_InferenceRequest* request = nullptr;
   {

@@ -39,8 +39,8 @@ std::string ArgumentsJson(const Model& model, const std::string& name, const std
   return {text.GetString(), text.GetSize()};
 }
 
-// Lends what lies in the blocks of a batch: those of its inputs, once nothing in the worker refers
-// to them any more, and that of its result. They are the server's then.
+// Lends the blocks of a batch to the server: those of its inputs, once nothing in the worker refers
+// to them, and that of its result.
 class BatchLender final : public Lender {
  public:
   BatchLender(std::shared_ptr<Worker> worker, BatchEncoder::Encoded& batch, WorkResult& result)
@@ -71,7 +71,7 @@ class BatchLender final : public Lender {
 
  private:
   struct Kept {
-    std::shared_ptr<Worker> worker;  // goes last
+    std::shared_ptr<Worker> worker;  // destroyed last
     BlockPool::Block inputs;
     std::vector<BlockPool::Block> received;
     std::unique_ptr<BlockHeader, ReleaseBlock> result;
@@ -82,7 +82,7 @@ class BatchLender final : public Lender {
            bytes.data() + bytes.size() <= block.payload() + block.capacity() &&
            block.header().state.load(std::memory_order_acquire) == kBlockFree;
   }
-  // A worker that lies about its block's size changes its own responses.
+  // A worker that reports a wrong block size changes only its own responses.
   static bool Holds(BlockHeader* result, std::span<const char> bytes) {
     const auto* const begin = reinterpret_cast<const char*>(result + 1);
     const uint64_t size = std::atomic_ref(result->size).load();
@@ -185,13 +185,13 @@ Error Instance::Complete(Execution& execution, Result<WorkResult> result) {
   const std::shared_ptr<Worker>& worker = execution.service->worker();
   times_.compute_end = NowNs();
   if (!result.ok()) {
-    // What it sent before it died comes before the error that ends the requests.
+    // What the worker sent before it died precedes the error that completes the requests.
     worker->WaitForLastCalls();
     return Error::Internal(StrCat("Failed to process the request(s) for model instance '",
                                   context_.calls.name,
                                   "', message: ", result.TakeError().message()));
   }
-  // What was sent before the end of the execution comes before what follows from it.
+  // What was sent before the end of the execution precedes what follows from it.
   worker->calls().WaitForCalls();
   Error error;
   const std::span<const char> payload = result.value().payload;
@@ -250,7 +250,7 @@ void Instance::Finish(const Error& error, Lender* lender) {
     } else if (item.response.release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) {
       flags = TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
     }
-    // A request that comes again gets another number then.
+    // A request that is rescheduled gets another number.
     const bool comes_again = flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
     if (table_ != nullptr && (comes_again || item.pending->is_closed())) {
       table_->Remove(item.handle);

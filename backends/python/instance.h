@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance of a Python model: a worker that executes its batches, and another one when it dies.
+// An instance of a Python model: a worker that executes its batches, replaced when it dies.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,21 @@
 
 namespace nereid::python {
 
-// Confined to the thread that executes, but for CheckReady.
+// One instance. Confined to the thread that executes, except CheckReady.
 class Instance {
  public:
   static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
                                                            Model& model);
   ~Instance();
 
-  // Answers and releases all requests, or leaves that to the model where it is decoupled.
+  // Responds to all requests and releases them, or leaves this to the model if it is decoupled.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
-  // The same without waiting longer than `patience` for the worker; false when End is to be called.
+  // Like Execute, but waits for the worker no longer than `patience`. Returns false if End has to
+  // be called.
   bool Begin(TRITONBACKEND_Request** requests, uint32_t count, std::chrono::nanoseconds patience);
   void End();
-  // Whether there is a worker that executes, and the model says that it is ready. Any thread.
+  // Checks whether there is a worker that executes, and whether the model says that it is ready.
+  // Any thread may call it.
   backend::Error CheckReady();
 
  private:
@@ -47,10 +49,10 @@ class Instance {
     BatchEncoder::Encoded batch;
   };
   void TakeBatch(TRITONBACKEND_Request** requests, uint32_t count);
-  // Puts the batch where the worker finds it.
+  // Writes the batch to where the worker finds it.
   backend::Result<Execution> Encode(ServicePtr service);
   backend::Error Run();
-  // Answers the batch, from what the worker said.
+  // Responds to the batch according to the worker's result.
   backend::Error Complete(Execution& execution, backend::Result<WorkResult> result);
   backend::Error ReadResponses(const Worker& worker, std::span<const char> payload);
   void Finish(const backend::Error& error, Lender* lender = nullptr);
@@ -59,20 +61,20 @@ class Instance {
   TRITONBACKEND_ModelInstance* const handle_;
   Model& model_;
   ServiceContext context_;
-  // Of the batches' worker, and of those that follow it.
+  // Keeps the worker of the batches, and its successors.
   Keeper<Service> keeper_;
 
-  // Of the batch in execution.
+  // A request of the batch in execution.
   struct Item {
     TRITONBACKEND_Request* request;
     std::shared_ptr<Pending> pending;
-    uint64_t handle = 0;  // in the table
+    uint64_t handle = 0;  // the request's number in the table
     ModelResponse response;
   };
   std::vector<Item> batch_;
   Times times_;
-  std::optional<Execution> begun_;       // by Begin
-  std::shared_ptr<PendingTable> table_;  // null until there is a worker for it
+  std::optional<Execution> begun_;       // set by Begin
+  std::shared_ptr<PendingTable> table_;  // null until there is a worker
   std::vector<Numbered> numbered_;
   BatchEncoder encoder_;
 };

@@ -13,7 +13,8 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-// Passes on to a document what the limits allow, and stops the reader at what they do not.
+// Passes values to a document within the limits, and stops the reader at the first value beyond
+// them.
 class Bounded {
  public:
   using Ch = char;
@@ -48,7 +49,7 @@ class Bounded {
 
  private:
   bool Counts() { return ++values_ <= limits_.values; }
-  // Of what the reader lets through, only halves of surrogate pairs are not.
+  // The only invalid UTF-8 that the reader accepts is a half of a surrogate pair.
   bool IsUtf8(std::string_view text) {
     for (size_t i = 1; i < text.size(); ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);
@@ -86,7 +87,7 @@ Result<rapidjson::Document> ParseObject(const std::string& text, std::string_vie
     bounded.emplace(handler, limits);
     rapidjson::MemoryStream stream(text.data(), text.size());
     rapidjson::Reader reader;
-    // Without recursion, and so that the server may pass every text on as UTF-8.
+    // The reader does not recurse, and validates texts, because the server passes them on as UTF-8.
     constexpr unsigned kFlags =
         rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
     return !reader.Parse<kFlags>(stream, *bounded).IsError();

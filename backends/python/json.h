@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON that a worker wrote. There is no other way to read any: what a worker writes may be
-// nested a million deep, or larger than memory, and must cost the server no more than an error.
+// Reads JSON that a worker wrote. All such JSON must be read here: it may be nested a million deep,
+// or be larger than memory, and must cost the server no more than an error.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -13,26 +13,26 @@
 
 namespace nereid::python {
 
-// How much JSON of a worker is read.
+// Limits on JSON that a worker wrote.
 struct JsonLimits {
   size_t bytes = size_t{16} << 20;
-  uint32_t depth = 1;      // of objects and arrays in each other
-  uint32_t values = 4096;  // all in all, whatever they are in
+  uint32_t depth = 1;      // of nested objects and arrays
+  uint32_t values = 4096;  // in total, at all levels
 };
 
-// Keys with texts, numbers and truth values: parameters and labels.
+// Limits for keys with texts, numbers and booleans: parameters and labels.
 inline constexpr JsonLimits kFlatJson{};
-// What auto_complete_config makes of a configuration.
+// Limits for the configuration that auto_complete_config returns.
 inline constexpr JsonLimits kConfigJson{.depth = 64, .values = 1 << 20};
 
-// The object that `text` is. `what` begins the error, which says what is wrong with the text: it is
-// no object, or beyond a limit. Uses stack and memory that the limits bound, whatever the text. The
-// text must not change meanwhile, and so must not lie in memory that is shared with the worker.
+// Parses `text`, which must be an object. `what` begins the error, which says what is wrong: the
+// text is not an object, or exceeds a limit. The limits bound stack and memory for any text. The
+// text must not change meanwhile, so it must not lie in memory that is shared with the worker.
 backend::Result<rapidjson::Document> ParseObject(const std::string& text, std::string_view what,
                                                  const JsonLimits& limits = kFlatJson);
 
-// Calls set_text(name, value), set_int and set_bool for the members of a flat object, in their
-// order, until one returns an error; `what` names the object in errors.
+// Calls set_text(name, value), set_int and set_bool for the members of a flat object, in order,
+// until one returns an error; `what` names the object in errors.
 template <typename SetText, typename SetInt, typename SetBool>
 backend::Error ForEachParameter(const std::string& text, std::string_view what, SetText&& set_text,
                                 SetInt&& set_int, SetBool&& set_bool) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps one body alive: makes and initializes it, makes another when it dies, and ends for good
-// when it is stopped, whatever is going on at that moment. A body is the process of an instance
-// with what belongs to it; this file knows nothing of processes, so that tests can try every order
-// of events.
+// Keeps one body alive: makes and initializes it, replaces it when it dies, and ends permanently
+// when it is stopped, in any state. A body is the process of an instance with all its state; this
+// file knows nothing of processes, so that tests can try every order of events.
 #pragma once
 
 #include <pthread.h>
@@ -22,30 +21,30 @@
 
 namespace nereid::python {
 
-// How long requests wait for a new body, and how it is tried again.
+// How long requests wait for a new body, and when a failed start is retried.
 struct KeeperOptions {
   std::string name;                          // of the instance, in messages
-  std::chrono::milliseconds patience{5000};  // of a request that comes while a body starts
-  // Before the first start in the place of a dead body there is no pause; the pauses between starts
-  // that fail double from the shortest to the longest.
+  std::chrono::milliseconds patience{5000};  // of a request that arrives while a body starts
+  // The first start that replaces a dead body has no pause before it. The pauses between failed
+  // starts double from the shortest to the longest.
   std::chrono::milliseconds shortest_pause{100};
   std::chrono::milliseconds longest_pause{30000};
   std::chrono::seconds long_life{60};  // a body that lived this long was no failed attempt
 };
 
-// `Body` has, all of them callable from any thread:
+// `Body` has these functions, which any thread may call:
 //   backend::Error Initialize();            waits until it is ready; fails soon after Kill
 //   void Kill(const std::string& why);      does not wait
-//   void Bury();                            needs that it is dead or killed; waits for its end, and
-//                                           answers whoever still expects something of it
+//   void Bury();                            REQUIRES: it is dead or killed. Waits for its end, and
+//                                           fails all requests and calls that it still has
 //   bool is_alive() const;
-//   std::string DeathMessage() const;       needs !is_alive()
-// Thread-safe, but for Start, which comes first.
+//   std::string DeathMessage() const;       REQUIRES: !is_alive()
+// Thread-safe, except that Start must be called first.
 template <typename Body>
 class Keeper {
  public:
   using BodyPtr = std::shared_ptr<Body>;
-  // Makes a body that is not initialized yet.
+  // Makes a body that is not initialized.
   using Make = std::function<backend::Result<BodyPtr>()>;
 
   Keeper(KeeperOptions options, Make make) : options_(std::move(options)), make_(std::move(make)) {}
@@ -58,7 +57,7 @@ class Keeper {
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
-  // Makes the first body on the caller's thread. From success on, others follow it.
+  // Makes the first body on the calling thread. After success, dead bodies are replaced.
   backend::Error Start() {
     NEREID_KIT_TRY(Attempt().Release());
     const backend::MutexLock joining(join_mutex_);
@@ -67,7 +66,7 @@ class Keeper {
     return {};
   }
 
-  // The body if it is ready now, else null.
+  // Returns the body if it is ready, else null.
   BodyPtr Ready() {
     const backend::MutexLock lock(mutex_);
     const bool is_ready =
@@ -75,7 +74,8 @@ class Keeper {
     return is_ready ? current_ : nullptr;
   }
 
-  // The same after waiting for one that starts; the reason where there is none.
+  // Returns the body like Ready, but waits for one that is starting. If there is none, returns the
+  // reason.
   backend::Result<BodyPtr> Acquire() {
     const Clock::time_point deadline = Clock::now() + options_.patience;
     const backend::MutexLock lock(mutex_);
@@ -91,15 +91,14 @@ class Keeper {
                          : failure_);
   }
 
-  // To be called when a body has died.
+  // Called when a body has died.
   void NoticeDeath() {
     const backend::MutexLock lock(mutex_);
     changed_.NotifyAll();
   }
 
-  // Ends this for good. A body that is being started is killed, since nobody wants it any more; the
-  // one that executed is handed over, alive or dead; null if there is none, or it was handed over
-  // before.
+  // Stops permanently. Kills a body that is starting, because it is no longer needed. Returns the
+  // body that executed, alive or dead; null if there is none, or if it was returned before.
   BodyPtr Stop() {
     BodyPtr starting;
     {
@@ -117,7 +116,7 @@ class Keeper {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Whether a request need not wait for what becomes of a start or a death.
+  // Returns whether a request need not wait for the outcome of a start or a death.
   bool IsSettled() const NEREID_KIT_REQUIRES(mutex_) {
     const bool is_there = current_ != nullptr && current_->is_alive();
     return state_ == LifeState::kReady ? is_there : state_ != LifeState::kStarting;
@@ -128,7 +127,7 @@ class Keeper {
     changed_.NotifyAll();
   }
 
-  // One start. Success means that the body is in its place, or that none is wanted any more.
+  // Performs one start. Success means that the body is in place, or that none is needed any more.
   backend::Error Attempt() {
     backend::Result<BodyPtr> made = make_();
     if (!made.ok()) return Failed(made.TakeError());
@@ -162,7 +161,7 @@ class Keeper {
     return error;
   }
 
-  // Waits for the end of the body that executes, and takes it; null when this is to end.
+  // Waits until the body that executes has died, and takes it. Returns null on Stop.
   BodyPtr AwaitDeath() {
     const backend::MutexLock lock(mutex_);
     while (state_ != LifeState::kStopping && current_ != nullptr && current_->is_alive()) {
@@ -174,7 +173,7 @@ class Keeper {
     return std::exchange(current_, nullptr);
   }
 
-  // False when this is to end.
+  // Returns false on Stop.
   bool Rest(std::chrono::milliseconds pause) {
     const Clock::time_point end = Clock::now() + pause;
     const backend::MutexLock lock(mutex_);
@@ -205,7 +204,7 @@ class Keeper {
   void LogFailure(const backend::Error& error) {
     {
       const backend::MutexLock lock(mutex_);
-      if (state_ == LifeState::kStopping) return;  // whoever stopped it made it fail
+      if (state_ == LifeState::kStopping) return;  // Stop made the start fail
     }
     backend::Log(TRITONSERVER_LOG_ERROR, backend::StrCat("failed to restart model instance '",
                                                          options_.name, "': ", error.message()));
@@ -213,13 +212,13 @@ class Keeper {
 
   const KeeperOptions options_;
   const Make make_;
-  backend::Mutex join_mutex_;  // before mutex_
+  backend::Mutex join_mutex_;  // acquired before mutex_
   backend::Mutex mutex_;
   backend::CondVar changed_;
   LifeState state_ NEREID_KIT_GUARDED_BY(mutex_) = LifeState::kStarting;
   BodyPtr starting_ NEREID_KIT_GUARDED_BY(mutex_);     // during Initialize
   BodyPtr current_ NEREID_KIT_GUARDED_BY(mutex_);      // executes, or has just died
-  std::string failure_ NEREID_KIT_GUARDED_BY(mutex_);  // why there is none
+  std::string failure_ NEREID_KIT_GUARDED_BY(mutex_);  // why there is no body
   std::thread thread_ NEREID_KIT_GUARDED_BY(join_mutex_);
 };
 

@@ -19,7 +19,7 @@ using backend::Result;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Whatever is waited for longer than this does not come.
+// An event that takes longer than this will not happen.
 constexpr seconds kForever{60};
 
 class World;
@@ -41,7 +41,7 @@ class FakeBody {
   bool is_buried_ = false;
 };
 
-// What the bodies and the test share: everything under one lock.
+// The state that the bodies and the test share, under one lock.
 class World {
  public:
   explicit World(milliseconds pause)
@@ -53,7 +53,7 @@ class World {
 
   Keeper<FakeBody>& keeper() { return keeper_; }
 
-  // How the next start ends that waits for it, or will wait.
+  // Decides how the next start ends, whether it waits already or not.
   void Decide(bool succeeds) {
     const backend::MutexLock lock(mutex_);
     verdicts_.push_back(succeeds);
@@ -106,7 +106,7 @@ class World {
   std::deque<bool> verdicts_;
   std::vector<std::shared_ptr<FakeBody>> bodies_;
   size_t starting_ = 0;
-  size_t failed_ = 0;  // starts, all in all
+  size_t failed_ = 0;  // starts that failed, in total
   Keeper<FakeBody> keeper_;
 };
 
@@ -152,7 +152,7 @@ std::string FakeBody::DeathMessage() const {
   return death_.value_or("it lives");
 }
 
-// What a pair of events meets.
+// The state in which a pair of events happens.
 enum class Scene { kExecutes, kStarts, kRests };
 enum class Event { kDies, kStartEnds, kStartFails, kHangs, kExecute, kStop };
 constexpr std::array kScenes = {Scene::kExecutes, Scene::kStarts, Scene::kRests};
@@ -188,7 +188,7 @@ class Act {
       case Event::kStartFails:
         return world_.Decide(false);
       case Event::kHangs:
-        return;  // a start that nobody decides does
+        return;  // the start was not decided
       case Event::kExecute: {
         auto body = world_.keeper().Acquire();
         if (!body.ok()) {
@@ -205,7 +205,7 @@ class Act {
     }
   }
 
-  // The end that must come whatever was before; false if it does not.
+  // Waits for the end that must follow in every case; returns false if it does not come.
   bool End() {
     Fire(Event::kStop);
     std::shared_ptr<FakeBody> body;
@@ -219,7 +219,7 @@ class Act {
     return true;
   }
 
-  // Nothing brings back what was stopped.
+  // A stopped keeper starts no body again.
   void ExpectStopped() {
     const size_t made = world_.made();
     for (const Event event : {Event::kStartEnds, Event::kDies, Event::kStartFails}) Fire(event);
@@ -311,7 +311,7 @@ TEST(Keeper, ReplacesABodyThatDies) {
   world.Decide(true);
   ASSERT_TRUE(world.Await([&] { return world.starting() == 0; }));
   auto second = world.keeper().Acquire();
-  // The keeper hears of the start's end a moment after the body has told the test.
+  // The keeper notices the end of the start a moment after the body has told the test.
   const auto deadline = std::chrono::steady_clock::now() + kForever;
   while (!second.ok() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();

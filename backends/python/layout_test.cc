@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What C++ makes of layout.def against what the worker's C and Python code make of it.
+// Compares layout.def as C++ sees it with what the worker's C and Python code see.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -12,7 +12,7 @@
 namespace nereid::python {
 namespace {
 
-// Prints one line for each thing that a worker knows: NAME=VALUE.
+// Prints one line, NAME=VALUE, for each constant that a worker has.
 constexpr const char* kScript = R"(
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -36,7 +36,7 @@ for name in dir(p):
         show('Python packs ' + name, packer.pack(*range(1, count + 1)).hex())
 )";
 
-// What the worker's code says, by name.
+// Returns the values in the worker's code, by name.
 std::map<std::string, std::string> WorkersView() {
   const std::string command =
       std::string("'" NEREID_TEST_PYTHON "' -c \"") + kScript + "\" '" NEREID_TEST_WORKER "' 2>&1";
@@ -57,7 +57,7 @@ std::map<std::string, std::string> WorkersView() {
   return view;
 }
 
-// The bytes of a record from a field on.
+// Returns the bytes of a record from a field on.
 template <typename Record>
 std::string Hex(const Record& record, size_t from, size_t size) {
   std::string bytes(sizeof(record), '\0');
@@ -94,7 +94,7 @@ TEST_F(Layout, HasTheSameNumbersInAllLanguages) {
   const auto expect = [&](const std::string& name, uint64_t value) {
     ++count;
     EXPECT_EQ(Get("C " + name), std::to_string(value)) << name;
-    // Python takes those that it needs.
+    // Python defines only those that it needs.
     const std::string python = Get("Python " + name);
     if (python != "nothing") {
       EXPECT_EQ(python, std::to_string(value)) << name;
@@ -143,7 +143,7 @@ TEST_F(Layout, HasItsPlacesWherePythonLooksForThem) {
   }
 }
 
-// Python packs 1, 2, 3 and so on into the fields of a record.
+// Python writes 1, 2, 3 and so on into the fields of a record.
 TEST_F(Layout, IsWhatPythonPacks) {
   const Mailbox mail{.word = 0, .sleeping = 0, .kind = 1, .ticket = 2, .offset = 3, .size = 4};
   EXPECT_EQ(Get("Python packs MAIL"), Hex(mail, offsetof(Mailbox, kind), 24));

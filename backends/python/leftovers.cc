@@ -31,7 +31,7 @@ void Clear() {
   }
 }
 
-// Leaked on purpose: whatever thread is last may use it.
+// Leaked on purpose, because any thread may use it at the very end.
 Leftovers& All() {
   static Leftovers* const all = [] {
     static_cast<void>(std::at_quick_exit(Clear));

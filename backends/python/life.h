@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of an instance's worker, as a table: in which state the instance is, and what each event
-// makes of that. The table is the only way from one state to another, so an event that comes late
-// cannot bring back what an earlier one has ended.
+// The life of an instance's worker, as a table: the state that follows each state on each event.
+// The table is the only way from one state to another, so a late event cannot revive what an
+// earlier one has ended.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 namespace nereid::python {
 
 enum class LifeState : uint8_t {
-  kStarting,  // the next worker is on its way: requests wait for it
+  kStarting,  // the next worker is starting, and requests wait for it
   kReady,     // a worker executes
-  kFailing,   // the last start failed and is tried again after a pause: requests are told why
-  kStopping,  // the instance ends: final
+  kFailing,   // the last start failed and will be retried after a pause; requests fail
+  kStopping,  // the instance is ending: final
 };
 inline constexpr size_t kLifeStates = 4;
 
 enum class LifeEvent : uint8_t {
   kStarted,      // a worker has initialized its model
   kStartFailed,  // a worker could not be started, or its model could not be initialized
-  kDied,         // the worker that executed has ended, whatever ended it
-  kStopped,      // the instance is wanted no more
+  kDied,         // the worker that executed has ended, for any reason
+  kStopped,      // the instance is no longer needed
 };
 inline constexpr size_t kLifeEvents = 4;
 
@@ -30,7 +30,7 @@ constexpr LifeState Next(LifeState state, LifeEvent event) {
   using enum LifeState;
   // One row for each state; columns are kStarted, kStartFailed, kDied, kStopped. A worker that dies
   // before it executes is a failed start. There is one start at a time and none while a worker
-  // executes, so where neither can follow, the state stays as it is.
+  // executes, so an event that cannot happen leaves the state as it is.
   constexpr std::array<std::array<LifeState, kLifeEvents>, kLifeStates> kTable = {{
       /* kStarting */ {kReady, kFailing, kStarting, kStopping},
       /* kReady    */ {kReady, kReady, kStarting, kStopping},

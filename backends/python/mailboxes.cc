@@ -61,7 +61,7 @@ Result<WorkResult> Mailboxes::Read() {
 
 Result<WorkResult> WorkLine::Run(Work work, const BlockPool::Block& block, uint64_t size,
                                  Clock::time_point deadline) {
-  // Looking pays where models are quick; where they were not, it is tried less and less.
+  // Polling pays if models are quick; the more often it failed, the less often it is tried.
   const bool looks = misses_ == 0 || ++skipped_looks_ >= misses_;
   if (looks) skipped_looks_ = 0;
   const Clock::time_point start = Clock::now();
@@ -81,7 +81,7 @@ std::optional<WorkResult> WorkLine::Look(nanoseconds patience) {
   if (ring_.HasOpenCalls()) return std::nullopt;
   auto result = boxes_.Await(begun_, {}, Clock::time_point::max());
   if (result.ok()) return std::move(result).value();
-  result.TakeError().Ignore();  // Wait finds it, too
+  result.TakeError().Ignore();  // Wait returns it again
   return std::nullopt;
 }
 
@@ -105,7 +105,7 @@ Result<std::string> QuestionLine::Ask(Work question, Clock::time_point deadline)
   const backend::MutexLock lock(mutex_);
   Mailboxes::Ticket ticket = std::exchange(open_, {});
   if (ticket.number != 0 && boxes_.HasNews(ticket)) {
-    // An answer that came when nobody waited any more is old.
+    // Drops an earlier reply that arrived when no thread waited any more.
     auto old = boxes_.Await(ticket, nanoseconds(0), deadline);
     if (!old.ok()) old.TakeError().Ignore();
     ticket = {};

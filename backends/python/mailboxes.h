@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Having things done by a worker: a mailbox to it and one back. One pair is for work, one thing at
-// a time; the other is for questions that are answered beside the work.
+// Work for a worker: one mailbox to the worker and one back. One pair is for work, one item at a
+// time; the other is for questions, which the worker replies to while it works.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@
 
 namespace nereid::python {
 
-// Calls Release.
+// The deleter that calls Release.
 struct ReleaseBlock {
   void operator()(BlockHeader* block) const { Release(block); }
 };
 
-// How a piece of work ended, and what came of it, which the worker keeps until this is gone.
+// The outcome and the result of some work. The worker keeps the result until this object is gone.
 struct WorkResult {
   Outcome outcome = Outcome::kOk;
   std::span<const char> payload;
@@ -34,25 +34,25 @@ class Mailboxes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // All outlive this.
+  // All arguments outlive the mailboxes.
   Mailboxes(const Region& region, Vitals& vitals, Mailbox& to, Mailbox& from)
       : region_(region), vitals_(vitals), to_(to), from_(from) {}
 
-  // What was put into a mailbox, and what had come back before.
+  // Identifies what was put into a mailbox, and what had come back before.
   struct Ticket {
-    uint32_t number = 0;  // 0 for none
+    uint32_t number = 0;  // 0: none
     uint32_t seen = 0;
   };
-  // Has something done; `offset` is that of its payload, 0 for none.
+  // Gives the worker some work; `offset` is that of its payload, 0 if it has none.
   Ticket Put(Work work, uint64_t offset, uint64_t size);
-  // Whether something came back since.
+  // Returns whether anything has come back since.
   bool HasNews(Ticket ticket) const { return Look(ticket, {}); }
-  // The same, looked for during `patience` at most.
+  // Like HasNews, but polls for `patience` at most.
   bool Look(Ticket ticket, std::chrono::nanoseconds patience) const;
-  // Whether the last that came back belongs to the ticket.
+  // Returns whether the last thing that came back belongs to the ticket.
   bool IsFor(Ticket ticket) const { return from_.ticket == ticket.number; }
-  // Waits for the result, looking during `spin` before it sleeps. Results of what was put before
-  // and nobody waited for are passed over.
+  // Waits for the result, polling for `spin` before it sleeps. Skips results of earlier work that
+  // no thread waited for.
   backend::Result<WorkResult> Await(Ticket ticket, std::chrono::nanoseconds spin,
                                     Clock::time_point deadline);
 
@@ -70,24 +70,24 @@ class WorkLine {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // All outlive this. `blocks` are for texts, and `ring` has the calls that the worker makes
-  // meanwhile.
+  // All arguments outlive this object. `blocks` provides memory for texts, and `ring` has the calls
+  // that the worker makes meanwhile.
   WorkLine(const Region& region, Vitals& vitals, BlockPool& blocks, const CallRing& ring)
       : blocks_(blocks),
         ring_(ring),
         vitals_(vitals),
         boxes_(region, vitals, region.control().work, region.control().done) {}
 
-  // Has a piece of work done; `block`, which may be empty, has what belongs to it.
+  // Executes some work; `block`, which may be empty, has its payload.
   backend::Result<WorkResult> Run(Work work, const BlockPool::Block& block, uint64_t size,
                                   Clock::time_point deadline = Clock::time_point::max());
-  // The same in parts: has it begun, looks for the result for `patience` at most (nothing if there
-  // is none then, or not all that the worker called for before it is handled), and waits for it.
-  // Look is for once, and Wait comes last.
+  // The same in parts: Begin starts the work; Look polls for the result for `patience` at most, and
+  // returns nothing if there is none or if calls of the worker are still to be handled; Wait waits
+  // for it. Look may be called once, and Wait comes last.
   void Begin(Work work, const BlockPool::Block& block, uint64_t size);
   std::optional<WorkResult> Look(std::chrono::nanoseconds patience);
   backend::Result<WorkResult> Wait();
-  // Run with text both ways.
+  // Run with a text as payload and as result.
   backend::Result<std::string> RunText(Work work, std::string_view text,
                                        Clock::time_point deadline = Clock::time_point::max());
 
@@ -96,28 +96,28 @@ class WorkLine {
   const CallRing& ring_;
   Vitals& vitals_;
   Mailboxes boxes_;
-  Mailboxes::Ticket begun_;     // of the last Run or Begin
-  uint32_t misses_ = 0;         // of looking for a result instead of sleeping
-  uint32_t skipped_looks_ = 0;  // since the last one
+  Mailboxes::Ticket begun_;     // the ticket of the last Run or Begin
+  uint32_t misses_ = 0;         // how often polling failed
+  uint32_t skipped_looks_ = 0;  // since the last polling
 };
 
-// Questions to a worker, which it answers beside its work. Thread-safe.
+// Questions to a worker, which it replies to while it works. Thread-safe.
 class QuestionLine {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Both outlive this.
+  // Both arguments outlive this object.
   QuestionLine(const Region& region, Vitals& vitals)
       : boxes_(region, vitals, region.control().question, region.control().reply) {}
 
-  // The worker's text. One question at a time, whatever the number of threads that ask: where an
-  // earlier one is not answered yet, its answer serves.
+  // Returns the worker's reply. There is one question at a time, for any number of threads: if an
+  // earlier one has no reply yet, its reply serves for all.
   backend::Result<std::string> Ask(Work question, Clock::time_point deadline);
 
  private:
   backend::Mutex mutex_;
   Mailboxes boxes_ NEREID_KIT_GUARDED_BY(mutex_);
-  // A question that nobody waited for long enough.
+  // The question whose reply no thread waited for long enough.
   Mailboxes::Ticket open_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 

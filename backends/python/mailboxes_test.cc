@@ -22,18 +22,18 @@ class MailboxesTest : public testing::Test {
  protected:
   MailboxesTest() : control_(worker_.control()) {}
 
-  // The worker's side: says how the work that it was given last ended.
+  // Plays the worker: reports how its last work ended.
   void Finish(Outcome outcome, std::string_view text) {
     const uint64_t block = worker_.Put(text);
     FakeWorker::Finish(control_.done, control_.work.word.load(), outcome, block, text.size());
   }
-  void Answer(Outcome outcome, std::string_view text) {
+  void Reply(Outcome outcome, std::string_view text) {
     const uint64_t block = worker_.Put(text);
     FakeWorker::Finish(control_.reply, control_.question.word.load(), outcome, block, text.size());
   }
-  // The payload that came with the work.
+  // Returns the payload of the work.
   std::string Given() { return {worker_.region().At(control_.work.offset), control_.work.size}; }
-  // A worker that finishes the next work with what `say` makes of its payload.
+  // Plays a worker that finishes the next work with what `say` returns for its payload.
   template <typename Say>
   std::future<void> WorkOnce(Say say) {
     return std::async(std::launch::async, [this, say, before = control_.work.word.load()] {
@@ -110,7 +110,7 @@ TEST_F(MailboxesTest, LookingFindsNothingUntilTheWorkIsDone) {
   EXPECT_EQ(TextOf(*result), "tensors");
 }
 
-// What the worker called for during an execution is handled before the execution ends.
+// Calls that the worker made during an execution are handled before the execution ends.
 TEST_F(MailboxesTest, LookingFindsNothingWhileACallIsOpen) {
   work_.Begin(Work::kExecute, {}, 0);
   worker_.MakeCall(Call::kLog, "x");
@@ -178,14 +178,14 @@ TEST_F(MailboxesTest, ATextBeyondTheLimitIsAnError) {
   EXPECT_STREQ(result.TakeError().message(), "a worker's text is longer than 16777216 bytes");
 }
 
-TEST_F(MailboxesTest, AQuestionIsAnsweredBesideTheWork) {
+TEST_F(MailboxesTest, AQuestionGetsItsReplyDuringOtherWork) {
   work_.Begin(Work::kExecute, {}, 0);
   auto asks = std::async(std::launch::async, [this] {
     return questions_.Ask(Work::kAskReady, Clock::time_point::max());
   });
   while (WaitWhile(control_.question.word, control_.question.sleeping, 0, nanoseconds(0)) == 0) {
   }
-  Answer(Outcome::kOk, "yes");
+  Reply(Outcome::kOk, "yes");
   Signal(control_.reply.word, control_.reply.sleeping);
   auto answer = asks.get();
   ASSERT_TRUE(answer.ok());
@@ -204,9 +204,9 @@ TEST_F(MailboxesTest, AQuestionIsNotAskedAgainWhileItIsOpen) {
 }
 
 // A model that was busy may have become ready since.
-TEST_F(MailboxesTest, AnAnswerThatCameWhenNobodyWaitedIsOldAndTheQuestionIsAskedAgain) {
+TEST_F(MailboxesTest, ALateReplyIsIgnoredAndTheQuestionIsAskedAgain) {
   ASSERT_FALSE(questions_.Ask(Work::kAskReady, Clock::now()).ok());
-  Answer(Outcome::kOk, "no");
+  Reply(Outcome::kOk, "no");
   const BlockHeader& old = worker_.Header(control_.reply.offset);
   const uint32_t asked = control_.question.word.load();
   ASSERT_FALSE(questions_.Ask(Work::kAskReady, Clock::now()).ok());
@@ -219,9 +219,9 @@ TEST_F(MailboxesTest, AQuestionThatFailsIsAnErrorWithATextOfBoundedLength) {
   auto asks = std::async(std::launch::async, [this] {
     return questions_.Ask(Work::kAskReady, Clock::time_point::max());
   });
-  // The thread sleeps on the open question before it is answered, or finds the answer old.
+  // The thread either sleeps on the open question before the reply arrives, or finds an old reply.
   while (control_.reply.sleeping.load() == 0) std::this_thread::yield();
-  Answer(Outcome::kError, std::string(kMaxMessage + 5, 'x'));
+  Reply(Outcome::kError, std::string(kMaxMessage + 5, 'x'));
   Signal(control_.reply.word, control_.reply.sleeping);
   auto answer = asks.get();
   ASSERT_FALSE(answer.ok());

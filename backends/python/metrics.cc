@@ -10,7 +10,8 @@ using backend::Result;
 
 namespace {
 
-// Of each kind and worker: more than any page of metrics can hold, and little memory.
+// Limits the metrics of each kind and worker: more than any metrics page can hold, and little
+// memory.
 constexpr size_t kMaxMetrics = 65536;
 
 }  // namespace
@@ -39,7 +40,7 @@ Result<uint64_t> MetricTable::NewMetric(uint64_t family, std::string_view labels
     const auto refuse = [](const char*, const auto&) {
       return Error::InvalidArgument("Values of labels must be strings.").Release();
     };
-    // A copy: what is parsed must not be in the worker's hands.
+    // A copy, because the worker must not be able to change what is parsed.
     NEREID_KIT_TRY(ForEachParameter(
                        std::string(labels), "labels",
                        [&](const char* name, const char* value) -> TRITONSERVER_Error* {

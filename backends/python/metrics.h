@@ -11,18 +11,19 @@
 
 namespace nereid::python {
 
-// Confined to the thread of the worker's calls. What is left goes with it, metrics before families.
+// Confined to the thread of the worker's calls. The destructor deletes what is left, metrics before
+// families.
 class MetricTable {
  public:
   backend::Result<uint64_t> NewFamily(TRITONSERVER_MetricKind kind, const std::string& name,
                                       const std::string& description);
-  // With its metrics.
+  // Deletes a family and its metrics.
   void DeleteFamily(uint64_t family);
-  // `labels` is a JSON object of texts, or null.
+  // `labels` is a JSON object whose values are texts, or null.
   backend::Result<uint64_t> NewMetric(uint64_t family, std::string_view labels,
                                       const std::optional<std::vector<double>>& buckets);
   void DeleteMetric(uint64_t metric);
-  // Null when there is none.
+  // Returns null if there is none.
   TRITONSERVER_Metric* Find(uint64_t metric) const;
 
  private:

@@ -17,11 +17,11 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-// How long a model may take to complete its configuration is its own business; a worker that hangs
-// at its end is not waited for.
+// A model may take any time to complete its configuration, but a worker that hangs at its end is
+// not waited for.
 constexpr std::chrono::seconds kEndTimeout{5};
 
-// The folder of this library, where the worker's scripts are, too.
+// Returns the folder of this library, which also contains the worker's scripts.
 Result<std::string> OwnFolder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&OwnFolder), &info) == 0 || info.dli_fname == nullptr) {
@@ -32,15 +32,15 @@ Result<std::string> OwnFolder() {
   return path.parent_path().string();
 }
 
-// Names with these are refused, as Triton's users know it; nothing here would give them a meaning.
+// Names with these characters are refused, as in Triton; they would have no meaning here.
 constexpr std::string_view kRefusedCharacters = ";|&$`<>()[]{}\\\"'*?~#!";
 
-// Below this, copying costs less than keeping.
+// Copying a smaller tensor costs less than keeping it.
 constexpr uint64_t kFewestLent = uint64_t{64} << 10;
-// Readable bytes that what is lent needs behind it.
+// Memory that is lent needs so many readable bytes after it.
 constexpr uint64_t kLentPadding = 64;
 
-// A part of a worker's memory in the server's hands. Keeps the memory even when the worker has
+// A part of a worker's memory that the server uses. Keeps the memory even after the worker has
 // ended.
 struct Lease {
   Lease(std::shared_ptr<Worker> from, BlockPool::Block lent)
@@ -51,7 +51,7 @@ struct Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  std::shared_ptr<Worker> worker;  // goes last
+  std::shared_ptr<Worker> worker;  // destroyed last
   BlockPool::Block block;
 };
 
@@ -66,14 +66,14 @@ Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) 
   uint32_t major = 0;
   uint32_t minor = 0;
   NEREID_KIT_TRY(TRITONBACKEND_ApiVersion(&major, &minor));
-  // Parameters of responses are the newest thing in use.
-  constexpr uint32_t kLeastMinor = 17;
-  if (major != TRITONBACKEND_API_VERSION_MAJOR || minor < kLeastMinor) {
-    return Error::Unsupported(StrCat("the Python backend needs the backend API 1.", kLeastMinor,
+  // Parameters of responses are the newest function that this backend uses.
+  constexpr uint32_t kMinMinor = 17;
+  if (major != TRITONBACKEND_API_VERSION_MAJOR || minor < kMinMinor) {
+    return Error::Unsupported(StrCat("the Python backend needs the backend API 1.", kMinMinor,
                                      " or newer, the server has ", major, ".", minor));
   }
   auto backend = std::make_unique<Backend>();
-  TRITONSERVER_Message* message = nullptr;  // the server's
+  TRITONSERVER_Message* message = nullptr;  // owned by the server
   NEREID_KIT_TRY(TRITONBACKEND_BackendConfig(handle, &message));
   NEREID_KIT_ASSIGN(const std::string_view json, backend::MessageText(message));
   NEREID_KIT_ASSIGN(backend->settings, Settings::Parse(json));
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) 
   const char* location = nullptr;
   NEREID_KIT_TRY(TRITONBACKEND_BackendArtifacts(handle, &type, &location));
   std::error_code error;
-  // A backend that is a folder with a model.py of its own, which this library runs.
+  // A backend that is a folder with its own model.py, which this library runs.
   const fs::path shared_model = fs::path(location) / "model.py";
   if (!fs::equivalent(location, backend->folder, error) && fs::exists(shared_model, error)) {
     backend->model_folder = location;
@@ -195,7 +195,7 @@ Error Model::Complete(TRITONBACKEND_Model* handle) {
       const backend::MutexLock lock(spare_mutex_);
       spare_ = worker;
     }
-    // Says that a model without any configuration of its own is meant to be that way.
+    // Tells the server that a model without any configuration is meant to be so.
     return config_.Store(handle);
   }
   if (completed.ok()) worker->work().RunText(Work::kFinalize, "").ok();
@@ -226,7 +226,7 @@ Result<std::shared_ptr<Worker>> Model::GetWorker(const std::string& name,
     const backend::MutexLock lock(spare_mutex_);
     spare.swap(spare_);
   }
-  // One that has ended since is no reason for a load to fail.
+  // A load must not fail because the spare worker has ended meanwhile.
   if (spare == nullptr || !spare->is_alive()) {
     return StartWorker(name, std::move(on_call), std::move(on_death));
   }
@@ -234,9 +234,8 @@ Result<std::shared_ptr<Worker>> Model::GetWorker(const std::string& name,
   return spare;
 }
 
-// Sequences may get the same request again, which must be as it was. Texts are checked, so they
-// must be where no worker can change them. HTTP, which asks for such memory, asks no decoupled
-// model.
+// A sequence may get the same request again, unchanged. Texts are checked, so they must be where no
+// worker can change them. HTTP, which requests such memory, does not do so for decoupled models.
 bool Model::LendsInputs() const {
   if (is_decoupled_ || backend::Find(config_.json(), "sequence_batching") != nullptr) return false;
   const rapidjson::Value* const inputs = backend::Find(config_.json(), "input");
@@ -300,7 +299,7 @@ Result<std::shared_ptr<Worker>> Model::StartWorker(const std::string& name,
   add("model_dir", StrCat(repository_, "/", version_));
   add("version", std::to_string(version_));
   add("backend_dir", backend_.folder);
-  // Where files lie that came with a request to load or out of an archive is the server's affair:
+  // Users must not depend on where files lie that came with a load request or out of an archive:
   // errors name the model, or the archive.
   const bool is_temporary = repository_.find("/nereid-tmp-") != std::string::npos;
   add("hidden_model", is_temporary ? repository_ : "");

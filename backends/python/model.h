@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Python backend knows of itself, and of one model: where its files are, how its workers
-// are started, and its configuration, which the model may complete.
+// The state of the Python backend and of one model: where its files are, how its workers are
+// started, and its configuration, which the model may complete.
 #pragma once
 
 #include <map>
@@ -17,18 +17,18 @@
 
 namespace nereid::python {
 
-// Shared by all models. Immutable, but for its parts.
+// Shared by all models. Immutable, except for its parts.
 struct Backend {
   static backend::Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend* handle);
 
   Settings settings;
   std::string folder;        // with the worker's scripts
-  std::string model_folder;  // whose model.py all models run; empty when each has its own
+  std::string model_folder;  // whose model.py all models run; empty if each has its own
   std::unique_ptr<Supervisor> supervisor;
   std::unique_ptr<Environments> environments;
 };
 
-// Immutable once created, but for the spare worker and those that lend memory.
+// Immutable once created, except for the spare worker and the workers that lend memory.
 class Model {
  public:
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
@@ -39,11 +39,11 @@ class Model {
   const std::string& repository() const { return repository_; }
   bool is_decoupled() const { return is_decoupled_; }
   int64_t max_batch_size() const { return config_.max_batch_size(); }
-  // What its responses have to be.
+  // Rules that the model's responses must follow.
   const OutputRules& outputs() const { return outputs_; }
-  // As JSON.
+  // Returns the configuration as JSON.
   std::string config_text() const;
-  // Null where the server does not let backends call it.
+  // Null if the server does not let backends call it.
   TRITONSERVER_Server* server() const { return server_; }
 
   ~Model();
@@ -51,7 +51,7 @@ class Model {
   // From now on requests may be received into the memory shared with this worker. Thread-safe.
   void AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker);
 
-  // A worker that is to be told to initialize; `name` is its name in messages.
+  // Returns a worker that has not been told to initialize; `name` is its name in messages.
   backend::Result<std::shared_ptr<Worker>> GetWorker(const std::string& name,
                                                      Worker::CallHandler on_call,
                                                      Worker::DeathHandler on_death);
@@ -63,10 +63,10 @@ class Model {
   backend::Error Locate(TRITONBACKEND_Model* handle);
   backend::Error ReadParameters();
   backend::Error Complete(TRITONBACKEND_Model* handle);
-  // Whether requests of this model can be received where its workers want them.
+  // Returns whether requests of this model can be received into the memory of its workers.
   bool LendsInputs() const;
   bool Lend(uint64_t size, NEREIDBACKEND_LentInput* lent);
-  // The worker that a request most likely goes to: the first that has the fewest on their way.
+  // Returns the worker that most likely gets a request: the first one with the fewest on their way.
   std::shared_ptr<Worker> FindLender();
   backend::Result<std::shared_ptr<Worker>> StartWorker(const std::string& name,
                                                        Worker::CallHandler on_call,
@@ -82,11 +82,12 @@ class Model {
   TRITONSERVER_Server* server_ = nullptr;
   OutputRules outputs_;
   Environment environment_;
-  // What was started to complete the configuration of a model that does not complete any.
+  // The worker that completed the model's configuration, if the model turned out not to complete
+  // any.
   backend::Mutex spare_mutex_;
   std::shared_ptr<Worker> spare_ NEREID_KIT_GUARDED_BY(spare_mutex_);
   backend::Mutex lenders_mutex_;
-  // By the names of their instances.
+  // The workers by the names of their instances.
   std::map<std::string, std::weak_ptr<Worker>> lenders_ NEREID_KIT_GUARDED_BY(lenders_mutex_);
 };
 

@@ -12,13 +12,13 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-// By their numbers in the C API.
+// The names by their numbers in the C API.
 constexpr std::string_view kDatatypes[] = {"INVALID", "BOOL", "UINT8", "UINT16", "UINT32",
                                            "UINT64",  "INT8", "INT16", "INT32",  "INT64",
                                            "FP16",    "FP32", "FP64",  "BYTES",  "BF16"};
 static_assert(std::size(kDatatypes) == TRITONSERVER_TYPE_BF16 + 1);
 
-// Of a configuration's data_type; INVALID for none.
+// Parses the data_type of a configuration; INVALID if there is none.
 TRITONSERVER_DataType DatatypeOf(std::string_view text) {
   if (text == "TYPE_STRING") return TRITONSERVER_TYPE_BYTES;
   constexpr std::string_view kPrefix = "TYPE_";
@@ -89,8 +89,8 @@ Error OutputRules::CheckTensor(const Output& output, const Tensor& tensor) const
   }
   const std::span<const int64_t> shape = tensor.shape;
   if (!has_batch_ && Fit(shape, output.dims)) return {};
-  // Each response is for one request and is cut nowhere, so that its batch dimension is the model's
-  // own affair: a picture in, all the faces in it out.
+  // Each response is for one request and is not split, so the model decides its batch dimension:
+  // one picture in, all the faces in it out.
   if (has_batch_ && !shape.empty() && Fit(shape.subspan(1), output.dims)) return {};
   if (output.may_lack_batch && Fit(shape, output.dims)) {
     if (!has_warned_->exchange(true, std::memory_order_relaxed)) {
@@ -113,7 +113,7 @@ Result<OutputRules::Set> OutputRules::CheckTensors(const ModelResponse& response
   for (size_t i = 0; i < response.tensors.size(); ++i) {
     const Tensor& tensor = response.tensors[i];
     const int64_t at = Find(tensor.name, i);
-    if (at < 0) continue;  // the server refuses it
+    if (at < 0) continue;  // the server will refuse it
     NEREID_KIT_TRY(CheckTensor(outputs_[static_cast<size_t>(at)], tensor).Release());
     if (static_cast<size_t>(at) >= kMaxSet) continue;
     if (found.test(static_cast<size_t>(at))) {
@@ -126,7 +126,8 @@ Result<OutputRules::Set> OutputRules::CheckTensors(const ModelResponse& response
 }
 
 bool OutputRules::MayLack(const ModelResponse& response) const {
-  // Of many responses each has what it has; and a sequence may be told that its request arrived.
+  // Each of many responses may have other outputs, and a response of a sequence may only
+  // acknowledge its request.
   return is_decoupled_ || (is_sequential_ && response.tensors.empty());
 }
 

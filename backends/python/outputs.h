@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what a model answers is what its configuration says: each output with its type and shape,
-// and all that were asked for. docs/python.md says what is let through, and why.
+// Checks that a model's responses match its configuration: each output has its type and shape, and
+// all requested outputs are there. docs/python.md says what is accepted, and why.
 #pragma once
 
 #include <atomic>
@@ -14,26 +14,27 @@
 
 namespace nereid::python {
 
-// Immutable, but for what was warned of. Thread-safe.
+// Immutable, except for the record of warnings. Thread-safe.
 class OutputRules {
  public:
-  // Without rules: everything is right.
+  // Makes rules that accept everything.
   OutputRules() = default;
-  // Those of a model's configuration. `checks` is what holds where the configuration does not say.
+  // Makes the rules of a model's configuration. `checks` is the default if the configuration does
+  // not say whether outputs are checked.
   static backend::Result<OutputRules> Create(const std::string& model,
                                              const backend::ModelConfig& config, bool checks);
 
-  // Outputs by their places in the configuration. Whether more of them than this are there is not
-  // asked.
+  // A set of outputs, by their places in the configuration. Beyond this number it is not checked
+  // whether an output is there.
   static constexpr size_t kMaxSet = 256;
   using Set = std::bitset<kMaxSet>;
-  // Those that a request asks for, as far as it is owed any.
+  // Returns the outputs that the request is owed, among those it lists.
   Set OwedTo(TRITONBACKEND_Request* request) const;
 
-  // Success, or an error that names the first output that is wrong or lacking. Only responses with
-  // tensors are looked at. `request` must not be released yet.
+  // Returns an error that names the first output that is wrong or missing. Only responses with
+  // tensors are checked. REQUIRES: `request` is not released.
   backend::Error Check(const ModelResponse& response, TRITONBACKEND_Request* request) const;
-  // The same for a request that may be gone.
+  // The same check for a request that may have been released.
   backend::Error Check(const ModelResponse& response, const Set& owed) const;
 
  private:
@@ -42,17 +43,16 @@ class OutputRules {
     std::string name;
     TRITONSERVER_DataType datatype;
     std::vector<int64_t> dims;    // without the batch dimension; -1 for any
-    bool may_lack_batch = false;  // its first dimension may stand for both
+    bool may_lack_batch = false;  // its first dimension may be either the batch or its own
   };
 
-  // The place of the output with this name, which is looked for at `guess` first; -1 if there is
-  // none.
+  // Returns the place of the output with this name, trying `guess` first; -1 if there is none.
   int64_t Find(std::string_view name, size_t guess) const;
   backend::Error CheckTensor(const Output& output, const Tensor& tensor) const;
-  // The outputs that the response has.
+  // Returns the outputs that the response has.
   backend::Result<Set> CheckTensors(const ModelResponse& response) const;
   backend::Error CheckOwed(const Set& owed, const Set& found) const;
-  // Whether the response may lack outputs that were asked for.
+  // Returns whether the response may lack requested outputs.
   bool MayLack(const ModelResponse& response) const;
 
   bool checks_ = false;
@@ -61,7 +61,7 @@ class OutputRules {
   bool is_sequential_ = false;
   std::string model_;
   std::vector<Output> outputs_;
-  std::shared_ptr<std::atomic<bool>> has_warned_;  // of a lacking batch dimension
+  std::shared_ptr<std::atomic<bool>> has_warned_;  // about a missing batch dimension
 };
 
 }  // namespace nereid::python

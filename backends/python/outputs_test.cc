@@ -31,7 +31,7 @@ Tensor Text(const std::string& name, std::vector<int64_t> shape) {
   return Make(name, std::move(shape), TRITONSERVER_TYPE_BYTES);
 }
 
-// What is wrong with these tensors for a request that asks for `wanted`; empty for nothing.
+// Returns what is wrong with these tensors for a request for `wanted`; empty if nothing is.
 std::string Check(const OutputRules& rules, std::vector<Tensor> tensors,
                   std::vector<std::string> wanted = {"A", "B"}) {
   TRITONBACKEND_Request request{.inputs = {}, .wanted = std::move(wanted), .answer = {}};
@@ -42,7 +42,7 @@ std::string Check(const OutputRules& rules, std::vector<Tensor> tensors,
   return now;
 }
 
-TEST(OutputRules, LetThroughWhatIsAsConfigured) {
+TEST(OutputRules, AcceptResponsesThatMatchTheConfiguration) {
   const OutputRules rules = Rules(kTwo);
   EXPECT_EQ(Check(rules, {Make("A", {5, 2}), Text("B", {1})}), "");
   EXPECT_EQ(Check(rules, {Text("B", {1}), Make("A", {0, 2})}), "");
@@ -72,7 +72,7 @@ TEST(OutputRules, NameAnOutputOfAnotherShape) {
             "dimension first");
 }
 
-TEST(OutputRules, NameAnOutputThatIsAskedForAndLacking) {
+TEST(OutputRules, NameARequestedOutputThatIsMissing) {
   const OutputRules rules = Rules(kTwo);
   EXPECT_EQ(Check(rules, {Make("A", {5, 2})}), "the response of model 'm' lacks output 'B'");
   EXPECT_EQ(Check(rules, {}), "the response of model 'm' lacks output 'A'");

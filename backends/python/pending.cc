@@ -45,7 +45,7 @@ Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
   LogIfError(Error(TRITONBACKEND_ResponseSend(
                  response, is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, error.get())),
              "failed to send the response");
-  // An error that the model made is an answer like others.
+  // An error that the model made is a response like others.
   if (from.kind == ResponseKind::kError) return {};
   return error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a model has and that are not answered completely, by the numbers under which its
-// worker knows them.
+// The requests that a model has and that have not completed, by the numbers under which its worker
+// knows them.
 #pragma once
 
 #include <atomic>
@@ -17,27 +17,29 @@ namespace nereid::python {
 // One request. Thread-safe.
 class Pending {
  public:
-  // `rules` outlive this.
+  // `rules` outlive this object.
   Pending(TRITONBACKEND_Request* request, bool is_decoupled, const OutputRules& rules)
       : is_decoupled_(is_decoupled), rules_(rules), request_(request) {}
   ~Pending();
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
-  // Sends a response; with `is_final`, nothing follows it. Fails when something final was sent.
+  // Sends a response; if `is_final`, it is the last one. Fails if a final response was sent before.
   backend::Error Send(const ModelResponse& response, bool is_final, Lender* lender = nullptr);
-  // Whether the response is what the model's configuration says; see OutputRules.
+  // Checks the response against the model's configuration; see OutputRules.
   backend::Error Check(const ModelResponse& response);
-  // Says that nothing follows.
+  // Ends the request without another response.
   backend::Error End();
-  // Answers with an error as the last thing, unless something final was sent.
-  // Or a model that answers once did so: then that was all.
+  // Completes the request with an error, unless it has completed. If a model with one response has
+  // sent that, only ends the request.
   void Fail(const backend::Error& error);
-  // The model has dropped the request: nothing follows, and a client that waits for one is told.
+  // Completes a request that the model has dropped: a client that waits for a response gets an
+  // error.
   void Abandon();
   bool is_closed() const { return is_closed_.load(); }
   backend::Result<bool> IsCancelled();
-  // Calls use(trace) with the request's trace, null if there is none or the request was released.
+  // Calls use(trace) with the request's trace, which is null if there is none or the request was
+  // released.
   template <typename Use>
   auto WithTrace(Use&& use) {
     const backend::MutexLock lock(mutex_);
@@ -47,7 +49,7 @@ class Pending {
     }
     return use(trace);
   }
-  // The request is about to be released; what comes later is answered without it.
+  // Called before the request is released. Later responses are sent without it.
   void Detach();
 
  private:
@@ -59,18 +61,18 @@ class Pending {
   backend::Mutex mutex_;
   TRITONBACKEND_Request* request_ NEREID_KIT_GUARDED_BY(mutex_);  // null once detached
   TRITONBACKEND_ResponseFactory* factory_ NEREID_KIT_GUARDED_BY(mutex_) = nullptr;
-  OutputRules::Set owed_ NEREID_KIT_GUARDED_BY(mutex_);  // once detached
+  OutputRules::Set owed_ NEREID_KIT_GUARDED_BY(mutex_);  // set once detached
   uint32_t sent_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> is_closed_{false};
 };
 
-// Thread-safe.
+// The pending requests by their numbers. Thread-safe.
 class PendingTable {
  public:
   uint64_t Add(std::shared_ptr<Pending> pending);
   std::shared_ptr<Pending> Find(uint64_t handle);
   void Remove(uint64_t handle);
-  // Answers all with an error, and forgets them.
+  // Completes all requests with an error, and forgets them.
   void FailAll(const backend::Error& error);
 
  private:

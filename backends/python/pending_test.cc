@@ -53,7 +53,7 @@ TEST_F(PendingTest, AnErrorOfTheModelIsAResponse) {
   EXPECT_EQ(sent()[0].error, "no such word");
 }
 
-TEST_F(PendingTest, NothingFollowsWhatIsFinal) {
+TEST_F(PendingTest, NothingFollowsAFinalResponse) {
   Pending pending(&request_, true, rules_);
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");
   EXPECT_EQ(Text(pending.Send(Tensors(), true)), "");
@@ -87,7 +87,7 @@ TEST_F(PendingTest, AFailureIsTheLastResponse) {
   EXPECT_TRUE(sent()[1].is_final);
 }
 
-// The client of a model that answers once has its response: an error would be a second one.
+// The client of a model with one response has that already: an error would be a second one.
 TEST_F(PendingTest, AFailureAfterTheOnlyResponseOfAModelIsItsEnd) {
   Pending pending(&request_, false, rules_);
   EXPECT_EQ(Text(pending.Send(Tensors(), false)), "");

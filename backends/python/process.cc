@@ -40,7 +40,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Signals as a fresh process has them, and no descriptor of the server's but the channel.
+// Starts a process with the default signal handling, and without the server's descriptors except
+// the channel.
 Result<pid_t> Spawn(Command command) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -52,8 +53,8 @@ Result<pid_t> Spawn(Command command) {
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // A group of its own: what it starts can be ended with it, and a terminal's signals are the
-  // server's business.
+  // The process leads its own group, so that its children can be killed with it and signals of a
+  // terminal reach only the server.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -116,7 +117,7 @@ Result<std::shared_ptr<Process>> Supervisor::Start(Command command,
 }
 
 void Supervisor::Launch(Job& job) {
-  // The descriptor must not be the number it becomes, or it would stay closed on exec.
+  // The source descriptor must differ from the number it becomes, or it would stay closed on exec.
   Command command = job.command;
   const int channel = fcntl(command.channel, F_DUPFD_CLOEXEC, 16);
   if (channel < 0) {
@@ -149,7 +150,7 @@ void Supervisor::Reap() {
   for (auto child = children_.begin(); child != children_.end();) {
     siginfo_t info{};
     const pid_t pid = child->second.process->pid();
-    // Left to be waited for at first: until then no other process gets its number.
+    // Not waited for at first: until then no other process gets its number.
     if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == 0) {
       ++child;
@@ -157,7 +158,7 @@ void Supervisor::Reap() {
     }
     EndGroup(pid);
     waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG);
-    // Where somebody else waits for all children of the process, how it ended is lost.
+    // If other code waits for all children of the process, the reason of its end is lost.
     std::string how = info.si_pid == 0 ? "it ended" : HowItEnded(info);
     const Child ended = std::move(child->second);
     child = children_.erase(child);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts processes and hears of their end. All are started by one thread, which lives as long as
-// this object: the kernel kills a worker when the thread that started it ends, so that no worker
-// outlives its server. Nothing here goes through a shell.
+// Starts processes and reports their end. One thread, which lives as long as this object, starts
+// all of them: the kernel kills a worker when the thread that started it ends, so that no worker
+// outlives its server. No shell is involved.
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +18,14 @@
 
 namespace nereid::python {
 
-// What a process is started with.
+// How a process is started.
 struct Command {
   std::vector<std::string> arguments;    // the first is the program, with its path
   std::vector<std::string> environment;  // KEY=value
-  int channel = -1;                      // becomes descriptor 3; all others above are closed
+  int channel = -1;                      // becomes descriptor 3; all higher ones are closed
 };
 
-// A running process. Immutable; its end is told by the callback.
+// A running process. Immutable; a callback reports its end.
 class Process {
  public:
   Process(pid_t pid, int pidfd) : pid_(pid), pidfd_(pidfd) {}
@@ -35,7 +35,7 @@ class Process {
 
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_; }
-  // Does nothing when it has ended; never another process that got its number.
+  // Does nothing if the process has ended; never kills another process that got its number.
   void Kill() const;
 
  private:
@@ -43,21 +43,21 @@ class Process {
   const int pidfd_;
 };
 
-// Thread-safe.
+// Starts and watches processes. Thread-safe.
 class Supervisor {
  public:
   Supervisor();
-  // Kills what still runs.
+  // Kills all processes that still run.
   ~Supervisor();
 
-  // `on_exit` is called once, with how the process ended, on the supervisor's thread; it must not
-  // block.
+  // `on_exit` is called once, on the supervisor's thread, with the reason of the process's end; it
+  // must not block.
   backend::Result<std::shared_ptr<Process>> Start(Command command,
                                                   std::function<void(std::string)> on_exit);
 
  private:
   struct Job;
-  // A process that is watched, and who hears of its end.
+  // A process that is watched, and the callback for its end.
   struct Child {
     std::shared_ptr<Process> process;
     std::function<void(std::string)> on_exit;
@@ -73,16 +73,16 @@ class Supervisor {
   backend::CondVar finished_;
   std::vector<Job*> jobs_ NEREID_KIT_GUARDED_BY(mutex_);  // with their results
   bool is_stopping_ NEREID_KIT_GUARDED_BY(mutex_) = false;
-  std::map<int, Child> children_;  // by pidfd; the thread's
+  std::map<int, Child> children_;  // by pidfd; confined to the thread
   std::thread thread_;
 };
 
-// The environment of this process, as KEY=value.
+// Returns the environment of this process, as KEY=value.
 std::vector<std::string> CurrentEnvironment();
 // Sets KEY in such an environment.
 void SetVariable(std::vector<std::string>& environment, const std::string& key,
                  const std::string& value);
-// The value of KEY; empty when there is none.
+// Returns the value of KEY; empty if there is none.
 std::string Variable(const std::vector<std::string>& environment, const std::string& key);
 
 }  // namespace nereid::python

@@ -19,7 +19,7 @@ class SupervisorTest : public testing::Test {
     CloseTheirEnd();
   }
 
-  // Runs a script of the shell; its end is in `how_`.
+  // Runs a shell script; `how_` tells its end.
   backend::Result<std::shared_ptr<Process>> Run(const std::string& script,
                                                 std::vector<std::string> environment = {}) {
     Command command{.arguments = {"/bin/sh", "-c", script},
@@ -32,7 +32,7 @@ class SupervisorTest : public testing::Test {
   void CloseTheirEnd() {
     if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
   }
-  // What the process writes to its channel until it closes it.
+  // Reads what the process writes to its channel until it closes it.
   std::string ReadAll() {
     CloseTheirEnd();
     std::string text;
@@ -48,12 +48,12 @@ class SupervisorTest : public testing::Test {
   Supervisor supervisor_;
 };
 
-TEST_F(SupervisorTest, TellsTheStatusWithWhichAProcessExits) {
+TEST_F(SupervisorTest, ReportsTheExitStatusOfAProcess) {
   ASSERT_TRUE(Run("exit 3").ok());
   EXPECT_EQ(How(), "it exited with status 3");
 }
 
-TEST_F(SupervisorTest, TellsTheSignalThatKillsAProcess) {
+TEST_F(SupervisorTest, ReportsTheSignalThatKillsAProcess) {
   ASSERT_TRUE(Run("kill -TERM $$").ok());
   EXPECT_EQ(How(), "it was killed by signal 15 (Terminated)");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the server and a worker, the process that runs a Python model, talk. They share one piece of
-// anonymous memory:
+// The protocol between the server and a worker, the process that runs a Python model. They share
+// one piece of anonymous memory:
 //
-//   control   struct Control: what is to be done, what is done, and the ring of the worker's calls
+//   control   struct Control: the work, its results, and the ring of the worker's calls
 //   blocks    from kBlocksBegin: the server's, up to half of the region, then the worker's;
 //             the latter half of the server's is for requests that are received there
 //
@@ -10,8 +10,8 @@
 // starts with a BlockHeader that says whether the other side still uses it. Nothing that a worker
 // writes is trusted: every offset, size and count is checked, and read once.
 //
-// The records and their numbers are in layout.def, from which the worker's C and Python code have
-// them, too.
+// layout.def has the records and their numbers, from which the worker's C and Python code get them
+// too.
 #pragma once
 
 #include <atomic>

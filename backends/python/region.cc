@@ -18,12 +18,12 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 36;
-constexpr uint64_t kFewestBytes = uint64_t{1} << 28;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 36;
+constexpr uint64_t kMinBytes = uint64_t{1} << 28;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLargeBlock = uint64_t{1} << 20;
 
-// Sizes of blocks: four for each power of two, so that freed ones fit again.
+// Block sizes are four for each power of two, so that freed blocks fit again.
 uint64_t RoundUp(uint64_t size) {
   if (size <= kPage) return kPage;
   const uint64_t step = std::bit_floor(size - 1) / 4;
@@ -38,8 +38,8 @@ Result<std::unique_ptr<Region>> Region::Create() {
   if (fd < 0) {
     return Error::Internal(StrCat("failed to create shared memory: ", std::strerror(errno)));
   }
-  // A limit on address space may not leave room for the largest; far less will do.
-  for (uint64_t size = kMostBytes; size >= kFewestBytes; size /= 2) {
+  // A limit on address space may not leave room for the largest size; much less is enough.
+  for (uint64_t size = kMaxBytes; size >= kMinBytes; size /= 2) {
     if (ftruncate(fd, static_cast<off_t>(size)) != 0) continue;
     void* const base =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -135,7 +135,7 @@ BlockPool::Block BlockPool::Take(std::span<const char> bytes) {
 void BlockPool::Drop(Place* place) {
   const backend::MutexLock lock(mutex_);
   if (--place->holds != 0) return;
-  // The usual case, a batch whose worker is done with it: it serves the next one.
+  // In the usual case the worker is done with the last batch, whose block serves the next one.
   if (!busy_.empty() && busy_.back() == place) {
     const auto* header = reinterpret_cast<const BlockHeader*>(region_.At(place->offset));
     if (header->state.load(std::memory_order_acquire) == kBlockFree) {

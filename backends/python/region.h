@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the server shares with one worker: without a name, sealed against being shrunk or
-// grown, and far larger than what is used of it, which is all that takes memory. And the blocks in
-// the server's half of it.
+// The memory that the server shares with one worker, and the server's blocks in it. The memory has
+// no name, is sealed against being shrunk or grown, and is far larger than what is used of it; only
+// used pages occupy memory.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace nereid::python {
 
-// Immutable but for its contents.
+// The shared memory. Immutable except for its contents.
 class Region {
  public:
   static backend::Result<std::unique_ptr<Region>> Create();
@@ -27,19 +27,19 @@ class Region {
 
   int fd() const { return fd_; }
   uint64_t size() const { return size_; }
-  // What the server receives requests into starts here, behind its other blocks; then come the
-  // worker's.
+  // The server receives requests into the part that starts here, after its other blocks; the
+  // worker's blocks follow.
   uint64_t inputs_begin() const { return size_ / 4; }
   uint64_t worker_begin() const { return size_ / 2; }
   Control& control() const { return *reinterpret_cast<Control*>(base_); }
   char* base() const { return base_; }
-  // Whether these bytes lie among the blocks.
+  // Returns whether these bytes lie among the blocks.
   bool Holds(uint64_t offset, uint64_t size) const {
     return offset >= kBlocksBegin && offset <= size_ && size <= size_ - offset;
   }
-  // Needs Holds.
+  // REQUIRES: Holds is true for the bytes that are used.
   char* At(uint64_t offset) const { return base_ + offset; }
-  // Gives the memory of a range back; it reads as zeros then. Whole pages.
+  // Frees the memory of a range of whole pages, which reads as zeros afterwards.
   void Forget(uint64_t offset, uint64_t size) const;
 
  private:
@@ -52,10 +52,10 @@ class Region {
 
 // Which part of the region a pool has, and how much of it may be used.
 struct BlockPoolOptions {
-  uint64_t begin = 0;  // of its part of the region
+  uint64_t begin = 0;  // offset of its part of the region
   uint64_t end = 0;
   uint64_t most_bytes = UINT64_MAX;           // in use at a time
-  uint64_t kept_bytes = uint64_t{256} << 20;  // that freed blocks keep in memory for the next ones
+  uint64_t kept_bytes = uint64_t{256} << 20;  // that freed blocks keep for later ones
 };
 
 // The server's blocks in a part of the region. Thread-safe.
@@ -64,16 +64,17 @@ class BlockPool {
   BlockPool(const Region& region, const BlockPoolOptions& options)
       : region_(region), options_(options), next_(options.begin) {}
 
-  // A block as the pool knows it.
+  // The pool's record of a block.
   struct Place {
     uint64_t offset;
     uint64_t size;
     bool is_resident;
-    bool is_taken;   // Take gave it
-    uint32_t holds;  // of the server's
+    bool is_taken;   // Take returned it
+    uint32_t holds;  // how many holds the server has
   };
 
-  // A block in the server's hands. What was shared stays until the worker lets it go, too.
+  // A block that the server holds. A block that was shared stays until the worker has released it
+  // too.
   class Block {
    public:
     Block() = default;
@@ -105,17 +106,17 @@ class BlockPool {
     Place* place_ = nullptr;
   };
 
-  // With room for `size` bytes after the header, 64-byte aligned. Not cleared.
+  // Returns a block with room for `size` bytes after the header, 64-byte aligned and not cleared.
   backend::Result<Block> Allocate(uint64_t size);
-  // The block that these bytes lie in, held once more; none where they lie in no block that is
-  // held, or one that was taken before: a block is shared with the worker once.
+  // Returns another hold of the block that contains these bytes. Returns none if no held block
+  // contains them, or if it was taken before, because a block is shared with the worker only once.
   Block Take(std::span<const char> bytes);
-  // Of blocks in use, and some that were.
+  // The bytes of blocks in use, and of some that were.
   uint64_t busy_bytes() const { return busy_bytes_.load(std::memory_order_relaxed); }
 
  private:
   void Drop(Place* place);
-  // Takes back what nobody uses any more.
+  // Frees the blocks that neither side uses any more.
   void Sweep() NEREID_KIT_REQUIRES(mutex_);
   void Free(Place* place) NEREID_KIT_REQUIRES(mutex_);
 
@@ -123,9 +124,9 @@ class BlockPool {
   const BlockPoolOptions options_;
   backend::Mutex mutex_;
   uint64_t next_ NEREID_KIT_GUARDED_BY(mutex_);
-  uint64_t free_bytes_ NEREID_KIT_GUARDED_BY(mutex_) = 0;  // resident ones
+  uint64_t free_bytes_ NEREID_KIT_GUARDED_BY(mutex_) = 0;  // resident bytes of free blocks
   std::atomic<uint64_t> busy_bytes_{0};
-  // In the order of their offsets. What changes in a place is guarded, too.
+  // In the order of their offsets. The mutex guards the contents of each place, too.
   std::deque<Place> places_ NEREID_KIT_GUARDED_BY(mutex_);
   std::map<uint64_t, std::vector<Place*>> free_ NEREID_KIT_GUARDED_BY(mutex_);  // by size
   std::vector<Place*> busy_ NEREID_KIT_GUARDED_BY(mutex_);

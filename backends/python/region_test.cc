@@ -24,7 +24,7 @@ TEST(Region, IsAsLargeAsItSaysAndCannotBeCutOff) {
   struct stat info{};
   ASSERT_EQ(fstat(region->fd(), &info), 0);
   EXPECT_EQ(static_cast<uint64_t>(info.st_size), region->size());
-  // A worker has this descriptor, too.
+  // The worker has this descriptor too.
   EXPECT_NE(ftruncate(region->fd(), 4096), 0);
   EXPECT_NE(ftruncate(region->fd(), info.st_size * 2), 0);
 }
@@ -60,7 +60,7 @@ class BlockPoolTest : public testing::Test {
  protected:
   static constexpr uint64_t kPage = 4096;
 
-  // A pool of so many bytes.
+  // Makes a pool of so many bytes.
   BlockPool Pool(uint64_t bytes, BlockPoolOptions options = {}) {
     options.begin = kBlocksBegin;
     options.end = kBlocksBegin + bytes;
@@ -79,11 +79,11 @@ class BlockPoolTest : public testing::Test {
   const std::unique_ptr<Region> region_ = NewRegion();
 };
 
-// Against a plain map of who has which bytes: blocks of both sides never overlap, keep what was
-// written, and are there again when both have let them go.
+// Compares the pool with a plain map of the owners of all bytes: blocks of both sides never
+// overlap, keep their contents, and are free again when both sides have released them.
 TEST_F(BlockPoolTest, GivesNoByteToTwoBlocksWhateverTheOrderOfEvents) {
   struct Held {
-    BlockPool::Block block;  // the server's hold; may be gone
+    BlockPool::Block block;  // the server's hold; may be empty
     bool is_shared = false;
     uint64_t end = 0;
     char mark = 0;
@@ -124,7 +124,7 @@ TEST_F(BlockPoolTest, GivesNoByteToTwoBlocksWhateverTheOrderOfEvents) {
           one.is_shared = true;
         }
         break;
-      default: {  // one of them lets it go
+      default: {  // one of them releases it
         if (held.empty()) break;
         const auto one = pick();
         ASSERT_EQ(*region_->At(one->first + sizeof(BlockHeader)), one->second.mark);
@@ -150,7 +150,7 @@ TEST_F(BlockPoolTest, GivesTheSameBlockAgainWhenBothHaveLetItGo) {
   block = BlockPool::Block();
   EXPECT_NE(Allocate(pool, 100).offset(), offset) << "the worker uses it";
   header.state.store(kBlockFree);
-  // Another may be free, too; in two attempts it must come.
+  // Another block may be free, too; within two attempts it must appear.
   const BlockPool::Block first = Allocate(pool, 100);
   const BlockPool::Block second = Allocate(pool, 100);
   EXPECT_TRUE(first.offset() == offset || second.offset() == offset);
@@ -213,7 +213,7 @@ TEST_F(BlockPoolTest, TakesABlockByTheBytesInItOnce) {
   ASSERT_TRUE(taken.exists());
   EXPECT_EQ(taken.offset(), block.offset());
   EXPECT_FALSE(pool.Take({payload + 10, 20}).exists());
-  // The bytes stay until both holds are gone.
+  // The bytes stay until both holds are released.
   const uint64_t offset = block.offset();
   block = BlockPool::Block();
   EXPECT_NE(Allocate(pool, 1000).offset(), offset);

@@ -9,7 +9,7 @@ using backend::StrCat;
 using Clock = std::chrono::steady_clock;
 
 Result<std::shared_ptr<Service>> Service::Create(ServiceContext& context) {
-  // Calls of one worker only: what they hold goes with it.
+  // Used by the calls of one worker only, so that everything they hold ends with it.
   const auto pending = std::make_shared<PendingTable>();
   const auto calls = std::make_shared<Calls>(context.calls, pending);
   NEREID_KIT_ASSIGN(std::shared_ptr<Worker> worker,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker in the service of an instance: it runs the instance's model, has its requests, and makes
-// its calls. One after the other serves an instance; what belongs to one ends with it.
+// its calls. Workers serve an instance one after the other; all state of one ends with it.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@
 
 namespace nereid::python {
 
-// What the workers of one instance are told, and whom they tell. Outlives them.
+// What the workers of one instance share. Outlives them.
 struct ServiceContext {
   CallContext calls;
   Model& model;
-  std::string arguments;  // of initialize, as JSON
+  std::string arguments;  // for initialize, as JSON
   Worker::DeathHandler on_death;
 };
 
-// Thread-safe; see Keeper for what each function promises.
+// Thread-safe; Keeper describes each function.
 class Service {
  public:
   // Starts the process, or takes one that was started before.
@@ -32,7 +32,7 @@ class Service {
   const std::shared_ptr<Worker>& worker() const { return worker_; }
   // The requests that the worker has.
   const std::shared_ptr<PendingTable>& pending() const { return pending_; }
-  // Whether the model has is_ready. Needs that Initialize succeeded.
+  // Returns whether the model has is_ready. REQUIRES: Initialize succeeded.
   bool asks_ready() const { return asks_ready_.load(std::memory_order_relaxed); }
 
   backend::Error Initialize();
@@ -40,7 +40,7 @@ class Service {
   void Bury();
   bool is_alive() const { return worker_->is_alive(); }
   std::string DeathMessage() const { return worker_->DeathMessage(); }
-  // The end that a model expects: it may finalize until `deadline`. Not beside anything else.
+  // Lets the model finalize until `deadline`. Not concurrent with any other call.
   void Finalize(std::chrono::steady_clock::time_point deadline);
 
  private:

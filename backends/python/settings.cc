@@ -16,8 +16,8 @@ using backend::StrCat;
 
 struct Key {
   const char* name;
-  int64_t least;
-  const char* refusal;  // of less, after the key's name
+  int64_t min;
+  const char* refusal;  // the error for smaller numbers, after the key's name
 };
 
 constexpr Key kStartTimeout = {"stub-timeout-seconds", 1,
@@ -39,7 +39,7 @@ Result<std::optional<int64_t>> Number(const rapidjson::Value& settings, const Ke
   if (end == text.c_str() || errno != 0) {
     return Error::InvalidArgument(StrCat(key.name, " must be a number, not '", text, "'"));
   }
-  if (number < key.least) return Error::InvalidArgument(StrCat(key.name, key.refusal));
+  if (number < key.min) return Error::InvalidArgument(StrCat(key.name, key.refusal));
   return std::optional<int64_t>(number);
 }
 

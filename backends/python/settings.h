@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --backend-config=python,KEY=VALUE says. The keys are Triton's; those about its shared memory
-// are checked and have no other effect, since ours needs no sizes.
+// The settings --backend-config=python,KEY=VALUE. The keys are Triton's; those about its shared
+// memory are checked but have no effect, because ours needs no sizes.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 
 namespace nereid::python {
 
-// --backend-config=python,….
+// The values of --backend-config=python,….
 struct Settings {
   std::chrono::seconds start_timeout{30};  // stub-timeout-seconds
   std::string interpreter;                 // python-runtime; empty: found in PATH
   std::string backend_directory;           // where the server's backends are
-  bool checks_outputs = true;              // check-outputs: of models that do not say themselves
+  bool checks_outputs = true;              // check-outputs: for models that do not say themselves
 
-  // Of the configuration that the server gives a backend. Logs a note for keys without effect.
+  // Reads the configuration that the server gives a backend. Logs a note for keys without effect.
   static backend::Result<Settings> Parse(std::string_view json);
 };
 

@@ -8,7 +8,7 @@
 namespace nereid::python {
 namespace {
 
-// The settings of --backend-config=python,KEY=VALUE as the server passes them on.
+// Parses the settings of --backend-config=python,KEY=VALUE as the server passes them.
 backend::Result<Settings> Parse(const std::string& members) {
   return Settings::Parse("{\"cmdline\": {" + members + "}}");
 }
@@ -68,7 +68,7 @@ TEST(Settings, CheckKeysThatHaveNoEffect) {
             "shm-region-prefix-name must at least contain one character.");
 }
 
-TEST(Settings, RefuseWhatIsNeitherTrueNorFalseAndWhatIsNoJson) {
+TEST(Settings, RefuseInvalidBooleansAndMalformedJson) {
   EXPECT_NE(ErrorOf(R"("check-outputs": "perhaps")"), "");
   EXPECT_FALSE(Settings::Parse("{\"cmdline\": ").ok());
 }

@@ -17,7 +17,7 @@ void Vitals::Rename(std::string name) {
 }
 
 void Vitals::WakeAll() {
-  // Whatever the flags say of who sleeps: the worker may have overwritten them.
+  // The worker may have overwritten the flags that say which threads sleep, so they are ignored.
   Word somebody{1};
   for (Word* word : {&control_.done.word, &control_.reply.word, &control_.ring_bell}) {
     Signal(*word, somebody);

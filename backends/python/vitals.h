@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a worker lives, and what ended it.
+// Whether a worker is alive, and why it ended.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@
 
 namespace nereid::python {
 
-// Why a worker is ended whose messages or offsets make no sense.
+// The reason for ending a worker whose messages or offsets make no sense.
 inline constexpr const char* kCorruption = "it corrupted the memory shared with the server";
 
-// A worker that has died stays dead. Thread-safe.
+// The state of one worker process. A worker that has died stays dead. Thread-safe.
 class Vitals {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `name` is that of the worker in messages, `control` holds the words that threads of this
-  // process wait for, and `kill` ends the worker's process without waiting for that.
+  // `name` is the worker's name in messages, `control` has the words that threads of this process
+  // wait for, and `kill` kills the worker's process without waiting for its end.
   Vitals(std::string name, Control& control, std::function<void()> kill)
       : control_(control), kill_(std::move(kill)), name_(std::move(name)) {}
   Vitals(const Vitals&) = delete;
@@ -31,14 +31,14 @@ class Vitals {
   std::string name() const;
   void Rename(std::string name);
 
-  // Ends the process for what it did. Does nothing when it has ended, or was condemned before.
+  // Ends the process because of a fault. Does nothing if it has ended or was condemned before.
   void Condemn(const std::string& why);
-  // The process has ended: `how` is the reason unless it was condemned. For once.
+  // Records that the process has ended: `how` is the reason unless it was condemned. Called once.
   void NoteExit(std::string how);
-  // Waits until the process has ended; false when `deadline` passes before.
+  // Waits until the process has ended. Returns false at `deadline`.
   bool WaitForExit(Clock::time_point deadline);
   void WaitForExit();
-  // Why the worker is not there, in the words that Triton's users know, and what happened. Needs
+  // Describes why the worker is not there, in Triton's words, and what happened. REQUIRES:
   // !is_alive().
   std::string DeathMessage() const;
 

@@ -60,7 +60,7 @@ TEST_F(VitalsTest, MessagesNameTheWorkerAsItIsCalledNow) {
 TEST_F(VitalsTest, WaitingForTheExitEndsAtTheDeadlineOfAWorkerThatLives) {
   EXPECT_FALSE(vitals_.WaitForExit(Clock::now()));
   vitals_.Condemn("it sent nonsense");
-  // The process is killed, but its end was not noticed.
+  // The process is killed, but its end was not noticed yet.
   EXPECT_FALSE(vitals_.WaitForExit(Clock::now()));
   vitals_.NoteExit("it was killed");
   EXPECT_TRUE(vitals_.WaitForExit(Clock::now()));

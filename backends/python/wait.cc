@@ -26,7 +26,7 @@ void Wake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Those that this process may use.
+// Returns the number of cores that this process may use.
 int CoreCount() {
   cpu_set_t cores;
   return sched_getaffinity(0, sizeof(cores), &cores) == 0

@@ -54,7 +54,7 @@ TEST(Wait, EndsByAValueThatIsPublished) {
   EXPECT_EQ(waits.get(), 2u);
 }
 
-// Two threads that take turns: no signal is lost, whichever of them is about to sleep.
+// Two threads that take turns: no signal is lost, whichever thread is about to sleep.
 TEST(Wait, LosesNoSignal) {
   Word ping{0}, pong{0}, ping_sleeps{0}, pong_sleeps{0};
   constexpr uint32_t kTurns = 20000;

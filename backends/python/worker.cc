@@ -19,10 +19,10 @@ using backend::Result;
 using backend::StrCat;
 using Clock = std::chrono::steady_clock;
 
-// A call may load a model, which takes any time; a request to a dead worker is told soon.
+// A call may load a model, which takes any time, but requests of a dead worker must fail soon.
 constexpr std::chrono::milliseconds kPatienceWithLastCalls{300};
 
-// Hands the greeting and the memory to the other end.
+// Sends the greeting and the memory to the other end.
 Error SendGreeting(int channel, const std::string& greeting, int memory) {
   iovec data{const_cast<char*>(greeting.data()), greeting.size()};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
@@ -89,7 +89,7 @@ Error Worker::Launch(Supervisor& supervisor) {
   NEREID_KIT_TRY(SendGreeting(channel_, options_.greeting, region().fd()).Release());
   Command command = options_.command;
   command.channel = ends[1];
-  // The process keeps this object: it ends before.
+  // The process's callback holds this object, and the process ends first.
   auto process = supervisor.Start(std::move(command), [self = shared_from_this()](std::string how) {
     self->vitals_.NoteExit(std::move(how));
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: the process that runs a Python model for one instance. It is made of parts: the
-// memory shared with it (worker_memory.h), whether it lives (vitals.h), what it has to do
-// (mailboxes.h) and what it asks of the server (call_ring.h). A worker that has ended stays ended;
-// another one takes its place. The owner of a worker stops it.
+// One worker: the process that runs a Python model for one instance. It consists of the memory
+// shared with it (worker_memory.h), its life (vitals.h), its work (mailboxes.h) and its calls to
+// the server (call_ring.h). A worker that has ended is replaced by another one. The owner of a
+// worker stops it.
 #pragma once
 
 #include <chrono>
@@ -20,29 +20,29 @@
 
 namespace nereid::python {
 
-// What a worker is started with.
+// How a worker is started.
 struct WorkerOptions {
-  Command command;       // the channel apart
-  std::string greeting;  // JSON, told to the worker first
-  std::string name;      // of the instance, in errors
+  Command command;       // without the channel
+  std::string greeting;  // JSON, sent to the worker first
+  std::string name;      // the instance's name, in errors
   std::chrono::seconds start_timeout{30};
 };
 
-// Thread-safe, but for work(), which is for one thread at a time.
+// Thread-safe, except for work(), which one thread at a time may use.
 class Worker : public std::enable_shared_from_this<Worker> {
  public:
   using CallHandler = std::function<void(const std::shared_ptr<Worker>&, const CallBlock&)>;
   using DeathHandler = std::function<void()>;
 
-  // Starts the process. `on_call` runs on the worker's own thread here, for one call after the
-  // other; `on_death` on the same thread, once, after the last call. Nothing may be asked before
-  // WaitForHello.
+  // Starts the process. `on_call` runs on the worker's own thread in this process, for one call
+  // after the other; `on_death` runs on the same thread, once, after the last call. WaitForHello
+  // must come before any work.
   static backend::Result<std::shared_ptr<Worker>> Start(Supervisor& supervisor,
                                                         WorkerOptions options, CallHandler on_call,
                                                         DeathHandler on_death);
   ~Worker();
 
-  // Waits until the process is there; fails when it ends or is condemned before, or takes too long.
+  // Waits until the process is ready. Fails if it ends, is condemned or takes too long.
   backend::Error WaitForHello();
 
   // Gives a worker that has not been told to initialize to another owner, under another name.
@@ -57,18 +57,18 @@ class Worker : public std::enable_shared_from_this<Worker> {
   const CallRing& calls() const { return calls_; }
 
   bool is_alive() const { return vitals_.is_alive(); }
-  // Why the worker is not there. Needs !is_alive().
+  // Describes why the worker is not there. REQUIRES: !is_alive().
   std::string DeathMessage() const { return vitals_.DeathMessage(); }
-  // Ends the process for what it did; every thread that waits for the worker learns why.
+  // Ends the process because of a fault; every thread that waits for the worker learns why.
   void Condemn(const std::string& why) { vitals_.Condemn(why); }
-  // Waits for the process to end by itself, then kills it. The thread for calls ends, too; not for
-  // that thread.
+  // Waits for the process to end by itself, then kills it. Also ends the thread for calls, which
+  // must not call this.
   void Stop(std::chrono::steady_clock::time_point deadline);
-  // Of a worker that has died: waits until its last call was handled, but not for long.
+  // Waits, but not for long, until the last call is handled. REQUIRES: the worker has died.
   void WaitForLastCalls();
 
  private:
-  // Whose worker this is.
+  // The current owner of the worker.
   struct Owner {
     CallHandler on_call;
     DeathHandler on_death;
@@ -78,7 +78,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
          DeathHandler on_death);
 
   backend::Error Launch(Supervisor& supervisor);
-  // Why a process that never was there says it ended; empty if it said nothing.
+  // Returns what a process that never became ready wrote about its end; empty if it wrote nothing.
   std::string LastWords() const;
   void Listen();
   std::shared_ptr<const Owner> owner() const;

@@ -22,15 +22,15 @@ class WorkerMemory {
 
   const Region& region() const { return *region_; }
   BlockPool& blocks() { return blocks_; }
-  // Where requests are received.
+  // The blocks into which requests are received.
   BlockPool& inputs() { return inputs_; }
-  // How many requests are in blocks of `inputs`, or on their way there.
+  // The number of requests that are in blocks of `inputs`, or on their way there.
   int lease_count() const { return leases_.load(std::memory_order_relaxed); }
   void CountLease(int change) { leases_.fetch_add(change, std::memory_order_relaxed); }
 
  private:
-  // Clients that stop in the middle of what they send hold no more than this. Sizes of blocks are
-  // few: this much of each fits into the place for them.
+  // Clients that stop in the middle of a request hold no more than this. There are few block sizes:
+  // this much of each size fits into the part of the region.
   static constexpr uint64_t kMaxInputBytes = uint64_t{256} << 20;
   static constexpr uint64_t kKeptInputBytes = uint64_t{128} << 20;
 

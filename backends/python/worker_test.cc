@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker as a whole: a process, here of a few lines of Python that play the worker's part.
+// A worker as a whole: a process whose few lines of Python play the worker's part.
 #include "python_backend/worker.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Maps the shared memory; what follows is the test's.
+// Maps the shared memory; the test's script follows.
 constexpr const char* kPrelude = R"(
 import array, ctypes, mmap, os, socket, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -61,11 +61,11 @@ class WorkerTest : public testing::Test {
 
   Supervisor supervisor_;
   std::vector<std::shared_ptr<Worker>> workers_;
-  std::vector<std::string> calls_;  // of the thread of calls, until died_ is set
-  std::promise<size_t> died_;       // how many calls there were
+  std::vector<std::string> calls_;  // confined to the thread of calls until died_ is set
+  std::promise<size_t> died_;       // the number of calls
 };
 
-TEST_F(WorkerTest, DoesWhatItIsTold) {
+TEST_F(WorkerTest, ExecutesItsWork) {
   const auto worker = Start(R"(
 _, ticket, at, size = native.finish(p.OK, 0, 0, 0)
 text = greeting + b' and ' + memory[at : at + size]
@@ -81,13 +81,13 @@ native.finish(p.OK, ticket, ours, len(text))
   EXPECT_FALSE(worker->is_alive());
 }
 
-TEST_F(WorkerTest, WhoseProcessSaysWhyItCannotStartFailsWithThat) {
+TEST_F(WorkerTest, FailsWithTheReasonOfAProcessThatCannotStart) {
   const auto worker = Start("channel.send(b'there is no numpy')");
   const backend::Error error = worker->WaitForHello();
   EXPECT_STREQ(error.message(), "Stub process 'm_0' is not healthy: there is no numpy");
 }
 
-TEST_F(WorkerTest, WhoseProcessEndsBeforeItIsThereFailsWithHowItEnded) {
+TEST_F(WorkerTest, FailsIfItsProcessEndsBeforeItIsReady) {
   const auto worker = Start("sys.exit(7)");
   const backend::Error error = worker->WaitForHello();
   EXPECT_STREQ(error.message(), "Stub process 'm_0' is not healthy: it exited with status 7");
@@ -99,7 +99,7 @@ TEST_F(WorkerTest, ThatIsNotThereInTimeFails) {
   EXPECT_STREQ(error.message(), "Stub process 'm_0' is not healthy: it did not start in 0 seconds");
 }
 
-TEST_F(WorkerTest, HandlesItsLastCallsBeforeItsDeathIsTold) {
+TEST_F(WorkerTest, HandlesItsLastCallsBeforeItReportsItsDeath) {
   const auto worker = Start(R"(
 for i in range(3):
     put(ours + 4096 * i, p.LOG, b'call %d' % i)

@@ -56,7 +56,7 @@ struct Mailbox {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   bool is_released;
-  bool is_answered;
+  bool is_completed;
   struct TRITONSERVER_InferenceResponse* response;
 };
 
@@ -78,14 +78,14 @@ static void OnResponse(struct TRITONSERVER_InferenceResponse* response, const ui
   struct Mailbox* const box = userp;
   pthread_mutex_lock(&box->mutex);
   box->response = response;
-  box->is_answered = (flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0;
+  box->is_completed = (flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0;
   pthread_cond_signal(&box->changed);
   pthread_mutex_unlock(&box->mutex);
 }
 
 static void Wait(struct Mailbox* box) {
   pthread_mutex_lock(&box->mutex);
-  while (!box->is_released || !box->is_answered) pthread_cond_wait(&box->changed, &box->mutex);
+  while (!box->is_released || !box->is_completed) pthread_cond_wait(&box->changed, &box->mutex);
   pthread_mutex_unlock(&box->mutex);
 }
 

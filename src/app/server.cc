@@ -11,7 +11,7 @@
 #include "capi/server.h"
 #include "common/reactor_rounds.h"
 #include "engine/engine.h"
-#include "engine/start_tables.h"
+#include "engine/startup_log.h"
 #include "grpc/frontend.h"
 #include "http/api_handler.h"
 #include "http1/http_server.h"

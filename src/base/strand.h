@@ -33,7 +33,7 @@ class Strand {
     } while (!inbox_.TryRest());
   }
 
-  // Whether the calling thread is inside of Drive: what it waits for had better not be an event.
+  // Whether the calling thread is inside Drive, where it must not wait for an event of the strand.
   bool IsDriver() const {
     const Driving* driving = Driving::innermost;
     while (driving != nullptr && driving->strand != this) driving = driving->outer;

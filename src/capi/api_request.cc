@@ -8,14 +8,14 @@
 #include "abi_objects/error.h"
 #include "capi/inference_request.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::InvalidArgumentError;
 using nereid::base::Status;
 using nereid::core::DataChunk;
 
 namespace {
 
-// Longer ids of sequences are refused.
+// Longer sequence ids are refused.
 constexpr size_t kMaxCorrelationIdBytes = 128;
 
 nereid::base::Result<DataChunk> ToChunk(const void* base, size_t byte_size,
@@ -32,7 +32,7 @@ nereid::base::Result<DataChunk> ToChunk(const void* base, size_t byte_size,
 TRITONSERVER_Error* Append(TRITONSERVER_InferenceRequest* request, const char* name,
                            const void* base, size_t byte_size, TRITONSERVER_MemoryType memory_type,
                            int64_t memory_type_id, const char* policy) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     NEREID_ASSIGN_OR_RETURN(const DataChunk chunk,
                             ToChunk(base, byte_size, memory_type, memory_type_id));
     return request->AppendData(name, chunk, policy);
@@ -42,7 +42,7 @@ TRITONSERVER_Error* Append(TRITONSERVER_InferenceRequest* request, const char* n
 template <typename Value>
 TRITONSERVER_Error* AddParameter(TRITONSERVER_InferenceRequest* request, const char* key,
                                  Value value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     request->AddParameter(key, std::move(value));
     return {};
   });
@@ -56,7 +56,7 @@ extern "C" {
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestNew(
     TRITONSERVER_InferenceRequest** inference_request, TRITONSERVER_Server* server,
     const char* model_name, const int64_t model_version) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *inference_request = nullptr;
     NEREID_ASSIGN_OR_RETURN(*inference_request, TRITONSERVER_InferenceRequest::Create(
                                                     *server, model_name, model_version));
@@ -66,7 +66,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestNew(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestDelete(
     TRITONSERVER_InferenceRequest* inference_request) {
-  return Answer([&] { return TRITONSERVER_InferenceRequest::Delete(inference_request); });
+  return RunApiCall([&] { return TRITONSERVER_InferenceRequest::Delete(inference_request); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestId(
@@ -77,7 +77,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestId(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetId(
     TRITONSERVER_InferenceRequest* inference_request, const char* id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     inference_request->id = id;
     return {};
   });
@@ -97,7 +97,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetFlags(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestCorrelationId(
     TRITONSERVER_InferenceRequest* inference_request, uint64_t* correlation_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto* const number = std::get_if<uint64_t>(&inference_request->correlation_id);
     if (number == nullptr) {
       return InvalidArgumentError("given request's correlation id is not an unsigned int");
@@ -109,7 +109,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestCorrelationId(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestCorrelationIdString(
     TRITONSERVER_InferenceRequest* inference_request, const char** correlation_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto* const text = std::get_if<std::string>(&inference_request->correlation_id);
     if (text == nullptr) {
       return InvalidArgumentError("given request's correlation id is not a string");
@@ -127,7 +127,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetCorrelationId(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetCorrelationIdString(
     TRITONSERVER_InferenceRequest* inference_request, const char* correlation_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (std::strlen(correlation_id) > kMaxCorrelationIdBytes) {
       return nereid::base::UnsupportedError(
           "string correlation ID cannot be longer than 128 characters");
@@ -139,12 +139,12 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetCorrelationIdString(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestCancel(
     TRITONSERVER_InferenceRequest* inference_request) {
-  return Answer([&] { return inference_request->Cancel(); });
+  return RunApiCall([&] { return inference_request->Cancel(); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestIsCancelled(
     TRITONSERVER_InferenceRequest* inference_request, bool* is_cancelled) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     NEREID_ASSIGN_OR_RETURN(*is_cancelled, inference_request->IsCancelled());
     return {};
   });
@@ -152,7 +152,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestIsCancelled(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestPriority(
     TRITONSERVER_InferenceRequest* inference_request, uint32_t* priority) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const uint64_t value = inference_request->priority();
     if (value > std::numeric_limits<uint32_t>::max()) {
       return InvalidArgumentError(
@@ -197,7 +197,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddInput(
     TRITONSERVER_InferenceRequest* inference_request, const char* name,
     const TRITONSERVER_DataType datatype, const int64_t* shape, uint64_t dim_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto value = static_cast<int>(datatype);
     const bool is_known = value >= 0 && value < nereid::tensor::kDataTypeCount;
     const auto type = is_known ? static_cast<nereid::tensor::DataType>(value)
@@ -208,12 +208,12 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddInput(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddRawInput(
     TRITONSERVER_InferenceRequest* inference_request, const char* name) {
-  return Answer([&] { return inference_request->AddRawInput(name); });
+  return RunApiCall([&] { return inference_request->AddRawInput(name); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestRemoveInput(
     TRITONSERVER_InferenceRequest* inference_request, const char* name) {
-  return Answer([&] { return inference_request->RemoveInput(name); });
+  return RunApiCall([&] { return inference_request->RemoveInput(name); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestRemoveAllInputs(
@@ -245,17 +245,17 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttrib
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestRemoveAllInputData(
     TRITONSERVER_InferenceRequest* inference_request, const char* name) {
-  return Answer([&] { return inference_request->RemoveAllData(name); });
+  return RunApiCall([&] { return inference_request->RemoveAllData(name); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddRequestedOutput(
     TRITONSERVER_InferenceRequest* inference_request, const char* name) {
-  return Answer([&] { return inference_request->AddOutput(name); });
+  return RunApiCall([&] { return inference_request->AddOutput(name); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestRemoveRequestedOutput(
     TRITONSERVER_InferenceRequest* inference_request, const char* name) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     inference_request->RemoveOutput(name);
     return {};
   });
@@ -310,8 +310,8 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetDoubleParameter(
 TRITONSERVER_Error* TRITONSERVER_ServerInferAsync(TRITONSERVER_Server* /*server*/,
                                                   TRITONSERVER_InferenceRequest* inference_request,
                                                   TRITONSERVER_InferenceTrace* trace) {
-  // The request knows its server: the one that its model is loaded in.
-  return Answer([&] { return inference_request->Submit(trace); });
+  // The request knows the server that its model is loaded in.
+  return RunApiCall([&] { return inference_request->Submit(trace); });
 }
 
 }  // extern "C"

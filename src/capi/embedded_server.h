@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that lives in somebody else's process, from TRITONSERVER_ServerNew to ServerDelete.
+// A server inside an embedder's process, from TRITONSERVER_ServerNew to ServerDelete.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@
 
 namespace nereid::capi {
 
-// Thread-safe. It has no thread of its own but a timer's, which gives pooled memory back.
+// Thread-safe. Has no thread except that of a timer, which frees pooled memory.
 class EmbeddedServer final : public TRITONSERVER_Server {
  public:
   explicit EmbeddedServer(const TRITONSERVER_ServerOptions& options);
   ~EmbeddedServer() override;
 
-  // Loads what the options say.
+  // Loads the models according to the options.
   base::Status Start();
-  // A second call does nothing but to answer as the first.
+  // A second call does nothing and returns the same status as the first.
   base::Status Stop() override;
 
  private:

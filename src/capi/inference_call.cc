@@ -21,23 +21,23 @@ struct InferenceCall::Submission {
   const InferenceCall* call;
   uint64_t number;
   Submission* outer;           // callbacks may submit
-  bool holds_release = false;  // released before it was executed: refused, or answered from a cache
+  bool holds_release = false;  // released before it was executed: refused, or served from a cache
   base::Status error;
 };
 
 namespace {
 
-// Of this thread, the innermost first. The only way for a sink to know that it is called from
-// inside Submit.
+// The submissions of this thread, innermost first. A sink has no other way to know that it is
+// called from inside Submit.
 thread_local void* current_submission = nullptr;
 
-// The sink of requests that nobody waits for.
+// The sink of requests whose responses no caller waits for.
 class NoSink final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
 };
 
-// What the receiver of a request gets that was dropped without an answer.
+// The response to a request that was dropped without one.
 core::ResponsePtr LostResponse() {
   const core::RequestPtr request = InferenceCall::MakeStandIn();
   core::ResponsePtr response = core::Response::Create(*request);
@@ -78,7 +78,7 @@ base::Status InferenceCall::Submit(core::RequestPtr request,
   is_decoupled_ = request->model->is_decoupled();
   cancellation_.Open(*request);
   is_submitted_ = true;
-  // The callbacks, because this object may be somebody else's when Schedule returns.
+  // Copied, because another request may use this object when Schedule returns.
   const Callbacks callbacks = callbacks_;
   Submission submission{.call = this,
                         .number = number_,
@@ -88,7 +88,7 @@ base::Status InferenceCall::Submit(core::RequestPtr request,
   engine::Engine::Schedule(std::move(request));
   current_submission = submission.outer;
   if (submission.holds_release && submission.error.ok()) {
-    // Released here, to be answered elsewhere.
+    // Released now; responses will come from another thread.
     handle->MarkReleased();
     callbacks.release(handle, TRITONSERVER_REQUEST_RELEASE_ALL, callbacks.release_userp);
   }
@@ -109,10 +109,10 @@ void InferenceCall::Cancel(engine::Engine& engine) {
 core::RequestRef InferenceCall::Refer(core::ModelHandle model) {
   core::Request* request = referred_.load();
   if (request == nullptr) {
-    // While it is out here, nobody else drops it.
+    // While the reference is taken, no other thread drops it.
     core::RequestRef first = cancellation_.Take();
     if (first) {
-      // It may have been answered meanwhile: then it is dropped by Drop, no earlier.
+      // The request may have completed meanwhile: then Drop, and nothing earlier, drops it.
       cancellation_.Open(*first);
     } else {
       const core::RequestPtr stand_in = MakeStandIn();
@@ -127,8 +127,7 @@ core::RequestRef InferenceCall::Refer(core::ModelHandle model) {
 }
 
 core::RequestPtr InferenceCall::MakeStandIn() {
-  static NoSink* const sink =
-      new NoSink;  // leaked, because responses may come back at the very end
+  static NoSink* const sink = new NoSink;  // leaked, because responses may arrive at the very end
   core::RequestPtr request = core::Request::Create(*sink);
   request->id = "";
   return request;
@@ -192,7 +191,7 @@ base::Result<std::optional<core::OutputPlacement>> InferenceCall::PlaceOutput(
 }
 
 void InferenceCall::ReleasePlacement(const core::OutputPlacement& placement, size_t byte_size) {
-  if (placement.data == nullptr) return;  // of an output without bytes
+  if (placement.data == nullptr) return;  // an output without bytes
   const base::Status status =
       CallPlugin(callbacks_.allocator->release, callbacks_.allocator,
                  static_cast<void*>(placement.data), placement.owner, byte_size,
@@ -218,7 +217,7 @@ void InferenceCall::Send(core::ResponsePtr response, bool is_final) {
   if (submission != nullptr && submission->holds_release) [[unlikely]] {
     if (is_final && response != nullptr && !response->error().ok()) {
       submission->error = response->error();
-      is_answered_ = true;
+      is_completed_ = true;
       cancellation_.Close();
       return;
     }
@@ -226,17 +225,17 @@ void InferenceCall::Send(core::ResponsePtr response, bool is_final) {
     CallRelease();
   }
   if (is_final) {
-    is_answered_ = true;
+    is_completed_ = true;
     cancellation_.Close();
   }
-  // Whoever is called may delete everything.
+  // The callback may delete everything.
   callbacks_.respond(ToHandle(response.release()),
                      is_final ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, callbacks_.respond_userp);
 }
 
 void InferenceCall::OnRequestGone() {
-  if (is_submitted_ && !is_answered_) [[unlikely]] {
-    is_answered_ = true;
+  if (is_submitted_ && !is_completed_) [[unlikely]] {
+    is_completed_ = true;
     core::ResponsePtr lost = LostResponse();
     if (Submission* const submission = OwnSubmission();
         submission != nullptr && submission->holds_release) {
@@ -259,7 +258,7 @@ void InferenceCall::Recycle() {
   ++number_;
   is_submitted_ = false;
   is_decoupled_ = false;
-  is_answered_ = false;
+  is_completed_ = false;
   is_cancelled_.store(false);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One inference that was asked for through the C API, from TRITONSERVER_ServerInferAsync until the
-// last of its responses is deleted: the sink of its responses, and what cancels it. The request
-// object that it was asked for with may be used again or deleted before.
+// One inference through the C API, from TRITONSERVER_ServerInferAsync until the last of its
+// responses is deleted: the sink of its responses, and the object that cancels it. The request
+// object it was started with may be reused or deleted before.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace nereid::capi {
 
-// Who hears of the progress of an inference. Set before it starts, then constant.
+// The callbacks that report the progress of an inference. Set before it starts, then constant.
 struct Callbacks {
   TRITONSERVER_InferenceRequestReleaseFn_t release = nullptr;
   void* release_userp = nullptr;
@@ -27,31 +27,31 @@ struct Callbacks {
   void* allocator_userp = nullptr;
 };
 
-// Pooled. It lives as long as the core's request does, and as long as the request object that
-// started it holds on to it, to cancel it.
+// Pooled. It lives as long as the core's request, and as long as the request object that started it
+// keeps it for cancellation.
 //
-// A scheduler may refuse a request, which the C API tells as the error of ServerInferAsync: the
-// caller then keeps the request and no callback is called. So while a thread is inside Submit, a
-// release without an execution is held back until it is known whether an error follows.
+// If a scheduler refuses a request, ServerInferAsync returns the error, the caller keeps the
+// request and no callback is called. So while a thread is inside Submit, a release without an
+// execution is delayed until it is known whether an error follows.
 class InferenceCall final : public core::ResponseSink {
  public:
-  // A call that has one owner, the caller, until Drop.
+  // Makes a call that has one owner, the caller, until Drop.
   static InferenceCall* Create(const Callbacks& callbacks);
   void Drop();
 
-  // A request that answers to this call; one at most.
+  // Makes a request whose responses go to this call; at most one.
   core::RequestPtr MakeRequest();
-  // Hands `request` to the engine. An error means that it was refused and that no callback was or
-  // will be called. `handle`: what the release callback gets.
+  // Passes `request` to the engine. An error means that it was refused and that no callback was or
+  // will be called. `handle` is the argument of the release callback.
   base::Status Submit(core::RequestPtr request, TRITONSERVER_InferenceRequest* handle);
 
-  // Any thread, while the caller owns this.
+  // Any thread may call this while the caller owns the call.
   void Cancel(engine::Engine& engine);
   bool is_cancelled() const { return is_cancelled_.load(); }
-  // The request, or one for `model` that stands in for it when it is over: cancelled when this call
-  // is, before or after. One thread at a time, which may meet Cancel.
+  // Returns the request or, when that is over, a stand-in for `model`, which is cancelled if this
+  // call is, before or after. One thread at a time may call it, concurrently with Cancel.
   core::RequestRef Refer(core::ModelHandle model);
-  // A request that belongs to no call.
+  // Makes a request that belongs to no call.
   static core::RequestPtr MakeStandIn();
 
   // core::ResponseSink
@@ -71,7 +71,7 @@ class InferenceCall final : public core::ResponseSink {
   void Recycle();
 
  private:
-  // What a thread that is inside Submit has learned about its request.
+  // What a thread inside Submit has learned about its request.
   struct Submission;
 
   Submission* OwnSubmission() const;
@@ -80,14 +80,14 @@ class InferenceCall final : public core::ResponseSink {
 
   Callbacks callbacks_;
   TRITONSERVER_InferenceRequest* handle_ = nullptr;
-  uint64_t number_ = 0;  // tells one use of this object from the next
+  uint64_t number_ = 0;  // distinguishes successive uses of this object
   bool is_submitted_ = false;
   bool is_decoupled_ = false;
-  bool is_answered_ = false;  // confined to who sends
+  bool is_completed_ = false;  // confined to the sender
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
-  core::CancelHandle cancellation_;  // until the request is answered or, often, released
-  // A reference to what Refer gives, until Drop.
+  core::CancelHandle cancellation_;  // until the request has completed or, often, is released
+  // A reference to the request that Refer returns, until Drop.
   std::atomic<core::Request*> referred_{nullptr};
 };
 

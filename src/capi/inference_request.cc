@@ -26,7 +26,7 @@ namespace {
 
 using Pool = nereid::base::ObjectPool<TRITONSERVER_InferenceRequest>;
 
-// A text for the engine: in the request's memory, with a zero byte behind it.
+// Copies a text into the request's memory, with a zero byte after it.
 std::string_view Keep(nereid::memory::Arena& arena, std::string_view text) {
   const std::string_view kept = arena.CopyTerminated(text);
   if (kept.data() == nullptr) throw std::bad_alloc();
@@ -258,7 +258,7 @@ Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& reques
   input.type = expected.type;
   input.shape.Clear();
   if (model_->max_batch_size() != 0) input.shape.PushBack(1);
-  std::optional<size_t> open;  // the dimension that the data decides
+  std::optional<size_t> open;  // the dimension that the data determines
   for (const int64_t dim : expected.dims.dims()) {
     if (dim == nereid::tensor::kWildcard) {
       if (open) {
@@ -282,7 +282,7 @@ Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& reques
                                   "Raw input with data associated with a host policy setting is "
                                   "not currently supported");
     }
-    // The one element gets its length in front.
+    // The one element is preceded by its length.
     const auto length = static_cast<uint32_t>(input.byte_size);
     std::byte* const place = request.arena().Allocate(sizeof(length), alignof(uint32_t));
     if (place == nullptr) throw std::bad_alloc();
@@ -315,7 +315,7 @@ Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace)
                                 "the request needs a release callback and a response callback");
   }
   if (trace != nullptr) [[unlikely]] {
-    // The trace is the server's from here on, whatever comes of the request.
+    // The trace belongs to the server from here on, even if the request fails.
     request->trace = nereid::observe::Trace::Share(
         std::unique_ptr<nereid::observe::Trace>(nereid::abi_objects::FromHandle(trace)));
     request->trace->Describe(model_->name(), model_->version(), id);
@@ -323,7 +323,7 @@ Status TRITONSERVER_InferenceRequest::Submit(TRITONSERVER_InferenceTrace* trace)
                            request->times.request_start_ns);
   }
   is_submitted_.store(true);
-  // From here on this may be released, hence deleted, but for an error.
+  // From here on this object may be released and deleted, unless an error is returned.
   const Status status = call->Submit(std::move(request), this);
   if (!status.ok()) MarkReleased();
   return status;
@@ -341,7 +341,7 @@ Status TRITONSERVER_InferenceRequest::Cancel() {
 
 nereid::core::RequestRef TRITONSERVER_InferenceRequest::Refer() {
   if (call_ != nullptr) return call_->Refer(model_.Duplicate());
-  // Not submitted yet.
+  // The request has not been submitted.
   const nereid::core::RequestPtr stand_in = InferenceCall::MakeStandIn();
   stand_in->model = model_.Duplicate();
   return nereid::core::RequestRef(*stand_in);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object behind TRITONSERVER_InferenceRequest*: what an embedder, or a backend that calls back,
-// asks for. It may be submitted many times, one after the other; each time it becomes a
-// core::Request whose tensors are views into the caller's buffers. Texts of errors:
+// The object behind TRITONSERVER_InferenceRequest*: a request of an embedder, or of a backend that
+// calls the server. It may be submitted many times, one after the other; each time it becomes a
+// core::Request whose tensors are views of the caller's buffers. Texts of errors:
 // core/src/infer_request.cc of Triton.
 #pragma once
 
@@ -22,13 +22,13 @@
 #include "tensor/shape.h"
 #include "triton/core/tritonserver.h"
 
-// Thread-compatible, but for Cancel and IsCancelled while it is submitted.
+// Thread-compatible, except for Cancel and IsCancelled while it is submitted.
 struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle {
-  // A request for a version that is ready, which stays loaded until the request is deleted.
+  // Makes a request for a version that is ready, which stays loaded until the request is deleted.
   static nereid::base::Result<TRITONSERVER_InferenceRequest*> Create(TRITONSERVER_Server& server,
                                                                      const char* model_name,
                                                                      int64_t model_version);
-  // INVALID_ARG while it is submitted and not released.
+  // Fails with INVALID_ARG while it is submitted and not released.
   static nereid::base::Status Delete(TRITONSERVER_InferenceRequest* request);
 
   std::string id;
@@ -43,11 +43,11 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
 
   nereid::base::Status AddInput(std::string_view name, nereid::tensor::DataType type,
                                 std::span<const int64_t> shape);
-  // An input whose type and shape follow from the model's configuration; the only one then.
+  // Adds the only input of the request; its type and shape follow from the model's configuration.
   nereid::base::Status AddRawInput(std::string_view name);
   nereid::base::Status RemoveInput(std::string_view name);
   void RemoveAllInputs();
-  // `policy` empty: for instances of all policies that have no data of their own.
+  // An empty `policy` means instances of all policies without data of their own.
   nereid::base::Status AppendData(std::string_view name, nereid::core::DataChunk chunk,
                                   std::string_view policy);
   nereid::base::Status RemoveAllData(std::string_view name);
@@ -56,17 +56,17 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   void RemoveAllOutputs() { outputs_.clear(); }
   void AddParameter(const char* name, std::variant<std::string, int64_t, bool, double> value);
 
-  // Hands the request to the server, with `trace` or null. On success the request is the server's
-  // until the release callback; on an error it stays the caller's, and no callback is called.
+  // Submits the request, with `trace` or null. After success it belongs to the server until the
+  // release callback; after an error it belongs to the caller, and no callback is called.
   nereid::base::Status Submit(TRITONSERVER_InferenceTrace* trace);
   nereid::base::Status Cancel();
   nereid::base::Result<bool> IsCancelled() const;
 
   // nereid::core::RequestHandle
   nereid::core::RequestRef Refer() override;
-  bool is_backends() const override { return false; }
+  bool is_backend_request() const override { return false; }
 
-  // The release callback is about to be called.
+  // Called before the release callback.
   void MarkReleased() { is_submitted_.store(false); }
 
   // For ObjectPool.
@@ -93,10 +93,10 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   };
 
   std::string LogPrefix() const;
-  size_t FindInput(std::string_view name) const;  // inputs_.size() when there is none
+  size_t FindInput(std::string_view name) const;  // inputs_.size() if there is none
   nereid::base::Status MissingInput(std::string_view name) const;
   Input& NewInput(std::string_view name);
-  // The request that goes to the engine.
+  // Fills the request for the engine.
   void Fill(nereid::core::Request& request) const;
   nereid::base::Status FillRawInput(nereid::core::Request& request) const;
   void DropCall();
@@ -112,7 +112,7 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   std::atomic<bool> is_submitted_{false};
 };
 
-// backend_host::FromAnyHandle relies on this: the RequestHandle lies at the beginning.
+// backend_host::FromAnyHandle relies on the RequestHandle being at the beginning.
 extern TRITONSERVER_InferenceRequest nereid_layout_probe;  // for its address, never defined
 static_assert(static_cast<void*>(static_cast<nereid::core::RequestHandle*>(&nereid_layout_probe)) ==
               static_cast<void*>(&nereid_layout_probe));

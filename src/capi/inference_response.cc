@@ -8,7 +8,7 @@
 #include "abi_objects/error.h"
 #include "core/model.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 using nereid::capi::FromHandle;
 using nereid::core::Response;
@@ -46,7 +46,7 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_InferenceResponseDelete(
     TRITONSERVER_InferenceResponse* inference_response) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const nereid::core::ResponsePtr deleted(FromHandle(inference_response));
     return {};
   });
@@ -68,7 +68,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceResponseModel(
 
 TRITONSERVER_Error* TRITONSERVER_InferenceResponseId(
     TRITONSERVER_InferenceResponse* inference_response, const char** request_id) {
-  // Ends with a zero byte, as every request of the C API is made.
+  // The id ends with a zero byte in every request of the C API.
   *request_id = FromHandle(inference_response)->request().id.data();
   return nullptr;
 }
@@ -82,7 +82,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceResponseParameterCount(
 TRITONSERVER_Error* TRITONSERVER_InferenceResponseParameter(
     TRITONSERVER_InferenceResponse* inference_response, const uint32_t index, const char** name,
     TRITONSERVER_ParameterType* type, const void** vvalue) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto& parameters = FromHandle(inference_response)->parameters();
     if (index >= parameters.size()) return OutOfBounds(index, parameters.size(), "parameters");
     *name = parameters[index].name.data();
@@ -102,7 +102,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceResponseOutput(
     TRITONSERVER_DataType* datatype, const int64_t** shape, uint64_t* dim_count, const void** base,
     size_t* byte_size, TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id,
     void** userp) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const Response& response = *FromHandle(inference_response);
     if (index >= response.output_count()) {
       return OutOfBounds(index, response.output_count(), "outputs");
@@ -124,7 +124,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceResponseOutput(
 TRITONSERVER_Error* TRITONSERVER_InferenceResponseOutputClassificationLabel(
     TRITONSERVER_InferenceResponse* inference_response, const uint32_t index,
     const size_t class_index, const char** label) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *label = nullptr;
     const Response& response = *FromHandle(inference_response);
     if (index >= response.output_count()) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_Metrics*: the metrics page. Metrics that plug-ins and embedders add are in
+// TRITONSERVER_Metrics*: the metrics page. The metrics of plug-ins and embedders are in
 // abi_objects.
 #include <string>
 
 #include "abi_objects/error.h"
 #include "capi/server.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 
-// Thread-compatible.
+// The metrics page as an object. Thread-compatible.
 struct TRITONSERVER_Metrics {
   TRITONSERVER_Server* server;
-  std::string text;  // what was handed out last
+  std::string text;  // the last text that was returned
 };
 
 #pragma GCC visibility push(default)
@@ -20,7 +20,7 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_ServerMetrics(TRITONSERVER_Server* server,
                                                TRITONSERVER_Metrics** metrics) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *metrics = nullptr;
     *metrics = new TRITONSERVER_Metrics{server, {}};
     return {};
@@ -35,7 +35,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricsDelete(TRITONSERVER_Metrics* metrics) {
 TRITONSERVER_Error* TRITONSERVER_MetricsFormatted(TRITONSERVER_Metrics* metrics,
                                                   TRITONSERVER_MetricFormat format,
                                                   const char** base, size_t* byte_size) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (format != TRITONSERVER_METRIC_PROMETHEUS) {
       return nereid::base::InvalidArgumentError("unknown metrics format '" +
                                                 std::to_string(static_cast<int>(format)) + "'");

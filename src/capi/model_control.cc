@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_Server*: which models there are, and their coming and going. Texts:
-// core/src/tritonserver.cc and model_repository_manager.cc of Triton.
+// TRITONSERVER_Server*: listing, loading and unloading models. Texts: core/src/tritonserver.cc and
+// model_repository_manager.cc of Triton.
 #include <map>
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 #include "capi/server.h"
 #include "service/model_json.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::InvalidArgumentError;
 using nereid::base::Status;
 
@@ -31,7 +31,7 @@ nereid::base::Result<LoadOptions> ToLoadOptions(
       continue;
     }
     if (!parameter->name.starts_with(kFilePrefix)) {
-      // The variant's alternatives stand in the order of the enumeration.
+      // The variant's alternatives have the order of the enumeration.
       const auto type = static_cast<TRITONSERVER_ParameterType>(parameter->value.index());
       return InvalidArgumentError("Unrecognized load parameter '" + parameter->name +
                                   "' with type '" + TRITONSERVER_ParameterTypeString(type) + "'");
@@ -73,7 +73,7 @@ extern "C" {
 TRITONSERVER_Error* TRITONSERVER_ServerRegisterModelRepository(
     TRITONSERVER_Server* server, const char* repository_path,
     const TRITONSERVER_Parameter** name_mapping, const uint32_t mapping_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (name_mapping == nullptr && mapping_count != 0) {
       return InvalidArgumentError(
           "model mappings are not provided while mapping count is non-zero");
@@ -86,22 +86,22 @@ TRITONSERVER_Error* TRITONSERVER_ServerRegisterModelRepository(
 
 TRITONSERVER_Error* TRITONSERVER_ServerUnregisterModelRepository(TRITONSERVER_Server* server,
                                                                  const char* repository_path) {
-  return Answer([&] { return server->engine.UnregisterRepository(repository_path); });
+  return RunApiCall([&] { return server->engine.UnregisterRepository(repository_path); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerPollModelRepository(TRITONSERVER_Server* server) {
-  return Answer([&] { return server->engine.PollNow(); });
+  return RunApiCall([&] { return server->engine.PollNow(); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerLoadModel(TRITONSERVER_Server* server,
                                                  const char* model_name) {
-  return Answer([&] { return server->engine.LoadModel(model_name, {}); });
+  return RunApiCall([&] { return server->engine.LoadModel(model_name, {}); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerLoadModelWithParameters(
     TRITONSERVER_Server* server, const char* model_name, const TRITONSERVER_Parameter** parameters,
     const uint64_t parameter_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (parameters == nullptr && parameter_count != 0) {
       return InvalidArgumentError(
           "load parameters are not provided while parameter count is non-zero");
@@ -114,17 +114,17 @@ TRITONSERVER_Error* TRITONSERVER_ServerLoadModelWithParameters(
 
 TRITONSERVER_Error* TRITONSERVER_ServerUnloadModel(TRITONSERVER_Server* server,
                                                    const char* model_name) {
-  return Answer([&] { return server->engine.UnloadModel(model_name, false); });
+  return RunApiCall([&] { return server->engine.UnloadModel(model_name, false); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerUnloadModelAndDependents(TRITONSERVER_Server* server,
                                                                 const char* model_name) {
-  return Answer([&] { return server->engine.UnloadModel(model_name, true); });
+  return RunApiCall([&] { return server->engine.UnloadModel(model_name, true); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerModelIndex(TRITONSERVER_Server* server, uint32_t flags,
                                                   TRITONSERVER_Message** model_index) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *model_index = nullptr;
     const bool only_ready = (flags & TRITONSERVER_INDEX_FLAG_READY) != 0;
     *model_index = new TRITONSERVER_Message{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_Server*: what there is to tell of one model.
+// TRITONSERVER_Server*: information about one model.
 #include <span>
 #include <string>
 
@@ -10,7 +10,7 @@
 #include "config/print.h"
 #include "service/model_json.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 using nereid::capi::VersionText;
 
@@ -20,7 +20,7 @@ extern "C" {
 TRITONSERVER_Error* TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server* server,
                                                     const char* model_name,
                                                     const int64_t model_version, bool* ready) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *ready = false;
     NEREID_ASSIGN_OR_RETURN(*ready,
                             server->engine.IsModelReady(model_name, VersionText(model_version)));
@@ -32,7 +32,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server*
                                                             const char* model_name,
                                                             const int64_t model_version,
                                                             uint32_t* flags, void** voidp) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (voidp != nullptr) *voidp = nullptr;
     NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle model,
                             server->engine.FindModel(model_name, VersionText(model_version)));
@@ -47,7 +47,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelTransactionProperties(TRITONSERVER_S
                                                                   const int64_t model_version,
                                                                   uint32_t* txn_flags,
                                                                   void** voidp) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (voidp != nullptr) *voidp = nullptr;
     *txn_flags = 0;
     NEREID_ASSIGN_OR_RETURN(const nereid::core::ModelHandle model,
@@ -61,7 +61,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelMetadata(TRITONSERVER_Server* server
                                                      const char* model_name,
                                                      const int64_t model_version,
                                                      TRITONSERVER_Message** model_metadata) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *model_metadata = nullptr;
     NEREID_ASSIGN_OR_RETURN(const nereid::service::ModelMetadata metadata,
                             server->engine.DescribeModel(model_name, VersionText(model_version)));
@@ -74,7 +74,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelStatistics(TRITONSERVER_Server* serv
                                                        const char* model_name,
                                                        const int64_t model_version,
                                                        TRITONSERVER_Message** model_stats) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *model_stats = nullptr;
     NEREID_ASSIGN_OR_RETURN(const auto statistics,
                             server->engine.ReadStatistics(model_name, VersionText(model_version)));
@@ -88,7 +88,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerModelConfig(TRITONSERVER_Server* server,
                                                    const int64_t model_version,
                                                    const uint32_t config_version,
                                                    TRITONSERVER_Message** model_config) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *model_config = nullptr;
     NEREID_ASSIGN_OR_RETURN(const auto config,
                             server->engine.GetModelConfig(model_name, VersionText(model_version)));

@@ -4,7 +4,7 @@
 
 #include "abi_objects/error.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 
 #pragma GCC visibility push(default)
@@ -14,7 +14,7 @@ TRITONSERVER_Error* TRITONSERVER_ResponseAllocatorNew(
     TRITONSERVER_ResponseAllocator** allocator, TRITONSERVER_ResponseAllocatorAllocFn_t alloc_fn,
     TRITONSERVER_ResponseAllocatorReleaseFn_t release_fn,
     TRITONSERVER_ResponseAllocatorStartFn_t start_fn) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *allocator = nullptr;
     *allocator = new TRITONSERVER_ResponseAllocator{
         .allocate = alloc_fn, .release = release_fn, .start = start_fn};

@@ -4,11 +4,11 @@
 
 #include "triton/core/tritonserver.h"
 
-// Immutable once a request uses it; thread-safe as far as its functions are.
+// Immutable once a request uses it; as thread-safe as its functions are.
 struct TRITONSERVER_ResponseAllocator {
   TRITONSERVER_ResponseAllocatorAllocFn_t allocate = nullptr;
   TRITONSERVER_ResponseAllocatorReleaseFn_t release = nullptr;
   TRITONSERVER_ResponseAllocatorStartFn_t start = nullptr;                       // may be null
-  TRITONSERVER_ResponseAllocatorQueryFn_t query = nullptr;                       // the same
-  TRITONSERVER_ResponseAllocatorBufferAttributesFn_t describe_buffer = nullptr;  // the same
+  TRITONSERVER_ResponseAllocatorQueryFn_t query = nullptr;                       // may be null
+  TRITONSERVER_ResponseAllocatorBufferAttributesFn_t describe_buffer = nullptr;  // may be null
 };

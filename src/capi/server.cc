@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_Server*: a server's life, its health and what it says of itself. Texts:
-// core/src/tritonserver.cc and server.cc of Triton.
+// TRITONSERVER_Server*: a server's life, health and metadata. Texts: core/src/tritonserver.cc and
+// server.cc of Triton.
 #include "capi/server.h"
 
 #include <memory>
@@ -14,7 +14,7 @@
 #include "service/model_json.h"
 #include "stores/stores.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 
 TRITONSERVER_Server::TRITONSERVER_Server(nereid::engine::EngineOptions options,
@@ -28,7 +28,7 @@ Status TRITONSERVER_Server::Stop() {
 namespace nereid::capi {
 namespace {
 
-// Idle memory of the pools goes back to the system at this pace.
+// The interval at which idle memory of the pools is freed.
 constexpr uint64_t kTrimNs = 2'000'000'000;
 
 }  // namespace
@@ -52,7 +52,7 @@ base::Status EmbeddedServer::Start() {
 
 base::Status EmbeddedServer::Stop() {
   base::MutexLock lock(stop_mutex_);
-  // With something left a server must not be deleted, however often that is asked for.
+  // A server with unfinished work must never be deleted, however often its stop is requested.
   if (std::exchange(is_stopped_, true)) return stop_status_;
   NEREID_LOG(kInfo, "Waiting for in-flight requests to complete.");
   engine.StartDraining();
@@ -77,7 +77,7 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_ServerNew(TRITONSERVER_Server** server,
                                            TRITONSERVER_ServerOptions* options) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *server = nullptr;
     auto made = std::make_unique<EmbeddedServer>(*options);
     Status started = made->Start();
@@ -92,7 +92,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerNew(TRITONSERVER_Server** server,
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerDelete(TRITONSERVER_Server* server) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (server == nullptr) return {};
     NEREID_RETURN_IF_ERROR(server->Stop());
     delete server;
@@ -101,7 +101,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerDelete(TRITONSERVER_Server* server) {
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerStop(TRITONSERVER_Server* server) {
-  return Answer([&]() -> Status { return server == nullptr ? Status() : server->Stop(); });
+  return RunApiCall([&]() -> Status { return server == nullptr ? Status() : server->Stop(); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerSetExitTimeout(TRITONSERVER_Server* server,
@@ -111,7 +111,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerSetExitTimeout(TRITONSERVER_Server* serve
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerIsLive(TRITONSERVER_Server* server, bool* live) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *live = false;
     if (server->engine.is_draining()) return nereid::base::UnavailableError("Server exiting");
     *live = server->engine.IsLive();
@@ -120,7 +120,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerIsLive(TRITONSERVER_Server* server, bool*
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerIsReady(TRITONSERVER_Server* server, bool* ready) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *ready = false;
     if (server->engine.is_draining()) return nereid::base::UnavailableError("Server exiting");
     *ready = server->engine.IsReady();
@@ -130,7 +130,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerIsReady(TRITONSERVER_Server* server, bool
 
 TRITONSERVER_Error* TRITONSERVER_ServerMetadata(TRITONSERVER_Server* server,
                                                 TRITONSERVER_Message** server_metadata) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *server_metadata = nullptr;
     *server_metadata = new TRITONSERVER_Message{nereid::service::ToJson(server->engine.metadata())};
     return {};

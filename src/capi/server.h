@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object behind TRITONSERVER_Server*: the one that an embedder made with
-// TRITONSERVER_ServerNew, and the one that a running server hands to its backends
-// (TRITONBACKEND_ModelServer) are the same.
+// The object behind TRITONSERVER_Server*, both for an embedder (TRITONSERVER_ServerNew) and for the
+// backends of a running server (TRITONBACKEND_ModelServer).
 #pragma once
 
 #include <atomic>
@@ -18,12 +17,11 @@ struct TRITONSERVER_Server {
   TRITONSERVER_Server& operator=(const TRITONSERVER_Server&) = delete;
   virtual ~TRITONSERVER_Server() = default;
 
-  // Waits for requests in flight, for as long as the exit timeout says, and unloads the models;
-  // Internal when something was left. Unsupported where the caller is a backend: the server is not
-  // its own.
+  // Waits for requests in flight, for the exit timeout at most, and unloads the models. Internal if
+  // anything is left. Unsupported if the caller is a backend, which does not own the server.
   virtual nereid::base::Status Stop();
 
-  // For how long a stop waits for what is in flight.
+  // How long a stop waits for requests in flight.
   std::chrono::seconds exit_timeout() const { return exit_timeout_.load(); }
   void SetExitTimeout(std::chrono::seconds timeout) { exit_timeout_.store(timeout); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRITONSERVER_ServerOptions*. Texts and defaults: core/src/tritonserver.cc of Triton. The options
-// about the log, which is the process's, are in server_options_log.cc.
+// about the log, which belongs to the process, are in server_options_log.cc.
 #include "capi/server_options.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "engine/directories.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::InvalidArgumentError;
 using nereid::base::Status;
 using nereid::engine::ControlMode;
@@ -43,7 +43,7 @@ nereid::engine::EngineOptions TRITONSERVER_ServerOptions::ToEngineOptions() cons
 extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsNew(TRITONSERVER_ServerOptions** options) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *options = nullptr;
     *options = new TRITONSERVER_ServerOptions;
     return {};
@@ -57,7 +57,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsDelete(TRITONSERVER_ServerOptions*
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetServerId(TRITONSERVER_ServerOptions* options,
                                                           const char* server_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.server_id = server_id;
     return {};
   });
@@ -65,7 +65,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetServerId(TRITONSERVER_ServerOpt
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelRepositoryPath(
     TRITONSERVER_ServerOptions* options, const char* model_repository_path) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->repositories.insert(model_repository_path);
     return {};
   });
@@ -73,7 +73,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelRepositoryPath(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
     TRITONSERVER_ServerOptions* options, TRITONSERVER_ModelControlMode mode) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     switch (mode) {
       case TRITONSERVER_MODEL_CONTROL_NONE:
         options->engine.control.mode = ControlMode::kNone;
@@ -91,7 +91,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetStartupModel(TRITONSERVER_ServerOptions* options,
                                                               const char* model_name) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.control.startup_models.insert(model_name);
     return {};
   });
@@ -105,7 +105,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetStrictModelConfig(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelConfigName(
     TRITONSERVER_ServerOptions* options, const char* model_config_name) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.repository.model_config_name = model_config_name;
     return {};
   });
@@ -113,7 +113,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelConfigName(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRateLimiterMode(
     TRITONSERVER_ServerOptions* options, TRITONSERVER_RateLimitMode mode) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     switch (mode) {
       case TRITONSERVER_RATE_LIMIT_EXEC_COUNT:
         options->engine.limits_rate = true;
@@ -130,8 +130,8 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRateLimiterMode(
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsAddRateLimiterResource(
     TRITONSERVER_ServerOptions* options, const char* resource_name, const size_t resource_count,
     const int device) {
-  return Answer([&]() -> Status {
-    // Of several counts the least one holds.
+  return RunApiCall([&]() -> Status {
+    // The smallest of several counts applies.
     size_t& count = options->engine.rate_limits[device]
                         .try_emplace(resource_name, resource_count)
                         .first->second;
@@ -146,7 +146,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetPinnedMemoryPoolByteSize(
   return nullptr;
 }
 
-// What only concerns GPUs is accepted without one.
+// Options that only concern GPUs are accepted without one.
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(TRITONSERVER_ServerOptions*,
                                                                         int, uint64_t) {
   return nullptr;
@@ -162,7 +162,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetEnablePeerAccess(TRITONSERVER_S
   return nullptr;
 }
 
-// Buffers have no threads of their own here.
+// This server has no threads for buffers.
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(
     TRITONSERVER_ServerOptions*, unsigned int) {
   return nullptr;
@@ -171,7 +171,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetResponseCacheByteSize(
     TRITONSERVER_ServerOptions* options, uint64_t size) {
   if (size == 0) return nullptr;
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.cache.json["local"] = fmt::format("{{\"size\": {}}}", size);
     return {};
   });
@@ -180,7 +180,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetResponseCacheByteSize(
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCacheConfig(TRITONSERVER_ServerOptions* options,
                                                              const char* cache_name,
                                                              const char* config_json) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.cache.json[cache_name] = config_json;
     return {};
   });
@@ -188,7 +188,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCacheConfig(TRITONSERVER_Server
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCacheDirectory(TRITONSERVER_ServerOptions* options,
                                                                 const char* cache_dir) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.cache.directory = cache_dir;
     return {};
   });
@@ -264,7 +264,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetMetricsConfig(TRITONSERVER_Serv
                                                                const char* /*name*/,
                                                                const char* setting,
                                                                const char* value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto warning =
         nereid::engine::ApplyMetricsSetting(setting, value, options->engine.metrics);
     if (warning) NEREID_LOG(kWarning, "{}", *warning);
@@ -274,7 +274,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetMetricsConfig(TRITONSERVER_Serv
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetBackendDirectory(
     TRITONSERVER_ServerOptions* options, const char* backend_dir) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.backends.backend_directory = backend_dir;
     return {};
   });
@@ -282,7 +282,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetBackendDirectory(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRepoAgentDirectory(
     TRITONSERVER_ServerOptions* options, const char* repoagent_dir) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.agent_directory = repoagent_dir;
     return {};
   });
@@ -291,7 +291,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRepoAgentDirectory(
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelLoadDeviceLimit(
     TRITONSERVER_ServerOptions* options, const TRITONSERVER_InstanceGroupKind kind,
     const int device_id, const double fraction) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (device_id < 0) {
       return InvalidArgumentError(fmt::format("expects device ID >= 0, got {}", device_id));
     }
@@ -314,7 +314,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetBackendConfig(TRITONSERVER_Serv
                                                                const char* backend_name,
                                                                const char* setting,
                                                                const char* value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     options->engine.backends.backend_settings[backend_name][setting] = value;
     return {};
   });
@@ -324,7 +324,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetHostPolicy(TRITONSERVER_ServerO
                                                             const char* policy_name,
                                                             const char* setting,
                                                             const char* value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const std::string name = setting;
     if (name != "numa-node" && name != "cpu-cores") {
       return nereid::base::UnsupportedError(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The object behind TRITONSERVER_ServerOptions*. The defaults are those of Triton's C API, which
-// differ from those of its command line: configurations must be complete, and models may be polled
-// for.
+// differ from those of its command line: configurations must be complete, and models may be polled.
 #pragma once
 
 #include <chrono>
@@ -13,7 +12,7 @@
 #include "engine/engine.h"
 #include "triton/core/tritonserver.h"
 
-// A value type; thread-compatible. What is not a field of `engine` is put there by ToEngineOptions.
+// A value type; thread-compatible. ToEngineOptions converts the members that are not in `engine`.
 struct TRITONSERVER_ServerOptions {
   TRITONSERVER_ServerOptions();
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_ServerOptionsSetLog*: the log is the process's, so these act at once.
+// TRITONSERVER_ServerOptionsSetLog*: the log belongs to the process, so these take effect at once.
 #include "abi_objects/error.h"
 #include "base/log.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::LogFormat;
 using nereid::base::Status;
 
@@ -12,11 +12,11 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogFile(TRITONSERVER_ServerOptions*,
                                                          const char* file) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     nereid::base::LogOptions options = nereid::base::CurrentLogOptions();
     options.file = file == nullptr ? "" : file;
     const Status status = nereid::base::ConfigureLog(options);
-    // The code that Triton gives.
+    // Triton returns this code.
     return status.ok() ? status : nereid::base::InternalError(std::string(status.message()));
   });
 }

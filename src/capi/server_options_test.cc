@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every option of the C API, and what an engine is told because of it.
+// Every option of the C API, and the engine options that result from it.
 #include "capi/server_options.h"
 
 #include <filesystem>
@@ -69,7 +69,8 @@ TEST_F(ServerOptionsTest, SayWhichModelsThereAre) {
   EXPECT_TRUE(engine.backends.auto_complete_config);
   EXPECT_EQ(engine.repository.model_config_name, "fast");
   EXPECT_TRUE(engine.repository.has_namespaces);
-  EXPECT_EQ(engine.model_load_threads, 1u);  // none would load nothing
+  EXPECT_EQ(engine.model_load_threads,
+            1u);  // 0 would load nothing
   EXPECT_EQ(engine.model_load_retries, 3u);
 }
 
@@ -89,14 +90,14 @@ TEST_F(ServerOptionsTest, SayHowTheServerBehaves) {
   EXPECT_EQ(engine.backends.min_compute_capability, 7.5);
 }
 
-TEST_F(ServerOptionsTest, SayWhatIsMeasured) {
+TEST_F(ServerOptionsTest, SelectTheMetrics) {
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetMetrics(options_, false));
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetGpuMetrics(options_, false));
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetCpuMetrics(options_, false));
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetMetricsInterval(options_, 50));
   EXPECT_DONE(
       TRITONSERVER_ServerOptionsSetMetricsConfig(options_, "", "summary_latencies", "true"));
-  // Settings that there are not are told in the log only, as in Triton.
+  // Unknown settings are reported only in the log, as in Triton.
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetMetricsConfig(options_, "", "no_such_setting", "1"));
   const nereid::engine::MetricsConfig metrics = Engine().metrics;
   EXPECT_FALSE(metrics.is_allowed || metrics.has_gpu || metrics.has_cpu);

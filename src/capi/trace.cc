@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRITONSERVER_InferenceTraceNew and its like: traces that report to functions of the embedder.
-// What all traces share is in abi_objects.
+// TRITONSERVER_InferenceTraceNew and related functions: traces that report to functions of the
+// embedder. What all traces share is in abi_objects.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@
 #include "abi_objects/trace.h"
 #include "observe/trace.h"
 
-using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromHandle;
+using nereid::abi_objects::RunApiCall;
 using nereid::abi_objects::ToHandle;
 using nereid::base::Status;
 using nereid::observe::TensorView;
@@ -32,7 +32,7 @@ TRITONSERVER_InferenceTraceActivity ToActivity(TraceActivity activity) {
   return static_cast<TRITONSERVER_InferenceTraceActivity>(activity);
 }
 
-// Hands a trace and its children to their owner's functions, as they are told: on any thread.
+// Passes a trace and its children to their owner's functions as events happen, on any thread.
 class FunctionRecorder final : public nereid::observe::TraceRecorder {
  public:
   FunctionRecorder(uint32_t levels, TraceFunctions functions)
@@ -61,15 +61,15 @@ class FunctionRecorder final : public nereid::observe::TraceRecorder {
     functions_.release(ToHandle(trace.release()), functions_.userp);
   }
 
-  // Different for every trace of the process, and never 0.
+  // Returns an id that is unique in the process, and never 0.
   static uint64_t NewId() {
     static std::atomic<uint64_t> last{0};
     return last.fetch_add(1) + 1;
   }
 
  private:
-  // The name of a backend's own activity has no place in the function's arguments: its receiver
-  // looks it up in the context, under the time.
+  // The function has no argument for the name of a backend's own activity: its receiver looks the
+  // name up in the context, by the time.
   static void NoteName(Trace& trace, std::string_view name, uint64_t ns) {
     std::string context = trace.context();
     if (context.size() > 2 && context.back() == '}') {
@@ -86,7 +86,7 @@ class FunctionRecorder final : public nereid::observe::TraceRecorder {
   const TraceFunctions functions_;
 };
 
-// The two oldest levels mean what TIMESTAMPS does.
+// The two oldest levels mean the same as TIMESTAMPS.
 uint32_t ToLevels(TRITONSERVER_InferenceTraceLevel level) {
   const auto bits = static_cast<uint32_t>(level);
   constexpr uint32_t kOld = TRITONSERVER_TRACE_LEVEL_MIN | TRITONSERVER_TRACE_LEVEL_MAX;
@@ -103,7 +103,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceTraceTensorNew(
     TRITONSERVER_InferenceTraceActivityFn_t activity_fn,
     TRITONSERVER_InferenceTraceTensorActivityFn_t tensor_activity_fn,
     TRITONSERVER_InferenceTraceReleaseFn_t release_fn, void* trace_userp) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *trace = nullptr;
     auto recorder = std::make_shared<FunctionRecorder>(
         ToLevels(level), TraceFunctions{activity_fn, tensor_activity_fn, release_fn, trace_userp});
@@ -122,7 +122,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceTraceNew(
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceDelete(TRITONSERVER_InferenceTrace* trace) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const std::unique_ptr<Trace> deleted(FromHandle(trace));
     return {};
   });
@@ -130,7 +130,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceTraceDelete(TRITONSERVER_InferenceTrac
 
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceSpawnChildTrace(
     TRITONSERVER_InferenceTrace* trace, TRITONSERVER_InferenceTrace** child_trace) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *child_trace = nullptr;
     if (trace != nullptr) *child_trace = ToHandle(FromHandle(trace)->SpawnChild().release());
     return {};

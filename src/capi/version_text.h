@@ -7,7 +7,7 @@
 
 namespace nereid::capi {
 
-// -1 leaves the choice to the server.
+// -1 lets the server choose.
 inline std::string VersionText(int64_t version) {
   return version == -1 ? std::string() : std::to_string(version);
 }

@@ -69,7 +69,7 @@ TEST(ClosedModel, IsDrainedWhenItsLastPinIsGone) {
   EXPECT_EQ(drained, 1);
 }
 
-TEST(ClosedModel, IsDrainedAtOnceWhenNobodyUsesIt) {
+TEST(ClosedModel, IsDrainedAtOnceIfItIsUnused) {
   const auto model = MakeFakeModel(0, {1});
   int drained = 0;
   model->Close([&] { ++drained; });

@@ -37,7 +37,7 @@ void RequestRef::Reset() {
 RequestPtr Request::Create(ResponseSink& sink) {
   Request* request = RequestPool::Take();
   request->sink_ = &sink;
-  // Relaxed: nobody else has it yet, and what hands it to another thread orders this.
+  // Relaxed: no other thread has it yet, and passing it to one synchronises this.
   request->references_.store(1, std::memory_order_relaxed);
   return RequestPtr(request);
 }
@@ -87,9 +87,9 @@ void Request::Recycle() {
   sink_ = nullptr;
   clears_outputs = false;
   has_c_strings = false;
-  // Relaxed, as in Create: nobody else has it any more.
+  // Relaxed, as in Create: no other thread has it any more.
   is_cancelled_.store(false, std::memory_order_relaxed);
-  is_answered_.store(false, std::memory_order_relaxed);
+  is_completed_.store(false, std::memory_order_relaxed);
   buffers_.clear();
   arena_.Reset();
 }
@@ -149,20 +149,20 @@ std::string Request::LogPrefix() const {
   return "[request id: " + (id.empty() ? std::string("<id_unknown>") : std::string(id)) + "] ";
 }
 
-void RespondError(RequestPtr request, base::Status error) {
+void CompleteWithPrefixedError(RequestPtr request, base::Status error) {
   error = error.WithPrefix(request->LogPrefix());
-  Respond(std::move(request), std::move(error));
+  CompleteWithError(std::move(request), std::move(error));
 }
 
-void Respond(RequestPtr request, base::Status error) {
+void CompleteWithError(RequestPtr request, base::Status error) {
   ResponsePtr response = Response::Create(*request);
   response->SetError(std::move(error));
-  Answer(std::move(request), std::move(response));
+  Complete(std::move(request), std::move(response));
 }
 
-void Answer(RequestPtr request, ResponsePtr response) {
+void Complete(RequestPtr request, ResponsePtr response) {
   // A backend that returned the request may still hold a response to it, which is then too late.
-  if (!request->MarkAnswered()) return;
+  if (!request->MarkCompleted()) return;
   request->NoteResponse(*response);
   ResponseSink& sink = request->sink();
   // Released first, so that a client that has the response may reuse the inputs.

@@ -143,7 +143,7 @@ class RequestHandle {
   // nowhere.
   virtual RequestRef Refer() = 0;
   // Whether the holder of the handle may release the request.
-  virtual bool is_backends() const = 0;
+  virtual bool is_backend_request() const = 0;
 
  protected:
   ~RequestHandle() = default;
@@ -157,7 +157,7 @@ class Request final : public RequestHandle {
   static RequestPtr Create(ResponseSink& sink);
 
   RequestRef Refer() override { return RequestRef(*this); }
-  bool is_backends() const override { return true; }
+  bool is_backend_request() const override { return true; }
 
   // -- The client's request. Written by the frontend, then constant except for normalisation. --
   std::string_view id;
@@ -222,8 +222,8 @@ class Request final : public RequestHandle {
   // Records that the final response was chosen. Returns false if that had happened before: a second
   // one must not reach the sink. Relaxed, because no other data depends on the flag, and a
   // request's responses are ordered.
-  bool MarkAnswered() { return !is_answered_.exchange(true, std::memory_order_relaxed); }
-  bool is_answered() const { return is_answered_.load(std::memory_order_relaxed); }
+  bool MarkCompleted() { return !is_completed_.exchange(true, std::memory_order_relaxed); }
+  bool is_completed() const { return is_completed_.load(std::memory_order_relaxed); }
 
   // Records that the request begins to wait for its turn at `now_ns`.
   void MarkQueued(uint64_t now_ns);
@@ -245,7 +245,7 @@ class Request final : public RequestHandle {
   ResponseSink* sink_ = nullptr;
   std::atomic<uint32_t> references_{0};
   std::atomic<bool> is_cancelled_{false};
-  std::atomic<bool> is_answered_{false};
+  std::atomic<bool> is_completed_{false};
   bool has_responded_ = false;  // confined to the sender
   std::vector<base::BufferRef> buffers_;
   // Sized so that a request takes one kilobyte, because many wait at once.
@@ -253,10 +253,10 @@ class Request final : public RequestHandle {
 };
 
 // Sends `response` as the final one, unless there was one before, and releases the request.
-void Answer(RequestPtr request, ResponsePtr response);
-// Sends an error as the final response, like Answer.
-void Respond(RequestPtr request, base::Status error);
-// Like Respond, with LogPrefix before the message.
-void RespondError(RequestPtr request, base::Status error);
+void Complete(RequestPtr request, ResponsePtr response);
+// Completes the request with a response that has only this error.
+void CompleteWithError(RequestPtr request, base::Status error);
+// Completes the request with this error, after LogPrefix.
+void CompleteWithPrefixedError(RequestPtr request, base::Status error);
 
 }  // namespace nereid::core

@@ -71,22 +71,22 @@ TEST_F(RequestTest, IsKeptByAReferenceWithoutTheRightToProcessIt) {
   EXPECT_EQ(sink_.heard.back(), "gone");
 }
 
-TEST_F(RequestTest, AnswersOnceWhateverIsSaidAfterwards) {
+TEST_F(RequestTest, CompletesOnceWhateverFollows) {
   RequestPtr request = Make();
-  EXPECT_TRUE(request->MarkAnswered());
-  EXPECT_FALSE(request->MarkAnswered());
-  Respond(std::move(request), base::InternalError("too late"));
+  EXPECT_TRUE(request->MarkCompleted());
+  EXPECT_FALSE(request->MarkCompleted());
+  CompleteWithError(std::move(request), base::InternalError("too late"));
   EXPECT_EQ(sink_.heard, (Heard{"created", "released with 0 inputs", "gone"}));
 }
 
 TEST_F(RequestTest, NamesItselfInItsErrors) {
   RequestPtr request = Make();
   request->id = "7";
-  RespondError(std::move(request), base::UnavailableError("queue is full"));
+  CompleteWithPrefixedError(std::move(request), base::UnavailableError("queue is full"));
   EXPECT_EQ(sink_.heard.at(1), "released with 0 inputs");
   EXPECT_EQ(sink_.heard.at(2), "[request id: 7] queue is full, final");
   sink_.heard.clear();
-  RespondError(Make(), base::UnavailableError("queue is full"));
+  CompleteWithPrefixedError(Make(), base::UnavailableError("queue is full"));
   EXPECT_EQ(sink_.heard.at(2), "[request id: <id_unknown>] queue is full, final");
 }
 
@@ -143,7 +143,7 @@ TEST_F(RequestTest, BeginsWithNothingOfAnEarlierOne) {
     request->is_padding = request->clears_outputs = request->has_c_strings = true;
     request->is_counted = false;
     request->Cancel();
-    request->MarkAnswered();
+    request->MarkCompleted();
     request->MarkQueued();
   }
   const RequestPtr request = Request::Create(sink_);
@@ -156,7 +156,7 @@ TEST_F(RequestTest, BeginsWithNothingOfAnEarlierOne) {
   EXPECT_EQ(request->batch_count(), 1u);
   EXPECT_FALSE(request->is_padding || request->clears_outputs || request->has_c_strings);
   EXPECT_TRUE(request->is_counted);
-  EXPECT_FALSE(request->is_cancelled() || request->is_answered());
+  EXPECT_FALSE(request->is_cancelled() || request->is_completed());
   EXPECT_EQ(request->times.queue_start_ns, 0u);
 }
 
@@ -169,7 +169,7 @@ TEST_F(RequestTest, KeepsTheTimeAtWhichItsWaitBegan) {
   EXPECT_EQ(other->times.queue_start_ns, other->MarkQueued());
 }
 
-TEST_F(RequestTest, OfWhichTheFirstResponseIsTimedWhereThatIsWanted) {
+TEST_F(RequestTest, RecordsTheTimeOfTheFirstResponseIfEnabled) {
   model_->statistics().Observe({.first_response_bounds_ms = std::vector<double>{1e9}});
   RequestPtr request = Make();
   request->times.request_start_ns = base::NowNs();
@@ -243,7 +243,7 @@ TEST_F(RequestTest, IsSeenFirstByTheSinkThatWasPutBeforeItsOwn) {
   RequestPtr request = Make();
   (new LastOnly(is_retired))->PutBefore(*request);
   request->sink().Send(Response::Create(*request), false);
-  Respond(std::move(request), base::InternalError("why"));
+  CompleteWithError(std::move(request), base::InternalError("why"));
   EXPECT_EQ(sink_.heard,
             (Heard{"created", "created", "released with 0 inputs", "why, final", "gone"}));
   EXPECT_TRUE(is_retired);

@@ -23,7 +23,7 @@ void Place(ResponseOutput& output, const OutputPlacement& placement) {
   output.cuda_ipc_handle = placement.cuda_ipc_handle;
 }
 
-// Copies data that are there already to where `output` was placed; nowhere if nobody wants them.
+// Copies data that are there already to where `output` was placed; drops them if it was not placed.
 base::Status CopyTo(ResponseOutput& output, const std::byte* data) {
   if (output.data == nullptr) output.byte_size = 0;
   if (output.byte_size == 0) return base::OkStatus();

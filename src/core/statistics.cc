@@ -51,7 +51,7 @@ class ShardSlot {
 
 // Adds to counters of one shard. A thread that has its shard alone needs no locked instruction: its
 // load is of what it wrote itself, and its store pairs with the loads of AddTo and of Read, so that
-// whoever sees a count sees the ones that were added before it.
+// a reader that sees a count sees the ones that were added before it.
 class Adder {
  public:
   explicit Adder(bool is_exclusive) : is_exclusive_(is_exclusive) {}

@@ -10,7 +10,7 @@
 #include "base/temporary_folder.h"
 #include "engine/metrics.h"
 #include "engine/normalize.h"
-#include "engine/start_tables.h"
+#include "engine/startup_log.h"
 
 namespace nereid::engine {
 namespace {
@@ -354,7 +354,7 @@ void Engine::Infer(core::RequestPtr request) {
   }
   const bool starts_now = times.request_start_ns == 0;
   if (base::Status status = Prepare(*request); !status.ok()) {
-    return core::Respond(std::move(request), std::move(status));
+    return core::CompleteWithError(std::move(request), std::move(status));
   }
   if (starts_now) times.queue_start_ns = times.request_start_ns;
   Schedule(std::move(request));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters as protocols compare them: ASCII only, whatever the locale.
+// Case-insensitive comparison as protocols define it: ASCII only, whatever the locale.
 #pragma once
 
 #include <cstring>

@@ -24,7 +24,7 @@ constexpr int kZlibWindow = 15;
 
 constexpr std::string_view kBlanks = " \t";
 
-// Thousandths of a "q=0.5" parameter list; 1000 where none is given or it is not a number.
+// Returns the thousandths of a "q=0.5" parameter list; 1000 if there is none or it is not a number.
 int Quality(std::string_view parameters) {
   while (!parameters.empty()) {
     const size_t end = parameters.find(';');
@@ -48,12 +48,13 @@ int Quality(std::string_view parameters) {
   return 1000;
 }
 
-// Grows a buffer by doubling while `offset` bytes in front of the data stay where they are.
+// Grows a buffer by doubling. The `offset` bytes in front of the data stay where they are.
 class GrowingOutput {
  public:
   GrowingOutput(size_t offset, size_t limit) : offset_(offset), limit_(limit) {}
 
-  // Room behind the data, at least one byte; false when memory or the limit is exhausted.
+  // Makes room for at least one byte after the data; returns false if memory or the limit is
+  // exhausted.
   bool Grow() {
     const size_t target = std::min(std::max(capacity() * 2, kFirstOutput), limit_);
     if (target <= size_) return false;
@@ -148,7 +149,7 @@ base::Result<BufferView> Decompress(std::string_view compressed, const Decompres
   }
   const size_t offset = (base::kBufferAlignment - options.aligned_byte % base::kBufferAlignment) %
                         base::kBufferAlignment;
-  // One byte over the limit tells "exactly full" from "too large".
+  // One byte over the limit distinguishes "exactly full" from "too large".
   const auto limit = base::CheckedAdd<size_t>(options.max_bytes, 1);
   GrowingOutput output(offset, limit.value_or(options.max_bytes));
   z_stream& stream = inflater.stream;

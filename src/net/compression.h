@@ -16,12 +16,12 @@ namespace nereid::net {
 
 enum class Compression : uint8_t { kIdentity, kGzip, kDeflate };
 
-// Of a Content-Encoding or grpc-encoding value (empty means identity), or Unsupported with Triton's
-// text ("Unsupported compression type").
+// Parses a Content-Encoding or grpc-encoding value (empty means identity). Unsupported, with
+// Triton's text ("Unsupported compression type"), for others.
 base::Result<Compression> ParseContentEncoding(std::string_view value);
 
-// What an Accept-Encoding value asks the reply to be: the coding of identity, gzip and deflate with
-// the highest q-value, the first named among equals; identity when none is named.
+// Returns the encoding that an Accept-Encoding value requests: that of identity, gzip and deflate
+// with the highest q-value, the first among equals; identity if none is named.
 Compression NegotiateCompression(std::string_view accept_encoding);
 
 // Bytes in a buffer that they keep alive. `data` need not begin where the buffer does.
@@ -30,18 +30,19 @@ struct BufferView {
   std::string_view data;
 };
 
-// The limit of a decompressed body, and how its bytes are to lie in memory.
+// The limit of a decompressed body, and its placement in memory.
 struct DecompressOptions {
   size_t max_bytes = size_t{64} << 20;
-  // Byte of the output that is to be 64-byte aligned, because the first tensor begins there.
+  // The byte of the output that must be 64-byte aligned, because the first tensor begins there.
   size_t aligned_byte = 0;
-  // Ends the message of an output that is too large: what a user can do about it.
+  // Ends the error about an output that is too large: what a user can do about it.
   std::string_view limit_hint;
 };
 
-// Inflates a whole gzip or zlib stream (which of the two is detected), output never above max_bytes
-// and followed by 64 readable bytes. InvalidArgument for data that is broken, cut short, followed
-// by other bytes, or too large ("Decompressed data size exceeds the maximum allowed value of ...").
+// Inflates a whole gzip or zlib stream (which of the two is detected). The output never exceeds
+// max_bytes and is followed by 64 readable bytes. InvalidArgument for data that is malformed,
+// truncated, followed by other bytes, or too large ("Decompressed data size exceeds the maximum
+// allowed value of ...").
 base::Result<BufferView> Decompress(std::string_view compressed, const DecompressOptions& options);
 
 // Compresses the concatenation of `parts`.

@@ -95,7 +95,7 @@ TEST(Compression, NegotiatesByQuality) {
     EXPECT_EQ(expected, NegotiateCompression(text)) << text;
 }
 
-TEST(Compression, KnowsTheContentEncodings) {
+TEST(Compression, ParsesContentEncodings) {
   EXPECT_EQ(Compression::kIdentity, *ParseContentEncoding(""));
   EXPECT_EQ(Compression::kIdentity, *ParseContentEncoding("identity"));
   EXPECT_EQ(Compression::kGzip, *ParseContentEncoding("gzip"));

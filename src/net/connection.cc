@@ -16,10 +16,10 @@ namespace nereid::net {
 namespace {
 
 constexpr std::chrono::milliseconds kSweepPeriod{1000};
-// Idle connections are closed for so long after one of the last that there can be.
+// After one of the last possible connections was accepted, idle ones are closed for this long.
 constexpr uint64_t kCrowdedMs = 5'000;
 
-// What TryRead gives when there is nothing now, and when the connection is broken.
+// TryRead returns this if there is nothing to read now.
 constexpr ssize_t kNothing = -1;
 constexpr ssize_t kBroken = -2;
 
@@ -59,7 +59,7 @@ void ConnectionGroup::Gone() {
 
 void ConnectionGroup::ScheduleSweep(Reactor& reactor) {
   Shard& shard = shards_[reactor.index()];
-  // A reactor without connections sleeps until one comes.
+  // A reactor without connections sleeps until there is one.
   shard.is_sweeping = shard.first != nullptr;
   if (!shard.is_sweeping) return;
   shard.sweep->Start(kSweepPeriod, [this, &reactor, &shard] {
@@ -129,7 +129,7 @@ Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd 
   if (is_crowded_) {
     group.crowded_until_ms_.store(NowMs() + kCrowdedMs);
   }
-  // If it cannot be watched, the caller's first ArmRead finds it closed.
+  // If the socket cannot be watched, the caller's first ArmRead finds it closed.
   closed_ = !reactor.Watch(fd_, *this);
   group.Add(*this);
 }
@@ -142,7 +142,7 @@ Connection::~Connection() {
 }
 
 void Connection::Release() {
-  // Destroyed from the loop, never inside a call of its own.
+  // Destroyed from the loop, never inside one of its own calls.
   if (references_.fetch_sub(1) == 1) reactor_.Post(destroy_);
 }
 
@@ -168,7 +168,7 @@ void Connection::OnSoon() {
 
 void Connection::DeliverReady() {
   if (write_armed_ && may_write_) {
-    // Forgotten before the try: room that comes after it is announced again.
+    // Cleared before the attempt: room that appears after it is announced again.
     write_armed_ = may_write_ = false;
     OnWritable();
   }
@@ -199,7 +199,7 @@ ssize_t Connection::TryRead(std::byte* into, size_t size) {
   }
   for (;;) {
     const ssize_t n = ::recv(fd_, into, size, MSG_DONTWAIT);
-    // Less than asked for is all there was, unless the end is still to be seen.
+    // A short read took everything there was, unless the end of the stream is still to come.
     if (n > 0 && static_cast<size_t>(n) < size) may_read_ = has_ended_;
     if (n >= 0) return n;
     if (errno == EINTR) continue;
@@ -280,7 +280,7 @@ void Connection::Close() {
   closed_ = true;
   OnClosed();
   if (tls_ != nullptr) tls_->Finish();
-  // The descriptor itself is closed by the destructor: a holder may be sending at this moment.
+  // The destructor closes the descriptor, because a holder may be sending at this moment.
   ::shutdown(fd_, SHUT_RDWR);
   reactor_.Unwatch(fd_);
   read_armed_ = write_armed_ = false;

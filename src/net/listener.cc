@@ -18,9 +18,9 @@
 namespace nereid::net {
 namespace {
 
-// Connections accepted before other events get their turn.
+// The number of connections accepted before other events are handled.
 constexpr int kAcceptBurst = 64;
-// Pause when the process is out of file descriptors.
+// The pause when the process is out of file descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 struct Address {
@@ -91,8 +91,7 @@ base::Result<uint16_t> BoundPort(int socket) {
                    : reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port);
 }
 
-// Nobody has read what protocol is spoken: a client of HTTP learns why, one of gRPC that it is
-// over.
+// The protocol is not known yet: an HTTP client gets the reason, a gRPC client only sees the end.
 void RefuseCrowded(int socket) {
   constexpr std::string_view kReply =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
@@ -114,7 +113,7 @@ std::string DescribeAddress(std::string_view address, uint16_t port) {
   return address.starts_with("unix:") ? std::string(address) : fmt::format("{}:{}", address, port);
 }
 
-// Confined to reactor 0, but for `stopped` and on_accept, which every reactor uses.
+// Confined to reactor 0, except for `stopped` and on_accept, which every reactor uses.
 struct Listener::State final : Watched, std::enable_shared_from_this<Listener::State> {
   State(ReactorPool& pool, UnixSocket listening, uint16_t port, AcceptHandler on_accept)
       : pool(pool),
@@ -140,7 +139,7 @@ struct Listener::State final : Watched, std::enable_shared_from_this<Listener::S
         retry.Start(kAcceptPause, [this] { Accept(); });
         return;
       }
-      // The rest of the reserve stays free, so that there is one for whoever comes next.
+      // The rest of the reserve stays free, so that there is a descriptor for the next connection.
       if (DescriptorsLeft(socket.get()) < ReservedDescriptors() / 2) {
         RefuseCrowded(socket.get());
         continue;
@@ -149,7 +148,7 @@ struct Listener::State final : Watched, std::enable_shared_from_this<Listener::S
       if (is_tcp) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       HandOver(std::move(socket));
     }
-    // There may be more, which nothing will announce.
+    // There may be more connections, which no event will announce.
     pool.reactor(0).Post([self = shared_from_this()] { self->Accept(); });
   }
 
@@ -204,7 +203,7 @@ void Listener::Stop() {
   if (state_->stopped.exchange(true)) return;
   ReactorPool& pool = state_->pool;
   std::latch passed(static_cast<std::ptrdiff_t>(pool.size()));
-  // Reactor 0 posts the barriers, so they come after every hand-over it has made.
+  // Reactor 0 posts the barriers, so they follow every hand-over that it has made.
   pool.reactor(0).Post([this, &pool, &passed] {
     state_->file.reset();
     pool.reactor(0).Unwatch(state_->listening.get());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass of the loop: what is due, then every event that is ready and the small answers to them,
-// then what those asked to be done soon, what other threads posted, and last the work of the round
-// and its small answers. Work from other threads comes through an inbox without a lock; only a
-// thread that posts while the loop sleeps pays for waking it.
+// One pass of the loop handles, in this order: due timers; all ready events and the small replies
+// to them; tasks that these requested with RunSoon; tasks that other threads posted; the work of
+// the round and its small replies. Work from other threads comes through an inbox without a lock;
+// only a thread that posts while the loop sleeps pays for waking it.
 #include "net/reactor.h"
 
 #include <sys/epoll.h>
@@ -23,10 +23,10 @@ namespace {
 
 thread_local Reactor* current_reactor = nullptr;
 
-// Events taken in one pass.
+// The number of events handled in one pass.
 constexpr int kEvents = 256;
-// Tasks that wait for each other.
-constexpr int kMostTogether = 16;
+// The number of tasks that may wait for each other.
+constexpr int kMaxTogether = 16;
 
 // Runs a function object once and deletes itself.
 class FunctionTask final : public Task {
@@ -41,7 +41,7 @@ class FunctionTask final : public Task {
   base::UniqueFunction<void()> fn_;
 };
 
-// Tasks may queue themselves and others anew while they run; those wait for the next time.
+// Tasks may queue themselves and others again while they run; those wait for the next time.
 void RunAll(base::Queue<Task> tasks) {
   while (Task* const task = tasks.Pop()) task->Run();
 }
@@ -71,7 +71,7 @@ void Reactor::Run() {
     HandleEvents(timeout_ms);
     RunAll(std::move(soon_));
     RunAll(inbox_.TakeAll());
-    // Work of the round may ask for more of it: answers that are to leave together.
+    // Work of the round may queue more of it: replies that are sent together.
     is_in_round_ = true;
     while (!round_.empty()) RunAll(std::move(round_));
     is_in_round_ = false;
@@ -81,17 +81,17 @@ void Reactor::Run() {
 }
 
 void Reactor::HandleEvents(int timeout_ms) {
-  // Whoever posts while the inbox rests wakes the loop.
+  // A thread that posts while the inbox rests wakes the loop.
   if (timeout_ms != 0 && !inbox_.TryRest()) timeout_ms = 0;
   epoll_event events[kEvents];
   const int count = ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
   inbox_.EndRest();
   NEREID_CHECK(count >= 0 || errno == EINTR);
   for (int i = 0; i < count; ++i) {
-    if (events[i].data.ptr == nullptr) continue;  // woken
+    if (events[i].data.ptr == nullptr) continue;  // a wake-up
     events_left_ = count - 1 - i;
     static_cast<Watched*>(events[i].data.ptr)->OnEvents(events[i].events);
-    if (together_count_ >= kMostTogether) RunTogetherNow();
+    if (together_count_ >= kMaxTogether) RunTogetherNow();
   }
   events_left_ = 0;
   RunTogetherNow();
@@ -120,7 +120,7 @@ void Reactor::Stop() {
 
 void Reactor::Wake() {
   const uint64_t one = 1;
-  // Full means that a wake-up is under way.
+  // If the counter is full, a wake-up is pending already.
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
 }
 
@@ -128,11 +128,11 @@ void Reactor::Post(base::UniqueFunction<void()> fn) { Post(*new FunctionTask(std
 
 void Reactor::Post(Task& task) {
   if (IsCurrent()) {
-    inbox_.Push(task);  // looked at before the next wait
+    inbox_.Push(task);  // checked before the next wait
     return;
   }
   // As soon as the task runs, a thread that waits for it may destroy the pool; Stop waits until
-  // the wake-up here is done.
+  // this wake-up is complete.
   ++posters_;
   if (inbox_.Push(task)) Wake();
   --posters_;
@@ -156,7 +156,7 @@ int Reactor::RunTimers() {
   while (!timers_.empty() && timers_.front()->due_ns_ <= now_ns) {
     Timer& timer = *timers_.front();
     RemoveTimer(timer);
-    // The call may start the timer anew, or destroy it.
+    // The callback may restart the timer, or destroy it.
     base::UniqueFunction<void()> fn = std::move(timer.fn_);
     fn();
   }
@@ -231,7 +231,7 @@ ReactorPool::ReactorPool(unsigned threads)
 }
 
 ReactorPool::~ReactorPool() {
-  // All loops stop before any is destroyed: a handler may still post to another reactor.
+  // All loops stop before any is destroyed, because a handler may still post to another reactor.
   for (const auto& reactor : reactors_) reactor->Stop();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event loops. A ReactorPool owns a few threads, each running one Reactor; a connection lives
-// on one reactor for good, and everything that touches its socket's read side runs there. Other
-// threads reach a reactor by Post. Code above this module meets reactors only as "where am I"
-// (Current) and "run this over there" (Post, RunAfterRound, Timer).
+// The event loops. A ReactorPool owns a few threads, each running one Reactor; a connection stays
+// on one reactor for its whole life, and everything that touches its socket's read side runs there.
+// Other threads reach a reactor by Post. Code above this module uses reactors only to find the
+// current one (Current) and to run tasks on one (Post, RunAfterRound, Timer).
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace nereid::net {
 
-// Work for a reactor that brings its own storage, so that queueing it allocates nothing. The owner
+// Work for a reactor that has its own storage, so that queueing it allocates nothing. The owner
 // keeps it alive until Run is called and must not queue it again before that.
 class Task : public base::Queueable {
  public:
@@ -31,11 +31,11 @@ class Task : public base::Queueable {
   ~Task() = default;
 };
 
-// Something with a descriptor that a reactor watches.
+// An object with a descriptor that a reactor watches.
 class Watched {
  public:
-  // What has changed since the last call (epoll's bits, edge-triggered). Never after the pass of
-  // the loop in which Unwatch was called, but perhaps once more in that one.
+  // Reports what has changed since the last call (epoll's bits, edge-triggered). Not called after
+  // the pass of the loop in which Unwatch was called, but perhaps once more in that one.
   virtual void OnEvents(uint32_t events) = 0;
 
  protected:
@@ -44,48 +44,50 @@ class Watched {
 
 class Timer;
 
-// One event loop on one thread: epoll, and nothing between it and those who are watched. Post and
-// the plain getters are thread-safe; the rest is confined to the reactor's own thread.
+// One event loop on one thread: epoll with no layer above it. Post and the plain getters are
+// thread-safe; the rest is confined to the reactor's own thread.
 class Reactor {
  public:
-  // The reactor whose thread this is, null on every other thread.
+  // Returns the reactor of the current thread; null on every other thread.
   static Reactor* Current();
 
   unsigned index() const { return index_; }
   bool IsCurrent() const { return Current() == this; }
 
-  // Runs `fn` on this reactor, in the order of the calls of one thread. From any thread; what is
-  // posted after the pool stopped is destroyed unrun.
+  // Runs `fn` on this reactor. Calls of one thread keep their order. From any thread; what is
+  // posted after the pool stopped is destroyed without running.
   void Post(base::UniqueFunction<void()> fn);
-  // The same without allocating.
+  // Like Post above, without allocating.
   void Post(Task& task);
 
   // Runs `fn` once, after the events that are ready now have been handled, so that requests which
-  // arrived together can be looked at together. Only from this reactor's thread.
+  // arrived together can be processed together. Only from this reactor's thread.
   void RunAfterRound(base::UniqueFunction<void()> fn);
-  // The same without allocating.
+  // Like RunAfterRound above, without allocating.
   void RunAfterRound(Task& task);
 
-  // Connections that live here; the listener gives a new one to the reactor with the fewest.
+  // The number of connections on this reactor; the listener gives a new one to the reactor with the
+  // fewest.
   size_t connections() const { return connections_; }
   void AddConnection() { ++connections_; }
   void RemoveConnection() { --connections_; }
 
   // -- For this module's own files. --
 
-  // False when the system refuses. `watched` lives until the pass of the loop after Unwatch.
+  // Returns false if the system refuses. `watched` must live until the pass of the loop after
+  // Unwatch.
   bool Watch(int fd, Watched& watched);
   void Unwatch(int fd);
   // Runs `task` once the events of this pass have been handled.
   void RunSoon(Task& task);
   // Whether this pass has more events to handle. Only from this reactor's thread.
   bool HasMoreEvents() const { return events_left_ > 0; }
-  // Whether more answers may be made soon, so that a small one had better wait for RunTogether.
-  bool ExpectsAnswers() const { return HasMoreEvents() || is_in_round_; }
-  // Runs `task` among others of its kind: after the events of this pass, or once several wait, or
-  // after the work of the round. Small answers that leave one after another wake a client which
-  // shares the machine once, not each time; and a batch of requests takes no longer for its
-  // answers.
+  // Whether more replies may follow soon, so that a small one should wait in RunTogether.
+  bool ExpectsResponses() const { return HasMoreEvents() || is_in_round_; }
+  // Runs `task` together with others of its kind: after the events of this pass, or once several
+  // wait, or after the work of the round. Small replies that are sent one after another wake a
+  // client on the same machine once instead of each time, and a batch of requests gets its replies
+  // as quickly.
   void RunTogether(Task& task);
 
   Reactor(const Reactor&) = delete;
@@ -103,18 +105,18 @@ class Reactor {
   void Stop();
   void Wake();
 
-  // Runs what is due and returns when to look again, in milliseconds.
+  // Runs due timers and returns the milliseconds until the next one.
   int RunTimers();
   void AddTimer(Timer& timer);
   void RemoveTimer(Timer& timer);
-  // Puts the timer at `index` where it belongs in the heap.
+  // Moves the timer at `index` to its place in the heap.
   void SiftTimer(size_t index);
 
   const unsigned index_;
   const base::UniqueFd epoll_;
   const base::UniqueFd wake_;  // an eventfd; only ever written, because it is edge-triggered
   std::atomic<size_t> connections_{0};
-  base::Inbox<Task> inbox_;  // what was posted; rests while the loop sleeps, or is about to
+  base::Inbox<Task> inbox_;  // posted tasks; rests while the loop sleeps, or is about to
   std::atomic<bool> is_stopping_{false};
   std::atomic<uint32_t> posters_{0};  // other threads inside Post
   base::Queue<Task> soon_;
@@ -136,7 +138,7 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Replaces an earlier deadline that has not come yet. May be late by a millisecond.
+  // Replaces an earlier deadline that has not been reached. May be late by a millisecond.
   void Start(std::chrono::nanoseconds from_now, base::UniqueFunction<void()> fn);
   void Cancel();
 
@@ -150,11 +152,11 @@ class Timer {
   size_t index_ = kNotQueued;  // in the reactor's heap
 };
 
-// Thread-safe. Destroying it stops the loops and joins their threads; everything that lives on the
-// reactors (listeners, servers) must be gone by then.
+// Thread-safe. Destroying it stops the loops and joins their threads; everything on the reactors
+// (listeners, servers) must be destroyed before.
 class ReactorPool {
  public:
-  // 0 asks for the default: a quarter of the CPUs, at least 2 where there are 2, at most 16.
+  // 0 means the default: a quarter of the CPUs, at least 2 if there are 2, at most 16.
   explicit ReactorPool(unsigned threads = 0);
   ~ReactorPool();
   ReactorPool(const ReactorPool&) = delete;
@@ -163,8 +165,8 @@ class ReactorPool {
   size_t size() const { return reactors_.size(); }
   Reactor& reactor(size_t i) { return *reactors_[i]; }
   Reactor& LeastLoaded();
-  // Threads for what would keep a reactor from its other connections for long: inflating, parsing
-  // and rendering much. What is posted there is run before the pool ends.
+  // Threads for work that would delay a reactor's other connections: inflating, parsing and
+  // rendering large data. All posted work runs before the pool is destroyed.
   base::TaskPool& workers() { return workers_; }
 
  private:

@@ -37,7 +37,7 @@ TEST(Reactor, RunsPostsOfOneThreadInOrder) {
 
 TEST(Reactor, TakesPostsFromManyThreads) {
   ReactorPool pool(1);
-  int count = 0;  // touched on the reactor only
+  int count = 0;  // confined to the reactor
   std::latch done(4 * 2000);
   std::vector<base::Thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -55,7 +55,7 @@ TEST(Reactor, TakesPostsFromManyThreads) {
   EXPECT_EQ(8000, count);
 }
 
-TEST(Reactor, RunsAfterRoundBehindWhatIsReady) {
+TEST(Reactor, RunsAfterRoundFollowsReadyEvents) {
   ReactorPool pool(1);
   std::string order;
   std::latch done(1);

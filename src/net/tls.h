@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS for a server's connections, by OpenSSL: at least version 1.2, with modern ciphers, and with
-// client certificates where they are asked for.
+// client certificates if configured.
 #pragma once
 
 #include <chrono>
@@ -8,13 +8,13 @@
 
 namespace nereid::net {
 
-// Off while `certificate_file` is empty. Files are PEM; they are read again when they change
-// (looked at when a client connects, at most once a second), and the old ones stay in use while new
-// ones are faulty or do not belong together.
+// Off if `certificate_file` is empty. Files are PEM; they are read again when they change (checked
+// when a client connects, at most once a second), and the old ones stay in use while new ones are
+// invalid or do not match.
 struct TlsOptions {
-  std::string certificate_file;  // with the chain behind it
+  std::string certificate_file;  // followed by its chain
   std::string key_file;
-  // Clients must show a certificate of one of these authorities. Empty: none is asked for.
+  // Clients must present a certificate of one of these authorities. Empty: none is requested.
   std::string client_roots_file;
   std::chrono::milliseconds handshake_timeout{10'000};
 

@@ -15,7 +15,7 @@
 namespace nereid::net {
 namespace {
 
-// OpenSSL's own socket BIO raises SIGPIPE; this one does not, and never waits.
+// OpenSSL's own socket BIO raises SIGPIPE; this one does not, and never blocks.
 int BioWrite(BIO* bio, const char* data, size_t size, size_t* written) {
   BIO_clear_retry_flags(bio);
   const auto socket = static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio)));
@@ -69,13 +69,13 @@ BIO_METHOD* SocketMethod() {
   return method.get();
 }
 
-// Walks through the bytes of several parts.
+// Iterates over the bytes of several parts.
 class PartReader {
  public:
   PartReader(const iovec* parts, size_t count) : parts_(parts), count_(count) { SkipEmpty(); }
 
   bool at_end() const { return part_ == count_; }
-  // The next bytes, at most `most`: where they lie if they lie together (or are the last),
+  // Returns the next bytes, at most `most`: in place if they are contiguous (or are the last),
   // otherwise collected in `scratch`, which has room for `most`.
   std::string_view Peek(size_t most, char* scratch) const {
     const std::string_view here(static_cast<const char*>(parts_[part_].iov_base) + offset_,
@@ -193,7 +193,7 @@ ssize_t TlsChannel::Write(const iovec* parts, size_t count) {
     const std::string_view piece =
         reader.Peek(blocked_bytes_ > 0 ? blocked_bytes_ : kRecordBytes, scratch);
     if (piece.size() < blocked_bytes_) {
-      is_broken_ = true;  // the record that is half on its way would end otherwise than it began
+      is_broken_ = true;  // the partly sent record would continue differently
       return kBroken;
     }
     size_t written = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS over one socket, and what many sockets share: certificate, key, settings. For this module's
-// own files: OpenSSL's types appear here.
+// TLS over one socket, and what all sockets share: certificate, key, settings. For this module's
+// own files, because it uses OpenSSL's types.
 #pragma once
 
 #include <array>
@@ -21,38 +21,39 @@
 
 namespace nereid::net {
 
-// The cipher between a connection and its socket, which outlives it. Thread-safe: OpenSSL is not,
-// so a read and a write at the same time take turns.
+// The encryption between a connection and its socket, which outlives it. Thread-safe: OpenSSL is
+// not, so concurrent reads and writes take turns.
 class TlsChannel {
  public:
-  // Null when memory is exhausted.
+  // Returns null if memory is exhausted.
   static std::unique_ptr<TlsChannel> Create(SSL_CTX* context, int socket);
   ~TlsChannel();
   TlsChannel(const TlsChannel&) = delete;
   TlsChannel& operator=(const TlsChannel&) = delete;
 
   enum class Step : uint8_t { kDone, kWaitForBytes, kWaitForRoom, kFailed };
-  // Goes on with the handshake as far as it goes without waiting.
+  // Continues the handshake as far as possible without waiting.
   Step Handshake();
-  // Why it failed, for the log.
+  // Returns why it failed, for the log.
   std::string FailureText();
 
   static constexpr ssize_t kBroken = -1;
   static constexpr ssize_t kEnd = -2;  // the client has closed its side
-  // Fills `into` as far as it goes without waiting: the bytes, 0 for none yet, or one of the above.
+  // Fills `into` as far as possible without waiting. Returns the number of bytes, 0 for none yet,
+  // or one of the above.
   ssize_t Read(std::byte* into, size_t size);
-  // Whether a Read may find something without the socket having more.
+  // Whether a Read may return bytes although the socket has none.
   bool HasBuffered();
 
-  // Takes bytes of `parts` as far as it goes without waiting: how many, or kBroken. What was not
-  // taken must come first at the next call.
+  // Takes bytes of `parts` as far as possible without waiting. Returns how many, or kBroken. What
+  // was not taken must come first at the next call.
   ssize_t Write(const iovec* parts, size_t count);
 
-  // Tells the client that nothing follows, so that it knows the end from an attack.
+  // Tells the client that nothing follows, so that it can distinguish the end from an attack.
   void Finish();
 
  private:
-  // The largest piece of plain text that becomes one record.
+  // The maximum plain text of one record.
   static constexpr size_t kRecordBytes = 16 << 10;
 
   explicit TlsChannel(SSL* ssl) : ssl_(ssl) {}
@@ -62,27 +63,26 @@ class TlsChannel {
   bool is_established_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_broken_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_drained_ NEREID_GUARDED_BY(mutex_) = false;
-  // Plain bytes of a record that the socket did not take whole: they are not taken yet, but must be
-  // written as one again.
+  // Plain bytes of a record that the socket did not take whole. They do not count as taken yet, but
+  // must be written again as one record.
   size_t blocked_bytes_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
 // Makes channels. Thread-safe.
 class TlsContext {
  public:
-  // `protocol` is what the server speaks inside, as ALPN names it. The error says which file is
-  // wrong and why.
+  // `protocol` is the ALPN name of the protocol inside. The error says which file is wrong and why.
   static base::Result<std::unique_ptr<TlsContext>> Create(const TlsOptions& options,
                                                           std::string_view protocol);
   ~TlsContext();
 
-  // For a connection that was accepted now. Null when memory is exhausted.
+  // Makes the channel of a connection that was just accepted. Null if memory is exhausted.
   std::unique_ptr<TlsChannel> NewChannel(int socket);
 
   std::chrono::milliseconds handshake_timeout() const { return options_.handshake_timeout; }
 
  private:
-  // What tells one state of the files from another.
+  // Identifies a state of the files.
   struct Stamp {
     std::array<uint64_t, 12> words{};
     bool operator==(const Stamp&) const = default;
@@ -96,7 +96,7 @@ class TlsContext {
                             const unsigned char* in, unsigned in_size, void* self);
 
   const TlsOptions options_;
-  const std::string protocol_;  // with its length before it, as on the wire
+  const std::string protocol_;  // after its length, as on the wire
   std::atomic<uint64_t> next_look_ns_{0};
   base::Mutex mutex_;
   std::shared_ptr<SSL_CTX> current_ NEREID_GUARDED_BY(mutex_);

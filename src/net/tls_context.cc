@@ -19,10 +19,11 @@ namespace {
 
 constexpr uint64_t kLookEveryNs = 1'000'000'000;
 
-// With forward secrecy and authenticated encryption; what HTTP/2 allows. TLS 1.3 has no others.
+// Ciphers with forward secrecy and authenticated encryption, as HTTP/2 requires. TLS 1.3 has no
+// others.
 constexpr const char* kCiphers12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// What went wrong since the errors were last forgotten: the system's word where there is one.
+// Returns the errors since they were last cleared: the system's message if there is one.
 std::string TakeError() {
   std::string text = "it cannot be used";
   bool is_of_system = false;
@@ -38,8 +39,8 @@ std::string TakeError() {
   return text;
 }
 
-// The names of the PEM blocks in a file, such as "CERTIFICATE"; of a large file only those in
-// front.
+// Returns the names of the PEM blocks in a file, such as "CERTIFICATE"; only the first ones of a
+// large file.
 std::vector<std::string> PemBlocks(const std::string& file) {
   constexpr size_t kMaxBytes = 256 << 10;
   constexpr std::string_view kBegin = "-----BEGIN ";
@@ -55,7 +56,8 @@ std::vector<std::string> PemBlocks(const std::string& file) {
   return names;
 }
 
-// OpenSSL's reason, and what the file holds in place of a block whose name ends with `block`.
+// Describes OpenSSL's reason, and what the file contains instead of a block whose name ends with
+// `block`.
 base::Status FileError(std::string_view what, const std::string& file, std::string_view block) {
   std::string text = fmt::format("{} '{}': {}", what, file, TakeError());
   std::error_code ignored;
@@ -82,7 +84,7 @@ void AddToStamp(const std::string& file, uint64_t* words) {
 
 constexpr std::string_view kCertificate = "CERTIFICATE";
 
-// Nobody is there to ask for the password of a key.
+// A server cannot ask for the password of a key.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 }  // namespace
@@ -122,7 +124,7 @@ base::Result<std::shared_ptr<SSL_CTX>> TlsContext::Load() const {
   SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(ctx, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);  // tickets need no memory of ours
+  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);  // tickets need no memory here
   SSL_CTX_set_read_ahead(ctx, 1);
   SSL_CTX_set_default_passwd_cb(ctx, NoPassword);
   SSL_CTX_set_alpn_select_cb(ctx, &TlsContext::SelectProtocol, const_cast<TlsContext*>(this));
@@ -169,8 +171,7 @@ void TlsContext::ReloadIfChanged() {
   if (now_ns < due_ns || !next_look_ns_.compare_exchange_strong(due_ns, now_ns + kLookEveryNs)) {
     return;
   }
-  // Taken before the files are read: if they change meanwhile, the next look finds them changed
-  // again.
+  // Read before the files: if they change meanwhile, the next check finds them changed again.
   const Stamp stamp = ReadStamp();
   {
     base::MutexLock lock(mutex_);

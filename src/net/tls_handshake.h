@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that is not one yet: the TLS handshake on a socket just accepted. For this module's
-// own files.
+// The TLS handshake on a socket that was just accepted, before its connection exists. For this
+// module's own files.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ namespace nereid::net {
 // Confined to its reactor. Deletes itself once the handshake is done or has failed.
 class TlsHandshake final : public Connection {
  public:
-  // Begins the connection proper, on the same reactor.
+  // Starts the actual connection, on the same reactor.
   using Next = std::function<void(Reactor&, base::UniqueFd, std::unique_ptr<TlsChannel>)>;
 
-  // On the reactor. `context` and `next` outlive the group's connections. A client that is too slow
-  // or says something else is dropped.
+  // Starts a handshake, on the reactor. `context` and `next` outlive the group's connections. A
+  // client that is too slow or does not speak TLS is dropped.
   static void Start(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
                     TlsContext& context, const Next& next);
 

@@ -28,15 +28,15 @@ base::UniqueFd NewSocket() {
   return base::UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Whether some process accepts connections there, or is about to.
+// Returns whether some process accepts connections there, or is about to.
 bool IsListenedOn(const sockaddr_un& address) {
   const base::UniqueFd probe = NewSocket();
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
          errno == EAGAIN || errno == EINPROGRESS;
 }
 
-// Makes room for a new socket at `path`. The folder is locked meanwhile, so that of two servers
-// that start at once only one finds the place free.
+// Makes room for a new socket at `path`. The folder is locked meanwhile, so that only one of two
+// servers that start at once finds the place free.
 base::Status RemoveStale(const std::string& path, const sockaddr_un& address) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) {
@@ -79,7 +79,7 @@ base::Result<UnixSocket> ListenOnUnixSocket(const std::string& path, mode_t mode
   NEREID_RETURN_IF_ERROR(RemoveStale(path, address));
   UnixSocket made;
   made.socket = NewSocket();
-  // Nobody can connect before it listens, and by then it has its permissions.
+  // No client can connect before it listens, and by then it has its permissions.
   if (!made.socket.valid() ||
       ::bind(made.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return Failed(path, errno);

@@ -12,14 +12,14 @@
 
 namespace nereid::net {
 
-// How many more descriptors the process may open than `fd` says it has: the lowest free one is
-// taken each time, so that all below it are in use.
+// Returns how many more descriptors the process may open, judging by `fd`: the lowest free number
+// is taken each time, so all below it are in use.
 int DescriptorsLeft(int fd);
-// With fewer than this left, connections are for questions of health only, and idle ones are
+// With fewer descriptors left, new connections are for health requests only, and idle ones are
 // closed.
 int ReservedDescriptors();
 
-// Removes its file when it goes, unless another socket has taken its place. Immutable.
+// Removes its file when destroyed, unless another socket has replaced it. Immutable.
 class UnixSocketFile {
  public:
   UnixSocketFile(std::string path, dev_t device, ino_t inode)
@@ -40,9 +40,9 @@ struct UnixSocket {
   std::unique_ptr<UnixSocketFile> file;
 };
 
-// Listens on `path`, whose file gets the permissions `mode` before anybody can connect. What a
-// server that has ended left behind there is replaced. Unavailable when somebody listens there,
-// something else than a socket is there, or the folder does not allow it.
+// Listens on `path`, whose file gets the permissions `mode` before any client can connect. Replaces
+// the file of a server that has ended. Unavailable if a process listens there, something other than
+// a socket is there, or the folder does not allow it.
 base::Result<UnixSocket> ListenOnUnixSocket(const std::string& path, mode_t mode);
 
 }  // namespace nereid::net

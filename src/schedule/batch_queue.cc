@@ -6,8 +6,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Largest microseconds that fit the clock as nanoseconds.
-constexpr uint64_t kLongestUs = UINT64_C(9'000'000'000'000'000);
+// The largest number of microseconds that fits the clock as nanoseconds.
+constexpr uint64_t kMaxUs = UINT64_C(9'000'000'000'000'000);
 
 }  // namespace
 
@@ -22,7 +22,7 @@ BatchPolicy BatchPolicy::FromConfig(const config::ModelConfig& config) {
   }
   std::ranges::sort(policy.preferred_batch_sizes);
   policy.max_queue_delay =
-      std::chrono::microseconds(std::min(dynamic->max_queue_delay_microseconds, kLongestUs));
+      std::chrono::microseconds(std::min(dynamic->max_queue_delay_microseconds, kMaxUs));
   policy.preserves_order = dynamic->preserve_ordering;
   policy.priority_levels = dynamic->priority_levels;
   policy.default_priority_level = dynamic->default_priority_level;
@@ -31,7 +31,8 @@ BatchPolicy BatchPolicy::FromConfig(const config::ModelConfig& config) {
   return policy;
 }
 
-// Highest priority first; within a level, requests in time before those that lost their turn.
+// Visits requests in the order of execution: highest priority first; within a level, requests in
+// time before those that lost their turn.
 class BatchQueue::Walk {
  public:
   explicit Walk(std::map<uint64_t, Level>& levels) : levels_(levels), level_(levels.begin()) {
@@ -74,7 +75,7 @@ struct BatchQueue::Pending {
   core::Request* first = nullptr;
   size_t batch = 0;  // the sum of the requests' batch sizes
   size_t count = 0;
-  size_t best_count = 0;  // the last point at which it was good to stop
+  size_t best_count = 0;  // the last count at which it was good to stop
   core::BatchClosed best_reason = core::BatchClosed::kPreferred;
   uint64_t oldest_ns = UINT64_MAX;
   std::optional<core::BatchClosed> closed;
@@ -96,7 +97,7 @@ uint64_t BatchQueue::PriorityOf(const core::Request& request) const {
   return is_valid ? request.priority : policy_.default_priority_level;
 }
 
-// There may be 2^64 levels: only those with requests exist.
+// There may be 2^64 levels, so only those with requests exist.
 BatchQueue::Level& BatchQueue::LevelAt(uint64_t priority) {
   const auto found = levels_.find(priority);
   if (found != levels_.end()) return found->second;
@@ -109,13 +110,13 @@ BatchQueue::Level& BatchQueue::LevelAt(uint64_t priority) {
 
 void BatchQueue::SetExpiry(core::Request& request, const config::QueuePolicy& policy) {
   uint64_t timeout_us = policy.default_timeout_microseconds;
-  // A client may shorten the wait, not lengthen it.
+  // A client may shorten the wait, but not lengthen it.
   if (policy.allow_timeout_override && request.timeout_us != 0) {
     timeout_us = std::min(timeout_us, request.timeout_us);
   }
   request.expires_at_ns = 0;
   if (timeout_us == 0) return;
-  request.expires_at_ns = request.times.queue_start_ns + std::min(timeout_us, kLongestUs) * 1000;
+  request.expires_at_ns = request.times.queue_start_ns + std::min(timeout_us, kMaxUs) * 1000;
   expiries_.insert({request.expires_at_ns, &request});
 }
 
@@ -181,11 +182,11 @@ std::optional<uint64_t> BatchQueue::NextExpiry() const {
   return expiries_.begin()->first;
 }
 
-// Whether the pending batch can grow by `request`; if not, why it is closed.
+// Returns whether the pending batch can grow by `request`; if not, closes it.
 bool BatchQueue::Joins(Pending& pending, core::Request& request) {
   const size_t grown = pending.batch + request.batch_count();
   if (pending.count > 0) {
-    // Beyond the largest preferred size only a delay that is over goes.
+    // Beyond the largest preferred size the batch runs only after its delay.
     if (grown > max_preferred_ && pending.best_count == 0) {
       pending.best_count = pending.count;
       pending.best_reason = core::BatchClosed::kFull;
@@ -206,10 +207,10 @@ bool BatchQueue::Joins(Pending& pending, core::Request& request) {
   return true;
 }
 
-// The walk takes requests from the front while they fit together, remembering the last point at
-// which their batch was a preferred size (or the point before it would outgrow the largest). Such a
-// point is run at once; so is a walk that cannot grow. Otherwise the oldest request decides: until
-// its delay is over, wait.
+// The walk takes requests from the front while they fit together, and remembers the last count at
+// which their batch had a preferred size (or the count before it would exceed the largest). Such a
+// batch runs at once, and so does one that cannot grow. Otherwise it waits until the delay of the
+// oldest request is over.
 BatchDecision BatchQueue::Decide(size_t /*instance*/, uint64_t now_ns) {
   if (!expiries_.empty()) ApplyTimeouts(now_ns);
   if (size_ == 0) return {};

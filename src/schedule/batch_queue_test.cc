@@ -35,7 +35,7 @@ class BatchQueueTest : public testing::Test {
     request->times.queue_start_ns = kStart + wish.at_us * 1000;
     return queue_->Push(request);
   }
-  // The ids of the next batch, which is taken.
+  // Takes the next batch; returns its ids.
   std::string TakeAt(uint64_t us) {
     std::vector<core::RequestPtr> batch;
     const BatchDecision decision = queue_->Decide(0, kStart + us * 1000);
@@ -117,7 +117,7 @@ TEST_F(BatchQueueTest, ClosesABatchAtARequestOfAnotherShape) {
   EXPECT_EQ(ReadyAt(0), 2u);
 }
 
-// D-11. Only such models have shape tensors as no backend of ours serves.
+// D-11. Only models with shape tensors, which no backend of ours serves, need this.
 TEST_F(BatchQueueTest, ComparesTheValuesOfShapeTensors) {
   core::ModelTensor shape_tensor;
   shape_tensor.name = "INPUT0";
@@ -175,17 +175,17 @@ TEST_F(BatchQueueTest, SaysWhyABatchIsClosed) {
   EXPECT_EQ(reason_at(0), core::BatchClosed::kFull);
 }
 
-TEST_F(BatchQueueTest, ServesHigherPrioritiesFirstAndGoesOnIntoTheNextLevel) {
+TEST_F(BatchQueueTest, ServesHigherPrioritiesFirstAndContinuesWithTheNextLevel) {
   Make({.max_batch_size = 3, .priority_levels = 3, .default_priority_level = 2});
   Push({1, 16}, Wish{.id = "a", .priority = 3});
   Push({1, 16}, Wish{.id = "b"});                 // the default: 2
-  Push({1, 16}, Wish{.id = "c", .priority = 9});  // there is no 9: the default
+  Push({1, 16}, Wish{.id = "c", .priority = 9});  // there is no level 9: the default
   Push({1, 16}, Wish{.id = "d", .priority = 1});
   EXPECT_EQ(TakeAt(0), "dbc");
   EXPECT_EQ(TakeAt(0), "a");
 }
 
-TEST_F(BatchQueueTest, KnowsOnlyTheLevelsThatHaveRequests) {
+TEST_F(BatchQueueTest, KeepsOnlyLevelsThatHaveRequests) {
   Make({.max_batch_size = 4, .priority_levels = UINT64_MAX, .default_priority_level = UINT64_MAX});
   Push({1, 16}, Wish{.id = "last"});
   Push({1, 16}, Wish{.id = "first,", .priority = UINT64_MAX - 1});
@@ -207,7 +207,7 @@ TEST_F(BatchQueueTest, RefusesWhatFindsItsLevelFull) {
   EXPECT_TRUE(Push({1, 16}, Wish{.id = "f"}));
 }
 
-TEST_F(BatchQueueTest, RejectsRequestsWhoseTimeIsOver) {
+TEST_F(BatchQueueTest, RejectsExpiredRequests) {
   Make({.max_batch_size = 4,
         .default_queue_policy = {.default_timeout_microseconds = 100,
                                  .allow_timeout_override = true}});
@@ -275,7 +275,7 @@ TEST_F(BatchQueueTest, HoldsTheFirstBatchUntilEnoughWait) {
   EXPECT_EQ(TakeAt(0), "d");
 }
 
-// Says no to every request whose id is in `refused_`, and counts what it is told.
+// Rejects every request whose id is in `refused_`, and counts its calls.
 class FakeStrategy final : public core::BatchStrategy {
  public:
   explicit FakeStrategy(std::string refused) : refused_(std::move(refused)) {}
@@ -296,7 +296,7 @@ TEST_F(BatchQueueTest, LetsTheModelsOwnRuleCloseABatch) {
       *model_, BatchPolicy{.is_dynamic = true, .max_batch_size = 8}, &strategy);
   for (const std::string_view id : {"a", "b", "c", "d"}) Push({1, 16}, Wish{.id = id});
   EXPECT_EQ(TakeAt(0), "ab");
-  // What it never accepts still runs, alone or first.
+  // A request that it never accepts still runs, alone or as the first.
   EXPECT_EQ(TakeAt(0), "cd");
   EXPECT_EQ(strategy.batches, 2);
 }

@@ -16,7 +16,7 @@ void BatchScheduler::Source::Take(size_t instance, const BatchDecision& decision
 
 InstancePoolOptions BatchScheduler::PoolOptions(const BatchSchedulerOptions& options) {
   InstancePoolOptions pool = options.pool;
-  // With a delay configured, there must be a thread that can sleep.
+  // A delay needs a thread that can sleep.
   if (options.policy.max_queue_delay.count() != 0) pool.inline_budget = base::nanoseconds(0);
   pool.collects_rounds = options.policy.is_dynamic;
   return pool;
@@ -62,7 +62,7 @@ void BatchScheduler::Enqueue(core::RequestPtr request) {
   {
     base::MutexLock lock(pool_.mutex());
     is_stopping = pool_.is_stopping();
-    // Whoever cancelled it before it could be found here does not look for it again.
+    // A thread that cancelled it before it was in the queue does not try again.
     is_cancelled = request->is_cancelled();
     if (!is_stopping && !is_cancelled && queue_.Push(request)) {
       model_.statistics().AddPending(1);
@@ -97,7 +97,7 @@ void BatchScheduler::OnCancelled(core::Request& request) {
 }
 
 void BatchScheduler::WatchExpiry() {
-  // Rings at worst once more than needed: a request that runs in time leaves its alarm behind.
+  // At worst this timer fires once in vain, because a request that runs in time does not reset it.
   if (const auto next = queue_.NextExpiry()) expiry_timer_.ArmAt(*next);
 }
 
@@ -111,7 +111,7 @@ void BatchScheduler::ApplyTimeouts() {
     }
     model_.statistics().AddPending(-static_cast<int64_t>(expired.size()));
     WatchExpiry();
-    // Also where none has left: one that lost its turn makes others the first.
+    // Also needed if no request has left: one that lost its turn makes another the first.
     pool_.NoteChange();
   }
   for (core::RequestPtr& request : expired) {

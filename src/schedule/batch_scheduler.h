@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default scheduler and the dynamic batcher: a queue with its policies in front of the
-// instances of one model. Requests whose time is over are answered at that moment, whatever the
-// instances do.
+// instances of one model. Expired requests are completed at once, even if all instances are busy.
 #pragma once
 
 #include <memory>
@@ -18,7 +17,7 @@
 
 namespace nereid::schedule {
 
-// What a scheduler without sequences is made with.
+// The arguments of a scheduler without sequences.
 struct BatchSchedulerOptions {
   BatchPolicy policy = {};
   // The model's own batching rule; null: none.
@@ -29,13 +28,13 @@ struct BatchSchedulerOptions {
 // Thread-safe.
 class BatchScheduler final : public core::Scheduler, public InstanceHost {
  public:
-  // Starts, initialises and warms up the instances; the first failure is returned. `model` and
+  // Starts, initialises and warms up the instances; returns the first failure. `model` and
   // everything in `context` outlive the scheduler.
   static base::Result<std::unique_ptr<BatchScheduler>> Create(core::Model& model,
                                                               SchedulerContext context,
                                                               BatchSchedulerOptions options,
                                                               std::vector<NewInstance> instances);
-  // Answers what still waits and joins the threads. Not from one of them.
+  // Completes the requests that still wait and joins the threads. Not from one of them.
   ~BatchScheduler() override;
 
   void Enqueue(core::RequestPtr request) override;
@@ -45,13 +44,13 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
     return pool_.Change(std::move(change));
   }
 
-  // Waits until nothing is queued or running and threads sleep; false when `deadline` passes first.
+  // Waits until nothing is queued or running and threads sleep. Returns false at `deadline`.
   bool WaitUntilIdleForTest(base::TimePoint deadline) {
     return pool_.WaitUntilAsleepForTest(deadline);
   }
 
  private:
-  // The queue as the pool sees it: requests that leave it join the line of answers.
+  // The queue as the pool sees it: requests that leave it join the line of responses.
   class Source final : public WorkSource {
    public:
     Source(BatchQueue& queue, OrderedResponses* order) : queue_(queue), order_(order) {}
@@ -64,15 +63,15 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
 
    private:
     BatchQueue& queue_;
-    OrderedResponses* const order_;  // null: answers go as they come
+    OrderedResponses* const order_;  // null: responses are sent as they come
   };
 
   BatchScheduler(core::Model& model, SchedulerContext context, BatchSchedulerOptions options);
 
   static InstancePoolOptions PoolOptions(const BatchSchedulerOptions& options);
-  // Answers the requests whose time is over, or moves them out of line, and sees to what is left.
+  // Completes expired requests, or moves them out of the line, and re-evaluates the rest.
   void ApplyTimeouts();
-  // Makes the timer ring for the next of them.
+  // Sets the timer for the next expiry.
   void WatchExpiry() NEREID_REQUIRES(pool_.mutex());
 
   core::Model& model_;

@@ -40,7 +40,7 @@ class BatchSchedulerTest : public testing::Test {
     return std::chrono::steady_clock::now() + std::chrono::minutes(1);
   }
 
-  // As by the thread of a reactor, which is this one.
+  // Enqueues as a reactor does; the test's thread plays the reactor.
   void EnqueueOnReactor() {
     core::RequestPtr request = Request();
     request->round = &rounds_;
@@ -59,7 +59,7 @@ BatchSchedulerOptions Dynamic(size_t max_batch_size) {
   return {.policy = {.is_dynamic = true, .max_batch_size = max_batch_size}};
 }
 
-TEST_F(BatchSchedulerTest, AnswersEveryRequestFromManyThreadsOnSeveralInstances) {
+TEST_F(BatchSchedulerTest, CompletesEveryRequestFromManyThreadsOnSeveralInstances) {
   std::atomic<size_t> seen{0};
   Make(Dynamic(8), 3, false, [&](std::span<core::RequestPtr> batch) {
     EXPECT_LE(batch.size(), 8u);
@@ -104,7 +104,7 @@ TEST_F(BatchSchedulerTest, RunsOnTheReactorOnlyOnceTheInstanceIsKnownToBeQuick) 
   for (size_t i = 0; i < 40; ++i) {
     EnqueueOnReactor();
     ASSERT_TRUE(sink_.WaitForGone(i + 1));
-    // The instance counts as free only a moment after its answer went out.
+    // The instance counts as free only a moment after its response was sent.
     ASSERT_TRUE(scheduler_->WaitUntilIdleForTest(Soon()));
   }
   EXPECT_NE(threads.front(), std::this_thread::get_id());
@@ -127,7 +127,7 @@ TEST_F(BatchSchedulerTest, NeverRunsASlowInstanceOnTheReactor) {
 
 TEST_F(BatchSchedulerTest, OneSlowExecutionKeepsAQuickInstanceOnTheReactorAndASecondDoesNot) {
   std::vector<std::thread::id> threads;
-  // Each slow one alone is more than the average may grow by.
+  // A single slow execution exceeds what the average may grow by.
   Make({.pool = {.inline_budget = std::chrono::milliseconds(5)}}, 1, true,
        [&](std::span<core::RequestPtr>) {
          threads.push_back(std::this_thread::get_id());
@@ -193,7 +193,7 @@ TEST_F(BatchSchedulerTest, SendsAPartialBatchWhenItsDelayIsOver) {
   EXPECT_EQ(sizes, std::vector<size_t>{3});
 }
 
-TEST_F(BatchSchedulerTest, AnswersACancelledRequestWhileItWaits) {
+TEST_F(BatchSchedulerTest, CompletesACancelledRequestWhileItWaits) {
   std::promise<void> entered;
   std::promise<void> leave;
   bool first = true;
@@ -217,7 +217,7 @@ TEST_F(BatchSchedulerTest, AnswersACancelledRequestWhileItWaits) {
   EXPECT_TRUE(sink_.WaitForGone(2));
 }
 
-TEST_F(BatchSchedulerTest, AnswersAnExpiredRequestInPlainWordsWhileTheInstanceIsBusy) {
+TEST_F(BatchSchedulerTest, RejectsAnExpiredRequestInPlainWordsWhileTheInstanceIsBusy) {
   std::promise<void> entered;
   std::promise<void> leave;
   auto options = Dynamic(1);
@@ -238,7 +238,8 @@ TEST_F(BatchSchedulerTest, AnswersAnExpiredRequestInPlainWordsWhileTheInstanceIs
   EXPECT_TRUE(sink_.WaitForGone(2));
 }
 
-// Preferred sizes of 4 and 8 and an hour to wait for them: one request of 1 row and two of 2 wait.
+// Preferred sizes of 4 and 8, with an hour to wait for them: one request of 1 row and two of 2
+// wait.
 class UnluckySizeTest : public BatchSchedulerTest {
  protected:
   void MakeAndFill(config::QueuePolicy::TimeoutAction action, uint64_t first_timeout_us) {
@@ -266,7 +267,7 @@ class UnluckySizeTest : public BatchSchedulerTest {
 };
 
 //
-TEST_F(UnluckySizeTest, WhatIsLeftRunsWhenARequestHasExpired) {
+TEST_F(UnluckySizeTest, TheOthersRunWhenARequestHasExpired) {
   MakeAndFill(config::QueuePolicy::TimeoutAction::kReject, 20'000);
   first_.Reset();
   EXPECT_TRUE(sink_.WaitForGone(3));
@@ -274,7 +275,7 @@ TEST_F(UnluckySizeTest, WhatIsLeftRunsWhenARequestHasExpired) {
   EXPECT_EQ(sizes_, std::vector<size_t>{2});
 }
 
-TEST_F(UnluckySizeTest, WhatIsBehindRunsWhenARequestHasLostItsTurn) {
+TEST_F(UnluckySizeTest, TheOthersRunWhenARequestHasLostItsTurn) {
   MakeAndFill(config::QueuePolicy::TimeoutAction::kDelay, 20'000);
   first_.Reset();
   EXPECT_TRUE(sink_.WaitForGone(2));
@@ -282,7 +283,7 @@ TEST_F(UnluckySizeTest, WhatIsBehindRunsWhenARequestHasLostItsTurn) {
   EXPECT_EQ(model_->statistics().Read().pending_count, 1u);
 }
 
-TEST_F(UnluckySizeTest, WhatIsLeftRunsWhenARequestIsCancelled) {
+TEST_F(UnluckySizeTest, TheOthersRunWhenARequestIsCancelled) {
   MakeAndFill(config::QueuePolicy::TimeoutAction::kReject, 0);
   first_->Cancel();
   scheduler_->OnCancelled(*first_);
@@ -332,7 +333,7 @@ std::function<base::Status(core::Instance&)> MeetEachOther(base::Mutex& mutex,
   };
 }
 
-TEST_F(BatchSchedulerTest, StartsInstancesAtTheSameTimeWhereThatIsAllowed) {
+TEST_F(BatchSchedulerTest, StartsInstancesConcurrentlyIfAllowed) {
   base::Mutex mutex;
   base::CondVar changed;
   int here = 0;

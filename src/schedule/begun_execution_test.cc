@@ -15,8 +15,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Writes down which of its functions ran, and whether on the reactor's thread. The requests of what
-// is not over are answered by End.
+// Records which of its functions ran, and whether on the reactor's thread. End completes the
+// requests that are left.
 class TwoPartInstance final : public core::Instance {
  public:
   const std::string& name() const override { return name_; }
@@ -25,7 +25,7 @@ class TwoPartInstance final : public core::Instance {
   void Execute(std::span<core::RequestPtr> batch) override {
     calls.push_back("execute" + Where());
     Spend(takes_ns);
-    core::AnswerFakeBatch(batch);
+    core::CompleteFakeBatch(batch);
   }
   bool Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) override {
     calls.push_back("begin" + Where());
@@ -33,17 +33,17 @@ class TwoPartInstance final : public core::Instance {
       for (core::RequestPtr& request : batch) begun_.push_back(std::move(request));
       return false;
     }
-    core::AnswerFakeBatch(batch);
+    core::CompleteFakeBatch(batch);
     return true;
   }
   void End() override {
     calls.push_back("end" + Where());
     Spend(takes_ns);
-    core::AnswerFakeBatch(begun_);
+    core::CompleteFakeBatch(begun_);
     begun_.clear();
   }
 
-  // Confined to whoever executes.
+  // Confined to the thread that executes.
   uint64_t takes_ns = 0;
   std::vector<std::string> calls;
 
@@ -81,7 +81,8 @@ class BegunExecutionTest : public testing::Test {
   }
   ~BegunExecutionTest() override { scheduler_.reset(); }
 
-  // One request, from the thread of a reactor, which is this one; what it made the instance do.
+  // Sends requests from the thread of a reactor, played by this one; returns the calls of the
+  // instance.
   std::vector<std::string> Ask(size_t requests = 1) {
     for (size_t i = 0; i < requests; ++i, ++asked_) {
       core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1, 16});

@@ -2,14 +2,14 @@
 // Why a secret makes a fast hash good enough. GHASH, the hash inside AES-GCM, is a polynomial over
 // the data evaluated at a secret point: for two different inputs of at most n blocks of 16 bytes,
 // chosen without knowledge of the point, it gives the same 128 bits for at most n + 1 of 2^128
-// points. That is 2^-112 for inputs of 1 MB, so that 2^30 entries and as many questions by somebody
-// who sends whatever he likes meet by chance with less than 2^-52. What he must not have is
-// anything computed from the point but "no hit", of which each rules out no more than those n + 1
-// points. Hence: its 128 bits are never the key. They go, behind a second secret, into the SHA-256
-// that is the key, so that keys, which log lines show and cache libraries see, tell nothing about
-// them. The tag of AES-GCM is GHASH and a mask that is the same every time here, as the nonce is; a
-// repeated nonce gives GHASH away to those who see tags, and nobody does. The secret is made anew
-// by every process and stays in it.
+// points. That is 2^-112 for inputs of 1 MB, so that 2^30 entries and as many requests of an
+// attacker collide by chance with less than 2^-52. The attacker must not learn anything computed
+// from the point except "no hit", each of which rules out no more than those n + 1 points. Hence
+// the 128 bits are never the key. They go, after a second secret, into the SHA-256 that is the key,
+// so that keys, which appear in log lines and in cache libraries, reveal nothing about them. The
+// tag of AES-GCM is GHASH and a mask that is the same every time here, because the nonce is; a
+// repeated nonce reveals GHASH to an observer of tags, but no tag leaves this file. Each process
+// makes a new secret and keeps it.
 #include "schedule/cache_key.h"
 
 #include <openssl/evp.h>
@@ -26,19 +26,19 @@
 namespace nereid::schedule {
 namespace {
 
-// Goes before the hash, so that stores that outlive a release never mix what two releases mean.
+// Precedes the hash, so that stores that outlive a release never mix the meanings of two releases.
 constexpr std::string_view kPrefix = "nereid1:";
 constexpr size_t kDigestBytes = 32;
-// Of an input. Below this SHA-256 is as quick as two hashes.
+// For smaller inputs SHA-256 is as fast as two hashes.
 constexpr size_t kHashedFrom = 1024;
 static_assert(kPrefix.size() + 2 * kDigestBytes == core::CacheKey::kSize);
 
-// SHA-256 that is used again and again. Small pieces are gathered, as a call into the library costs
-// more than they do. Every piece of variable length goes in behind its length, so that no two
-// questions spell the same bytes.
+// A reusable SHA-256. Small pieces are gathered, because a call into the library costs more than
+// hashing them. Every piece of variable length follows its length, so that no two requests have the
+// same bytes.
 class Digest {
  public:
-  // False when the library is out of memory.
+  // Returns false if the library is out of memory.
   bool Start() {
     if (algorithm_ == nullptr) algorithm_.reset(EVP_MD_fetch(nullptr, "SHA256", nullptr));
     if (context_ == nullptr) context_.reset(EVP_MD_CTX_new());
@@ -91,13 +91,13 @@ class Digest {
   bool is_good_ = false;
 };
 
-// GHASH by way of the tags of AES-256-GCM without any plaintext, used again and again.
+// A reusable GHASH, by way of the tags of AES-256-GCM without any plaintext.
 class KeyedHash {
  public:
   static constexpr size_t kBytes = 16;
   using Tag = std::array<unsigned char, kBytes>;
 
-  // False when the library has no such cipher or is out of memory.
+  // Returns false if the library has no such cipher or is out of memory.
   bool Start(const core::CacheSecret& secret) {
     if (context_ == nullptr) context_.reset(EVP_CIPHER_CTX_new());
     if (context_ == nullptr) return false;
@@ -141,7 +141,8 @@ class KeyedHash {
   bool has_key_ = false;
 };
 
-// What stands for the bytes of `input` in a key of this process; nothing when it cannot be made.
+// Returns what stands for the bytes of `input` in a key of this process; nothing if it cannot be
+// made.
 std::optional<KeyedHash::Tag> HashInput(const core::RequestInput& input,
                                         const core::CacheSecret& secret) {
   thread_local KeyedHash hash;
@@ -178,8 +179,8 @@ bool AddInput(Digest& digest, const core::RequestInput& input, const core::Cache
   return true;
 }
 
-// Asking for no output means all of them, and is the same question as naming them all. Both lists
-// are in the order of names.
+// Requesting no output means all of them, and is equivalent to naming them all. Both lists are in
+// the order of names.
 void AddOutputs(Digest& digest, const core::Request& request) {
   if (request.outputs.empty()) {
     digest.AddNumber(request.model->outputs_by_name().size());

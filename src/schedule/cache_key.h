@@ -9,18 +9,18 @@
 
 namespace nereid::schedule {
 
-// Stands for everything that an answer can depend on: the model's name, version and fingerprint (so
-// that a reloaded model does not give the answers of its predecessor), every input's name, type,
-// shape and bytes, which outputs are asked for, the request's parameters, and sequence id and
-// flags. Clients choose the bytes, and one who found two questions with one key would be given
-// somebody else's answer or give others his; nobody can.
+// The key stands for everything that a response can depend on: the model's name, version and
+// fingerprint (so that a reloaded model does not return the responses of its predecessor), every
+// input's name, type, shape and bytes, the requested outputs, the request's parameters, and
+// sequence id and flags. Clients choose these bytes, and a client that found two requests with one
+// key could get or replace the responses of others; this must be impossible.
 //
-// Without a secret it is a SHA-256 of it all, the same in every process, for caches that several
-// servers share. With one, large inputs go into that as what a keyed hash made of them, in an
-// eighth of the time; cache_key.cc says why that is as good as long as the secret is one.
+// Without a secret the key is a SHA-256 of all this, the same in every process, for caches that
+// several servers share. With a secret, large inputs are represented by a keyed hash, in an eighth
+// of the time; cache_key.cc says why that is as safe while the secret is kept.
 //
-// Needs a normalised request. Nothing when an input does not lie in CPU memory or was added by the
-// server, or when memory is exhausted.
+// REQUIRES: the request is normalised. Returns nothing if an input does not lie in CPU memory or
+// was added by the server, or if memory is exhausted.
 std::optional<core::CacheKey> MakeCacheKey(const core::Request& request,
                                            const core::CacheSecret* secret = nullptr);
 

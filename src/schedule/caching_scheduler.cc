@@ -4,11 +4,11 @@
 namespace nereid::schedule {
 
 void CachingScheduler::Enqueue(core::RequestPtr request) {
-  // Once stopped, it is for the scheduler to refuse.
+  // Once stopped, the scheduler behind this one refuses the request.
   if (!is_stopping_.load() && !request->is_cancelled()) {
     if (keeps_order_) order_.Join(*request);
     if (core::ResponsePtr known = caching_->Find(*request)) {
-      return core::Answer(std::move(request), std::move(known));
+      return core::Complete(std::move(request), std::move(known));
     }
   }
   scheduler_->Enqueue(std::move(request));

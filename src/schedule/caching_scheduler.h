@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the response cache in front of another scheduler: what has been asked before is answered at
-// once and never reaches it.
+// Puts the response cache in front of another scheduler: known requests are completed at once and
+// never reach it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace nereid::schedule {
 // Thread-safe.
 class CachingScheduler final : public core::Scheduler {
  public:
-  // With `keeps_order`, answers leave in the order in which requests arrive, from the cache or not.
+  // With `keeps_order`, responses are sent in the order of the requests, from the cache or not.
   CachingScheduler(std::unique_ptr<core::Scheduler> scheduler,
                    std::unique_ptr<ResponseCaching> caching, bool keeps_order)
       : caching_(std::move(caching)), keeps_order_(keeps_order), scheduler_(std::move(scheduler)) {}
@@ -35,7 +35,8 @@ class CachingScheduler final : public core::Scheduler {
   const bool keeps_order_;
   std::atomic<bool> is_stopping_{false};
   OrderedResponses order_;
-  const std::unique_ptr<core::Scheduler> scheduler_;  // goes first: its requests may stand in line
+  const std::unique_ptr<core::Scheduler>
+      scheduler_;  // destroyed first: its requests may be in line
 };
 
 }  // namespace nereid::schedule

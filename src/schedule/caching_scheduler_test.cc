@@ -11,7 +11,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Knows one key: the first that it is given to keep.
+// Remembers one key: the first one that is inserted.
 class OneEntryCache final : public core::ResponseCache {
  public:
   base::Status Lookup(const core::CacheKey& key, core::Response&) override {
@@ -29,7 +29,7 @@ class OneEntryCache final : public core::ResponseCache {
   core::CacheKey key_;
 };
 
-// Keeps what it gets until the test answers it.
+// Keeps requests until the test completes them.
 class WaitingScheduler final : public core::Scheduler {
  public:
   explicit WaitingScheduler(std::vector<core::RequestPtr>& waiting) : waiting_(waiting) {}
@@ -56,19 +56,19 @@ class CachingSchedulerTest : public testing::Test {
                                               ResponseCaching::ForModel(*model_, &cache_),
                                               keeps_order);
   }
-  // A request whose question is `parameter`.
+  // Makes a request that differs from others by `parameter`.
   core::RequestPtr MakeRequest(int64_t parameter) {
     core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1});
     request->parameters.push_back({"question", parameter});
     return request;
   }
-  // The oldest that waits.
-  void AnswerOne(base::Status error = {}) {
+  // Completes the oldest request that waits.
+  void CompleteOne(base::Status error = {}) {
     core::RequestPtr request = std::move(waiting_.front());
     waiting_.erase(waiting_.begin());
     core::ResponsePtr response = core::Response::Create(*request);
     response->SetError(std::move(error));
-    Answer(std::move(request), std::move(response));
+    Complete(std::move(request), std::move(response));
   }
 
   std::unique_ptr<core::Model> model_;
@@ -77,35 +77,35 @@ class CachingSchedulerTest : public testing::Test {
   std::vector<core::RequestPtr> waiting_;
 };
 
-TEST_F(CachingSchedulerTest, WhatIsKnownNeverReachesTheScheduler) {
+TEST_F(CachingSchedulerTest, CachedRequestsNeverReachTheScheduler) {
   const auto scheduler = MakeScheduler(false);
   scheduler->Enqueue(MakeRequest(1));
-  AnswerOne();
+  CompleteOne();
   scheduler->Enqueue(MakeRequest(1));
   EXPECT_TRUE(waiting_.empty());
   EXPECT_EQ(sink_.final_count(), 2u);
   EXPECT_TRUE(sink_.WaitForGone(2));
 }
 
-TEST_F(CachingSchedulerTest, KnownAnswersOvertakeWhereNoOrderIsKept) {
+TEST_F(CachingSchedulerTest, CachedResponsesOvertakeIfNoOrderIsPreserved) {
   const auto scheduler = MakeScheduler(false);
   scheduler->Enqueue(MakeRequest(1));
-  AnswerOne();
+  CompleteOne();
   scheduler->Enqueue(MakeRequest(2));
   scheduler->Enqueue(MakeRequest(1));
   EXPECT_EQ(sink_.final_count(), 2u);
-  AnswerOne(base::InternalError("slow"));
+  CompleteOne(base::InternalError("slow"));
   EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", "", "slow"}));
 }
 
-TEST_F(CachingSchedulerTest, KnownAnswersWaitForTheirTurnWhereOrderIsKept) {
+TEST_F(CachingSchedulerTest, CachedResponsesWaitForTheirTurnIfOrderIsPreserved) {
   const auto scheduler = MakeScheduler(true);
   scheduler->Enqueue(MakeRequest(1));
-  AnswerOne();
+  CompleteOne();
   scheduler->Enqueue(MakeRequest(2));
   scheduler->Enqueue(MakeRequest(1));
   EXPECT_EQ(sink_.final_count(), 1u);
-  AnswerOne(base::InternalError("slow"));
+  CompleteOne(base::InternalError("slow"));
   EXPECT_EQ(sink_.results(), (std::vector<std::string>{"", "slow", ""}));
   EXPECT_TRUE(sink_.WaitForGone(3));
 }
@@ -113,7 +113,7 @@ TEST_F(CachingSchedulerTest, KnownAnswersWaitForTheirTurnWhereOrderIsKept) {
 TEST_F(CachingSchedulerTest, OnceStoppedEverythingGoesToTheScheduler) {
   const auto scheduler = MakeScheduler(false);
   scheduler->Enqueue(MakeRequest(1));
-  AnswerOne();
+  CompleteOne();
   EXPECT_TRUE(scheduler->Stop(std::chrono::steady_clock::now()));
   scheduler->Enqueue(MakeRequest(1));
   EXPECT_EQ(waiting_.size(), 1u);

@@ -9,8 +9,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Where the answers of padding go. It has no state, so that all padding can share it, also while
-// its scheduler ends.
+// The sink of padding. It has no state, so that all padding can share it, even while its scheduler
+// is destroyed.
 class Nowhere final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
@@ -21,7 +21,7 @@ core::ResponseSink& NowhereSink() {
   return nowhere;
 }
 
-// What an element of BYTES needs to say that it is empty.
+// The bytes of an empty element of BYTES.
 constexpr size_t kEmptyElementSize = sizeof(uint32_t);
 
 size_t ZeroSize(const core::RequestInput& input) {
@@ -79,7 +79,7 @@ BatchDecision DirectSource::Decide(size_t instance, uint64_t now_ns) {
 
 void DirectSource::Take(size_t instance, const BatchDecision& decision,
                         std::vector<core::RequestPtr>& batch) {
-  // First the representative, so that padding is made like it, states and all.
+  // Starts with the representative, because padding is made like it, including states.
   Sequence* const representative = Representative(instance);
   core::RequestPtr like = Dispatch(*representative);
   const core::Request& pattern = *like;
@@ -120,10 +120,10 @@ void DirectSource::CopyAsZeros(const core::RequestInput& from, core::Request& pa
   core::RequestInput& input = padding.AddInput(from.name, from.type);
   input.model_index = from.model_index;
   input.shape = from.shape;
-  // The model's own text: the request's may be gone before the padding.
+  // The model's own text, because the request may be gone before the padding.
   input.name = model_.inputs()[from.model_index].name;
   if (model_.inputs()[from.model_index].is_shape_tensor && from.more.empty()) {
-    // Its values are shapes, which must be those of the batch.
+    // The input's values are shapes, which must be those of the batch.
     std::byte* const copy = padding.arena().Allocate(from.byte_size);
     if (copy == nullptr) return;
     std::memcpy(copy, from.first.data, from.byte_size);
@@ -133,7 +133,7 @@ void DirectSource::CopyAsZeros(const core::RequestInput& from, core::Request& pa
   const size_t size = ZeroSize(from);
   if (size == 0) return;
   base::BufferRef zeros = Zeros(size);
-  if (!zeros) return;  // the backend will see an input that is too short, and say so
+  if (!zeros) return;  // the backend will report that the input is too short
   input.Append({.data = zeros.data(), .size = size});
   padding.Hold(std::move(zeros));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Direct strategy: a sequence keeps its position in the batches of one instance from its first
-// request to its last. Positions that have nothing to run get padding, so that every other sequence
+// request to its last. Positions with nothing to run get padding, so that every other sequence
 // stays where the model expects it.
 #pragma once
 
@@ -22,16 +22,16 @@ class DirectSource final : public SequenceSource {
   void Grow() override;
 
  private:
-  // The first that is ready says what the batch looks like.
+  // Returns the first ready sequence, which determines the shapes of the batch.
   Sequence* Representative(size_t instance) const;
   core::RequestPtr MakePadding(const core::Request& like, size_t slot);
   void CopyAsZeros(const core::RequestInput& from, core::Request& padding);
-  // At least so many zero bytes.
+  // Returns at least so many zero bytes.
   base::BufferRef Zeros(size_t size);
 
   base::BufferRef zeros_;
   size_t zeros_size_ = 0;
-  // Of padding, by slot; made when first needed.
+  // The states of padding, by slot; made when first needed.
   std::vector<std::unique_ptr<core::SequenceStates>> padding_states_;
 };
 

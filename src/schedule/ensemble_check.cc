@@ -11,12 +11,12 @@ namespace {
 
 using config::ModelConfig;
 
-// What one model says about a tensor of the ensemble.
+// One model's declaration of a tensor of the ensemble.
 struct Declaration {
   std::string_view model;
   tensor::DataType type;
   std::vector<int64_t> dims;
-  std::vector<int64_t> full_dims;  // with the batch dimension where there is one
+  std::vector<int64_t> full_dims;  // with the batch dimension, if there is one
 
   Declaration(const ModelConfig& config, std::string_view model_name, tensor::DataType data_type,
               const std::vector<int64_t>& tensor_dims)
@@ -100,8 +100,8 @@ class StepChecker {
     return base::OkStatus();
   }
 
-  // Variable dimensions fit anything here; they are compared request by request. A model without
-  // batching may have the batch among its own dimensions.
+  // Variable dimensions fit anything here; each request is checked. A model without batching may
+  // have the batch among its own dimensions.
   base::Status Join(const std::string& tensor, Declaration found) {
     const auto [entry, is_new] = tensors_.try_emplace(tensor, found);
     if (is_new) return base::OkStatus();

@@ -8,7 +8,7 @@
 namespace nereid::schedule {
 namespace {
 
-// The sequence that a response's parameters name, instead of the one its request belonged to.
+// Reads the sequence that a response's parameters name instead of that of its request.
 base::Status ReadSequence(const core::Response& response, EnsembleSequence& sequence) {
   bool is_given = false;
   uint32_t flags = 0;
@@ -65,7 +65,7 @@ EnsembleFrame& EnsembleFrame::Take(const EnsemblePlan& plan, const EnsembleNeeds
 
 void EnsembleFrame::Unreference() {
   if (--references_ != 0) return;
-  // Not within the pool: with a response may go its request, its model and the run.
+  // Not within the pool: destroying a response may destroy its request, its model and the run.
   for (size_t i = 0; i < source_count_; ++i) sources_[i].response.reset();
   base::ObjectPool<EnsembleFrame>::Give(this);
 }

@@ -43,7 +43,7 @@ class EnsembleFrameTest : public testing::Test {
  protected:
   ~EnsembleFrameTest() override { frame_->Unreference(); }
 
-  // A frame for a request of some outputs.
+  // Makes a frame for a request of some outputs.
   void Need(std::vector<uint8_t> outputs) {
     frame_->Unreference();
     needs_.outputs = std::move(outputs);
@@ -52,7 +52,7 @@ class EnsembleFrameTest : public testing::Test {
   }
   void SetInput() { frame_->Set(plan_.input_tensors()[0], {.input = &input_}); }
   std::vector<uint32_t> TakeReady() { return std::exchange(frame_->ready(), {}); }
-  // A response of one byte, and the request that it belongs to.
+  // Makes a response of one byte, and the request that it belongs to.
   core::ResponsePtr Respond(std::vector<core::Parameter> parameters = {}) {
     requests_.push_back(core::Request::Create(sink_));
     core::ResponsePtr response = core::Response::Create(*requests_.back());

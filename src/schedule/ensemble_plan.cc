@@ -60,7 +60,7 @@ void EnsemblePlan::AddSteps(const config::Ensembling& ensemble, const std::vecto
 void EnsemblePlan::FindSelfFed() {
   for (EnsembleStep& first : steps_) {
     if (!first.is_decoupled) continue;
-    // Everything behind `first`.
+    // Marks all steps after `first`.
     std::vector<bool> is_seen(steps_.size());
     std::vector<const EnsembleStep*> open{&first};
     while (!open.empty() && first.may_wait) {
@@ -83,7 +83,7 @@ base::Status EnsemblePlan::FindGroups(const std::string& ensemble) {
   for (const uint32_t tensor : input_tensors_) known[tensor] = 0;
   std::vector<bool> is_done(steps_.size());
   uint32_t last_group = 0;
-  // Each pass settles at least one step that can be reached; the rest never starts.
+  // Each pass settles at least one step that can be reached; the others never start.
   for (bool progress = true; progress;) {
     progress = false;
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -94,7 +94,7 @@ base::Status EnsemblePlan::FindGroups(const std::string& ensemble) {
       step.group = *known[step.input_tensors.front()];
       for (const uint32_t tensor : step.input_tensors) {
         if (*known[tensor] == step.group) continue;
-        // Triton names whoever declared the tensor that cannot be made.
+        // Triton's text names the declaration of the tensor that cannot be produced.
         const bool is_declared_here = tensors_[step.outputs.front().tensor].output >= 0;
         return MixedGroupsError(ensemble, is_declared_here ? ensemble : step.model_name);
       }

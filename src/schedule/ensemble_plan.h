@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ensemble's configuration, compiled at load: tensors and steps are numbers, each tensor knows
-// the steps that wait for it and each step the steps whose answers it reads.
+// the steps that wait for it and each step the steps whose responses it reads.
 //
-// A decoupled step answers many times, and everything behind it happens once for each answer.
-// Tensors that happen together form a *group*: group 0 is what happens once per request, and each
-// decoupled step opens a group of its own. All inputs of a step lie in one group
+// A decoupled step sends many responses, and everything after it happens once for each of them.
+// Tensors that are set together form a *group*: group 0 is for what happens once per request, and
+// each decoupled step opens its own group. All inputs of a step lie in one group
 // (CheckEnsembleSteps refuses anything else), and so do the ensemble's outputs.
 #pragma once
 
@@ -21,29 +21,29 @@ namespace nereid::schedule {
 
 // One entry of an input_map or output_map.
 struct EnsembleBinding {
-  std::string name;     // the model's
-  uint32_t tensor = 0;  // the ensemble's
+  std::string name;     // in the model
+  uint32_t tensor = 0;  // in the ensemble
 };
 
-// A model of the ensemble, and the tensors that it reads and makes.
+// A model of the ensemble, and the tensors that it reads and produces.
 struct EnsembleStep {
   std::string model_name;
-  std::string model_id;        // what Submitter::PinModel is asked for: with its namespace, if any
+  std::string model_id;        // the argument of Submitter::PinModel: with its namespace, if any
   int64_t model_version = -1;  // -1: the latest when the step starts
   std::vector<EnsembleBinding> inputs;
   std::vector<EnsembleBinding> outputs;
-  // Each tensor of `inputs` once, and each step that makes one of them once.
+  // Each tensor of `inputs` once, and each step that produces one of them once.
   std::vector<uint32_t> input_tensors;
   std::vector<uint32_t> producers;
   bool is_decoupled = false;
   uint32_t group = 0;         // of its inputs
-  uint32_t output_group = 0;  // of its outputs; another one where it is decoupled
-  bool may_wait = true;       // no step behind it is of the same model
+  uint32_t output_group = 0;  // of its outputs; another one if it is decoupled
+  bool may_wait = true;       // no later step uses the same model
 };
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;
 
-// A tensor of the ensemble: which step makes it, and which steps read it.
+// A tensor of the ensemble: the step that produces it, and the steps that read it.
 struct EnsembleTensor {
   std::string name;
   uint32_t producer = kNoStep;      // kNoStep: an input of the ensemble
@@ -51,20 +51,20 @@ struct EnsembleTensor {
   int output = -1;                  // position among the ensemble's outputs
 };
 
-// What a request needs, which depends on the outputs it asks for.
+// What a request needs, which depends on its requested outputs.
 struct EnsembleNeeds {
-  std::vector<uint8_t> steps;     // by step: 1 where it runs
-  std::vector<uint32_t> readers;  // by step: how many of those steps and of the outputs asked for
-                                  // read its answer
-  std::vector<uint8_t> outputs;   // by output: 1 where it is asked for
+  std::vector<uint8_t> steps;  // by step: 1 if it runs
+  std::vector<uint32_t>
+      readers;  // by step: how many needed steps and requested outputs read its response
+  std::vector<uint8_t> outputs;  // by output: 1 if it is requested
   uint32_t output_count = 0;
 };
 
 // Immutable.
 class EnsemblePlan {
  public:
-  // `decoupled` says for each step whether its model is. Needs a configuration that passed
-  // config::CheckEnsemble; an error where inputs of one step lie in different groups.
+  // `decoupled` says for each step whether its model is. Fails if inputs of one step lie in
+  // different groups. REQUIRES: the configuration passed config::CheckEnsemble.
   static base::Result<EnsemblePlan> Compile(const config::ModelConfig& config,
                                             const std::vector<bool>& decoupled);
 
@@ -76,10 +76,10 @@ class EnsemblePlan {
   uint32_t output_group() const { return output_group_; }
   bool is_decoupled() const { return is_decoupled_; }
   uint32_t max_inflight_requests() const { return max_inflight_requests_; }
-  // For a request that asks for all outputs.
+  // The needs of a request for all outputs.
   const EnsembleNeeds& all() const { return all_; }
-  // For one that asks for those whose entry of `needs.outputs` is 1: fills the rest of `needs`. A
-  // step is left out when none of its outputs is of use.
+  // Fills the rest of `needs` for a request of the outputs whose entry in `needs.outputs` is 1.
+  // Omits a step if none of its outputs is needed.
   void Prune(EnsembleNeeds& needs) const;
 
  private:
@@ -102,8 +102,8 @@ class EnsemblePlan {
   EnsembleNeeds all_;
 };
 
-// Compares an ensemble with the models its steps name, one of `models` for each step: types,
-// shapes, missing and doubled tensors, batch sizes, decoupled models.
+// Compares an ensemble with the models of its steps, one of `models` for each step: types, shapes,
+// missing and duplicate tensors, batch sizes, decoupled models.
 base::Status CheckEnsembleSteps(const config::ModelConfig& ensemble,
                                 const std::vector<const config::ModelConfig*>& models);
 

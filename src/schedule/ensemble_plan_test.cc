@@ -72,7 +72,7 @@ TEST(EnsemblePlan, LinksStepsThroughTheirTensors) {
   EXPECT_THAT(plan.steps()[3].producers, ElementsAre(1, 2));
   EXPECT_FALSE(plan.is_decoupled());
   EXPECT_THAT(plan.all().steps, ElementsAre(1, 1, 1, 1));
-  // x is read by two steps, left by a step and the answer.
+  // x is read by two steps, left by a step and the response.
   EXPECT_THAT(plan.all().readers, ElementsAre(2, 2, 1, 1));
 }
 
@@ -121,7 +121,7 @@ TEST(EnsemblePlan, RefusesStepsBehindTwoDecoupledModels) {
             "models");
 }
 
-TEST(EnsemblePlan, KnowsWhichProducersMustNotWaitForThemselves) {
+TEST(EnsemblePlan, FindsProducersThatMustNotWaitForThemselves) {
   const EnsemblePlan plan = Compile(Ensemble({"in"}, {"out"},
                                              {{"a", {{"I", "in"}}, {{"O", "x"}}},
                                               {"b", {{"I", "x"}}, {{"O", "y"}}},
@@ -147,8 +147,8 @@ ModelConfig OneStep(std::map<std::string, std::string> inputs = {{"I", "in"}},
 TEST(CheckEnsembleSteps, AcceptsWhatFits) {
   EXPECT_EQ(CheckError(OneStep(), {Model("m", 0, {16})}), "");
   EXPECT_EQ(CheckError(OneStep(), {Model("m", 0, {-1})}), "");
-  // A batching model takes tensors of one that has the batch among its dimensions, and the other
-  // way.
+  // A model with batching takes tensors of one that has the batch among its dimensions, and vice
+  // versa.
   EXPECT_EQ(CheckError(OneStep({{"I", "in"}}, {{"O", "out"}}, 8), {Model("m", 0, {-1, 16})}), "");
   EXPECT_EQ(CheckError(OneStep({{"I", "in"}}, {{"O", "out"}}, 8), {Model("m", 8, {16})}), "");
 }

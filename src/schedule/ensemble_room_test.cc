@@ -13,7 +13,7 @@ namespace {
 
 class EnsembleRoomTest : public testing::Test {
  protected:
-  // Whether a producer may go on at once.
+  // Returns whether a producer may continue at once.
   bool HasRoom() { return room_.Wait(producer_, *request_, base::TimePoint()); }
 
   core::FakeSink sink_;
@@ -40,7 +40,7 @@ TEST_F(EnsembleRoomTest, HasNoneWhileCallsWaitForAPlace) {
   EXPECT_TRUE(HasRoom());
 }
 
-TEST_F(EnsembleRoomTest, KeepsNobodyWhoseRequestHasFailedOrWasCancelled) {
+TEST_F(EnsembleRoomTest, BlocksNoProducerWhoseRequestHasFailedOrWasCancelled) {
   room_.NoteHeld();
   room_.NoteFailed();
   EXPECT_TRUE(HasRoom());

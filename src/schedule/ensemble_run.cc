@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a run: how events reach it, how it responds and how it ends. What starts its steps is
-// in ensemble_steps.cc.
+// The life of a run: how events reach it, how it responds and how it ends. ensemble_steps.cc starts
+// its steps.
 #include "schedule/ensemble_run.h"
 
 #include <fmt/core.h>
@@ -13,8 +13,8 @@
 namespace nereid::schedule {
 namespace {
 
-// A producer of many responses waits no longer for those behind it, whatever happens.
-constexpr std::chrono::seconds kLongestWait{300};
+// A producer of many responses waits no longer for later steps, whatever happens.
+constexpr std::chrono::seconds kMaxWait{300};
 
 }  // namespace
 
@@ -37,7 +37,8 @@ void EnsembleRun::Cancel() {
 
 void EnsembleRun::Unreference() {
   if (--references_ != 0) return;
-  // Not within the pool: the model, and with it all that is shared, may go with the request.
+  // Not within the pool: destroying the request may destroy the model and everything that is
+  // shared.
   const core::RequestRef request = std::move(request_ref_);
   base::ObjectPool<EnsembleRun>::Give(this);
 }
@@ -56,7 +57,7 @@ void EnsembleRun::Recycle() {
 }
 
 void EnsembleRun::Post(Event& event) {
-  // With the event may go its call, and with the last call the run.
+  // Handling the event may destroy its call, and the last call destroys the run.
   if (!strand_.Push(event)) return;
   Reference();
   strand_.Drive([this](Event& next) { Handle(next); });
@@ -69,7 +70,7 @@ void EnsembleRun::OnResponse(StepCall& call, core::ResponsePtr response, bool is
   event.call = &call;
   event.response = std::move(response);
   if (is_final || !is_limited()) return Post(event);
-  // A call that has more to say stays until it has said so, and the run with it.
+  // A call with more responses stays until it has sent them, and keeps the run.
   room_.NoteResponse(call.producer);
   Post(event);
   WaitForRoom(call);
@@ -82,7 +83,7 @@ void EnsembleRun::OnPlace(StepCall& call) {
 }
 
 void EnsembleRun::Handle(Event& event) {
-  // Given back first: a call's own event may go with the call, or be used again meanwhile.
+  // Released first: a call's own event may be destroyed with the call, or be reused meanwhile.
   StepCall* const call = event.call;
   switch (event.kind) {
     case Event::Kind::kBegin:
@@ -137,7 +138,7 @@ void EnsembleRun::HandleCancel() {
       shared_->submitter.CancelSubmitted(*call->in_flight);
     }
   }
-  // The others respond that they were cancelled.
+  // The other calls respond that they were cancelled.
   if (!is_held) return;
   Fail(base::CancelledError(request_->LogPrefix() + "Request cancelled"));
   FinishIfIdle();
@@ -149,7 +150,7 @@ void EnsembleRun::Fail(base::Status error) {
   if (!is_limited()) return;
   for (StepCall* call = calls_; call != nullptr;) {
     StepCall& held = *std::exchange(call, call->next);
-    // Those whose place is on its way end when it comes.
+    // Calls whose place is about to arrive end when it does.
     if (held.held == nullptr || !shared_->limiters[held.step]->Remove(held)) continue;
     room_.NotePlaced();
     Abandon(held);
@@ -168,7 +169,7 @@ void EnsembleRun::EndCall(StepCall& call) {
   if (call.next != nullptr) call.next->previous = call.previous;
   if (call.has_place) shared_->limiters[call.step]->Release();
   EnsembleFrame& frame = *call.frame;
-  // The call may go with it.
+  // Destroying the reference may destroy the call.
   const core::RequestRef last = std::move(call.in_flight);
   frame.Unreference();
 }
@@ -176,7 +177,7 @@ void EnsembleRun::EndCall(StepCall& call) {
 void EnsembleRun::FinishIfIdle() {
   if (is_finished_) return;
   if (in_flight_ == 0) return Finish();
-  // A client of a model that responds once waits for the end, so that there is one response.
+  // A client of a model that is not decoupled waits for the end, so that there is one response.
   if (pending_ == nullptr || !shared_->plan.is_decoupled()) return;
   request_->NoteResponse(*pending_);
   request_->sink().Send(std::move(pending_), false);
@@ -194,7 +195,7 @@ void EnsembleRun::Finish() {
     pending_ = core::Response::Create(*request_);
     pending_->SetError(status_);
   }
-  // Before the response where that is possible: a client that has it finds itself counted.
+  // Counted before the response if possible, so that a client that has its response is counted.
   if (!status_.ok() || times_.IsComplete()) Count();
   if (pending_ != nullptr) request_->NoteResponse(*pending_);
   request_->sink().Send(std::move(pending_), true);
@@ -229,16 +230,15 @@ void EnsembleRun::Count() {
 }
 
 void EnsembleRun::WaitForRoom(const StepCall& call) {
-  // A reactor never waits, nor an instance that the steps behind need: what they wait for may be
-  // them. Within the run itself, nothing would go on meanwhile.
+  // A reactor never waits, nor does an instance that later steps need, because they might wait for
+  // it. Within the run itself a wait would stop all progress.
   if (IsHome() || !shared_->plan.steps()[call.step].may_wait || strand_.IsDriver()) return;
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + kLongestWait;
+  const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
   if (room_.Wait(call.producer, *call.in_flight, deadline)) return;
   NEREID_LOG(kError,
              "ensemble '{}': answers of model '{}' have waited {} s for the steps behind it; more "
              "are taken in",
-             shared_->model.name(), shared_->plan.steps()[call.step].model_name,
-             kLongestWait.count());
+             shared_->model.name(), shared_->plan.steps()[call.step].model_name, kMaxWait.count());
 }
 
 }  // namespace nereid::schedule

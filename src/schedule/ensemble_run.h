@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request on its way through an ensemble: decides which steps start, what the client gets and
-// when it is over. The parts that it is made from:
+// One request in progress through an ensemble: decides which steps start, what the client receives
+// and when it is over. Its parts:
 //
-//   EnsemblePlan    what is known at load: steps, tensors, who waits for what
+//   EnsemblePlan    the configuration, compiled at load: steps, tensors, dependencies
 //   EnsembleFrame   the tensors of one group, while steps fill and read them
 //   StepCall        one request to a step's model, and the sink of its responses
 //   StepLimiter     max_inflight_requests of a step, shared by all requests of the ensemble
-//   EnsembleRoom    what a producer waits for that is faster than the steps behind it
-//   EnsembleTimes   what the steps took, for the ensemble's statistics
+//   EnsembleRoom    blocks a producer that is faster than the steps after it
+//   EnsembleTimes   the durations of the steps, for the ensemble's statistics
 //   EnsembleRuns    all runs of an ensemble, found by their request
 //
-// Whatever happens (responses of steps, cancellation, a place that became free) is an event of the
-// run's strand. So the state needs no lock, responses leave in order, and a step that responds
-// before Submit returns does not recurse.
+// Everything that happens (responses of steps, cancellation, a place that became free) is an event
+// of the run's strand. So the state needs no lock, responses are sent in order, and a step that
+// responds before Submit returns does not recurse.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@
 
 namespace nereid::schedule {
 
-// What all runs of one ensemble share. Constant.
+// Shared by all runs of one ensemble. Constant.
 struct EnsembleShared {
   core::Model& model;  // the ensemble
   core::Submitter& submitter;
@@ -51,20 +51,19 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   // Takes a normalised request and responds to it, now or later.
   static void Start(EnsembleShared& shared, core::RequestPtr request);
 
-  // EnsembleRuns::Entry. Cancel: the client has gone, what is in flight is cancelled and nothing
-  // more is started.
+  // EnsembleRuns::Entry. Cancel cancels all calls in flight and starts nothing more.
   void Reference() override { ++references_; }
   void Unreference() override;
   void Cancel() override;
 
   // -- For its calls, on any thread. --
 
-  // `call` has a response (or null) and, with `is_final`, no other. May wait, where responses come
-  // faster than the steps behind take them. The call may be gone when this returns.
+  // Passes a response (or null) of `call`, which is the last one if `is_final`. May wait if
+  // responses come faster than the next steps take them. The call may be gone when this returns.
   void OnResponse(StepCall& call, core::ResponsePtr response, bool is_final);
   // `call` has the place of its step's limiter that it waited for.
   void OnPlace(StepCall& call);
-  // A call's inputs are not read any more.
+  // A call's inputs are no longer read.
   void OnInputsReleased();
   EnsembleTimes& times() { return times_; }
 
@@ -79,7 +78,7 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   // Handles `event`, or leaves it to the thread that drives the strand.
   void Post(Event& event);
 
-  // -- By events of the strand only. --
+  // -- For events of the strand only. --
   void Handle(Event& event);
   void Begin();
   void ChooseNeeds();
@@ -91,10 +90,11 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   void StartStep(EnsembleFrame& frame, uint32_t step);
   core::RequestPtr MakeRequest(StepCall& call, core::ModelHandle model);
   void AddCall(StepCall& call);
-  // Keeps the response of a frame that has all outputs, until it is known whether others follow.
+  // Makes the response from a frame that has all outputs, and keeps it until it is known whether
+  // others follow.
   base::Status MakeResponse(EnsembleFrame& frame);
   void Fail(base::Status error);
-  // A call that waits for its place will not be made.
+  // Drops a call that waits for its place.
   void Abandon(StepCall& call);
   void EndCall(StepCall& call);
   void FinishIfIdle();
@@ -107,26 +107,26 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   void WaitForRoom(const StepCall& call);
 
   EnsembleShared* shared_ = nullptr;
-  core::RequestPtr request_;      // until everything that reads its inputs is released
+  core::RequestPtr request_;      // until all readers of its inputs have released them
   core::RequestRef request_ref_;  // until the last call is gone
-  std::thread::id home_thread_;   // whose round executor the request carries
+  std::thread::id home_thread_;   // the thread of the request's round executor
   const EnsembleNeeds* needs_ = nullptr;
   EnsembleNeeds own_needs_;
-  uint64_t begins_ns_ = 0;  // when the first step starts; 0: it has
+  uint64_t begins_ns_ = 0;  // when the first step starts; 0: it has started
 
   base::Strand<Event> strand_;
   Event begin_;                // of kind kBegin
   StepCall* calls_ = nullptr;  // in flight
   size_t in_flight_ = 0;
-  core::ResponsePtr pending_;  // complete, and not known to be the last one
+  core::ResponsePtr pending_;  // complete, but perhaps not the last one
   base::Status status_;
   bool is_finished_ = false;
   bool is_counted_ = false;  // by an event in Finish, else in Complete
 
-  std::atomic<uint32_t> references_{0};  // by the request until Complete, calls, and drivers
+  std::atomic<uint32_t> references_{0};  // held by the request until Complete, calls, and drivers
   std::atomic<uint32_t> unreleased_{0};  // calls whose inputs are in use, and one until Finish
   EnsembleTimes times_;
-  EnsembleRoom room_;  // where the ensemble has limiters
+  EnsembleRoom room_;  // used if the ensemble has limiters
 };
 
 }  // namespace nereid::schedule

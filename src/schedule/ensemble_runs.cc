@@ -8,7 +8,7 @@ namespace nereid::schedule {
 EnsembleRuns::Bucket& EnsembleRuns::BucketOf(const core::Request& request) {
   static_assert(kBuckets == 64, "six bits of the hash");
   const auto address = reinterpret_cast<uintptr_t>(&request);
-  // The low bits are the same for all requests; multiplication spreads the rest.
+  // The low bits are the same for all requests; multiplication spreads the others.
   return buckets_[(address * UINT64_C(0x9E3779B97F4A7C15)) >> 58];
 }
 

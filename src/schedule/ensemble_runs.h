@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of one ensemble that are under way: found by their request when that is cancelled,
-// waited for when the ensemble is unloaded.
+// The requests of one ensemble that are in progress: found by their request when that is cancelled,
+// and waited for when the ensemble is unloaded.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,12 @@ namespace nereid::schedule {
 // Thread-safe.
 class EnsembleRuns {
  public:
-  // What is entered here.
+  // An object that is registered here.
   class Entry {
    public:
     virtual ~Entry() = default;
-    // Keep it while another thread, which found it here, cancels it.
+    // Reference and Unreference keep the entry while another thread, which found it here, cancels
+    // it.
     virtual void Reference() = 0;
     virtual void Unreference() = 0;
     virtual void Cancel() = 0;
@@ -32,31 +33,31 @@ class EnsembleRuns {
     Entry* previous_ = nullptr;
   };
 
-  // `request`: what it is found by.
+  // Adds an entry, which is found by `request`.
   void Add(Entry& entry, const core::Request& request);
   // REQUIRES: it was added.
   void Remove(Entry& entry);
   // Cancels the entry of `request`, if it is still here.
   void Cancel(const core::Request& request);
-  // Waits until there is none; false when `deadline` passes first.
+  // Waits until there is none. Returns false at `deadline`.
   bool WaitUntilEmpty(base::TimePoint deadline);
 
  private:
   static constexpr size_t kBuckets = 64;
-  // Entries whose requests' addresses have the same hash, under a lock of their own.
+  // Entries whose requests' addresses have the same hash, with their own lock.
   struct alignas(64) Bucket {
     base::Mutex mutex;
     Entry* head NEREID_GUARDED_BY(mutex) = nullptr;
   };
 
   Bucket& BucketOf(const core::Request& request);
-  // With a reference for the caller; null when it is not here.
+  // Returns an entry with a reference for the caller; null if it is not here.
   Entry* Find(const core::Request& request);
   bool IsEmpty();
 
   std::unique_ptr<Bucket[]> buckets_{new Bucket[kBuckets]};
   // Set before the waiting thread looks into the buckets, read after an entry has left its bucket:
-  // either that thread finds the bucket without it, or Remove sees that it has to notify.
+  // either that thread finds the bucket without the entry, or Remove sees that it has to notify.
   std::atomic<bool> is_awaited_{false};
   base::Mutex mutex_;
   base::CondVar changed_;

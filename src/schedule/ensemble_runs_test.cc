@@ -33,7 +33,7 @@ class EnsembleRunsTest : public testing::Test {
 };
 
 TEST_F(EnsembleRunsTest, CancelsTheEntryOfARequestAndNoOther) {
-  // More than there are buckets, so that some share one.
+  // More entries than buckets, so that some share one.
   std::array<Entry, 200> entries;
   std::vector<core::RequestPtr> requests;
   for (Entry& entry : entries) runs_.Add(entry, *requests.emplace_back(Request()));

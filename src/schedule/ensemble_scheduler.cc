@@ -26,7 +26,7 @@ void EnsembleScheduler::Enqueue(core::RequestPtr request) {
   if (is_stopping_) [[unlikely]] {
     shared_.model.statistics().RecordFailure(core::FailureReason::kOther,
                                              request->times.request_start_ns, base::NowNs());
-    return core::RespondError(
+    return core::CompleteWithPrefixedError(
         std::move(request),
         base::UnavailableError("Server is stopping, scheduler for model has stopped accepting new "
                                "inference requests"));

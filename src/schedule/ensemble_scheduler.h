@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of an ensemble: it has no instances but sends requests of its own to the models
-// that its steps name, and answers from what they answer. See EnsembleRun for how, and EnsemblePlan
-// for what it knows beforehand.
+// The scheduler of an ensemble: it has no instances but sends its own requests to the models of its
+// steps, and makes the response from theirs. EnsembleRun executes a request, and EnsemblePlan has
+// what is known at load.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ namespace nereid::schedule {
 // Thread-safe.
 class EnsembleScheduler final : public core::Scheduler {
  public:
-  // `model` is the ensemble, `plan` the one of its configuration. Both others outlive the
-  // scheduler.
+  // `model` is the ensemble, and `plan` that of its configuration. `model` and `submitter` outlive
+  // the scheduler.
   EnsembleScheduler(core::Model& model, EnsemblePlan plan, core::Submitter& submitter);
 
   void Enqueue(core::RequestPtr request) override;

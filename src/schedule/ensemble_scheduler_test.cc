@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ensembles of models that the test plays itself, on as many threads as a case needs.
+// Ensembles of models that the test plays, on as many threads as a case needs.
 #include "schedule/ensemble_scheduler.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ std::unique_ptr<core::Model> MakeModel(const std::string& name, std::vector<std:
   return std::make_unique<core::Model>(std::move(options));
 }
 
-// A response with each of the model's outputs, filled with `value`.
+// Makes a response with each of the model's outputs, filled with `value`.
 core::ResponsePtr Respond(core::Request& request, int value) {
   core::ResponsePtr response = core::Response::Create(request);
   const std::array<int64_t, 1> shape{kSize};
@@ -57,7 +57,7 @@ core::ResponsePtr Respond(core::Request& request, int value) {
   return response;
 }
 
-// Hands each request to what the test says for its model.
+// Passes each request to the test's function for its model.
 class FakeEngine final : public core::Submitter {
  public:
   using Behaviour = std::function<void(core::RequestPtr)>;
@@ -89,15 +89,16 @@ class FakeEngine final : public core::Submitter {
   std::map<std::string, Behaviour> behaviours_;
 };
 
-// What the client of the ensemble sees.
+// The sink of the ensemble's client.
 class Client final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override {
     EXPECT_EQ(finals, 0u);
     if (is_final) ++finals;
-    if (on_answer) on_answer();
-    if (response == nullptr) return answers.push_back(is_final ? "end" : "nothing");
-    if (!response->error().ok()) return answers.push_back(std::string(response->error().message()));
+    if (on_response) on_response();
+    if (response == nullptr) return responses.push_back(is_final ? "end" : "nothing");
+    if (!response->error().ok())
+      return responses.push_back(std::string(response->error().message()));
     std::string text;
     for (size_t i = 0; i < response->output_count(); ++i) {
       const core::ResponseOutput& output = response->output(i);
@@ -105,13 +106,13 @@ class Client final : public core::ResponseSink {
               std::to_string(output.byte_size > 0 ? static_cast<int>(output.data[0]) : -1);
       data.push_back(output.data);
     }
-    answers.push_back(text);
+    responses.push_back(text);
   }
   void OnRequestReleased(core::Request&) override { ++released; }
   void OnRequestGone() override { ++gone; }
 
-  std::function<void()> on_answer;
-  std::vector<std::string> answers;
+  std::function<void()> on_response;
+  std::vector<std::string> responses;
   std::vector<const std::byte*> data;
   size_t finals = 0;
   size_t released = 0;
@@ -127,7 +128,7 @@ struct StepText {
 class EnsembleSchedulerTest : public testing::Test {
  protected:
   ~EnsembleSchedulerTest() override {
-    // Everything was given back.
+    // Everything was released.
     EXPECT_EQ(ensemble_->pin_count(), 0u);
   }
 
@@ -187,14 +188,14 @@ class EnsembleSchedulerTest : public testing::Test {
   void Run(core::ResponseSink& client, std::vector<std::string> wanted = {}) {
     ensemble_->scheduler().Enqueue(Request(client, std::move(wanted)));
   }
-  // A model that answers at once with its first input plus one.
+  // A model that responds at once with its first input plus one.
   void AddCounting(const std::string& name, std::vector<std::string> inputs = {"I"}) {
     engine_.Add(MakeModel(name, inputs, {"O"}), [this, name](core::RequestPtr request) {
       order_.push_back(name);
       const int value =
           request->inputs.empty() ? 100 : static_cast<int>(*request->inputs[0].first.data);
       core::ResponsePtr response = Respond(*request, value + 1);
-      Answer(std::move(request), std::move(response));
+      Complete(std::move(request), std::move(response));
     });
   }
   // A model whose requests wait in `held_`.
@@ -220,7 +221,7 @@ TEST_F(EnsembleSchedulerTest, RunsStepsAsTheirInputsAppear) {
         {"m", {{"I", "a"}}, {{"O", "c"}}}});
   Client client;
   Run(client);
-  EXPECT_THAT(client.answers, ElementsAre("out=10"));
+  EXPECT_THAT(client.responses, ElementsAre("out=10"));
   EXPECT_THAT(order_, ElementsAre("m", "m", "m", "join"));
   EXPECT_EQ(client.finals, 1u);
   EXPECT_EQ(client.released, 1u);
@@ -234,7 +235,7 @@ TEST_F(EnsembleSchedulerTest, MovesTensorsByReference) {
     read.push_back(request->inputs[0].first.data);
     core::ResponsePtr response = Respond(*request, 1);
     made.push_back(response->output(0).data);
-    Answer(std::move(request), std::move(response));
+    Complete(std::move(request), std::move(response));
   });
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   Client client;
@@ -254,9 +255,9 @@ TEST_F(EnsembleSchedulerTest, FreesATensorWhenItsLastReaderIsDone) {
   core::RequestPtr request = std::move(held_[0]);
   held_.clear();
   core::ResponsePtr response = Respond(*request, 1);
-  Answer(std::move(request), std::move(response));
+  Complete(std::move(request), std::move(response));
   ASSERT_EQ(held_.size(), 1u);
-  // The answer lives, and with it the pin of its request.
+  // The response exists, and with it the pin of its request.
   EXPECT_EQ(engine_.model("m").pin_count(), 1u);
   request = std::move(held_[0]);
   held_.clear();
@@ -265,7 +266,7 @@ TEST_F(EnsembleSchedulerTest, FreesATensorWhenItsLastReaderIsDone) {
   request.reset();
   EXPECT_EQ(engine_.model("m").pin_count(), 0u);
   sink.Send(std::move(response), true);
-  EXPECT_THAT(client.answers, ElementsAre("out=2"));
+  EXPECT_THAT(client.responses, ElementsAre("out=2"));
   EXPECT_EQ(client.gone, 1u);
 }
 
@@ -276,7 +277,7 @@ TEST_F(EnsembleSchedulerTest, RunsOnlyWhatTheRequestedOutputsNeed) {
        {{"m", {{"I", "in"}}, {{"O", "one"}}}, {"n", {{"I", "one"}}, {{"O", "two"}}}});
   Client client;
   Run(client, {"one"});
-  EXPECT_THAT(client.answers, ElementsAre("one=8"));
+  EXPECT_THAT(client.responses, ElementsAre("one=8"));
   EXPECT_THAT(order_, ElementsAre("m"));
 }
 
@@ -286,12 +287,12 @@ TEST_F(EnsembleSchedulerTest, StartsStepsWithoutOptionalInputsThatWereLeftOut) {
   engine_.Add(MakeModel("n", {"I", "J"}, {"O"}), [&](core::RequestPtr request) {
     inputs = request->inputs.size();
     core::ResponsePtr response = Respond(*request, 5);
-    Answer(std::move(request), std::move(response));
+    Complete(std::move(request), std::move(response));
   });
   Make({"in", "optional"}, {"out"}, {{"n", {{"I", "in"}, {"J", "optional"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
-  EXPECT_THAT(client.answers, ElementsAre("out=5"));
+  EXPECT_THAT(client.responses, ElementsAre("out=5"));
   EXPECT_EQ(inputs, 1u);
 }
 
@@ -318,7 +319,7 @@ TEST_F(EnsembleSchedulerTest, PassesOnWhatTheRequestCarries) {
   EXPECT_EQ(seen->parameters.size(), 1u);
   core::RequestPtr step = std::move(held_[0]);
   core::ResponsePtr response = Respond(*step, 1);
-  Answer(std::move(step), std::move(response));
+  Complete(std::move(step), std::move(response));
 }
 
 TEST_F(EnsembleSchedulerTest, CarriesTheRoundOnlyOnItsThread) {
@@ -329,14 +330,14 @@ TEST_F(EnsembleSchedulerTest, CarriesTheRoundOnlyOnItsThread) {
     if (rounds.size() == 2) {
       std::thread([&] {
         core::ResponsePtr response = Respond(*request, 1);
-        Answer(std::move(request), std::move(response));
+        Complete(std::move(request), std::move(response));
       }).join();
       return;
     }
     core::ResponsePtr response = Respond(*request, 1);
-    Answer(std::move(request), std::move(response));
+    Complete(std::move(request), std::move(response));
   });
-  // The second step answers on another thread while this one is at work: it goes on here.
+  // The second step responds on another thread while this one is busy, and continues here.
   Make({"in"}, {"out"},
        {{"m", {{"I", "in"}}, {{"O", "a"}}},
         {"m", {{"I", "a"}}, {{"O", "b"}}},
@@ -356,7 +357,7 @@ TEST_F(EnsembleSchedulerTest, LosesTheRoundOnOtherThreads) {
   engine_.Add(MakeModel("n", {"I"}, {"O"}), [&](core::RequestPtr request) {
     rounds.push_back(request->round);
     core::ResponsePtr response = Respond(*request, 1);
-    Answer(std::move(request), std::move(response));
+    Complete(std::move(request), std::move(response));
   });
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"n", {{"I", "a"}}, {{"O", "out"}}}});
   Client client;
@@ -367,17 +368,17 @@ TEST_F(EnsembleSchedulerTest, LosesTheRoundOnOtherThreads) {
   std::thread([&] {
     core::RequestPtr step = std::move(held_[0]);
     core::ResponsePtr response = Respond(*step, 1);
-    Answer(std::move(step), std::move(response));
+    Complete(std::move(step), std::move(response));
   }).join();
   EXPECT_THAT(rounds, ElementsAre(nullptr));
   EXPECT_EQ(client.gone, 1u);
 }
 
-TEST_F(EnsembleSchedulerTest, AnswersOnceWhenAStepFailsAndStartsNothingMore) {
+TEST_F(EnsembleSchedulerTest, RespondsOnceWhenAStepFailsAndStartsNothingMore) {
   AddCounting("m");
   AddHolding("slow");
   engine_.Add(MakeModel("bad", {"I"}, {"O"}), [&](core::RequestPtr request) {
-    core::Respond(std::move(request), base::InternalError("no luck"));
+    core::CompleteWithError(std::move(request), base::InternalError("no luck"));
   });
   Make({"in"}, {"out", "other", "third"},
        {{"slow", {{"I", "in"}}, {{"O", "a"}}},
@@ -386,14 +387,14 @@ TEST_F(EnsembleSchedulerTest, AnswersOnceWhenAStepFailsAndStartsNothingMore) {
         {"m", {{"I", "a"}}, {{"O", "other"}}}});
   Client client;
   Run(client);
-  // The slow step is still at work.
-  EXPECT_THAT(client.answers, IsEmpty());
+  // The slow step is still running.
+  EXPECT_THAT(client.responses, IsEmpty());
   ASSERT_EQ(held_.size(), 1u);
   const size_t started = order_.size();
   core::RequestPtr step = std::move(held_[0]);
   core::ResponsePtr response = Respond(*step, 1);
-  Answer(std::move(step), std::move(response));
-  EXPECT_THAT(client.answers, ElementsAre("in ensemble 'e', no luck"));
+  Complete(std::move(step), std::move(response));
+  EXPECT_THAT(client.responses, ElementsAre("in ensemble 'e', no luck"));
   EXPECT_EQ(order_.size(), started);
   EXPECT_EQ(client.gone, 1u);
   EXPECT_EQ(ensemble_->statistics().Read().fail.count, 1u);
@@ -403,17 +404,17 @@ TEST_F(EnsembleSchedulerTest, FailsWhenAModelIsGone) {
   Make({"in"}, {"out"}, {{"missing", {{"I", "in"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
-  EXPECT_THAT(client.answers, ElementsAre("in ensemble 'e', no model 'missing'"));
+  EXPECT_THAT(client.responses, ElementsAre("in ensemble 'e', no model 'missing'"));
   EXPECT_EQ(client.gone, 1u);
 }
 
-TEST_F(EnsembleSchedulerTest, CancelsWhatIsInFlight) {
+TEST_F(EnsembleSchedulerTest, CancelsCallsInFlight) {
   AddHolding("m");
   AddCounting("n");
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "x"}}}, {"n", {{"I", "x"}}, {{"O", "out"}}}});
   engine_.on_cancel = [&](core::Request& request) {
     ASSERT_EQ(&request, held_[0].get());
-    core::Respond(std::move(held_[0]), base::CancelledError("Request cancelled"));
+    core::CompleteWithError(std::move(held_[0]), base::CancelledError("Request cancelled"));
   };
   Client client;
   core::RequestPtr request = Request(client);
@@ -422,9 +423,9 @@ TEST_F(EnsembleSchedulerTest, CancelsWhatIsInFlight) {
   ASSERT_EQ(held_.size(), 1u);
   kept->Cancel();
   ensemble_->scheduler().OnCancelled(*kept);
-  EXPECT_THAT(client.answers, ElementsAre("in ensemble 'e', Request cancelled"));
+  EXPECT_THAT(client.responses, ElementsAre("in ensemble 'e', Request cancelled"));
   EXPECT_THAT(order_, IsEmpty());
-  // Too late, or for a request that was never here: nothing happens.
+  // For requests that have ended or were never here nothing happens.
   ensemble_->scheduler().OnCancelled(*kept);
   kept.Reset();
   EXPECT_EQ(client.gone, 1u);
@@ -440,16 +441,16 @@ TEST_F(EnsembleSchedulerTest, StartsNothingForAClientThatHasGone) {
   ensemble_->scheduler().Enqueue(std::move(request));
   kept->Cancel();
   ensemble_->scheduler().OnCancelled(*kept);
-  // The model pays no heed.
+  // The model ignores the cancellation.
   core::ResponsePtr response = Respond(*held_[0], 1);
-  Answer(std::move(held_[0]), std::move(response));
-  EXPECT_THAT(client.answers,
+  Complete(std::move(held_[0]), std::move(response));
+  EXPECT_THAT(client.responses,
               ElementsAre("in ensemble 'e', [request id: <id_unknown>] Request cancelled"));
   EXPECT_THAT(order_, IsEmpty());
   kept.Reset();
 }
 
-TEST_F(EnsembleSchedulerTest, AnswersForEachAnswerOfADecoupledStep) {
+TEST_F(EnsembleSchedulerTest, RespondsToEachResponseOfADecoupledStep) {
   engine_.Add(MakeModel("d", {"I"}, {"O"}, true), [&](core::RequestPtr request) {
     for (int i = 10; i < 13; ++i) request->sink().Send(Respond(*request, i), false);
     core::ResponseSink& sink = request->sink();
@@ -461,7 +462,7 @@ TEST_F(EnsembleSchedulerTest, AnswersForEachAnswerOfADecoupledStep) {
   Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
-  EXPECT_THAT(client.answers, ElementsAre("out=11", "out=12", "out=13"));
+  EXPECT_THAT(client.responses, ElementsAre("out=11", "out=12", "out=13"));
   EXPECT_EQ(client.finals, 1u);
   EXPECT_EQ(client.gone, 1u);
   EXPECT_EQ(ensemble_->statistics().Read().success.count, 1u);
@@ -477,7 +478,7 @@ TEST_F(EnsembleSchedulerTest, EndsWithTheFinalFlagAloneWhenADecoupledStepGivesNo
   Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
-  EXPECT_THAT(client.answers, ElementsAre("end"));
+  EXPECT_THAT(client.responses, ElementsAre("end"));
 }
 
 TEST_F(EnsembleSchedulerTest, SaysSoWhenNoStepGivesAnOutput) {
@@ -490,12 +491,12 @@ TEST_F(EnsembleSchedulerTest, SaysSoWhenNoStepGivesAnOutput) {
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});
   Client client;
   Run(client);
-  EXPECT_THAT(client.answers,
+  EXPECT_THAT(client.responses,
               ElementsAre("in ensemble 'e', [request id: <id_unknown>] unexpected deadlock, at "
                           "least one output is not set while no more ensemble steps can be made"));
 }
 
-TEST_F(EnsembleSchedulerTest, HoldsStepsBackAboveTheLimitAndGoesOnInOrder) {
+TEST_F(EnsembleSchedulerTest, HoldsStepsBackAboveTheLimitAndContinuesInOrder) {
   AddHolding("m");
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}}, 2);
   std::array<Client, 5> clients;
@@ -506,7 +507,7 @@ TEST_F(EnsembleSchedulerTest, HoldsStepsBackAboveTheLimitAndGoesOnInOrder) {
     EXPECT_LE(held_.size() - i, 2u);
     core::RequestPtr step = std::move(held_[i]);
     core::ResponsePtr response = Respond(*step, 1);
-    Answer(std::move(step), std::move(response));
+    Complete(std::move(step), std::move(response));
     EXPECT_EQ(clients[i].finals, 1u);
     EXPECT_EQ(clients[i].gone, 1u);
   }
@@ -530,9 +531,9 @@ TEST_F(EnsembleSchedulerTest, CancelledRequestsLeaveTheLineOfTheLimit) {
     ASSERT_EQ(held_.size(), i + 1);
     core::RequestPtr step = std::move(held_[i]);
     core::ResponsePtr response = Respond(*step, 1);
-    Answer(std::move(step), std::move(response));
+    Complete(std::move(step), std::move(response));
   }
-  EXPECT_THAT(clients[2].answers, ElementsAre("out=1"));
+  EXPECT_THAT(clients[2].responses, ElementsAre("out=1"));
 }
 
 // A-1, E-13: whatever ends, fails or is cancelled, no request waits while its step has a place.
@@ -547,20 +548,20 @@ TEST_F(EnsembleSchedulerTest, NoStepWaitsWhileThereIsAPlaceForIt) {
     Client client;
     std::string id;
     core::RequestRef request;
-    size_t step = 0;  // that it is at
+    size_t step = 0;  // the current step
   };
   std::vector<std::unique_ptr<Run>> runs;
-  size_t answered = 0;
-  const auto answer_one = [&] {
+  size_t completed = 0;
+  const auto complete_one = [&] {
     if (held_.empty()) return;
     const size_t i = random() % held_.size();
     core::RequestPtr step = std::move(held_[i]);
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
     ++runs[std::stoull(std::string(step->id))]->step;
-    ++answered;
+    ++completed;
     core::ResponsePtr response = Respond(*step, 1);
     if (random() % 8 == 0) response->SetError(base::InternalError("no"));
-    Answer(std::move(step), std::move(response));
+    Complete(std::move(step), std::move(response));
   };
   const auto cancel_one = [&] {
     Run& run = *runs[runs.size() - 1 - random() % std::min<size_t>(runs.size(), 8)];
@@ -580,7 +581,7 @@ TEST_F(EnsembleSchedulerTest, NoStepWaitsWhileThereIsAPlaceForIt) {
     } else if (choice == 3) {
       cancel_one();
     } else {
-      answer_one();
+      complete_one();
     }
     std::array<size_t, 2> want{};
     std::array<size_t, 2> have{};
@@ -592,8 +593,8 @@ TEST_F(EnsembleSchedulerTest, NoStepWaitsWhileThereIsAPlaceForIt) {
       ASSERT_EQ(have[step], std::min(want[step], kLimit)) << "turn " << turn << ", step " << step;
     }
   }
-  EXPECT_GT(answered, 500u);
-  while (!held_.empty()) answer_one();
+  EXPECT_GT(completed, 500u);
+  while (!held_.empty()) complete_one();
   for (const auto& run : runs) {
     EXPECT_EQ(run->client.finals, 1u);
     run->request.Reset();
@@ -633,7 +634,7 @@ TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
    public:
     void Send(core::ResponsePtr response, bool) override {
       base::MutexLock lock(mutex);
-      if (response != nullptr) ++answers;
+      if (response != nullptr) ++responses;
     }
     void OnRequestGone() override {
       base::MutexLock lock(mutex);
@@ -642,7 +643,7 @@ TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
     }
     base::Mutex mutex;
     base::CondVar changed;
-    size_t answers = 0;
+    size_t responses = 0;
     bool is_gone = false;
   } client;
   Run(client);
@@ -653,30 +654,30 @@ TEST_F(EnsembleSchedulerTest, AProducerOnItsOwnThreadWaitsForTheStepsBehindIt) {
       while (waiting.empty()) changed.Wait(mutex);
       step = std::move(waiting.front());
       waiting.erase(waiting.begin());
-      // Three run, the fourth answer waits for a place and holds up the producer.
+      // Three run; the fourth response waits for a place and blocks the producer.
       EXPECT_LE(sent, i + 3);
     }
     core::ResponsePtr response = Respond(*step, 1);
-    Answer(std::move(step), std::move(response));
+    Complete(std::move(step), std::move(response));
   }
   base::MutexLock lock(client.mutex);
   while (!client.is_gone) client.changed.Wait(client.mutex);
-  EXPECT_EQ(client.answers, 20u);
+  EXPECT_EQ(client.responses, 20u);
   EXPECT_LE(most, 3u);
 }
 
-TEST_F(EnsembleSchedulerTest, StepsAnsweredByManyThreadsAtOnceGiveOneAnswerEach) {
+TEST_F(EnsembleSchedulerTest, StepsCompletedByManyThreadsAtOnceGiveOneResponseEach) {
   base::Mutex mutex;
   std::vector<std::thread> threads;
-  const auto answer_elsewhere = [&](core::RequestPtr request) {
+  const auto complete_elsewhere = [&](core::RequestPtr request) {
     base::MutexLock lock(mutex);
     threads.emplace_back([request = std::move(request)]() mutable {
       core::ResponsePtr response = Respond(*request, 3);
-      Answer(std::move(request), std::move(response));
+      Complete(std::move(request), std::move(response));
     });
   };
-  engine_.Add(MakeModel("m", {"I"}, {"O"}), answer_elsewhere);
-  engine_.Add(MakeModel("join", {"I", "J"}, {"O"}), answer_elsewhere);
+  engine_.Add(MakeModel("m", {"I"}, {"O"}), complete_elsewhere);
+  engine_.Add(MakeModel("join", {"I", "J"}, {"O"}), complete_elsewhere);
   Make({"in"}, {"out"},
        {{"m", {{"I", "in"}}, {{"O", "a"}}},
         {"m", {{"I", "in"}}, {{"O", "b"}}},
@@ -705,8 +706,8 @@ TEST_F(EnsembleSchedulerTest, StepsAnsweredByManyThreadsAtOnceGiveOneAnswerEach)
   }
 }
 
-TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
-  constexpr int kAnswers = 200;
+TEST_F(EnsembleSchedulerTest, TakesResponsesInOrderWhicheverThreadsSendThem) {
+  constexpr int kResponses = 200;
   base::Mutex mutex;
   base::CondVar changed;
   std::vector<int> seen;
@@ -723,11 +724,11 @@ TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
   Make({"in"}, {"out"}, {{"d", {{"I", "in"}}, {{"O", "x"}}}, {"m", {{"I", "x"}}, {{"O", "out"}}}});
   core::FakeSink sink;
   Run(sink);
-  // Two threads bring answers in turns while a third one, answering the steps behind, is often at
-  // it.
+  // Two threads send responses in turns while a third one, which completes the next steps, is often
+  // driving the strand.
   std::atomic<int> turn{0};
   const auto produce = [&](int first) {
-    for (int i = first; i < kAnswers; i += 2) {
+    for (int i = first; i < kResponses; i += 2) {
       while (turn.load() != i) std::this_thread::yield();
       producer->sink().Send(Respond(*producer, i), false);
       turn.store(i + 1);
@@ -735,7 +736,7 @@ TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
   };
   std::thread even(produce, 0);
   std::thread odd(produce, 1);
-  for (int i = 0; i < kAnswers; ++i) {
+  for (int i = 0; i < kResponses; ++i) {
     core::RequestPtr step;
     {
       base::MutexLock lock(mutex);
@@ -744,18 +745,18 @@ TEST_F(EnsembleSchedulerTest, TakesAnswersInOrderWhateverThreadsBringThem) {
       waiting.pop_back();
     }
     core::ResponsePtr response = Respond(*step, 1);
-    Answer(std::move(step), std::move(response));
+    Complete(std::move(step), std::move(response));
   }
   even.join();
   odd.join();
   {
-    core::ResponseSink& answers = producer->sink();
+    core::ResponseSink& responses = producer->sink();
     const core::RequestRef kept(*producer);
     producer.reset();
-    answers.Send(nullptr, true);
+    responses.Send(nullptr, true);
   }
   EXPECT_TRUE(sink.WaitForGone(1));
-  ASSERT_EQ(seen.size(), static_cast<size_t>(kAnswers));
+  ASSERT_EQ(seen.size(), static_cast<size_t>(kResponses));
   EXPECT_TRUE(std::ranges::is_sorted(seen));
 }
 
@@ -767,17 +768,18 @@ TEST_F(EnsembleSchedulerTest, StopRefusesNewRequestsAndWaitsForTheOthers) {
   EXPECT_FALSE(ensemble_->scheduler().Stop(std::chrono::steady_clock::now()));
   Client late;
   Run(late);
-  ASSERT_EQ(late.answers.size(), 1u);
-  EXPECT_THAT(late.answers[0], testing::HasSubstr("stopped accepting new inference requests"));
+  ASSERT_EQ(late.responses.size(), 1u);
+  EXPECT_THAT(late.responses[0], testing::HasSubstr("stopped accepting new inference requests"));
   core::RequestPtr step = std::move(held_[0]);
   core::ResponsePtr response = Respond(*step, 1);
-  Answer(std::move(step), std::move(response));
+  Complete(std::move(step), std::move(response));
   EXPECT_TRUE(
       ensemble_->scheduler().Stop(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
 }
 
-TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsAnswerGoes) {
-  // As backends do that report an execution before its answer, and keep the request until after it.
+TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsResponseIsSent) {
+  // Like backends that report an execution before its response, and keep the request until after
+  // it.
   bool fails = false;
   engine_.Add(MakeModel("m", {"I"}, {"O"}), [&fails](core::RequestPtr request) {
     core::ResponsePtr response = Respond(*request, 1);
@@ -788,13 +790,13 @@ TEST_F(EnsembleSchedulerTest, CountsARunBeforeItsAnswerGoes) {
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "out"}}}});
   Client client;
   core::StatisticsSnapshot seen;
-  client.on_answer = [&] { seen = ensemble_->statistics().Read(); };
+  client.on_response = [&] { seen = ensemble_->statistics().Read(); };
   Run(client);
   EXPECT_EQ(seen.success.count, 1u);
   EXPECT_EQ(seen.compute_infer.ns, 20u);
   fails = true;
   Client unlucky;
-  unlucky.on_answer = client.on_answer;
+  unlucky.on_response = client.on_response;
   Run(unlucky);
   EXPECT_EQ(seen.fail.count, 1u);
   EXPECT_EQ(ensemble_->statistics().Read().success.count, 1u);
@@ -804,7 +806,7 @@ TEST_F(EnsembleSchedulerTest, AddsUpTheTimesOfItsSteps) {
   engine_.Add(MakeModel("m", {"I"}, {"O"}), [](core::RequestPtr request) {
     core::ResponsePtr response = Respond(*request, 1);
     request->sink().OnExecuted({100, 110, 130, 160});
-    Answer(std::move(request), std::move(response));
+    Complete(std::move(request), std::move(response));
   });
   Make({"in"}, {"out"}, {{"m", {{"I", "in"}}, {{"O", "a"}}}, {"m", {{"I", "a"}}, {{"O", "out"}}}});
   Client client;

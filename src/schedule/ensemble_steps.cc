@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a run that starts steps as their inputs appear and takes in their responses.
+// The part of a run that starts steps when their inputs are set, and takes their responses.
 #include <utility>
 
 #include "base/object_pool.h"
@@ -23,9 +23,9 @@ void EnsembleRun::ChooseNeeds() {
 }
 
 void EnsembleRun::Begin() {
-  shared_->runs->Add(*this, *request_);  // a cancellation that came earlier is seen by StartStep
+  shared_->runs->Add(*this, *request_);  // StepStart sees a cancellation that came earlier
   ChooseNeeds();
-  // The first step starts now; nothing waits for a place yet.
+  // The first step starts now, because without limits nothing waits for a place.
   if (!is_limited()) begins_ns_ = request_->times.queue_start_ns;
   const EnsemblePlan& plan = shared_->plan;
   EnsembleFrame& frame = EnsembleFrame::Take(plan, *needs_, 0);
@@ -33,13 +33,13 @@ void EnsembleRun::Begin() {
     frame.Set(plan.input_tensors()[input.model_index],
               {.input = &input, .batch_size = request_->batch_size});
   }
-  // What was left out, being optional, counts as given without data.
+  // An optional input that was omitted counts as given without data.
   for (const uint32_t tensor : plan.input_tensors()) {
     if (!frame.value(tensor).is_set) frame.Set(tensor, {});
   }
   StartReady(frame);
   if (frame.has_all_outputs() && status_.ok()) {
-    // Outputs that are inputs.
+    // Outputs that are also inputs of the ensemble.
     if (base::Status status = MakeResponse(frame); !status.ok()) Fail(std::move(status));
   }
   frame.Unreference();
@@ -91,7 +91,7 @@ void EnsembleRun::StartStep(EnsembleFrame& frame, uint32_t index) {
   call.in_flight = core::RequestRef(*request);
   AddCall(call);
   if (is_limited()) {
-    // As soon as it waits, another thread may bring its place.
+    // As soon as it waits, another thread may deliver its place.
     call.held = std::move(request);
     room_.NoteHeld();
     if (!shared_->limiters[index]->Acquire(call)) return;
@@ -113,7 +113,7 @@ core::RequestPtr EnsembleRun::MakeRequest(StepCall& call, core::ModelHandle mode
   request->times.request_start_ns = request->times.queue_start_ns = std::exchange(begins_ns_, 0);
   if (IsHome()) request->round = request_->round;
   call.sequence = SequenceOfStep(*request_, step, *call.frame);
-  // The response that a text was read from may go before this request.
+  // The response that a text was read from may be destroyed before this request.
   if (auto* const text = std::get_if<std::string_view>(&call.sequence.id);
       text != nullptr && !step.producers.empty()) {
     *text = request->arena().Copy(*text);

@@ -21,8 +21,8 @@ bool Fits(const tensor::Shape& config, const tensor::Shape& shape) {
   return true;
 }
 
-// The shape of a tensor for a model with, or without, a batch dimension. `batch_size` is that of
-// the request it comes from, 0 without one. Where both have one, or neither, nothing changes.
+// Returns the shape of a tensor for a model with, or without, a batch dimension. `batch_size` is
+// that of the producing request, 0 without one. If both or neither have one, nothing changes.
 tensor::Shape AcrossBatching(const tensor::Shape& config, bool is_batching, uint32_t batch_size,
                              const tensor::Shape& shape) {
   if (is_batching == (batch_size != 0)) return shape;
@@ -93,7 +93,7 @@ void FillStepInputs(core::Request& request, const EnsembleStep& step, const Ense
       input.shape = AcrossBatching(model.inputs()[static_cast<size_t>(index)].dims, is_batching,
                                    value.batch_size, value.shape());
     } else {
-      input.shape = value.shape();  // the engine refuses it
+      input.shape = value.shape();  // the engine will refuse it
     }
     if (value.input != nullptr) {
       for (size_t i = 0; i < value.input->chunk_count(); ++i) input.Append(value.input->chunk(i));
@@ -131,7 +131,7 @@ base::Result<core::ResponsePtr> MakeEnsembleResponse(core::Request& client,
     const EnsembleValue& value = frame.value(tensor);
     NEREID_RETURN_IF_ERROR(AddOutput(*response, client, ensemble.outputs()[output], value));
     const uint32_t producer = plan.tensors()[tensor].producer;
-    // Triton tells the sequence beside each output that has bytes; once is enough.
+    // Triton reports the sequence beside each output that has bytes; once is enough.
     if (producer == kNoStep || value.output == nullptr || value.output->byte_size == 0) continue;
     if (sequence == nullptr) sequence = &frame.source(producer).sequence;
   }

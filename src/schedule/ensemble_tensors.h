@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tensors go from step to step and to the client: what a step's request is filled with, and
-// what the ensemble's response is made from.
+// Passes tensors from step to step and to the client: the inputs of a step's request, and the
+// ensemble's response.
 #pragma once
 
 #include "base/status.h"
@@ -11,17 +11,17 @@
 
 namespace nereid::schedule {
 
-// Gives `request`, whose model is set, the inputs of `step`: views of the tensors in `frame`, with
-// the batch dimension added or taken away where only one of the two models has one.
+// Sets the inputs of `step` in `request`, whose model is set: views of the tensors in `frame`, with
+// the batch dimension added or removed if only one of the two models has one.
 void FillStepInputs(core::Request& request, const EnsembleStep& step, const EnsembleFrame& frame);
 
-// The sequence that a request of `step` belongs to: the one of the responses it reads, or that of
-// the ensemble's `client` request when it reads none. A text belongs to those.
+// Returns the sequence that a request of `step` belongs to: that of the responses it reads, or that
+// of the ensemble's `client` request if it reads none. A text in it belongs to those.
 EnsembleSequence SequenceOfStep(const core::Request& client, const EnsembleStep& step,
                                 const EnsembleFrame& frame);
 
-// The response of `ensemble` to `client` from the tensors in `frame`, which needs all outputs. Its
-// tensors are shared with the responses of the steps, which the frame then does not read any more.
+// Makes the response of `ensemble` to `client` from the tensors in `frame`, which must have all
+// outputs. Its tensors are shared with the steps' responses, which the frame then no longer reads.
 base::Result<core::ResponsePtr> MakeEnsembleResponse(core::Request& client,
                                                      const core::Model& ensemble,
                                                      const EnsembleFrame& frame);

@@ -38,8 +38,8 @@ std::unique_ptr<core::Model> MakeModel(const char* name, core::ModelTensor input
   return std::make_unique<core::Model>(std::move(options));
 }
 
-// An ensemble of one step, "in" -> "out", whose batching and that of its model differ as a test
-// likes.
+// An ensemble of one step, "in" -> "out". A test chooses the batching of the ensemble and of its
+// model.
 class EnsembleTensorsTest : public testing::Test {
  protected:
   EnsembleTensorsTest() {
@@ -75,7 +75,7 @@ class EnsembleTensorsTest : public testing::Test {
     FillStepInputs(*step_request_, plan_->steps()[0], *frame_);
     return step_request_->inputs.at(0);
   }
-  // The step's response, of a request of `batch_size`.
+  // Makes the step's response to a request of `batch_size`.
   core::ResponseOutput* Respond(std::vector<int64_t> shape, uint32_t batch_size) {
     step_request_->batch_size = batch_size;
     core::ResponsePtr response = core::Response::Create(*step_request_);
@@ -138,7 +138,7 @@ TEST_F(EnsembleTensorsTest, RespondsWithTheBytesOfTheStepsOutput) {
   EXPECT_EQ(nullptr, frame_->source(0).response) << "the step's response is not read any more";
 }
 
-TEST_F(EnsembleTensorsTest, TellsTheClientTheSequenceOfTheOutputs) {
+TEST_F(EnsembleTensorsTest, ReportsTheSequenceOfTheOutputs) {
   UseModel(0);
   sequence_ = {.id = uint64_t{5}, .flags = core::kSequenceEnd};
   Respond({2}, 0);

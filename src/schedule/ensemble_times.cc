@@ -4,7 +4,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Zero where a backend reported times that run backwards.
+// Returns zero if a backend reported times that run backwards.
 uint64_t Between(uint64_t start_ns, uint64_t end_ns) {
   return end_ns > start_ns ? end_ns - start_ns : 0;
 }

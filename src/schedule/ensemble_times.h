@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of one request of an ensemble took, added up for the ensemble's own statistics.
+// The durations of the steps of one ensemble request, summed for the ensemble's own statistics.
 #pragma once
 
 #include <atomic>
@@ -14,19 +14,19 @@ class EnsembleTimes {
  public:
   void Reset();
 
-  // A call of a step starts; its times are known, or there will be none.
+  // A call of a step starts; its times are known, or there will be none (NoteSettled).
   void NoteStarted() { ++unsettled_; }
   void NoteSettled() { --unsettled_; }
   void Add(const core::ComputeTimes& times);
 
   // Whether the times of all calls so far are known.
   bool IsComplete() const { return unsettled_ == 0; }
-  // Only durations are known; they are laid end to end from `start_ns`.
+  // Returns the sums as consecutive times from `start_ns`, because only durations are known.
   core::ComputeTimes Sum(uint64_t start_ns) const;
 
  private:
-  // Counted up before its call is submitted and down after the times of the call were added, so
-  // that a thread which finds zero here sees all of them.
+  // Incremented before a call is submitted and decremented after its times were added, so that a
+  // thread which finds zero here sees all of them.
   std::atomic<uint32_t> unsettled_{0};
   std::atomic<uint64_t> input_ns_{0};
   std::atomic<uint64_t> infer_ns_{0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that may run waits while an instance is idle (A-1 of docs/scheduling.md): requests of
+// No request that may run waits while an instance is idle (A-1 of docs/scheduling.md): requests of
 // random sizes, shapes, priorities and timeouts arrive, are cancelled, expire and end in random
-// order. The test knows the rules of the document by itself, and after every step it waits until
-// they allow nothing more to run.
+// order. The test has its own implementation of the document's rules, and after every step it waits
+// until they let nothing more run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 using Action = config::QueuePolicy::TimeoutAction;
 constexpr uint64_t kHourUs = UINT64_C(3'600'000'000);
 
-// A request that nobody executes, as its client knows it.
+// A request that is not executed yet, as its client knows it.
 struct Waiting {
   size_t number = 0;  // in the order of arrival
   size_t rows = 1;
@@ -37,11 +37,12 @@ struct Waiting {
 struct Rules {
   size_t max_batch_size = 8;
   std::set<size_t> preferred;
-  bool has_delay = false;  // of an hour: nothing runs because of it
+  bool has_delay = false;  // of an hour: the delay never lets a batch run
   Action action = Action::kReject;
-  bool has_own_rule = false;  // a batching library, which lets no batch go on behind an odd number
+  bool has_own_rule = false;  // a batching library that never extends a batch after an odd number
 
-  // In the order in which they are served, without those that are refused.
+  // Returns the requests in the order of execution, without those that are refused
+  //
   std::vector<Waiting> Line(std::vector<Waiting> waiting, uint64_t now_ns) const {
     const auto is_late = [&](const Waiting& w) {
       return w.expires_ns != 0 && w.expires_ns <= now_ns;
@@ -53,7 +54,7 @@ struct Rules {
     return waiting;
   }
 
-  // Whether an idle instance has something to run (D-3 to D-9, D-15).
+  // Returns whether an idle instance has something to run (D-3 to D-9, D-15).
   bool IsRunnable(const std::vector<Waiting>& waiting, uint64_t now_ns) const {
     const std::vector<Waiting> line = Line(waiting, now_ns);
     if (line.empty()) return false;
@@ -73,7 +74,7 @@ struct Rules {
   }
 };
 
-// The library of has_own_rule.
+// The batching library of has_own_rule.
 class OwnRule final : public core::BatchStrategy {
  public:
   void Begin() override {}
@@ -126,7 +127,7 @@ class IdleInstanceTest : public testing::TestWithParam<uint32_t> {
     scheduler_ = std::move(made).value();
   }
 
-  // A client's request, which stays here until it is answered.
+  // A client's request, which stays here until it has completed.
   struct Client final : core::ResponseSink {
     Client(IdleInstanceTest& test, size_t number) : test(test), id(std::to_string(number)) {}
     void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override { test.Forget(*this); }
@@ -144,7 +145,7 @@ class IdleInstanceTest : public testing::TestWithParam<uint32_t> {
     changed_.NotifyAll();
   }
 
-  // Keeps its instance until the test lets it go.
+  // Keeps its instance busy until the test releases it.
   void Execute(std::span<core::RequestPtr> batch) {
     std::promise<void> leave;
     std::future<void> left = leave.get_future();
@@ -217,8 +218,8 @@ class IdleInstanceTest : public testing::TestWithParam<uint32_t> {
     if (!running_.empty()) EndOne(Below(running_.size()));
   }
 
-  // Whether the rules, as things are now, let an idle instance run nothing, and nobody waits whose
-  // time is over and who is to be refused.
+  // Returns whether the rules let every idle instance run nothing now, and no expired request that
+  // must be refused still waits.
   bool IsSettled() NEREID_REQUIRES(mutex_) {
     const uint64_t now_ns = base::NowNs();
     std::vector<Waiting> waiting;
@@ -228,13 +229,13 @@ class IdleInstanceTest : public testing::TestWithParam<uint32_t> {
     if (rules_.Line(waiting, now_ns).size() != waiting.size()) return false;
     return running_.size() >= instance_count_ || !rules_.IsRunnable(waiting, now_ns);
   }
-  // With `times_out`, so long until nobody is left who will time out soon.
+  // With `times_out`, waits until no request is left that will expire soon.
   void Settle(bool times_out) {
     const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     base::MutexLock lock(mutex_);
     while (!IsSettled() || (times_out && HasHasty())) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << Describe();
-      // Time is an event, too.
+      // Requests also expire as time passes.
       changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + std::chrono::milliseconds(1));
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// As idle_instance_test.cc, for sequences: whatever arrives, ends, expires or is cancelled, nothing
-// that may run waits while an instance is idle. What may run is said here for three kinds of
-// models in which that is simple.
+// Like idle_instance_test.cc, for sequences: whatever arrives, ends, expires or is cancelled, no
+// request that may run waits while an instance is idle. The rules for what may run are stated
+// here for three kinds of models for which they are simple.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kHourUs = UINT64_C(3'600'000'000);
 
-// A request that nobody executes.
+// A request that is not executed yet.
 struct Waiting {
   uint64_t id = 0;
   int64_t width = 1;
@@ -36,18 +36,19 @@ struct Kind {
   size_t instances = 1;
   uint64_t ids = 5;
   bool is_single = false;  // every sequence is one request
-  // Whether what waits, in the order of arrival, gives an idle instance something to run.
+  // Returns whether the waiting requests, in the order of arrival, give an idle instance something
+  // to run.
   std::function<bool(const std::vector<Waiting>&)> is_runnable;
 };
 
-// The widths of the requests whose turn it is, of the sequences that wait.
+// Returns the widths of the requests at the front of each sequence that waits.
 std::map<uint64_t, int64_t> Fronts(const std::vector<Waiting>& waiting) {
   std::map<uint64_t, int64_t> fronts;
   for (const Waiting& w : waiting) fronts.emplace(w.id, w.width);
   return fronts;
 }
 
-// S-25: three run, or two that do not match; slots there are more than enough.
+// S-25: three run, or two that do not match; there are more than enough slots.
 Kind PreferredSizes() {
   Kind kind{.name = "PreferredSizes", .batching = AllControls()};
   kind.batching.strategy_choice =
@@ -100,7 +101,7 @@ class IdleSequenceStorm : public testing::TestWithParam<Kind> {
     // Guarded by the test's lock.
     Waiting waiting;
     core::RequestRef
-        request;  // while it waits: a sequence goes on when the last one of another is gone
+        request;  // while it waits: a sequence continues when the last one of another is gone
     bool is_waiting = false;
   };
 
@@ -178,7 +179,8 @@ class IdleSequenceStorm : public testing::TestWithParam<Kind> {
     }
     core::RequestPtr request = MakeSequenceRequest(*model_, *client, id, flags, width);
     request->id = client->number;
-    // Counts in the backlog only, and ends the sequence: the test does not follow that.
+    // The timeout counts in the backlog only, and ends the sequence, which the test does not
+    // follow.
     if (kind.is_single && Below(3) == 0) request->timeout_us = 200 + Below(3000);
     {
       base::MutexLock lock(mutex_);
@@ -198,7 +200,7 @@ class IdleSequenceStorm : public testing::TestWithParam<Kind> {
       if (waiting.empty()) return;
       Client& client = *waiting[Below(waiting.size())];
       chosen = core::RequestRef(*client.request);
-      // Where the sequence goes on all the same, START does no harm.
+      // If the sequence continues after all, START does no harm.
       open_[client.waiting.id] = false;
     }
     chosen->Cancel();

@@ -6,11 +6,11 @@
 namespace nereid::schedule {
 namespace {
 
-// Executions that are timed exactly after one took longer than the budget. More than a few, so that
-// a model that is slow only now and then is found out.
+// The number of executions that are timed exactly after one exceeded the budget. More than a few,
+// to detect a model that is slow only now and then.
 constexpr uint64_t kWatchedRuns = 256;
-// After two requests were there at the same time, so many have to come alone before a reactor waits
-// for one.
+// After two requests were there at the same time, so many have to arrive alone before a reactor
+// waits for one.
 constexpr uint32_t kCrowdedArrivals = 32;
 
 }  // namespace
@@ -26,8 +26,8 @@ void InlineRecord::Account(uint64_t duration_ns, size_t request_count) {
   const bool was_watched = is_watched();
   if (watched_runs_ > 0) --watched_runs_;
   if (duration_ns > budget_ns_ && average_ns_ <= budget_ns_) {
-    // Perhaps something else had the processor. That must not cost a quick model its place on the
-    // reactor; the next executions are timed so that it will be known.
+    // Another thread may have had the processor, which must not cost a fast model its place on the
+    // reactor. The next executions are timed exactly to find out.
     if (!was_watched) duration_ns = std::min(duration_ns, 2 * budget_ns_);
     watched_runs_ = kWatchedRuns;
   }

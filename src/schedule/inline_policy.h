@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread executes the requests that a reactor has received: the rules of docs/adr/0002. Pure
-// logic on readings that its callers take: how long executions took, how much of that time their
-// thread had the processor, and what else has arrived. No threads, no waiting, no locks; only
-// Stopwatch reads a clock.
+// Decides which thread executes the requests that a reactor has received: the rules of
+// docs/adr/0002. Pure logic on its callers' readings: how long executions took, how much of that
+// time their thread had the processor, and what else has arrived. No threads, no waiting, no locks;
+// only Stopwatch reads a clock.
 #pragma once
 
 #include <chrono>
@@ -13,48 +13,49 @@
 
 namespace nereid::schedule {
 
-// How much of an execution a reactor does itself.
+// The part of an execution that a reactor does itself.
 enum class InlineChoice {
   kRun,            // all of it
-  kBegin,          // it begins a single request, and waits for the end for a moment
+  kBegin,          // it begins a single request, and waits briefly for the end
   kLeaveToThread,  // nothing
 };
 
-// What a reactor may do with an instance at all.
+// What reactors may do with an instance in general.
 struct InlineTraits {
   bool runs = false;    // any thread may execute it
   bool begins = false;  // any thread may begin an execution; its own thread ends it
 };
 
-// How quick one instance has been so far. Thread-compatible.
+// How fast one instance has been so far. Thread-compatible.
 class InlineRecord {
  public:
-  // `budget`: how long a reactor may be kept by one request; 0: not at all.
+  // `budget`: how long one request may occupy a reactor; 0: not at all.
   InlineRecord(std::chrono::nanoseconds budget, InlineTraits traits);
 
   // Whether an execution is short enough for the reactor to run it to its end.
   bool may_run() const { return traits_.runs && IsQuick(budget_ns_); }
-  // Whether an execution is short enough for the reactor to begin it and wait for its end. An
-  // instance that runs on any thread need not have a thread to end what was begun.
+  // Whether an execution is short enough for the reactor to begin it and wait for its end. Not for
+  // an instance that runs on any thread, which may have no thread to end what was begun.
   bool may_begin() const {
     return traits_.begins && !traits_.runs && IsQuick(budget_ns_ * kBudgetsToWait);
   }
   // Whether the next execution has to be timed exactly, because it matters and is in doubt how much
-  // of the time that passes is the execution's own.
+  // of the elapsed time is the execution's own.
   bool is_watched() const {
     return (watched_runs_ > 0 || average_ns_ > budget_ns_) && budget_ns_ > 0 &&
            (traits_.runs || traits_.begins);
   }
-  // One more execution, of `request_count` requests, kept its thread for `duration_ns`.
+  // Records an execution of `request_count` requests that occupied its thread for `duration_ns`.
   void Account(uint64_t duration_ns, size_t request_count);
 
  private:
   friend class InlinePolicy;
 
-  // Executions that are timed on the instance's own thread before a reactor may do one.
+  // The number of executions that are timed on the instance's own thread before a reactor may do
+  // one.
   static constexpr uint64_t kMeasuredRuns = 32;
-  // A reactor waits for an execution that it has begun for so many times the budget: waiting only
-  // has to be quicker than a change of threads.
+  // A reactor waits this many budgets for an execution that it has begun: waiting only has to be
+  // faster than a thread switch.
   static constexpr int kBudgetsToWait = 2;
 
   bool IsQuick(uint64_t limit_ns) const {
@@ -68,60 +69,61 @@ class InlineRecord {
   uint64_t watched_runs_;    // how many of the next executions are timed exactly
 };
 
-// What reactors do for the instances of one model. Immutable.
+// The rules for reactors and the instances of one model. Immutable.
 class InlinePolicy {
  public:
-  // `cpu_count`: how many processors the server has.
+  // `cpu_count`: the number of processors of the server.
   InlinePolicy(std::chrono::nanoseconds budget, size_t cpu_count)
       : budget_(budget), can_wait_(cpu_count > 1) {}
 
   InlineRecord NewRecord(InlineTraits traits) const { return {budget_, traits}; }
 
-  // What a reactor may do with an execution of an idle instance.
+  // Returns what a reactor may do with an execution of an idle instance.
   InlineChoice Choose(const InlineRecord& idle) const {
     if (idle.may_run()) return InlineChoice::kRun;
     return can_wait_ && idle.may_begin() ? InlineChoice::kBegin : InlineChoice::kLeaveToThread;
   }
-  // The same, for a reactor that has `left_ns` left of the time that it may spend in this round.
+  // Returns the same for a reactor that has `left_ns` left of its time in this round.
   InlineChoice ChooseInRound(const InlineRecord& idle, int64_t left_ns) const {
     const InlineChoice choice = Choose(idle);
     return choice == InlineChoice::kRun && left_ns < 0 ? InlineChoice::kLeaveToThread : choice;
   }
   // How long a reactor waits for the end of an execution that it has begun.
   std::chrono::nanoseconds patience() const { return budget_ * InlineRecord::kBudgetsToWait; }
-  // How long a reactor runs executions before it turns to its sockets again.
+  // How long a reactor runs executions before it handles its sockets again.
   int64_t round_ns() const { return (budget_ * kBudgetsPerRound).count(); }
-  // As many quick requests that are not batched might have come to it at once.
+  // The number of fast requests without batching that might have arrived at once.
   static constexpr int kBudgetsPerRound = 8;
 
  private:
   const std::chrono::nanoseconds budget_;
-  const bool can_wait_;  // with one processor, a thread that waits keeps the execution from it
+  const bool can_wait_;  // false with one processor, where waiting would delay the execution
 };
 
-// Whether the requests of a model come one at a time, so that a reactor may wait for the execution
-// of one: while it waits, it does not read the others. Thread-compatible.
+// Whether the requests of a model arrive one at a time, so that a reactor may wait for the
+// execution of one: while it waits, it does not read the others. Thread-compatible.
 class ArrivalHistory {
  public:
-  // A request has come that its reactor does not run. `is_alone`: an instance is idle, and the
-  // reactor has read everything that was there. Returns whether the reactor may wait for it.
+  // Records the arrival of a request that its reactor does not run. `is_alone`: an instance is
+  // idle, and the reactor has read everything that was there. Returns whether the reactor may wait
+  // for it.
   bool Note(bool is_alone);
 
  private:
-  uint32_t until_alone_ = 0;  // so many requests have to come alone before a reactor may wait
+  uint32_t until_alone_ = 0;  // so many requests have to arrive alone before a reactor may wait
 };
 
-// How long an execution kept its thread, when `passed_ns` went by on the clock between two readings
-// of what the thread had: the time in which other threads had the processor does not count, unless
-// the execution waited for something.
+// Returns how long an execution occupied its thread, when `passed_ns` elapsed between two readings
+// of the thread's use of the processor: the time in which other threads had the processor does not
+// count, unless the execution waited for something.
 uint64_t ExecutionNs(uint64_t passed_ns, const base::ThreadUse& before,
                      const base::ThreadUse& after);
 
 // Times one execution. Confined to the thread that executes.
 class Stopwatch {
  public:
-  // `is_exact`: see ExecutionNs. It takes two system calls at each end; otherwise the time that
-  // passes on the clock counts.
+  // `is_exact`: see ExecutionNs; takes two system calls at each end. Otherwise the elapsed time
+  // counts.
   Stopwatch(bool is_exact, uint64_t start_ns)
       : is_exact_(is_exact),
         before_(is_exact ? base::ThreadUse::Now() : base::ThreadUse()),

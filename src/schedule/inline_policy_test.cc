@@ -86,7 +86,7 @@ TEST(InlinePolicy, WithOneProcessorAReactorWaitsForNothing) {
   EXPECT_EQ(policy.Choose(After(kRuns, 32, kQuickNs, policy)), InlineChoice::kRun);
 }
 
-// Its thread may not exist, and nobody else could end the execution.
+// The instance may have no thread, and no other thread could end the execution.
 TEST(InlinePolicy, AnInstanceThatMayRunOnAnyThreadIsNotBegun) {
   constexpr InlineTraits kBoth{.runs = true, .begins = true};
   EXPECT_EQ(kPolicy.Choose(After(kBoth, 100, kQuickNs)), InlineChoice::kRun);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of the instances of a model while it is served.
+// A change of the instances of a model while it serves requests.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,29 @@
 
 namespace nereid::schedule {
 
-// An instance on its way to the scheduler that will own it.
+// An instance for the scheduler that will own it.
 struct NewInstance {
   std::unique_ptr<core::Instance> instance;
-  // What it needs of the rate limiter, without an on_grant, which the scheduler sets; nothing: its
-  // rate is not limited.
+  // The instance's needs for the rate limiter, without an on_grant, which the scheduler sets;
+  // nothing: its rate is not limited.
   std::optional<RateLimiter::ClaimOptions> claim = {};
 };
 
-// Instances that come and go while a version stays loaded.
+// Instances that are added and removed while a version stays loaded.
 struct InstanceChange {
   std::vector<NewInstance> added;
-  std::vector<const core::Instance*> removed;  // of those that are there
+  std::vector<const core::Instance*> removed;  // among the present ones
 };
 
 // A scheduler whose instances may change.
 class InstanceHost {
  public:
   virtual ~InstanceHost() = default;
-  // Starts, initialises and warms up the new instances while the others go on; then they take work,
-  // and the removed ones take none. Returns when those are gone, but for those that sequences are
-  // bound to, which go with their last sequence. When one of the new instances fails, that error,
-  // and nothing has changed. Blocks. REQUIRES: one call at a time, and the caller holds a pin of
-  // the model.
+  // Starts, initialises and warms up the new instances while the others continue; then the new ones
+  // take work, and the removed ones take none. Returns when those are destroyed, except those with
+  // sequences, which are destroyed after their last sequence. If one of the new instances fails,
+  // returns that error and changes nothing. Blocks. REQUIRES: one call at a time, and the caller
+  // holds a pin of the model.
   virtual base::Status ChangeInstances(InstanceChange change) = 0;
 };
 

@@ -37,7 +37,7 @@ base::Status InstanceChanges::Start(const PooledInstances& instances) {
     if (!options.starts_in_parallel) NEREID_RETURN_IF_ERROR(starting.back().get());
   }
   if (!options.starts_in_parallel) return base::OkStatus();
-  // All are waited for: what has started is in use until then.
+  // Waits for all, because each started instance is in use until then.
   base::Status first_failure;
   for (auto& started : starting) {
     base::Status status = started.get();
@@ -69,10 +69,10 @@ base::Status InstanceChanges::Apply(InstanceChange change) {
   set_.WakeForWork();
   if (leaving.empty()) return base::OkStatus();
   if (!std::exchange(is_retiring_, true)) {
-    retirer_.Join();  // one that had nothing left to do
+    retirer_.Join();  // a thread that has finished
     retirer_ = base::Thread("retire", [this] { RetireLeaving(); });
   }
-  // What nothing is bound to goes now; the rest when its time comes.
+  // Waits for instances that nothing is bound to; the others are destroyed later.
   set_.WaitUntilGoneOrBound(leaving);
   return base::OkStatus();
 }
@@ -83,7 +83,7 @@ void InstanceChanges::RetireLeaving() {
     const uint64_t id = retired->state.Under(set_.mutex()).id;
     set_.mutex().Unlock();
     retired->thread.Join();
-    // Threads that have left may still run destructors of what a plug-in kept for them.
+    // Threads that have left may still run destructors of a plug-in's thread-local objects.
     set_.reaper().WaitForLeft();
     retired->claim.Reset();
     retired.reset();

@@ -17,7 +17,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Fails the test when it is used after it was told to go, or by two threads at once.
+// Fails the test if it is used after its removal, or by two threads at once.
 class StrictInstance final : public core::Instance {
  public:
   StrictInstance(bool any_thread, std::atomic<int>& alive)
@@ -30,7 +30,7 @@ class StrictInstance final : public core::Instance {
   void Execute(std::span<core::RequestPtr> batch) override {
     EXPECT_FALSE(is_busy_.exchange(true));
     EXPECT_FALSE(is_final_.load());
-    core::AnswerFakeBatch(batch);
+    core::CompleteFakeBatch(batch);
     is_busy_.store(false);
   }
   void FinalizeOnThread() override { is_final_.store(true); }
@@ -75,7 +75,7 @@ TEST_P(ChangingPool, LosesNoRequestAndLeavesNoInstanceBehind) {
       while (!is_over) {
         if (const size_t before = sent++; before > kWaiting) sink.WaitForGone(before - kWaiting);
         core::RequestPtr request = core::MakeFakeRequest(*model, sink, {16});
-        // One of them is a reactor, which runs what is quick itself.
+        // One of them is a reactor, which runs fast requests itself.
         if (i == 0) request->round = &rounds;
         Enqueue(pool, line, std::move(request));
         if (i == 0) rounds.EndRound();
@@ -86,7 +86,7 @@ TEST_P(ChangingPool, LosesNoRequestAndLeavesNoInstanceBehind) {
     InstanceChange change;
     const size_t more = random() % 3;
     std::ranges::shuffle(present, random);
-    // Never none at all, which no configuration can ask for.
+    // Never removes all, which no configuration can request.
     const size_t fewer = std::min(random() % 4, more == 0 ? present.size() - 1 : present.size());
     change.removed.assign(present.end() - static_cast<std::ptrdiff_t>(fewer), present.end());
     present.resize(present.size() - fewer);

@@ -28,7 +28,7 @@ TEST_F(InstanceClaimTest, AnInstanceWithoutALimitMayAlwaysExecute) {
   claim.Give();
 }
 
-TEST_F(InstanceClaimTest, AnInstanceThatFindsNothingLeftStandsInLineUntilItIsTold) {
+TEST_F(InstanceClaimTest, AnInstanceThatFindsNothingLeftWaitsInLineUntilItsGrant) {
   int granted = 0;
   InstanceClaim first = Claim();
   InstanceClaim second = Claim([&] { ++granted; });

@@ -10,16 +10,17 @@ class InstancePool::Round final : public core::RoundTask {
   Round(InstancePool& pool, core::RoundExecutor& executor) : pool_(pool), executor_(executor) {}
 
   core::RoundExecutor& executor() { return executor_; }
-  // By the pool's lock: whether it will run, or is about to be scheduled.
+  // Guarded by the pool's lock: whether it will run, or is about to be scheduled.
   base::Guarded<bool> is_announced{false};
-  // On the executor's thread. `pin` keeps the model, and with it the pool, until the round ran.
+  // Called on the executor's thread. `pin` keeps the model, and with it the pool, until the round
+  // has run.
   void Schedule(core::ModelHandle pin) {
     if (pin_) return;
     pin_ = std::move(pin);
     executor_.RunAfterRound(*this);
   }
   void RunRound() override {
-    // Dropped last: this object may be gone with the model then.
+    // Dropped last, because it may destroy the model and this object.
     const core::ModelHandle pin = std::move(pin_);
     pool_.RunRound(*this);
   }
@@ -46,7 +47,7 @@ InstancePool::Round& InstancePool::RoundOn(core::RoundExecutor& executor) {
 
 void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
   if (arrival.executor_ == nullptr) return set_.WakeForWork();
-  // What else arrives in this round may join the batch; nobody is woken before it is over.
+  // Other requests of this round may join the batch, so no thread is woken before it is over.
   if (set_.options().collects_rounds) return AnnounceRound(arrival);
   PooledInstance* const idle = set_.FindIdle();
   const InlineChoice choice = idle != nullptr ? Choose(*idle) : InlineChoice::kLeaveToThread;
@@ -54,8 +55,8 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
   const bool may_wait =
       arrivals_.Note(/*is_alone=*/idle != nullptr && !arrival.executor_->HasMoreEvents());
   if (choice == InlineChoice::kBegin && may_wait && TakeInline(arrival, *idle, now_ns, 1)) return;
-  // A quick model whose thread is behind comes back to the reactor, which would otherwise keep
-  // that thread behind for as long as requests come.
+  // A fast model whose thread lags returns to the reactor, which would otherwise keep that thread
+  // lagging for as long as requests arrive.
   if (idle == nullptr && set_.RunsInline()) return AnnounceRound(arrival);
   set_.WakeForWork();
 }
@@ -64,7 +65,7 @@ bool InstancePool::TakeInline(Arrival& arrival, PooledInstance& instance, uint64
                               size_t max_requests) {
   if (!set_.TakeBatch(instance, now_ns, max_requests)) return false;
   arrival.inline_instance_ = &instance;
-  // What had waited before this arrival was perhaps that instance's until now.
+  // The requests that waited before this arrival may have been that instance's until now.
   if (set_.HasWaiting()) [[unlikely]]
     set_.WakeForWork();
   return true;
@@ -83,7 +84,7 @@ void InstancePool::Finish(Arrival arrival) {
   const uint64_t end_ns = set_.Execute(instance);
   base::MutexLock lock(set_.mutex());
   set_.Account(instance);
-  // What other reactors brought meanwhile, and left because this one was at it.
+  // Runs the requests that other reactors left because this one was busy with the instance.
   RunWaiting(set_.policy().round_ns() - static_cast<int64_t>(instance.execution.duration_ns),
              end_ns);
 }
@@ -96,7 +97,7 @@ void InstancePool::RunRound(Round& round) {
 }
 
 void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
-  // Where every instance is busy, the thread that is first to finish takes more.
+  // If every instance is busy, the first thread to finish takes more.
   for (PooledInstance* idle = set_.FindIdle(); idle != nullptr && set_.HasWaiting();
        idle = set_.FindIdle()) {
     const InlineChoice choice =

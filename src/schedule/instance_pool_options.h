@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every scheduler that has instances is made with.
+// The arguments of every scheduler that has instances.
 #pragma once
 
 #include <chrono>
@@ -13,31 +13,31 @@
 
 namespace nereid::schedule {
 
-// What a pool does with its instances.
+// How a pool uses its instances.
 struct InstancePoolOptions {
   // An instance whose executions take longer than this on average never runs on a reactor; 0: none.
   // A batch may take several times as long, once for each of its requests up to eight.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
-  // Requests that arrive in one round are seen together before any runs. Set by the scheduler.
+  // Whether requests that arrive in one round are all queued before any runs. Set by the scheduler.
   bool collects_rounds = false;
-  // Cancelled requests are answered instead of executed. Not where their place in a batch matters.
-  // Set by the scheduler.
+  // Whether cancelled requests are completed instead of executed. False if their place in a batch
+  // matters. Set by the scheduler.
   bool drops_cancelled = true;
-  // Instances with threads of their own initialise and warm up at the same time.
+  // Whether instances with their own threads initialise and warm up at the same time.
   bool starts_in_parallel = false;
   // Called for each instance on the thread that executes it, before it takes any work. May be
   // empty.
   std::function<base::Status(core::Instance&)> warm_up = {};
-  // How long the thread of an instance that may run on any waits for work before it ends, with what
-  // it keeps for its next request: a server of a thousand models needs few of them at a time.
+  // How long the thread of an instance that may run on any thread waits for work before it ends and
+  // frees its resources: a server of a thousand models needs few of them at a time.
   std::chrono::nanoseconds idle_thread_lifetime = std::chrono::milliseconds(500);
 };
 
-// What the schedulers of all models share. Everything in it outlives them.
+// Shared by the schedulers of all models. Everything in it outlives them.
 struct SchedulerContext {
   base::Timers& timers;
-  base::ThreadReaper& reaper;  // joins threads of instances that ended because there was no work
-  RateLimiter& rate_limiter;   // of the instances that have claims
+  base::ThreadReaper& reaper;  // joins threads of instances that ended for lack of work
+  RateLimiter& rate_limiter;   // for the instances that have claims
 };
 
 }  // namespace nereid::schedule

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// An instance that may run on any thread, and a reactor: the test's own thread.
+// An instance that may run on any thread, and a reactor, played by the test's thread.
 class InstancePoolTest : public testing::Test {
  protected:
   void Start(InstancePoolOptions options) {
@@ -56,8 +56,8 @@ class InstancePoolTest : public testing::Test {
   const std::unique_ptr<core::Model> model_ = core::MakeFakeModel(0, {16});
   Line line_;
   TestContext context_;
-  core::FakeInstance::Hook hook_;         // while it executes; confined to that thread
-  std::vector<std::thread::id> threads_;  // that executed; the same
+  core::FakeInstance::Hook hook_;         // for executions; confined to their thread
+  std::vector<std::thread::id> threads_;  // of the executions; confined to them
   std::optional<InstancePool> pool_;
 };
 
@@ -109,7 +109,7 @@ TEST_F(InstancePoolTest, EndsAfterAReactorsLastExecutionThoughItsThreadWaits) {
   std::thread reactor([this] { EnqueueOnReactor(); });
   entered.get_future().wait();
   std::thread ender([this] { pool_->End(); });
-  // The instance's thread has heard of it, has seen that the reactor executes, and waits again.
+  // The instance's thread was notified, has seen that the reactor executes, and waits again.
   EXPECT_TRUE(pool_->WaitUntilEndingForTest(Soon()));
   leave.set_value();
   reactor.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instances a model has, and which of them are leaving. The lock that guards all this is that
+// The instances of a model, and which of them are leaving. Everything here is guarded by the lock
 // of the instances' pool. It is passed to each call, as to a CondVar.
 #pragma once
 
@@ -19,27 +19,28 @@ namespace nereid::schedule {
 // Confined to the lock of its pool.
 class InstanceRoster {
  public:
-  // `source`, which is told of the changes, outlives the roster.
+  // `source`, which is notified of the changes, outlives the roster.
   explicit InstanceRoster(WorkSource& source) : source_(source) {}
 
   const PooledInstances& instances() const { return instances_; }
 
-  // The instances take work from now on. Each gets the lowest number that is free.
+  // Lets the instances take work from now on. Each gets the lowest free number.
   void Admit(base::Mutex& mutex, PooledInstances added) NEREID_REQUIRES(mutex);
-  // Those of `removed` that are here take no more work but what is bound to them. Their ids.
+  // Stops those of `removed` that are here from taking work, except what is bound to them. Returns
+  // their ids.
   std::vector<uint64_t> Retire(base::Mutex& mutex,
                                const std::vector<const core::Instance*>& removed)
       NEREID_REQUIRES(mutex);
-  // Whether `instance` is leaving and nothing is bound to it any more.
+  // Returns whether `instance` is leaving and nothing is bound to it any more.
   bool IsOver(const base::Mutex& mutex, const PooledInstance& instance) const
       NEREID_REQUIRES(mutex) {
     const PooledInstance::State& state = instance.state.Under(mutex);
     return state.is_leaving && source_.IsReleased(state.index);
   }
-  // Whether an instance that was retired is destroyed, or has to wait for what is bound to it.
+  // Returns whether a retired instance is destroyed, or waits for what is bound to it.
   bool IsGoneOrBound(uint64_t id) const;
   bool has_leaving() const { return !leaving_.empty(); }
-  // Takes out an instance that is over, idle and without a thread; null when there is none. Forget
+  // Takes out an instance that is over, idle and without a thread; null if there is none. Forget
   // follows once it is destroyed.
   std::unique_ptr<PooledInstance> TakeRetired(base::Mutex& mutex) NEREID_REQUIRES(mutex);
   void Forget(uint64_t id) { leaving_.erase(id); }

@@ -11,7 +11,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Writes down what it is told, and has work bound to the instances that the test names.
+// Records its calls, and has work bound to the instances that the test names.
 class BindingSource final : public WorkSource {
  public:
   bool HasWaiting() const override { return false; }

@@ -53,7 +53,7 @@ bool InstanceSet::TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t ma
 
 void InstanceSet::DropCancelled(PooledInstance::Execution& execution) {
   if (!options_.drops_cancelled) return;
-  // Clients that left meanwhile cost no computation.
+  // Requests of clients that have left are not computed.
   std::erase_if(execution.batch, [](core::RequestPtr& request) {
     if (!request->is_cancelled()) return false;
     Refuse(std::move(request), core::FailureReason::kCancelled, CancelledError());
@@ -85,7 +85,7 @@ void InstanceSet::Account(PooledInstance& instance) {
   state.is_busy = false;
   --busy_count_;
   source_.OnExecuted(state.index);
-  // Its thread waits until nothing is executed any more.
+  // The instance's thread waits until nothing is executed any more.
   if (is_ending_ || state.is_leaving) instance.thread.Wake(mutex_);
   if (state.is_leaving) left_.NotifyAll();
   if (IsIdle()) NotifyIdle();
@@ -121,7 +121,7 @@ void InstanceSet::WakeForWork() {
   WakeOneForWork();
 }
 
-// One thread that is on its way, or sleeps until the right moment, is enough.
+// One thread that is awake, or sleeps until the right moment, is enough.
 void InstanceSet::WakeOneForWork() {
   std::optional<BatchDecision> decision;
   PooledInstance* candidate = nullptr;
@@ -170,7 +170,7 @@ void InstanceSet::NoteChange() {
   WakeForWork();
 }
 
-// -- Instances come and go. --
+// -- Adding and removing instances. --
 
 std::unique_ptr<PooledInstance> InstanceSet::Make(std::unique_ptr<core::Instance> instance,
                                                   bool is_limited) {
@@ -274,9 +274,9 @@ void InstanceSet::JoinThreads() {
     for (const auto& instance : roster_.instances()) ending.push_back(instance.get());
   }
   for (PooledInstance* instance : ending) instance->thread.Join();
-  // Threads that have left may still run destructors of what a plug-in kept for them.
+  // Threads that have left may still run destructors of a plug-in's thread-local objects.
   reaper_.WaitForLeft();
-  // Before the lock goes, which a grant takes.
+  // Reset before the lock is destroyed, which a grant takes.
   for (PooledInstance* instance : ending) instance->claim.Reset();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instances of one model, executing what a WorkSource gives. Everything that is decided happens
-// under one short lock; executions happen outside it. An instance is either idle or busy: it
-// becomes busy together with its batch, under the lock, by the thread that is about to execute it,
-// so that no request is ever between two owners. That may be the instance's own thread
-// (InstanceWorker) or a reactor (InstancePool).
+// The instances of one model, which execute the requests of a WorkSource. Everything is decided
+// under one short lock; executions happen outside it. An instance is either idle or busy: the
+// thread that will execute it makes it busy together with its batch, under the lock, so that no
+// request is ever between two owners. That thread is the instance's own (InstanceWorker) or a
+// reactor (InstancePool).
 #pragma once
 
 #include <cstddef>
@@ -43,88 +43,89 @@ class InstanceSet {
 
   // -- Executions. --
   bool HasWaiting() const NEREID_REQUIRES(mutex_) { return source_.HasWaiting(); }
-  // What an idle `instance` may run now.
+  // Returns what an idle `instance` may run now.
   BatchDecision Decide(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return source_.Decide(IndexOf(instance), base::NowNs());
   }
-  // An instance that could take work; null when all are busy.
+  // Returns an instance that could take work; null if all are busy.
   PooledInstance* FindIdle() NEREID_REQUIRES(mutex_) {
     for (const auto& instance : roster_.instances()) {
       if (!IsBusy(*instance) && !IsOver(*instance)) return instance.get();
     }
     return nullptr;
   }
-  // Moves the next batch into an idle `instance`, which is busy from now on. False when there is
-  // nothing for it to run now, or more than `max_requests` would run together.
+  // Moves the next batch into an idle `instance`, which is busy from now on. Returns false if there
+  // is nothing for it to run now, or more than `max_requests` would run together.
   bool TakeBatch(PooledInstance& instance, uint64_t now_ns, size_t max_requests = SIZE_MAX)
       NEREID_REQUIRES(mutex_);
   // Executes the batch that the calling thread has taken, and times it. Returns the time of its
-  // end. Account follows.
+  // end. Account must follow.
   uint64_t Execute(PooledInstance& instance) NEREID_EXCLUDES(mutex_);
-  // The instance has executed its batch, and is idle again.
+  // Records the execution; the instance is idle again.
   void Account(PooledInstance& instance) NEREID_REQUIRES(mutex_);
-  // Executes what the calling thread has taken as far as that goes within the policy's patience.
-  // The instance's thread does the rest. Accounts for it as well.
+  // Begins to execute what the calling thread has taken, within the policy's patience. The
+  // instance's thread does the rest. Also records the execution.
   void Begin(PooledInstance& instance) NEREID_EXCLUDES(mutex_);
 
-  // -- Which thread works. --
-  // What may be run may have changed: wakes (or starts) threads of idle instances that have work,
-  // or a delay to watch.
+  // -- Which thread works. -- Called when decisions may have changed: wakes (or starts) threads of
+  // idle instances that have work, or have to wait for a delay.
   void WakeForWork() NEREID_REQUIRES(mutex_);
-  // The same for one instance, which was granted its resources.
+  // Wakes one instance, which was granted its resources.
   void WakeGranted(PooledInstance& instance) NEREID_REQUIRES(mutex_) { Notify(instance); }
-  // What waits in the source has changed other than by an arrival or by TakeBatch.
+  // Called when the requests in the source have changed other than by an arrival or by TakeBatch.
   void NoteChange() NEREID_REQUIRES(mutex_);
-  // A reactor will look for work that it may run itself, or has just done so. Until then threads
-  // leave such work alone.
+  // Called when a reactor will look for work that it may run itself, or has just done so. Until
+  // then threads leave such work alone.
   void ExpectRound() NEREID_REQUIRES(mutex_) { ++expected_rounds_; }
   void EndRound() NEREID_REQUIRES(mutex_) { --expected_rounds_; }
   // Whether a reactor is about to look for work that it may run on `instance` itself.
   bool IsLeftToReactor(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return expected_rounds_ > 0 && MayRunInline(instance);
   }
-  // Whether reactors run this model's executions, as far as the first instance shows.
+  // Whether reactors run this model's executions, judging by the first instance.
   bool RunsInline() const NEREID_REQUIRES(mutex_) {
     return !roster_.instances().empty() && MayRunInline(*roster_.instances().front());
   }
-  // Whether `instance` holds, or waits in line for, resources that it has no work for.
+  // Returns whether `instance` holds, or waits in line for, resources that it has no work for.
   bool HoldsInVain(const PooledInstance& instance) const NEREID_REQUIRES(mutex_);
-  // Whether the thread of `instance` has nothing more to do, ever.
+  // Whether the thread of `instance` will have nothing more to do.
   bool MayEnd(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return (is_ending_ || IsOver(instance)) && !IsBusy(instance);
   }
   void NoteThreadEnded(const PooledInstance& instance) NEREID_REQUIRES(mutex_);
-  // Tells those who wait for the set to be idle, or for its threads to sleep.
+  // Notifies threads that wait for the set to be idle, or for its threads to sleep.
   void NotifyIdle() NEREID_REQUIRES(mutex_);
 
-  // -- Instances come and go (InstanceChanges). --
-  // An instance that is not part of the set yet.
+  // -- Adding and removing instances (InstanceChanges). -- Makes an instance that is not part of
+  // the set yet.
   std::unique_ptr<PooledInstance> Make(std::unique_ptr<core::Instance> instance, bool is_limited)
       NEREID_EXCLUDES(mutex_);
-  // The instances take work from now on.
+  // Lets the instances take work from now on.
   void Admit(PooledInstances added) NEREID_REQUIRES(mutex_);
   // See InstanceRoster.
   std::vector<uint64_t> Retire(const std::vector<const core::Instance*>& removed)
       NEREID_REQUIRES(mutex_);
-  // Something that was bound to an instance may be over.
+  // Called when something that was bound to an instance may have ended.
   void NoteRelease() NEREID_REQUIRES(mutex_);
-  // Waits until each of `ids` is gone, or something is bound to it, or the threads are to end.
+  // Waits until each of `ids` is destroyed, or something is bound to it, or the threads have to
+  // end.
   void WaitUntilGoneOrBound(const std::vector<uint64_t>& ids) NEREID_REQUIRES(mutex_);
-  // Waits for an instance that is over and takes it out of the set; null when none is leaving, or
-  // the threads are to end. ForgetRetired follows once it is destroyed.
+  // Waits for an instance that is over and takes it out of the set; null if none is leaving, or the
+  // threads have to end. ForgetRetired follows once it is destroyed.
   std::unique_ptr<PooledInstance> WaitForRetired() NEREID_REQUIRES(mutex_);
   void ForgetRetired(uint64_t id) NEREID_REQUIRES(mutex_);
 
-  // -- The end. --
-  // No new work is expected. Waits until nothing waits or runs; false when `deadline` passes first.
+  // -- The end. -- No new work is expected. Waits until nothing waits or runs. Returns false at
+  // `deadline`.
   bool Stop(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
   // Tells all threads to end. What still waits stays in the source.
   void EndThreads() NEREID_EXCLUDES(mutex_);
-  // Waits for their end. Nobody changes the instances any more.
+  // Waits for their end. REQUIRES: the instances no longer change.
   void JoinThreads() NEREID_EXCLUDES(mutex_);
-  // Waits until nothing waits or runs and every thread sleeps, so that it is known who wakes up.
+  // Waits until nothing waits or runs and every thread sleeps, so that it is known which one wakes
+  // up.
   bool WaitUntilAsleepForTest(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
-  // Waits until the threads have been told to end and have all looked whether they can.
+  // Waits until the threads have been told to end and have all checked whether they can.
   bool WaitUntilEndingForTest(base::TimePoint deadline) NEREID_EXCLUDES(mutex_);
 
  private:
@@ -137,27 +138,27 @@ class InstanceSet {
   size_t IndexOf(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return instance.state.Under(mutex_).index;
   }
-  // Whether `instance` may be woken for work: others are busy, over, or wait for a grant.
+  // Returns whether `instance` may be woken for work: others are busy, over, or wait for a grant.
   bool IsAvailable(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return !IsBusy(instance) && !IsOver(instance) && !instance.claim.is_in_line();
   }
-  // Whether a reactor may run `instance` to the end.
+  // Returns whether a reactor may run `instance` to the end.
   bool MayRunInline(const PooledInstance& instance) const NEREID_REQUIRES(mutex_) {
     return instance.state.Under(mutex_).record.may_run();
   }
   void DropCancelled(PooledInstance::Execution& execution) NEREID_EXCLUDES(mutex_);
 
   void Notify(PooledInstance& instance) NEREID_REQUIRES(mutex_);
-  // WakeForWork where one decision holds for all instances.
+  // WakeForWork if one decision applies to all instances.
   void WakeOneForWork() NEREID_REQUIRES(mutex_);
-  // WakeForWork where decisions differ between instances.
+  // WakeForWork if decisions differ between instances.
   void WakeEachForWork() NEREID_REQUIRES(mutex_);
-  // Wakes instances that stand in line for resources while others have taken their work, because
-  // those behind them in the line wait for nothing.
+  // Wakes instances that wait in line for resources although others have taken their work, because
+  // they block those behind them in the line.
   void WakeThoseInVain() NEREID_REQUIRES(mutex_);
 
   bool IsIdle() const NEREID_REQUIRES(mutex_) { return busy_count_ == 0 && !source_.HasWaiting(); }
-  // Whether no thread is awake, or about to be.
+  // Returns whether no thread is awake, or about to be.
   bool AreThreadsAsleep() const NEREID_REQUIRES(mutex_);
   bool WaitForIdle(base::TimePoint deadline) NEREID_REQUIRES(mutex_);
 

@@ -16,7 +16,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Everything that waits runs together.
+// A source whose requests all run together.
 class Heap final : public WorkSource {
  public:
   void Push(core::RequestPtr request) { waiting_.push_back(std::move(request)); }
@@ -35,7 +35,7 @@ class Heap final : public WorkSource {
   std::vector<core::RequestPtr> waiting_;
 };
 
-// Instances that run on any thread: here, mostly on the test's own.
+// Instances that run on any thread, here mostly on the test's own.
 class InstanceSetTest : public testing::Test {
  protected:
   ~InstanceSetTest() override {
@@ -56,7 +56,7 @@ class InstanceSetTest : public testing::Test {
   void Push() NEREID_REQUIRES(set_.mutex()) {
     source_.Push(core::MakeFakeRequest(*model_, sink_, {16}));
   }
-  // Takes and executes what waits, as a reactor does; false where that is nothing.
+  // Takes and executes what waits, as a reactor does; returns false if nothing waits.
   bool ExecuteHere() {
     PooledInstance* instance = nullptr;
     {
@@ -130,7 +130,7 @@ TEST_F(InstanceSetTest, OneThreadIsStartedForWhatRunsTogether) {
   }
   EXPECT_TRUE(sink_.WaitForGone(2));
   EXPECT_TRUE(set_.WaitUntilAsleepForTest(Soon()));
-  // With an hour to live, a thread that was started is still there.
+  // With an idle lifetime of an hour, a thread that was started is still there.
   base::MutexLock lock(set_.mutex());
   EXPECT_EQ(std::ranges::count_if(
                 admitted_, [this](const PooledInstance* instance) NEREID_REQUIRES(

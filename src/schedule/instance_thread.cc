@@ -55,7 +55,7 @@ void InstanceThread::WakeOrStart(base::Mutex& mutex) {
   State& state = state_.Under(mutex);
   if (state.exists) return Wake(mutex);
   state.exists = true;
-  thread_.Join();  // one that has ended
+  thread_.Join();  // a thread that has ended
   thread_ = base::Thread(instance_.name(), main_);
 }
 

@@ -13,7 +13,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Writes down what is done with it, all by the same thread.
+// Records the calls, which must all come from the same thread.
 class RecordedInstance final : public core::Instance {
  public:
   const std::string& name() const override { return name_; }
@@ -52,7 +52,7 @@ class InstanceThreadTest : public testing::Test {
     base::MutexLock lock(mutex_);
     thread_->WakeOrStart(mutex_);
   }
-  // Waits until the thread waits, or is gone, for the `count`th time.
+  // Waits until the thread waits, or has ended, for the `count`th time.
   void WaitForRests(int count) {
     base::MutexLock lock(mutex_);
     while (rests_ < count) rested_.Wait(mutex_);
@@ -148,7 +148,8 @@ TEST_F(InstanceThreadTest, SaysUntilWhenItSleeps) {
     NoteRest();
     thread_->Wait(mutex_, later_ns);
     EXPECT_EQ(thread_->looks_again_at_ns(mutex_), 0u);
-    thread_->Wait(mutex_, base::NowNs());  // does not wait for anybody
+    thread_->Wait(mutex_,
+                  base::NowNs());  // returns at once
   });
   WakeOrStart();
   WaitForRests(1);
@@ -160,7 +161,7 @@ TEST_F(InstanceThreadTest, SaysUntilWhenItSleeps) {
   thread_->Join();
 }
 
-TEST_F(InstanceThreadTest, LeavesWhenNobodyWakesItAndAnotherCanStartAtOnce) {
+TEST_F(InstanceThreadTest, LeavesWhenItIsNotWokenAndAnotherCanStartAtOnce) {
   base::ThreadReaper reaper;
   thread_.emplace(instance_, [this, &reaper] {
     mutex_.Lock();

@@ -15,7 +15,7 @@ void InstanceWorker::Run() {
     base::Thread self = instance_.thread.Leave(set_.mutex());
     set_.NoteThreadEnded(instance_);
     set_.mutex().Unlock();
-    // The set may be gone now. The next request starts another thread.
+    // The set may be destroyed now. The next request starts another thread.
     return reaper.Leave(std::move(self));
   }
   instance_.thread.SetEnded(set_.mutex());
@@ -54,7 +54,8 @@ void InstanceWorker::EndBegun() {
 
 bool InstanceWorker::GiveBack() {
   if (!instance_.claim.is_limited() || instance_.state.Under(set_.mutex()).is_busy) return false;
-  // In line for what others hold; another instance may need something else, or nothing.
+  // This instance waits for resources that others hold; another one may need other resources, or
+  // none.
   if (instance_.claim.is_in_line()) set_.WakeForWork();
   if (!set_.HoldsInVain(instance_)) return false;
   set_.mutex().Unlock();
@@ -68,8 +69,8 @@ bool InstanceWorker::WaitForWork() {
   uint64_t until_ns = 0;
   if (!state.is_busy && set_.HasWaiting()) {
     const BatchDecision decision = set_.Decide(instance_);
-    // Its time has come since TakeBatch looked, and nobody would say so again. An instance in line
-    // for resources is woken by the grant.
+    // The batch became runnable after TakeBatch, and no other event will say so. An instance that
+    // waits in line for resources is woken by the grant.
     if (decision.request_count > 0 && !instance_.claim.is_in_line() && !set_.is_ending() &&
         !set_.IsLeftToReactor(instance_)) {
       return true;

@@ -14,8 +14,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Holds what waits back for an hour, until it has been asked three times: as if that hour passed
-// between the second time and the third.
+// Delays what waits for an hour, until its third decision, as if that hour passed between the
+// second decision and the third.
 class LineWithDelay final : public WorkSource {
  public:
   void Push(core::RequestPtr request) { waiting_ = std::move(request); }
@@ -36,7 +36,7 @@ class LineWithDelay final : public WorkSource {
   int asked_ = 0;
 };
 
-// Tells when the thread that first used it ends.
+// Reports when the thread that first used it ends.
 struct EndOfThread {
   std::promise<void> promise;
   ~EndOfThread() { promise.set_value(); }
@@ -81,14 +81,15 @@ TEST(InstanceWorker, ADelayThatEndsJustBeforeItsThreadWouldSleepIsNotSleptOver) 
   ASSERT_TRUE(pool.Start(std::move(instances)).ok());
   ASSERT_TRUE(
       pool.WaitUntilAsleepForTest(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
-  // Asked for the first time here, by its thread twice: to take a batch, and how long to sleep.
+  // The first decision is made here, two by the instance's thread: to take a batch, and to choose
+  // how long to sleep.
   Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
   EXPECT_TRUE(sink.WaitForGone(1));
   pool.End();
 }
 
 //
-TEST(InstanceWorker, WhileOneInstanceStandsInLineAnotherRunsAndThenNobodyStandsInVain) {
+TEST(InstanceWorker, WhileOneInstanceWaitsInLineAnotherRunsAndThenNoneWaitsInVain) {
   TestContext context;
   RateLimiter& limiter = context.rate_limiter;
   const auto needs = [](const char* resource, uint32_t priority) {
@@ -111,13 +112,14 @@ TEST(InstanceWorker, WhileOneInstanceStandsInLineAnotherRunsAndThenNobodyStandsI
             name, false, [&ran, name](std::span<core::RequestPtr>) { ran.push_back(name); }),
         needs(name.c_str(), name == "a" ? 2 : 1));
   }
-  // The second one may pass the first, which is of less importance.
+  // The second one may pass the first one, which has a lower priority.
   ASSERT_TRUE(pool.Start(std::move(instances)).ok());
   Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
   ASSERT_TRUE(sink.WaitForGone(1));
   EXPECT_EQ(ran, std::vector<std::string>{"b"});
 
-  // Of the least importance: behind the first instance, did that stand in line still.
+  // This claim has the lowest priority: it comes after the first instance if that still waits in
+  // line.
   std::promise<void> granted;
   auto last_options = needs("b", 100);
   last_options.on_grant = [&granted] { granted.set_value(); };

@@ -19,9 +19,9 @@ void OldestSource::Grow() {
   }
 }
 
-// The rule of the dynamic batcher for requests that all count one: the largest preferred size that
-// can be reached runs at once; so does a batch that cannot grow, and one whose first request has
-// waited its delay.
+// The rule of the dynamic batcher for requests of size one: the largest preferred size that can be
+// reached runs at once; so does a batch that cannot grow, and one whose first request has waited
+// its delay.
 BatchDecision OldestSource::Decide(size_t instance, uint64_t now_ns) {
   const Sequence* const first = table_.first_ready(instance);
   if (first == nullptr || IsHolding(table_.ready_count())) return {};
@@ -58,7 +58,7 @@ void OldestSource::Take(size_t instance, const BatchDecision& decision,
   for (size_t i = 0; i < decision.request_count; ++i) {
     batch.push_back(Dispatch(*table_.first_ready(instance)));
     core::Request& request = *batch.back();
-    // A request that comes back for another round stands in line already.
+    // A request that returns for another iteration is in the line already.
     const bool has_joined = plan_.is_iterative() && (request.flags & core::kSequenceStart) == 0;
     if (!orders_.empty() && !has_joined) orders_[instance]->Join(request);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Oldest strategy: of the sequences that an instance holds, those run together whose next
-// requests have been ready longest. At most one request of a sequence runs at a time.
+// The Oldest strategy: of the sequences of an instance, those whose next requests have been ready
+// longest run together. At most one request of a sequence runs at a time.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class OldestSource final : public SequenceSource {
 
  private:
   const size_t max_preferred_;
-  // By instance; empty: answers go as they come.
+  // By instance; empty: responses are sent as they come.
   std::vector<std::unique_ptr<OrderedResponses>> orders_;
 };
 

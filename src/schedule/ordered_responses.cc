@@ -10,15 +10,15 @@
 
 namespace nereid::schedule {
 
-// One request's place in line, and its sink.
+// One request's place in the line, and its sink.
 class OrderedResponses::Place final : public core::ForwardingSink {
  public:
   struct Held {
     core::ResponsePtr response;
     bool is_final = false;
-    core::RequestRef keep;  // a final answer without a response keeps the request itself
+    core::RequestRef keep;  // keeps the request if its final response is null
   };
-  // What the line's lock guards.
+  // Guarded by the line's lock.
   struct State {
     std::deque<Held> held;
     bool is_in_line = true;
@@ -35,7 +35,7 @@ class OrderedResponses::Place final : public core::ForwardingSink {
   void SendOn(Held held) { next().Send(std::move(held.response), held.is_final); }
   core::Request& request() const { return *request_; }
 
-  // Everything that was held has been sent, or the request would not be gone.
+  // Everything that was held has been sent, or the request would still exist.
   void Recycle() {}
 
   base::Guarded<State> state;
@@ -66,7 +66,7 @@ void OrderedResponses::Hold(Place& place, core::ResponsePtr response, bool is_fi
   Drain();
 }
 
-// A request that is gone without a final answer must not block those behind it.
+// A request that ends without a final response must not block those behind it.
 void OrderedResponses::Leave(Place& place) {
   base::MutexLock lock(mutex_);
   if (!place.state.Under(mutex_).is_in_line) return;
@@ -86,7 +86,7 @@ void OrderedResponses::Drain() {
       state.is_in_line = false;
       line_.pop_front();
     }
-    // Keeps the place until the answer is out.
+    // Keeps the place until the response is sent.
     core::RequestRef keep = std::move(held.keep);
     mutex_.Unlock();
     first.SendOn(std::move(held));

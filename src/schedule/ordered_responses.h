@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps answers in the order in which their requests joined the line: what is early is held back
-// until everything before it has been answered in full.
+// Keeps responses in the order in which their requests joined the line: early ones are held until
+// everything before them has completed.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ class OrderedResponses {
   OrderedResponses(const OrderedResponses&) = delete;
   OrderedResponses& operator=(const OrderedResponses&) = delete;
 
-  // `request`, which nobody has answered yet, is the next in line.
+  // Appends `request`, which has no response yet, to the line.
   void Join(core::Request& request);
 
  private:
@@ -25,7 +25,7 @@ class OrderedResponses {
 
   void Hold(Place& place, core::ResponsePtr response, bool is_final);
   void Leave(Place& place);
-  // Sends what is at the front of the line; answers in order even when several threads come.
+  // Sends what is at the front of the line, in order even if several threads call it.
   void Drain() NEREID_REQUIRES(mutex_);
 
   base::Mutex mutex_;

@@ -18,8 +18,8 @@ class OrderedResponsesTest : public testing::Test {
     order_.Join(*request);
     return request;
   }
-  static void Answer(core::RequestPtr request, const std::string& text) {
-    core::Respond(std::move(request), base::InternalError(text));
+  static void Complete(core::RequestPtr request, const std::string& text) {
+    core::CompleteWithError(std::move(request), base::InternalError(text));
   }
 
   std::unique_ptr<core::Model> model_ = core::MakeFakeModel(8, {16});
@@ -27,12 +27,12 @@ class OrderedResponsesTest : public testing::Test {
   OrderedResponses order_;
 };
 
-TEST_F(OrderedResponsesTest, HoldsBackWhatIsEarly) {
+TEST_F(OrderedResponsesTest, HoldsBackEarlyResponses) {
   core::RequestPtr a = Join(), b = Join(), c = Join();
-  Answer(std::move(c), "c");
-  Answer(std::move(b), "b");
+  Complete(std::move(c), "c");
+  Complete(std::move(b), "b");
   EXPECT_TRUE(sink_.results().empty());
-  Answer(std::move(a), "a");
+  Complete(std::move(a), "a");
   EXPECT_EQ(sink_.results(), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_TRUE(sink_.WaitForGone(3));
 }
@@ -45,13 +45,13 @@ TEST_F(OrderedResponsesTest, SendsSeveralResponsesOfTheFirstAtOnce) {
   b.reset();
   keep->sink().Send(nullptr, true);  // an end without data
   EXPECT_EQ(sink_.final_count(), 0u);
-  Answer(std::move(a), "a");
+  Complete(std::move(a), "a");
   EXPECT_EQ(sink_.final_count(), 2u);
 }
 
-TEST_F(OrderedResponsesTest, ARequestThatGoesWithoutAnAnswerBlocksNobody) {
+TEST_F(OrderedResponsesTest, ARequestThatEndsWithoutAResponseBlocksNoOther) {
   core::RequestPtr a = Join(), b = Join();
-  Answer(std::move(b), "b");
+  Complete(std::move(b), "b");
   a.reset();
   EXPECT_EQ(sink_.results(), std::vector<std::string>{"b"});
   EXPECT_TRUE(sink_.WaitForGone(2));
@@ -65,7 +65,7 @@ TEST_F(OrderedResponsesTest, KeepsTheOrderOfManyThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = t; i < kRequests; i += 4) {
-        Answer(std::move(requests[static_cast<size_t>(i)]), std::to_string(i));
+        Complete(std::move(requests[static_cast<size_t>(i)]), std::to_string(i));
       }
     });
   }

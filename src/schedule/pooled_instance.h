@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance, and what its pool knows about it.
+// An instance, and the pool's data about it.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,29 @@
 
 namespace nereid::schedule {
 
-// Its life: it is started (its thread, where it needs one of its own, waits to be admitted or
+// The stages of its life: it is started (its thread, if it needs its own, waits to be admitted or
 // dropped); it is admitted; it is leaving (it still runs what is bound to it); it is over (nothing
 // is bound to it) and is destroyed as soon as it is idle and without a thread.
 struct PooledInstance {
-  // An execution. It belongs to the thread that has made the instance busy, and to no other.
+  // An execution. Confined to the thread that has made the instance busy.
   struct Execution {
     std::vector<core::RequestPtr> batch;
     uint64_t taken_ns = 0;     // when the instance became busy
-    uint64_t duration_ns = 0;  // known at the end
-    size_t request_count = 0;  // how many were executed
+    uint64_t duration_ns = 0;  // set at the end
+    size_t request_count = 0;  // the number of executed requests
     bool is_watched = false;   // see InlineRecord
   };
-  // What the pool's lock guards.
+  // Guarded by the pool's lock.
   struct State {
-    size_t index = 0;  // the instance's number, constant once it is admitted; given again
-    uint64_t id = 0;   // the same, and never given again
+    size_t index = 0;  // the instance's number, constant once it is admitted; reused
+    uint64_t id = 0;   // like `index`, but never reused
     bool is_leaving = false;
     bool is_busy = false;
     bool is_begun = false;  // busy, and the instance's thread has to end the execution
     InlineRecord record;
   };
 
-  // `main` is what the instance's thread does.
+  // `main` is the main function of the instance's thread.
   PooledInstance(std::unique_ptr<core::Instance> made, InlineRecord record,
                  std::function<void(PooledInstance&)> main)
       : instance(std::move(made)),

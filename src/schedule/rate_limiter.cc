@@ -18,7 +18,7 @@ std::optional<size_t> RateLimiter::Limit(const Key& key) const {
   if (limits_.empty()) return std::nullopt;
   size_t limit = 0;
   for (const auto& [device, by_name] : limits_) {
-    // One for all devices may be given for any of them.
+    // A count for all devices serves each of them.
     if (key.first != kGlobalResource && device != key.first && device != kEachDeviceResource)
       continue;
     const auto found = by_name.find(key.second);
@@ -72,7 +72,7 @@ void RateLimiter::Free(const Claim& claim) {
 std::vector<RateLimiter::Claim*> RateLimiter::GrantFirst() {
   std::vector<Claim*> to_tell;
   while (!line_.empty()) {
-    // Non-const in truth: claims stand in line through their own methods.
+    // The cast is safe: claims in the line change only through their own methods.
     Claim& first = const_cast<Claim&>(*std::get<2>(*line_.begin()));
     if (!Fits(first)) break;
     line_.erase(line_.begin());
@@ -90,7 +90,7 @@ base::Result<std::unique_ptr<RateLimiter::Claim>> RateLimiter::Register(ClaimOpt
   std::unique_ptr<Claim> claim(new Claim(*this, std::move(options)));
   std::vector<Claim*> granted;
   {
-    // The first in line may fit now.
+    // The first claim in line may fit now.
     base::MutexLock lock(mutex_);
     granted = GrantFirst();
   }
@@ -169,7 +169,7 @@ bool RateLimiter::Claim::TryTake() {
   State& state = state_.Under(limiter_.mutex_);
   if (state.phase == Phase::kIdle) {
     limiter_.Join(*this);
-    // Only the first in line is served, and nobody behind it can be worse off than before.
+    // Only the first claim in line is granted, and those behind it are no worse off than before.
     const auto first = limiter_.line_.begin();
     if (std::get<2>(*first) == this && limiter_.Fits(*this)) {
       limiter_.line_.erase(first);

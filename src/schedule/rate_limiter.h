@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares named resources among the instances of all models (--rate-limit=execution_count): an
-// instance executes only while it holds everything its group asks for. A claim is granted all of it
-// at once or nothing, so that claims cannot block each other; claims that wait are served in the
+// instance executes only while it holds everything that its group needs. A claim is granted all of
+// it at once or nothing, so that claims cannot block each other; claims that wait are served in the
 // order of their executions so far times their priority, and a later one never passes the first.
 #pragma once
 
@@ -24,8 +24,8 @@
 
 namespace nereid::schedule {
 
-// How many there are of each resource, by device; the key for resources shared by all devices and
-// for those that each device has are below.
+// The count of each resource, by device; the constants below are the keys for resources that all
+// devices share and for those that each device has.
 using ResourceMap = std::map<int32_t, std::map<std::string, size_t>>;
 inline constexpr int32_t kGlobalResource = -2;
 inline constexpr int32_t kEachDeviceResource = -1;
@@ -33,11 +33,11 @@ inline constexpr int32_t kEachDeviceResource = -1;
 // Thread-safe. Outlives its claims.
 class RateLimiter {
  public:
-  // `limits` are the counts given on the command line; what is missing there is as large as the
-  // largest need of any instance.
+  // `limits` are the counts of the command line; a missing one equals the largest need of any
+  // instance.
   explicit RateLimiter(ResourceMap limits);
 
-  // What an instance needs, and who hears when it may execute.
+  // The needs of an instance, and the notification of a grant.
   struct ClaimOptions {
     config::RateLimiter needs;
     int32_t device = 0;
@@ -45,37 +45,37 @@ class RateLimiter {
     std::function<void()> on_grant;
   };
 
-  // What one instance needs for an execution.
+  // The claim of one instance for its executions.
   class Claim {
    public:
-    // As Give; waits for an on_grant that is being called.
+    // Releases everything like Give, and waits for an on_grant that is being called.
     ~Claim();
     // Takes everything, or waits in line for it.
     bool TryTake();
     bool is_waiting() const;  // in line
     bool is_idle() const;     // neither in line nor granted nor taken
-    // Gives back what was taken or granted, or leaves the line; with `wants_more`, stands in line
-    // again before anybody is served. Others may be granted and told, so not under a lock that an
-    // on_grant takes.
+    // Releases what was taken or granted, or leaves the line; with `wants_more`, enters the line
+    // again before any claim is served. May grant others and call their on_grant, so not under a
+    // lock that those take.
     void Give(bool wants_more = false);
 
    private:
     friend class RateLimiter;
     enum class Phase { kIdle, kWaiting, kGranted, kTaken };
-    // What the limiter's lock guards.
+    // Guarded by the limiter's lock.
     struct State {
       Phase phase = Phase::kIdle;
       // Triton initialises and warms up an instance as if these were executions.
       uint64_t execution_count = 2;
       uint64_t arrival = 0;
-      int telling = 0;  // calls of on_grant that are on their way
+      int telling = 0;  // the number of on_grant calls in progress
     };
 
     Claim(RateLimiter& limiter, ClaimOptions options)
         : limiter_(limiter),
           options_(std::move(options)),
           priority_(std::max<uint64_t>(options_.needs.priority, 1)) {}
-    // Position in line: served first when smallest.
+    // The position in line: the smallest is served first.
     std::tuple<uint64_t, uint64_t, const Claim*> Rank(const State& state) const {
       return {state.execution_count * priority_, state.arrival, this};
     }
@@ -86,36 +86,37 @@ class RateLimiter {
     base::Guarded<State> state_;
   };
 
-  // InvalidArgument when a limit of the command line is too small for `options.needs`, or a
-  // resource is named both as global and as one of each device. Where the new need makes a resource
-  // larger, others may be granted and told, as by Give.
+  // Fails with InvalidArgument if a limit of the command line is too small for `options.needs`, or
+  // a resource is named both as global and as one of each device. If the new need makes a resource
+  // larger, others may be granted and notified, as by Give.
   base::Result<std::unique_ptr<Claim>> Register(ClaimOptions options);
-  // What there is of each resource, for people: a line for each.
+  // Describes the count of each resource, one per line.
   std::string Describe();
 
  private:
-  // How many there are of a resource, and how many are in use.
+  // The count of a resource, and how much is in use.
   struct Resource {
     size_t in_use = 0;
-    // How many claims need this many; sets the size without a limit.
+    // How many claims need this many; determines the count without a limit.
     std::map<size_t, size_t> needs;
   };
   using Key = std::pair<int32_t, std::string>;
 
   static Key KeyOf(const config::RateLimiter::Resource& resource, int32_t device);
   size_t Available(const Key& key) const NEREID_REQUIRES(mutex_);
-  // The rest of Register: checks the needs of a claim and counts them.
+  // The second half of Register: checks the needs of a claim and counts them.
   base::Status Add(const config::RateLimiter& needs, int32_t device) NEREID_EXCLUDES(mutex_);
-  // Of the command line, on which what is not named does not exist; nothing when it names nothing.
+  // Returns the limit of the command line, which is zero for a resource that it does not name;
+  // nothing if it names none at all.
   std::optional<size_t> Limit(const Key& key) const;
-  // An idle claim stands in line from now on.
+  // Puts an idle claim in line.
   void Join(Claim& claim) NEREID_REQUIRES(mutex_);
   bool Fits(const Claim& claim) const NEREID_REQUIRES(mutex_);
   void Use(const Claim& claim) NEREID_REQUIRES(mutex_);
   void Free(const Claim& claim) NEREID_REQUIRES(mutex_);
-  // Grants to the first in line while that is possible; those to be told.
+  // Grants to the first claims in line while that is possible; returns those to be notified.
   std::vector<Claim*> GrantFirst() NEREID_REQUIRES(mutex_);
-  // Calls what those wait for, under no lock.
+  // Calls their on_grant, under no lock.
   void Tell(const std::vector<Claim*>& granted) NEREID_EXCLUDES(mutex_);
   void Unregister(Claim& claim);
 

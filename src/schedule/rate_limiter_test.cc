@@ -32,7 +32,7 @@ TEST_F(RateLimiterTest, GivesAllResourcesOrNone) {
   auto b = Claim({{"x", true, 1}});
   auto c = Claim({{"y", true, 1}});
   EXPECT_TRUE(b->TryTake());
-  EXPECT_FALSE(a->TryTake());  // x has 2, one of which is taken; y stays free for nobody in front
+  EXPECT_FALSE(a->TryTake());  // one of 2 x is taken; the free y stays free
   b->Give();
   EXPECT_EQ(granted_[0], 1);
   EXPECT_TRUE(a->TryTake());
@@ -42,7 +42,7 @@ TEST_F(RateLimiterTest, GivesAllResourcesOrNone) {
   EXPECT_TRUE(c->TryTake());
 }
 
-TEST_F(RateLimiterTest, NobodyPassesTheFirstInLine) {
+TEST_F(RateLimiterTest, NoClaimPassesTheFirstInLine) {
   auto big = Claim({{"x", true, 2}});
   auto small = Claim({{"x", true, 1}}, /*priority=*/2);
   auto holder = Claim({{"x", true, 1}});
@@ -63,7 +63,7 @@ TEST_F(RateLimiterTest, SharesByPriority) {
   auto often = Claim({{"x", true, 1}}, 1);
   auto seldom = Claim({{"x", true, 1}}, 3);
   int often_count = 0, seldom_count = 0;
-  // Both always want to run.
+  // Both claims always want to run.
   for (int i = 0; i < 400; ++i) {
     const bool often_runs = often->TryTake();
     const bool seldom_runs = seldom->TryTake();
@@ -95,7 +95,7 @@ TEST_F(RateLimiterTest, CountsResourcesOfEachDeviceApart) {
   EXPECT_TRUE(b->TryTake());
 }
 
-TEST_F(RateLimiterTest, RefusesWhatIsTwoThings) {
+TEST_F(RateLimiterTest, RefusesAResourceThatIsBothGlobalAndPerDevice) {
   auto global = Claim({{"x", true, 1}});
   const auto both = limiter_.Register({.needs = {.resources = {{"x", false, 1}}}});
   ASSERT_FALSE(both.ok());
@@ -117,7 +117,7 @@ TEST(RateLimiterLimits, RefuseWhatCanNeverRun) {
             "Resource count for \"each\" is limited to 2 which will prevent scheduling of one or "
             "more model instances, the minimum required count is 3");
   EXPECT_EQ(Refusal(limiter, {"each", false, 2}), "");
-  // The larger number holds for a device with one of its own.
+  // The larger number applies to a device with its own count.
   EXPECT_EQ(Refusal(limiter, {"each", false, 4}, 3), "");
   EXPECT_EQ(Refusal(limiter, {"third", false, 1}, 3), "");
   EXPECT_EQ(Refusal(limiter, {"third", false, 1}),
@@ -132,7 +132,7 @@ TEST(RateLimiterLimits, OfOneForAllDevicesAreTheLargestOfAnyDevice) {
   EXPECT_NE(Refusal(limiter, {"x", true, 5}), "");
 }
 
-// what a larger need adds is there for whoever waits.
+// what a larger need adds is available to a claim that waits.
 TEST_F(RateLimiterTest, ALargerNeedOfAnotherLetsTheFirstInLineIn) {
   auto a = Claim({{"x", true, 1}});
   auto b = Claim({{"x", true, 1}});

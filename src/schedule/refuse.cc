@@ -21,13 +21,13 @@ base::Status QueueFullError() { return base::UnavailableError("Exceeds maximum q
 void Refuse(core::RequestPtr request, core::FailureReason reason, base::Status error) {
   request->model->statistics().RecordFailure(reason, request->times.request_start_ns,
                                              base::NowNs());
-  core::RespondError(std::move(request), std::move(error));
+  core::CompleteWithPrefixedError(std::move(request), std::move(error));
 }
 
 void RefusePlainly(core::RequestPtr request, core::FailureReason reason, base::Status error) {
   request->model->statistics().RecordFailure(reason, request->times.request_start_ns,
                                              base::NowNs());
-  core::Respond(std::move(request), std::move(error));
+  core::CompleteWithError(std::move(request), std::move(error));
 }
 
 }  // namespace nereid::schedule

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers of schedulers to requests that they do not run.
+// Errors of schedulers for requests that they do not run.
 #pragma once
 
 #include "base/status.h"
@@ -13,10 +13,10 @@ base::Status CancelledError();
 base::Status TimeoutError();
 base::Status QueueFullError();
 
-// Both answer with an error, count it for the model, and release the request. Never under a lock:
-// the answer may call back into anything. Refuse names the request before the text; RefusePlainly
-// gives the text alone, as Triton does for timeouts and for every error of sequences, and clients
-// compare.
+// Both respond with an error, count it for the model, and release the request. Never under a lock:
+// the response may call back into anything. Refuse puts the request's id before the text;
+// RefusePlainly sends only the text, as Triton does for timeouts and for every error of sequences,
+// which clients compare.
 void Refuse(core::RequestPtr request, core::FailureReason reason, base::Status error);
 void RefusePlainly(core::RequestPtr request, core::FailureReason reason, base::Status error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in a line, linked through themselves: joining and leaving, also from the middle,
+// Requests in a line, linked through their own members: joining and leaving, also from the middle,
 // allocates nothing. Owns the requests in it.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace nereid::schedule {
 
-// Requests in order, linked through themselves; it owns them. REQUIRES, for every call: the lock of
-// the scheduler is held that the requests in the list belong to.
+// Requests in order, linked through their own members; it owns them. REQUIRES, for every call: the
+// lock of the scheduler that the requests belong to is held.
 class RequestList {
  public:
   RequestList() = default;
@@ -34,14 +34,14 @@ class RequestList {
     tail_ = added;
     ++size_;
   }
-  // Null when the list is empty.
+  // Returns null if the list is empty.
   core::RequestPtr PopFront() { return head_ == nullptr ? nullptr : Unlink(*head_); }
 
-  // The list that holds `request`; null when none does.
+  // Returns the list that contains `request`; null if none does.
   static RequestList* Of(const core::Request& request) {
     return static_cast<RequestList*>(request.queue);
   }
-  // Takes `request`, which stands in this list, out of it.
+  // Removes `request`, which is in this list.
   core::RequestPtr Unlink(core::Request& request) {
     (request.previous != nullptr ? request.previous->next : head_) = request.next;
     (request.next != nullptr ? request.next->previous : tail_) = request.previous;

@@ -19,7 +19,7 @@ bool SameItemShape(const tensor::Shape& a, const tensor::Shape& b) {
          (a.empty() || std::equal(a.data() + 1, a.data() + a.rank(), b.data() + 1));
 }
 
-// Shape tensors are small and come in one piece, in memory that can be read here; others differ.
+// Shape tensors are small and in one piece, in memory that can be read here; others differ.
 bool SameBytes(const core::RequestInput& a, const core::RequestInput& b) {
   const bool readable = a.first.where.type != memory::MemoryType::kGpu &&
                         b.first.where.type != memory::MemoryType::kGpu;
@@ -40,7 +40,7 @@ RequestMatcher::RequestMatcher(const core::Model& model)
 
 bool RequestMatcher::Match(const core::Request& first, const core::Request& other) const {
   if (!compares_inputs_) return true;
-  // The engine keeps inputs in the model's order, so equal sets line up.
+  // The engine keeps inputs in the model's order, so equal sets have the same indices.
   const size_t count = ModelInputCount(first);
   if (count != ModelInputCount(other)) return false;
   for (size_t i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests of a model can share a batch: those with the same inputs in the same shapes, as
-// far as the model's configuration leaves that open.
+// Decides which requests of a model can share a batch: those with the same inputs in the same
+// shapes, as far as the model's configuration allows different ones.
 #pragma once
 
 #include "core/model.h"
@@ -19,7 +19,7 @@ class RequestMatcher {
 
  private:
   const core::Model& model_;
-  // Off where the configuration fixes everything.
+  // False if the configuration fixes everything.
   const bool compares_inputs_;
 };
 

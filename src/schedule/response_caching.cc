@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted follows core/src/dynamic_batch_scheduler.cc and infer_stats.cc of Triton: a hit
-// is a success without inference; a miss lasts as long as its look-up and its insertion, and does
-// not count when another request has inserted the same meanwhile.
+// The statistics follow core/src/dynamic_batch_scheduler.cc and infer_stats.cc of Triton: a hit is
+// a success without inference; a miss lasts as long as its look-up and its insertion, and does not
+// count if another request has inserted the same meanwhile.
 #include "schedule/response_caching.h"
 
 #include <cstring>
@@ -20,7 +20,7 @@ bool IsCode(const base::Status& status, base::StatusCode code) {
   return !status.ok() && status.code() == code;
 }
 
-// Keeps the answer of one request that the cache did not know. Pooled.
+// Inserts the response of a request that was not in the cache. Pooled.
 class InsertingSink final : public core::ForwardingSink {
  public:
   using Pool = base::ObjectPool<InsertingSink>;
@@ -31,8 +31,8 @@ class InsertingSink final : public core::ForwardingSink {
     lookup_ns_ = lookup_ns;
   }
 
-  // What goes into the cache must be what the model wrote: an output that its client could change
-  // meanwhile lies in the pool instead, and whoever placed it copies it when it is sent.
+  // The cache must get what the model wrote: an output that its client could change meanwhile is
+  // placed in the pool instead, and copied to the client's memory when it is sent.
   base::Result<std::optional<core::OutputPlacement>> PlaceOutput(
       const core::Request& request, const core::ResponseOutput& output, size_t byte_size,
       memory::Placement preferred) override {
@@ -43,7 +43,7 @@ class InsertingSink final : public core::ForwardingSink {
   }
 
   void Send(core::ResponsePtr response, bool is_final) override {
-    // Only what is whole: one of several responses would be an answer to another question.
+    // Only a complete response: one of several would be wrong for the next request.
     if (is_final && !has_sent_ && response != nullptr && response->error().ok()) Insert(*response);
     has_sent_ = true;
     next().Send(std::move(response), is_final);
@@ -67,7 +67,7 @@ class InsertingSink final : public core::ForwardingSink {
                                                              (base::NowNs() - start_ns));
     }
     if (status.ok()) return;
-    // A cache that cannot be reached says so itself, once.
+    // A cache that cannot be reached reports this itself, once.
     if (status.code() == base::StatusCode::kUnavailable) {
       NEREID_VLOG(1, "Failed to insert key [{}] into response cache: {}", key_.view(),
                   status.message());
@@ -83,8 +83,9 @@ class InsertingSink final : public core::ForwardingSink {
   bool has_sent_ = false;
 };
 
-// A copy of data that a client could change between the look-up and the execution, and so have the
-// answer to one question kept as that to another. False when there is no memory for it.
+// Copies data that a client could change between the look-up and the execution, because the
+// response would then be cached for a different request. Returns false if there is no memory for
+// it.
 bool CopyWhatMayChange(core::Request& request) {
   for (core::RequestInput& input : request.inputs) {
     for (size_t i = 0; i < input.chunk_count(); ++i) {

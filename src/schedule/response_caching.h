@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The response cache on the path of one model's requests; see CachingScheduler, which asks it about
-// every request.
+// The response cache for the requests of one model; CachingScheduler calls it for every request.
 #pragma once
 
 #include <memory>
@@ -15,14 +14,14 @@ namespace nereid::schedule {
 // Immutable, thread-safe.
 class ResponseCaching {
  public:
-  // Null when `cache` is, or when the model does not ask for its responses to be kept. `cache`
-  // outlives the model's requests.
+  // Returns null if `cache` is null, or if the model does not enable the cache. `cache` outlives
+  // the model's requests.
   static std::unique_ptr<ResponseCaching> ForModel(const core::Model& model,
                                                    core::ResponseCache* cache);
 
-  // The answer to the normalised `request`, when it has been asked before; the hit is counted.
-  // Otherwise null, and the request's answer is kept, and the miss counted, on its way out, when it
-  // is its only one and a success.
+  // Returns the cached response to the normalised `request`, and counts the hit. Otherwise returns
+  // null; the request's response is then inserted, and the miss counted, when it is sent, if it is
+  // the only one and a success.
   core::ResponsePtr Find(core::Request& request) const;
 
  private:

@@ -14,7 +14,7 @@
 namespace nereid::schedule {
 namespace {
 
-// Keeps the number of outputs of each response.
+// Stores the number of outputs of each response.
 class FakeCache final : public core::ResponseCache {
  public:
   base::Status Lookup(const core::CacheKey& key, core::Response& response) override {
@@ -76,7 +76,7 @@ class ResponseCachingTest : public testing::Test {
   }
   core::RequestPtr MakeRequest() { return MakeRequest(*model_); }
 
-  // What an instance does.
+  // Plays an instance.
   static void Execute(core::RequestPtr request, base::Status error = {}) {
     core::ResponsePtr response = core::Response::Create(*request);
     response->SetError(std::move(error));
@@ -84,11 +84,11 @@ class ResponseCachingTest : public testing::Test {
     request.reset();
     sink.Send(std::move(response), true);
   }
-  // Whether the cache answered.
+  // Returns whether the response came from the cache.
   bool Run(base::Status error = {}) {
     core::RequestPtr request = MakeRequest();
     if (core::ResponsePtr known = caching_->Find(*request)) {
-      Answer(std::move(request), std::move(known));
+      Complete(std::move(request), std::move(known));
       return true;
     }
     Execute(std::move(request), std::move(error));
@@ -109,7 +109,7 @@ TEST_F(ResponseCachingTest, IsOnlyForModelsThatAskForItOnServersThatHaveACache) 
   EXPECT_EQ(ResponseCaching::ForModel(*model_, nullptr), nullptr);
 }
 
-TEST_F(ResponseCachingTest, TheSecondTimeTheCacheAnswers) {
+TEST_F(ResponseCachingTest, ServesTheSecondRequestFromTheCache) {
   EXPECT_FALSE(Run());
   EXPECT_TRUE(Run());
   EXPECT_TRUE(Run());
@@ -157,7 +157,7 @@ TEST_F(ResponseCachingTest, WhatAnotherRequestInsertedMeanwhileIsNoMiss) {
   EXPECT_EQ(Statistics().cache_miss.count, 1u);
 }
 
-TEST_F(ResponseCachingTest, ABrokenCacheCostsNoAnswer) {
+TEST_F(ResponseCachingTest, ABrokenCacheCostsNoResponse) {
   cache_.lookup_error = base::InternalError("gone");
   cache_.insert_error = base::InternalError("gone");
   EXPECT_FALSE(Run());
@@ -188,7 +188,7 @@ class CacheKeyTest : public ResponseCachingTest {
 TEST_F(CacheKeyTest, IsTheSameForTheSameQuestion) {
   const std::string key = KeyAfter([](core::Request&) {});
   EXPECT_EQ(key.size(), core::CacheKey::kSize);
-  // Who asks, how urgently and under which name is no part of the question.
+  // The client, the priority and the id are not part of the key.
   EXPECT_EQ(KeyAfter([](core::Request& request) {
               request.id = "another";
               request.priority = 3;
@@ -199,7 +199,7 @@ TEST_F(CacheKeyTest, IsTheSameForTheSameQuestion) {
               request.outputs = {{"OUTPUT0", 0, 5}, {"OUTPUT1", 1, 6}};
             }),
             key);
-  // How the bytes are cut into pieces is none either.
+  // Neither is the way in which the bytes are split.
   EXPECT_EQ(KeyAfter([](core::Request& request) {
               const core::DataChunk all = request.inputs[0].first;
               request.inputs[0].first.size = 7;
@@ -208,7 +208,7 @@ TEST_F(CacheKeyTest, IsTheSameForTheSameQuestion) {
             key);
 }
 
-TEST_F(CacheKeyTest, DiffersWithEverythingThatTheAnswerMayDependOn) {
+TEST_F(CacheKeyTest, DiffersWithEverythingThatTheResponseMayDependOn) {
   static constexpr std::array<std::byte, 16> kOther = {std::byte{0}, std::byte{1}};
   std::map<std::string, int> keys;
   int changes = 0;
@@ -249,7 +249,7 @@ TEST_F(CacheKeyTest, DiffersBetweenModelsVersionsAndFiles) {
 }
 
 TEST_F(CacheKeyTest, LongAndShortPiecesMeetAtEveryBoundary) {
-  // Sizes around those of the buffer in which small pieces are gathered.
+  // Sizes around that of the buffer in which small pieces are gathered.
   std::array<std::byte, 2048> data;
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 7);
   for (const size_t size : {0, 1, 255, 256, 257, 400, 511, 512, 513, 2048}) {
@@ -299,7 +299,7 @@ TEST_F(CacheKeyTest, WithASecretItDependsOnTheSecretAndOnEveryByteHoweverTheyAre
       data[place] ^= std::byte{0x80};
     }
     EXPECT_EQ(key(&secret, size), whole);
-    data.push_back(std::byte{0});  // a zero more or less is another question
+    data.push_back(std::byte{0});  // one more zero is a different request
     const core::RequestPtr longer = MakeRequest();
     longer->inputs[0].first = {data.data(), size + 1, {}};
     longer->inputs[0].byte_size = size + 1;

@@ -124,7 +124,7 @@ void SequencePlan::AttachCorrelationId(core::Request& request,
       if (length > 0) std::memcpy(data + sizeof length, text->data(), length);
     }
   } else {
-    // The types that are smaller get the lower bytes, as in Triton.
+    // Smaller types get the low bytes, as in Triton.
     const auto* number = std::get_if<uint64_t>(&id);
     const uint64_t value = number == nullptr ? 0 : *number;
     size = IdSize(id_type_);

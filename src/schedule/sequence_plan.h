@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `sequence_batching` of a model's configuration compiles to: the strategy, and the control
-// tensors that tell the model where each of its inputs stands in its sequence.
+// The compiled `sequence_batching` of a model's configuration: the strategy, and the control
+// tensors that tell the model the position of each request in its sequence.
 #pragma once
 
 #include <array>
@@ -25,29 +25,28 @@ class SequencePlan {
 
   // -- The strategy. --
   bool is_oldest() const { return is_oldest_; }
-  // Sequences that one instance holds at the same time.
+  // The number of sequences that one instance holds at the same time.
   size_t slots_per_instance() const { return slots_per_instance_; }
   size_t max_batch_size() const { return max_batch_size_; }
   uint64_t max_queue_delay_ns() const { return max_queue_delay_ns_; }
   // Direct: the share of slots that makes a batch worth running before its delay is over.
   float minimum_slot_utilization() const { return minimum_slot_utilization_; }
-  // Oldest: ascending; empty stands for the largest batch.
+  // Oldest: ascending; empty means the largest batch.
   const std::vector<size_t>& preferred_batch_sizes() const { return preferred_batch_sizes_; }
   bool preserves_ordering() const { return preserves_ordering_; }
   // A sequence without any request for this long is ended.
   uint64_t idle_ns() const { return idle_ns_; }
   bool is_iterative() const { return is_iterative_; }
 
-  // -- Controls. --
-  // An error when the model wants ids of the other kind than the request has.
+  // -- Controls. -- Fails if the model needs an id of another kind than the request's.
   base::Status CheckCorrelationId(const core::Request& request) const;
   // Adds the control tensors for the request's flags and id.
   void AttachControls(core::Request& request) const;
-  // Adds those that say "nothing here": START, END and READY false, the id zero.
+  // Adds the control tensors of padding: START, END and READY false, the id zero.
   void AttachNotReady(core::Request& padding) const;
 
  private:
-  // A control that is one of two values.
+  // A control that has one of two values.
   struct BooleanControl {
     std::string name;
     config::SequenceBatching::ControlKind kind{};
@@ -72,8 +71,8 @@ class SequencePlan {
   float minimum_slot_utilization_ = 0;
   std::vector<size_t> preferred_batch_sizes_;
   std::vector<int64_t> control_shape_;
-  std::vector<BooleanControl> booleans_;  // START, END, READY, where configured
-  std::string id_name_;                   // empty: the model does not ask for the id
+  std::vector<BooleanControl> booleans_;  // START, END, READY, if configured
+  std::string id_name_;                   // empty: the model does not need the id
   tensor::DataType id_type_{};
 };
 

@@ -33,8 +33,8 @@ bool IsNone(const core::CorrelationId& id) {
 
 }  // namespace
 
-// Hears when a request leaves its backend and when its last answer is gone. Keeps the model, and
-// with it the scheduler: the request's own pin goes earlier.
+// Notices when a request leaves its backend and when its last response is gone. Keeps the model,
+// and with it the scheduler, because the request releases its own pin earlier.
 class SequenceScheduler::Sink final : public core::ForwardingSink {
  public:
   void Open(SequenceScheduler& scheduler, Sequence& sequence, core::Request& request) {
@@ -64,7 +64,7 @@ class SequenceScheduler::Sink final : public core::ForwardingSink {
 
 struct SequenceScheduler::Admission {
   base::Status error;    // why the request was refused
-  std::string conflict;  // the id of a sequence that did not end before it was started again
+  std::string conflict;  // the id of a sequence that was started again before it ended
   SequenceTable::Refused cancelled;
 };
 
@@ -93,10 +93,10 @@ std::unique_ptr<SequenceSource> SequenceScheduler::MakeSource() {
 
 InstancePoolOptions SequenceScheduler::PoolOptions() const {
   InstancePoolOptions pool = options_.pool;
-  // With a delay configured, there must be a thread that can sleep.
+  // A delay needs a thread that can sleep.
   if (plan_.max_queue_delay_ns() != 0) pool.inline_budget = base::nanoseconds(0);
   pool.collects_rounds = plan_.max_batch_size() > 1;
-  // A cancelled request ends its sequence; one that runs already keeps its place.
+  // A cancelled request ends its sequence; one that is running keeps its place.
   pool.drops_cancelled = false;
   return pool;
 }
@@ -181,7 +181,7 @@ void SequenceScheduler::Enqueue(core::RequestPtr request) {
 
 void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& arrival,
                               Admission& admission) {
-  // Without an id (iterative only) it is a sequence of its own, which nobody else can join.
+  // Without an id (iterative only) it is a separate sequence, which no other request can join.
   const bool is_unnamed = IsNone(request->correlation_id);
   if (is_unnamed) {
     request->correlation_id = next_generated_id_.fetch_add(1);
@@ -206,7 +206,7 @@ void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& 
   table_.Admit(*sequence, std::move(request), now_ns);
   model_.statistics().AddPending(1);
   if (admitted.is_cancelled()) [[unlikely]] {
-    // Whoever cancelled it came too early to find it here.
+    // The cancellation came too early to find it here.
     table_.Cancel(*sequence, admitted, now_ns, admission.cancelled);
     NoteRefused(admission.cancelled);
   }
@@ -220,7 +220,7 @@ void SequenceScheduler::OnCancelled(core::Request& request) {
     base::MutexLock lock(pool_.mutex());
     if (request.queue == nullptr) return;
     Sequence& sequence = Sequence::Of(request);
-    // One that is with a backend already runs to its end, and so does its sequence.
+    // A request that a backend already has runs to its end, and so does its sequence.
     if (sequence.in_flight() == &request) return;
     table_.Cancel(sequence, request, base::NowNs(), cancelled);
     NoteRefused(cancelled);
@@ -242,7 +242,7 @@ bool SequenceScheduler::Reschedule(core::RequestPtr& request) {
   request->RemoveServerInputs();
   request->states = nullptr;
   request->flags = 0;
-  // It comes back on whatever thread its backend has.
+  // The request returns on any thread of its backend.
   request->round = nullptr;
   SequenceTable::Refused cancelled;
   {
@@ -270,7 +270,7 @@ void SequenceScheduler::OnReleased(Sequence& sequence, core::Request& request) {
   if (sequence.in_flight() != &request) return;
   const uint64_t now_ns = base::NowNs();
   table_.OnReleased(sequence, request, now_ns);
-  // An iterative sequence ends when its backend does not ask for another round.
+  // An iterative sequence ends when its backend does not reschedule it.
   if (plan_.is_iterative() && sequence.empty()) table_.Close(sequence, now_ns);
   SetTimer();
   NoteSequences();
@@ -301,8 +301,8 @@ void SequenceScheduler::OnTimer() {
   }
 }
 
-// An alarm is left standing when what it was for has gone on: it rings once in vain, and costs less
-// than one alarm a request.
+// A timer is not reset when its reason has gone: it fires once in vain, which costs less than a
+// timer for each request.
 void SequenceScheduler::SetTimer() {
   const std::optional<uint64_t> next = table_.NextExpiry();
   if (!next || is_ending_ || (timer_at_ns_ != 0 && timer_at_ns_ <= *next)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sequence batcher: requests of one sequence run one after another, in one slot of one
-// instance, which is theirs until the sequence has ended and its last answer is gone.
+// instance, which they keep until the sequence has ended and its last response is gone.
 // docs/scheduling.md states the rules for users.
 #pragma once
 
@@ -22,11 +22,12 @@
 
 namespace nereid::schedule {
 
-// What a scheduler of sequences is made with.
+// The arguments of a scheduler of sequences.
 struct SequenceSchedulerOptions {
   // Null or empty: the model keeps no states.
   std::shared_ptr<const core::StatePlan> states = nullptr;
-  // Nothing runs before so many requests wait in slots, and so many in the backlog, once.
+  // Nothing runs before so many requests have waited in slots, and so many in the backlog, at the
+  // same time, once.
   size_t hold_until_waiting = 0;
   size_t hold_until_backlog = 0;
   InstancePoolOptions pool = {};
@@ -35,13 +36,13 @@ struct SequenceSchedulerOptions {
 // Thread-safe.
 class SequenceScheduler final : public core::Scheduler, public InstanceHost {
  public:
-  // Starts, initialises and warms up the instances; the first failure is returned. `model`, whose
+  // Starts, initialises and warms up the instances; returns the first failure. `model`, whose
   // configuration has sequence_batching, and everything in `context` outlive the scheduler.
   static base::Result<std::unique_ptr<SequenceScheduler>> Create(
       core::Model& model, SchedulerContext context, SequenceSchedulerOptions options,
       std::vector<NewInstance> instances);
-  // Answers what still waits and joins the threads. Not from one of them. By then no request that
-  // was executed may be left: each pins the model.
+  // Completes the requests that still wait and joins the threads. Not from one of them. REQUIRES:
+  // no request that was executed is left; each pins the model.
   ~SequenceScheduler() override;
 
   void Enqueue(core::RequestPtr request) override;
@@ -54,12 +55,12 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   size_t SequenceCount() override;
   // Refuses new sequences; returns when nothing waits or runs.
   bool Stop(base::TimePoint deadline) override;
-  // Sequences stay where they are.
+  // Sequences keep their slots.
   base::Status ChangeInstances(InstanceChange change) override {
     return pool_.Change(std::move(change));
   }
 
-  // Waits until nothing waits or runs and threads sleep; false when `deadline` passes first.
+  // Waits until nothing waits or runs and threads sleep. Returns false at `deadline`.
   bool WaitUntilIdleForTest(base::TimePoint deadline) {
     return pool_.WaitUntilAsleepForTest(deadline);
   }
@@ -73,25 +74,26 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   std::unique_ptr<SequenceSource> MakeSource();
   InstancePoolOptions PoolOptions() const;
 
-  // What must hold before a request can join a sequence. Gives an iterative one its id.
+  // Checks the conditions for a request to join a sequence. Sets the id of an iterative one.
   base::Status Prepare(core::Request& request);
   base::Status MissingStartError(const core::Request& request) const;
-  // Whether a request that comes back was with its backend for longer than its configuration lets a
-  // sequence be idle (S-36).
+  // Returns whether a request that returns was with its backend for longer than a sequence may be
+  // idle (S-36).
   bool HasIteratedTooLong(const core::Request& request) const;
-  // What Enqueue does under the lock. `request` is left alone when it is refused.
+  // The part of Enqueue under the lock. `request` is left alone if it is refused.
   struct Admission;
   void Admit(core::RequestPtr& request, InstancePool::Arrival& arrival, Admission& admission)
       NEREID_REQUIRES(pool_.mutex());
-  // Told by the request's sink.
+  // Called by the request's sink.
   void OnReleased(Sequence& sequence, core::Request& request);
   void OnGone(Sequence& sequence);
   void OnTimer();
-  // Rings when a sequence has been idle, or a request in the backlog has waited, for too long.
+  // Sets the timer to the time when a sequence has been idle, or a request in the backlog has
+  // waited, for too long.
   void SetTimer() NEREID_REQUIRES(pool_.mutex());
-  // Whoever waits for the end of sequences hears of it.
+  // Notifies threads that wait for the end of sequences.
   void NoteSequences() NEREID_REQUIRES(pool_.mutex());
-  // Requests in `refused` no longer wait.
+  // Records that requests in `refused` no longer wait.
   void NoteRefused(const SequenceTable::Refused& refused) NEREID_REQUIRES(pool_.mutex());
 
   core::Model& model_;
@@ -105,7 +107,7 @@ class SequenceScheduler final : public core::Scheduler, public InstanceHost {
   bool refuses_starts_ NEREID_GUARDED_BY(pool_.mutex()) = false;
   base::CondVar sequences_over_;
   std::atomic<uint64_t> next_generated_id_{1};
-  std::unique_ptr<base::Timer> timer_;  // null while the scheduler ends
+  std::unique_ptr<base::Timer> timer_;  // null while the scheduler is destroyed
 };
 
 }  // namespace nereid::schedule

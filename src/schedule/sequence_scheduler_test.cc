@@ -39,7 +39,7 @@ class SequenceSchedulerTest : public testing::Test {
     request->timeout_us = timeout_us;
     scheduler_->Enqueue(std::move(request));
   }
-  // What is answered to a request that comes alone.
+  // Returns the response to a request that is sent alone.
   std::string Ask(core::CorrelationId id, uint32_t flags = 0) {
     const size_t before = sink_.results().size();
     Send(id, flags);
@@ -58,7 +58,7 @@ class SequenceSchedulerTest : public testing::Test {
   TestContext context_;
   std::unique_ptr<core::Model> model_;
   std::unique_ptr<SequenceScheduler> scheduler_;
-  std::vector<std::string> batches_;  // of the only instance, one after another
+  std::vector<std::string> batches_;  // of the only instance, in order
 };
 
 SequenceModelOptions Direct(int32_t max_batch_size = 4) {
@@ -77,7 +77,7 @@ SequenceModelOptions Iterative(SequenceModelOptions options) {
   return options;
 }
 
-// Lets an instance begin an execution, and end it when the test says so.
+// Blocks an instance's execution until the test releases it.
 class Gate {
  public:
   void Enter() {
@@ -92,7 +92,7 @@ class Gate {
   std::promise<void> leave_;
 };
 
-TEST_F(SequenceSchedulerTest, SaysWhatIsWrongWithARequestInTheWordsOfTriton) {
+TEST_F(SequenceSchedulerTest, ReportsErrorsInTheWordsOfTriton) {
   Make(Direct());
   EXPECT_EQ(
       Ask(uint64_t{0}, kStart),
@@ -174,9 +174,8 @@ TEST_F(SequenceSchedulerTest, CancellingOneRequestCancelsAllThatWaitOfItsSequenc
   EXPECT_EQ(scheduler_->FreeSlotCountForTest(), 4u);
 }
 
-// S-14
-// what comes to the front has another shape, so that the batch cannot grow.
-TEST_F(SequenceSchedulerTest, WhatIsBehindACancelledRequestRuns) {
+// S-14 A-1: the request that comes to the front has another shape, so that the batch cannot grow.
+TEST_F(SequenceSchedulerTest, RequestsBehindACancelledOneRun) {
   SequenceModelOptions model = Oldest(4);
   model.dims = {-1};
   model.batching.strategy_choice =
@@ -295,7 +294,7 @@ TEST_F(SequenceSchedulerTest, ACancelledRequestThatComesBackIsNotRunAgain) {
 TEST_F(SequenceSchedulerTest, AFailureEndsNoSequenceButAnEndThatFailsDoes) {
   Make(Direct(), {}, [](std::span<core::RequestPtr> batch) {
     for (core::RequestPtr& request : batch) {
-      core::Respond(std::move(request), base::InternalError("no"));
+      core::CompleteWithError(std::move(request), base::InternalError("no"));
     }
   });
   EXPECT_EQ(Ask(uint64_t{1}, kStart), "no");
@@ -307,7 +306,7 @@ TEST_F(SequenceSchedulerTest, AFailureEndsNoSequenceButAnEndThatFailsDoes) {
 }
 
 // S-26
-TEST_F(SequenceSchedulerTest, KeepsAnswersInOrderWhereThatIsAskedFor) {
+TEST_F(SequenceSchedulerTest, KeepsResponsesInOrderIfConfigured) {
   for (const bool preserves : {false, true}) {
     scheduler_.reset();
     SequenceModelOptions options{.batching = AllControls()};
@@ -315,7 +314,7 @@ TEST_F(SequenceSchedulerTest, KeepsAnswersInOrderWhereThatIsAskedFor) {
         Strategy::StrategyOldest{.max_candidate_sequences = 4, .preserve_ordering = preserves};
     Make(std::move(options), {.hold_until_waiting = 3}, [](std::span<core::RequestPtr> batch) {
       for (size_t i = batch.size(); i-- > 0;) {
-        core::Respond(std::move(batch[i]), base::InternalError(std::to_string(i)));
+        core::CompleteWithError(std::move(batch[i]), base::InternalError(std::to_string(i)));
       }
     });
     const size_t before = sink_.results().size();
@@ -341,7 +340,7 @@ TEST_F(SequenceSchedulerTest, ReschedulesNothingElse) {
 }
 
 // S-16
-TEST_F(SequenceSchedulerTest, StopLetsSequencesGoOnAndStartsNone) {
+TEST_F(SequenceSchedulerTest, StopLetsSequencesContinueAndStartsNone) {
   Make(Direct());
   Ask(uint64_t{1}, kStart);
   EXPECT_TRUE(scheduler_->Stop(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
@@ -350,7 +349,7 @@ TEST_F(SequenceSchedulerTest, StopLetsSequencesGoOnAndStartsNone) {
   EXPECT_EQ(Ask(uint64_t{1}, kEnd), "");
 }
 
-TEST_F(SequenceSchedulerTest, AnswersWhatWaitsWhenItGoes) {
+TEST_F(SequenceSchedulerTest, RejectsWaitingRequestsWhenItIsDestroyed) {
   Make(Direct(1), {.hold_until_waiting = 100});
   Send(uint64_t{1}, kStart);
   Send(uint64_t{2}, kStart);

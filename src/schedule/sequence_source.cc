@@ -39,7 +39,7 @@ bool SequenceSource::IsHolding(size_t waiting_count) {
 
 core::RequestPtr SequenceSource::Dispatch(Sequence& sequence) {
   const uint32_t slot = sequence.slot();
-  // What the sequence that had this slot before left behind goes before anybody can see it.
+  // Clears the states of the slot's previous sequence before any reader can see them.
   const bool is_fresh = !sequence.has_run();
   core::RequestPtr request = table_.Dispatch(sequence);
   plan_.AttachControls(*request);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two strategies of sequence batching share: taking the next request of a sequence, with
-// the controls and states that its model wants.
+// The common part of the two strategies of sequence batching: takes the next request of a sequence,
+// with the controls and states that its model needs.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@
 
 namespace nereid::schedule {
 
-// What a source of sequences' batches is made with.
+// The arguments of a source of sequences' batches.
 struct SequenceSourceOptions {
   const core::Model& model;
   const SequencePlan& plan;
   SequenceTable& table;
   // Null or empty: the model keeps no states.
   std::shared_ptr<const core::StatePlan> states;
-  // Nothing runs before so many requests wait in slots, and so many in the backlog, once: lets a
-  // test line up what it needs.
+  // Nothing runs before so many requests have waited in slots, and so many in the backlog, at the
+  // same time, once. Lets a test prepare a queue.
   size_t hold_until_waiting = 0;
   size_t hold_until_backlog = 0;
 };
@@ -38,17 +38,18 @@ class SequenceSource : public WorkSource {
   void AddInstance(size_t instance, uint64_t now_ns) override;
   void RetireInstance(size_t instance) override { table_.RetireInstance(instance); }
   bool IsReleased(size_t instance) const override { return table_.IsUnused(instance); }
-  // Nothing is held back any more.
+  // Ends the effect of hold_until_waiting.
   void StopHolding() { is_holding_ = false; }
 
  protected:
   // Makes room for all instances that the table has.
   virtual void Grow() {}
-  // Whether fewer requests wait than were asked for. Never again once there were enough.
+  // Returns whether fewer requests wait than hold_until_waiting says. Never again once there were
+  // enough.
   bool IsHolding(size_t waiting_count);
-  // The next request of a sequence that is ready, complete for the backend.
+  // Returns the next request of a ready sequence, complete for the backend.
   core::RequestPtr Dispatch(Sequence& sequence);
-  // The states of the sequence in a slot; null where the model keeps none.
+  // Returns the states of the sequence in a slot; null if the model keeps none.
   core::SequenceStates* StatesOf(size_t slot) {
     return states_.empty() ? nullptr : states_[slot].get();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two strategies decide, on clock readings.
+// The decisions of the two strategies, on clock readings.
 #include <gtest/gtest.h>
 
 #include "schedule/direct_source.h"
@@ -42,7 +42,8 @@ class SequenceSourceTest : public testing::Test {
     request->times.queue_start_ns = now_ns;
     table_->Admit(*sequence, std::move(request), now_ns);
   }
-  // What an instance runs now, as Describe says it; "wait" or "wait until N" where it does not.
+  // Returns what an instance runs now, in the form of Describe; "wait" or "wait until N" if it runs
+  // nothing.
   std::string Run(uint64_t now_ns = 1, size_t instance = 0) {
     const BatchDecision decision = source_->Decide(instance, now_ns);
     if (decision.request_count == 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of sequences at once, with cancellations, timeouts, sequences that are left without an
-// end, ids that are used again and again, reloads of the model, and far too few slots. Each request
+// Thousands of sequences at once, with cancellations, timeouts, sequences that are abandoned
+// without an end, ids that are reused, reloads of the model, and far too few slots. Each request
 // carries the tag of its sequence; the instances keep what a model would keep (by position, by id,
-// and as implicit state) and answer with the tag that they find there. Whatever happens, nobody may
-// find a tag of another.
+// and as implicit state) and respond with the tag that they find there. Whatever happens, no
+// request may find the tag of another sequence.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,10 +29,10 @@ int64_t TagOf(const core::Request& request) {
   return std::get<int64_t>(request.parameters.at(0).value);
 }
 
-// What one request was answered.
-class Answer final : public core::ResponseSink {
+// The responses to one request.
+class ClientSink final : public core::ResponseSink {
  public:
-  explicit Answer(int64_t tag) : tag_(tag) {}
+  explicit ClientSink(int64_t tag) : tag_(tag) {}
 
   void Send(core::ResponsePtr response, bool is_final) override {
     if (response != nullptr && response->error().ok()) {
@@ -78,7 +78,7 @@ class Instance final : public core::Instance {
     by_position_.resize(std::max(by_position_.size(), batch.size()));
     if (random_() % 16 == 0) std::this_thread::yield();
     for (size_t i = 0; i < batch.size(); ++i) Run(std::move(batch[i]), i);
-    // Some backends answer first and release later, some release later still.
+    // Some backends respond first and release later, some release later still.
     held_.clear();
   }
 
@@ -193,7 +193,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     generation.instances.push_back(made.get());
     return made;
   }
-  // One instance goes, perhaps with sequences that it keeps to their ends, and another comes.
+  // Removes one instance, perhaps with sequences that it keeps to their ends, and adds another.
   void ChangeInstances() {
     Generation& generation = *Current();
     InstanceChange change;
@@ -206,7 +206,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     base::MutexLock lock(mutex_);
     return current_;
   }
-  // As the server reloads: the new one takes what comes, the old one finishes what it has.
+  // Reloads like the server: the new model takes new requests, the old one finishes its own.
   void Reload() {
     std::shared_ptr<Generation> old = Load();
     {
@@ -220,8 +220,8 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     ExpectAtRest(*old);
   }
 
-  // One client: a few sequences at a time, each of an id of its own at that time.
-  void Client(uint32_t client, std::deque<Answer>& answers) {
+  // Plays one client: a few sequences at a time, each with an id that is its own at that time.
+  void Client(uint32_t client, std::deque<ClientSink>& sinks) {
     struct Open {
       uint64_t id = 0;
       int64_t tag = 0;
@@ -235,19 +235,19 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
       Open& sequence = open[random() % open.size()];
       uint32_t flags = 0;
       if (sequence.left == 0) {
-        // Left without an end, one in four: the id is taken again at once, or reaped.
+        // One in four is abandoned without an end: the id is reused at once, or the sequence
+        // expires.
         flags = kStart;
         sequence.tag = static_cast<int64_t>(client * 1'000'000 + ++started);
         sequence.left = 1 + static_cast<int>(random() % 6);
       }
       if (--sequence.left == 0 && random() % 4 != 0) flags |= kEnd;
-      Answer& answer = answers.emplace_back(sequence.tag);
-      // The newest version that is open, as the engine finds it.
+      ClientSink& sink = sinks.emplace_back(sequence.tag);
+      // Takes the newest version that is open, as the engine does.
       std::shared_ptr<Generation> generation = Current();
       while (!generation->model->TryPin()) generation = Current();
       const core::ModelHandle pin(*generation->model);
-      core::RequestPtr request =
-          MakeSequenceRequest(*generation->model, answer, sequence.id, flags);
+      core::RequestPtr request = MakeSequenceRequest(*generation->model, sink, sequence.id, flags);
       if (!request->model) request->model = pin.Duplicate();
       request->parameters.push_back({.name = "tag", .value = sequence.tag});
       if (random() % 8 == 0) request->timeout_us = 1 + random() % 500;
@@ -260,18 +260,18 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
         generation->scheduler->OnCancelled(*ref);
       }
       ref.Reset();
-      // Now and then everything comes to rest.
-      if (random() % 64 == 0) WaitForGone(answers);
+      // Occasionally waits until everything is idle.
+      if (random() % 64 == 0) WaitForGone(sinks);
     }
-    WaitForGone(answers);
+    WaitForGone(sinks);
   }
-  static void WaitForGone(const std::deque<Answer>& answers) {
-    for (auto answer = answers.rbegin(); answer != answers.rend(); ++answer) {
-      while (!answer->is_gone()) std::this_thread::yield();
+  static void WaitForGone(const std::deque<ClientSink>& sinks) {
+    for (auto sink = sinks.rbegin(); sink != sinks.rend(); ++sink) {
+      while (!sink->is_gone()) std::this_thread::yield();
     }
   }
 
-  // What was left without an end is idle by then; its slots come back by themselves.
+  // Sequences without an end are idle by then, and free their slots by themselves.
   static void ExpectAtRest(Generation& generation) {
     const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (generation.scheduler->SequenceCount() > 0 &&
@@ -281,26 +281,26 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     EXPECT_EQ(generation.scheduler->FreeSlotCountForTest(), generation.slots);
     EXPECT_EQ(generation.model->statistics().Read().pending_count, 0u);
   }
-  // Runs all clients; every request must have been answered once, and with its own tag.
+  // Runs all clients; every request must have completed once, and with its own tag.
   void RunClients(std::function<void()> meanwhile) {
-    std::vector<std::deque<Answer>> answers(kClients);
+    std::vector<std::deque<ClientSink>> sinks(kClients);
     std::vector<std::thread> clients;
     std::atomic<size_t> running{kClients};
     for (uint32_t i = 0; i < kClients; ++i) {
-      clients.emplace_back([this, i, &answers, &running] {
-        Client(i, answers[i]);
+      clients.emplace_back([this, i, &sinks, &running] {
+        Client(i, sinks[i]);
         --running;
       });
     }
     while (running > 0) meanwhile();
     for (std::thread& client : clients) client.join();
     size_t count = 0;
-    for (const auto& list : answers) {
-      for (const Answer& answer : list) {
+    for (const auto& list : sinks) {
+      for (const ClientSink& sink : list) {
         ++count;
-        EXPECT_EQ(answer.finals(), 1);
-        EXPECT_EQ(answer.released(), 1);
-        EXPECT_EQ(answer.strange(), 0);
+        EXPECT_EQ(sink.finals(), 1);
+        EXPECT_EQ(sink.released(), 1);
+        EXPECT_EQ(sink.strange(), 0);
       }
     }
     EXPECT_GT(count, kClients * kSequencesPerClient);

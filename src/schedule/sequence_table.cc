@@ -50,8 +50,8 @@ Sequence* SequenceTable::Find(const core::CorrelationId& id, bool is_start) {
   if (!is_start) return nullptr;
   Sequence& made = Make();
   if (known != nullptr) {
-    // Its last requests may still run: two sequences of one id never run side by side, because a
-    // model may keep what it knows by id.
+    // The last requests of the old sequence may still run: two sequences of one id never run
+    // concurrently, because a model may keep its state by id.
     known->is_named_ = false;
     known->successor_ = &made;
     made.predecessor_ = known;
@@ -90,7 +90,7 @@ void SequenceTable::Name(Sequence& sequence, const core::CorrelationId& id) {
   sequence.is_named_ = true;
 }
 
-// A free slot, or the end of the backlog. There is never both a free slot and a backlog.
+// Assigns a free slot, or the end of the backlog. There is never both a free slot and a backlog.
 void SequenceTable::Place(Sequence& sequence) {
   if (!free_.empty()) {
     const uint64_t rank = free_.top();
@@ -276,17 +276,17 @@ void SequenceTable::SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns) {
   (next != nullptr ? next->idle_previous_ : idle_tail_) = previous;
 }
 
-// The one place where a slot becomes free: exactly once for each sequence that got one.
+// The only place where a slot becomes free: exactly once for each sequence that got one.
 void SequenceTable::RetireIfOver(Sequence& sequence, uint64_t now_ns) {
   if (!sequence.is_closed_ || sequence.request_count_ > 0) return;
   const uint32_t slot = sequence.slot_;
-  // Where it was given up before its turn, whoever follows it waits for the same one now.
+  // If the sequence was abandoned before its turn, its successor now waits for its predecessor.
   Sequence* const predecessor = sequence.predecessor_;
   Sequence* const successor = sequence.successor_;
   Forget(sequence);
   if (predecessor != nullptr) {
     predecessor->successor_ = successor;
-    // The next of this id must find it.
+    // The next sequence of this id must find it.
     if (successor == nullptr) {
       predecessor->is_named_ = true;
       named_.emplace(predecessor->id_, predecessor);

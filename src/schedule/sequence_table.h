@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sequences there are, where each of them stands, and what each of them waits for.
+// The sequences of a model, the state of each, and what each waits for.
 //
-// A sequence joins with its first request. It gets a slot of an instance when one is free, else it
-// waits in the backlog, first come first served. Its requests run one after another. Once it is
-// closed (its END arrived, it was idle for too long, it was cancelled) nobody can join it any more,
-// and when the last of its requests is gone, with all of its answers, its slot goes to the backlog.
+// A sequence joins with its first request. It gets a slot of an instance if one is free; otherwise
+// it waits in the backlog, first come first served. Its requests run one after another. Once it is
+// closed (its END arrived, it was idle for too long, it was cancelled) no request can join it any
+// more, and when the last of its requests is gone, with all of its responses, its slot goes to the
+// backlog.
 //
-// Pure logic on clock readings: no threads, no waiting, no answers.
+// Pure logic on clock readings: no threads, no waiting, no responses.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +28,12 @@ namespace nereid::schedule {
 
 class SequenceTable;
 
-// The requests of one sequence. Everything in it belongs to the table; others read.
+// The requests of one sequence. Only the table changes it; others read.
 class Sequence : public RequestList {
  public:
   static constexpr uint32_t kNoSlot = UINT32_MAX;
 
-  // The sequence whose request this is: one that waits, or is in flight.
+  // Returns the sequence of a request that waits or is in flight.
   static Sequence& Of(const core::Request& request) {
     return static_cast<Sequence&>(*RequestList::Of(request));
   }
@@ -41,25 +42,25 @@ class Sequence : public RequestList {
   // kNoSlot: in the backlog, or ended before it got one.
   uint32_t slot() const { return slot_; }
   bool is_closed() const { return is_closed_; }
-  // Closed by Abort: not even a request that comes back may run.
+  // Closed by Abort: not even a rescheduled request may run.
   bool is_aborted() const { return is_aborted_; }
-  // Its first request may run now.
+  // Whether its first request may run now.
   bool is_ready() const { return is_ready_; }
-  // Since when that is so.
+  // The time since when it is ready.
   uint64_t ready_since_ns() const { return ready_since_ns_; }
-  // It has just been made: no request was admitted yet.
+  // Whether it is new: no request was admitted yet.
   bool is_fresh() const { return request_count_ == 0 && !has_run_; }
-  // One of its requests was dispatched.
+  // Whether one of its requests was dispatched.
   bool has_run() const { return has_run_; }
-  // The one that a backend has.
+  // The request that a backend has.
   const core::Request* in_flight() const { return in_flight_; }
-  // The next of those that are ready on the same instance, in the order in which they became so.
+  // The next ready sequence on the same instance, in the order in which they became ready.
   Sequence* next_ready() const { return ready_next_; }
 
  private:
   friend class SequenceTable;
 
-  core::CorrelationId id_ = uint64_t{0};  // a view of id_text_, where it is a text
+  core::CorrelationId id_ = uint64_t{0};  // a view of id_text_ if it is a text
   std::string id_text_;
   uint32_t slot_ = kNoSlot;
   bool is_used_ = false;
@@ -70,7 +71,7 @@ class Sequence : public RequestList {
   bool is_ready_ = false;
   core::Request* in_flight_ = nullptr;
   size_t request_count_ = 0;  // admitted and not gone
-  // The sequence of the same id that ends before this one runs.
+  // The sequence of the same id that must end before this one runs.
   Sequence* predecessor_ = nullptr;
   Sequence* successor_ = nullptr;
   uint64_t ready_since_ns_ = 0;
@@ -90,85 +91,84 @@ class Sequence : public RequestList {
 // the first request of a sequence may allocate.
 class SequenceTable {
  public:
-  // How many slots there are, and when a sequence counts as idle.
+  // The number of slots, and the time after which a sequence counts as idle.
   struct Options {
     size_t instance_count = 1;
     size_t slots_per_instance = 1;
     uint64_t idle_ns = 0;
   };
-  // Requests that are not to be run; the caller answers them outside its lock.
+  // Requests that must not run; the caller completes them outside its lock.
   using Refused = std::vector<core::RequestPtr>;
 
   explicit SequenceTable(const Options& options);
 
-  // The sequence that a request with this id and start flag belongs to; a new one where it starts
-  // one. Null when there is none and it does not start one.
+  // Returns the sequence that a request with this id and start flag belongs to; a new one if it
+  // starts one. Null if there is none and it does not start one.
   Sequence* Find(const core::CorrelationId& id, bool is_start);
-  // A new sequence that no other request can name.
+  // Returns a new sequence that no other request can name.
   Sequence& FindUnnamed();
-  // `request` waits in `sequence`; with its END flag nobody can join any more.
+  // Lets `request` wait in `sequence`; after its END flag no request can join any more.
   void Admit(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
-  // The first request of a sequence that is ready, to be executed now.
+  // Takes the first request of a ready sequence, to be executed now.
   core::RequestPtr Dispatch(Sequence& sequence);
-  // A dispatched request comes back and waits behind the others of its sequence.
+  // Takes back a dispatched request, which waits behind the others of its sequence.
   void PutBack(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
-  // `request`, if that is the one in flight, is no longer with a backend. Any other is none of its
-  // business.
+  // Records that `request`, if it is the one in flight, is no longer with a backend. Ignores any
+  // other.
   void OnReleased(Sequence& sequence, core::Request& request, uint64_t now_ns);
-  // A request of `sequence`, dispatched or refused, is gone with all of its answers. The last one
-  // of a closed sequence frees the slot, and `sequence` is not valid afterwards.
+  // Records that a request of `sequence`, dispatched or refused, is gone with all of its responses.
+  // The last one of a closed sequence frees the slot, and `sequence` is invalid afterwards.
   void OnGone(Sequence& sequence, uint64_t now_ns);
-  // Nobody joins any more.
+  // Lets no more requests join.
   void Close(Sequence& sequence, uint64_t now_ns);
-  // The client of `request`, which waits, has left: gives it to `refused` with all that waits
-  // between the same START and the next. Closes the sequence, unless it was started again
-  // meanwhile: what came after that is another client's.
+  // Called when the client of `request`, which waits, has cancelled it: moves it to `refused` with
+  // everything that waits between the same START and the next. Closes the sequence, unless it was
+  // started again meanwhile: later requests belong to another client.
   void Cancel(Sequence& sequence, core::Request& request, uint64_t now_ns, Refused& refused);
-  // Closes it and gives all of its waiting requests to `refused`.
+  // Closes the sequence and moves all of its waiting requests to `refused`.
   void Abort(Sequence& sequence, uint64_t now_ns, Refused& refused);
 
-  // Closes sequences that were idle too long, and gives `refused` the requests of those whose time
-  // in the backlog is over.
+  // Closes sequences that were idle too long, and moves the requests of those whose time in the
+  // backlog is over to `refused`.
   void Expire(uint64_t now_ns, Refused& refused);
-  // When Expire has something to do next.
+  // Returns when Expire has something to do next.
   std::optional<uint64_t> NextExpiry() const;
   // Takes out everything that waits.
   void RefuseAll(uint64_t now_ns, Refused& refused);
 
-  // -- Instances come and go. --
-  // `instance` has slots from now on, which go to the backlog first. Nothing where it has some.
+  // -- Adding and removing instances. -- Adds the slots of `instance`, which go to the backlog
+  // first. Does nothing if it has some.
   void AddInstance(size_t instance, uint64_t now_ns);
-  // No further sequence gets a slot of `instance`; those that have one keep it to their end.
+  // Lets no further sequence get a slot of `instance`; those that have one keep it to their end.
   void RetireInstance(size_t instance);
   // Whether no sequence has a slot of `instance`.
   bool IsUnused(size_t instance) const { return instances_[instance].used_slots == 0; }
 
-  // -- For those who decide what runs. --
-  // Above all numbers of instances.
+  // -- For the strategies. -- One more than the highest number of an instance.
   size_t instance_count() const { return instances_.size(); }
   size_t slots_per_instance() const { return options_.slots_per_instance; }
-  // Numbers of slots, which stay when instances come and go.
+  // Returns the number of a slot, which does not depend on other instances.
   size_t SlotOf(size_t instance, size_t position) const {
     return instance * options_.slots_per_instance + position;
   }
   size_t InstanceOf(size_t slot) const { return slot / options_.slots_per_instance; }
-  // Null where the slot is free.
+  // Returns null if the slot is free.
   Sequence* at(size_t instance, size_t position) const {
     return slots_[SlotOf(instance, position)];
   }
-  // The first in line of the sequences that are ready on an instance.
+  // The first of the sequences that are ready on an instance.
   Sequence* first_ready(size_t instance) const { return instances_[instance].ready.head; }
   size_t ready_count(size_t instance) const { return instances_[instance].ready.count; }
   size_t ready_count() const { return ready_count_; }
   size_t waiting_count() const { return waiting_count_; }
-  // Of waiting_count, those whose sequences have no slot.
+  // The part of waiting_count whose sequences have no slot.
   size_t backlog_count() const { return backlog_count_; }
   size_t free_slot_count() const { return free_.size(); }
-  // Sequences that hold slots or wait for one, or whose last answers are not gone.
+  // The number of sequences that hold slots, wait for one, or whose last responses are not gone.
   size_t sequence_count() const { return sequences_.size() - unused_.size(); }
 
  private:
-  // Hashes a correlation id, be it a number or a text.
+  // Hashes a correlation id, which is a number or a text.
   struct IdHash {
     size_t operator()(const core::CorrelationId& id) const {
       return std::hash<core::CorrelationId>()(id);
@@ -188,7 +188,7 @@ class SequenceTable {
     bool gets_sequences = false;
   };
 
-  // A free slot as a number: the lower, the sooner it is taken. All instances fill evenly.
+  // The rank of a free slot: the lowest is taken first. All instances fill evenly.
   static uint64_t Rank(size_t instance, size_t position) {
     return static_cast<uint64_t>(position) << 32 | instance;
   }
@@ -201,15 +201,15 @@ class SequenceTable {
   void Name(Sequence& sequence, const core::CorrelationId& id);
   void AddWaiting(Sequence& sequence, core::RequestPtr request, uint64_t now_ns);
   core::RequestPtr RemoveWaiting(Sequence& sequence, core::Request& request);
-  // Brings the lists of ready and idle sequences up to date.
+  // Updates the lists of ready and idle sequences.
   void Update(Sequence& sequence, uint64_t now_ns);
   void SetReady(Sequence& sequence, bool is_ready, uint64_t now_ns);
   void SetIdle(Sequence& sequence, bool is_idle, uint64_t now_ns);
   void JoinBacklog(Sequence& sequence);
   void LeaveBacklog(Sequence& sequence);
-  // For a request that waits since then.
+  // Accounts for a request that has waited since `since_ns`.
   void ShortenExpiry(Sequence& sequence, const core::Request& request, uint64_t since_ns);
-  // After requests have left the sequence, from those that are left.
+  // Recomputes the expiry after requests have left the sequence.
   void RestoreExpiry(Sequence& sequence, uint64_t now_ns);
   void RetireIfOver(Sequence& sequence, uint64_t now_ns);
   void Forget(Sequence& sequence);
@@ -223,7 +223,7 @@ class SequenceTable {
   std::unordered_map<core::CorrelationId, Sequence*, IdHash> named_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> unused_;
-  // In the order in which they became idle, which is that of their ends.
+  // In the order in which they became idle, and so of their expiry.
   Sequence* idle_head_ = nullptr;
   Sequence* idle_tail_ = nullptr;
   Sequence* backlog_head_ = nullptr;

@@ -23,13 +23,13 @@ class SequenceTableTest : public testing::Test {
     request->timeout_us = timeout_us;
     return request;
   }
-  // Null when it must start a sequence first.
+  // Returns null if a sequence must be started first.
   Sequence* Push(uint64_t id, uint32_t flags = 0, uint64_t now_ns = 0, uint64_t timeout_us = 0) {
     Sequence* const sequence = table_->Find(id, (flags & core::kSequenceStart) != 0);
     if (sequence != nullptr) table_->Admit(*sequence, Request(id, flags, timeout_us), now_ns);
     return sequence;
   }
-  // Runs the next request of `sequence` from its dispatch to its last answer.
+  // Runs the next request of `sequence` from its dispatch to its last response.
   void Run(Sequence& sequence, uint64_t now_ns = 0) {
     core::RequestPtr request = table_->Dispatch(sequence);
     table_->OnReleased(sequence, *request, now_ns);
@@ -117,7 +117,7 @@ TEST_F(SequenceTableTest, RunsOneRequestOfASequenceAtATime) {
   EXPECT_TRUE(sequence.is_ready());
 }
 
-TEST_F(SequenceTableTest, GivesASlotOnlyWhenTheLastAnswerIsGone) {
+TEST_F(SequenceTableTest, AssignsASlotOnlyWhenTheLastResponseIsGone) {
   Make(1, 1);
   Sequence& first = *Push(1, kStart | kEnd);
   Sequence& second = *Push(2, kStart);
@@ -163,7 +163,7 @@ TEST_F(SequenceTableTest, ASecondSequenceOfAnIdWaitsForTheFirst) {
   EXPECT_FALSE(second.is_ready());
   Run(first);
   EXPECT_TRUE(second.is_ready());
-  // And the name is the second one's now.
+  // The name belongs to the second sequence now.
   EXPECT_EQ(table_->Find(uint64_t{1}, false), &second);
 }
 
@@ -213,7 +213,7 @@ TEST_F(SequenceTableTest, ClosesASequenceThatIsIdleTooLong) {
   EXPECT_EQ(table_->sequence_count(), 0u);
 }
 
-TEST_F(SequenceTableTest, AnIdleSequenceKeepsItsSlotWhileAnAnswerIsOut) {
+TEST_F(SequenceTableTest, AnIdleSequenceKeepsItsSlotWhileAResponseIsPending) {
   Make(1, 1);
   Sequence& sequence = *Push(1, kStart);
   core::RequestPtr request = table_->Dispatch(sequence);
@@ -226,11 +226,11 @@ TEST_F(SequenceTableTest, AnIdleSequenceKeepsItsSlotWhileAnAnswerIsOut) {
   EXPECT_EQ(table_->free_slot_count(), 1u);
 }
 
-TEST_F(SequenceTableTest, RefusesBackloggedSequencesWhoseTimeIsOver) {
+TEST_F(SequenceTableTest, RefusesBackloggedSequencesThatExpired) {
   Make(1, 1);
   Push(1, kStart);
   Push(2, kStart, 0, 5);
-  Push(2, 0, 0, 1);  // the shortest counts, for all of them
+  Push(2, 0, 0, 1);  // the shortest timeout applies to all of them
   Push(3, kStart);
   EXPECT_EQ(table_->NextExpiry(), 1000u);
   SequenceTable::Refused refused;
@@ -278,7 +278,7 @@ TEST_F(SequenceTableTest, CancellingLeavesWhatWasStartedLater) {
   EXPECT_EQ(Push(1), &sequence);
 }
 
-TEST_F(SequenceTableTest, CancellingLeavesWhatWasStartedEarlierAndLetsNobodyJoin) {
+TEST_F(SequenceTableTest, CancellingLeavesEarlierSequencesAndLetsNoRequestJoin) {
   Make(1, 1);
   Sequence& sequence = *Push(1, kStart);
   Push(1, kStart);
@@ -292,7 +292,7 @@ TEST_F(SequenceTableTest, CancellingLeavesWhatWasStartedEarlierAndLetsNobodyJoin
   EXPECT_EQ(Push(1), nullptr);
 }
 
-TEST_F(SequenceTableTest, TheTimeoutOfACancelledRequestConcernsNobodyElse) {
+TEST_F(SequenceTableTest, TheTimeoutOfACancelledRequestAffectsNoOther) {
   Make(1, 1);
   Push(1, kStart);
   Sequence& waiting = *Push(2, kStart, 0, 5);

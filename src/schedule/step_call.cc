@@ -19,7 +19,7 @@ StepCall& StepCall::Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t ste
 }
 
 void StepCall::Send(core::ResponsePtr response, bool is_final) {
-  // With its last response this may go.
+  // The last response may destroy this call.
   run->OnResponse(*this, std::move(response), is_final);
 }
 

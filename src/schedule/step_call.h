@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request that an ensemble sends to the model of a step, and the sink of its responses.
+// One request of an ensemble to the model of a step, and the sink of its responses.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace nereid::schedule {
 class EnsembleRun;
 struct StepCall;
 
-// Something that happens to a run: an entry of its strand.
+// An event of a run: an entry of its strand.
 struct EnsembleEvent : base::Queueable {
   enum class Kind : uint8_t {
     kBegin,
-    kResponse,      // of `call`, with others behind it
-    kLastResponse,  // of `call`, or none: only that nothing else comes
-    kPlace,         // that `call` waited for
+    kResponse,      // a response of `call`, with others to follow
+    kLastResponse,  // the last response of `call`, or null: nothing else follows
+    kPlace,         // the place that `call` waited for
     kCancel,
   };
 
@@ -34,11 +34,12 @@ struct EnsembleEvent : base::Queueable {
   void Recycle() { response.reset(); }
 };
 
-// Pooled; the core ends its life (OnRequestGone). What is public is the run's: touched by events of
-// its strand alone, but for what says otherwise.
+// Pooled; the core ends its life (OnRequestGone). The public members belong to the run: only events
+// of its strand touch them, except where stated otherwise.
 struct StepCall final : core::ResponseSink, StepLimiter::Waiter {
-  // A call of `step` for `starter`, which it references until it is gone, with the tensors of
-  // `read`, referenced twice: until its inputs are released, and until its last response.
+  // Makes a call of `step` for `starter`, to which it holds a reference for its whole life, with
+  // the tensors of `read`, to which it holds two: until its inputs are released, and until its last
+  // response.
   static StepCall& Take(EnsembleRun& starter, EnsembleFrame& read, uint32_t step);
 
   // core::ResponseSink, on any thread
@@ -56,18 +57,18 @@ struct StepCall final : core::ResponseSink, StepLimiter::Waiter {
   EnsembleFrame* frame = nullptr;  // constant
   uint32_t step = 0;               // constant
   bool has_responded = false;
-  bool has_place = false;           // of the step's limiter
+  bool has_place = false;           // in the step's limiter
   EnsembleSequence sequence;        // of its request, once that has been made
   core::RequestPtr held;            // while it waits for a place
   core::RequestRef in_flight;       // until the last response was handled
   EnsembleRoom::Producer producer;  // guarded by the room
-  // For the place, and then for the last response: they need no pooled one.
+  // For the place, and then for the last response, which therefore need no pooled event.
   EnsembleEvent own_event;
-  StepCall* previous = nullptr;  // of the run's calls in flight
+  StepCall* previous = nullptr;  // in the run's list of calls in flight
   StepCall* next = nullptr;
 
  private:
-  // Its execution times are known, or there will be none.
+  // Records that its execution times are known, or that there will be none.
   void Settle();
 
   bool is_settled_ = false;  // confined to the sink's calls, which come one after another

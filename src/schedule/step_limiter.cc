@@ -4,8 +4,8 @@
 namespace nereid::schedule {
 namespace {
 
-// Calls OnPlace of those who got a place on this thread, one after another: what one does may give
-// back its own, which goes on.
+// Calls OnPlace of the waiters that got a place on this thread, one after another: each may release
+// its own place, which is passed on.
 class PlacesGiven {
  public:
   static void Give(StepLimiter::Waiter& waiter) {

@@ -9,15 +9,16 @@
 
 namespace nereid::schedule {
 
-// At most so many requests of one step are in flight, counted over all requests of the ensemble;
-// the others wait in order. Thread-safe.
+// Limits how many requests of one step are in flight, over all requests of the ensemble; the others
+// wait in order. Thread-safe.
 class StepLimiter {
  public:
-  // Something that needs a place. It must not go while it waits or has been promised one.
+  // An object that needs a place. It must not be destroyed while it waits or has been promised one.
   class Waiter : public base::Queueable {
    public:
     virtual ~Waiter() = default;
-    // The place that Acquire did not have. On the thread that gave it back, without a lock.
+    // Delivers the place that Acquire did not have. Called on the thread that released it, without
+    // a lock.
     virtual void OnPlace() = 0;
 
    private:
@@ -31,17 +32,17 @@ class StepLimiter {
 
   explicit StepLimiter(uint32_t limit) : limit_(limit) {}
 
-  // False: `waiter` waits, and its OnPlace is called, perhaps before this returns.
+  // Returns false if `waiter` has to wait; its OnPlace is then called, perhaps before this returns.
   bool Acquire(Waiter& waiter);
-  // Gives a place back: to the one who has waited longest, if there is any. Places that are given
-  // back within an OnPlace are passed on after it, so that the stack does not grow with a chain.
+  // Releases a place, and passes it to the longest waiter, if any. Places that are released within
+  // an OnPlace are passed on after it, so that the stack does not grow with a chain.
   void Release();
-  // Takes `waiter` out of the line. False when it is not there any more: OnPlace has been called,
-  // or will be.
+  // Removes `waiter` from the line. Returns false if it is not there any more: OnPlace has been
+  // called, or will be.
   bool Remove(Waiter& waiter);
 
  private:
-  // The one who gets the place that is given back, if anybody waits.
+  // Returns the waiter for a released place, if any.
   Waiter* Next();
 
   const uint32_t limit_;

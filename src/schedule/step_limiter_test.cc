@@ -47,7 +47,7 @@ TEST(StepLimiter, PassesAPlaceOnInTheOrderOfWaiting) {
   EXPECT_TRUE(limiter.Acquire(holder)) << "nobody waits, so the place is free";
 }
 
-TEST(StepLimiter, ForgetsWhoLeavesTheLine) {
+TEST(StepLimiter, ForgetsAWaiterThatLeavesTheLine) {
   StepLimiter limiter(1);
   Waiter waiters[4];
   ASSERT_TRUE(limiter.Acquire(waiters[0]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may run next: the rule of one kind of scheduling, asked by an InstancePool under its lock.
-// Pure logic on clock readings; no threads, no waiting.
+// Decides what runs next: the rule of one kind of scheduling, called by an InstancePool under its
+// lock. Pure logic on clock readings; no threads, no waiting.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace nereid::schedule {
 
-// What to run now.
+// A decision about what to run now.
 struct BatchDecision {
-  size_t request_count = 0;                  // run these many; 0: nothing yet
-  std::optional<uint64_t> look_again_at_ns;  // with 0 only: when the answer changes by itself
+  size_t request_count = 0;                  // run so many; 0: nothing yet
+  std::optional<uint64_t> look_again_at_ns;  // with 0 only: when the decision changes by itself
   core::BatchClosed reason = core::BatchClosed::kEager;
 };
 
@@ -24,21 +24,20 @@ class WorkSource {
  public:
   virtual ~WorkSource() = default;
 
-  // Whether requests wait that nobody executes.
+  // Returns whether requests wait that are not being executed.
   virtual bool HasWaiting() const = 0;
-  // What the idle `instance` (its position in the pool) should run. Changes nothing.
+  // Returns what the idle `instance` (its number in the pool) should run. Changes nothing.
   virtual BatchDecision Decide(size_t instance, uint64_t now_ns) = 0;
-  // Moves the requests of a decision that was just made, with a count above 0, to the end of
-  // `batch`.
+  // Moves the requests of the last decision, whose count is above 0, to the end of `batch`.
   virtual void Take(size_t instance, const BatchDecision& decision,
                     std::vector<core::RequestPtr>& batch) = 0;
-  // What `instance` took last has been executed.
+  // Called when the last batch of `instance` has been executed.
   virtual void OnExecuted(size_t /*instance*/) {}
-  // The pool has an instance of this number from now on. Numbers are low ones, and given again.
+  // Adds an instance of the pool. Numbers are low, and reused.
   virtual void AddInstance(size_t /*instance*/, uint64_t /*now_ns*/) {}
-  // Nothing is to be bound to `instance` any more: it goes once it is released.
+  // Lets nothing more be bound to `instance`, which is destroyed once it is released.
   virtual void RetireInstance(size_t /*instance*/) {}
-  // Whether nothing is bound to `instance`, which is to be retired.
+  // Whether nothing is bound to `instance`, which is being retired.
   virtual bool IsReleased(size_t /*instance*/) const { return true; }
   // Whether decisions differ between idle instances.
   virtual bool is_instance_bound() const { return false; }

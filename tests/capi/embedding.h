@@ -252,7 +252,7 @@ class Request {
 
   TRITONSERVER_InferenceRequest* get() const { return request_; }
 
-  Request& Answer(Outcome& outcome, const Allocator& allocator) {
+  Request& SendResponsesTo(Outcome& outcome, const Allocator& allocator) {
     EXPECT_OK(
         TRITONSERVER_InferenceRequestSetReleaseCallback(request_, Outcome::OnRelease, &outcome));
     EXPECT_OK(TRITONSERVER_InferenceRequestSetResponseCallback(request_, allocator.get(), nullptr,

@@ -11,13 +11,14 @@ namespace {
 
 const std::vector<float> kValues = {1, 2, 3, 4};
 
-TEST(Inference, AnswersFromTheCallersBuffersIntoTheAllocators) {
+TEST(Inference, ReadsTheCallersBuffersAndWritesIntoTheAllocators) {
   Repository repository;
   Server server(repository.AddIdentity("model").path());
   Allocator allocator;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 4}, kValues);
+  request.SendResponsesTo(outcome, allocator)
+      .Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 4}, kValues);
   EXPECT_OK(TRITONSERVER_InferenceRequestSetId(request.get(), "seven"));
   ASSERT_EQ(request.Submit(), "");
   const std::vector<Reply>& replies = outcome.Wait();
@@ -41,7 +42,8 @@ TEST(Inference, SeveralPiecesOfDataAreOneInput) {
   Allocator allocator;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 8}, kValues);
+  request.SendResponsesTo(outcome, allocator)
+      .Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 8}, kValues);
   EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(request.get(), "INPUT0", kValues.data(),
                                                          16, TRITONSERVER_MEMORY_CPU, 0));
   ASSERT_EQ(request.Submit(), "");
@@ -58,7 +60,7 @@ TEST(Inference, ARequestCanBeUsedAgainAfterItsRelease) {
   for (int i = 0; i < 100; ++i) {
     Outcome outcome;
     values[0] = static_cast<float>(i);
-    request.Answer(outcome, allocator);
+    request.SendResponsesTo(outcome, allocator);
     ASSERT_EQ(request.Submit(), "");
     EXPECT_EQ(outcome.Wait()[0].outputs[0].As<float>(), values);
   }
@@ -70,7 +72,8 @@ TEST(Inference, WhatDoesNotFitTheModelIsRefusedAtOnceAndStaysTheCallers) {
   Allocator allocator;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 5}, kValues);
+  request.SendResponsesTo(outcome, allocator)
+      .Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 5}, kValues);
   EXPECT_EQ(request.Submit(),
             "Invalid argument: [request id: <id_unknown>] input byte size mismatch for input "
             "'INPUT0' for model 'model'. Expected 20, got 16");
@@ -83,7 +86,7 @@ TEST(Inference, WhatDoesNotFitTheModelIsRefusedAtOnceAndStaysTheCallers) {
   EXPECT_EQ(outcome.Wait()[0].error, "");
 }
 
-TEST(Inference, AFullQueueRefusesAtOnceAndCallsNobody) {
+TEST(Inference, AFullQueueRefusesAtOnceAndCallsNoCallback) {
   Repository repository;
   Server server(repository
                     .AddIdentity("model", R"(max_batch_size: 1
@@ -97,7 +100,7 @@ TEST(Inference, AFullQueueRefusesAtOnceAndCallsNobody) {
   for (Outcome& outcome : outcomes) {
     requests.push_back(std::make_unique<Request>(server, "model"));
     requests.back()
-        ->Answer(outcome, allocator)
+        ->SendResponsesTo(outcome, allocator)
         .Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 4}, kValues);
     const std::string error = requests.back()->Submit();
     accepted.push_back(error.empty());
@@ -132,8 +135,8 @@ TEST(Inference, ACancelledRequestLeavesTheQueue) {
   EXPECT_EQ(Take(TRITONSERVER_InferenceRequestCancel(second.get())),
             "Internal: It is not possible to cancel an inference request before calling "
             "TRITONSERVER_InferAsync.");
-  first.Answer(running, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
-  second.Answer(waiting, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
+  first.SendResponsesTo(running, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
+  second.SendResponsesTo(waiting, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
   ASSERT_EQ(first.Submit(), "");
   ASSERT_EQ(second.Submit(), "");
   EXPECT_OK(TRITONSERVER_InferenceRequestCancel(second.get()));
@@ -160,7 +163,7 @@ TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
     EXPECT_OK(TRITONBACKEND_ResponseFactoryIsCancelled(factory, &is));
     return is;
   };
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
+  request.SendResponsesTo(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
   ASSERT_EQ(request.Submit(), "");
   TRITONBACKEND_ResponseFactory* running = nullptr;
   EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&running, as_backend));
@@ -185,7 +188,7 @@ TEST(Inference, AResponseFactoryOfTheCallersRequestFollowsItsCancellation) {
   // A new submission is not cancelled. Cancelling it also affects its factory, even after the
   // response.
   Outcome again;
-  request.Answer(again, allocator);
+  request.SendResponsesTo(again, allocator);
   ASSERT_EQ(request.Submit(), "");
   again.Wait();
   EXPECT_OK(TRITONBACKEND_ResponseFactoryNew(&late, as_backend));
@@ -204,7 +207,7 @@ TEST(Inference, ARequestCanNotBeDeletedWhileTheServerHasIt) {
   Allocator allocator;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
+  request.SendResponsesTo(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {4}, kValues);
   ASSERT_EQ(request.Submit(), "");
   EXPECT_EQ(Take(TRITONSERVER_InferenceRequestDelete(request.get())),
             "Invalid argument: [request id: <id_unknown>] the request can not be deleted before it "
@@ -215,7 +218,7 @@ TEST(Inference, ARequestCanNotBeDeletedWhileTheServerHasIt) {
   EXPECT_EQ(outcome.Wait()[0].error, "");
 }
 
-TEST(Inference, DecoupledModelsAnswerManyTimesAndThenSayThatThisWasAll) {
+TEST(Inference, DecoupledModelsSendManyResponsesAndThenAnEnd) {
   Repository repository;
   repository.Add("repeat", R"(
     backend: "repeat"
@@ -236,7 +239,7 @@ TEST(Inference, DecoupledModelsAnswerManyTimesAndThenSayThatThisWasAll) {
   Request request(server, "repeat");
   const std::vector<int32_t> values = {5, 6, 7};
   const std::vector<uint32_t> delays = {0, 0, 0}, wait = {0};
-  request.Answer(outcome, allocator)
+  request.SendResponsesTo(outcome, allocator)
       .Input("IN", TRITONSERVER_TYPE_INT32, {3}, values)
       .Input("DELAY", TRITONSERVER_TYPE_UINT32, {3}, delays)
       .Input("WAIT", TRITONSERVER_TYPE_UINT32, {1}, wait);
@@ -262,7 +265,7 @@ TEST(Inference, TheShapeOfARawInputFollowsFromItsBytes) {
   for (const bool is_text : {false, true}) {
     Outcome outcome;
     Request request(server, is_text ? "text" : "numbers");
-    request.Answer(outcome, allocator);
+    request.SendResponsesTo(outcome, allocator);
     EXPECT_OK(TRITONSERVER_InferenceRequestAddRawInput(request.get(), "raw"));
     EXPECT_OK(TRITONSERVER_InferenceRequestAppendInputData(request.get(), "raw", kValues.data(), 16,
                                                            TRITONSERVER_MEMORY_CPU, 0));
@@ -283,7 +286,8 @@ TEST(Inference, ParametersOfAResponseAreReadable) {
   Allocator allocator;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 4}, kValues);
+  request.SendResponsesTo(outcome, allocator)
+      .Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 4}, kValues);
   EXPECT_OK(TRITONSERVER_InferenceRequestSetIntParameter(request.get(), "count", 3));
   EXPECT_OK(TRITONSERVER_InferenceRequestSetStringParameter(request.get(), "name", "value"));
   EXPECT_OK(TRITONSERVER_InferenceRequestSetBoolParameter(request.get(), "flag", true));

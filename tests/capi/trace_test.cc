@@ -78,7 +78,8 @@ TEST(Trace, TellsWhatHappensToARequestAndIsReleasedOnce) {
   Reports reports;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator).Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 2}, kValues);
+  request.SendResponsesTo(outcome, allocator)
+      .Input("INPUT0", TRITONSERVER_TYPE_FP32, {1, 2}, kValues);
   OK(TRITONSERVER_ServerInferAsync(
       server.get(), request.get(),
       NewTrace(reports, TRITONSERVER_TRACE_LEVEL_MAX | TRITONSERVER_TRACE_LEVEL_TENSORS)));
@@ -106,7 +107,7 @@ TEST(Trace, StepsOfAnEnsembleAreChildren) {
   Reports reports;
   Outcome outcome;
   Request request(server, "whole");
-  request.Answer(outcome, allocator).Input("IN", TRITONSERVER_TYPE_FP32, {1, 2}, kValues);
+  request.SendResponsesTo(outcome, allocator).Input("IN", TRITONSERVER_TYPE_FP32, {1, 2}, kValues);
   OK(TRITONSERVER_ServerInferAsync(server.get(), request.get(),
                                    NewTrace(reports, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS)));
   EXPECT_EQ(outcome.Wait()[0].outputs.at(0).As<float>(), kValues);
@@ -122,7 +123,7 @@ TEST(Trace, StaysTheCallersWhenTheRequestDoesNotFit) {
   Reports reports;
   Outcome outcome;
   Request request(server, "model");
-  request.Answer(outcome, allocator);
+  request.SendResponsesTo(outcome, allocator);
   TRITONSERVER_InferenceTrace* const trace = NewTrace(reports, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS);
   EXPECT_NE(Take(TRITONSERVER_ServerInferAsync(server.get(), request.get(), trace)), "");
   EXPECT_TRUE(reports.lines().empty());

@@ -15,8 +15,8 @@
 #include "grpc/infer_request.h"
 #include "grpc/infer_response.h"
 #include "grpc_service.pb.h"
-#include "http/infer_answer.h"
 #include "http/infer_request.h"
+#include "http/infer_response.h"
 #include "http/route.h"
 #include "http1/http_head_parser.h"
 #include "http2/grpc_message.h"
@@ -117,7 +117,7 @@ void MeasureHttpRequest(const char* name, std::string json, std::string binary) 
   const size_t size = json_size + binary.size();
   const std::string body = Padded(std::move(json) + binary);
   http::InferRequestReader reader(1 << 26);
-  http::AnswerOptions answer;
+  http::ResponseOptions answer;
   Measure(name, [&] {
     core::RequestPtr request = codecs.NewRequest();
     NEREID_CHECK(
@@ -126,15 +126,15 @@ void MeasureHttpRequest(const char* name, std::string json, std::string binary) 
   });
 }
 
-void MeasureHttpAnswer(const char* name, size_t elements, bool is_binary) {
+void MeasureHttpResponse(const char* name, size_t elements, bool is_binary) {
   Codecs codecs;
   core::RequestPtr request = codecs.NewRequest();
   const core::ResponsePtr response = Echo(*request, elements);
-  http::AnswerOptions options;
+  http::ResponseOptions options;
   options.is_binary_by_default = is_binary;
-  http::InferAnswer answer;
+  http::InferResponseBody answer;
   Measure(name, [&] {
-    NEREID_CHECK(http::WriteInferAnswer(*response, options, answer).ok());
+    NEREID_CHECK(http::WriteInferResponse(*response, options, answer).ok());
     answer.json.clear();
     answer.parts.clear();
   });
@@ -287,11 +287,11 @@ int main() {
       R"({"id":"1","inputs":[{"name":"INPUT0","shape":[1,16],"datatype":"FP32",)"
       R"("parameters":{"binary_data_size":64}}],"parameters":{"binary_data_output":true}})",
       std::string(64, '\1'));
-  MeasureHttpAnswer("http_answer", 16, true);
+  MeasureHttpResponse("http_answer", 16, true);
   MeasureHttpRequest("json_request_1000", JsonTensor("%s%.8g"), "");
   // Python prints a number of 32 bits with the digits of one of 64.
   MeasureHttpRequest("json_request_1000_17_digits", JsonTensor("%s%.17g"), "");
-  MeasureHttpAnswer("json_answer_1000", 1000, false);
+  MeasureHttpResponse("json_answer_1000", 1000, false);
   MeasureGrpc();
   MeasureBatches("default_scheduler", false, 1);
   MeasureBatches("dynamic_scheduler_of_8", true, 8);

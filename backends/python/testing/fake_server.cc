@@ -12,7 +12,7 @@ struct TRITONSERVER_ResponseAllocator {
   TRITONSERVER_ResponseAllocatorReleaseFn_t release;
 };
 
-// What was placed for one output.
+// The buffer of one output.
 struct FakeOutput {
   FakeTensor tensor;
   void* buffer = nullptr;

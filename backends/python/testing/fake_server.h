@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a server a model's calls reach, for tests: metrics, the control of models and inference
-// requests to them. A test fills the structs and looks at them afterwards; the backend's side of a
-// request is in backend_kit/testing/fake_host.h.
+// A fake of the server functions that a model's calls use: metrics, model control and inference
+// requests. A test sets the structs and inspects them afterwards; the backend's side of a request
+// is in backend_kit/testing/fake_host.h.
 #pragma once
 
 #include <map>
@@ -60,8 +60,8 @@ struct TRITONSERVER_InferenceRequest {
 
 struct TRITONSERVER_Server {
   std::set<std::string> ready;      // models
-  std::set<std::string> decoupled;  // of them
-  std::string refusal;  // what loads, unloads and inferences fail with; empty for nothing
+  std::set<std::string> decoupled;  // models among them
+  std::string refusal;              // the error of loads, unloads and inferences; empty for success
   nereid::backend::Mutex mutex;
   std::vector<std::string> events NEREID_KIT_GUARDED_BY(mutex);  // loads and unloads
   std::vector<TRITONSERVER_InferenceRequest*> sent;  // by ServerInferAsync, not released
@@ -69,21 +69,21 @@ struct TRITONSERVER_Server {
 
 namespace nereid::python {
 
-// What there is in this process, which for metrics is all that the server knows.
+// The number of objects in this process; of metrics the server knows no more.
 struct FakeObjects {
   std::set<TRITONSERVER_MetricFamily*> families;
   std::set<TRITONSERVER_Metric*> metrics;
-  int requests = 0;  // to models
+  int requests = 0;  // to other models
 };
 FakeObjects& Fakes();
 
-// Gives the response of a model to a request, as the server does: with these tensors, an error, or
-// neither for an end without a response.
+// Sends the response of a model to a request, as the server does: with these tensors, with an
+// error, or neither for an end without a response.
 void Respond(TRITONSERVER_InferenceRequest* request, const std::vector<FakeTensor>& outputs,
              bool is_final, const std::map<std::string, int64_t>& parameters = {});
 void RespondWithError(TRITONSERVER_InferenceRequest* request, const std::string& text);
 void End(TRITONSERVER_InferenceRequest* request);
-// Hands the request back to the program that made it.
+// Calls the release callback of the request.
 void HandBack(TRITONSERVER_InferenceRequest* request);
 
 }  // namespace nereid::python

@@ -13,21 +13,22 @@
 
 namespace nereid::python {
 
-// Has a worker, and its end of the shared memory.
+// A fixture with a worker and its end of the shared memory.
 class IdleWorkerTest : public testing::Test {
  protected:
   IdleWorkerTest() : worker_(Start(supervisor_)), end_(worker_->region()) {}
   ~IdleWorkerTest() override { worker_->Stop(std::chrono::steady_clock::now()); }
 
-  // A call that the worker makes with this payload.
+  // Makes a call of the worker with this payload.
   CallBlock NewCall(Call kind, const std::string& payload) {
     BlockHeader& header = end_.Header(end_.Put(payload));
     return {&header, kind, {reinterpret_cast<const char*>(&header + 1), payload.size()}};
   }
-  // Whether a call has been replied to, and whether its block is the worker's again.
+  // IsReplied returns whether a call has a reply, IsReleased whether its block is the worker's
+  // again.
   static bool IsReplied(const CallBlock& call) { return call.header->state == kBlockReplied; }
   static bool IsReleased(const CallBlock& call) { return call.header->state == kBlockFree; }
-  // The reply to a call, once there is one: "ok: …" or "error: …".
+  // Waits for the reply to a call: "ok: …" or "error: …".
   std::string AwaitReply(const CallBlock& call) {
     while (WaitWhile(call.header->state, call.header->sleeping, kBlockInUse,
                      std::chrono::nanoseconds(0)) == kBlockInUse) {
@@ -37,7 +38,7 @@ class IdleWorkerTest : public testing::Test {
                                               worker_->region().base());
     return (is_ok ? "ok: " : "error: ") + end_.ReplyTo(offset);
   }
-  // Why the worker was ended; empty if it was not.
+  // Returns why the worker was ended; empty if it was not.
   std::string Condemned() const {
     const std::string begin = "Stub process 'm_0' is not healthy: ";
     return worker_->is_alive() ? "" : worker_->DeathMessage().substr(begin.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a batch as a worker does, and describes tensors as a worker does.
+// Reads a batch and writes tensors as a worker does.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@ struct SeenInput {
   uint32_t datatype = 0;
   std::vector<int64_t> shape;
   std::string bytes;
-  uint64_t at = 0;  // of the bytes in the region
+  uint64_t at = 0;  // offset of the bytes in the region
 };
 
 // A request as the worker sees it.
@@ -107,7 +107,7 @@ inline void AppendSized(std::string& to, const std::string& text) {
   AppendPadded(to, text);
 }
 
-// Appends a tensor whose bytes are at a place in the region.
+// Appends a tensor whose bytes are at an offset in the region.
 inline void AppendTensor(std::string& to, const std::string& name, uint32_t datatype,
                          const std::vector<int64_t>& shape, uint64_t at, uint64_t size) {
   AppendBytes(to, TensorRecord{.datatype = datatype,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name under which Triton has the compiled half of its utilities; here they are all in one place."""
+"""Triton's name of the compiled half of its utilities, which are all in one module here."""
 
 from triton_python_backend_utils import *  # noqa: F401,F403
 from triton_python_backend_utils import _SharedMemory

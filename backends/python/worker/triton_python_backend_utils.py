@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python model imports:
+"""The module that a Python model imports:
 
     import triton_python_backend_utils as pb_utils
 
-Compatible with the module of that name that Triton Inference Server gives its Python models."""
+Compatible with the module of that name in Triton Inference Server."""
 
 import json
 
@@ -74,14 +74,14 @@ TRITON_STRING_TO_NUMPY = {
 
 
 class _SharedMemory:
-    """What tests of Triton's look at; memory without a fixed size has always the same left."""
+    """Triton's tests read this; memory without a fixed size always has the same amount left."""
 
     def free_memory(self):
         return 1 << 30
 
 
 def serialize_byte_tensor(input_tensor):
-    """The bytes of an array of texts as they travel; an empty tuple for an empty one, None for an array
+    """Returns the encoded bytes of an array of texts; an empty tuple for an empty one, None for an array
     of another type."""
     if input_tensor.size == 0:
         return ()
@@ -91,7 +91,7 @@ def serialize_byte_tensor(input_tensor):
 
 
 def deserialize_bytes_tensor(encoded_tensor):
-    """The flat array of bytes objects that serialize_byte_tensor() made."""
+    """Decodes the bytes of serialize_byte_tensor() into a flat array of bytes objects."""
     return deserialize(encoded_tensor)
 
 
@@ -103,7 +103,7 @@ def _by_name(tensors, name):
 
 
 def get_output_tensor_by_name(inference_response, name):
-    """The output of this name, or None."""
+    """Returns the output of this name, or None."""
     return _by_name(inference_response.output_tensors(), name)
 
 
@@ -115,17 +115,17 @@ def _config_by_name(model_config, kind, name):
 
 
 def get_input_config_by_name(model_config, name):
-    """What a model's configuration, a dict, says of the input of this name, or None."""
+    """Returns the input of this name in a model's configuration, a dict, or None."""
     return _config_by_name(model_config, "input", name)
 
 
 def get_output_config_by_name(model_config, name):
-    """What a model's configuration, a dict, says of the output of this name, or None."""
+    """Returns the output of this name in a model's configuration, a dict, or None."""
     return _config_by_name(model_config, "output", name)
 
 
 def using_decoupled_model_transaction_policy(model_config):
-    """Whether a model's configuration, a dict, makes it a decoupled one."""
+    """Returns whether a model is decoupled by its configuration, a dict."""
     policy = model_config.get("model_transaction_policy")
     return policy["decoupled"] if policy is not None else False
 
@@ -159,7 +159,7 @@ class ModelConfig:
         self._model_config = json.loads(model_config)
 
     def as_dict(self):
-        """The configuration; to be read only."""
+        """Returns the configuration, which must not be changed."""
         return self._model_config
 
     @property
@@ -167,7 +167,7 @@ class ModelConfig:
         return self._model_config["name"]
 
     def set_max_batch_size(self, max_batch_size):
-        """Raises ValueError when the configuration has a larger one."""
+        """Sets max_batch_size. Raises ValueError if the configuration has a larger one."""
         given = self._model_config["max_batch_size"]
         if given > max_batch_size:
             raise ValueError(
@@ -177,7 +177,7 @@ class ModelConfig:
         self._model_config["max_batch_size"] = max_batch_size
 
     def set_dynamic_batching(self):
-        """Raises ValueError when the configuration has another scheduler."""
+        """Enables dynamic batching. Raises ValueError if the configuration has another scheduler."""
         for scheduler in ("sequence_batching", "ensemble_scheduling"):
             if scheduler in self._model_config:
                 raise ValueError(
@@ -194,7 +194,7 @@ class ModelConfig:
                   "'name', 'data_type', 'dims' and 'optional'")
 
     def add_output(self, output):
-        """The same for an output, which is not optional."""
+        """Like add_input, for an output, which cannot be optional."""
         self._add("output", output, ("name", "data_type", "dims"), "'name', 'data_type' and 'dims'")
 
     def _add(self, kind, tensor, allowed, allowed_text):

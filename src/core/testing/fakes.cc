@@ -66,10 +66,10 @@ RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_li
 
 void FakeInstance::Execute(std::span<RequestPtr> batch) {
   if (hook_) hook_(batch);
-  AnswerFakeBatch(batch);
+  CompleteFakeBatch(batch);
 }
 
-void AnswerFakeBatch(std::span<RequestPtr> batch) {
+void CompleteFakeBatch(std::span<RequestPtr> batch) {
   for (RequestPtr& request : batch) {
     if (request == nullptr) continue;  // taken by the hook
     ResponsePtr response = Response::Create(*request);

@@ -47,9 +47,9 @@ class FakeSink final : public ResponseSink {
 RequestPtr MakeFakeRequest(Model& model, ResponseSink& sink, std::initializer_list<int64_t> shape);
 
 // Completes each remaining request with a success without outputs.
-void AnswerFakeBatch(std::span<RequestPtr> batch);
+void CompleteFakeBatch(std::span<RequestPtr> batch);
 
-// Calls a hook with the batch, then completes each request like AnswerFakeBatch.
+// Calls a hook with the batch, then completes each request like CompleteFakeBatch.
 class FakeInstance final : public Instance {
  public:
   using Hook = std::function<void(std::span<RequestPtr>)>;

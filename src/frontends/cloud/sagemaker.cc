@@ -7,7 +7,7 @@
 #include "cloud/sagemaker_status.h"
 #include "common/json_text.h"
 #include "http/dialect.h"
-#include "http/http_infer.h"
+#include "http/infer_call.h"
 #include "http/json_dom.h"
 #include "http/plain_reply.h"
 
@@ -27,7 +27,7 @@ constexpr http::Dialect kDialect{
     .binary_mime = "application/vnd.sagemaker-triton.binary+json;json-header-size=",
     .has_mime_in_replies = true,
     .compresses_replies = false};
-// Of the models that SageMaker loads and invokes by name.
+// The dialect for models that SageMaker loads and invokes by name.
 constexpr http::Dialect kModelDialect{.binary_mime = kDialect.binary_mime,
                                       .has_mime_in_replies = true,
                                       .compresses_replies = false,
@@ -40,7 +40,7 @@ void RespondJson(HttpExchangePtr exchange, std::string_view json) {
                         {.status = 200, .content_type = "application/json", .text = json});
 }
 
-// 409 for what is there already, else what the platform understands of errors.
+// 409 if the model is there already, else the status that the platform expects for the error.
 void RespondResult(HttpExchangePtr exchange, const base::Status& status) {
   if (status.ok()) {
     return HttpExchange::Respond(std::move(exchange),
@@ -62,7 +62,7 @@ void AppendModel(const SagemakerModels::Model& model, std::string& json) {
   json += '}';
 }
 
-// A text member of the body; empty when there is none.
+// Returns a text member of the body; empty if there is none.
 base::Result<std::string> TextOf(const JsonValue& document, const char* name) {
   const JsonValue* const member = http::FindMember(document, name);
   if (member == nullptr) return std::string();
@@ -70,7 +70,7 @@ base::Result<std::string> TextOf(const JsonValue& document, const char* name) {
   return std::string(text);
 }
 
-// What a request to load says. `target` is the name that the server is to use.
+// The contents of a load request. `target` is the model's name in the server.
 struct LoadRequest {
   std::string name;
   std::string url;
@@ -186,7 +186,7 @@ void SagemakerHandler::UnloadModel(HttpExchangePtr exchange, std::string name) {
 
 void SagemakerHandler::InvokeModel(HttpExchangePtr exchange, const std::string& name) {
   const Route unnamed{.kind = RouteKind::kModelInfer};
-  if (!api_.Admit(exchange, unnamed)) return;  // whether there is such a model is not told either
+  if (!api_.Admit(exchange, unnamed)) return;  // must not reveal whether there is such a model
   const std::optional<SagemakerModels::Model> model = models_.Find(name);
   if (!model) return RespondStatus(std::move(exchange), 404);
   NEREID_VLOG(1, "Invoking SageMaker TargetModel: {}", model->target);

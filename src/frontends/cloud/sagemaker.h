@@ -18,19 +18,19 @@ namespace nereid::cloud {
 
 // SageMaker's environment variables.
 struct SagemakerOptions {
-  // Serves /invocations (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME).
+  // The model that /invocations serves (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME).
   std::string default_model = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
   // What /invocations does (SAGEMAKER_TRITON_INFERENCE_TYPE).
   http::RouteKind inference = http::RouteKind::kModelInfer;
-  // What /ping asks for (SAGEMAKER_TRITON_PING_MODE).
+  // What /ping checks (SAGEMAKER_TRITON_PING_MODE).
   http::RouteKind ping = http::RouteKind::kServerReady;
   SagemakerModelOptions models;
 };
 
-// "infer", "generate" or "generate_stream".
+// Accepts "infer", "generate" and "generate_stream".
 base::Result<http::RouteKind> ParseSagemakerInference(std::string_view text);
 
-// Thread-safe. Outlives the server that it serves, and the work that it gave to the service.
+// Thread-safe. Outlives its server and the work that it gave to the service.
 class SagemakerHandler final : public http::JsonHandler {
  public:
   // `api` and `service` outlive the handler.

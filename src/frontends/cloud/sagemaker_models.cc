@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr char kConfigFile[] = "config.pbtxt";
 
-// The pattern [0-9A-Za-z._]+, but for the two names that are no folder's own.
+// Matches the pattern [0-9A-Za-z._]+, except the names "." and "..".
 bool IsPlainName(std::string_view text) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' ||
@@ -28,13 +28,13 @@ bool IsPlainName(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_plain) && text != "." && text != "..";
 }
 
-// A name that is one folder; the service says what is wrong with others.
+// Returns whether the name is that of one folder; the service reports the error for others.
 bool CanBeFolder(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-// Nothing when there is no configuration file that can be read.
+// Returns nothing if there is no readable configuration file.
 std::optional<config::ModelConfig> ReadConfig(const fs::path& folder) {
   std::ifstream file(folder / kConfigFile);
   if (!file) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<config::ModelConfig> ReadConfig(const fs::path& folder) {
 
 }  // namespace
 
-// What an archive holds: one model, or an ensemble beside its parts.
+// The contents of an archive: one model, or an ensemble beside its parts.
 struct SagemakerModels::Archive {
   std::string url;
   fs::path model;
@@ -61,7 +61,7 @@ base::Result<SagemakerModels::Archive> SagemakerModels::Open(const std::string& 
   const fs::path inside = path.lexically_relative(options_.archives);
   std::vector<std::string> names;
   for (const fs::path& name : inside) {
-    if (!name.empty()) names.push_back(name.string());  // a slash at the end makes an empty one
+    if (!name.empty()) names.push_back(name.string());  // a trailing slash makes an empty one
   }
   if (!path.is_absolute() || names.size() < 2 || names.size() > 3 ||
       !std::ranges::all_of(names, IsPlainName) || names[1] != "model") {
@@ -121,13 +121,13 @@ void SagemakerModels::RemoveLinks(const Entry& entry) const {
 base::Status SagemakerModels::LoadArchive(const Archive& archive, Entry& entry) {
   const std::string& target = entry.model.target;
   service::LoadOptions options;
-  // Without a folder of links the service says why it loads nothing.
+  // Without a folder of links the service reports why it loads nothing.
   if (!options_.links.empty() && CanBeFolder(target)) {
     NEREID_RETURN_IF_ERROR(Link(archive.model.string(), target, entry));
     for (const fs::path& part : archive.parts) {
       NEREID_RETURN_IF_ERROR(Link(part.string(), part.filename().string(), entry));
     }
-    // Archives call their models what they like; the server knows them by the platform's name.
+    // Archives name their models freely; the server uses the platform's name.
     std::optional<config::ModelConfig> config = ReadConfig(archive.model);
     if (config && !config->name.empty() && config->name != target) {
       config->name = target;

@@ -19,30 +19,30 @@ namespace nereid::cloud {
 // Where the platform's models are, and where they are linked.
 struct SagemakerModelOptions {
   std::string archives = "/opt/ml/models";  // where the platform unpacks
-  std::string links;  // a repository of the server that is this object's alone
+  std::string links;                        // a repository of the server that only this object uses
 };
 
-// Thread-safe.
+// The loaded models. Thread-safe.
 class SagemakerModels {
  public:
-  // `service` outlives it.
+  // `service` outlives this object.
   SagemakerModels(SagemakerModelOptions options, service::Service& service)
       : options_(std::move(options)), service_(service) {}
 
   // A loaded model by both of its names.
   struct Model {
     std::string name;    // the platform's: a hash
-    std::string target;  // the server's
-    std::string url;     // the repository that the archive is, as the platform is told
+    std::string target;  // the server's name
+    std::string url;     // the archive as a repository, as reported to the platform
   };
 
-  // Loads what `url` holds as `target`. AlreadyExists when there is one of either name. Blocks.
+  // Loads the model at `url` as `target`. AlreadyExists if there is one of either name. Blocks.
   base::Status Load(const std::string& name, const std::string& url, const std::string& target);
-  // Nothing when there is none of that name; else how it went. Blocks.
+  // Returns the result, or nothing if there is no model of that name. Blocks.
   std::optional<base::Status> Unload(const std::string& name);
-  // Nothing while it is not loaded.
+  // Returns nothing if it is not loaded.
   std::optional<Model> Find(const std::string& name) const;
-  // Those that can serve.
+  // Returns the models that can serve.
   std::vector<Model> List() const;
 
  private:

@@ -22,14 +22,15 @@ class SagemakerModelsTest : public testing::Test {
   SagemakerModelsTest() { fs::create_directory(options_.links); }
   ~SagemakerModelsTest() override { fs::remove_all(folder_.path); }
 
-  // A model folder below the archives, such as "abc/model"; its path.
+  // Makes a model folder below the archives, such as "abc/model"; returns its path.
   std::string Unpack(const std::string& path, const std::string& config) {
     const fs::path folder = fs::path(options_.archives) / path;
     fs::create_directories(folder / "1");
     std::ofstream(folder / "config.pbtxt") << config;
     return folder.string();
   }
-  // The models that the server finds in its repository, each with the folder that it links to.
+  // Returns the models that the server finds in its repository, each with the folder that it links
+  // to.
   std::map<std::string, std::string> Links() const {
     std::map<std::string, std::string> links;
     for (const fs::directory_entry& entry : fs::directory_iterator(options_.links)) {

@@ -8,7 +8,7 @@
 namespace nereid::cloud {
 namespace {
 
-// What backends say when memory ran out. Texts: server/src/sagemaker_server.cc.
+// Words in backends' errors that memory is exhausted. Texts: server/src/sagemaker_server.cc.
 constexpr std::array<std::string_view, 17> kMemoryWords = {
     "CUDA out of memory",
     "CUDA_OUT_OF_MEMORY",

@@ -27,7 +27,7 @@ class SagemakerTest : public EntryPointTest {
   }
 };
 
-TEST_F(SagemakerTest, AnswersPingsWithReadiness) {
+TEST_F(SagemakerTest, RespondsToPingsWithReadiness) {
   EXPECT_EQ(StatusOf("GET", "/ping"), 200);
   service_.is_ready = false;
   EXPECT_EQ(StatusOf("GET", "/ping"), 400);
@@ -53,7 +53,7 @@ TEST_F(SagemakerTest, NamesTheLengthOfTheJsonInContentTypesOnly) {
   EXPECT_TRUE(
       reply.Has("Content-Type: " + (kMime + std::to_string(kBinaryOutputs.size())) + "\r\n"));
   EXPECT_FALSE(reply.Has("Inference-Header-Content-Length"));
-  // The header that the v2 API uses means nothing here: all of the body is JSON.
+  // The header of the v2 API has no meaning here: the whole body is JSON.
   EXPECT_EQ(
       Invoke(std::string(kBinaryInputs) + "abcd",
              "Inference-Header-Content-Length: " + std::to_string(kBinaryInputs.size()) + "\r\n")
@@ -71,7 +71,8 @@ TEST_F(SagemakerTest, SaysWhatIsWrongWithTheLengthOfTheJson) {
 
 TEST_F(SagemakerTest, KeepsTheStatusesOfTheApiForInvocations) {
   service_.on_infer = [](core::RequestPtr request) {
-    core::RespondError(std::move(request), base::UnavailableError("CUDA out of memory"));
+    core::CompleteWithPrefixedError(std::move(request),
+                                    base::UnavailableError("CUDA out of memory"));
   };
   EXPECT_EQ(Invoke(kJsonInputs).status, 503);
 }
@@ -95,7 +96,7 @@ TEST_F(UnnamedSagemakerTest, NamesTheMissingVariableWhenNoModelIsTheDefault) {
                         R"('unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME' is not found"})");
 }
 
-TEST_F(UnnamedSagemakerTest, AnswersPingsWithLivenessWhereThatIsWanted) {
+TEST_F(UnnamedSagemakerTest, RespondsToPingsWithLivenessIfConfigured) {
   service_.is_ready = false;
   EXPECT_EQ(StatusOf("GET", "/ping"), 200);
 }
@@ -109,7 +110,7 @@ TEST(SagemakerInference, HasThreeNames) {
             "generate_stream.");
 }
 
-TEST(SagemakerErrorStatus, TellsThePlatformWhenMemoryRanOut) {
+TEST(SagemakerErrorStatus, TellsThePlatformThatMemoryIsExhausted) {
   EXPECT_EQ(SagemakerErrorStatus(base::InternalError("onnx: CUDA out of memory. Tried")), 507);
   EXPECT_EQ(SagemakerErrorStatus(base::InvalidArgumentError("MemoryError: no room")), 507);
   EXPECT_EQ(SagemakerErrorStatus(base::InternalError("No space left on device")), 507);
@@ -146,7 +147,7 @@ class SagemakerPlatformTest : protected Platform, public SagemakerTest {
   }
 };
 
-// The service knows a single model, "m", as the target of whatever the platform calls it.
+// The service has a single model, "m", which is the target of every model of the platform.
 constexpr std::string_view kTarget = "X-Amzn-SageMaker-Target-Model: m\r\n";
 
 TEST_F(SagemakerPlatformTest, LoadsInvokesAndUnloadsWhatThePlatformNames) {
@@ -179,8 +180,8 @@ TEST_F(SagemakerPlatformTest, LeavesModelsOutOfTheListThatCannotServe) {
   EXPECT_EQ(Ask("GET", "/models").body, R"({"models":[]})");
 }
 
-TEST_F(SagemakerPlatformTest, AnswersFailedLoadsAndInvocationsWithStatusesOfThePlatform) {
-  const Reply failed = Load("hash1");  // the service knows no model of that name
+TEST_F(SagemakerPlatformTest, RespondsToFailedLoadsAndInvocationsWithStatusesOfThePlatform) {
+  const Reply failed = Load("hash1");  // the service has no model of that name
   EXPECT_EQ(failed.status, 400);
   EXPECT_EQ(failed.body, R"({"error":"failed to load 'hash1'"})");
   EXPECT_EQ(StatusOf("POST", "/models", "{"), 400);
@@ -188,16 +189,18 @@ TEST_F(SagemakerPlatformTest, AnswersFailedLoadsAndInvocationsWithStatusesOfTheP
 
   ASSERT_EQ(Load("hash1", kTarget).status, 200);
   service_.on_infer = [](core::RequestPtr request) {
-    core::RespondError(std::move(request), base::UnavailableError("CUDA out of memory"));
+    core::CompleteWithPrefixedError(std::move(request),
+                                    base::UnavailableError("CUDA out of memory"));
   };
   EXPECT_EQ(StatusOf("POST", "/models/hash1/invoke", kJsonInputs), 507);
   service_.on_infer = [](core::RequestPtr request) {
-    core::RespondError(std::move(request), base::UnavailableError("Exceeds maximum queue size"));
+    core::CompleteWithPrefixedError(std::move(request),
+                                    base::UnavailableError("Exceeds maximum queue size"));
   };
   EXPECT_EQ(StatusOf("POST", "/models/hash1/invoke", kJsonInputs), 400);
 }
 
-TEST_F(SagemakerPlatformTest, KnowsNoOtherActions) {
+TEST_F(SagemakerPlatformTest, RefusesOtherActions) {
   ASSERT_EQ(Load("hash1", kTarget).status, 200);
   EXPECT_EQ(StatusOf("POST", "/models/hash1", kJsonInputs), 400);
   EXPECT_EQ(StatusOf("GET", "/models/hash1/invoke"), 400);
@@ -228,7 +231,7 @@ TEST_F(RestrictedSagemakerTest, AsksForTheHeaderOfRestrictedRoutes) {
   EXPECT_EQ(StatusOf("GET", "/models/hash1"), 403);
   EXPECT_EQ(StatusOf("DELETE", "/models/hash1"), 403);
   EXPECT_EQ(StatusOf("POST", "/models/hash1/invoke", kJsonInputs), 403);
-  // Whether there is such a model is not told either.
+  // The error does not reveal whether there is such a model.
   EXPECT_EQ(StatusOf("POST", "/models/none/invoke", kJsonInputs), 403);
   EXPECT_EQ(StatusOf("POST", "/models/hash1/invoke", kJsonInputs, "key: secret\r\n"), 200);
   EXPECT_EQ(Invoke(kJsonInputs).status, 403);

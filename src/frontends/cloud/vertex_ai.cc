@@ -25,7 +25,7 @@ constexpr http::Dialect kDialect{
 
 constexpr std::string_view kRedirectHeader = "X-Vertex-Ai-Triton-Redirect";
 
-// What a redirection may reach.
+// Whether a redirection may reach a route.
 enum class Reach { kOpen, kForbidden, kUnknown };
 
 Reach ReachOf(RouteKind kind) {

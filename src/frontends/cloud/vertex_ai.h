@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point that Google's Vertex AI expects of a model container: one path for health, one
-// for predictions, named by environment variables. A prediction may ask, in a header, to be read as
-// a request to another route of the v2 API: to those that infer or only look.
+// The entry point that Google's Vertex AI expects of a model container: one path for health and one
+// for predictions, named by environment variables. A header of a prediction may redirect it to
+// another route of the v2 API, among those that infer or only read.
 #pragma once
 
 #include <string>
@@ -18,15 +18,15 @@ namespace nereid::cloud {
 struct VertexAiOptions {
   std::string predict_route;  // AIP_PREDICT_ROUTE
   std::string health_route;   // AIP_HEALTH_ROUTE
-  // Serves predictions without a redirection. Empty: the only model there is.
+  // Serves predictions without a redirection. Empty: the only loaded model.
   std::string default_model;
 };
 
 // Immutable. Outlives the server that it serves.
 class VertexAiHandler final : public http::JsonHandler {
  public:
-  // Once the models are loaded; an error when there is no default model. `api` and `service`
-  // outlive the handler.
+  // Call this once the models are loaded; an error if there is no default model. `api` and
+  // `service` outlive the handler.
   static base::Result<std::unique_ptr<VertexAiHandler>> Create(VertexAiOptions options,
                                                                http::ApiHandler& api,
                                                                service::Service& service);

@@ -30,7 +30,7 @@ class VertexAiTest : public EntryPointTest {
   }
 };
 
-TEST_F(VertexAiTest, TellsOfReadinessOnTheHealthRoute) {
+TEST_F(VertexAiTest, ReportsReadinessOnTheHealthRoute) {
   EXPECT_EQ(StatusOf("GET", "/v1/health"), 200);
   service_.is_ready = false;
   EXPECT_EQ(StatusOf("GET", "/v1/health"), 400);
@@ -47,7 +47,7 @@ TEST_F(VertexAiTest, ReadsTheLengthOfTheJsonFromTheContentType) {
       Predict(std::string(kBinaryInputs) + "abcd",
               "Content-Type: " + (kMime + std::to_string(kBinaryInputs.size())) + "\r\n");
   EXPECT_EQ(reply.body, std::string(kBinaryOutputs) + "abcd");
-  // As Triton does it: only requests name the length in their type.
+  // Only requests specify the length in their content type, as in Triton.
   EXPECT_TRUE(reply.Has("Content-Type: application/octet-stream\r\n"));
   EXPECT_TRUE(reply.Has(
       "Inference-Header-Content-Length: " + std::to_string(kBinaryOutputs.size()) + "\r\n"));
@@ -108,7 +108,7 @@ TEST_F(VertexAiTest, ForbidsRedirectionsThatChangeTheServer) {
   EXPECT_TRUE(service_.operations.empty());
 }
 
-TEST_F(VertexAiTest, KnowsNoOtherRedirections) {
+TEST_F(VertexAiTest, RefusesOtherRedirections) {
   for (const char* target : {"v2/logging", "v2/trace/setting", "v2/models/m/generate", "v2/nothing",
                              "/v2", "../v2", "", "v1/predict"}) {
     EXPECT_EQ(Redirect(target).status, 400) << target;

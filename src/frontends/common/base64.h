@@ -7,9 +7,9 @@
 
 namespace nereid::common {
 
-// The bytes that `text` encodes. As lenient as the decoder that clients were written against:
-// characters outside the alphabet (line ends, padding) are skipped, an incomplete last group gives
-// what it holds.
+// Decodes `text` as leniently as the decoder that clients were written against: characters outside
+// the alphabet (line ends, padding) are skipped, and an incomplete last group yields the bytes it
+// contains.
 std::string DecodeBase64(std::string_view text);
 
 }  // namespace nereid::common

@@ -9,7 +9,7 @@
 namespace nereid::common {
 namespace {
 
-// Sorting more than this on a client's word would be an attack, not a classification.
+// Sorting more elements than this because a client asks for it would be an attack.
 constexpr size_t kMaxElements = 1'000'000;
 
 template <typename T>
@@ -23,7 +23,7 @@ std::vector<std::string> TopClassesOf(std::span<const std::byte> data, size_t co
     if constexpr (std::is_floating_point_v<T>) return !std::isnan(value);
     return true;
   };
-  // A total order also in the presence of NaN, which sorting algorithms rely on.
+  // A total order even with NaN, which sorting algorithms require.
   const auto is_before = [&](size_t a, size_t b) {
     const bool a_is_number = is_number(values[a]);
     const bool b_is_number = is_number(values[b]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classification extension: an output's best entries as text instead of its numbers.
+// The classification extension: an output's largest elements as texts instead of the tensor.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace nereid::common {
 
-// The `count` largest of the elements in `data` (fewer if there are fewer), largest first, each as
-// "value:index" or "value:index:label" where `labels` has one. Equal values come in index order and
+// Returns the `count` largest elements of `data` (fewer if there are fewer), largest first, each as
+// "value:index" or "value:index:label" if `labels` has one. Equal values come in index order and
 // NaN after every number. InvalidArgument for types without an order and for more than a million
 // elements.
 base::Result<std::vector<std::string>> TopClasses(std::span<const std::byte> data,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line of the log, from --log-verbose=1 on, that says which inference request failed and why.
-// Both protocols write it, so that an operator can look for one text.
+// Logs, from --log-verbose=1 on, which inference request failed and why. Both protocols use it, so
+// that an operator can search for one text.
 #pragma once
 
 #include <string_view>

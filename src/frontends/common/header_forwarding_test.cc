@@ -51,7 +51,7 @@ TEST_F(HeaderForwarding, RefusesReservedNamesThatMatch) {
   EXPECT_TRUE(request_->parameters.empty());
 }
 
-TEST(HeaderForwarder, SaysWhatIsWrongWithAPattern) {
+TEST(HeaderForwarder, ReportsWhatIsWrongWithAPattern) {
   EXPECT_NE(HeaderForwarder::Create("(").status().message().find("missing )"), std::string::npos);
   EXPECT_FALSE(HeaderForwarder::Create("(?=x)").ok());  // look-ahead is not linear
 }

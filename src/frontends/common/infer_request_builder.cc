@@ -14,14 +14,14 @@ namespace {
 using base::InvalidArgumentError;
 using base::Status;
 
-// A name is searched for among so many tensors at most. Only the place of the error depends on it:
-// the engine finds every duplicate, and in linear time.
+// A name is searched for among so many tensors at most. Only the place of the error depends on
+// this: the engine finds every duplicate, in linear time.
 constexpr size_t kMaxSearchedTensors = 64;
 
-// Bit of a key in InferRequestBuilder::known_parameters_.
+// Returns the bit of a key in InferRequestBuilder::known_parameters_.
 uint32_t BitOf(ParameterKey key) { return 1u << static_cast<unsigned>(key); }
 
-// A whole number of JSON that is not negative.
+// Returns the value if it is a non-negative JSON integer.
 std::optional<uint64_t> Unsigned(const ParameterValue& value) {
   if (const auto* number = std::get_if<int64_t>(&value); number != nullptr && *number >= 0) {
     return static_cast<uint64_t>(*number);
@@ -287,13 +287,13 @@ base::Result<core::RequestedOutput*> InferRequestBuilder::AddOutput(std::string_
     return AlreadyExists("output", name);
   }
   core::RequestedOutput& output = request_.outputs.emplace_back();
-  // Copied even where the text outlives the request: it is read again for the response.
+  // Copied even if the text outlives the request, because the response reads it again.
   output.name = request_.arena().Copy(name);
   return &output;
 }
 
 base::Result<uint32_t> InferRequestBuilder::ReadClassCount(const ParameterValue& value) const {
-  // As many classes as a client asks for, where no tensor has more elements than fit.
+  // Clients may request any number of classes, because no tensor has more elements than this.
   constexpr uint64_t kMaxClasses = UINT32_MAX - 1;
   if (protocol_ == Protocol::kHttp) {
     const auto count = Unsigned(value);

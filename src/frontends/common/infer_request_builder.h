@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client may say in the head of an inference request, for all protocols: names and limits,
-// which types a parameter may have, what contradicts what, and the error texts. Each reader knows
-// its grammar (JSON, protobuf) and hands what it finds to a builder.
+// The rules for the head of an inference request, for all protocols: names and limits, the types of
+// parameters, contradictions, and the error texts. Each reader parses its own grammar (JSON,
+// protobuf) and passes what it finds to a builder.
 //
 //   InferRequestBuilder builder(Protocol::kHttp, TextKind::kPlain, request, regions);
 //   builder.SetId("7");
@@ -30,10 +30,10 @@ namespace nereid::common {
 using ParameterValue =
     std::variant<std::monostate, bool, int64_t, std::string_view, double, uint64_t>;
 
-// Protocols differ in the types that they accept for a parameter, and in their words.
+// Protocols differ in the types that they accept for a parameter, and in their error texts.
 enum class Protocol : uint8_t { kHttp, kGrpc };
 
-// What texts a reader hands over.
+// The texts that a reader passes.
 enum class TextKind : uint8_t {
   kPlain,      // without zero bytes; they live as long as the request
   kOfMessage,  // any; they live as long as the request
@@ -61,13 +61,13 @@ struct OutputOptions {
   bool is_in_region = false;  // shared memory: the response has only its type and shape
 };
 
-// `text` up to its first zero byte.
+// Returns `text` up to its first zero byte.
 std::string_view CutAtZero(std::string_view text);
 
-// kInvalid for a name that is no data type.
+// Returns kInvalid if `name` is not a data type.
 tensor::DataType ParseDataType(std::string_view name);
 
-// Fills one request. The request's model is set; an error leaves the request half filled.
+// Fills one request, whose model is set. An error leaves the request partly filled.
 // Thread-compatible.
 class InferRequestBuilder {
  public:
@@ -76,37 +76,39 @@ class InferRequestBuilder {
                       RequestRegions& regions)
       : request_(request), regions_(regions), protocol_(protocol), texts_(texts) {}
 
-  // Before anything that can fail: errors name the id.
+  // Must precede everything that can fail, because errors contain the id.
   void SetId(std::string_view id) {
-    // Copied even where the text outlives the request: responses carry it, and some leave later.
+    // Copied even if the text outlives the request, because responses refer to it, and some are
+    // sent later.
     request_.id = request_.arena().Copy(Cut(id));
   }
 
-  // A parameter of the request: one that the server understands takes effect, any other becomes
-  // the model's.
+  // Sets a parameter of the request. One that the server understands takes effect; any other is for
+  // the model.
   base::Status SetParameter(std::string_view name, const ParameterValue& value);
-  // A parameter for the model, whatever its name, unless that is reserved.
+  // Sets a parameter for the model, of any name that is not reserved.
   base::Status ForwardParameter(std::string_view name, const ParameterValue& value);
-  // Whether a parameter has been set more than once, for readers that do not know which of them
-  // counts.
+  // Whether a parameter has been set more than once, for readers that do not know which value
+  // applies.
   bool has_parameter_twice() const {
     return repeats_parameter_ || (forwarded_count_ > 1 && RepeatsForwardedParameter());
   }
 
-  // Adds an input without data. InvalidArgument when there is one of that name.
+  // Adds an input without data. InvalidArgument if there is one of that name.
   base::Result<core::RequestInput*> AddInput(std::string_view name, tensor::DataType type,
                                              std::span<const int64_t> dims);
-  // The same for readers that word no errors: null instead.
+  // Like AddInput, but returns null instead of an error.
   core::RequestInput* TryAddInput(std::string_view name, tensor::DataType type,
                                   std::span<const int64_t> dims);
-  // Where the tensor `name` lies in shared memory; nothing when its parameters name no region.
+  // Returns where the tensor `name` lies in shared memory; nothing if its parameters name no
+  // region.
   base::Result<std::optional<RegionTensor>> ReadRegion(std::string_view name,
                                                        const RegionParameters& parameters) const;
 
-  // Whether the parameters of an output contradict each other, for protocols that look at that
+  // Checks whether the parameters of an output contradict each other, for protocols that check this
   // before the output's name. ReadOutputOptions checks it, too.
   base::Status CheckOutputParameters(const OutputParameters& parameters) const;
-  // Adds an output. InvalidArgument when there is one of that name.
+  // Adds an output. InvalidArgument if there is one of that name.
   base::Result<core::RequestedOutput*> AddOutput(std::string_view name);
   // Reads the parameters of an output that AddOutput made.
   base::Result<OutputOptions> ReadOutputOptions(const core::RequestedOutput& output,
@@ -129,19 +131,19 @@ class InferRequestBuilder {
   base::Status SetReserved(std::string_view name, const ParameterValue& value);
   base::Status AppendParameter(std::string_view name, const ParameterValue& value);
   base::Result<uint32_t> ReadClassCount(const ParameterValue& value) const;
-  // An error about a value's type, in the words of the protocol: `json` and `grpc` say which type
-  // it should have. `tensor` is empty for a parameter of the request.
+  // Makes an error about a value's type, in the words of the protocol: `json` and `grpc` say which
+  // type it should have. `tensor` is empty for a parameter of the request.
   base::Status WrongType(std::string_view name, std::string_view json, std::string_view grpc,
                          std::string_view tensor = {}) const;
-  // The same for HTTP only, beginning with `context`.
+  // Like WrongType for HTTP only, beginning with `context`.
   static base::Status WrongJsonType(std::string_view context, std::string_view name,
                                     std::string_view json);
   base::Status AlreadyExists(std::string_view kind, std::string_view name) const;
-  // `text` up to its first zero byte.
+  // Returns `text` up to its first zero byte.
   std::string_view Cut(std::string_view text) const {
     return texts_ == TextKind::kPlain ? text : CutAtZero(text);
   }
-  // `text`, to live as long as the request.
+  // Returns `text`, which then lives as long as the request.
   std::string_view Kept(std::string_view text) {
     return texts_ == TextKind::kOfReader ? request_.arena().Copy(text) : text;
   }
@@ -152,7 +154,7 @@ class InferRequestBuilder {
   const TextKind texts_;
   bool is_binary_by_default_ = false;
   bool wants_empty_final_response_ = false;
-  bool repeats_parameter_ = false;  // that the server understands
+  bool repeats_parameter_ = false;  // one that the server understands
   uint32_t known_parameters_ = 0;   // a bit for each ParameterKey that has been set
   size_t parameter_count_ = 0;
   size_t forwarded_count_ = 0;

@@ -21,14 +21,14 @@ class InferRequestBuilderTest : public testing::Test {
  protected:
   InferRequestBuilderTest() { Begin(Protocol::kHttp); }
 
-  // A new request, of that protocol.
+  // Begins a new request of that protocol.
   void Begin(Protocol protocol, TextKind texts = TextKind::kOfReader) {
     builder_.reset();
     regions_.Clear();
     request_ = core::Request::Create(sink_);
     builder_ = std::make_unique<InferRequestBuilder>(protocol, texts, *request_, regions_);
   }
-  // The message of the error; empty on success.
+  // Returns the message of the error; empty on success.
   std::string Set(std::string_view name, const ParameterValue& value) {
     status_ = builder_->SetParameter(name, value);
     return std::string(status_.message());

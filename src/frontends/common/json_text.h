@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What protocols print as JSON: base/json_text.h by the names of this module.
+// The JSON output of all protocols: base/json_text.h under the names of this module.
 #pragma once
 
 #include "base/json_text.h"

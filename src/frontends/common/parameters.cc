@@ -6,7 +6,7 @@
 namespace nereid::common {
 
 ParameterKey ClassifyParameter(std::string_view name) {
-  // The length first: every request with parameters comes here.
+  // Compares the length first, because every request with parameters comes here.
   switch (name.size()) {
     case 7:
       if (name == "timeout") return ParameterKey::kTimeout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of request parameters that the server itself understands. Everything else travels to
-// the model untouched, except names that begin with "triton_", which no client may use.
+// The names of request parameters that the server itself understands. All others are passed to the
+// model, except names that begin with "triton_", which no client may use.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +12,35 @@
 namespace nereid::common {
 
 enum class ParameterKey : uint8_t {
-  kForwarded,  // none of ours: the model's
+  kForwarded,  // not known to the server: for the model
   kSequenceId,
   kSequenceStart,
   kSequenceEnd,
   kPriority,
   kTimeout,
-  kHeaders,           // reserved for forwarded headers; a body may carry it
+  kHeaders,           // reserved for forwarded headers, but allowed in a body
   kBinaryDataOutput,  // understood by HTTP only
   kReserved,          // begins with "triton_"
 };
 
-// Parameters of one request. They are searched one after another, so their number is bounded: far
+// The parameters of one request are searched one after another, so their number is limited, far
 // above what clients send.
 inline constexpr size_t kMaxParameters = 1024;
 
 ParameterKey ClassifyParameter(std::string_view name);
 
-// A sequence's id as text has at most so many bytes.
+// The maximum length of a sequence's id that is a text.
 inline constexpr size_t kMaxCorrelationIdBytes = 128;
 
-// Whether `id` may name a sequence.
+// Checks whether `id` may name a sequence.
 base::Status CheckCorrelationId(std::string_view id);
 
-// Why a parameter whose key is kReserved is refused.
+// The error for a parameter whose key is kReserved.
 base::Status ReservedParameterError();
-// Why a request with more than kMaxParameters is refused.
+// The error for a request with more than kMaxParameters.
 base::Status TooManyParametersError();
 
-// Whether a header of that name may become a parameter; an error that says why not.
+// Checks whether a header of that name may become a parameter.
 base::Status CheckForwardedHeader(std::string_view name);
 
 }  // namespace nereid::common

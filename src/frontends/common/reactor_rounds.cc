@@ -11,7 +11,7 @@ void ReactorRounds::RunAfterRound(core::RoundTask& task) {
 }
 
 void ReactorRounds::Run() {
-  // A task may schedule itself again; that is for the next round.
+  // A task may schedule itself again, for the next round.
   running_.swap(waiting_);
   for (core::RoundTask* task : running_) task->RunRound();
   running_.clear();
@@ -23,7 +23,7 @@ RoundExecutors::RoundExecutors(net::ReactorPool& pool) : pool_(pool) {
   }
 }
 
-// The last request may be gone while its reactor is still leaving the round that answered it.
+// The last request may end while its reactor is still leaving the round that completed it.
 RoundExecutors::~RoundExecutors() {
   for (size_t i = 0; i < pool_.size(); ++i) {
     std::promise<void> turned;

@@ -12,7 +12,7 @@
 
 namespace nereid::common {
 
-// Confined to its reactor's thread. In steady state it allocates nothing.
+// Confined to its reactor's thread. Allocates nothing in steady state.
 class ReactorRounds final : public core::RoundExecutor, private net::Task {
  public:
   explicit ReactorRounds(net::Reactor& reactor) : reactor_(reactor) {}
@@ -30,7 +30,8 @@ class ReactorRounds final : public core::RoundExecutor, private net::Task {
   std::vector<core::RoundTask*> running_;  // kept for its capacity
 };
 
-// Immutable; thread-safe. Outlives every request that was received on the pool, and ends before it.
+// Immutable; thread-safe. Outlives every request that was received on the pool, and is destroyed
+// before it.
 class RoundExecutors {
  public:
   explicit RoundExecutors(net::ReactorPool& pool);
@@ -39,7 +40,7 @@ class RoundExecutors {
   RoundExecutors(const RoundExecutors&) = delete;
   RoundExecutors& operator=(const RoundExecutors&) = delete;
 
-  // Of the reactor whose thread this is; null on other threads, which have no rounds.
+  // Returns the executor of the current reactor; null on other threads, which have no rounds.
   core::RoundExecutor* Here() const {
     const net::Reactor* const reactor = net::Reactor::Current();
     return reactor != nullptr ? rounds_[reactor->index()].get() : nullptr;

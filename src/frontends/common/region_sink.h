@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands before the sink of a request with tensors in shared memory: says where outputs go,
-// keeps the regions, and sees to it that nothing wrong is said about memory that went away. Private
-// to request_regions.
+// The sink in front of a request's own sink if tensors lie in shared memory: it places outputs,
+// keeps the regions, and reports an error if a region's memory was lost. Private to
+// request_regions.
 #pragma once
 
 #include <atomic>
@@ -32,26 +32,26 @@ class RegionSink final : public core::ForwardingSink {
   void Recycle();
 
  private:
-  // An output that goes into a client's region.
+  // An output that is written to a client's region.
   struct Output {
     std::string_view name;
     memory::RegionUse use;
   };
-  // Both must have happened before the last answer goes.
-  enum Event : uint8_t { kReleased = 1, kAnswered = 2 };
+  // Both must have happened before the last response is sent.
+  enum Event : uint8_t { kReleased = 1, kCompleted = 2 };
 
   void Retire() override;
   const memory::RegionUse* Find(std::string_view output) const;
   base::Status CheckRegions() const;
   base::Status FillRegions(const core::Response& response) const;
-  // True for whichever of the two events comes second.
+  // Returns true for the second of the two events, whichever it is.
   bool IsSecond(Event event) { return events_.fetch_or(event) != 0; }
   void SendLast();
 
   std::vector<memory::RegionUse> inputs_;
   std::vector<Output> outputs_;
   std::atomic<uint8_t> events_{0};
-  core::ResponsePtr last_;  // the final one, until it may go
+  core::ResponsePtr last_;  // the final response, until it may be sent
 };
 
 }  // namespace nereid::common

@@ -14,7 +14,8 @@ using SinkPool = base::ObjectPool<RegionSink>;
 
 namespace {
 
-// Whether the model may have the memory itself, which a client can change under it, and not a copy.
+// Returns whether the model may use the memory itself, which a client can change meanwhile, and not
+// a copy.
 bool MayUseInPlace(const memory::RegionUse& use, const core::Request& request) {
   return use.is_trusted() || request.model->stands_changes();
 }
@@ -82,9 +83,10 @@ base::Result<std::optional<core::OutputPlacement>> RegionSink::PlaceOutput(
                                " bytes) should be at least " + std::to_string(byte_size) +
                                " bytes to hold the results");
   }
-  // Backends write host memory; what is for a device is copied when it is sent.
+  // Backends write host memory; outputs for a device are copied when they are sent.
   if (use->region().is_on_device()) return std::optional<core::OutputPlacement>();
-  // A model may read its outputs, too: what is for a client then is copied when it is sent.
+  // A model may also read its outputs, so those for an untrusted client are copied when they are
+  // sent.
   if (!MayUseInPlace(*use, request)) return std::optional<core::OutputPlacement>();
   return std::optional<core::OutputPlacement>(
       {.data = use->data(), .where = {}, .may_change = true});
@@ -96,7 +98,7 @@ base::Status RegionSink::CheckRegions() const {
   return base::OkStatus();
 }
 
-// Copies the outputs that could not be written in place, and says whether all is well.
+// Copies the outputs that could not be written in place. Fails if a region is not valid any more.
 base::Status RegionSink::FillRegions(const core::Response& response) const {
   for (size_t i = 0; i < response.output_count() && !outputs_.empty(); ++i) {
     const core::ResponseOutput& output = response.output(i);
@@ -115,7 +117,7 @@ void RegionSink::Send(core::ResponsePtr response, bool is_final) {
   }
   if (!is_final) return next().Send(std::move(response), false);
   last_ = std::move(response);
-  if (IsSecond(kAnswered)) SendLast();
+  if (IsSecond(kCompleted)) SendLast();
 }
 
 void RegionSink::OnRequestReleased(core::Request& request) {
@@ -126,7 +128,7 @@ void RegionSink::OnRequestReleased(core::Request& request) {
 void RegionSink::SendLast() {
   inputs_.clear();
   outputs_.clear();
-  // This object may go with what follows.
+  // The call below may destroy this object.
   core::ResponsePtr last = std::move(last_);
   next().Send(std::move(last), true);
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensors of one request that lie in clients' shared memory, for all protocols: inputs become
-// views of the region, outputs are written into it by the model itself, where that is safe.
+// views of the region, and outputs are written into it by the model itself if that is safe.
 //
 //   common::RequestRegions regions(&service.regions());
 //   ... regions.AddInput(request, input, {.region = "r", .offset = 0, .byte_size = 64}) ...
 //   ... regions.AddOutput("OUTPUT0", where) ...
-//   regions.Attach(*request);  // when nothing is wrong with the request
+//   regions.Attach(*request);  // if nothing is wrong with the request
 //
-// What clients may rely on: when an answer has arrived, the server neither reads nor writes the
+// Clients may rely on this: when a response has arrived, the server neither reads nor writes the
 // regions of its request any more, and a region that was unregistered meanwhile is gone. So the
-// last answer waits until the request is released, and gives the regions back before it leaves.
+// last response waits until the request is released, and releases the regions before it is sent.
 //
-// A client can write its regions at any time. What somebody checks and believes later is copied
-// first: the lengths inside a BYTES tensor, a question and its answer in the response cache, and
-// all tensors of models whose backend does not say that it stands changes
-// (NEREIDBACKEND_TRAIT_STANDS_CHANGES). An operator that checks indices and then reads them again,
-// or sorts by values that move, reads and writes anywhere otherwise. Operators who trust their
+// A client can write its regions at any time. Data that is first checked and then trusted is
+// therefore copied: the lengths inside a BYTES tensor, a request and its response in the response
+// cache, and all tensors of models whose backend does not declare that it tolerates changes
+// (NEREIDBACKEND_TRAIT_STANDS_CHANGES). A model that checks indices and then reads them again, or
+// sorts by values that change, would otherwise read and write anywhere. Operators who trust their
 // clients can say so (--trust-shared-memory).
 #pragma once
 
@@ -31,15 +31,15 @@ namespace nereid::common {
 
 class RegionSink;
 
-// What a client says about a tensor in shared memory.
+// The place of a tensor in shared memory, as the client gave it.
 struct RegionTensor {
   std::string_view region;
   uint64_t offset = 0;
   uint64_t byte_size = 0;
 };
 
-// Collects the tensors of one request while it is read. Empty, it is a pointer that nobody looks
-// at. Movable; thread-compatible.
+// Collects the tensors of one request while it is read. If empty, it is a pointer that is never
+// followed. Movable; thread-compatible.
 class RequestRegions {
  public:
   // `table` outlives the request; null: there are no regions.
@@ -53,15 +53,15 @@ class RequestRegions {
   }
   ~RequestRegions() { Clear(); }
 
-  // Gives `input`, which has a type but no data, the data of `where`. Errors are those of
+  // Sets the data of `input`, which has a type but no data, to `where`. Errors are those of
   // RegionTable::Use.
   base::Status AddInput(core::Request& request, core::RequestInput& input,
                         const RegionTensor& where);
-  // The output `name` is to be written to `where`. `name` lives as long as the request.
+  // Places the output `name` at `where`. `name` lives as long as the request.
   base::Status AddOutput(std::string_view name, const RegionTensor& where);
-  // Nothing has been added. After Attach it is empty, too.
+  // Whether nothing has been added, or everything has been attached.
   bool empty() const { return sink_ == nullptr; }
-  // From here on the regions belong to `request`, which nobody has answered yet.
+  // Passes the regions to `request`. REQUIRES: it has no response yet.
   void Attach(core::Request& request) {
     if (sink_ != nullptr) [[unlikely]]
       AttachSink(request);

@@ -36,19 +36,19 @@ std::unique_ptr<core::Model> MakeModel() {
   return std::make_unique<core::Model>(std::move(options));
 }
 
-// Notes the answers, and what the table of regions looked like when they came.
+// Records the responses, and the state of the region table when they arrived.
 class Sink final : public core::ResponseSink {
  public:
   explicit Sink(memory::RegionTable& table) : table_(table) {}
 
   void Send(core::ResponsePtr response, bool /*is_final*/) override {
-    answers.push_back(response == nullptr ? "none" : std::string(response->error().message()));
+    responses.push_back(response == nullptr ? "none" : std::string(response->error().message()));
     regions_left = table_.ReadStatus(memory::RegionKind::kSystem, "").value().size();
   }
   void OnRequestReleased(core::Request&) override { is_released = true; }
   void OnRequestGone() override { is_gone = true; }
 
-  std::vector<std::string> answers;
+  std::vector<std::string> responses;
   size_t regions_left = 99;
   bool is_released = false;
   bool is_gone = false;
@@ -85,8 +85,8 @@ class RequestRegionsTest : public testing::Test {
         regions_.AddInput(*request_, input, {.region = "r", .offset = 0, .byte_size = size}).ok());
     return input;
   }
-  // A response whose output "OUT" has `text`.
-  core::ResponsePtr Answer(std::string_view text) {
+  // Makes a response whose output "OUT" has `text`.
+  core::ResponsePtr MakeResponse(std::string_view text) {
     core::ResponsePtr response = core::Response::Create(*request_);
     const int64_t count = static_cast<int64_t>(text.size());
     core::ResponseOutput* const output =
@@ -122,10 +122,10 @@ TEST_F(RequestRegionsTest, ForAModelThatStandsChangesInputsAreViewsAndOutputsAre
   ASSERT_TRUE(regions_.AddOutput("OUT", {.region = "r", .offset = 100, .byte_size = 8}).ok());
   regions_.Attach(*request_);
   EXPECT_TRUE(regions_.empty());
-  core::ResponsePtr response = Answer("written");
+  core::ResponsePtr response = MakeResponse("written");
   EXPECT_STREQ(object_ + 100, "written");
-  core::Answer(std::move(request_), std::move(response));
-  EXPECT_THAT(sink_.answers, ElementsAre(""));
+  core::Complete(std::move(request_), std::move(response));
+  EXPECT_THAT(sink_.responses, ElementsAre(""));
   EXPECT_TRUE(sink_.is_gone);
 }
 
@@ -137,11 +137,11 @@ TEST_F(RequestRegionsTest, AModelThatDoesNotStandChangesGetsCopies) {
   EXPECT_FALSE(input.first.may_change);
   ASSERT_TRUE(regions_.AddOutput("OUT", {.region = "r", .offset = 100, .byte_size = 8}).ok());
   regions_.Attach(*request_);
-  core::ResponsePtr response = Answer("written");
+  core::ResponsePtr response = MakeResponse("written");
   EXPECT_STREQ(object_ + 100, "");
-  core::Answer(std::move(request_), std::move(response));
+  core::Complete(std::move(request_), std::move(response));
   EXPECT_STREQ(object_ + 100, "written");
-  EXPECT_THAT(sink_.answers, ElementsAre(""));
+  EXPECT_THAT(sink_.responses, ElementsAre(""));
 }
 
 TEST_F(RequestRegionsTest, AnyModelUsesTheRegionsOfTrustedClientsInPlaceButForStrings) {
@@ -159,7 +159,7 @@ TEST_F(RequestRegionsTest, AnyModelUsesTheRegionsOfTrustedClientsInPlaceButForSt
   regions.Clear();
 }
 
-// S07: what was checked is what the model reads, whatever the client writes meanwhile.
+// S07: the model reads what was checked, whatever the client writes meanwhile.
 TEST_F(RequestRegionsTest, S07StringsAreCopied) {
   std::memcpy(object_, "\1\0\0\0x", 5);
   const core::RequestInput& input = AddInput(tensor::DataType::kBytes, 5);
@@ -171,7 +171,7 @@ TEST_F(RequestRegionsTest, S07StringsAreCopied) {
 TEST_F(RequestRegionsTest, AnOutputThatDoesNotFitIsRefused) {
   ASSERT_TRUE(regions_.AddOutput("OUT", {.region = "r", .offset = 0, .byte_size = 6}).ok());
   regions_.Attach(*request_);
-  core::ResponsePtr response = Answer("written");
+  core::ResponsePtr response = MakeResponse("written");
   EXPECT_EQ(status_.message(),
             "shared memory size specified with the request for output 'OUT' (6 bytes) should be at "
             "least 7 bytes to hold the results");
@@ -179,18 +179,19 @@ TEST_F(RequestRegionsTest, AnOutputThatDoesNotFitIsRefused) {
   EXPECT_STREQ(object_, "");
 }
 
-// S08: who has the answer finds the region gone, even when the model answers before it lets go.
-TEST_F(RequestRegionsTest, S08TheLastAnswerWaitsUntilTheRequestIsReleased) {
+// S08: a client that has its response finds the region gone, even if the model responds before it
+// releases the request.
+TEST_F(RequestRegionsTest, S08TheLastResponseWaitsUntilTheRequestIsReleased) {
   AddInput(tensor::DataType::kInt8, 16);
   regions_.Attach(*request_);
   ASSERT_TRUE(table_.Unregister(memory::RegionKind::kSystem, "r").ok());
-  Send(Answer("first"), false);
-  EXPECT_THAT(sink_.answers, ElementsAre(""));
+  Send(MakeResponse("first"), false);
+  EXPECT_THAT(sink_.responses, ElementsAre(""));
   EXPECT_EQ(sink_.regions_left, 1u);
-  Send(Answer("last"), true);
-  EXPECT_THAT(sink_.answers, ElementsAre(""));
+  Send(MakeResponse("last"), true);
+  EXPECT_THAT(sink_.responses, ElementsAre(""));
   request_.reset();
-  EXPECT_THAT(sink_.answers, ElementsAre("", ""));
+  EXPECT_THAT(sink_.responses, ElementsAre("", ""));
   EXPECT_EQ(sink_.regions_left, 0u);
   EXPECT_TRUE(sink_.is_gone);
 }
@@ -202,7 +203,7 @@ TEST_F(RequestRegionsTest, ARequestThatIsDroppedGivesItsRegionsBack) {
   EXPECT_TRUE(IsRegistered());
   request_.reset();
   EXPECT_FALSE(IsRegistered());
-  EXPECT_THAT(sink_.answers, IsEmpty());
+  EXPECT_THAT(sink_.responses, IsEmpty());
   EXPECT_TRUE(sink_.is_released);
   EXPECT_TRUE(sink_.is_gone);
 }
@@ -215,16 +216,16 @@ TEST_F(RequestRegionsTest, WhatWasCollectedForNothingIsGivenBack) {
   EXPECT_FALSE(IsRegistered());
 }
 
-// S07: memory that went away makes an error of the answer.
-TEST_F(RequestRegionsTest, S07AnAnswerFromMemoryThatWentAwayIsAnError) {
+// S07: memory that was lost turns the response into an error.
+TEST_F(RequestRegionsTest, S07AResponseFromMemoryThatWasTruncatedIsAnError) {
   model_->SetStandsChanges();
   const core::RequestInput& input = AddInput(tensor::DataType::kInt8, 16);
   regions_.Attach(*request_);
   ASSERT_EQ(::ftruncate(fd_, 0), 0);
   EXPECT_EQ(input.first.data[3], std::byte{0});
-  core::Answer(std::move(request_), Answer("nonsense"));
-  ASSERT_EQ(sink_.answers.size(), 1u);
-  EXPECT_THAT(sink_.answers[0], HasSubstr("shared memory region 'r' has lost its memory"));
+  core::Complete(std::move(request_), MakeResponse("nonsense"));
+  ASSERT_EQ(sink_.responses.size(), 1u);
+  EXPECT_THAT(sink_.responses[0], HasSubstr("shared memory region 'r' has lost its memory"));
   ASSERT_EQ(::ftruncate(fd_, kSize), 0);
 }
 

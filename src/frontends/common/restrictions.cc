@@ -26,7 +26,7 @@ std::optional<size_t> FindCategory(std::string_view name) {
 }  // namespace
 
 bool SameSecret(std::string_view expected, std::string_view presented) {
-  // Volatile, so that no compiler finds a reason to stop early.
+  // Volatile, so that no compiler may stop the comparison early.
   volatile unsigned char difference = expected.size() == presented.size() ? 0 : 1;
   for (size_t i = 0; i < presented.size(); ++i) {
     const char want = expected.empty() ? '\0' : expected[i % expected.size()];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which kinds of request need a header that the operator chose (Triton's --http-restricted-api and
-// --grpc-restricted-protocol). A dispatcher finds the category of what it is about to call and asks
-// Refuses; without restrictions that is one branch.
+// --grpc-restricted-protocol). A dispatcher determines the category of a request and calls Refuses;
+// without restrictions that is one branch.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace nereid::common {
 
-// What a request other than for health gets on one of the last connections there can be.
+// The error for requests, except those for health, on one of the last possible connections.
 inline constexpr std::string_view kCrowdedText =
     "too many connections: the server has few file descriptors left (ulimit -n), which are kept "
     "for "
@@ -33,7 +33,7 @@ enum class Category : uint8_t {
 };
 inline constexpr size_t kCategoryCount = 9;
 
-// Whether two texts are the same, in a time that depends on the length of `presented` only.
+// Compares two texts in a time that depends only on the length of `presented`.
 bool SameSecret(std::string_view expected, std::string_view presented);
 
 // Filled while the command line is read, then immutable.
@@ -46,13 +46,14 @@ class Restrictions {
                    std::string_view key_prefix);
 
   bool empty() const { return !any_; }
-  // The header that requests of this category must carry; empty when they need none.
+  // The header that requests of this category must have; empty if they need none.
   const std::string& key(Category category) const { return rules_[Index(category)].key; }
-  // The same in lower case, as metadata of gRPC is.
+  // The same name in lower case, as in gRPC metadata.
   const std::string& lower_key(Category category) const {
     return rules_[Index(category)].lower_key;
   }
-  // True when `presented`, the value of that header ("" when absent), does not open the category.
+  // Returns true if `presented`, the value of that header ("" if absent), does not permit the
+  // category.
   bool Refuses(Category category, std::string_view presented) const {
     return !SameSecret(rules_[Index(category)].value, presented);
   }

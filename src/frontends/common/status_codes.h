@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our error codes on the wire. Clients decide by these numbers whether to try again, so both tables
-// are Triton's.
+// Our error codes on the wire. Clients decide by these numbers whether to retry, so both tables are
+// Triton's.
 #pragma once
 
 #include "base/status.h"
 
 namespace nereid::common {
 
-// The HTTP status of an error.
+// Returns the HTTP status of an error.
 constexpr int HttpStatus(base::StatusCode code) {
   switch (code) {
     case base::StatusCode::kInternal:
@@ -27,7 +27,7 @@ constexpr int HttpStatus(base::StatusCode code) {
   return 400;
 }
 
-// The gRPC status code of an error, as the number that travels.
+// Returns the number of the gRPC status code of an error.
 constexpr int GrpcStatus(base::StatusCode code) {
   switch (code) {
     case base::StatusCode::kInternal:

@@ -31,7 +31,7 @@ base::Status ReadTraceNumber(std::string_view name, const std::string& text,
   const std::string start = "Unable to parse '" + std::string(name) + "'";
   errno = 0;
   char* end = nullptr;
-  // As std::stoi reads: blanks and what follows the digits do not matter.
+  // As std::stoi does: leading blanks and what follows the digits are ignored.
   const long long number = std::strtoll(text.c_str(), &end, 10);
   if (end == text.c_str()) return base::InvalidArgumentError(start + ", got: " + text);
   if (errno == ERANGE || number > std::numeric_limits<int32_t>::max() ||

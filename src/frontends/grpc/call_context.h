@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every call of the frontend works with.
+// The state that all calls of the frontend share.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@
 
 namespace nereid::grpc {
 
-// What one stream may have waiting for a client that does not read.
+// Limits for responses of one stream that wait for a client that does not read.
 struct StreamLimits {
-  // Responses and bytes of them beyond which the model that makes them waits.
+  // The number of responses and bytes that may wait before the model that sends them has to wait.
   size_t most_unsent_responses = INT32_MAX;
   size_t most_unsent_bytes = size_t{64} << 20;
-  // How long it waits for the client to take the next one before the stream is given up.
+  // How long the model waits for the client to take the next response before the stream is aborted.
   std::chrono::milliseconds longest_pause{60'000};
 };
 
@@ -32,26 +32,26 @@ struct CallContext {
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   StreamLimits stream_limits;
-  observe::Tracing* tracing = nullptr;  // null: nobody is traced
-  // Before each answer of ModelInfer; zero but in tests of cancellation, which need the time.
-  std::chrono::milliseconds answer_delay{0};
-  // The same before each answer of the calls that carry no tensors, for tests of clients'
-  // deadlines.
+  observe::Tracing* tracing = nullptr;  // null: no traces
+  // A delay before each response of ModelInfer; only tests of cancellation, which need the time,
+  // set it.
+  std::chrono::milliseconds response_delay{0};
+  // A delay before each response of the calls without tensors, for tests of clients' deadlines.
   std::chrono::milliseconds control_delay{0};
   std::atomic<bool> is_stopping{false};  // new requests are refused
 };
 
 inline constexpr std::string_view kStoppingText =
     "GRPC server is shutting down and has stopped accepting new requests.";
-// What grpc++ says of a request that is not the message it should be.
+// The text of grpc++ for a request that cannot be parsed.
 inline constexpr std::string_view kUnparsableText = "Unable to parse request";
 
-// Makes those metadata of `call` parameters of `request` that the operator chose; an error when one
-// is reserved. What gRPC itself sends with every call is no metadata.
+// Makes the metadata of `call` that the operator chose parameters of `request`; fails if one is
+// reserved. The headers that gRPC itself sends are not metadata.
 base::Status ForwardMetadata(const CallContext& context, const http2::GrpcCall& call,
                              core::Request& request);
 
-// Null but for requests that are traced.
+// Returns null unless the request is traced.
 inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context,
                                                   const http2::GrpcCall& call,
                                                   std::string_view model) {

@@ -45,7 +45,7 @@ base::Status ServerReady(service::Service& service, const inference::ServerReady
 base::Status ModelReady(service::Service& service, const inference::ModelReadyRequest& request,
                         inference::ModelReadyResponse& reply) {
   const base::Result<bool> ready = service.IsModelReady(request.name(), request.version());
-  // Clients ask in order to hear "no", also of a model that is not there (yet).
+  // A client that asks about a missing model wants "not ready" as the response, not an error.
   if (!ready.ok() && ready.status().code() != base::StatusCode::kNotFound) return ready.status();
   reply.set_ready(ready.ok() && *ready);
   return base::OkStatus();
@@ -143,7 +143,7 @@ base::Status HealthCheck(service::Service& service, const ::grpc::health::v1::He
   return base::OkStatus();
 }
 
-// The configuration comes as the bytes of its message, which is the reply's only field.
+// The configuration is already serialised, and is the reply's only field.
 base::Result<std::string> ModelConfig(service::Service& service, std::string_view bytes) {
   inference::ModelConfigRequest request;
   if (bytes.size() > INT32_MAX ||
@@ -211,7 +211,7 @@ constexpr ControlRoute kRoutes[] = {
      MayBlock::kAsReadiness},
 };
 
-void Answer(http2::GrpcCall& call, const base::Result<std::string>& reply) {
+void SendReply(http2::GrpcCall& call, const base::Result<std::string>& reply) {
   if (!reply.ok()) return FinishWith(call, reply.status());
   http2::GrpcMessagePtr message = http2::GrpcMessage::Create();
   if (!message->Append(*reply)) {
@@ -251,7 +251,7 @@ void ControlCall::OnHalfClose() {
       route_->may_block == MayBlock::kYes ||
       (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock()) ||
       context_->control_delay.count() > 0;
-  if (!may_block) return Answer(*call_, route_->method(service, bytes_));
+  if (!may_block) return SendReply(*call_, route_->method(service, bytes_));
   service.RunBlocking([call = http2::GrpcCallRef(*call_), method = route_->method, &service,
                        delay = context_->control_delay, buffer = std::move(buffer_),
                        bytes = bytes_]() mutable {
@@ -259,7 +259,7 @@ void ControlCall::OnHalfClose() {
     buffer.Reset();
     if (delay.count() > 0) [[unlikely]]
       base::SleepFor(delay);
-    Answer(*call, reply);
+    SendReply(*call, reply);
   });
 }
 

@@ -11,15 +11,15 @@
 
 namespace nereid::grpc {
 
-// Answers one request message: the bytes of the reply or an error.
+// Processes one request message: returns the bytes of the reply or an error.
 using ControlMethod = base::Result<std::string> (*)(service::Service& service,
                                                     std::string_view request);
 
-// Whether a method runs where the service says that it may block; kAsReadiness: where
-// Service::ReadinessMayBlock says so.
+// Whether a method must run on a thread that may block; kAsReadiness: if Service::ReadinessMayBlock
+// says so.
 enum class MayBlock { kNo, kAsReadiness, kYes };
 
-// A method and what --grpc-restricted-protocol calls it; there is none without a category.
+// A method and its category for --grpc-restricted-protocol; every method has one.
 struct ControlRoute {
   constexpr ControlRoute(std::string_view path, common::Category category, ControlMethod method,
                          MayBlock may_block = MayBlock::kNo)
@@ -31,11 +31,11 @@ struct ControlRoute {
   MayBlock may_block;
 };
 
-// Null when `path` is no method of this kind. Immutable.
+// Returns null if `path` is no method of this kind. The routes are immutable.
 const ControlRoute* FindControlRoute(std::string_view path);
 
-// Pooled; confined to the events of its call. A method that may block does not need it: the call
-// may be over before.
+// Pooled; confined to the events of its call. A method that may block does not use it, because the
+// call may end before.
 class ControlCall final : public http2::GrpcCallEvents {
  public:
   static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call,

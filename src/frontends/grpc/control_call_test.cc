@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call without tensors, from the bytes of a request to those of the reply.
+// Every call without tensors, from the bytes of its request to those of its reply.
 #include "grpc/control_call.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ class ControlMethods : public testing::Test {
     return *route;
   }
 
-  // The reply to a request; a failure of the test if there is an error instead.
+  // Returns the reply to a request; the test fails if there is an error instead.
   template <typename Reply, typename Request>
   Reply Call(const std::string& method, const Request& request) {
     const auto bytes = Route(method).method(service_, request.SerializeAsString());
@@ -44,7 +44,7 @@ class ControlMethods : public testing::Test {
     return reply;
   }
 
-  // The error instead of a reply.
+  // Returns the error of a request that must fail.
   template <typename Request>
   base::Status Error(const std::string& method, const Request& request) {
     return Route(method).method(service_, request.SerializeAsString()).status();
@@ -223,7 +223,7 @@ TEST_F(ControlMethods, UnloadAModelAloneOrWithItsParts) {
   EXPECT_THAT(Error("RepositoryModelUnload", request).message(), HasSubstr("expected bool_param"));
 }
 
-// A named piece of shared memory of two pages, gone with this object.
+// A named shared memory object of two pages, removed with this object.
 class SharedMemory {
  public:
   SharedMemory() : name_("/nereid_grpc_test_" + std::to_string(::getpid())) {
@@ -234,7 +234,7 @@ class SharedMemory {
   ~SharedMemory() { ::shm_unlink(name_.c_str()); }
   const std::string& name() const { return name_; }
 
-  // A region begins where a page does.
+  // A region begins at a page boundary.
   static constexpr int kPage = 4096;
 
  private:
@@ -327,7 +327,7 @@ class TraceMethods : public ControlMethods {
  protected:
   TraceMethods() { service_.traces = &tracing_; }
 
-  // A request that gives one setting these values.
+  // Makes a request that gives one setting these values.
   static inference::TraceSettingRequest Setting(const std::string& name,
                                                 std::initializer_list<const char*> values) {
     inference::TraceSettingRequest request;

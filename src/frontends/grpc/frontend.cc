@@ -17,9 +17,9 @@ namespace nereid::grpc {
 
 namespace {
 
-// The variables of Triton that delay the answer of a ModelInfer call, by which tests bring a
-// cancellation between an execution and its answer.
-std::chrono::milliseconds AnswerDelay() {
+// Triton's variables that delay the response of a ModelInfer call, with which tests cancel between
+// an execution and its response.
+std::chrono::milliseconds ResponseDelay() {
   int64_t sum_ms = 0;
   for (const char* variable :
        {"TRITONSERVER_DELAY_RESPONSE_COMPLETION", "TRITONSERVER_DELAY_RESPONSE_COMPLETE_EXEC"}) {
@@ -31,8 +31,8 @@ std::chrono::milliseconds AnswerDelay() {
   return std::chrono::milliseconds(sum_ms);
 }
 
-// The one that delays the answers of all other unary calls, by which tests let deadlines of clients
-// pass.
+// The variable that delays the responses of all other unary calls, with which tests let deadlines
+// of clients pass.
 std::chrono::milliseconds ControlDelay() {
   const char* const text = std::getenv("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC");
   if (text == nullptr) return {};
@@ -42,7 +42,7 @@ std::chrono::milliseconds ControlDelay() {
 
 }  // namespace
 
-// Finds out what a path stands for, and whether the caller may call it.
+// Finds the method of a path, and whether the client may call it.
 class Frontend::Handler final : public http2::GrpcHandler {
  public:
   Handler(const FrontendOptions& options, const FrontendParts& parts)
@@ -52,14 +52,14 @@ class Frontend::Handler final : public http2::GrpcHandler {
                 .forwarder = options.forwarder,
                 .stream_limits = {.most_unsent_responses = options.max_unsent_responses},
                 .tracing = parts.service.tracing(),
-                .answer_delay = AnswerDelay(),
+                .response_delay = ResponseDelay(),
                 .control_delay = ControlDelay()} {}
 
-  // The one way to every RPC.
+  // Every RPC enters here.
   http2::GrpcCallEvents* OnCall(http2::GrpcCallRef call) override {
     const std::optional<Rpc> rpc = FindRpc(call->path());
     if (!rpc) {
-      call->Finish(http2::GrpcStatus::kUnimplemented, {});  // no text, as grpc++
+      call->Finish(http2::GrpcStatus::kUnimplemented, {});  // without a text, as in grpc++
       return nullptr;
     }
     if (call->is_crowded() && rpc->category != common::Category::kHealth) [[unlikely]] {
@@ -87,13 +87,13 @@ class Frontend::Handler final : public http2::GrpcHandler {
 
  private:
   enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kReflection };
-  // There is none without a category.
+  // Every RPC has a category.
   struct Rpc {
     Rpc(RpcKind kind, common::Category category, const ControlRoute* route = nullptr)
         : kind(kind), category(category), route(route) {}
     RpcKind kind;
     common::Category category;
-    const ControlRoute* route;  // of kControl
+    const ControlRoute* route;  // only for kControl
   };
 
   static std::optional<Rpc> FindRpc(std::string_view path) {

@@ -18,18 +18,18 @@
 
 namespace nereid::grpc {
 
-// --grpc-…, as the front end needs them.
+// The flags --grpc-… that the frontend needs.
 struct FrontendOptions {
   http2::GrpcServerOptions server;
-  // Which RPCs need a header.
+  // The RPCs that need a header.
   common::Restrictions restrictions;
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
-  // Responses of decoupled models that may wait for the client of a stream.
+  // The number of responses of decoupled models that may wait for the client of a stream.
   size_t max_unsent_responses = INT32_MAX;
 };
 
-// What a frontend stands on; all of it outlives the frontend.
+// What a frontend uses; all of it outlives the frontend.
 struct FrontendParts {
   service::Service& service;
   net::ReactorPool& pool;
@@ -39,27 +39,26 @@ struct FrontendParts {
 // Thread-safe.
 class Frontend {
  public:
-  // Errors as net::Listener::Start.
+  // Errors are those of net::Listener::Start.
   static base::Result<std::unique_ptr<Frontend>> Start(const FrontendOptions& options,
                                                        const FrontendParts& parts);
-  // Closes everything at once and waits until the last request has been answered. Not from a
-  // reactor.
+  // Closes everything at once and waits until the last request has completed. Not from a reactor.
   ~Frontend();
 
   uint16_t port() const;
   size_t connections() const;
-  // From now on new requests are refused as UNAVAILABLE; those under way and their connections go
-  // on.
+  // From now on new requests are refused as UNAVAILABLE; requests in progress and their connections
+  // continue.
   void RefuseRequests();
-  // Closes the port, tells clients to go away and lets calls finish until the deadline. True when
-  // all did. Not from a reactor.
+  // Closes the port, tells clients to disconnect and lets calls finish until the deadline. Returns
+  // whether all did. Not from a reactor.
   bool Drain(base::TimePoint deadline);
 
  private:
   class Handler;
   explicit Frontend(std::unique_ptr<Handler> handler);
   const std::unique_ptr<Handler> handler_;
-  std::unique_ptr<http2::GrpcServer> server_;  // gone before the handler
+  std::unique_ptr<http2::GrpcServer> server_;  // destroyed before the handler
 };
 
 }  // namespace nereid::grpc

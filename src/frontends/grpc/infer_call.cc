@@ -23,7 +23,7 @@ http2::GrpcCallEvents* InferCall::Start(CallContext& context, http2::GrpcCallRef
 }
 
 void InferCall::OnMessage(base::BufferRef buffer, std::string_view message) {
-  // Of several messages on a unary call the first one counts.
+  // Only the first of several messages on a unary call counts.
   if (std::exchange(has_message_, true)) return;
   buffer_ = std::move(buffer);
   bytes_ = message;
@@ -49,7 +49,7 @@ base::Status InferCall::Submit() {
     common::LogFailedInference(message_.id, model.status());
     return model.status();
   }
-  references_.fetch_add(1);  // until OnRequestGone
+  references_.fetch_add(1);  // released by OnRequestGone
   core::RequestPtr request = core::Request::Create(*this);
   request->model = std::move(*model);
   request->Hold(std::move(buffer_));
@@ -79,7 +79,7 @@ base::Status InferCall::Fill(core::Request& request) {
 void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (response != nullptr) ++response_count_;
   if (!is_final) {
-    // The reply waits until it is known to be the only one.
+    // The response waits until it is known to be the only one.
     if (response != nullptr && response_count_ == 1) first_response_ = std::move(response);
     return;
   }
@@ -88,8 +88,8 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
-  if (context_->answer_delay.count() > 0) [[unlikely]]
-    base::SleepFor(context_->answer_delay);
+  if (context_->response_delay.count() > 0) [[unlikely]]
+    base::SleepFor(context_->response_delay);
   if (!response->error().ok()) {
     const base::Status error = response->error();
     common::LogFailedInference(response->request().id, error);
@@ -100,15 +100,15 @@ void InferCall::Send(core::ResponsePtr response, bool is_final) {
     trace_->ReportFrontend("GRPC_SEND_START", base::NowNs());
   base::Result<http2::GrpcMessagePtr> message = EncodeInferResponse(std::move(response));
   if (!message.ok()) return FinishWith(*call_, message.status());
-  // May end the stream, and with it this object, before it returns.
+  // May end the stream, and destroy this object, before it returns.
   call_->SendAndFinish(std::move(*message));
 }
 
 void InferCall::RefuseCount(core::ResponsePtr response) {
   first_response_.reset();
   response.reset();
-  if (context_->answer_delay.count() > 0) [[unlikely]]
-    base::SleepFor(context_->answer_delay);
+  if (context_->response_delay.count() > 0) [[unlikely]]
+    base::SleepFor(context_->response_delay);
   const std::string text = fmt::format("expected a single response, got {}", response_count_);
   call_->Finish(http2::GrpcStatus::kInternal, text);
 }

@@ -11,8 +11,8 @@
 
 namespace nereid::grpc {
 
-// Pooled. Frees itself when the stream is over and the request, if there was one, is gone. Events
-// come from the connection one at a time, Send from any thread; they meet only in the call and in
+// Pooled. Frees itself when the stream has ended and the request, if there was one, is gone. The
+// connection reports events one at a time; Send comes from any thread. Both use only the call and
 // the handle that cancels the request, which are thread-safe.
 class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink {
  public:
@@ -32,9 +32,9 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
 
  private:
   base::Status Submit();
-  // What the message says, into `request`, which then holds its bytes.
+  // Fills `request`, which then holds the message's bytes.
   base::Status Fill(core::Request& request);
-  // A model that is not decoupled gave none, or several.
+  // Fails the call because a model that is not decoupled sent no response, or several.
   void RefuseCount(core::ResponsePtr response);
   void Unreference();
 
@@ -46,10 +46,10 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   InferMessage message_;
   core::CancelHandle cancellation_;  // until OnDone
   std::shared_ptr<observe::Trace> trace_;
-  std::atomic<int> references_{0};  // the stream and the request
+  std::atomic<int> references_{0};  // held by the stream and the request
   // Confined to the sender.
   size_t response_count_ = 0;
-  core::ResponsePtr first_response_;  // while it is not known whether more follow
+  core::ResponsePtr first_response_;  // until it is known whether more follow
   bool was_cancelled_ = false;        // confined to the events
 };
 

@@ -10,7 +10,7 @@
 namespace nereid::grpc {
 namespace {
 
-// Elements of a packed field; fails the reader when it is not one.
+// Counts the elements of a packed field; fails the reader if it is malformed.
 uint64_t CountPackedVarints(std::string_view packed, WireReader& reader) {
   uint64_t count = 0;
   int length = 0;
@@ -28,11 +28,11 @@ uint64_t CountPackedVarints(std::string_view packed, WireReader& reader) {
   return count;
 }
 
-// Maps are searched one entry after another, so their size is bounded (that of a request by
-// common::kMaxParameters): far above what clients send.
+// Maps are searched one entry after another, so their size is limited (that of a request by
+// common::kMaxParameters), far above what clients send.
 constexpr size_t kMaxTensorParameters = 128;
 
-// How elements of a kind are written when they are not packed.
+// Returns the wire type of elements that are not packed.
 WireType ElementWireType(uint32_t field) {
   switch (static_cast<ContentsKind>(field)) {
     case ContentsKind::kFp32:
@@ -104,8 +104,8 @@ void ParseParameterValue(std::string_view body, WireValue& value, WireReader& ou
   if (reader.failed()) outer.Fail();
 }
 
-// One entry of map<string, InferParameter>, added to the entries from `first` on or replacing its
-// namesake there.
+// Parses one entry of map<string, InferParameter>, and adds it to the entries from `first` on or
+// replaces the one with the same key.
 void ParseParameter(std::string_view body, std::vector<WireParameter>& all, size_t first,
                     size_t max_count, WireReader& outer) {
   WireReader reader(body);
@@ -136,7 +136,8 @@ void ParseShape(std::string_view packed, tensor::Shape& shape, WireReader& outer
   if (reader.failed()) outer.Fail();
 }
 
-// Whether the list of `message` has room for one more item; else the message is refused.
+// Returns whether the list of `message` has room for one more item; otherwise the message is
+// refused.
 template <typename Item>
 bool HasRoom(const std::vector<Item>& items, InferMessage& message, WireReader& reader) {
   if (items.size() < kMaxMessageItems) [[likely]]
@@ -210,7 +211,8 @@ std::byte* Put(std::byte* out, T value, size_t size) {
   return out + size;
 }
 
-// bool is any non-zero number; integers are cut to their low bytes, as protobuf and then Triton do.
+// bool is any non-zero number; integers are truncated to their low bytes, as in protobuf and
+// Triton.
 std::byte* PutVarint(std::byte* out, ContentsKind kind, uint64_t value, size_t element_size) {
   if (kind == ContentsKind::kBool) value = value != 0;
   return Put(out, value, element_size);
@@ -262,7 +264,7 @@ bool IsHeavyToParse(std::string_view bytes) {
   constexpr size_t kMaxWalked = size_t{64} << 10;
   constexpr uint32_t kRawContents = 7;
   if (bytes.size() <= kMaxWalked) return false;
-  // So many that looking at all of them would be work, too.
+  // Even skipping so many fields takes time.
   constexpr int kMaxFields = 4096;
   size_t walked = 0;
   int fields = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ModelInferRequest as it came over the wire: views into the message, nothing converted. Holds
-// what protobuf's parser would hold: the last of repeated singular fields, merged sub-messages,
-// maps with one entry per key.
+// A ModelInferRequest as views of the received message, with nothing converted. The contents are
+// those that protobuf's parser would return: the last of repeated singular fields, merged
+// sub-messages, maps with one entry per key.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct WireParameter {
   WireValue value;
 };
 
-// The repeated fields of InferTensorContents by their numbers.
+// The repeated fields of InferTensorContents by their field numbers.
 enum class ContentsKind : uint8_t {
   kBool = 1,
   kInt = 2,
@@ -38,7 +38,7 @@ enum class ContentsKind : uint8_t {
 };
 inline constexpr size_t kContentsKinds = 9;  // indices are field numbers
 
-// Part of one of InferMessage's shared lists.
+// A part of one of InferMessage's shared lists.
 struct WireRange {
   uint32_t first = 0;
   uint32_t count = 0;
@@ -49,11 +49,11 @@ struct WireInput {
   std::string_view name;
   std::string_view datatype;
   tensor::Shape shape;
-  WireRange parameters;  // of tensor_parameters
+  WireRange parameters;  // in tensor_parameters
   bool has_contents = false;
-  WireRange contents;  // of contents_bodies, to be read one after another
+  WireRange contents;  // in contents_bodies, to be read one after another
   std::array<uint64_t, kContentsKinds> element_counts{};
-  uint64_t bytes_contents_size = 0;  // of all bytes_contents together
+  uint64_t bytes_contents_size = 0;  // total size of bytes_contents
 };
 
 // A requested output, as views of the message.
@@ -62,13 +62,12 @@ struct WireOutput {
   WireRange parameters;
 };
 
-// Of inputs, of outputs, of raw contents, and of pieces of other contents that one message may
-// have: far more than models have, and few enough that they cost no more memory than the largest
-// tensors.
+// The limit for each of a message's inputs, outputs, raw contents and pieces of other contents: far
+// more than models have, and few enough that they take no more memory than the largest tensors.
 inline constexpr size_t kMaxMessageItems = size_t{64} << 10;
 
-// Pooled with its owner: Parse reuses what the previous message grew, unless that was unusually
-// much. Thread-compatible.
+// Pooled with its owner: Parse reuses the memory of the previous message, unless that was unusually
+// large. Thread-compatible.
 struct InferMessage {
   std::string_view model_name;
   std::string_view model_version;
@@ -79,27 +78,28 @@ struct InferMessage {
   std::vector<std::string_view> raw_input_contents;
   std::vector<WireParameter> tensor_parameters;
   std::vector<std::string_view> contents_bodies;
-  bool has_too_many = false;  // items: why Parse gave up
+  bool has_too_many = false;  // items: why Parse failed
 
-  // False when `bytes` is not a ModelInferRequest. The views live as long as the bytes.
+  // Returns false if `bytes` is not a ModelInferRequest. The views live as long as the bytes.
   bool Parse(std::string_view bytes);
   void Clear();
-  // Of a message that Parse refused: what grpc++ says of what is no such message, or which limit it
-  // broke.
+  // The status for a message that Parse refused: that of grpc++ for a malformed message, or the
+  // limit that it exceeds.
   http2::GrpcStatus refusal_status() const;
   std::string_view refusal() const;
 
-  // Null when `range` names no such parameter.
+  // Returns null if `range` has no such parameter.
   const WireParameter* FindTensorParameter(WireRange range, std::string_view name) const;
 };
 
-// Whether Parse, and what follows it, would walk through more than 64 KiB of the message: all but
-// raw tensors, which stay where they are.
+// Returns whether parsing and its consequences would process more than 64 KiB of the message: all
+// but raw tensors, which stay where they are.
 bool IsHeavyToParse(std::string_view bytes);
 
-// Writes the elements of `kind` in an already parsed contents message (or several, called one after
-// another) to `out`, each narrowed to `element_size` bytes, bytes elements with their length before
-// them; returns where the next would go. `out` has room for what the counts of the parse promise.
+// Writes the elements of `kind` in a contents message (or several, called one after another) to
+// `out`, each narrowed to `element_size` bytes, bytes elements with their length before them.
+// Returns the end of what it wrote. REQUIRES: the message is parsed, and `out` has room for the
+// number of elements that Parse counted.
 std::byte* WriteContents(std::string_view contents, ContentsKind kind, size_t element_size,
                          std::byte* out);
 

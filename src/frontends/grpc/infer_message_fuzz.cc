@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes as a ModelInferRequest: taken exactly when protobuf takes them, and what was understood
+// Fuzzes the parser of ModelInferRequest: it accepts exactly what protobuf accepts, and the result
 // becomes a request or an error.
 #include "grpc/infer_message.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-written reader against protobuf's own: whatever protobuf reads out of some bytes, ours
-// reads too, and what protobuf refuses, ours refuses.
+// The hand-written reader against protobuf's own: both read the same from all bytes, and refuse the
+// same.
 #include "grpc/infer_message.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string RandomBytes(Random& random, size_t limit) {
   return bytes;
 }
 
-// Small, large and negative numbers alike.
+// Returns small, large and negative numbers alike.
 uint64_t RandomNumber(Random& random) { return random() >> (random() % 64); }
 
 void FillParameter(Random& random, inference::InferParameter& parameter) {
@@ -271,7 +271,7 @@ TEST(InferMessage, AgreesWithProtobufOnNoise) {
   for (int i = 0; i < 20000; ++i) ExpectSameVerdict(RandomBytes(random, 24));
 }
 
-// One field with a varint tag of `tag`, as raw bytes.
+// Makes one field with a varint tag of `tag`, as raw bytes.
 std::string Unpacked(const std::string& contents_fields) {
   const std::string input = std::string("\x0a\x01i") + "\x2a" +
                             static_cast<char>(contents_fields.size()) + contents_fields;
@@ -281,7 +281,7 @@ std::string Unpacked(const std::string& contents_fields) {
 TEST(InferMessage, TakesRepeatedNumbersThatAreNotPacked) {
   ExpectSameVerdict(Unpacked(std::string("\x10\x05\x10\x06\x12\x02\x07\x08", 8)));  // int_contents
   ExpectSameVerdict(Unpacked(std::string("\x35\x00\x00\x80\x3f", 5)));              // fp32_contents
-  ExpectSameVerdict(Unpacked(std::string("\x08\x02\x0a\x02\x00\x81", 6)));          // cut varint
+  ExpectSameVerdict(Unpacked(std::string("\x08\x02\x0a\x02\x00\x81", 6)));  // truncated varint
 }
 
 TEST(InferMessage, PassesOverUnknownFieldsAndGroups) {
@@ -293,7 +293,7 @@ TEST(InferMessage, PassesOverUnknownFieldsAndGroups) {
   ExpectSameVerdict("\xa3\x06\x08\x01");        // a group without an end
   ExpectSameVerdict("\xa4\x06");                // an end without a group
   ExpectSameVerdict("\xa3\x06\xac\x06");        // the wrong end
-  ExpectSameVerdict(std::string(300, '\xa3'));  // groups in groups
+  ExpectSameVerdict(std::string(300, '\xa3'));  // nested groups
   ExpectSameVerdict(std::string("\x00\x00", 2));
 }
 

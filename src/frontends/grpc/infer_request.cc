@@ -19,7 +19,7 @@ namespace {
 using base::InvalidArgumentError;
 using base::Status;
 
-// Below this, bytes that are not aligned are copied to where they are.
+// Smaller unaligned contents are copied to aligned memory.
 constexpr size_t kAlignByCopyBelow = 4096;
 constexpr size_t kWantedAlignment = 16;
 std::optional<WireValue> Value(const WireParameter* parameter) {
@@ -32,7 +32,7 @@ common::RegionParameters RegionParametersOf(const InferMessage& message, WireRan
           .byte_size = Value(message.FindTensorParameter(range, "shared_memory_byte_size"))};
 }
 
-// Gives `to` its data if they lie in shared memory. False: they do not.
+// Sets the data of `to` if it lies in shared memory; returns false otherwise.
 base::Result<bool> AppendRegion(const InferMessage& message, const WireInput& input,
                                 common::InferRequestBuilder& builder, core::RequestInput& to) {
   NEREID_ASSIGN_OR_RETURN(
@@ -49,7 +49,7 @@ base::Result<bool> AppendRegion(const InferMessage& message, const WireInput& in
   return true;
 }
 
-// The type a contents field stands for in a tensor of `type`.
+// Returns the type that a contents field stands for in a tensor of `type`.
 tensor::DataType ContentsType(ContentsKind kind, tensor::DataType type) {
   using tensor::DataType;
   switch (kind) {
@@ -73,7 +73,7 @@ tensor::DataType ContentsType(ContentsKind kind, tensor::DataType type) {
   return DataType::kInvalid;
 }
 
-// Finds the one kind of contents an input carries; nothing for none.
+// Returns the one kind of contents that an input has; nothing if it has none.
 base::Result<ContentsKind> OnlyKind(const InferMessage& message, const WireInput& input,
                                     tensor::DataType type) {
   auto found = static_cast<ContentsKind>(0);

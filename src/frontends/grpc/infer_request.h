@@ -10,18 +10,18 @@
 
 namespace nereid::grpc {
 
-// What the client wants besides the inference.
+// The client's options besides the inference itself.
 struct InferOptions {
   bool wants_empty_final_response = false;
 };
 
-// The tag of a requested output is its class count, 0 for the tensor itself, or this when the
-// tensor goes into shared memory and the response says only that it is there.
+// The tag of a requested output is its class count, 0 for the tensor itself, or this number if the
+// tensor goes into shared memory and the response only says so.
 inline constexpr uint32_t kInRegionTag = UINT32_MAX;
 
-// Fills `request`, whose model is set and which holds the message's bytes. Tensors in shared memory
-// are looked up in `regions`, null where there are none; it outlives the request. The errors and
-// their texts are Triton's.
+// Fills `request`, whose model is set and which holds the message's bytes. Looks up tensors in
+// shared memory in `regions`, which outlives the request and may be null. The errors and their
+// texts are Triton's.
 base::Result<InferOptions> FillRequest(const InferMessage& message, core::Request& request,
                                        memory::RegionTable* regions = nullptr);
 

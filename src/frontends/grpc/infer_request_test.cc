@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From messages that protobuf wrote to requests: data of every type, in every form, and what is
-// refused. The rules about parameters have their tests beside common::InferRequestBuilder.
+// Requests from messages that protobuf wrote: data of every type, in every form, and errors. Tests
+// of the rules about parameters are beside common::InferRequestBuilder.
 #include "grpc/infer_request.h"
 
 #include <bit>
@@ -40,7 +40,7 @@ class FillRequestTest : public testing::Test {
     for (const int64_t dim : shape) input.add_shape(dim);
     return input;
   }
-  // Reads `message_`; the error's text, empty on success.
+  // Reads `message_`; returns the error's text, empty on success.
   std::string Fill() {
     bytes_ = message_.SerializeAsString();
     EXPECT_TRUE(parsed_.Parse(bytes_));
@@ -51,7 +51,7 @@ class FillRequestTest : public testing::Test {
     if (options.ok()) options_ = *options;
     return std::string(status_.message());
   }
-  // The data of input `i`, all chunks together.
+  // Returns the data of input `i`, all chunks together.
   std::string Data(size_t i) const {
     std::string data;
     const core::RequestInput& input = request_->inputs[i];
@@ -76,7 +76,7 @@ class FillRequestTest : public testing::Test {
   base::Status status_;
 };
 
-// The elements as a tensor holds them.
+// Returns the elements as a tensor contains them.
 template <typename T>
 std::string Raw(std::initializer_list<T> values) {
   return {reinterpret_cast<const char*>(std::data(values)), values.size() * sizeof(T)};
@@ -218,7 +218,7 @@ TEST_F(FillRequestTest, AlignsSmallRawContentsAndLeavesLargeOnesWhereTheyAre) {
 }
 
 TEST_F(FillRequestTest, JoinsContentsThatCameInPieces) {
-  // protobuf merges sub-messages that come twice.
+  // protobuf merges repeated sub-messages.
   inference::ModelInferRequest::InferInputTensor first;
   first.set_name("I");
   first.set_datatype("INT32");
@@ -263,7 +263,7 @@ TEST_F(FillRequestTest, RefusesTensorsGivenTwiceBeforeItLooksForData) {
   EXPECT_EQ(Fill(), "[request id: 7] input 'A' already exists in request");
 }
 
-TEST_F(FillRequestTest, TellsHowOutputsAreWantedByTheirTags) {
+TEST_F(FillRequestTest, EncodesTheFormOfOutputsInTheirTags) {
   message_.add_outputs()->set_name("tensor");
   auto& classes = *message_.add_outputs();
   classes.set_name("classes");
@@ -315,7 +315,7 @@ TEST_F(FillRequestTest, ReadsTheParametersOfARequest) {
             "invalid value type for 'priority' parameter, expected int64_param or uint64_param.");
 }
 
-// Contents made at random, against what protobuf's own parser makes of the same bytes.
+// Random contents, compared with what protobuf's own parser makes of the same bytes.
 TEST_F(FillRequestTest, AgreesWithProtobufAboutRandomContents) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 500; ++round) {

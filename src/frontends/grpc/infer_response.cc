@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers are those of proto/grpc_service.proto. Sizes first, then bytes: the head of a
-// message goes into one stretch of memory, and a nested message's length is known before it is
-// written.
+// Field numbers are those of proto/grpc_service.proto. Sizes are computed first, then bytes are
+// written: the head of a message needs one contiguous buffer, and the length of a nested message
+// precedes it.
 #include "grpc/infer_response.h"
 
 #include <bit>
@@ -20,7 +20,7 @@ namespace {
 using http2::GrpcMessage;
 using http2::GrpcMessagePtr;
 
-// Smaller tensors are copied, so that the response can go at once.
+// Smaller tensors are copied, so that the response can be released at once.
 constexpr size_t kReferFrom = 512;
 constexpr size_t kMaxMessage = INT32_MAX;
 constexpr std::string_view kFinalResponse = "triton_final_response";
@@ -32,7 +32,7 @@ struct OutgoingOutput {
   std::span<const int64_t> shape;
   const std::byte* data = nullptr;
   size_t size = 0;
-  size_t head_size = 0;  // of the InferOutputTensor
+  size_t head_size = 0;  // size of the InferOutputTensor
 };
 
 // Classification results of one response; empty in the usual case.
@@ -71,7 +71,7 @@ void WriteParameter(WireWriter& writer, const core::Parameter& parameter) {
   }
 }
 
-// A class count, or kInRegionTag.
+// Returns a class count, or kInRegionTag.
 uint32_t TagOf(const core::Response& response, const core::ResponseOutput& output) {
   for (const core::RequestedOutput& requested : response.request().outputs) {
     if (requested.name == output.name) return requested.tag;
@@ -130,7 +130,7 @@ class Encoder {
   std::vector<OutgoingOutput> more_outputs_;
   std::span<OutgoingOutput> outputs_;
   size_t head_size_ = 0;  // up to the first raw_output_contents
-  size_t body_size_ = 0;  // of the ModelInferResponse
+  size_t body_size_ = 0;  // size of the ModelInferResponse
 };
 
 base::Status Encoder::Prepare(const core::Parameter* extra) {
@@ -272,7 +272,7 @@ GrpcMessagePtr EncodeStreamNotice(const StreamNotice& notice) {
   }
   GrpcMessagePtr message = GrpcMessage::Create();
   std::byte* const place = message->Extend(TextFieldSize(notice.error) + BytesFieldSize(body));
-  if (place == nullptr) return message;  // an empty message: all that can still be said
+  if (place == nullptr) return message;  // out of memory: nothing but an empty message is possible
   WireWriter writer(place);
   writer.TextField(1, notice.error);
   writer.BytesHead(2, body);

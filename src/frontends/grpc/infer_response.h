@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a core::Response to the bytes of a ModelInferResponse or ModelStreamInferResponse: the heads
-// are written by hand into the message, output tensors are sent from where the model left them.
+// are written by hand into the message, and output tensors are sent from where the model left them.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,15 @@
 
 namespace nereid::grpc {
 
-// Encodes a response that is not an error and takes it along for as long as the message refers to
-// its tensors. Internal when the message would exceed what gRPC can carry.
+// Encodes a response that is not an error, and keeps it for as long as the message refers to its
+// tensors. Internal if the message would exceed gRPC's limit.
 base::Result<http2::GrpcMessagePtr> EncodeInferResponse(core::ResponsePtr response);
 
-// The same inside a ModelStreamInferResponse, with `triton_final_response` among the parameters.
+// Like EncodeInferResponse, inside a ModelStreamInferResponse, with `triton_final_response` among
+// the parameters.
 base::Result<http2::GrpcMessagePtr> EncodeStreamResponse(core::ResponsePtr response, bool is_final);
 
-// What a stream says about a response that carries no tensors: an error, or the empty last one.
+// A message of a stream without tensors: an error, or an empty last response.
 struct StreamNotice {
   std::string_view error;
   std::string_view id;

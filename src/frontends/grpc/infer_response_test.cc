@@ -148,7 +148,7 @@ TEST_F(InferResponses, SendLargeTensorsFromWhereTheModelLeftThem) {
     is_there |= (*message)->segment(i).data == place;
   }
   EXPECT_TRUE(is_there);
-  // The message alone keeps the tensor.
+  // Only the message keeps the tensor.
   request_.reset();
   EXPECT_EQ(Parse<inference::ModelInferResponse>(**message).raw_output_contents(0), data);
 }

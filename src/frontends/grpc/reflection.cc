@@ -78,7 +78,7 @@ std::string ServicesReply() {
   return Field(6, reply);
 }
 
-// The files that declare what we serve.
+// Returns the descriptor of one of the served files.
 const FileDescriptor* FindFile(std::string_view name) {
   for (const FileDescriptor* const root :
        {inference::ModelInferRequest::descriptor()->file(),

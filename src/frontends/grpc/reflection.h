@@ -13,7 +13,7 @@ namespace nereid::grpc {
 
 bool IsReflectionPath(std::string_view path);
 
-// The reply to one ServerReflectionRequest; nothing for bytes that are not one.
+// Returns the reply to one ServerReflectionRequest; nothing if the bytes are not one.
 std::optional<std::string> Reflect(std::string_view request);
 
 // Pooled; confined to the events of its call.

@@ -23,7 +23,7 @@ using testing::IsEmpty;
 // Members of ServerReflectionRequest.
 enum Question : uint32_t { kHost = 1, kFile = 3, kSymbol = 4, kExtension = 5, kList = 7 };
 // Members of ServerReflectionResponse.
-enum Answered : uint32_t { kOriginal = 2, kFiles = 4, kServices = 6, kError = 7 };
+enum ReplyField : uint32_t { kOriginal = 2, kFiles = 4, kServices = 6, kError = 7 };
 
 std::string Ask(Question question, std::string_view argument) {
   std::string request(BytesFieldSize(argument.size()), '\0');
@@ -31,7 +31,7 @@ std::string Ask(Question question, std::string_view argument) {
   return request;
 }
 
-// The values of every bytes field with this number.
+// Returns the values of all bytes fields with this number.
 std::vector<std::string> Fields(std::string_view message, uint32_t field) {
   WireReader reader(message);
   std::vector<std::string> values;
@@ -47,15 +47,15 @@ std::vector<std::string> Fields(std::string_view message, uint32_t field) {
   return values;
 }
 
-// The names of the files that a reply carries, whose descriptors fit together.
+// Returns the names of the files in a reply, whose descriptors must fit together.
 std::vector<std::string> FilesIn(std::string_view reply) {
   std::vector<google::protobuf::FileDescriptorProto> files;
-  for (const std::string& answer : Fields(reply, kFiles)) {
-    for (const std::string& bytes : Fields(answer, 1)) {
+  for (const std::string& file_reply : Fields(reply, kFiles)) {
+    for (const std::string& bytes : Fields(file_reply, 1)) {
       EXPECT_TRUE(files.emplace_back().ParseFromString(bytes));
     }
   }
-  // Each file comes in front of those that it imports.
+  // Each file precedes those that it imports.
   google::protobuf::DescriptorPool pool;
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     EXPECT_NE(pool.BuildFile(*file), nullptr) << file->name();
@@ -107,7 +107,7 @@ TEST(Reflection, GivesAFileByItsName) {
               ElementsAre("model_config.proto"));
 }
 
-TEST(Reflection, DoesNotKnowWhatIsNotServed) {
+TEST(Reflection, DoesNotDescribeOtherServices) {
   constexpr uint64_t kNotFound = 5;
   EXPECT_EQ(ErrorCode(*Reflect(Ask(kSymbol, "inference.Nothing"))), kNotFound);
   EXPECT_EQ(ErrorCode(*Reflect(Ask(kFile, "nothing.proto"))), kNotFound);

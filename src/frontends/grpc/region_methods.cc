@@ -60,7 +60,7 @@ base::Status CudaSharedMemoryRegister(service::Service& service,
                               .handle = {},
                               .device = request.device_id(),
                               .byte_size = request.byte_size()};
-  // S07: a handle of another size is none, and nothing is read beyond its end.
+  // S07: a handle of another size is invalid, and nothing is read beyond its end.
   if (request.raw_handle().size() != spec.handle.bytes.size()) {
     return base::InvalidArgumentError("failed to register shared memory region: invalid args");
   }

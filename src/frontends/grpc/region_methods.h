@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RPCs of the shared memory extension. What they do and say is memory::RegionTable's.
+// The RPCs of the shared memory extension. Their effects and texts are those of
+// memory::RegionTable.
 #pragma once
 
 #include "base/status.h"

@@ -11,7 +11,7 @@
 
 namespace nereid::grpc {
 
-// Each takes the bytes of a request and gives those of the reply. The files of a load request are
+// Each takes the bytes of a request and returns those of the reply. The files of a load request are
 // moved, not copied.
 base::Result<std::string> RepositoryIndex(service::Service& service, std::string_view bytes);
 base::Result<std::string> RepositoryModelLoad(service::Service& service, std::string_view bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LogSettings and TraceSetting: what may be changed of a running server's log and traces.
+// LogSettings and TraceSetting: reading and changing the log and trace settings of a running
+// server.
 #pragma once
 
 #include "base/status.h"
@@ -8,8 +9,8 @@
 
 namespace nereid::grpc {
 
-// Each takes over all that the request wants changed or, with an error, nothing, and says what
-// holds then. Where the log and the traces are written cannot be changed by clients.
+// Each applies all changes of the request or, with an error, none, and returns the resulting
+// settings. Clients cannot change where the log and the traces are written.
 base::Status LogSettings(service::Service& service, const inference::LogSettingsRequest& request,
                          inference::LogSettingsResponse& reply);
 base::Status TraceSetting(service::Service& service, const inference::TraceSettingRequest& request,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order is kept without sending under the lock: one thread at a time drains (is_draining_); whoever
-// finds it draining leaves its message in the list. Sending may call back into OnMessage, so the
-// lock is never held then.
+// Order is kept without sending under the lock: one thread at a time drains (is_draining_); any
+// other thread leaves its message in the list. Sending may call back into OnMessage, so the lock
+// must not be held then.
 #include "grpc/stream_call.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 namespace nereid::grpc {
 namespace {
 
-// Room is given back to the client in steps of this.
+// Flow-control credit is returned to the client in steps of this size.
 constexpr size_t kCreditStep = size_t{256} << 10;
 
 }  // namespace
@@ -54,7 +54,7 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
   if (const base::Status error = Submit(std::move(buffer), *request); !error.ok()) {
     common::LogFailedInference(request->id_, error);
     if (errors_end_stream_) EndWith(error);
-    // Only the id is known to belong to the request, and it says which one failed.
+    // The error refers to the request only by its id.
     Deliver(*request, EncodeStreamNotice({.error = error.message(), .id = request->id_}), true);
   }
   request->Unreference();
@@ -67,11 +67,12 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
   NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
                           context_->service.FindModel(message_.model_name, message_.model_version));
   {
-    // It is on the list already, where the sender of another request's answer reads this.
+    // The request is in the list already, where the sender of another request's response reads
+    // this.
     base::MutexLock lock(mutex_);
     request.is_decoupled_ = model->is_decoupled();
   }
-  request.references_.fetch_add(1);  // until OnRequestGone
+  request.references_.fetch_add(1);  // released by OnRequestGone
   core::RequestPtr inference = core::Request::Create(request);
   inference->model = std::move(model);
   inference->Hold(std::move(buffer));
@@ -128,8 +129,8 @@ void StreamCall::OnSent() {
 }
 
 void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
-  // Of a model that answers once, only the first response counts.
-  if (!is_decoupled_ && was_answered_) response.reset();
+  // Only the first response of a model that is not decoupled counts.
+  if (!is_decoupled_ && has_responded_) response.reset();
   if (is_decoupled_ && response != nullptr && response->error().ok()) stream_->WaitForRoom();
   http2::GrpcMessagePtr message;
   base::Status error;
@@ -139,7 +140,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
   }
   const bool is_data = response != nullptr;
   if (response != nullptr) {
-    was_answered_ = true;
+    has_responded_ = true;
     error = response->error();
     if (error.ok()) {
       base::Result<http2::GrpcMessagePtr> encoded =
@@ -157,7 +158,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
                                   .model_name = model_name_,
                                   .model_version = model_version_,
                                   .is_final = true});
-  } else if (is_final && !is_decoupled_ && !was_answered_) {
+  } else if (is_final && !is_decoupled_ && !has_responded_) {
     error = base::InternalError("expected a single response, got 0");
   }
   if (!error.ok()) {
@@ -169,7 +170,7 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
                                   .model_version = model_version_,
                                   .is_final = is_final});
   }
-  // This may be gone once the last message has been delivered.
+  // This object may be gone once the last message has been delivered.
   const std::shared_ptr<observe::Trace> trace = is_final ? std::move(trace_) : trace_;
   stream_->Deliver(*this, std::move(message), is_final);
   if (trace != nullptr && is_data) [[unlikely]]
@@ -177,7 +178,8 @@ void StreamRequest::Send(core::ResponsePtr response, bool is_final) {
 }
 
 void StreamCall::Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final) {
-  // The request may go as soon as it is complete and off the list, this object with it.
+  // The request, and this object with it, may be destroyed as soon as it is complete and off the
+  // list.
   references_.fetch_add(1);
   core::RequestRef done;
   {
@@ -202,7 +204,7 @@ bool StreamCall::TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) {
   StreamRequest* next = nullptr;
   for (StreamRequest* request = first_; request != nullptr; request = next) {
     next = request->next_;
-    if (request->is_decoupled_) continue;  // has no turn
+    if (request->is_decoupled_) continue;  // is not sent in order
     for (http2::GrpcMessagePtr& message : request->ready_) sendable.push_back(std::move(message));
     request->ready_.clear();
     if (!request->is_complete_) break;
@@ -348,7 +350,7 @@ void StreamRequest::Recycle() {
   stream_ = nullptr;
   is_decoupled_ = false;
   wants_empty_final_ = false;
-  was_answered_ = false;
+  has_responded_ = false;
   message_bytes_ = 0;
   id_.clear();
   model_name_.clear();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One ModelStreamInfer call: many requests on one stream. Responses of models that are not
-// decoupled leave in the order of their requests, those of decoupled models as they come. An error
-// travels in `error_message` and the stream goes on, unless the client asked (metadata
-// triton_grpc_error: true) that the first error end it.
+// decoupled are sent in the order of their requests, those of decoupled models as they arrive. An
+// error is reported in `error_message` and the stream continues, unless the client requested
+// (metadata triton_grpc_error: true) that the first error end it.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace nereid::grpc {
 
 class StreamCall;
 
-// One request of a stream. Pooled; frees itself when it has been taken off the stream's list and
-// its core::Request, if there was one, is gone.
+// One request of a stream. Pooled; frees itself when it is off the stream's list and its
+// core::Request, if there was one, is gone.
 class StreamRequest final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override;
@@ -34,14 +34,14 @@ class StreamRequest final : public core::ResponseSink {
 
   void Unreference();
 
-  StreamCall* stream_ = nullptr;  // counted
+  StreamCall* stream_ = nullptr;  // holds a reference
   bool wants_empty_final_ = false;
-  bool was_answered_ = false;  // confined to the sender
+  bool has_responded_ = false;  // confined to the sender
   size_t message_bytes_ = 0;
   std::string id_;
   std::string model_name_;
   std::string model_version_;
-  std::atomic<int> references_{0};   // the list, the core::Request
+  std::atomic<int> references_{0};   // held by the list and the core::Request
   core::CancelHandle cancellation_;  // until the last message
 
   // -- Guarded by the stream's mutex. --
@@ -53,7 +53,7 @@ class StreamRequest final : public core::ResponseSink {
   std::vector<http2::GrpcMessagePtr> ready_;  // messages that wait for their turn
 };
 
-// Pooled; counted by the stream and by each of its requests.
+// Pooled; the stream and each of its requests hold a reference.
 class StreamCall final : public http2::GrpcCallEvents {
  public:
   static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call);
@@ -62,7 +62,7 @@ class StreamCall final : public http2::GrpcCallEvents {
   bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
   void OnHalfClose() override;
   void OnSent() override;
-  // While the server stops, a stream ends as soon as nothing of it is in progress.
+  // While the server stops, a stream ends as soon as it has no request in progress.
   void OnDrain() override;
   void OnCancelled() override;
   void OnDone() override;
@@ -74,19 +74,18 @@ class StreamCall final : public http2::GrpcCallEvents {
   friend class StreamRequest;
 
   bool IsFull() const;
-  // Holds the thread that brings a response of a decoupled model until the client has taken earlier
-  // ones. Not on a reactor, which has others to serve. Gives the stream up when that takes too
-  // long.
+  // Blocks a thread that sends a response of a decoupled model until the client has taken earlier
+  // ones. Never on a reactor, which serves other clients. Aborts the stream if that takes too long.
   void WaitForRoom();
 
   base::Status Submit(base::BufferRef buffer, StreamRequest& request);
-  // Hands over one message (perhaps none) of `request`; with `is_final` the last.
+  // Passes one message (or none) of `request`; `is_final` says that it is the last.
   void Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final);
-  // Sends what may be sent now, and ends the stream when nothing is left.
+  // Sends what may be sent now, and ends the stream if nothing is left.
   void Drain();
   bool TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) NEREID_REQUIRES(mutex_);
   void Unlink(StreamRequest& request) NEREID_REQUIRES(mutex_);
-  // In triton_grpc_error mode: ends the stream with `error`.
+  // Ends the stream with `error`, in triton_grpc_error mode.
   void EndWith(const base::Status& error);
   void CancelAll();
   void Unreference();
@@ -103,12 +102,12 @@ class StreamCall final : public http2::GrpcCallEvents {
   StreamRequest* last_ NEREID_GUARDED_BY(mutex_) = nullptr;
   std::vector<http2::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
   bool is_half_closed_ NEREID_GUARDED_BY(mutex_) = false;
-  bool ends_when_idle_ NEREID_GUARDED_BY(mutex_) = false;  // the server stops
+  bool ends_when_idle_ NEREID_GUARDED_BY(mutex_) = false;  // the server is stopping
   bool is_draining_ NEREID_GUARDED_BY(mutex_) = false;
   bool is_finished_ NEREID_GUARDED_BY(mutex_) = false;
   size_t credit_ NEREID_GUARDED_BY(mutex_) = 0;
   base::CondVar sent_;
-  uint64_t sent_count_ NEREID_GUARDED_BY(mutex_) = 0;  // while somebody waits for room
+  uint64_t sent_count_ NEREID_GUARDED_BY(mutex_) = 0;  // counted while a thread waits for room
 };
 
 }  // namespace nereid::grpc

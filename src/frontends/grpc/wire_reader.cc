@@ -8,8 +8,8 @@ constexpr int kMaxGroupDepth = 100;  // protobuf's own limit
 
 bool IsContinuation(unsigned char c) { return (c & 0xC0) == 0x80; }
 
-// Bytes of the well-formed character (RFC 3629: no overlong forms, no surrogates, nothing above
-// U+10FFFF) at `p`, 0 when there is none.
+// Returns the number of bytes of the well-formed character (RFC 3629: no overlong forms, no
+// surrogates, nothing above U+10FFFF) at `p`, 0 if there is none.
 size_t CharacterSize(const unsigned char* p, size_t left) {
   if (p[0] < 0x80) return 1;
   if (p[0] < 0xC2) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads protobuf's wire format out of bytes from outside. Every read is checked against the end; a
-// broken message makes `failed()` true for good and every later read a harmless zero, so callers
-// check once. What is accepted is what protobuf's own C++ parser accepts.
+// Reads protobuf's wire format from untrusted bytes. Every read is bounds-checked; after a
+// malformed field `failed()` stays true and every later read returns zero, so callers check once.
+// It accepts exactly what protobuf's own C++ parser accepts.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ enum class WireType : uint8_t {
   kFixed32 = 5,
 };
 
-// What comes in front of every field of a protobuf message.
+// The tag in front of every field of a protobuf message.
 struct WireTag {
   uint32_t field = 0;
   WireType type = WireType::kVarint;
@@ -43,7 +43,7 @@ class WireReader {
   bool at_end() const { return next_ == end_; }
   size_t left() const { return static_cast<size_t>(end_ - next_); }
 
-  // Moves to the next field: false at the end and on failure.
+  // Moves to the next field. Returns false at the end and on failure.
   bool Next(WireTag* tag) {
     if (next_ == end_) return false;
     const auto value = static_cast<uint32_t>(ReadShortVarint());
@@ -70,9 +70,9 @@ class WireReader {
     next_ += size;
     return bytes;
   }
-  // A string field: bytes that are valid UTF-8.
+  // Reads a string field, which must be valid UTF-8.
   std::string_view ReadText();
-  // Passes over the value of an unknown field.
+  // Skips the value of an unknown field.
   void Skip(WireTag tag) { SkipNested(tag, 0); }
 
   void Fail() {
@@ -81,7 +81,7 @@ class WireReader {
   }
 
  private:
-  // Tags (cut to 32 bits) and lengths: up to five bytes.
+  // Reads tags (truncated to 32 bits) and lengths: up to five bytes.
   uint64_t ReadShortVarint() {
     if (next_ < end_ && static_cast<uint8_t>(*next_) < 0x80) return static_cast<uint8_t>(*next_++);
     return ReadLongVarint(5);

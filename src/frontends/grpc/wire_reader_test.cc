@@ -49,14 +49,14 @@ TEST(WireFormat, CountsTheBytesOfWhatItWrites) {
 
 TEST(WireReader, FailsForGoodWhereAFieldIsCutOff) {
   const std::string_view broken[] = {
-      "\x08",                       // a number without a byte of it
-      "\x08\x80",                   // a number that goes on
+      "\x08",                       // a varint without bytes
+      "\x08\x80",                   // an unfinished varint
       "\x0d\x01\x02\x03",           // three bytes of four
       "\x09\x01\x02",               // two bytes of eight
       "\x0a\x05xyz",                // three bytes of five
       "\x0b\x10\x01",               // a group without an end
-      "\x0c",                       // the end of no group
-      "\x0f",                       // a type that there is not
+      "\x0c",                       // an end without a group
+      "\x0f",                       // an invalid wire type
       std::string_view("\0\1", 2),  // field 0
   };
   for (const std::string_view bytes : broken) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes protobuf's wire format into memory whose size was computed beforehand with the same
-// functions.
+// Writes protobuf's wire format into memory whose size was computed before with the same functions.
 #pragma once
 
 #include <bit>
@@ -16,9 +15,9 @@ constexpr size_t VarintSize(uint64_t value) {
   return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
 }
 
-// Of a field whose number is below 16: one byte of tag.
+// The size of a bytes field whose number is below 16, so that its tag takes one byte.
 constexpr size_t BytesFieldSize(size_t size) { return 1 + VarintSize(size) + size; }
-// Of a string field, which is absent when empty.
+// The size of a string field, which is omitted if empty.
 constexpr size_t TextFieldSize(std::string_view text) {
   return text.empty() ? 0 : BytesFieldSize(text.size());
 }
@@ -28,7 +27,7 @@ inline size_t PackedSize(std::span<const int64_t> values) {
   return size;
 }
 
-// Thread-compatible. The caller guarantees room.
+// Thread-compatible. The caller provides enough room.
 class WireWriter {
  public:
   explicit WireWriter(std::byte* out) : out_(reinterpret_cast<uint8_t*>(out)) {}
@@ -51,7 +50,7 @@ class WireWriter {
     std::memcpy(out_, &value, sizeof(value));
     out_ += sizeof(value);
   }
-  // The tag and length of a bytes field or sub-message.
+  // Writes the tag and length of a bytes field or sub-message.
   void BytesHead(uint32_t field, size_t size) {
     *out_++ = static_cast<uint8_t>(field << 3 | 2);
     Varint(size);

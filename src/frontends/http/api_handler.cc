@@ -11,7 +11,7 @@
 #include "config/print.h"
 #include "core/model.h"
 #include "http/header_length.h"
-#include "http/http_infer.h"
+#include "http/infer_call.h"
 #include "http/json_dom.h"
 #include "http/log_settings.h"
 #include "http/openapi.h"
@@ -27,12 +27,12 @@ namespace {
 using http1::HttpExchange;
 using http1::HttpExchangePtr;
 
-// It is copied then.
-constexpr size_t kMostJsonInLentMemory = size_t{64} << 10;
-// More of it is read by a worker, so that a reactor has its other connections wait for a
-// millisecond at most. So is all that is compressed, which may be made to become a thousand times
-// as much.
-constexpr size_t kMostJsonOnReactor = size_t{64} << 10;
+// A larger JSON head is received into the server's own memory, because JSON in lent memory has to
+// be copied.
+constexpr size_t kMaxJsonInLentMemory = size_t{64} << 10;
+// Larger JSON is read on a worker thread, so that a reactor delays its other connections by a
+// millisecond at most. So is all compressed JSON, which may expand a thousandfold.
+constexpr size_t kMaxJsonOnReactor = size_t{64} << 10;
 
 void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
                  std::string_view headers = {}) {
@@ -55,7 +55,8 @@ bool IsAllowed(http1::HttpMethod method, std::string_view allowed) {
   return method == http1::HttpMethod::kPost && allowed.ends_with("POST");
 }
 
-// Why a body that was too large to keep is refused: which limit it broke depends on what it was.
+// Makes the error for a body that was too large to keep: which limit it exceeds depends on its
+// kind.
 base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect, size_t limit) {
   const std::string size = std::to_string(exchange.body_size());
   const std::string end =
@@ -75,8 +76,8 @@ base::Status OversizeError(const HttpExchange& exchange, const Dialect& dialect,
                                     " bytes exceeds the maximum allowed input size of " + end);
 }
 
-// Whether the client says that it understands JSON. Triton's answers to questions of health have no
-// body, and whoever does not ask for one gets none; clients of the KServe protocol read it.
+// Returns whether the client says that it accepts JSON. Triton's replies to health requests have no
+// body, and clients get one only if they ask for it; clients of the KServe protocol read it.
 bool AcceptsJson(const http1::HttpHead& head) {
   const std::string_view accept = head.Header("Accept");
   constexpr std::string_view kJson = "application/json";
@@ -85,11 +86,12 @@ bool AcceptsJson(const http1::HttpHead& head) {
          }).begin() != accept.end();
 }
 
-// Whether reading the body of an inference takes long: its JSON is large, or it is compressed.
+// Returns whether reading the body of an inference takes long: its JSON is large, or it is
+// compressed.
 bool IsHeavy(const HttpExchange& exchange, net::Compression encoding, const Dialect& dialect) {
   const size_t size = exchange.body().size();
   if (encoding != net::Compression::kIdentity) return size > 0;
-  return size > kMostJsonOnReactor && HeaderSplit(exchange.head(), dialect) > kMostJsonOnReactor;
+  return size > kMaxJsonOnReactor && HeaderSplit(exchange.head(), dialect) > kMaxJsonOnReactor;
 }
 
 }  // namespace
@@ -113,15 +115,15 @@ http1::HttpBodyPlan ApiHandler::PlanBody(const http1::HttpHead& head, size_t max
   return PlanInferBody(head, kTritonDialect, max_bytes);
 }
 
-// Tensors of a model whose backend lends memory for them arrive there. Whatever is not an inference
-// by someone who may make one will be refused, or goes another way, and is received as ever.
+// Tensors of a model whose backend lends memory for them are received there. Any request that is
+// not a permitted inference is received as usual.
 base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, const http1::HttpBodyPlan& plan,
                                        size_t size) {
-  if (plan.split == http1::HttpBodyPlan::kNoSplit || plan.split > kMostJsonInLentMemory ||
+  if (plan.split == http1::HttpBodyPlan::kNoSplit || plan.split > kMaxJsonInLentMemory ||
       head.method() != http1::HttpMethod::kPost) {
     return {};
   }
-  // What is encoded goes the usual way.
+  // Compressed bodies are received as usual.
   const Route route = MatchRoute(head.path());
   if (head.path().find('%') != std::string_view::npos || route.kind != RouteKind::kModelInfer ||
       !head.Header("Content-Encoding").empty() || IsRefused(head, RouteCategory(route.kind))) {
@@ -165,7 +167,7 @@ void ApiHandler::Serve(HttpExchangePtr exchange, const Route& route, const Diale
   if (Admit(exchange, route)) Dispatch(std::move(exchange), route, dialect);
 }
 
-// The one way to every route: what holds for all of them is seen to here.
+// Every request enters here: the steps that all routes share.
 void ApiHandler::Handle(HttpExchangePtr exchange) {
   NEREID_VLOG(1, "HTTP request: {} {}", exchange->head().method_text(), exchange->head().path());
   if (cors_ && !ApplyCors(exchange)) return;
@@ -202,7 +204,7 @@ void ApiHandler::DispatchAway(HttpExchangePtr exchange, const Route& route,
 }
 
 void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Dialect& dialect) {
-  if (route.kind != RouteKind::kModelInfer && exchange->body().size() > kMostJsonOnReactor &&
+  if (route.kind != RouteKind::kModelInfer && exchange->body().size() > kMaxJsonOnReactor &&
       net::Reactor::Current() != nullptr) {
     return DispatchAway(std::move(exchange), route, dialect);
   }
@@ -237,17 +239,17 @@ void ApiHandler::RespondHealth(HttpExchangePtr exchange, std::string_view what, 
 void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route,
                                  const Dialect& /*dialect*/) {
   if (!service_.ReadinessMayBlock()) [[likely]] {
-    return AnswerReadiness(std::move(exchange), route.kind, route.model, route.version);
+    return RespondWithReadiness(std::move(exchange), route.kind, route.model, route.version);
   }
   service_.RunBlocking([this, exchange = std::move(exchange), kind = route.kind,
                         model = std::string(route.model),
                         version = std::string(route.version)]() mutable {
-    AnswerReadiness(std::move(exchange), kind, model, version);
+    RespondWithReadiness(std::move(exchange), kind, model, version);
   });
 }
 
-void ApiHandler::AnswerReadiness(HttpExchangePtr exchange, RouteKind kind, std::string_view model,
-                                 std::string_view version) {
+void ApiHandler::RespondWithReadiness(HttpExchangePtr exchange, RouteKind kind,
+                                      std::string_view model, std::string_view version) {
   if (kind == RouteKind::kServerReady) {
     return RespondHealth(std::move(exchange), "ready", service_.IsReady());
   }
@@ -287,10 +289,10 @@ void ApiHandler::HandleRegions(HttpExchangePtr exchange, const Route& route,
     const base::Status error = OversizeError(*exchange, kTritonDialect, options_.max_input_bytes);
     return RespondError(std::move(exchange), error);
   }
-  const base::Result<std::string> answer =
-      AnswerRegionRequest(service_.regions(), route, exchange->body());
-  if (!answer.ok()) return RespondError(std::move(exchange), answer.status());
-  RespondJson(std::move(exchange), 200, *answer);
+  const base::Result<std::string> reply =
+      HandleRegionRequest(service_.regions(), route, exchange->body());
+  if (!reply.ok()) return RespondError(std::move(exchange), reply.status());
+  RespondJson(std::move(exchange), 200, *reply);
 }
 
 void ApiHandler::HandleLogging(HttpExchangePtr exchange, const Route& /*route*/,
@@ -406,10 +408,10 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   const unsigned reactor = exchange->reactor().index();
   submission.exchange = std::move(exchange);
   if (round != nullptr) [[likely]] {
-    return HttpInfer::Submit(std::move(submission), *readers_[reactor], service_);
+    return InferCall::Submit(std::move(submission), *readers_[reactor], service_);
   }
   InferRequestReader reader(options_.max_input_bytes);
-  HttpInfer::Submit(std::move(submission), reader, service_);
+  InferCall::Submit(std::move(submission), reader, service_);
 }
 
 void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
@@ -436,7 +438,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
   submission.round = rounds_.Here();
   submission.trace = StartTrace(*exchange, submission.model->name());
   submission.exchange = std::move(exchange);
-  HttpGenerate::Submit(std::move(submission), service_);
+  GenerateCall::Submit(std::move(submission), service_);
 }
 
 namespace {
@@ -455,7 +457,7 @@ void MetricsHandler::Handle(HttpExchangePtr exchange) {
   if (exchange->head().method() != http1::HttpMethod::kGet) {
     return RespondNotAllowed(std::move(exchange), "GET, HEAD");
   }
-  // Paths other than the page's own answer, with nothing.
+  // The reply to paths other than the page's own is empty.
   if (exchange->head().path() != "/metrics") return RespondText(std::move(exchange), {}, {});
   const net::Compression encoding =
       net::NegotiateCompression(exchange->head().Header("Accept-Encoding"));

@@ -14,7 +14,7 @@
 #include "common/restrictions.h"
 #include "http/cors.h"
 #include "http/dialect.h"
-#include "http/http_generate.h"
+#include "http/generate_call.h"
 #include "http/infer_request.h"
 #include "http/json_handler.h"
 #include "http/route.h"
@@ -24,11 +24,12 @@
 
 namespace nereid::http {
 
-// --http-…, as the API needs them.
+// The flags --http-… that the API needs.
 struct ApiOptions {
-  // Of JSON heads, JSON tensors, raw requests and decompressed bodies (--http-max-input-size).
+  // The limit for JSON heads, JSON tensors, raw requests and decompressed bodies
+  // (--http-max-input-size).
   size_t max_input_bytes = size_t{64} << 20;
-  // Which routes need a header.
+  // The routes that need a header.
   common::Restrictions restrictions;
   // Which headers become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
@@ -36,7 +37,7 @@ struct ApiOptions {
   StreamLimits stream_limits;
 };
 
-// Thread-safe. Outlives the server that it serves, and every request of it.
+// Thread-safe. Outlives its server and all requests.
 class ApiHandler final : public JsonHandler {
  public:
   // `pool` is the one the server runs on; `service` and `rounds` outlive the handler.
@@ -49,25 +50,25 @@ class ApiHandler final : public JsonHandler {
                              size_t size) override;
   void Handle(http1::HttpExchangePtr exchange) override;
 
-  // For entry points with paths of their own: what Handle does once it knows the route.
-  // Restrictions hold here as they do there; methods are the caller's business. The texts of
-  // `route` are needed until this returns.
+  // Handles a request for entry points with paths of their own, as Handle does once it knows the
+  // route. The same restrictions apply; the caller checks the method. The texts of `route` must
+  // stay valid until this returns.
   void Serve(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  // Whether a request to that route may go on; else it has been answered.
+  // Returns whether a request to that route may proceed; if not, it has been replied to.
   bool Admit(http1::HttpExchangePtr& exchange, const Route& route) const;
 
  private:
-  // Answers a preflight, and sees to the lines that a browser wants on every reply. False:
-  // answered.
+  // Replies to a preflight, and adds the header lines that browsers need to every reply. Returns
+  // false if it has replied.
   bool ApplyCors(http1::HttpExchangePtr& exchange) const;
   bool IsRefused(const http1::HttpHead& head, common::Category category) const;
-  // What answers requests to a route: a row of the table in route.cc names one.
+  // The table in route.cc names the member function for each route.
   friend struct RouteTable;
   using RouteHandler = void (ApiHandler::*)(http1::HttpExchangePtr exchange, const Route& route,
                                             const Dialect& dialect);
   static RouteHandler HandlerOf(RouteKind kind);
   void Dispatch(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  // The same on a worker's thread: reading the body would keep the reactor too long.
+  // Calls Dispatch on a worker thread, because reading the body would occupy the reactor too long.
   void DispatchAway(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleServerMetadata(http1::HttpExchangePtr exchange, const Route& route,
                             const Dialect& dialect);
@@ -87,27 +88,27 @@ class ApiHandler final : public JsonHandler {
   void HandleTrace(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleInfer(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleGenerate(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  // `what`, "live" or "ready", is the key of the body for clients that want one.
+  // `what`, "live" or "ready", is the key in the body for clients that want one.
   void RespondHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good);
-  void AnswerReadiness(http1::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
-                       std::string_view version);
-  // Null but for requests that are traced.
+  void RespondWithReadiness(http1::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
+                            std::string_view version);
+  // Returns null unless the request is traced.
   std::shared_ptr<observe::Trace> StartTrace(const http1::HttpExchange& exchange,
                                              std::string_view model) const;
-  // Answers a request whose JSON body is larger than allowed; false when it is not.
+  // Replies to a request whose JSON body is larger than allowed; returns false if it is not.
   bool RefuseOversize(http1::HttpExchangePtr& exchange) const;
 
   const ApiOptions options_;
   const std::optional<CorsPolicy> cors_;
   service::Service& service_;
-  observe::Tracing* const tracing_;  // null: nobody is traced
+  observe::Tracing* const tracing_;  // null: no traces
   const common::RoundExecutors& rounds_;
   base::TaskPool& workers_;
   std::vector<std::unique_ptr<InferRequestReader>> readers_;  // one for each reactor
 };
 
-// GET /metrics, compressed for those who accept that, by a worker. Thread-safe; `pool`, on which
-// the server runs, and `service` outlive it.
+// GET /metrics, on a worker thread, compressed for clients that accept it. Thread-safe; `service`
+// and `pool`, on which the server runs, outlive it.
 class MetricsHandler final : public JsonHandler {
  public:
   MetricsHandler(net::ReactorPool& pool, service::Service& service)

@@ -47,7 +47,7 @@ class ApiTest : public testing::Test {
 constexpr std::string_view kFloats =
     R"({"id":"7","inputs":[{"name":"IN0","shape":[2],"datatype":"FP32","data":[1,0.5]}]})";
 
-TEST_F(ApiTest, AnswersInferInJson) {
+TEST_F(ApiTest, RespondsToInferInJson) {
   const Reply reply = Infer(kFloats);
   EXPECT_EQ(reply.status, 200);
   EXPECT_TRUE(reply.Has("Content-Type: application/json\r\n"));
@@ -57,7 +57,7 @@ TEST_F(ApiTest, AnswersInferInJson) {
             R"("datatype":"FP32","shape":[2],"data":[1.0,0.5]}]})");
 }
 
-TEST_F(ApiTest, AnswersInferInBinary) {
+TEST_F(ApiTest, RespondsToInferInBinary) {
   const std::string json =
       R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"IN0","shape":[1],)"
       R"("datatype":"FP32","parameters":{"binary_data_size":4}},{"name":"IN1","shape":[1],)"
@@ -71,11 +71,11 @@ TEST_F(ApiTest, AnswersInferInBinary) {
   EXPECT_TRUE(reply.Has("Content-Type: application/octet-stream\r\n"));
   EXPECT_TRUE(
       reply.Has("Inference-Header-Content-Length: " + std::to_string(head.size()) + "\r\n"));
-  // An output that is listed without a wish of its own is JSON, whatever the default.
+  // An output that is listed without its own format is JSON, whatever the default.
   EXPECT_EQ(reply.body, head + "abcd");
 }
 
-TEST_F(ApiTest, AnswersRawRequestsInBinary) {
+TEST_F(ApiTest, RespondsToRawRequestsInBinary) {
   FakeService service(MakeModel({DataType::kFp16}));
   ApiHandler handler({}, pool_, service, rounds_);
   const auto server =
@@ -207,7 +207,7 @@ TEST_F(ApiTest, LoadsAndUnloadsModels) {
   EXPECT_EQ(service_.operations,
             (std::vector<std::string>{"load m", "load x", "load m config={} file:1/a=AB file:b=",
                                       "unload m", "unload m dependents"}));
-  // Nothing of these reaches the service.
+  // None of these requests reaches the service.
   service_.operations.clear();
   EXPECT_EQ(ask("r/models/m/load"),
             R"(501 {"error":"'repository_name' specification is not supported"})");
@@ -247,21 +247,22 @@ TEST_F(ApiTest, WantsExactlyOneResponse) {
     sink.Send(nullptr, true);
   };
   EXPECT_EQ(Infer(kFloats).body, R"({"error":"expected a single response, got 0"})");
-  // A request that is dropped without a word is answered all the same.
+  // A request that is dropped without a response gets a reply all the same.
   service_.on_infer = [](core::RequestPtr request) { request.reset(); };
   EXPECT_EQ(Infer(kFloats).status, 500);
 }
 
-TEST_F(ApiTest, AnswersExecutionErrorsWithTheirStatus) {
+TEST_F(ApiTest, ReportsExecutionErrorsWithTheirStatus) {
   service_.on_infer = [](core::RequestPtr request) {
-    core::RespondError(std::move(request), base::UnavailableError("Exceeds maximum queue size"));
+    core::CompleteWithPrefixedError(std::move(request),
+                                    base::UnavailableError("Exceeds maximum queue size"));
   };
   const Reply reply = Infer(kFloats);
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.body, R"({"error":"[request id: 7] Exceeds maximum queue size"})");
 }
 
-TEST_F(ApiTest, AnswersFromOtherThreadsWhileTheNextRequestComes) {
+TEST_F(ApiTest, RespondsFromOtherThreadsWhileTheNextRequestArrives) {
   std::vector<std::thread> threads;
   base::Mutex mutex;
   service_.on_infer = [&](core::RequestPtr request) {
@@ -301,7 +302,7 @@ TEST_F(ApiTest, CancelsWhenTheClientLeaves) {
   client_->Close();
   cancelled.get_future().wait();
   EXPECT_TRUE(waiting->is_cancelled());
-  core::RespondError(std::move(waiting), base::CancelledError("cancelled"));
+  core::CompleteWithPrefixedError(std::move(waiting), base::CancelledError("cancelled"));
 }
 
 TEST_F(ApiTest, PrintsStatisticsWithEveryField) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-origin resource sharing: which pages in a browser may read the answers of this server
-// (--http-cors-*). Off by default: browsers then keep answers from every page.
+// Cross-origin resource sharing: which web pages may read the replies of this server
+// (--http-cors-*). Off by default: browsers then hide replies from all pages.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace nereid::http {
 
-// --http-cors-…
+// The flags --http-cors-….
 struct CorsOptions {
   // Origins as browsers send them ("https://app.example.com"), or "*" for any. None: off.
   std::vector<std::string> origins;
@@ -19,20 +19,20 @@ struct CorsOptions {
   std::string headers =
       "Accept, Authorization, Content-Encoding, Content-Type, Inference-Header-Content-Length, "
       "endpoint-load-metrics-format, traceparent, tracestate";
-  int max_age_s = 600;  // that a browser may remember the answer to a preflight
+  int max_age_s = 600;  // how long a browser may cache the reply to a preflight
 };
 
-// Immutable.
+// The rules for all requests. Immutable.
 class CorsPolicy {
  public:
   explicit CorsPolicy(const CorsOptions& options);
 
-  // Complete header lines for the reply to a request: empty when it has no origin or one that is
-  // not allowed. They live as long as the policy.
+  // Returns complete header lines for the reply to a request: empty if it has no origin or one that
+  // is not allowed. They live as long as the policy.
   std::string_view ReplyLines(const http1::HttpHead& head) const;
-  // Whether a browser asks for permission before the request proper.
+  // Returns whether the request is a preflight, with which a browser asks for permission.
   static bool IsPreflight(const http1::HttpHead& head);
-  // The lines that grant it, in addition to ReplyLines.
+  // The header lines that grant the permission, in addition to ReplyLines.
   std::string_view preflight_lines() const { return preflight_lines_; }
 
  private:

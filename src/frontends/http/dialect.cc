@@ -34,7 +34,7 @@ base::Result<size_t> HeaderLength(const http1::HttpHead& head, const Dialect& di
   if (!field || ParseInferenceHeaderLength(*field).ok()) {
     return InferenceHeaderLength(field, body_size);
   }
-  // More digits than fit are a number, too.
+  // A number may have more digits than fit.
   const size_t digit = field->find_first_not_of(" \t+-");
   const bool is_number =
       digit != std::string_view::npos && (*field)[digit] >= '0' && (*field)[digit] <= '9';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an entry point with clients of its own, such as a cloud's, speaks of inference differently
-// from the v2 API.
+// How the protocol of an entry point with its own clients, such as a cloud's, differs from the v2
+// API.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@ namespace nereid::http {
 
 // Constant; lives as long as the program.
 struct Dialect {
-  // Content types that begin with this go on with the number of JSON bytes in front of binary
-  // tensors. Empty: that number is the field Inference-Header-Content-Length.
+  // Content types that begin with this text end with the number of JSON bytes in front of binary
+  // tensors. Empty: the field Inference-Header-Content-Length has that number.
   std::string_view binary_mime;
-  // Replies with binary tensors name their number in the same way.
+  // Replies with binary tensors state that number in the same way.
   bool has_mime_in_replies = false;
-  // Replies are compressed for clients that ask for it.
+  // Replies are compressed if the client asks for it.
   bool compresses_replies = true;
-  // The status of a reply that reports an error of inference. Null: the one that belongs to the
-  // error's code.
+  // Returns the status of a reply that reports an error of an inference. Null: the status that
+  // belongs to the error's code.
   int (*error_status)(const base::Status& error) = nullptr;
 };
 
 inline constexpr Dialect kTritonDialect{};
 
-// The text of the number of JSON bytes, as the client wrote it; nothing when it wrote none.
+// Returns the text of the number of JSON bytes, as the client wrote it; nothing if there is none.
 std::optional<std::string_view> HeaderLengthField(const http1::HttpHead& head,
                                                   const Dialect& dialect);
 
-// Where the JSON of a body of `body_size` bytes ends. Errors are those of Triton.
+// Returns where the JSON of a body of `body_size` bytes ends. Errors are those of Triton.
 base::Result<size_t> HeaderLength(const http1::HttpHead& head, const Dialect& dialect,
                                   uint64_t body_size);
 
-// The same as the client wrote it, however much has come; HttpBodyPlan::kNoSplit when it wrote
-// none.
+// Returns the same position for a body that may not have arrived yet; HttpBodyPlan::kNoSplit if the
+// client did not state it.
 size_t HeaderSplit(const http1::HttpHead& head, const Dialect& dialect);
 
-// HttpHandler::PlanBody of inference: binary tensors are aligned where they lie. As in Triton, the
-// configured limit holds for JSON, for requests of one raw tensor and for what decompression makes;
-// tensors behind a JSON head may be as large as the protocols can say.
+// Implements HttpHandler::PlanBody for inferences: binary tensors are aligned in place. As in
+// Triton, the configured limit applies to JSON, to requests of one raw tensor and to decompressed
+// bodies; tensors after a JSON head may be as large as the protocols allow.
 http1::HttpBodyPlan PlanInferBody(const http1::HttpHead& head, const Dialect& dialect,
                                   size_t max_bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact reader of infer heads: Triton's order of checks, Triton's words. Speed is the quick
-// reader's business; this one is bounded in memory and never recurses deeper than kMaxDataDepth.
+// The exact reader of infer heads: Triton's order of checks, Triton's texts. The quick reader is
+// for speed; this one uses bounded memory and never recurses deeper than kMaxDataDepth.
 #include <optional>
 #include <string>
 
@@ -21,12 +21,13 @@ using tensor::DataType;
 class ExactReader {
  public:
   ExactReader(std::string_view binary, size_t max_input_bytes, core::Request& request,
-              AnswerOptions& answer)
+              ResponseOptions& response_options)
       : binary_(binary),
         max_input_bytes_(max_input_bytes),
-        builder_(common::Protocol::kHttp, common::TextKind::kOfReader, request, answer.regions),
+        builder_(common::Protocol::kHttp, common::TextKind::kOfReader, request,
+                 response_options.regions),
         request_(request),
-        answer_(answer) {}
+        response_options_(response_options) {}
 
   base::Status Read(const JsonValue& root);
 
@@ -40,11 +41,11 @@ class ExactReader {
   base::Status CheckByteSize(std::string_view name, uint64_t byte_size) const;
   base::Status ReadOutput(const JsonValue& object);
 
-  std::string_view binary_;  // what no input has taken yet
+  std::string_view binary_;  // the part that no input has taken yet
   const size_t max_input_bytes_;
   common::InferRequestBuilder builder_;
   core::Request& request_;
-  AnswerOptions& answer_;
+  ResponseOptions& response_options_;
 };
 
 base::Status ExactReader::Read(const JsonValue& root) {
@@ -77,7 +78,7 @@ base::Status ExactReader::ReadParameters(const JsonValue& root) {
     NEREID_ASSIGN_OR_RETURN(const NamedValue parameter, FirstOfName(*parameters, member.name));
     NEREID_RETURN_IF_ERROR(builder_.SetParameter(parameter.name, ToParameter(*parameter.value)));
   }
-  answer_.is_binary_by_default = builder_.is_binary_by_default();
+  response_options_.is_binary_by_default = builder_.is_binary_by_default();
   return base::OkStatus();
 }
 
@@ -92,7 +93,7 @@ common::RegionParameters RegionParametersOf(const JsonValue& parameters) {
           .byte_size = ParameterMember(parameters, "shared_memory_byte_size")};
 }
 
-// Exactly one of the three ways to bring data.
+// Checks that exactly one of the three sources of data is given.
 base::Status CheckOneContent(const JsonValue& input) {
   const JsonValue* const parameters = FindMember(input, "parameters");
   const bool has_data = FindMember(input, "data") != nullptr;
@@ -140,7 +141,7 @@ base::Status ExactReader::ReadInputContent(const JsonValue& object, core::Reques
     }
     NEREID_ASSIGN_OR_RETURN(const auto region,
                             builder_.ReadRegion(input.name, RegionParametersOf(*parameters)));
-    if (region) return answer_.regions.AddInput(request_, input, *region);
+    if (region) return response_options_.regions.AddInput(request_, input, *region);
   }
   return ReadData(object, input);
 }
@@ -159,7 +160,7 @@ base::Status ExactReader::TakeBinary(uint64_t size, core::RequestInput& input) {
   return base::OkStatus();
 }
 
-// What a shape says about its elements, in the order in which the dimensions are looked at.
+// Faults of a shape, in the order in which the dimensions are checked.
 enum class ShapeFault { kNone, kWildcard, kInvalid, kOverflow };
 struct ElementTally {
   int64_t count = 1;
@@ -189,7 +190,7 @@ base::Status ExactReader::CheckByteSize(std::string_view name, uint64_t byte_siz
 
 base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& input) {
   const ElementTally tally = Tally(input.shape.dims());
-  if (tally.count == 0) return base::OkStatus();  // whatever `data` holds
+  if (tally.count == 0) return base::OkStatus();  // `data` is ignored
   const std::string shape_text = "invalid shape for input '" + std::string(input.name) +
                                  "': shape " + tensor::ToString(input.shape);
   if (tally.fault == ShapeFault::kInvalid) {
@@ -210,7 +211,7 @@ base::Status ExactReader::ReadData(const JsonValue& object, core::RequestInput& 
         std::to_string(tally.count) + ") * data type size (" + std::to_string(element_size) +
         ") exceeds maximum allowed size (" + std::to_string(INT64_MAX) + ")");
   }
-  // A wildcard counts as -1 here, which is more than any limit.
+  // A wildcard counts as -1 here, which exceeds any limit as an unsigned number.
   NEREID_RETURN_IF_ERROR(
       CheckByteSize(input.name, static_cast<uint64_t>(tally.count) * element_size));
   switch (input.type) {
@@ -251,7 +252,7 @@ base::Status ExactReader::ReadOutput(const JsonValue& object) {
   NEREID_RETURN_IF_ERROR(builder_.CheckOutputParameters(parameters));
   NEREID_ASSIGN_OR_RETURN(const std::string_view name,
                           TextMember(object, "name", "Unable to parse 'name'"));
-  return infer_internal::AddOutput(builder_, name, parameters, answer_);
+  return infer_internal::AddOutput(builder_, name, parameters, response_options_);
 }
 
 }  // namespace
@@ -259,10 +260,10 @@ base::Status ExactReader::ReadOutput(const JsonValue& object) {
 namespace infer_internal {
 
 base::Status ReadExactly(std::string_view json, std::string_view binary, size_t max_input_bytes,
-                         core::Request& request, AnswerOptions& answer) {
+                         core::Request& request, ResponseOptions& response_options) {
   rapidjson::Document document;
   NEREID_RETURN_IF_ERROR(ParseJson(json, document));
-  return ExactReader(binary, max_input_bytes, request, answer).Read(document);
+  return ExactReader(binary, max_input_bytes, request, response_options).Read(document);
 }
 
 }  // namespace infer_internal

@@ -18,9 +18,9 @@ using tensor::DataType;
 
 constexpr char kParametersKey[] = "parameters";
 
-// Pours `count` elements into `dims`, from the innermost dimension outwards: fixed ones take what
-// they need, the innermost wildcard takes the rest and the other wildcards are 1. False when they
-// do not fit.
+// Distributes `count` elements over `dims`, from the innermost dimension outwards: fixed dimensions
+// keep their size, the innermost wildcard gets the rest and the other wildcards are 1. Returns
+// false if they do not fit.
 bool PourElements(size_t count, tensor::Shape& dims) {
   for (size_t i = dims.rank(); i-- > 0;) {
     if (dims[i] == tensor::kWildcard) continue;
@@ -58,7 +58,7 @@ class GenerateReader {
                                          uint64_t byte_size, size_t element_count);
 
   const size_t max_input_bytes_;
-  common::RequestRegions no_regions_;  // this protocol knows no shared memory
+  common::RequestRegions no_regions_;  // this protocol has no shared memory
   common::InferRequestBuilder builder_;
   core::Request& request_;
   const core::Model& model_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generate extension: what keys become, what answers look like, and streams whose clients read
+// The generate extension: tensors and parameters from keys, replies, and streams whose clients read
 // slowly or leave.
 #include <cstring>
 #include <future>
@@ -9,8 +9,8 @@
 
 #include "base/mutex.h"
 #include "http/api_handler.h"
-#include "http/generate_answer.h"
 #include "http/generate_request.h"
+#include "http/generate_response.h"
 #include "http/load_header.h"
 #include "http/testing/client.h"
 #include "http/testing/fake_service.h"
@@ -54,7 +54,7 @@ class ReadGenerateTest : public testing::Test {
     request_.reset();
     model_ = std::move(model);
   }
-  // "IN [1,2] 8", the bytes being those of its only chunk.
+  // Describes an input as "IN [1,2] 8": its name, its shape and the bytes of its only chunk.
   std::string Input(size_t i) const {
     const core::RequestInput& input = request_->inputs.at(i);
     return std::string(input.name) + " " + tensor::ToString(input.shape) + " " +
@@ -161,7 +161,7 @@ TEST_F(ReadGenerateTest, BoundsSizesDepthsAndNames) {
   ExpectError(many + "}", kInvalid, "a request may have at most 1024 parameters");
 }
 
-TEST_F(ReadGenerateTest, WritesOutputsBesideWhatIsKnownOfTheRequest) {
+TEST_F(ReadGenerateTest, WritesOutputsBesideTheFieldsOfTheRequest) {
   ASSERT_TRUE(Read(R"({"id":"7"})").ok());
   const core::ResponsePtr response = core::Response::Create(*request_);
   const auto add = [&](std::string_view name, tensor::Shape shape, std::vector<int32_t> values) {
@@ -173,11 +173,11 @@ TEST_F(ReadGenerateTest, WritesOutputsBesideWhatIsKnownOfTheRequest) {
   add("list", {2, 1}, {1, 2});
   add("none", {0, 3}, {});
   add("scalar", {}, {9});
-  add("id", {1}, {4});  // what is known of the request goes first
+  add("id", {1}, {4});  // the request's own id precedes it
   response->AddParameter({.name = "list", .value = int64_t{3}});
   response->AddParameter({.name = "p", .value = true});
   std::string json;
-  ASSERT_TRUE(AppendGenerateAnswer(*response, json).ok());
+  ASSERT_TRUE(AppendGenerateResponse(*response, json).ok());
   EXPECT_EQ(json, R"({"id":"7","list":3,"model_name":"m","model_version":"3","none":[],"p":true,)"
                   R"("scalar":9,"z":5})");
 }
@@ -198,7 +198,7 @@ TEST(LoadHeader, ComesFromTheMetricsOfTheCache) {
   EXPECT_EQ(MakeLoadHeader("text", "nv_x 1\n"), "");
 }
 
-// A decoupled model whose requests are kept for the test to answer.
+// A decoupled model whose requests the test keeps, to respond to them.
 class GenerateStreamTest : public testing::Test {
  protected:
   GenerateStreamTest() {
@@ -228,7 +228,7 @@ class GenerateStreamTest : public testing::Test {
     base::MutexLock lock(mutex_);
     while (!is_cancelled_) changed_.Wait(mutex_);
   }
-  // One response with an output of so many bytes.
+  // Makes one response with an output of so many bytes.
   core::ResponsePtr Large(core::Request& request, size_t bytes) {
     core::ResponsePtr response = core::Response::Create(request);
     core::ResponseOutput* const output =
@@ -256,7 +256,7 @@ class GenerateStreamTest : public testing::Test {
 constexpr std::string_view kEvent =
     "data: {\"OUT0\":1.0,\"model_name\":\"m\",\"model_version\":\"3\"}\n\n";
 
-TEST_F(GenerateStreamTest, SendsEventsAsTheyComeAndGoesOnWithTheConnection) {
+TEST_F(GenerateStreamTest, SendsEventsAsTheyComeAndKeepsTheConnection) {
   core::RequestPtr request = Post("generate_stream");
   core::ResponseSink& sink = request->sink();
   sink.Send(Echo(*request), false);
@@ -294,7 +294,7 @@ TEST_F(GenerateStreamTest, EndsAnEmptyStreamWithoutAnEvent) {
   EXPECT_TRUE(client_->is_whole);
 }
 
-TEST_F(GenerateStreamTest, TellsTheModelThatItsClientHasLeft) {
+TEST_F(GenerateStreamTest, CancelsTheRequestWhenItsClientDisconnects) {
   core::RequestPtr request = Post("generate_stream");
   request->sink().Send(Echo(*request), false);
   client_->Close();
@@ -303,7 +303,7 @@ TEST_F(GenerateStreamTest, TellsTheModelThatItsClientHasLeft) {
   request->sink().Send(nullptr, true);
 }
 
-TEST_F(GenerateStreamTest, AnswersGenerateWithTheOnlyResponse) {
+TEST_F(GenerateStreamTest, RespondsToGenerateWithTheOnlyResponse) {
   core::RequestPtr request = Post("generate");
   core::ResponseSink& sink = request->sink();
   sink.Send(Echo(*request), false);
@@ -328,7 +328,7 @@ TEST_F(GenerateStreamTest, CancelsGenerateAtTheSecondResponse) {
       "for model that generates various number of responses\"}");
 }
 
-TEST_F(GenerateStreamTest, AnswersARequestThatIsDroppedWithoutAnAnswer) {
+TEST_F(GenerateStreamTest, RespondsToARequestThatIsDroppedWithoutAResponse) {
   core::RequestPtr request = Post("generate_stream");
   client_->Close();
   WaitForCancel();
@@ -356,7 +356,7 @@ TEST_F(GenerateStreamTest, HoldsTheModelBackUntilASlowClientReads) {
 TEST_F(GenerateStreamTest, GivesUpAClientThatDoesNotRead) {
   core::RequestPtr request = Post("generate_stream");
   core::ResponseSink& sink = request->sink();
-  // More than sockets and the buffer can hold, were it kept.
+  // More than sockets and the buffer can hold, if it were kept.
   for (int i = 0; i < 100 && !request->is_cancelled(); ++i) {
     sink.Send(Large(*request, 200'000), false);
   }
@@ -368,7 +368,7 @@ TEST_F(GenerateStreamTest, GivesUpAClientThatDoesNotRead) {
   EXPECT_FALSE(client_->is_whole);
 }
 
-// S23: nobody may wait on a reactor.
+// S23: nothing may wait on a reactor.
 TEST_F(GenerateStreamTest, GivesUpWhatPilesUpOnAReactor) {
   core::RequestPtr request = Post("generate_stream");
   std::promise<bool> was_cancelled;

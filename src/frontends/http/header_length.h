@@ -12,12 +12,12 @@ namespace nereid::http {
 
 inline constexpr std::string_view kInferenceHeaderLength = "Inference-Header-Content-Length";
 
-// The field's number as Triton reads it: leading blanks and a sign are allowed, what follows the
-// digits is ignored. InvalidArgument when there is no number or it does not fit 32 bits.
+// Parses the field as Triton does: leading blanks and a sign are allowed, and what follows the
+// digits is ignored. InvalidArgument if there is no number or it does not fit 32 bits.
 base::Result<int32_t> ParseInferenceHeaderLength(std::string_view field);
 
-// Where the JSON of a body of `body_size` bytes ends: the field's number, which must lie within the
-// body, or all of it when there is no field.
+// Returns where the JSON of a body of `body_size` bytes ends: the field's number, which must lie
+// within the body, or the whole body if there is no field.
 base::Result<size_t> InferenceHeaderLength(std::optional<std::string_view> field,
                                            uint64_t body_size);
 

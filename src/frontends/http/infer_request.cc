@@ -14,9 +14,9 @@ InferRequestReader::InferRequestReader(size_t max_input_bytes)
 InferRequestReader::~InferRequestReader() = default;
 
 base::Status InferRequestReader::Read(const InferBody& body, core::Request& request,
-                                      AnswerOptions& answer) {
+                                      ResponseOptions& response_options) {
   if (body.header_length == 0) {
-    return infer_internal::ReadRaw(body.bytes, max_input_bytes_, request, answer);
+    return infer_internal::ReadRaw(body.bytes, max_input_bytes_, request, response_options);
   }
   const std::string_view binary = body.bytes.substr(body.header_length);
   const std::string_view json =
@@ -27,15 +27,15 @@ base::Status InferRequestReader::Read(const InferBody& body, core::Request& requ
                                       std::to_string(max_input_bytes_) +
                                       " bytes. Use --http-max-input-size to increase the limit.");
   }
-  if (quick_->Read(json, binary, request, answer)) return base::OkStatus();
-  infer_internal::ResetRequest(request, answer);
-  return infer_internal::ReadExactly(json, binary, max_input_bytes_, request, answer);
+  if (quick_->Read(json, binary, request, response_options)) return base::OkStatus();
+  infer_internal::ResetRequest(request, response_options);
+  return infer_internal::ReadExactly(json, binary, max_input_bytes_, request, response_options);
 }
 
 namespace infer_internal {
 namespace {
 
-// The shape of the only input, as far as `byte_count` tells.
+// Returns the shape of the only input, as far as `byte_count` determines it.
 base::Result<tensor::Shape> DeduceRawShape(const core::Model& model, size_t byte_count,
                                            const std::string& prefix) {
   const core::ModelTensor& input = model.inputs().front();
@@ -72,7 +72,7 @@ base::Result<tensor::Shape> DeduceRawShape(const core::Model& model, size_t byte
 }  // namespace
 
 base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Request& request,
-                     AnswerOptions& answer) {
+                     ResponseOptions& response_options) {
   if (bytes.size() > max_input_bytes) {
     return base::InvalidArgumentError("Raw input has a byte_size (" + std::to_string(bytes.size()) +
                                       " bytes) that exceeds the maximum allowed value of " +
@@ -92,7 +92,7 @@ base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Reque
   core::RequestInput& input = request.AddInput(model_input.name, model_input.type);
   input.shape = std::move(shape);
   if (model_input.type == tensor::DataType::kBytes) {
-    // The one element's length goes before it, as in every BYTES tensor.
+    // The one element is preceded by its length, as in every BYTES tensor.
     std::byte* const length = request.arena().Allocate(sizeof(uint32_t), alignof(uint32_t));
     if (length == nullptr) return base::UnavailableError("out of memory");
     *reinterpret_cast<uint32_t*>(length) = static_cast<uint32_t>(bytes.size());
@@ -101,21 +101,22 @@ base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Reque
   if (!bytes.empty()) {
     input.Append({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), {}});
   }
-  answer.is_binary_by_default = true;
+  response_options.is_binary_by_default = true;
   return base::OkStatus();
 }
 
 base::Status AddOutput(common::InferRequestBuilder& builder, std::string_view name,
-                       const common::OutputParameters& parameters, AnswerOptions& answer) {
+                       const common::OutputParameters& parameters,
+                       ResponseOptions& response_options) {
   NEREID_ASSIGN_OR_RETURN(core::RequestedOutput* const output, builder.AddOutput(name));
   NEREID_ASSIGN_OR_RETURN(const OutputOptions options,
                           builder.ReadOutputOptions(*output, parameters));
-  output->tag = static_cast<uint32_t>(answer.outputs.size());
-  answer.outputs.push_back(options);
+  output->tag = static_cast<uint32_t>(response_options.outputs.size());
+  response_options.outputs.push_back(options);
   return base::OkStatus();
 }
 
-void ResetRequest(core::Request& request, AnswerOptions& answer) {
+void ResetRequest(core::Request& request, ResponseOptions& response_options) {
   request.id = {};
   request.inputs.clear();
   request.outputs.clear();
@@ -124,7 +125,7 @@ void ResetRequest(core::Request& request, AnswerOptions& answer) {
   request.correlation_id = uint64_t{0};
   request.priority = 0;
   request.timeout_us = 0;
-  answer.Clear();
+  response_options.Clear();
 }
 
 }  // namespace infer_internal

@@ -3,11 +3,11 @@
 // extension, or raw tensor bytes alone. Binary tensors become views of the body; JSON data is
 // written once, into the request's arena.
 //
-// Two readers are asked in turn (docs/adr/0005). The quick reader (one pass, no allocation in
-// steady state) takes what clients really send, and gives up on anything that is malformed, out of
-// range, doubled, or merely unusual. The exact reader (RapidJSON) then decides, with Triton's
-// semantics and Triton's words. Only the exact reader produces errors, and a head that both take
-// means the same to both: they hand what they find to one common::InferRequestBuilder.
+// Two readers are tried in turn (docs/adr/0005). The quick reader (one pass, no allocation in
+// steady state) accepts what clients usually send, and rejects anything that is malformed, out of
+// range, repeated, or merely unusual. The exact reader (RapidJSON) then decides, with Triton's
+// semantics and Triton's texts. Only the exact reader produces errors, and a head that both accept
+// has the same meaning for both: they pass what they find to one common::InferRequestBuilder.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,12 @@ namespace nereid::http {
 
 using common::OutputOptions;
 
-// How the client wants the answer. Outputs are found by core::RequestedOutput::tag.
-struct AnswerOptions {
+// The form of the response that the client requested. Outputs are found by
+// core::RequestedOutput::tag.
+struct ResponseOptions {
   bool is_binary_by_default = false;  // of outputs that the request does not list
   std::vector<OutputOptions> outputs;
-  common::RequestRegions regions;  // collected by the reader, for whoever submits the request
+  common::RequestRegions regions;  // collected by the reader, for the code that submits the request
 
   void Clear() {
     is_binary_by_default = false;
@@ -40,12 +41,13 @@ struct AnswerOptions {
 
 // The body of an inference, and where its JSON ends.
 struct InferBody {
-  // All of it, followed by at least 64 readable bytes; the request holds it (core::Request::Hold).
+  // The whole body, followed by at least 64 readable bytes; the request holds it
+  // (core::Request::Hold).
   std::string_view bytes;
-  // Where the JSON ends and binary tensors begin; 0 when there is no JSON at all.
+  // Where the JSON ends and binary tensors begin; 0 if there is no JSON at all.
   size_t header_length = 0;
-  // The JSON itself, followed in the same way, where it must not be read from `bytes`: those lie in
-  // memory that others can write (base::BufferRef::is_lent). Views of it live as long as the
+  // A copy of the JSON, with the same padding, if it must not be read from `bytes` because those
+  // lie in memory that others can write (base::BufferRef::is_lent). Views of it live as long as the
   // request.
   std::string_view json_copy = {};
 };
@@ -61,8 +63,10 @@ class InferRequestReader {
   explicit InferRequestReader(size_t max_input_bytes);
   ~InferRequestReader();
 
-  // Fills `request`, whose model is set, and `answer`. An error leaves both half filled.
-  base::Status Read(const InferBody& body, core::Request& request, AnswerOptions& answer);
+  // Fills `request`, whose model is set, and `response_options`. An error leaves both partly
+  // filled.
+  base::Status Read(const InferBody& body, core::Request& request,
+                    ResponseOptions& response_options);
 
  private:
   const size_t max_input_bytes_;
@@ -72,20 +76,21 @@ class InferRequestReader {
 // The parts, for each other and for tests.
 namespace infer_internal {
 
-// Never fails on a head that Triton takes, never takes one that Triton refuses.
+// Accepts exactly the heads that Triton accepts.
 base::Status ReadExactly(std::string_view json, std::string_view binary, size_t max_input_bytes,
-                         core::Request& request, AnswerOptions& answer);
+                         core::Request& request, ResponseOptions& response_options);
 
-// A body without JSON: the whole of it is the model's only input.
+// Reads a body without JSON: the whole body is the model's only input.
 base::Status ReadRaw(std::string_view bytes, size_t max_input_bytes, core::Request& request,
-                     AnswerOptions& answer);
+                     ResponseOptions& response_options);
 
 // Adds an output with its options, for either reader.
 base::Status AddOutput(common::InferRequestBuilder& builder, std::string_view name,
-                       const common::OutputParameters& parameters, AnswerOptions& answer);
+                       const common::OutputParameters& parameters,
+                       ResponseOptions& response_options);
 
-// Undoes what a reader did to `request`, but for the arena.
-void ResetRequest(core::Request& request, AnswerOptions& answer);
+// Undoes what a reader did to `request`, except for the arena.
+void ResetRequest(core::Request& request, ResponseOptions& response_options);
 
 }  // namespace infer_internal
 }  // namespace nereid::http

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of inference requests: the number in the header that says where the JSON ends (a first
-// line of the input), JSON, and tensors behind it. What the quick reader takes, the exact one
-// takes, too, and to the same effect.
+// Fuzzes bodies of inference requests: the header field that says where the JSON ends (the first
+// line of the input), JSON, and tensors after it. What the quick reader accepts, the exact reader
+// accepts too, with the same result.
 #include "http/infer_request.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using namespace nereid;
 
 constexpr size_t kLimit = 1 << 16;
-constexpr size_t kPadding = 64;  // that readers may touch behind the text
+constexpr size_t kPadding = 64;  // readable bytes that readers need after the text
 
 class NoSink final : public core::ResponseSink {
   void Send(core::ResponsePtr, bool) override {}
@@ -34,20 +34,20 @@ core::RequestPtr NewRequest(core::ResponseSink& sink) {
   return request;
 }
 
-// The bytes of an input, from its chunk.
+// Returns the bytes of an input, from its chunk.
 std::string_view Data(const core::RequestInput& input) {
   NEREID_CHECK(input.more.empty());
   return {reinterpret_cast<const char*>(input.first.data), input.first.size};
 }
 
-// What was taken must be what the exact reader makes of it.
+// Checks that the exact reader reads the same from the text.
 void CheckIsExact(std::string_view json, std::string_view binary, const core::Request& taken,
-                  const http::AnswerOptions& answer) {
+                  const http::ResponseOptions& response_options) {
   static NoSink sink;
   core::RequestPtr exactly = NewRequest(sink);
-  http::AnswerOptions exact_answer;
+  http::ResponseOptions exact_options;
   NEREID_CHECK(
-      http::infer_internal::ReadExactly(json, binary, kLimit, *exactly, exact_answer).ok());
+      http::infer_internal::ReadExactly(json, binary, kLimit, *exactly, exact_options).ok());
   NEREID_CHECK(taken.id == exactly->id && taken.flags == exactly->flags);
   NEREID_CHECK(taken.correlation_id == exactly->correlation_id);
   NEREID_CHECK(taken.priority == exactly->priority && taken.timeout_us == exactly->timeout_us);
@@ -55,7 +55,7 @@ void CheckIsExact(std::string_view json, std::string_view binary, const core::Re
                                   [](const core::Parameter& a, const core::Parameter& b) {
                                     return a.name == b.name && a.value == b.value;
                                   }));
-  NEREID_CHECK(answer.is_binary_by_default == exact_answer.is_binary_by_default);
+  NEREID_CHECK(response_options.is_binary_by_default == exact_options.is_binary_by_default);
   NEREID_CHECK(taken.inputs.size() == exactly->inputs.size());
   for (size_t i = 0; i < taken.inputs.size(); ++i) {
     NEREID_CHECK(taken.inputs[i].name == exactly->inputs[i].name);
@@ -66,8 +66,8 @@ void CheckIsExact(std::string_view json, std::string_view binary, const core::Re
   NEREID_CHECK(taken.outputs.size() == exactly->outputs.size());
   for (size_t i = 0; i < taken.outputs.size(); ++i) {
     NEREID_CHECK(taken.outputs[i].name == exactly->outputs[i].name);
-    NEREID_CHECK(answer.outputs[i].is_binary == exact_answer.outputs[i].is_binary);
-    NEREID_CHECK(answer.outputs[i].class_count == exact_answer.outputs[i].class_count);
+    NEREID_CHECK(response_options.outputs[i].is_binary == exact_options.outputs[i].is_binary);
+    NEREID_CHECK(response_options.outputs[i].class_count == exact_options.outputs[i].class_count);
   }
 }
 
@@ -114,15 +114,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!length.ok()) return 0;
   NEREID_CHECK(*length <= text.size());
 
-  // On the heap, with nothing readable behind the padding, for AddressSanitizer.
+  // Allocated on the heap, with nothing readable after the padding, for AddressSanitizer.
   const auto memory = std::make_unique<char[]>(text.size() + kPadding);
   std::memcpy(memory.get(), text.data(), text.size());
   const std::string_view body(memory.get(), text.size());
 
   core::RequestPtr request = NewRequest(sink);
-  http::AnswerOptions answer;
+  http::ResponseOptions response_options;
   http::InferRequestReader reader(kLimit);
-  const base::Status status = reader.Read({body, *length}, *request, answer);
+  const base::Status status = reader.Read({body, *length}, *request, response_options);
   NEREID_CHECK(status.ok() || !status.message().empty());
 
   if (*length == 0) return 0;
@@ -130,9 +130,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view binary = body.substr(*length);
   http::QuickReader quick(kLimit);
   core::RequestPtr quickly = NewRequest(sink);
-  http::AnswerOptions quick_answer;
-  if (quick.Read(json, binary, *quickly, quick_answer)) {
-    CheckIsExact(json, binary, *quickly, quick_answer);
+  http::ResponseOptions quick_options;
+  if (quick.Read(json, binary, *quickly, quick_options)) {
+    CheckIsExact(json, binary, *quickly, quick_options);
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quick and the exact reader side by side: what both take must mean the same, and what Triton
-// refuses the quick reader must not take.
+// The quick and the exact reader side by side: what both accept must have the same meaning, and the
+// quick reader must not accept what Triton refuses.
 #include "http/infer_request.h"
 
 #include <cmath>
@@ -23,7 +23,7 @@ class NoSink final : public core::ResponseSink {
   void Send(core::ResponsePtr /*response*/, bool /*is_final*/) override {}
 };
 
-// A body in a buffer with exactly the padding that readers may touch.
+// A body in a buffer with exactly the padding that readers may read.
 class Body {
  public:
   Body(std::string_view json, std::string_view binary)
@@ -43,12 +43,12 @@ class Body {
   size_t size_;
 };
 
-// A request with everything a reader writes, as text that can be compared.
-std::string Describe(const core::Request& request, const AnswerOptions& answer) {
+// Describes everything that a reader writes into a request, as text that can be compared.
+std::string Describe(const core::Request& request, const ResponseOptions& response_options) {
   std::string text = "id=" + std::string(request.id);
   text += " flags=" + std::to_string(request.flags) + " prio=" + std::to_string(request.priority) +
           " timeout=" + std::to_string(request.timeout_us) +
-          " binary=" + std::to_string(answer.is_binary_by_default);
+          " binary=" + std::to_string(response_options.is_binary_by_default);
   if (const auto* name = std::get_if<std::string_view>(&request.correlation_id)) {
     text += " sequence='" + std::string(*name) + "'";
   } else {
@@ -79,7 +79,7 @@ std::string Describe(const core::Request& request, const AnswerOptions& answer) 
     }
   }
   for (const core::RequestedOutput& output : request.outputs) {
-    const OutputOptions& options = answer.outputs[output.tag];
+    const OutputOptions& options = response_options.outputs[output.tag];
     text += "\n-> " + std::string(output.name) + " " + std::to_string(options.is_binary) + " " +
             std::to_string(options.class_count);
   }
@@ -101,22 +101,22 @@ class InferRequestTest : public testing::Test {
   Outcome Exactly(std::string_view json, std::string_view binary = "") {
     const Body body(json, binary);
     core::RequestPtr request = NewRequest();
-    AnswerOptions answer;
+    ResponseOptions response_options;
     Outcome outcome;
     outcome.status =
-        infer_internal::ReadExactly(body.json(), body.binary(), kLimit, *request, answer);
-    if (outcome.status.ok()) outcome.description = Describe(*request, answer);
+        infer_internal::ReadExactly(body.json(), body.binary(), kLimit, *request, response_options);
+    if (outcome.status.ok()) outcome.description = Describe(*request, response_options);
     return outcome;
   }
-  // Nothing when the quick reader gives up.
+  // Returns nothing if the quick reader rejects the text.
   std::optional<std::string> Quickly(std::string_view json, std::string_view binary = "") {
     const Body body(json, binary);
     core::RequestPtr request = NewRequest();
-    AnswerOptions answer;
-    if (!quick_.Read(body.json(), body.binary(), *request, answer)) return std::nullopt;
-    return Describe(*request, answer);
+    ResponseOptions response_options;
+    if (!quick_.Read(body.json(), body.binary(), *request, response_options)) return std::nullopt;
+    return Describe(*request, response_options);
   }
-  // Both take it, to the same effect.
+  // Requires that both readers accept the text, with the same result.
   std::string Both(std::string_view json, std::string_view binary = "") {
     const Outcome exact = Exactly(json, binary);
     EXPECT_TRUE(exact.status.ok()) << exact.status.message() << "\n" << json;
@@ -215,8 +215,8 @@ TEST_F(InferRequestTest, LeavesBinaryTensorsWhereTheyAre) {
       "abcd");
   InferRequestReader reader(kLimit);
   core::RequestPtr request = NewRequest();
-  AnswerOptions answer;
-  ASSERT_TRUE(reader.Read(body.body(), *request, answer).ok());
+  ResponseOptions response_options;
+  ASSERT_TRUE(reader.Read(body.body(), *request, response_options).ok());
   EXPECT_EQ(reinterpret_cast<const char*>(request->inputs[0].first.data), body.binary().data());
 }
 
@@ -328,10 +328,10 @@ TEST_F(InferRequestTest, DeducesTheShapeOfRawRequests) {
   const auto raw = [&](core::Model& model, std::string_view bytes) {
     core::RequestPtr request = core::Request::Create(sink_);
     request->model = Pin(model);
-    AnswerOptions answer;
+    ResponseOptions response_options;
     Outcome outcome;
-    outcome.status = infer_internal::ReadRaw(bytes, kLimit, *request, answer);
-    if (outcome.status.ok()) outcome.description = Describe(*request, answer);
+    outcome.status = infer_internal::ReadRaw(bytes, kLimit, *request, response_options);
+    if (outcome.status.ok()) outcome.description = Describe(*request, response_options);
     return outcome;
   };
   const auto single = MakeModel({DataType::kInt16}, 4);
@@ -349,8 +349,8 @@ TEST_F(InferRequestTest, DeducesTheShapeOfRawRequests) {
                   .starts_with("Raw input has a byte_size (4097 bytes) that exceeds"));
 }
 
-// Random damage to good heads: the readers must agree, and neither may touch what is not its own
-// (the address sanitizer watches).
+// Random damage to valid heads: the readers must agree, and neither may read beyond its input
+// (checked by AddressSanitizer).
 TEST_F(InferRequestTest, SurvivesMutationsAndAgrees) {
   const std::vector<std::pair<std::string, std::string>> seeds = {
       {R"({"id":"x","parameters":{"sequence_id":1,"priority":2,"a":"b"},"inputs":[{"name":"IN0","shape":[2,2],"datatype":"FP32","data":[[1.5,2],[3e2,-4]]}],"outputs":[{"name":"OUT0","parameters":{"binary_data":true}}]})",

@@ -26,7 +26,7 @@ void AppendUtf8(uint32_t character, std::string& out) {
   append(0x80 | (character & 0x3F));
 }
 
-// So many decimal digits fit into 64 bits.
+// The number of decimal digits that always fit into 64 bits.
 constexpr ptrdiff_t kMaxMantissaDigits = 19;
 
 // The powers of ten that a double holds exactly.
@@ -48,7 +48,7 @@ std::optional<double> NearestDouble(uint64_t mantissa, ptrdiff_t fraction) {
 
 }  // namespace
 
-// Up to a quote, a backslash or a control character.
+// Skips up to a quote, a backslash or a control character.
 void JsonCursor::SkipPlainCharacters() {
   static_assert(std::endian::native == std::endian::little,
                 "the first character is the lowest byte");
@@ -59,7 +59,7 @@ void JsonCursor::SkipPlainCharacters() {
     std::memcpy(&word, next_, sizeof(word));
     const uint64_t quote = word ^ (kOnes * '"');
     const uint64_t backslash = word ^ (kOnes * '\\');
-    // The high bit of each byte that is looked for, and of none in front of the first of them.
+    // The high bit of each byte that is searched for, and of no byte before the first of them.
     const uint64_t found = (((quote - kOnes) & ~quote) | ((backslash - kOnes) & ~backslash) |
                             ((word - kOnes * ' ') & ~word)) &
                            kHighBits;
@@ -72,7 +72,7 @@ void JsonCursor::SkipPlainCharacters() {
   while (next_ != end_ && !EndsText(*next_)) ++next_;
 }
 
-// A whole number of more digits than are sure to fit, or none.
+// Reads an integer of more digits than are sure to fit, or returns nothing.
 std::optional<uint64_t> JsonCursor::LongNumber(const char* begin) const {
   uint64_t number = 0;
   if (begin == next_ || *begin == '0') return std::nullopt;
@@ -98,7 +98,7 @@ bool JsonCursor::AppendAnyText(std::string& out) {
   }
 }
 
-// What follows a backslash.
+// Reads what follows a backslash.
 bool JsonCursor::AppendEscape(std::string& out) {
   if (next_ == end_) return false;
   static constexpr std::string_view kEscapes = "\"\\/bfnrt";
@@ -113,7 +113,7 @@ bool JsonCursor::AppendEscape(std::string& out) {
   auto character = FourHexDigits();
   if (!character) return false;
   if (*character >= 0xD800 && *character < 0xE000) {
-    // The first half of a character, which needs the second.
+    // The first half of a surrogate pair needs the second.
     if (*character >= 0xDC00 || end_ - next_ < 2 || next_[0] != '\\' || next_[1] != 'u') {
       return false;
     }
@@ -135,9 +135,8 @@ std::optional<uint32_t> JsonCursor::FourHexDigits() {
   return number;
 }
 
-// Whole numbers below 2^53 and powers of ten up to 10^22 are doubles, so that one multiplication or
-// division of two such numbers is rounded once: its result is the nearest double. This covers what
-// clients usually send, at a third of what from_chars takes.
+// Most numbers need one division or one multiplication of 64 bits, which from_chars would precede
+// by reading the digits again.
 std::optional<double> JsonCursor::AnyDouble() {
   SkipSpace();
   const char* const begin = next_;
@@ -164,7 +163,7 @@ std::optional<double> JsonCursor::AnyDouble() {
     count += fraction;
     if (fraction == 0) return std::nullopt;
   } else if (mantissa == 0 && count == 1) {
-    // "-0" is a whole number, which has no sign when it is zero.
+    // "-0" is an integer, so it has no sign.
     if (at == end_ || (*at != 'e' && *at != 'E')) {
       next_ = at;
       return 0.0;

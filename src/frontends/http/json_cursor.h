@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A position in JSON text, for the quick reader. One pass, no preparation and no memory. Every
-// method that cannot go on returns false or nothing, and the cursor is of no use afterwards: what
-// is malformed, out of range or merely unusual is left to the exact reader. Private to this module.
+// A position in JSON text, for the quick reader. One pass, without preparation or memory. Every
+// method that cannot proceed returns false or nothing, and the cursor is unusable afterwards:
+// whatever is malformed, out of range or merely unusual is left to the exact reader. Private to
+// this module.
 //
 //   cursor.Object<"name", "shape">([&](int member, std::string_view key) {
 //     switch (member) {
@@ -27,8 +28,8 @@
 
 namespace nereid::http {
 
-// The name of a member as a template argument, kept as it usually stands in the text: with quotes
-// and a colon.
+// The name of a member as a template argument, stored as it usually appears in the text: with
+// quotes and a colon.
 template <size_t size>
 struct JsonKey {
   consteval JsonKey(const char (&name)[size]) {
@@ -45,7 +46,7 @@ struct JsonKey {
 // Thread-compatible; the text outlives it.
 class JsonCursor {
  public:
-  // Nested values deeper than this are not read.
+  // Values that are nested deeper than this are not read.
   static constexpr int kMaxDepth = 100;
 
   explicit JsonCursor(std::string_view text)
@@ -56,13 +57,13 @@ class JsonCursor {
     return next_ == end_;
   }
 
-  // The first character of the next value or sign; zero at the end.
+  // Returns the first character of the next value or sign; zero at the end.
   char Peek() {
     SkipSpace();
     return next_ == end_ ? '\0' : *next_;
   }
 
-  // Takes `c`, and space before it.
+  // Takes `c`, and blanks before it.
   bool Take(char c) {
     if (next_ != end_ && *next_ == c) [[likely]] {
       ++next_;
@@ -71,7 +72,8 @@ class JsonCursor {
     return TakeAfterSpace(c);
   }
 
-  // A string without escapes, as a view of the text. For names: long texts go faster by AppendText.
+  // Takes a string without escapes, as a view of the text. For names: AppendText is faster for long
+  // texts.
   std::optional<std::string_view> Text() {
     if (!Take('"')) return std::nullopt;
     const char* const begin = next_;
@@ -83,8 +85,8 @@ class JsonCursor {
     return std::nullopt;
   }
 
-  // Does what `step` does to a copy of the cursor, and returns what it returns. A cursor that no
-  // function outside its caller has seen stays in registers, which halves the cost of short texts.
+  // Applies `step` to a copy of the cursor, and returns its result. A cursor that no function
+  // outside its caller has seen stays in registers, which halves the cost of short texts.
   template <typename Step>
   auto Aside(const Step& step) {
     JsonCursor copy = *this;
@@ -93,18 +95,18 @@ class JsonCursor {
     return result;
   }
 
-  // Any string: appended to `out`, with its escapes resolved.
+  // Takes any string: appends it to `out`, with its escapes resolved.
   bool AppendText(std::string& out) {
     return Aside([&out](JsonCursor& cursor) { return cursor.AppendAnyText(out); });
   }
 
-  // A whole number that is not negative, or the beginning of a number that is none.
+  // Takes a non-negative integer, or the beginning of a number that is not one.
   std::optional<uint64_t> Unsigned() {
     SkipSpace();
     return Digits();
   }
 
-  // A whole number, or the beginning of a number that is none.
+  // Takes an integer, or the beginning of a number that is not one.
   std::optional<int64_t> Signed() {
     SkipSpace();
     const bool is_negative = next_ != end_ && *next_ == '-';
@@ -115,12 +117,12 @@ class JsonCursor {
     return static_cast<int64_t>(is_negative ? 0 - *digits : *digits);
   }
 
-  // Whether a number that Unsigned or Signed took has no fraction and no exponent.
+  // Returns whether a number that Unsigned or Signed took has no fraction and no exponent.
   bool IsAtEndOfNumber() const {
     return next_ == end_ || (*next_ != '.' && *next_ != 'e' && *next_ != 'E');
   }
 
-  // A number, as the double that is nearest to it.
+  // Takes a number, as the nearest double.
   std::optional<double> Double() {
     return Aside([](JsonCursor& cursor) { return cursor.AnyDouble(); });
   }
@@ -131,16 +133,16 @@ class JsonCursor {
     const bool flag = rest.starts_with("true");
     if (!flag && !rest.starts_with("false")) return std::nullopt;
     next_ += flag ? 4 : 5;
-    return flag;  // what must follow is looked for by the caller's next step
+    return flag;  // the caller's next step checks what follows
   }
 
-  // Passes over a value of any type.
+  // Skips a value of any type.
   bool Skip() {
     return Aside([](JsonCursor& cursor) { return cursor.SkipNested(0); });
   }
 
   // Calls `member(index, key)`, which takes the value, for each member of an object; `index` is
-  // that of the key among `kKeys`, or -1.
+  // that of the key in `kKeys`, or -1.
   template <JsonKey... kKeys, typename Member>
   bool Object(const Member& member) {
     if (!Take('{')) return false;
@@ -155,7 +157,7 @@ class JsonCursor {
     return separator == '}';
   }
 
-  // Calls `element()`, which takes it, for each element of an array.
+  // Calls `element()`, which takes the element, for each element of an array.
   template <typename Element>
   bool Array(const Element& element) {
     if (!Take('[')) return false;
@@ -172,7 +174,8 @@ class JsonCursor {
   static constexpr int kOtherKey = -1;
   static constexpr int kNoKey = -2;
 
-  // Whether no string holds the character as it is: quotes, backslashes and control characters.
+  // Returns whether no string contains the character unescaped: quotes, backslashes and control
+  // characters.
   static bool EndsText(char c) {
     static constexpr auto kEndsText = [] {
       std::array<bool, 256> ends{};
@@ -183,7 +186,7 @@ class JsonCursor {
     return kEndsText[static_cast<unsigned char>(c)];
   }
 
-  // More than nine for what is no digit.
+  // Returns more than nine if the character is no digit.
   static unsigned DigitOf(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }
 
   static bool IsSpace(char c) {
@@ -203,7 +206,8 @@ class JsonCursor {
     return true;
   }
 
-  // Takes what follows an element: a comma, or `close`, which ends the list. Zero for neither.
+  // Takes what follows an element: a comma, or `close`, which ends the list. Returns zero for
+  // anything else.
   char TakeSeparator(char close) {
     do {
       if (next_ == end_) return '\0';
@@ -214,8 +218,8 @@ class JsonCursor {
     return '\0';
   }
 
-  // The whole number of some digits. Where they are part of another number, the caller's next step
-  // finds something else than the end of a value.
+  // Takes the integer of some digits. If they are part of another number, the caller's next step
+  // does not find the end of a value.
   std::optional<uint64_t> Digits() {
     const char* const begin = next_;
     uint64_t number = 0;
@@ -225,17 +229,17 @@ class JsonCursor {
       number = number * 10 + digit;
     }
     const ptrdiff_t digits = next_ - begin;
-    // Nineteen digits fit.
+    // Nineteen digits always fit.
     if (digits == 0 || digits > 19 || (*begin == '0' && digits > 1)) [[unlikely]]
       return LongNumber(begin);
     return number;
   }
 
-  // Whether the text, which is long enough for it, goes on with that key as it usually stands
-  // there.
+  // Returns whether the text, which is long enough for it, continues with that key as it is usually
+  // written.
   template <JsonKey kKey>
   static bool IsKey(const char* next) {
-    // Names of members that stand together mostly differ in their first letters.
+    // Names of members of one object mostly differ in their first letters.
     return next[1] == kKey.quoted[1] &&
            std::memcmp(next, kKey.quoted.data(), kKey.quoted.size()) == 0;
   }

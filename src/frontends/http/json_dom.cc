@@ -24,7 +24,8 @@ base::Status MissingMember(std::string_view context, const char* name) {
                       std::string("attempt to access non-existing object member '") + name + "'");
 }
 
-// The number that ends at `end` of `text`, exactly; `value` where it is none, or beyond a double.
+// Returns the exact number that ends at `end` of `text`; `value` if there is none, or if it exceeds
+// a double.
 double ExactNumber(double value, std::string_view text, size_t end) {
   size_t begin = end;
   while (begin > 0 && std::string_view("0123456789+-.eE").find(text[begin - 1]) != text.npos)
@@ -34,9 +35,8 @@ double ExactNumber(double value, std::string_view text, size_t end) {
   return read.ec == std::errc() && read.ptr == text.data() + end ? exact : value;
 }
 
-// Passes on to a document what RapidJSON reads, with its numbers read again: its own way to do so
-// exactly (kParseFullPrecisionFlag, in 1.1) makes some other number of a zero with many digits or
-// an exponent beyond 22.
+// Passes what RapidJSON reads to a document, but reads numbers again: its own exact mode
+// (kParseFullPrecisionFlag, in 1.1) is wrong for a zero with many digits or an exponent beyond 22.
 template <typename Stream>
 class ExactNumbers {
  public:
@@ -44,7 +44,7 @@ class ExactNumbers {
       : document_(document), text_(text), stream_(stream) {}
 
   bool Double(double value) {
-    // It has read up to the end of the number.
+    // The stream is at the end of the number.
     return document_.Double(ExactNumber(value, text_, stream_.Tell()));
   }
   bool Null() { return document_.Null(); }

@@ -27,7 +27,7 @@ TEST(JsonDom, ReadsNumbersExactly) {
       const JsonValue& value = document.IsArray()    ? document[document.Size() - 1]
                                : document.IsObject() ? document["a"]
                                                      : document;
-      // Of the sign of zero, too.
+      // Compares the sign of zero, too.
       EXPECT_EQ(std::bit_cast<uint64_t>(value.GetDouble()),
                 std::bit_cast<uint64_t>(std::strtod(number, nullptr)))
           << text;

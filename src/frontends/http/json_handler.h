@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the handlers of this module have in common.
+// The common base of this module's handlers.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace nereid::http {
 
-// Its server replies to requests that it refuses itself in the form of all other errors.
+// The server's replies to requests that it refuses itself have the same form as all other errors.
 class JsonHandler : public http1::HttpHandler {
  public:
   http1::HttpErrorBody ErrorBody(std::string_view text) override {

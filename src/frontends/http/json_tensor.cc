@@ -31,7 +31,7 @@ base::Status ForEachLeaf(const JsonValue& value, int depth, const Leaf& leaf) {
   return base::OkStatus();
 }
 
-// Leaves of nested arrays, not looking deeper than allowed and not further than `limit`.
+// Counts the leaves of nested arrays, to the maximum depth and up to `limit`.
 size_t CountLeaves(const JsonValue& value, int depth, size_t limit) {
   if (!value.IsArray()) return 1;
   if (depth >= kMaxDataDepth) return 0;
@@ -91,7 +91,7 @@ base::Status StoreElement(DataType type, const JsonValue& value, std::byte* memo
   }
 }
 
-// What a client needs to find its mistake, behind the texts of Triton.
+// Describes what a client needs to find its mistake, to follow Triton's text.
 std::string DescribeCounts(const TensorDescription& tensor, size_t expected,
                            const JsonValue& data) {
   return " (input '" + std::string(tensor.name) + "': its shape has " + std::to_string(expected) +
@@ -133,7 +133,7 @@ base::Result<core::DataChunk> ReadNumbers(const JsonValue& data, int64_t count,
                                           const TensorDescription& tensor, memory::Arena& arena) {
   const size_t expected = static_cast<size_t>(count);
   const size_t element_size = tensor::ElementSize(tensor.type);
-  // Memory for what is there, not for what the shape claims.
+  // Allocates memory for the elements that exist, not for those that the shape claims.
   const size_t stored = CountLeaves(data, 0, expected);
   std::byte* const memory =
       arena.Allocate(std::max<size_t>(stored, 1) * element_size, base::kBufferAlignment);

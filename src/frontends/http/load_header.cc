@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFamily = "nv_trt_llm_kv_cache_block_metrics{";
 
-// The last value of the family with that kv_cache_block_type; nothing when it is not there.
+// Returns the last value of the family with that kv_cache_block_type; nothing if there is none.
 std::optional<double> FindValue(std::string_view metrics, std::string_view type) {
   const std::string label = "kv_cache_block_type=\"" + std::string(type) + "\"";
   std::optional<double> found;

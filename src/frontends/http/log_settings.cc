@@ -12,7 +12,7 @@
 namespace nereid::http {
 namespace {
 
-// Null when `object` has no such member, or a null in its place.
+// Returns null if `object` has no such member, or if its value is null.
 const JsonValue* FindValue(const JsonValue& object, const char* name) {
   const JsonValue* const value = FindMember(object, name);
   return value == nullptr || value->IsNull() ? nullptr : value;

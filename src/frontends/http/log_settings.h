@@ -9,11 +9,11 @@
 
 namespace nereid::http {
 
-// The settings of the log in JSON.
+// Returns the settings of the log as JSON.
 std::string LogSettingsJson();
 
-// Takes over what `body`, a JSON object, wants changed: all of it or, with an error, nothing. The
-// file cannot be changed by clients.
+// Applies all changes of `body`, a JSON object, or none if there is an error. Clients cannot change
+// the file.
 base::Status UpdateLogSettings(std::string_view body);
 
 }  // namespace nereid::http

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenAPI document of the v2 REST API: openapi.json beside this file, which must tell of every
-// route (openapi_test.cc) and of nothing that is not served (tests/e2e/test_openapi.py).
+// The OpenAPI document of the v2 REST API: openapi.json beside this file, which must describe every
+// route (openapi_test.cc) and nothing that is not served (tests/e2e/test_openapi.py).
 #pragma once
 
 #include <string_view>

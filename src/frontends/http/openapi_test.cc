@@ -13,7 +13,7 @@
 namespace nereid::http {
 namespace {
 
-// "/v2/models/{model}" with something that its parameters may be.
+// Replaces the parameters of a path such as "/v2/models/{model}" with possible values.
 std::string Fill(std::string_view path) {
   std::string filled;
   while (!path.empty()) {
@@ -36,7 +36,7 @@ class OpenApiTest : public testing::Test {
   const JsonValue* paths_ = nullptr;
 };
 
-TEST_F(OpenApiTest, TellsOfEveryRouteAndOfItsMethods) {
+TEST_F(OpenApiTest, DescribesEveryRouteAndItsMethods) {
   ASSERT_NE(paths_, nullptr);
   std::map<RouteKind, std::set<std::string>> methods;
   for (const auto& path : paths_->GetObject()) {
@@ -68,7 +68,7 @@ TEST_F(OpenApiTest, NamesEveryOperationOnce) {
   }
 }
 
-// References, all of which must lead somewhere.
+// Checks that every reference leads somewhere.
 void CheckReferences(const rapidjson::Document& document, const JsonValue& value) {
   if (value.IsArray()) {
     for (const JsonValue& element : value.GetArray()) CheckReferences(document, element);

@@ -4,7 +4,8 @@
 namespace nereid::http {
 namespace {
 
-// Length of the UTF-8 sequence of several bytes at the front of `text`, 0 when it is not one.
+// Returns the length of the UTF-8 sequence of several bytes at the front of `text`; 0 if there is
+// none.
 size_t Utf8Length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -24,7 +25,7 @@ size_t Utf8Length(std::string_view text) {
 
 }  // namespace
 
-// The pattern [^/]+ of a matcher that reads UTF-8: one or more characters up to a slash or the end.
+// Matches the pattern [^/]+ in UTF-8: one or more characters up to a slash or the end.
 bool TakeSegment(std::string_view& path, std::string_view& segment) {
   const char* const begin = path.data();
   const char* const end = begin + path.size();

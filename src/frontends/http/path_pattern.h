@@ -3,10 +3,9 @@
 //
 //   /v2/models/{model}[/versions/{version}]/infer
 //
-// {model}, {region} and {repository} stand for one or more characters other than a slash, which are
-// UTF-8; {version} stands for digits. What is in brackets, which ends with a field, may be absent.
-// Patterns are taken apart by the compiler, so that matching one compares with constants. Private
-// to this module.
+// {model}, {region} and {repository} stand for one or more UTF-8 characters other than a slash;
+// {version} stands for digits. A part in brackets, which ends with a field, may be absent. The
+// compiler parses patterns, so that matching compares with constants. Private to this module.
 #pragma once
 
 #include <array>
@@ -22,14 +21,14 @@ namespace nereid::http {
 class PathPattern {
  public:
   enum class Field : uint8_t { kNone, kModel, kVersion, kRegion, kRepository };
-  // A literal text and the field behind it.
+  // A literal text and the field after it.
   struct Part {
     std::string_view literal;
     Field field = Field::kNone;
     bool is_optional = false;
   };
 
-  // `text` is a literal; one that is no pattern does not compile.
+  // `text` is a literal; an invalid pattern does not compile.
   consteval PathPattern(const char* text) : text_(text) {
     std::string_view rest = text_;
     while (!rest.empty()) parts_[count_++] = TakePart(rest);
@@ -70,7 +69,8 @@ class PathPattern {
   size_t count_ = 0;
 };
 
-// Take what a field stands for from the front of `path`; false where there is no such thing.
+// TakeSegment and TakeDigits take the value of a field from the front of `path`; they return false
+// if there is none.
 bool TakeSegment(std::string_view& path, std::string_view& segment);
 bool TakeDigits(std::string_view& path, std::string_view& digits);
 
@@ -82,12 +82,12 @@ bool TakeField(std::string_view& path, Route& route) {
   if constexpr (kField == Field::kVersion) return TakeDigits(path, route.version);
   if constexpr (kField == Field::kRegion) return TakeSegment(path, route.region);
   route.names_repository = true;
-  std::string_view name;  // has no meaning
+  std::string_view name;  // the name is not used
   return TakeSegment(path, name);
 }
 
-// Whether `Pattern::kPattern` from part `i` on stands for the whole of `path`. Then its fields are
-// set in `route`, which is new; else they are unspecified.
+// Returns whether `Pattern::kPattern` from part `i` on matches the whole of `path`. If so, its
+// fields are set in `route`, which must be empty; otherwise they are unspecified.
 template <typename Pattern, size_t i = 0>
 bool MatchesPath(std::string_view path, Route& route) {
   if constexpr (i == Pattern::kPattern.part_count()) {
@@ -106,7 +106,7 @@ bool MatchesPath(std::string_view path, Route& route) {
         if (matches_with_part()) return true;
         route = {.model = route.model};
       }
-      // As if the part were not in the pattern.
+      // Skips the optional part.
       return MatchesPath<Pattern, i + 1>(path, route);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies that say nothing but their status. For this module and `cloud`.
+// Replies that contain nothing but their status. For this module and `cloud`.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace nereid::http {
 
-// {"error":"<reason phrase>"}
+// Replies with {"error":"<reason phrase>"}.
 inline void RespondStatus(http1::HttpExchangePtr exchange, int status,
                           std::string_view headers = {}) {
   const std::string body = "{\"error\":\"" + std::string(http1::HttpReason(status)) + "\"}";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is taken here must mean the same to the exact reader (infer_request_test and the fuzzer
-// compare them). A member that is known and given twice, a key with escapes, a number beyond its
-// type and a contradiction are therefore left to it.
+// Whatever is accepted here must have the same meaning for the exact reader (infer_request_test and
+// the fuzzer compare them). A known member that is given twice, a key with escapes, a number beyond
+// its type and a contradiction are therefore left to the exact reader.
 #include "http/quick_reader.h"
 
 #include <array>
@@ -18,10 +18,10 @@ namespace {
 using common::ParameterValue;
 using tensor::DataType;
 
-// The memory for strings is not kept beyond this.
+// At most so much memory for strings is kept for the next request.
 constexpr size_t kMaxKeptBytes = size_t{256} << 10;
 
-// Marks the member in `seen`; false when it was there already.
+// Marks the member in `seen`; returns false if it was marked already.
 bool SeeOnce(unsigned& seen, int member) {
   const unsigned bit = 1u << member;
   if ((seen & bit) != 0) return false;
@@ -29,7 +29,7 @@ bool SeeOnce(unsigned& seen, int member) {
   return true;
 }
 
-// One element of a tensor's `data`, as JSON writes elements of that type.
+// The JSON type of the elements of a tensor's `data`.
 template <typename Json>
 std::optional<Json> ReadElement(JsonCursor& cursor) {
   if constexpr (std::is_same_v<Json, bool>) {
@@ -47,13 +47,14 @@ std::optional<Json> ReadElement(JsonCursor& cursor) {
 class HeadReader {
  public:
   HeadReader(std::string_view json, std::string_view binary, size_t max_input_bytes,
-             core::Request& request, AnswerOptions& answer, std::string& scratch)
+             core::Request& request, ResponseOptions& response_options, std::string& scratch)
       : json_(json),
         binary_(binary),
         max_input_bytes_(max_input_bytes),
-        builder_(common::Protocol::kHttp, common::TextKind::kPlain, request, answer.regions),
+        builder_(common::Protocol::kHttp, common::TextKind::kPlain, request,
+                 response_options.regions),
         request_(request),
-        answer_(answer),
+        response_options_(response_options),
         scratch_(scratch) {}
 
   bool Read();
@@ -67,11 +68,11 @@ class HeadReader {
     unsigned seen = 0;
     std::string_view name;
     DataType type = DataType::kInvalid;
-    std::array<int64_t, tensor::Shape::kInlineRank> dims;  // more are rare
+    std::array<int64_t, tensor::Shape::kInlineRank> dims;  // a higher rank is rare
     size_t rank = 0;
     std::optional<uint64_t> binary_size;
     common::RegionParameters region;
-    std::optional<JsonCursor> unread_data;  // `data` that came before what says how to read it
+    std::optional<JsonCursor> unread_data;  // `data` that preceded the members needed to read it
     core::DataChunk chunk;
 
     std::span<const int64_t> shape() const { return {dims.data(), rank}; }
@@ -96,7 +97,7 @@ class HeadReader {
   bool ReadOutput(JsonCursor& cursor);
   bool ReadOutputParameters(JsonCursor& cursor, common::OutputParameters& parameters);
 
-  // A string that lives as long as the request and has no zero byte.
+  // Reads a string without a zero byte, which then lives as long as the request.
   std::optional<std::string_view> ReadText(JsonCursor& cursor) {
     JsonCursor after = cursor;
     if (const auto text = after.Text()) [[likely]] {
@@ -106,7 +107,7 @@ class HeadReader {
     return cursor.Aside([this](JsonCursor& begin) { return ReadEscapedText(begin); });
   }
   std::optional<std::string_view> ReadEscapedText(JsonCursor& cursor);
-  // A value that a parameter may have, for a parameter that has none yet.
+  // Reads the value of a parameter that has none yet.
   bool ReadValue(JsonCursor& cursor, std::optional<ParameterValue>& value) {
     if (value) return false;
     return cursor.Aside([&](JsonCursor& begin) { return ReadAnyValue(begin, value); });
@@ -114,11 +115,11 @@ class HeadReader {
   bool ReadAnyValue(JsonCursor& cursor, std::optional<ParameterValue>& value);
 
   const std::string_view json_;
-  std::string_view binary_;  // what no input has taken yet
+  std::string_view binary_;  // the part that no input has taken yet
   const size_t max_input_bytes_;
   common::InferRequestBuilder builder_;
   core::Request& request_;
-  AnswerOptions& answer_;
+  ResponseOptions& response_options_;
   std::string& scratch_;
 };
 
@@ -145,7 +146,7 @@ bool HeadReader::Read() {
             return cursor.Aside([this](JsonCursor& place) { return ReadParameters(place); });
         }
       });
-  answer_.is_binary_by_default = builder_.is_binary_by_default();
+  response_options_.is_binary_by_default = builder_.is_binary_by_default();
   return is_taken && (seen & 1u << kInputs) != 0 && binary_.empty() && cursor.IsAtEnd();
 }
 
@@ -295,7 +296,7 @@ bool HeadReader::AddInput(Input& input) {
   } else {
     const auto region = builder_.ReadRegion(input.name, input.region);
     if (!region.ok()) return false;
-    if (*region) return answer_.regions.AddInput(request_, *added, **region).ok();
+    if (*region) return response_options_.regions.AddInput(request_, *added, **region).ok();
   }
   if (input.chunk.size > 0) added->Append(input.chunk);
   return true;
@@ -335,7 +336,7 @@ bool HeadReader::ReadData(JsonCursor& data, Input& input) {
 template <typename Json, typename Element>
 bool HeadReader::ReadNumbers(JsonCursor& data, Input& input) {
   const auto count = tensor::ElementCount(input.shape());
-  // No text holds more elements than bytes, so nothing large is allocated for a shape that lies. A
+  // A text has no more elements than bytes, so a false shape cannot cause a large allocation. A
   // tensor without elements ignores its data, which is rare.
   if (!count || *count == 0 || static_cast<uint64_t>(*count) > json_.size()) return false;
   const auto elements = static_cast<size_t>(*count);
@@ -352,7 +353,7 @@ bool HeadReader::ReadNumbers(JsonCursor& data, Input& input) {
 
 template <typename Json, typename Element>
 bool HeadReader::ReadElements(JsonCursor& data, std::span<Element> out, size_t& done, int depth) {
-  // Elements count as one level too.
+  // The elements count as one level too.
   if (depth + 1 >= kMaxDataDepth) return false;
   JsonCursor cursor = data;
   Element* next = out.data() + done;
@@ -382,7 +383,7 @@ bool HeadReader::ReadBytes(JsonCursor& data, Input& input) {
   if (!count || *count == 0 || static_cast<uint64_t>(*count) > json_.size()) return false;
   scratch_.clear();
   if (!ReadStrings(data, 0)) return false;
-  // An empty array is an error, a wrong number of strings is the model's check to make.
+  // An empty array is an error; a wrong number of strings is detected later.
   if (scratch_.empty() || scratch_.size() > max_input_bytes_) return false;
   std::byte* const memory = request_.arena().Allocate(scratch_.size(), base::kBufferAlignment);
   if (memory == nullptr) return false;
@@ -391,9 +392,9 @@ bool HeadReader::ReadBytes(JsonCursor& data, Input& input) {
   return true;
 }
 
-// Appends the strings of nested arrays to `scratch_`, each with its length in front.
+// Appends the strings of nested arrays to `scratch_`, each after its length.
 bool HeadReader::ReadStrings(JsonCursor& data, int depth) {
-  // Elements count as one level too.
+  // The elements count as one level too.
   if (depth + 1 >= kMaxDataDepth) return false;
   return data.Array([&] {
     if (data.Peek() == '[') return ReadStrings(data, depth + 1);
@@ -419,7 +420,7 @@ bool HeadReader::ReadOutput(JsonCursor& cursor) {
         return ReadName(cursor, name);
       });
   return is_taken && (seen & 1u << kName) != 0 &&
-         infer_internal::AddOutput(builder_, name, parameters, answer_).ok();
+         infer_internal::AddOutput(builder_, name, parameters, response_options_).ok();
 }
 
 bool HeadReader::ReadOutputParameters(JsonCursor& cursor, common::OutputParameters& parameters) {
@@ -446,9 +447,9 @@ bool HeadReader::ReadOutputParameters(JsonCursor& cursor, common::OutputParamete
 }  // namespace
 
 bool QuickReader::Read(std::string_view json, std::string_view binary, core::Request& request,
-                       AnswerOptions& answer) {
+                       ResponseOptions& response_options) {
   const bool is_taken =
-      HeadReader(json, binary, max_input_bytes_, request, answer, scratch_).Read();
+      HeadReader(json, binary, max_input_bytes_, request, response_options, scratch_).Read();
   if (scratch_.capacity() > kMaxKeptBytes) std::string().swap(scratch_);
   return is_taken;
 }

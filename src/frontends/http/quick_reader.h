@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quick reader of infer heads: one pass over what clients usually send. It answers "taken" or
-// "not for me" and leaves errors, and every rarity, to the exact reader. Private to this module.
+// The quick reader of infer heads: one pass over what clients usually send. It accepts a head or
+// leaves it, with all errors and rarities, to the exact reader. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ class QuickReader {
  public:
   explicit QuickReader(size_t max_input_bytes) : max_input_bytes_(max_input_bytes) {}
 
-  // False: nothing is decided and `request` and `answer` may be half filled.
+  // If this returns false, nothing is decided and `request` and `response_options` may be partly
+  // filled.
   bool Read(std::string_view json, std::string_view binary, core::Request& request,
-            AnswerOptions& answer);
+            ResponseOptions& response_options);
 
  private:
   const size_t max_input_bytes_;
-  std::string scratch_;  // strings whose escapes are resolved, and the elements of a BYTES tensor
+  std::string scratch_;  // strings with resolved escapes, and the elements of a BYTES tensor
 };
 
 }  // namespace nereid::http

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of checks and the texts are those of Triton's src/http_server.cc, built with CUDA where
-// there is a GPU and without it elsewhere.
+// The order of checks and the texts are those of Triton's src/http_server.cc, built with CUDA if
+// there is a GPU and without it otherwise.
 #include "http/region_routes.h"
 
 #include <array>
@@ -75,7 +75,7 @@ base::Status RegisterSystem(memory::RegionTable& regions, std::string_view name,
   return regions.RegisterSystem(spec);
 }
 
-// The handle that `text` spells in base64; nothing when it spells something else.
+// Decodes the handle in `text` from base64; nothing if it is invalid.
 std::optional<memory::CudaIpcHandle> DecodeHandle(std::string_view text) {
   memory::CudaIpcHandle handle;
   constexpr size_t kTextSize = (sizeof handle.bytes + 2) / 3 * 4;
@@ -119,7 +119,7 @@ base::Status RegisterCuda(memory::RegionTable& regions, std::string_view name,
 
 }  // namespace
 
-base::Result<std::string> AnswerRegionRequest(memory::RegionTable& regions, const Route& route,
+base::Result<std::string> HandleRegionRequest(memory::RegionTable& regions, const Route& route,
                                               std::string_view body) {
   base::Status status;
   switch (route.kind) {

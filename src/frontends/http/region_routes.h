@@ -12,9 +12,9 @@
 
 namespace nereid::http {
 
-// Does what `route`, one of them, says and gives the body of the answer. Bodies of status and
-// unregister requests are not looked at.
-base::Result<std::string> AnswerRegionRequest(memory::RegionTable& regions, const Route& route,
+// Executes a request to `route`, which is one of them, and returns the body of the reply. Bodies of
+// status and unregister requests are ignored.
+base::Result<std::string> HandleRegionRequest(memory::RegionTable& regions, const Route& route,
                                               std::string_view body);
 
 }  // namespace nereid::http

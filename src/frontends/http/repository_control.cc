@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base64.h"
-#include "http/http_infer.h"
+#include "http/infer_call.h"
 #include "http/json_dom.h"
 #include "service/model_json.h"
 
@@ -19,7 +19,7 @@ using http1::HttpExchangePtr;
 
 constexpr std::string_view kFilePrefix = "file:";
 
-// The body as JSON; an empty one has no members.
+// Parses the body as JSON; an empty body has no members.
 base::Status ReadBody(std::string_view body, rapidjson::Document& document) {
   return body.empty() ? base::OkStatus() : ParseJson(body, document);
 }
@@ -70,7 +70,7 @@ base::Result<bool> ReadUnloadOptions(std::string_view body) {
   return JsonBool(*value, "Unable to parse 'unload_dependents'");
 }
 
-void AnswerIndex(HttpExchangePtr exchange, service::Service& service) {
+void RespondWithIndex(HttpExchangePtr exchange, service::Service& service) {
   const base::Result<bool> only_ready = ReadIndexOptions(exchange->body());
   if (!only_ready.ok()) return RespondError(std::move(exchange), only_ready.status());
   const std::string json = ToJson(service.RepositoryIndex(*only_ready));
@@ -96,7 +96,8 @@ base::Status Control(const HttpExchange& exchange, const Route& route, std::stri
 void HandleRepository(HttpExchangePtr exchange, const Route& route, service::Service& service) {
   service.RunBlocking([exchange = std::move(exchange), route, model = std::string(route.model),
                        &service]() mutable {
-    if (route.kind == RouteKind::kRepositoryIndex) return AnswerIndex(std::move(exchange), service);
+    if (route.kind == RouteKind::kRepositoryIndex)
+      return RespondWithIndex(std::move(exchange), service);
     const base::Status status = Control(*exchange, route, model, service);
     if (!status.ok()) return RespondError(std::move(exchange), status);
     HttpExchange::Respond(std::move(exchange),

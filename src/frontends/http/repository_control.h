@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model repository extension: the index, loading and unloading. All of it may wait for disks
-// and models, so it runs where the service says that it may block (Service::RunBlocking). Private
-// to this module.
+// The model repository extension: the index, loading and unloading. These may wait for disks and
+// models, so they run on a thread that may block (Service::RunBlocking). Private to this module.
 #pragma once
 
 #include "http/route.h"
@@ -10,8 +9,8 @@
 
 namespace nereid::http {
 
-// Takes a request whose body is within the limits and whose route is one of kRepositoryIndex,
-// kRepositoryLoad and kRepositoryUnload; answers it later, from another thread.
+// Handles a request whose body is within the limits and whose route is kRepositoryIndex,
+// kRepositoryLoad or kRepositoryUnload; replies later, from another thread.
 void HandleRepository(http1::HttpExchangePtr exchange, const Route& route,
                       service::Service& service);
 

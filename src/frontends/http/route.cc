@@ -10,7 +10,7 @@
 
 namespace nereid::http {
 
-// Everything about every route: the one place where a route is made.
+// The one place that defines routes, with all their properties.
 struct RouteTable {
   // One route.
   struct Row {
@@ -29,7 +29,8 @@ struct RouteTable {
   using Category = common::Category;
   using Api = ApiHandler;
 
-  // In the order of RouteKind. The first row that matches counts, so inferences come first.
+  // The rows are in the order of RouteKind. The first one that matches applies, so inferences come
+  // first.
   static constexpr std::array kRows{
       Row{Kind::kModelInfer, "/v2/models/{model}[/versions/{version}]/infer", Category::kInference,
           kPost, &Api::HandleInfer},
@@ -77,7 +78,7 @@ struct RouteTable {
   };
 
   static const Row& RowOf(RouteKind kind) {
-    NEREID_CHECK(kind != RouteKind::kNone);  // a path that is no route
+    NEREID_CHECK(kind != RouteKind::kNone);  // not a route
     return kRows[static_cast<size_t>(kind) - 1];
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of the v2 REST API a request path names.
+// The routes of the v2 REST API.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace nereid::http {
 
-// The routes, each of which has a row in route.cc with everything about it.
+// The routes. Each has a row in route.cc that defines all its properties.
 enum class RouteKind : uint8_t {
   kNone,
   kModelInfer,
@@ -41,13 +41,13 @@ enum class RouteKind : uint8_t {
   kCudaRegionUnregister,
   kEnd,  // no route; one past the last
 };
-// Kinds from 1 to this are routes.
+// The number of routes, whose kinds are 1 to this.
 inline constexpr size_t kRouteCount = static_cast<size_t>(RouteKind::kEnd) - 1;
 
-// What a path names.
+// The route of a path, and the names in the path.
 struct Route {
   RouteKind kind = RouteKind::kNone;
-  // Views of the path that was matched.
+  // These are views of the path that was matched.
   std::string_view model;
   std::string_view version;  // digits, or empty for "the latest"
   std::string_view region;   // of shared memory, or empty for "all"
@@ -57,17 +57,17 @@ struct Route {
 // Accepts exactly the paths that Triton's patterns accept. `path` has no query and is decoded.
 Route MatchRoute(std::string_view path);
 
-// Undoes the percent-encoding of a path, once. InvalidArgument for what is not an encoding, and for
-// a slash or a zero byte, which no name has: they could only make one path look like another.
+// Undoes the percent-encoding of a path, once. InvalidArgument for an invalid encoding, and for a
+// slash or a zero byte, which no name has: they could only make one path look like another.
 base::Result<std::string> DecodePath(std::string_view path);
 
-// Of a kind other than kNone:
+// The properties of a kind other than kNone:
 
-// Its pattern (http/path_pattern.h).
+// Returns its pattern (http/path_pattern.h).
 std::string_view RoutePath(RouteKind kind);
-// What --http-restricted-api calls it.
+// Returns its category for --http-restricted-api.
 common::Category RouteCategory(RouteKind kind);
-// The methods it answers, as an Allow header lists them. HEAD is where GET is.
+// Returns its methods, as an Allow header lists them. HEAD is allowed wherever GET is.
 std::string_view AllowedMethods(RouteKind kind);
 
 }  // namespace nereid::http

@@ -12,8 +12,8 @@ namespace nereid::http {
 
 std::string TraceSettingsJson(const observe::TraceView& view);
 
-// Takes over what `body`, a JSON object, wants changed: all of it or, with an error, nothing.
-// `model` empty: for the server. The file cannot be changed by clients.
+// Applies all changes of `body`, a JSON object, or none if there is an error. An empty `model`
+// means the whole server. Clients cannot change the file.
 base::Status UpdateTraceSettings(observe::Tracing& tracing, const std::string& model,
                                  std::string_view body);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of one request that did not come whole with its head: of known length, received straight
-// into memory of its own, or in chunks, collected in memory that grows. What is larger than the
-// limit is cut, and the rest is thrown away as far as that is worth the while.
+// Receives the body of one request that did not arrive whole with its head. A body of known length
+// is received directly into its own memory; a chunked body is collected in memory that grows. A
+// body larger than the limit is truncated, and the rest is discarded if it is not too long.
 #pragma once
 
 #include <cstddef>
@@ -19,44 +19,43 @@ namespace nereid::http1 {
 // Confined to its connection's reactor.
 class BodyReceiver final : public HttpChunkSink {
  public:
-  // Fills in the body of `request`, which outlives it.
+  // Sets the body of `request`, which outlives this object.
   BodyReceiver(HttpRequest& request, uint64_t max_discard_bytes)
       : request_(request), max_discard_bytes_(max_discard_bytes) {}
 
-  // A request of any kind begins, with no body so far.
+  // Begins a request of any kind, without a body so far.
   void Begin();
-  // Its body is to be received like this.
+  // Sets how its body is to be received.
   void SetPlan(const HttpBodyPlan& plan);
   const HttpBodyPlan& plan() const { return plan_; }
-  // The least size of a buffer for a body of `length` bytes, whose split is aligned in it.
+  // The minimum size of a buffer for a body of `length` bytes whose split is aligned.
   size_t BufferBytes(size_t length) const { return offset_ + length; }
-  // Where the body lies in such a buffer.
+  // The offset of the body in such a buffer.
   size_t offset() const { return offset_; }
 
-  // Of known length.
-  // The body has `length` bytes; request.body_buffer is where to, or empty. False when memory is
-  // exhausted.
+  // For bodies of known length. Begins a body of `length` bytes in request.body_buffer, or in
+  // memory of its own if that is empty. Returns false if memory is exhausted.
   bool Expect(uint64_t length);
-  // Takes what belongs to the body from the front of `bytes`: how many.
+  // Takes bytes of the body from the front of `bytes`; returns how many.
   size_t Take(std::string_view bytes);
   bool is_whole() const { return got_ == wanted_ && discard_left_ == 0; }
-  // Memory for the next read while it is not whole; empty when memory is exhausted.
+  // Returns memory for the next read while the body is not whole; empty if memory is exhausted.
   std::span<std::byte> Room();
-  // `size` bytes were read into it.
+  // Reports that `size` bytes were read into it.
   void Received(size_t size);
-  // More follows than is worth reading: the connection ends with this request.
+  // Whether more follows than is worth reading: the connection ends with this request.
   bool leaves_rest() const { return leaves_rest_; }
 
-  // In chunks.
+  // For chunked bodies.
   void OnChunkBytes(std::string_view bytes) override;
-  // More came than is worth reading, or memory is exhausted.
+  // Whether more arrived than is worth reading, or memory is exhausted.
   bool has_overflowed() const { return has_overflowed_; }
 
-  // Bytes of the body that have come, also those thrown away.
+  // Returns how many bytes of the body have arrived, including discarded ones.
   uint64_t arrived() const;
-  // All of it has come: request.body is what there is of it.
+  // Called when the whole body has arrived; sets request.body.
   void Finish();
-  // Gives memory back that only receiving needs.
+  // Frees memory that is only needed for receiving.
   void Release() { discard_buffer_.Reset(); }
 
  private:
@@ -64,7 +63,7 @@ class BodyReceiver final : public HttpChunkSink {
   const uint64_t max_discard_bytes_;
   HttpBodyPlan plan_;
   size_t offset_ = 0;
-  size_t wanted_ = 0;  // of a known length
+  size_t wanted_ = 0;  // of a body of known length
   size_t got_ = 0;
   uint64_t discard_left_ = 0;
   base::BufferRef discard_buffer_;

@@ -16,7 +16,7 @@ struct BodyReceiverTest : testing::Test {
     body.Begin();
     body.SetPlan(plan);
   }
-  // Receives all of `bytes` where the body wants them.
+  // Receives all of `bytes` into the memory that the receiver provides.
   void Receive(std::string_view bytes) {
     while (!bytes.empty()) {
       ASSERT_FALSE(body.is_whole());
@@ -31,7 +31,7 @@ struct BodyReceiverTest : testing::Test {
   BodyReceiver body{request, 1000};
 };
 
-TEST_F(BodyReceiverTest, JoinsWhatCameWithTheHeadAndWhatIsReceived) {
+TEST_F(BodyReceiverTest, JoinsBytesThatCameWithTheHeadAndLaterOnes) {
   Begin({.max_bytes = 100});
   ASSERT_TRUE(body.Expect(10));
   EXPECT_EQ(4u, body.Take("0123"));
@@ -55,7 +55,7 @@ TEST_F(BodyReceiverTest, PlacesTheSplitOnAnAlignedAddress) {
   }
 }
 
-TEST_F(BodyReceiverTest, KeepsTheFrontOfWhatIsTooLarge) {
+TEST_F(BodyReceiverTest, KeepsTheFrontOfAnOversizeBody) {
   Begin({.max_bytes = 50, .split = 5});
   ASSERT_TRUE(body.Expect(100));
   EXPECT_EQ(2u, body.Take("01"));
@@ -71,7 +71,7 @@ TEST_F(BodyReceiverTest, KeepsTheFrontOfWhatIsTooLarge) {
   EXPECT_FALSE(body.leaves_rest());
 }
 
-TEST_F(BodyReceiverTest, LeavesWhatIsNotWorthReading) {
+TEST_F(BodyReceiverTest, LeavesARestThatIsNotWorthReading) {
   Begin({.max_bytes = 50});
   ASSERT_TRUE(body.Expect(1001));
   EXPECT_TRUE(body.leaves_rest());

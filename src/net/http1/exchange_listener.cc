@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Set and Disconnect may run at the same time. Each first says what it has done (listening,
-// disconnected) and then looks for the other's word, in one order for all threads (seq_cst), so
-// that at least one of the two sees both; Take decides which of them makes the call.
+// Set and Disconnect may run at the same time. Each first publishes its own step (listening,
+// disconnected) and then checks for the other's, in one order for all threads (seq_cst), so that at
+// least one of the two sees both; Take decides which of them makes the call.
 #include "http1/exchange_listener.h"
 
 namespace nereid::http1 {
@@ -47,7 +47,7 @@ void ExchangeListener::EndCall() {
 
 void ExchangeListener::Disconnect() {
   if (disconnected_.exchange(true)) return;
-  // More than once only if the listener sets another one, which is to hear of it, too.
+  // Repeated only if the listener sets another one, which must be notified too.
   while (Take(State::kCalling)) {
     next_ = nullptr;
     events_->OnDisconnect();

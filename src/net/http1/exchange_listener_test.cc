@@ -11,7 +11,7 @@
 namespace nereid::http1 {
 namespace {
 
-// Counts its calls, and does in each what the test wants.
+// Counts its calls, and in each does what the test says.
 struct Listener final : HttpExchangeEvents {
   void OnDisconnect() override {
     ++disconnects;
@@ -26,7 +26,7 @@ struct Listener final : HttpExchangeEvents {
   std::function<void()> in_call;
 };
 
-TEST(ExchangeListener, IsToldOnceThatTheClientHasGone) {
+TEST(ExchangeListener, IsNotifiedOnceOfADisconnect) {
   ExchangeListener exchange;
   Listener listener;
   exchange.Set(listener);
@@ -37,7 +37,7 @@ TEST(ExchangeListener, IsToldOnceThatTheClientHasGone) {
   EXPECT_EQ(1, listener.disconnects);
 }
 
-TEST(ExchangeListener, IsToldFromInsideSetOfADisconnectThatHasHappened) {
+TEST(ExchangeListener, IsNotifiedFromInsideSetOfAnEarlierDisconnect) {
   ExchangeListener exchange;
   exchange.Disconnect();
   Listener listener;
@@ -45,7 +45,7 @@ TEST(ExchangeListener, IsToldFromInsideSetOfADisconnectThatHasHappened) {
   EXPECT_EQ(1, listener.disconnects);
 }
 
-TEST(ExchangeListener, HearsOfEveryStreamThatMayGoOn) {
+TEST(ExchangeListener, IsNotifiedOfEveryStreamThatMayContinue) {
   ExchangeListener exchange;
   Listener listener;
   exchange.ResumeStream();
@@ -59,7 +59,7 @@ TEST(ExchangeListener, HearsOfEveryStreamThatMayGoOn) {
   EXPECT_EQ(2, listener.resumes);
 }
 
-TEST(ExchangeListener, HearsNothingOnceItIsCleared) {
+TEST(ExchangeListener, IsNotNotifiedOnceItIsCleared) {
   ExchangeListener exchange;
   Listener listener;
   exchange.Set(listener);
@@ -102,7 +102,7 @@ TEST(ExchangeListener, MaySetAnotherFromInsideItsCall) {
   EXPECT_EQ(1, second.resumes);
 }
 
-TEST(ExchangeListener, AnotherSetFromInsideTheDisconnectCallHearsOfItToo) {
+TEST(ExchangeListener, AnotherSetFromInsideTheDisconnectCallIsNotifiedToo) {
   ExchangeListener exchange;
   Listener first;
   Listener second;
@@ -133,7 +133,7 @@ TEST(ExchangeListener, ClearOfAnotherThreadReturnsAfterTheCall) {
   listener.in_call = [&] {
     in_call.count_down();
     clearing.wait();
-    // The other thread is at Clear, or about to be: it had its chance to return too early.
+    // The other thread is at Clear, or about to be: this gives it a chance to return too early.
     for (int i = 0; i < 100; ++i) std::this_thread::yield();
     has_ended = true;
   };
@@ -149,8 +149,8 @@ TEST(ExchangeListener, ClearOfAnotherThreadReturnsAfterTheCall) {
   EXPECT_TRUE(had_ended);
 }
 
-TEST(ExchangeListener, HearsOfADisconnectExactlyOnceWhileItIsSet) {
-  // Whichever of the two threads comes first: the thread sanitizer sees all that they share.
+TEST(ExchangeListener, IsNotifiedOfADisconnectExactlyOnceWhileItIsSet) {
+  // The two threads come in either order: ThreadSanitizer checks everything that they share.
   for (int round = 0; round < 500; ++round) {
     ExchangeListener exchange;
     Listener listener;

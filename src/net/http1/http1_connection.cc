@@ -93,10 +93,10 @@ bool Http1Connection::Dispatch() {
   core_.handler.Handle(HttpExchangePtr(this));
   in_handle_ = false;
   if (!handover_.is_replied()) {
-    // What follows is read after the reply, which may lie where it would be read to.
+    // Bytes that follow are read after the reply, which may lie in the memory for the next read.
     if (writer_.is_deferred()) return false;
-    // Bytes of a next request wait where they are; without any, waiting finds out when the client
-    // goes.
+    // Bytes of the next request wait where they are; if there are none, reading detects a
+    // disconnect.
     if (!receiver_.has_more()) {
       WaitForBytes();
       return false;
@@ -119,7 +119,7 @@ bool Http1Connection::Refuse(const HttpRefusal& refusal) {
 
 void Http1Connection::SendContinue() {
   const iovec text = Piece(kContinue);
-  // What is not taken cannot be sent later, when a reply may go first.
+  // What the socket does not take cannot be sent later, when a reply may go first.
   if (Send(&text, 1) != static_cast<ssize_t>(text.iov_len)) Close();
 }
 
@@ -137,7 +137,7 @@ void Http1Connection::OnReadEnd(bool eof) {
   if (state_ != State::kBusy) return Close();
   eof_ = true;
   if (write_handed_) {
-    // A client that only closed its sending side still gets the rest of its reply.
+    // A client that closed only its sending side still gets the rest of its reply.
     if (!eof) Close();
     return;
   }
@@ -147,7 +147,7 @@ void Http1Connection::OnReadEnd(bool eof) {
 }
 
 void Http1Connection::OnReadable() {
-  // A deferred reply lies where bytes would be read to; they are looked for after it.
+  // A deferred reply lies in the memory for the next read; reading continues after it.
   if (writer_.is_deferred()) return;
   if (HasReplied()) {
     FinishExchange();
@@ -212,7 +212,7 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
   }
 }
 
-// The read into the body goes on to be armed, so nothing but the end can follow.
+// The pending read into the body stays armed, so nothing but the end can follow.
 void Http1Connection::EndSlowBody() {
   const HttpErrorBody body = core_.handler.ErrorBody("the request body is arriving too slowly");
   const HttpReply reply{.status = 408, .content_type = body.content_type, .text = body.text};
@@ -221,9 +221,8 @@ void Http1Connection::EndSlowBody() {
   Close();
 }
 
-// --- replying, on any thread ---
-// What these may touch is the exchange's: everything the reactor leaves alone between Dispatch and
-// Complete.
+// --- replying, on any thread --- These functions may use only the exchange's members, which the
+// reactor does not touch between Dispatch and Complete.
 
 ReplyForm Http1Connection::reply_form() const {
   return {.lines = reply_lines_,
@@ -232,15 +231,15 @@ ReplyForm Http1Connection::reply_form() const {
           .version = head().version()};
 }
 
-// A small reply is kept until others to requests that came with this one are ready, as sending
-// wakes a client that waits on the same machine, which costs more than all the rest, and does so
-// once for those that follow.
+// A small reply waits for other replies to requests that arrived with this one. Sending wakes a
+// client on the same machine, which costs more than everything else, and one wake-up then serves
+// all replies.
 void Http1Connection::Reply(const HttpReply& reply) {
   listener_.Clear();
   close_after_ = close_after_ || reply.close || group().draining();
   const ReplyMessage message(reply, reply_form());
-  if (message.is_small() && reactor().IsCurrent() && reactor().ExpectsAnswers() && !close_after_ &&
-      !receiver_.has_more() && writer_.Defer(message, receiver_.Spare())) {
+  if (message.is_small() && reactor().IsCurrent() && reactor().ExpectsResponses() &&
+      !close_after_ && !receiver_.has_more() && writer_.Defer(message, receiver_.Spare())) {
     return reactor().RunTogether(send_);
   }
   const ssize_t sent = Send(message.pieces().data(), message.pieces().size());
@@ -340,7 +339,7 @@ void Http1Connection::TakeStreamTurn(StreamWriter::Cause cause) {
 }
 
 void Http1Connection::OnWritable() {
-  // Without either flag this is the end of a wait for an exchange that is over.
+  // If neither flag is set, this wait belonged to an exchange that is over.
   if (state_ != State::kBusy || (!write_handed_ && !is_stream_waiting_)) return;
   if (stream_ != nullptr) return TakeStreamTurn(StreamWriter::Cause::kRoom);
   if (!SendRest()) return ArmWritable();
@@ -354,8 +353,8 @@ bool Http1Connection::HasReplied() const {
          handover_.is_replied();
 }
 
-// The reply has been written, or its rest is for the reactor to write. When needs_reactor is false,
-// nothing of the connection may be touched after the handover.
+// Called when the reply has been written, or the reactor is to write its rest. If needs_reactor is
+// false, nothing of the connection may be touched after the handover.
 void Http1Connection::Complete(bool needs_reactor) {
   if (!reactor().IsCurrent()) {
     if (needs_reactor || handover_.MarkReplied()) reactor().Post(resume_);
@@ -363,10 +362,11 @@ void Http1Connection::Complete(bool needs_reactor) {
   }
   const bool is_writing = writer_.has_rest() || stream_ != nullptr;
   if (in_handle_ && !is_writing) {
-    handover_.MarkRepliedInHandler();  // Dispatch goes on from here
+    handover_.MarkRepliedInHandler();  // Dispatch continues
     return;
   }
-  // Never into the next request from here: the caller may be deep inside another connection's.
+  // Never starts the next request from here, because the caller may be deep inside another
+  // connection's call.
   if (in_handle_ || is_writing || handover_.is_notice_requested() || receiver_.has_more()) {
     return reactor().Post(resume_);
   }
@@ -400,8 +400,8 @@ void Http1Connection::FinishExchange() {
   timeouts_.NoteProgress(CoarseNowMs());
   state_ = State::kReceiving;
   if (!close_after_) return;
-  // Closing at once could reset the connection and take the reply with it while the client is still
-  // sending; so the client gets to see the end first.
+  // Closing at once could reset the connection and destroy the reply while the client is still
+  // sending; so the client sees the end of the stream first.
   if (eof_) return Close();
   state_ = State::kLinger;
   receiver_.IgnoreRest();

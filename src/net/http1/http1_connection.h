@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One HTTP/1.1 connection, which is also the one exchange it can have at a time. It moves bytes and
-// calls between its socket, its reactor, its handler and the parts that know what to do:
+// One HTTP/1.1 connection, which is also the one exchange that it can have at a time. It moves
+// bytes and calls between its socket, its reactor, its handler and these parts:
 //
 //   RequestReceiver   bytes to requests (the reactor)
 //   ReplyWriter       a whole reply (the thread that replies, then the reactor)
 //   StreamWriter      a streamed one (both)
 //   ExchangeListener  the frontend's listener (set by the frontend's thread, called by the reactor)
-//   ReplyHandover     where the thread that replies and the reactor meet
+//   ReplyHandover     synchronises the thread that replies and the reactor
 //   Timeouts          when to give up (the reactor)
 #pragma once
 
@@ -39,7 +39,7 @@ class HttpServer::Core {
   net::ConnectionGroup group;
 };
 
-// Confined to its reactor, but for the reply functions (one thread at a time).
+// Confined to its reactor, except for the reply functions (one thread at a time).
 class Http1Connection final : public net::Connection, public HttpExchange {
  public:
   Http1Connection(net::Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
@@ -57,7 +57,7 @@ class Http1Connection final : public net::Connection, public HttpExchange {
 
  private:
   enum class State : uint8_t {
-    kReceiving,  // a request, or waiting for one
+    kReceiving,  // receiving a request, or waiting for one
     kBusy,       // the exchange is with the handler, or its reply is being written
     kLinger,     // the last reply is sent; waiting for the client to close
   };
@@ -83,7 +83,8 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   void ReadMore();
   void WaitForBytes();
   void BeginExchange(bool closes);
-  // Hands the request over. True when the exchange is over and the next request may begin.
+  // Passes the request to the handler. Returns true if the exchange is over and the next request
+  // may begin.
   bool Dispatch();
   bool Refuse(const HttpRefusal& refusal);
   void SendContinue();
@@ -94,15 +95,16 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   ReplyForm reply_form() const;
   void AfterSend(ssize_t sent, bool is_through);
   void SendDeferred();
-  // Sends what the socket takes; true when nothing is left. A broken connection counts as done.
+  // Sends what the socket takes; returns true if nothing is left. A broken connection counts as
+  // done.
   bool SendRest();
-  // Sends while the calling thread has the turn; the step that ended it.
+  // Sends while the calling thread has the turn; returns the step that ended it.
   StreamWriter::Step SendTurn(StreamWriter::Step step);
   void OnStreamTask() { TakeStreamTurn(StreamWriter::Cause::kTask); }
   void TakeStreamTurn(StreamWriter::Cause cause);
 
-  // The end of an exchange.
-  // Whether a whole reply was written by another thread, and the reactor was not told.
+  // The end of an exchange. HasReplied returns whether another thread has written a whole reply
+  // without telling the reactor.
   bool HasReplied() const;
   void Complete(bool needs_reactor);
   void OnResume();
@@ -113,13 +115,13 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   Timeouts timeouts_;
   State state_ = State::kReceiving;
   bool in_handle_ = false;          // Handle is on the stack
-  bool write_handed_ = false;       // what is left of the reply is the reactor's to write
-  bool held_ = false;               // closed while the exchange had no reply
-  bool eof_ = false;                // the client sends nothing more
-  bool is_stream_waiting_ = false;  // the socket's next room is for stream_
+  bool write_handed_ = false;       // the reactor writes the rest of the reply
+  bool held_ = false;               // closed before the exchange had a reply
+  bool eof_ = false;                // the client sends no more
+  bool is_stream_waiting_ = false;  // the next room in the socket is for stream_
 
   ReplyHandover handover_;
-  // Of the thread that has the exchange, then the reactor's: never of both.
+  // Used by the thread that has the exchange, then by the reactor: never by both at once.
   bool close_after_ = false;
   bool stream_started_ = false;
   ReplyWriter writer_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request as it was received: its head, and its body with what is known of how it came.
+// A received request: its head, its body, and how they arrived.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ enum class HttpMethod : uint8_t { kGet, kHead, kPost, kPut, kDelete, kOptions, k
 
 // One header field of a request.
 struct HttpHeader {
-  std::string_view name;   // as the client spelt it
+  std::string_view name;   // as the client spelled it
   std::string_view value;  // without surrounding blanks
 };
 
@@ -29,16 +29,16 @@ class HttpHead {
 
   HttpMethod method() const { return method_; }
   std::string_view method_text() const { return method_text_; }
-  // The target as sent, percent-encoding untouched: path[?query].
+  // The target as sent, with its percent-encoding: path[?query].
   std::string_view target() const { return target_; }
   std::string_view path() const { return target_.substr(0, target_.find('?')); }
   // Without the question mark.
   std::string_view query() const;
-  // 10 or 11.
+  // 10 for HTTP/1.0, or 11 for HTTP/1.1.
   int version() const { return version_; }
-  // The first field of that name, in any case. Quickest where both spell it the same way.
+  // Returns the first field of that name, ignoring case. Fastest if both spell it the same way.
   std::optional<std::string_view> FindHeader(std::string_view name) const;
-  // The same; empty when absent.
+  // Returns the same value; empty if absent.
   std::string_view Header(std::string_view name) const { return FindHeader(name).value_or(""); }
   std::span<const HttpHeader> headers() const { return {headers_.data(), header_count_}; }
   // Absent for chunked bodies and for requests without one.
@@ -66,7 +66,7 @@ class HttpHead {
   std::array<HttpHeader, kMaxHeaders> headers_;
 };
 
-// One request as the receiver fills it in; the accessors of HttpExchange say what each field means.
+// One request while the receiver fills it; the accessors of HttpExchange describe each member.
 struct HttpRequest {
   HttpHead head;
   std::string_view body;

@@ -139,7 +139,7 @@ void HttpHeadParser::on_request_impl(Verb method, boost::beast::string_view meth
 void HttpHeadParser::on_field_impl(Field name, boost::beast::string_view name_text,
                                    boost::beast::string_view value, Error& error) {
   if (!in_head_) {
-    // A trailer: checked by the parser, used by nobody. The value of a folded one lies elsewhere.
+    // The parser checks trailers, but nothing uses them. The value of a folded one lies elsewhere.
     const char* const begin = value.data();
     if (!value.empty() && (begin < input_.data() || begin >= input_.data() + input_.size())) {
       Refuse(400, "a folded line in the trailers", error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beast's push parser behind a narrow door: request heads become HttpHead views of the receive
-// buffer, chunked bodies become callbacks, and everything that could be read in two ways by two
-// servers (bare line feeds, folded lines, two lengths, a length and an encoding) is refused.
+// Beast's push parser behind a narrow interface: request heads become HttpHead views of the receive
+// buffer, chunked bodies become callbacks, and everything that two servers could read differently
+// (bare line feeds, folded lines, two lengths, a length and an encoding) is refused.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 
 namespace nereid::http1 {
 
-// Why a request is refused before any handler sees it; status 0 means it is not.
+// Why a request is refused before any handler sees it; status 0 means that it is not refused.
 struct HttpRefusal {
   int status = 0;
   std::string_view text;
 };
 
-// Looks for the blank line that ends a head without parsing it. Confined to its connection.
+// Finds the blank line that ends a head without parsing the head. Confined to its connection.
 class HttpHeadScanner {
  public:
   enum class State : uint8_t { kIncomplete, kComplete, kBad };
   // `data` starts with the same bytes at every call for one head, and may have grown.
   State Scan(std::string_view data);
-  // After kComplete: bytes of the head with its blank line.
+  // The size of the head with its blank line. REQUIRES: Scan returned kComplete.
   size_t size() const { return line_; }
   void Reset() { line_ = 0; }
 
  private:
-  size_t line_ = 0;  // start of the first line not seen whole
+  size_t line_ = 0;  // start of the first incomplete line
 };
 
 // Receives the decoded bytes of a chunked body.
@@ -51,24 +51,24 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   HttpHeadParser(HttpHead& head, size_t max_header_bytes);
 
   // Reads a head as nearly every client writes it, with its blank line, in one pass: GET or POST,
-  // HTTP/1.1, plain characters, nothing that changes how the connection or the body is read but
-  // Content-Length and Connection. The bytes of the head; 0 when it is not like that, or not whole:
-  // then scanner and parser decide, and `head` may be half filled. What is taken here means the
-  // same to them.
+  // HTTP/1.1, plain characters, and no field that affects the connection or the body except
+  // Content-Length and Connection. Returns the size of the head; 0 if it is different or
+  // incomplete: then scanner and parser decide, and `head` may be partly filled. Heads that are
+  // accepted here have the same meaning for them.
   static size_t ReadPlain(std::string_view data, size_t max_header_bytes, HttpHead& head);
 
   // `data` is one whole head as found by HttpHeadScanner; the views in HttpHead point into it.
   HttpRefusal ParseHead(std::string_view data);
 
-  // How far ParseChunks came: the bytes that it consumed, and whether the body has ended or was
+  // The progress of ParseChunks: the bytes that it consumed, and whether the body has ended or was
   // refused.
   struct Progress {
     size_t consumed = 0;
     bool done = false;
     HttpRefusal refusal;
   };
-  // After the head of a chunked request: decodes what it can. Unconsumed bytes come again, with
-  // more.
+  // Decodes as much of a chunked body as possible, after its head. Unconsumed bytes must be passed
+  // again, with more.
   Progress ParseChunks(std::string_view data, HttpChunkSink& sink);
 
  private:
@@ -99,7 +99,7 @@ class HttpHeadParser final : private boost::beast::http::basic_parser<true> {
   bool length_seen_ = false;
   bool encoding_seen_ = false;
   bool host_seen_ = false;
-  std::string_view input_;  // of the chunks being parsed
+  std::string_view input_;  // the chunks that are being parsed
 };
 
 }  // namespace nereid::http1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of HTTP/1.1 as bytes: the head is found, parsed and, where it says so, a chunked body
-// decoded. However the bytes are cut, the outcome must be the same.
+// Fuzzes HTTP/1.1 requests: the head is found and parsed, and a chunked body is decoded. However
+// the bytes are split, the outcome must be the same.
 #include "http1/http_head_parser.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Collect final : public HttpChunkSink {
   std::string& body_;
 };
 
-// `first` bytes come before the others.
+// Passes `first` bytes before the others.
 Outcome ReadRequest(std::string_view text, size_t first) {
   Outcome outcome;
   HttpHeadScanner scanner;
@@ -59,7 +59,7 @@ Outcome ReadRequest(std::string_view text, size_t first) {
   NEREID_CHECK(is_inside(head.path()) && is_inside(head.query()));
   outcome.is_chunked = head.chunked();
   if (!outcome.is_chunked) return outcome;
-  // The body comes in two pieces, too; what is not consumed comes again.
+  // The body comes in two pieces, too; what is not consumed is passed again.
   std::string_view body = text.substr(scanner.size());
   Collect collect(outcome.body);
   const size_t middle = std::min(body.size(), first);
@@ -72,11 +72,11 @@ Outcome ReadRequest(std::string_view text, size_t first) {
   }
   outcome.is_done = progress.done;
   outcome.body_refusal = progress.refusal.status;
-  if (outcome.body_refusal != 0) outcome.body.clear();  // how far it came depends on the cut
+  if (outcome.body_refusal != 0) outcome.body.clear();  // its length depends on the split
   return outcome;
 }
 
-// What the quicker reader takes, scanner and parser take, too, and read the same from it.
+// What the quick reader accepts, scanner and parser accept too, with the same result.
 void CheckPlainHead(std::string_view text) {
   HttpHead plain;
   const size_t size = HttpHeadParser::ReadPlain(text, kMaxHeaderBytes, plain);

@@ -28,16 +28,16 @@ bool Is(CharacterClass what, char c) {
   return (kClasses[static_cast<unsigned char>(c)] & what) != 0;
 }
 
-// `lower` has no characters but small letters and hyphens.
+// Compares names; `lower` consists of lower-case letters and hyphens.
 bool IsNamed(std::string_view name, std::string_view lower) {
   if (name.size() != lower.size()) return false;
   for (size_t i = 0; i < name.size(); ++i) {
-    if ((name[i] | 0x20) != lower[i]) return false;  // a hyphen stays one
+    if ((name[i] | 0x20) != lower[i]) return false;  // a hyphen is not changed
   }
   return true;
 }
 
-// Where the visible ASCII and spaces from `at` on end.
+// Returns the end of the visible ASCII and spaces from `at` on.
 const char* SkipPlain(const char* at, const char* end) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   constexpr uint64_t kHigh = 0x80 * kOnes;
@@ -55,7 +55,7 @@ const char* SkipPlain(const char* at, const char* end) {
 
 }  // namespace
 
-// Every step answers false when the head is not plain.
+// Every step returns false if the head is not plain.
 class HttpHeadParser::Plain {
  public:
   Plain(std::string_view data, HttpHead& head)

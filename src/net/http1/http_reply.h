@@ -10,18 +10,18 @@
 
 namespace nereid::http1 {
 
-// Bytes that a reply sends from where they lie. `owner` (when set) keeps them alive.
+// Bytes that a reply sends from where they lie. `owner` (if set) keeps them alive.
 struct HttpBodyPart {
   const void* data = nullptr;
   size_t size = 0;
   base::BufferRef owner;
 };
 
-// Keeps whatever a reply's parts point into until the socket has them.
+// Keeps the bytes that a reply's parts point to until the socket has them.
 class HttpReplyOwner {
  public:
-  // Called exactly once, on any thread, when the bytes of the reply are not needed any more: sent,
-  // or the connection is gone. May run inside Respond.
+  // Called exactly once, on any thread, when the bytes of the reply are no longer needed: they are
+  // sent, or the connection is gone. May run inside Respond.
   virtual void ReplySent() = 0;
 
  protected:
@@ -31,13 +31,14 @@ class HttpReplyOwner {
 // One reply. The body is `text` followed by `parts`; Content-Length is their sum.
 struct HttpReply {
   int status = 200;
-  // Copied by Respond, as are `headers`. Empty: no Content-Type line.
+  // Copied by Respond, like `headers`. Empty: no Content-Type line.
   std::string_view content_type;
   // Further complete lines, each "Name: value\r\n".
   std::string_view headers;
-  // First body bytes. Needed during Respond only: what the socket does not take is copied.
+  // The first bytes of the body. Needed only during Respond, which copies what the socket does not
+  // take.
   std::string_view text;
-  // Not copied. The array is needed during Respond only, the bytes until sent (owner of each part,
+  // Not copied. The array is needed only during Respond, the bytes until sent (owner of each part,
   // or `owner`).
   std::span<HttpBodyPart> parts;
   HttpReplyOwner* owner = nullptr;
@@ -45,7 +46,7 @@ struct HttpReply {
   bool close = false;
 };
 
-// The reason phrase evhtp sends for a status, "OK" for 200.
+// Returns the reason phrase that evhtp sends for a status, "OK" for 200.
 std::string_view HttpReason(int status);
 
 }  // namespace nereid::http1

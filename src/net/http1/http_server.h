@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server: it parses heads, collects bodies within limits and writes replies; it knows
-// nothing of what is served. A frontend implements HttpHandler; each request reaches it as an
+// An HTTP/1.1 server: it parses heads, collects bodies within limits and writes replies; it does
+// not depend on what is served. A frontend implements HttpHandler; each request reaches it as an
 // HttpExchange, to which it replies once, from any thread.
 //
 //   class Hello : public HttpHandler {
@@ -13,7 +13,7 @@
 //
 // In steady state a request costs one recv and one sendmsg, no lock and no allocation: the exchange
 // is embedded in its connection, header values and small bodies are views of the receive buffer,
-// and large bodies are received straight into a buffer of their own.
+// and large bodies are received directly into their own buffer.
 #pragma once
 
 #include <chrono>
@@ -41,12 +41,12 @@ struct HttpBodyPlan {
 
   // Larger bodies reach the handler with body_truncated().
   size_t max_bytes = 0;
-  // The byte of the body that is to lie at a 64-byte boundary, because something begins there that
-  // is read in place. kNoSplit: there is none.
+  // The byte of the body that must be 64-byte aligned, because data that is read in place begins
+  // there. kNoSplit: there is none.
   size_t split = kNoSplit;
 };
 
-// What an error that the server itself replies with says.
+// The body of an error reply that the server itself sends.
 struct HttpErrorBody {
   std::string_view content_type;
   std::string text;
@@ -56,64 +56,65 @@ struct HttpErrorBody {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // Called when the head of a request with a body has been parsed. `max_bytes` is the limit that
-  // HttpServerOptions sets, and the plan by default.
+  // Called when the head of a request with a body has been parsed. `max_bytes` is the limit of
+  // HttpServerOptions, and the default plan.
   virtual HttpBodyPlan PlanBody(const HttpHead& head, size_t max_bytes);
-  // Where to receive a body that has not come whole with its head: a buffer of at least `size`
-  // bytes, whose first byte need not be the body's. Empty, as by default: one of the server's own.
+  // Returns the buffer for a body that has not arrived whole with its head: at least `size` bytes,
+  // whose first byte need not be the body's. Empty, the default: the server allocates one.
   virtual base::BufferRef BodyBuffer(const HttpHead& head, const HttpBodyPlan& plan, size_t size);
-  // `text` as the body of a reply to a request that Handle does not see (malformed, too slow), or
-  // that was dropped without a reply. By default plain text.
+  // Returns `text` as the body of a reply to a request that Handle does not see (malformed, too
+  // slow), or that was dropped without a reply. Plain text by default.
   virtual HttpErrorBody ErrorBody(std::string_view text);
-  // On the reactor; must not block.
+  // Called on the reactor; must not block.
   virtual void Handle(HttpExchangePtr exchange) = 0;
 };
 
-// What a server listens on, and the limits it holds clients to.
+// The address of a server, and its limits for clients.
 struct HttpServerOptions {
   net::ListenerOptions listener;
   net::TlsOptions tls;
   size_t max_header_bytes = 64 << 10;
-  // Of bodies, unless the handler plans otherwise (HttpBodyPlan::max_bytes).
+  // The limit for bodies, unless the handler plans otherwise (HttpBodyPlan::max_bytes).
   size_t max_body_bytes = size_t{64} << 20;
-  // Bytes of an oversize body that are read and thrown away so that the client, which may still be
-  // sending, sees the reply; beyond it the connection is closed after the reply.
+  // How many bytes of an oversize body are read and discarded so that the client, which may still
+  // be sending, sees the reply; beyond this the connection is closed after the reply.
   uint64_t max_discard_bytes = uint64_t{4} << 30;
   size_t max_stream_buffer = size_t{1} << 20;  // waiting in one streamed reply
-  // Timeouts are looked at about once a second.
+  // Timeouts are checked about once a second.
   std::chrono::milliseconds header_timeout{30'000};  // from the first byte of a head to its last
   std::chrono::milliseconds body_timeout{60'000};    // without a byte of a body arriving
-  // What a body must bring on average, over every window of it.
+  // The average rate that a body needs over every window.
   uint64_t min_body_bytes_per_s = 240;
   std::chrono::milliseconds body_window{30'000};
-  std::chrono::milliseconds drain_receive_timeout{2'000};  // bounds both of them during Drain
-  std::chrono::milliseconds write_timeout{120'000};        // without a byte of a reply being taken
+  std::chrono::milliseconds drain_receive_timeout{2'000};  // limits both during Drain
+  std::chrono::milliseconds write_timeout{120'000};        // without any byte of a reply taken
   std::chrono::milliseconds idle_timeout{3'600'000};       // between requests
   // After this, a tenth more or less, a connection ends with its next reply or when it is idle, so
-  // that clients spread over servers anew; 0: never.
+  // that clients spread over servers again; 0: never.
   std::chrono::milliseconds max_connection_age{0};
 };
 
 // Thread-safe.
 class HttpServer {
  public:
-  // `pool` and `handler` outlive the server. Errors as Listener::Start, or of the TLS files.
+  // `pool` and `handler` outlive the server. Errors are those of Listener::Start, or of the TLS
+  // files.
   static base::Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                          net::ReactorPool& pool,
                                                          HttpHandler& handler);
-  // Closes everything at once, as Drain with a deadline that has passed, and waits until every
-  // exchange has been answered or dropped by its frontend. Not from a reactor.
+  // Closes everything at once, like Drain with a deadline that has passed, and waits until every
+  // exchange has a reply or was dropped by its frontend. Not from a reactor.
   ~HttpServer();
 
   uint16_t port() const;
-  // Connections open now.
+  // Returns the number of open connections.
   size_t connections() const;
 
-  // Closes the listening socket. Connections go on.
+  // Closes the listening socket. Connections continue.
   void StopAccepting();
   // Stops accepting, closes idle connections, and lets busy ones finish their request ("Connection:
-  // close" on the reply) until the deadline, when the rest is closed. True when none had to be. Not
-  // from a reactor.
+  // close" on the reply) until the deadline, when the rest is closed. Returns true if all finished.
+  // Not from a reactor.
   bool Drain(base::TimePoint deadline);
 
   class Core;  // what the connections see of their server

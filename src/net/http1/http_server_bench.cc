@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP server with a handler that does next to nothing, to compare with a floor program that
-// speaks the same protocol: `http1_bench PORT [REACTORS]` answers every inference request with its
-// own tensor bytes until standard input ends.
+// The HTTP server with a handler that does almost nothing, to compare with a minimal program for
+// the same protocol: `http1_bench PORT [REACTORS]` replies to every inference request with its own
+// tensor bytes until standard input ends.
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of HttpServer share: a client that reads whole replies, a server whose handler is
-// a function, a thread that answers.
+// Shared by the tests of HttpServer: a client that reads whole replies, a server whose handler is a
+// function, and a thread that replies.
 #pragma once
 
 #include <arpa/inet.h>
@@ -58,7 +58,7 @@ class Client {
     std::string body;
   };
 
-  // One reply; status 0 when the connection ended first.
+  // Reads one reply; status 0 if the connection ended first.
   Reply Receive(bool has_body = true) {
     Reply reply;
     size_t end;
@@ -95,7 +95,7 @@ class Client {
     return bytes;
   }
 
-  // Everything until the server closes.
+  // Reads everything until the server closes.
   std::string ReceiveAll() {
     while (More()) {
     }
@@ -123,7 +123,7 @@ class Client {
   std::string buffered_;
 };
 
-// The field "split" of a request says where in its body something begins that is to be aligned.
+// Returns the field "split" of a request, which says which byte of its body must be aligned.
 inline size_t SplitOf(const HttpHead& head) {
   const std::string_view text = head.Header("split");
   size_t split = HttpBodyPlan::kNoSplit;
@@ -158,7 +158,7 @@ inline void RespondText(HttpExchangePtr exchange, std::string_view text, int sta
                         {.status = status, .content_type = "text/plain", .text = text});
 }
 
-// "METHOD target body"
+// Replies with "METHOD target body".
 inline void Echo(HttpExchangePtr exchange) {
   const std::string text = std::string(exchange->head().method_text()) + " " +
                            std::string(exchange->head().target()) + " " +
@@ -182,11 +182,11 @@ struct Fixture {
   std::unique_ptr<HttpServer> server;
 };
 
-// A thread that answers exchanges handed to it.
+// A thread that replies to exchanges.
 class Worker {
  public:
-  explicit Worker(std::function<void(HttpExchangePtr)> answer)
-      : answer_(std::move(answer)), thread_("worker", [this] { Run(); }) {}
+  explicit Worker(std::function<void(HttpExchangePtr)> respond)
+      : respond_(std::move(respond)), thread_("worker", [this] { Run(); }) {}
   ~Worker() {
     {
       base::MutexLock lock(mutex_);
@@ -213,10 +213,10 @@ class Worker {
         exchange = std::move(queue_.front());
         queue_.pop_front();
       }
-      answer_(std::move(exchange));
+      respond_(std::move(exchange));
     }
   }
-  std::function<void(HttpExchangePtr)> answer_;
+  std::function<void(HttpExchangePtr)> respond_;
   base::Mutex mutex_;
   base::CondVar ready_;
   std::deque<HttpExchangePtr> queue_;

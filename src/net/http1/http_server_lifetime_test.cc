@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that go away, servers that stop, replies that take long.
+// Clients that disconnect, servers that stop, replies that take long.
 
 #include <atomic>
 #include <string>
@@ -31,7 +31,7 @@ struct Listening final : HttpExchangeEvents {
   bool gone = false;
 };
 
-TEST(HttpServer, TellsWhenTheClientGoesAwayBeforeTheReply) {
+TEST(HttpServer, ReportsADisconnectBeforeTheReply) {
   for (const bool reset : {false, true}) {
     Listening events;
     base::Mutex mutex;
@@ -61,8 +61,8 @@ TEST(HttpServer, TellsWhenTheClientGoesAwayBeforeTheReply) {
   }
 }
 
-TEST(HttpServer, LetsTheDisconnectCallAnswer) {
-  struct Answering final : HttpExchangeEvents {
+TEST(HttpServer, LetsTheDisconnectCallRespond) {
+  struct Responding final : HttpExchangeEvents {
     HttpExchangePtr held;
     std::atomic<bool> called{false};
     void OnDisconnect() override {
@@ -70,7 +70,7 @@ TEST(HttpServer, LetsTheDisconnectCallAnswer) {
       called = true;
     }
   };
-  Answering events;
+  Responding events;
   std::atomic<bool> handled{false};
   Fixture f([&](HttpExchangePtr e) {
     HttpExchange& exchange = *e;
@@ -83,13 +83,13 @@ TEST(HttpServer, LetsTheDisconnectCallAnswer) {
     client.Send(Post("x") + Post("y"));
     while (!handled) std::this_thread::yield();
   }
-  // The second request's bytes stand in the way of seeing the end until the server is told to stop.
+  // The bytes of the second request hide the end of the stream until the server is told to stop.
   f.server.reset();
   EXPECT_TRUE(events.called.load());
 }
 
 TEST(HttpServer, NeverCallsAListenerAfterTheReply) {
-  // The listener dies right after Respond: the address sanitizer sees a call that comes too late.
+  // The listener is destroyed right after Respond, so AddressSanitizer finds a later call.
   Worker worker([](HttpExchangePtr e) {
     auto events = std::make_unique<Listening>();
     e->SetEvents(events.get());
@@ -104,7 +104,7 @@ TEST(HttpServer, NeverCallsAListenerAfterTheReply) {
   EXPECT_TRUE(f.server->Drain(base::TimePoint::max()));
 }
 
-TEST(HttpServer, AnswersExchangesThatAreDropped) {
+TEST(HttpServer, RespondsToExchangesThatAreDropped) {
   Fixture f([](HttpExchangePtr e) { e.reset(); });
   Client client(f.port());
   EXPECT_EQ(500, client.Exchange(Post("x")).status);
@@ -143,7 +143,7 @@ TEST(HttpServer, DrainFinishesBusyRequestsAndClosesIdleConnections) {
   EXPECT_EQ(0u, f.server->connections());
 }
 
-TEST(HttpServer, DrainClosesWhatIsLeftAtTheDeadline) {
+TEST(HttpServer, DrainClosesRemainingConnectionsAtTheDeadline) {
   base::Mutex mutex;
   base::CondVar arrived;
   HttpExchangePtr held;

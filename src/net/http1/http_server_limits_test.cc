@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server must refuse or bear: bad heads and bodies, limits, slow clients.
+// What a server must refuse or tolerate: malformed heads and bodies, limits, slow clients.
 
 #include <array>
 #include <atomic>
@@ -117,7 +117,7 @@ TEST(HttpServer, BoundsTheHead) {
   }
 }
 
-TEST(HttpServer, ThrowsAwayOversizeBodiesAndGoesOn) {
+TEST(HttpServer, DiscardsOversizeBodiesAndContinues) {
   HttpServerOptions options;
   options.max_body_bytes = 1000;
   Fixture f(
@@ -165,7 +165,7 @@ TEST(HttpServer, ReceivesBodiesWhereTheHandlerWantsThem) {
   for (int i = 1; i <= 3; ++i) {
     EXPECT_EQ("there aligned 0123456789", client.Exchange(Post(large, split)).body);
   }
-  // Larger than what there is to lend.
+  // A body larger than the lent memory.
   EXPECT_EQ("elsewhere aligned 0123456789",
             client.Exchange(Post(large + std::string(1 << 20, 'x'), split)).body);
   {
@@ -299,8 +299,7 @@ TEST(HttpServer, ClosesSlowClientsButNotOthers) {
     EXPECT_EQ(0, reader.Receive().status);
   }
   {
-    // Another sweep has passed when this one is closed, of which the patient client notices
-    // nothing.
+    // Another sweep has passed when this one is closed, and must not affect the patient client.
     Client head(f.port());
     head.Send("POST");
     EXPECT_TRUE(head.Closed());

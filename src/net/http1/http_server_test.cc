@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(HttpServer, AnswersSeveralRequestsOnOneConnection) {
+TEST(HttpServer, ServesSeveralRequestsOnOneConnection) {
   Fixture f(Echo);
   Client client(f.port());
   for (int i = 0; i < 100; ++i) {
@@ -48,7 +48,7 @@ TEST(HttpServer, ShowsTheHeadToItsHandler) {
   EXPECT_EQ("/x/y|q=1&r|a b||yesno|3", seen);
 }
 
-TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
+TEST(HttpServer, ServesPipelinedRequestsInOrder) {
   Fixture f(Echo);
   Client client(f.port());
   std::string requests;
@@ -59,7 +59,7 @@ TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
   }
 }
 
-TEST(HttpServer, AnswersPipelinedRequestsInOrderFromAnotherThread) {
+TEST(HttpServer, ServesPipelinedRequestsInOrderFromAnotherThread) {
   Worker worker(Echo);
   Fixture f([&](HttpExchangePtr e) { worker.Add(std::move(e)); });
   Client client(f.port());
@@ -98,7 +98,7 @@ TEST(HttpServer, PutsTheSplitOfABodyOnAnAlignedAddress) {
   Client client(f.port());
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
-    // Runs of the same shape are placed by prediction, changes by copying, large ones directly.
+    // Series of the same shape are placed by prediction, changes by copying, large ones directly.
     const size_t json = 1 + random() % 90;
     const size_t size = json + (i % 10 == 0 ? random() % 100'000 : 64);
     std::string body(size, 'x');
@@ -145,12 +145,12 @@ TEST(HttpServer, SendsContinueBeforeItReadsTheBody) {
   EXPECT_EQ(100, client.Receive(false).status);
   client.Send("hello");
   EXPECT_EQ("POST /p hello", client.Receive().body);
-  // The body came along: no interim reply.
+  // The body arrived with the head: no interim reply.
   EXPECT_EQ(200, client.Exchange(Post("hello", "Expect: 100-continue\r\n")).status);
   EXPECT_EQ(417, client.Exchange(Post("hello", "Expect: more\r\n")).status);
 }
 
-TEST(HttpServer, AnswersHeadWithoutABody) {
+TEST(HttpServer, RespondsToHeadWithoutABody) {
   Fixture f(Echo);
   Client client(f.port());
   client.Send("HEAD /h HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -222,7 +222,7 @@ TEST(HttpServer, SendsRepliesOfManyParts) {
   EXPECT_EQ(20, sent.load());
 }
 
-TEST(HttpServer, AnswersFromAnotherThreadUnderLoad) {
+TEST(HttpServer, RespondsFromAnotherThreadUnderLoad) {
   Worker one(Echo);
   Worker two(Echo);
   std::atomic<unsigned> turn{0};
@@ -243,7 +243,7 @@ TEST(HttpServer, AnswersFromAnotherThreadUnderLoad) {
   for (std::thread& client : clients) client.join();
 }
 
-TEST(HttpServer, AnswersAfterARoundOnTheSameReactor) {
+TEST(HttpServer, RespondsAfterARoundOnTheSameReactor) {
   struct Batcher {
     std::vector<HttpExchangePtr> waiting;
     size_t largest = 0;
@@ -269,7 +269,7 @@ TEST(HttpServer, AnswersAfterARoundOnTheSameReactor) {
       Client client(f.port());
       for (int i = 0; i < 300; ++i) {
         const std::string body = std::to_string(c * 1000 + i);
-        // Two at a time, so that one waits in the buffer while the other is answered.
+        // Two at a time, so that one waits in the buffer while the server replies to the other.
         client.Send(Post(body + "a") + Post(body + "b"));
         ASSERT_EQ("POST /p " + body + "a", client.Receive().body);
         ASSERT_EQ("POST /p " + body + "b", client.Receive().body);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small replies to requests that arrived together, which leave together.
+// Small replies to requests that arrived together must be sent together.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ class Crowd {
   Client& client(size_t i) { return *clients_[i]; }
   uint16_t port() const { return fixture_.port(); }
 
-  // The reactor finds what `send` sends in one pass.
+  // Makes the reactor find everything that `send` sends in one pass.
   template <typename Send>
   void Together(Send send) {
     std::latch held(1);
@@ -60,19 +60,19 @@ class Crowd {
     });
   }
 
-  // Returns once the reactor is done with what it was at: what it wrote may be read then.
+  // Returns once the reactor has finished its current work, so that its replies can be read.
   void Settle() {
     Together([] {});
   }
 
-  // How many clients have something to read, which may take a moment to become `expected`.
-  size_t WaitForAnswered(size_t expected) const {
+  // Returns how many clients have something to read, after waiting for `expected` of them.
+  size_t WaitForReplies(size_t expected) const {
     std::vector<pollfd> all;
     for (const auto& client : clients_) all.push_back({client->fd(), POLLIN, 0});
     const base::TimePoint deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     for (;;) {
-      const auto answered = static_cast<size_t>(::poll(all.data(), all.size(), 0));
-      if (answered >= expected || std::chrono::steady_clock::now() > deadline) return answered;
+      const auto replied = static_cast<size_t>(::poll(all.data(), all.size(), 0));
+      if (replied >= expected || std::chrono::steady_clock::now() > deadline) return replied;
       std::this_thread::yield();
     }
   }
@@ -84,18 +84,18 @@ class Crowd {
 
 TEST(HttpServerTogether, SixteenRepliesAtMostWaitForEachOther) {
   constexpr size_t kClients = 40;
-  std::vector<size_t> answered;  // when a request is handled
+  std::vector<size_t> replied;  // the count when each request is handled
   std::unique_ptr<Crowd> crowd;
   crowd = std::make_unique<Crowd>(kClients, [&](HttpExchangePtr e) {
-    answered.push_back(crowd->WaitForAnswered(answered.size() / 16 * 16));
+    replied.push_back(crowd->WaitForReplies(replied.size() / 16 * 16));
     Echo(std::move(e));
   });
   crowd->AskTogether(Post("body"));
-  EXPECT_EQ(kClients, crowd->WaitForAnswered(kClients));  // nobody reads before
+  EXPECT_EQ(kClients, crowd->WaitForReplies(kClients));  // no client reads before
   for (size_t i = 0; i < kClients; ++i) EXPECT_EQ("POST /p body", crowd->client(i).Receive().body);
   crowd->Settle();
-  ASSERT_EQ(kClients, answered.size());
-  for (size_t i = 0; i < kClients; ++i) EXPECT_EQ(i / 16 * 16, answered[i]) << i;
+  ASSERT_EQ(kClients, replied.size());
+  for (size_t i = 0; i < kClients; ++i) EXPECT_EQ(i / 16 * 16, replied[i]) << i;
 }
 
 TEST(HttpServerTogether, RepliesOfARoundLeaveAfterIt) {
@@ -107,7 +107,7 @@ TEST(HttpServerTogether, RepliesOfARoundLeaveAfterIt) {
       e->reactor().RunAfterRound([&] {
         for (HttpExchangePtr& exchange : round) {
           Echo(std::move(exchange));
-          early += crowd->WaitForAnswered(0);
+          early += crowd->WaitForReplies(0);
         }
         round.clear();
       });
@@ -115,13 +115,13 @@ TEST(HttpServerTogether, RepliesOfARoundLeaveAfterIt) {
     round.push_back(std::move(e));
   });
   crowd->AskTogether(Post("body"));
-  EXPECT_EQ(20u, crowd->WaitForAnswered(20));
+  EXPECT_EQ(20u, crowd->WaitForReplies(20));
   crowd->Settle();
   EXPECT_EQ(0u, early);
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ("POST /p body", crowd->client(i).Receive().body);
 }
 
-TEST(HttpServerTogether, RequestsThatFollowEachOtherAreAnsweredInOrder) {
+TEST(HttpServerTogether, PipelinedRequestsGetTheirRepliesInOrder) {
   Crowd crowd(5, Echo);
   crowd.AskTogether(Post("a") + Post("b"));
   for (size_t i = 0; i < 5; ++i) {
@@ -130,7 +130,7 @@ TEST(HttpServerTogether, RequestsThatFollowEachOtherAreAnsweredInOrder) {
   }
 }
 
-TEST(HttpServerTogether, AReplyThatWaitsIsWholeThoughTheNextRequestOfItsClientComesMeanwhile) {
+TEST(HttpServerTogether, ADeferredReplyIsIntactIfTheNextRequestArrivesMeanwhile) {
   HttpExchangePtr held;
   Crowd crowd(2, [&](HttpExchangePtr e) {
     if (e->body() == "hold") {
@@ -170,7 +170,7 @@ TEST(HttpServerTogether, AClientThatGoesMeanwhileTakesNoOtherReplyWithIt) {
   size_t handled = 0;
   crowd = std::make_unique<Crowd>(3, [&](HttpExchangePtr e) {
     if (++handled == 2) {
-      // One of the two has its reply waiting already.
+      // The reply to one of the two is waiting already.
       crowd->client(0).Reset();
       crowd->client(1).Reset();
     }
@@ -190,7 +190,7 @@ TEST(HttpServerTogether, AReplyThatTheSocketDoesNotTakeWholeIsFinishedLater) {
   });
   Client& reads_late = crowd.client(0);
   size_t asked = 0;
-  // Until a request is not looked at, because the reply before it is not sent.
+  // Continues until a request is not read, because the reply before it is not sent.
   for (; asked < 20'000 && handled.load() == asked; ++asked) {
     crowd.Together([&] {
       EXPECT_TRUE(reads_late.Send(Post("late")));

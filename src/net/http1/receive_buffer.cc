@@ -8,7 +8,7 @@
 namespace nereid::http1 {
 namespace {
 
-// Less is not worth a system call.
+// A smaller read is not worth a system call.
 constexpr size_t kMinRoom = 2 << 10;
 
 size_t RoundUp(size_t n) {
@@ -45,8 +45,9 @@ std::span<std::byte> ReceiveBuffer::Room() {
   return Free();
 }
 
-// A client's next request is mostly of the size of its last. One that fits a large read costs one
-// system call; one that fits no read at all is copied the less, the less of it came with its head.
+// A client's next request mostly has the size of its last one. If it fits a large read, it costs
+// one system call; if it fits no read at all, less of it has to be copied the less of it is read
+// with its head.
 void ReceiveBuffer::ExpectSize(uint64_t body_bytes, bool is_unknown) {
   const uint64_t taken = begin_ + body_bytes;
   const bool is_large = is_unknown || (taken > kSmallBytes && taken <= kLargeBytes);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the heads and small bodies of one connection arrive. The place of a read is chosen so that,
-// if the next request is laid out like the last, the bytes that its handler wants aligned come out
-// 64-byte aligned where they lie. The memory is started over only when nobody else holds it;
-// otherwise reading goes on behind the bytes in use (leaving the readable padding that bodies are
-// promised) or in fresh memory.
+// The buffer for the heads and small bodies of one connection. The position of a read is chosen so
+// that, if the next request has the layout of the last one, the bytes that its handler needs
+// aligned are 64-byte aligned in place. The memory is reused from its start only if nothing else
+// holds it; otherwise reading continues after the bytes in use (leaving the readable padding that
+// bodies are promised) or in new memory.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace nereid::http1 {
 // Confined to its connection's reactor.
 class ReceiveBuffer {
  public:
-  // What one read takes: of a client whose requests fit, and of any other.
+  // The sizes of one read: for a client whose requests fit, and for any other.
   static constexpr size_t kSmallBytes = (4 << 10) - base::kBufferOverhead;
   static constexpr size_t kLargeBytes = (16 << 10) - base::kBufferOverhead;
 
@@ -32,51 +32,51 @@ class ReceiveBuffer {
   void Consume(size_t size) { begin_ += size; }
   void ConsumeAll() { begin_ = end_; }
 
-  // Memory for the next read, behind bytes(), which may move; empty when memory is exhausted.
+  // Returns memory for the next read, after bytes(), which may move; empty if memory is exhausted.
   std::span<std::byte> Room();
-  // `size` bytes were read into it.
+  // Reports that `size` bytes were read into it.
   void Received(size_t size) { end_ += size; }
 
-  // Views of what was consumed stay valid until Unpin, whatever arrives meanwhile.
+  // Keeps views of consumed bytes valid until Unpin, whatever arrives meanwhile.
   void Pin() { is_pinned_ = true; }
   void Unpin() {
     is_pinned_ = false;
     pinned_.Reset();
   }
-  // Has no memory until the next Room: the next request of any connection then finds a piece that
-  // is still in the processor's cache, and ten thousand idle connections need none.
+  // Frees the memory until the next Room: the next request of any connection then gets a buffer
+  // that is still in the processor's cache, and ten thousand idle connections need none.
   void Release() {
     memory_.Reset();
     begin_ = end_ = 0;
   }
 
-  // The next request is expected to be of the form of this one: with a body of so many bytes, or
-  // of unknown length.
+  // Expects the next request to be like this one: with a body of so many bytes, or of unknown
+  // length.
   void ExpectSize(uint64_t body_bytes, bool is_unknown);
-  // The same: its aligned byte is this far from its first one.
+  // Expects the next request to have its aligned byte at this distance from its first one.
   void ExpectAligned(size_t offset) { aligned_offset_ = offset % base::kBufferAlignment; }
 
-  // Whether byte `offset` of bytes() lies at a 64-byte boundary, if need be after moving all of
-  // them, for which there may be no room.
+  // Makes byte `offset` of bytes() 64-byte aligned, moving all of them if necessary and allowed;
+  // returns false if there is no room.
   bool Align(size_t offset, bool may_move);
-  // Keeps the memory that bytes() lie in.
+  // Keeps the memory of bytes() alive.
   const base::BufferRef& memory() const { return memory_; }
-  // What is free behind bytes(), for other uses until the next Room; empty without memory.
+  // Returns the free memory after bytes(), for other uses until the next Room; may be empty.
   std::span<std::byte> Spare() const;
 
  private:
-  // The first place from `from` on at which a request like the last one has its aligned byte
-  // aligned.
+  // Returns the first position from `from` on at which a request like the last one has its aligned
+  // byte aligned.
   size_t ReadPosition(size_t from) const;
   std::span<std::byte> Free() const { return {memory_.data() + end_, memory_.capacity() - end_}; }
 
   base::BufferRef memory_;
   size_t begin_ = 0;
   size_t end_ = 0;
-  size_t read_bytes_ = kSmallBytes;  // of fresh memory
+  size_t read_bytes_ = kSmallBytes;  // the size of new memory
   size_t aligned_offset_ = 0;        // in a request like the last one
   bool is_pinned_ = false;
-  base::BufferRef pinned_;  // what is pinned, when that is not in memory_ any more
+  base::BufferRef pinned_;  // what is pinned, if that is not in memory_ any more
 };
 
 }  // namespace nereid::http1

@@ -17,7 +17,7 @@ void Bring(ReceiveBuffer& buffer, std::string_view bytes) {
   buffer.Received(bytes.size());
 }
 
-TEST(ReceiveBuffer, StartsOverWhenNobodyHoldsItsMemory) {
+TEST(ReceiveBuffer, StartsOverWhenItsMemoryIsNotHeld) {
   ReceiveBuffer buffer;
   Bring(buffer, "first");
   const char* const first = buffer.bytes().data();
@@ -27,7 +27,7 @@ TEST(ReceiveBuffer, StartsOverWhenNobodyHoldsItsMemory) {
   EXPECT_EQ("second", buffer.bytes());
 }
 
-TEST(ReceiveBuffer, GoesOnBehindBytesThatAreInUse) {
+TEST(ReceiveBuffer, ContinuesAfterBytesThatAreInUse) {
   ReceiveBuffer buffer;
   Bring(buffer, "first");
   const std::string_view first = buffer.bytes();
@@ -36,11 +36,11 @@ TEST(ReceiveBuffer, GoesOnBehindBytesThatAreInUse) {
   Bring(buffer, "second");
   EXPECT_EQ("first", first);
   EXPECT_EQ("second", buffer.bytes());
-  // The padding that the user of the first bytes may read is not written to.
+  // The padding that readers of the first bytes may read is not overwritten.
   EXPECT_GE(buffer.bytes().data(), first.data() + first.size() + base::kBufferPadding);
 }
 
-TEST(ReceiveBuffer, WhatIsPinnedSurvivesAnyNumberOfReads) {
+TEST(ReceiveBuffer, PinnedBytesSurviveAnyNumberOfReads) {
   ReceiveBuffer buffer;
   Bring(buffer, "pinned");
   const std::string_view pinned = buffer.bytes();
@@ -84,7 +84,7 @@ TEST(ReceiveBuffer, ReadsAsMuchAsTheLastRequestNeeded) {
   buffer.ExpectSize(ReceiveBuffer::kSmallBytes + 1, false);
   buffer.Release();
   EXPECT_EQ(ReceiveBuffer::kLargeBytes, buffer.Room().size());
-  // One that fits no read at all is received into memory of its own.
+  // A request that fits no read at all is received into its own memory.
   buffer.ExpectSize(ReceiveBuffer::kLargeBytes + 1, false);
   buffer.Release();
   EXPECT_EQ(ReceiveBuffer::kSmallBytes, buffer.Room().size());

@@ -11,27 +11,27 @@
 
 namespace nereid::http1 {
 
-// What a connection knows of the reply to one of its requests, beside what the frontend says.
+// A connection's properties of the reply to one of its requests, beside those from the frontend.
 struct ReplyForm {
   // Further complete lines.
   std::string_view lines;
-  // The request was a HEAD: the reply is one without its body.
+  // Whether the request was a HEAD: the reply has no body.
   bool omits_body = false;
-  // The connection closes after the reply.
+  // Whether the connection closes after the reply.
   bool closes = false;
-  // Of the request: 10 or 11.
+  // The version of the request: 10 or 11.
   int version = 11;
 };
 
-// How a client sees the end of a stream.
+// How a client detects the end of a stream.
 enum class StreamFraming : uint8_t { kChunks, kUntilClose };
 
-// Lives on the stack of the thread that replies, and on the heap only where it is unusually long.
+// Lives on the stack of the thread that replies; only an unusually long head is on the heap.
 class ReplyHead {
  public:
-  // Of a whole reply, with a body of `body_bytes`.
+  // Makes the head of a whole reply, with a body of `body_bytes`.
   ReplyHead(const HttpReply& reply, const ReplyForm& form, uint64_t body_bytes);
-  // Of a stream.
+  // Makes the head of a stream.
   ReplyHead(const HttpReply& reply, const ReplyForm& form, StreamFraming framing);
 
   std::string_view text() const {

@@ -16,7 +16,7 @@ uint64_t BodyBytes(const HttpReply& reply) {
   return bytes;
 }
 
-// Skips `sent` bytes at the front of `text`, or all of it, and counts them off.
+// Returns `text` without the first `sent` bytes, and subtracts the skipped bytes from `sent`.
 std::string_view Unsent(std::string_view text, size_t& sent) {
   const size_t gone = std::min(sent, text.size());
   sent -= gone;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole reply on its way to the socket, without a socket: as the pieces of one gathered write,
-// which is all for most replies; kept in the receive buffer until others of the same round are
-// ready; and what the socket did not take of it.
+// Sends a whole reply, without knowing the socket: as the pieces of one gathered write, which is
+// enough for most replies; deferred in the receive buffer until others of the same round are ready;
+// and the rest that the socket did not take.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,18 @@
 
 namespace nereid::http1 {
 
-// A reply in the form in which it is sent. Lives on the stack of the thread that replies, no longer
-// than the reply that it is made of.
+// A reply as it is sent. Lives on the stack of the thread that replies, no longer than the reply
+// that it is made of.
 class ReplyMessage {
  public:
   ReplyMessage(const HttpReply& reply, const ReplyForm& form);
 
-  // For one write. A reply of very many parts goes out in several, the others by ReplyWriter.
+  // The pieces of one write. A reply with very many parts needs several; ReplyWriter has the
+  // others.
   std::span<const iovec> pieces() const { return {pieces_, count_}; }
-  // Of all of it.
+  // The size of all of it.
   size_t size() const { return size_; }
-  // Whether it had better wait for others than be sent by itself.
+  // Whether it should wait for others instead of being sent by itself.
   bool is_small() const { return is_in_pieces_ && size_ <= kMaxSmall; }
 
  private:
@@ -41,36 +42,36 @@ class ReplyMessage {
   const uint64_t body_bytes_;
   const ReplyHead head_;
   const bool has_body_;
-  bool is_in_pieces_;  // pieces_ are all of it
+  bool is_in_pieces_;  // pieces_ has all of it
   size_t count_ = 0;
   size_t size_;
   iovec pieces_[kMaxParts + 2];
 };
 
-// The one reply of a connection that has not gone out whole. Used by the thread that replies, then
-// by the reactor, never by both at a time; deferred replies are the reactor's all the time.
+// The one reply of a connection that has not been sent whole. Used by the thread that replies, then
+// by the reactor, never by both at a time; deferred replies always belong to the reactor.
 class ReplyWriter {
  public:
   static constexpr size_t kMaxPieces = 64;
 
-  // Copies a small reply into `room`, which stays as it is until SentDeferred; false when it is too
-  // small for that.
+  // Copies a small reply into `room`, which must stay unchanged until SentDeferred; returns false
+  // if the room is too small.
   bool Defer(const ReplyMessage& message, std::span<std::byte> room);
   bool is_deferred() const { return !deferred_.empty(); }
   std::string_view deferred() const { return deferred_; }
 
-  // Of the pieces of `message`, or of deferred(), the socket took `sent` bytes; -1: it is broken.
-  // True when the reply is through and its owner has been told. Otherwise what is left was kept,
-  // and has_rest() holds.
+  // Reports that the socket took `sent` bytes of the pieces of `message` or of deferred(); -1: it
+  // is broken. Returns true if the reply is sent and its owner has been notified. Otherwise the
+  // rest was kept, and has_rest() holds.
   bool Sent(const ReplyMessage& message, ssize_t sent);
   bool SentDeferred(ssize_t sent);
 
   bool has_rest() const { return rest_ != nullptr; }
-  // The next pieces of the rest: how many were put into `pieces`, 0 at its end.
+  // Returns how many pieces of the rest were put into `pieces`, 0 at its end.
   size_t FillPieces(std::span<iovec> pieces) const;
-  // The socket took `sent` bytes of them.
+  // Reports that the socket took `sent` bytes of them.
   void SentRest(size_t sent);
-  // The rest is not needed any more: it was sent, or the connection is gone. Tells its owner.
+  // Drops the rest because it was sent or the connection is gone, and notifies its owner.
   void DropRest();
 
  private:

@@ -25,7 +25,7 @@ std::string Text(std::span<const iovec> pieces) {
   return text;
 }
 
-// What a socket gets that takes `most` bytes at a time.
+// Returns what a socket receives that takes `most` bytes at a time.
 std::string SendRest(ReplyWriter& writer, size_t most) {
   std::string taken;
   std::array<iovec, ReplyWriter::kMaxPieces> pieces;
@@ -66,7 +66,7 @@ TEST(ReplyHead, MayBeOfAnyLength) {
   }
 }
 
-// A reply of several parts, each in memory of its own.
+// A reply of several parts, each in its own memory.
 struct ReplyWriterTest : testing::Test {
   explicit ReplyWriterTest(size_t count = 3) {
     for (size_t i = 0; i < count; ++i) {

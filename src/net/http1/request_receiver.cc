@@ -93,7 +93,7 @@ RequestReceiver::Step RequestReceiver::BeginBody() {
   const HttpHead& head = request_.head;
   is_in_head_ = false;
   buffer_.Pin();
-  // What comes at once begins and ends at the same time.
+  // A head that arrives at once begins and ends at the same time.
   request_.received_ns = std::exchange(is_head_split_, false) ? base::NowNs() : request_.start_ns;
   body_.Begin();
   const uint64_t length = head.content_length().value_or(0);
@@ -123,8 +123,7 @@ RequestReceiver::Step RequestReceiver::BeginBodyOfLength(uint64_t length) {
   return StepBody();
 }
 
-// The body is left where it lies if its split is aligned there, or is moved so, when nothing comes
-// behind it.
+// The body stays where it is if its split is aligned there, or is moved if nothing follows it.
 RequestReceiver::Step RequestReceiver::PlaceWholeBody(size_t length) {
   const size_t split = body_.plan().split;
   const std::string_view bytes = buffer_.bytes();
@@ -162,7 +161,7 @@ RequestReceiver::Step RequestReceiver::StepChunks() {
   if (progress.refusal.status != 0) return Refuse(progress.refusal);
   if (body_.has_overflowed()) return Refuse({413, "request body is too large"});
   if (progress.done) return FinishBody();
-  // What is left is one incomplete line or trailer section.
+  // The rest is one incomplete line or trailer section.
   if (buffer_.size() >= ReceiveBuffer::kLargeBytes) {
     return Refuse({400, "chunk header is too large"});
   }
@@ -179,7 +178,7 @@ RequestReceiver::Step RequestReceiver::FinishBody() {
 RequestReceiver::Step RequestReceiver::Refuse(HttpRefusal refusal) {
   refusal_ = refusal;
   is_in_head_ = false;
-  // Whatever was read of the head, the reply is one to a request of HTTP/1.1.
+  // A request that was refused counts as one of HTTP/1.1, whatever was read of its head.
   request_.head.method_ = HttpMethod::kOther;
   request_.head.version_ = 11;
   body_.Release();

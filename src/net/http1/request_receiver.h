@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving half of a connection: from bytes to requests, without a socket. Its owner reads
-// into Room, reports what came with Received, and does what Advance says, until the step is to
-// wait:
+// into Room, reports this with Received, and does what Advance says, until the step is to wait:
 //
 //   switch (receiver.Advance()) {
 //     case Step::kIdle: …wait without a buffer…
@@ -26,40 +25,41 @@ namespace nereid::http1 {
 // Confined to its connection's reactor.
 class RequestReceiver {
  public:
-  // What the connection is to do next.
+  // The connection's next step.
   enum class Step : uint8_t {
-    kIdle,      // nothing of a request has come: Release, and wait for bytes
+    kIdle,      // nothing of a request has arrived: Release, and wait for bytes
     kRead,      // more is needed
-    kContinue,  // say "100 Continue", for which the client waits; then Advance again
+    kContinue,  // send "100 Continue", for which the client waits; then Advance again
     kRequest,   // the request is whole; Finish when its reply is written
     kRefused,   // reply with refusal() and close
   };
 
-  // Requests are put together in `request`; everything outlives this.
+  // Assembles requests in `request`; all arguments outlive this object.
   RequestReceiver(HttpRequest& request, HttpHandler& handler, const HttpServerOptions& options);
 
-  // What follows from the bytes that have come. Not while a request is with its handler.
+  // Processes the bytes that have arrived. Not while a request is with its handler.
   Step Advance();
-  // Memory for the next read, also while a request is with its handler; empty when memory is
+  // Returns memory for the next read, also while a request is with its handler; empty if memory is
   // exhausted.
   std::span<std::byte> Room();
   void Received(size_t size);
-  // The request was replied to: its body and head are let go, and the next one may begin.
+  // Called when the request has its reply: frees its body and head, and lets the next one begin.
   void Finish();
-  // Whatever comes is thrown away from now on.
+  // Discards everything that arrives from now on.
   void IgnoreRest() { state_ = State::kIgnored; }
-  // Gives the memory back, all of which has been consumed.
+  // Frees the memory. REQUIRES: everything has been consumed.
   void Release() { buffer_.Release(); }
 
   const HttpRefusal& refusal() const { return refusal_; }
-  // The connection cannot be used after the request, as the rest of its body is not read.
+  // Whether the connection cannot be used after the request, because the rest of its body is not
+  // read.
   bool leaves_rest() const { return body_.leaves_rest(); }
-  // Whether bytes behind the request wait.
+  // Whether bytes after the request wait.
   bool has_more() const { return !buffer_.empty(); }
-  // Memory that is free until the next Room, for a small reply.
+  // Returns memory that is free until the next Room, for a small reply.
   std::span<std::byte> Spare() const { return buffer_.Spare(); }
 
-  // Whether some of a head has come, since request.start_ns, but not its end.
+  // Whether a part of a head has arrived, since request.start_ns, but not its end.
   bool is_in_head() const { return is_in_head_; }
   bool is_in_body() const { return state_ == State::kBody || state_ == State::kChunks; }
   uint64_t arrived_body_bytes() const { return body_.arrived(); }
@@ -70,7 +70,7 @@ class RequestReceiver {
     kBody,     // receiving a body of known length
     kChunks,   // decoding a chunked body
     kWhole,    // the request is with its handler
-    kIgnored,  // throwing away what comes
+    kIgnored,  // discarding everything
   };
 
   Step StepHead();
@@ -79,7 +79,7 @@ class RequestReceiver {
   Step PlaceWholeBody(size_t length);
   Step StepBody();
   Step StepChunks();
-  // The request is whole, its last byte having come now.
+  // Called when the last byte of the request has arrived.
   Step FinishBody();
   Step Refuse(HttpRefusal refusal);
 
@@ -89,7 +89,7 @@ class RequestReceiver {
   const size_t max_body_bytes_;
   State state_ = State::kHead;
   bool is_in_head_ = false;
-  bool is_head_split_ = false;  // the head did not come at once
+  bool is_head_split_ = false;  // the head arrived in several reads
   ReceiveBuffer buffer_;
   HttpHeadScanner scanner_;
   std::optional<HttpHeadParser> parser_;

@@ -16,7 +16,7 @@ namespace {
 
 using Step = RequestReceiver::Step;
 
-// Plans bodies by the field "split" of their requests, and lends memory where a test has some.
+// Plans bodies by the field "split" of their requests, and lends memory if the test provides some.
 struct Handler final : HttpHandler {
   HttpBodyPlan PlanBody(const HttpHead& head, size_t max_bytes) override {
     HttpBodyPlan plan{.max_bytes = max_bytes};
@@ -43,7 +43,7 @@ struct RequestReceiverTest : testing::Test {
     if (!made) made.emplace(request, handler, options);
     return *made;
   }
-  // Puts the front of `bytes` where the receiver wants it, and takes it off.
+  // Moves bytes from the front of `bytes` to where the receiver wants them.
   void Bring(std::string_view& bytes, size_t most) {
     const std::span<std::byte> room = receiver().Room();
     const size_t count = std::min({room.size(), bytes.size(), most});
@@ -52,7 +52,7 @@ struct RequestReceiverTest : testing::Test {
     receiver().Received(count);
     bytes.remove_prefix(count);
   }
-  // Brings `bytes`, `most` at a time, until the receiver wants something else.
+  // Passes `bytes`, `most` at a time, until the receiver wants something else.
   Step Receive(std::string_view& bytes, size_t most = SIZE_MAX) {
     for (;;) {
       const Step step = receiver().Advance();
@@ -69,7 +69,7 @@ struct RequestReceiverTest : testing::Test {
     std::string_view bytes = text;
     return Receive(bytes);
   }
-  // What has come of a request.
+  // Describes what has arrived of a request.
   std::string Shown() const {
     return std::string(request.head.method_text()) + " " + std::string(request.head.target()) +
            " " + std::string(request.body);
@@ -117,7 +117,7 @@ TEST_F(RequestReceiverTest, TheSplitOfABodyIsAlignedWhereverItsBytesCome) {
       std::string body(size, 'x');
       for (size_t i = 0; i < size; ++i) body[i] = static_cast<char>('a' + i % 23);
       const std::string text = Post(body, "Split: " + std::to_string(split) + "\r\n");
-      // The second one is where the first one let it be expected; others follow it at once.
+      // The second one is at the position that the first one predicted; others follow it at once.
       for (const std::string& sent : {text, text, text + text}) {
         std::string_view bytes = sent;
         while (!bytes.empty() || receiver().has_more()) {
@@ -144,7 +144,7 @@ TEST_F(RequestReceiverTest, ABodyIsReceivedStraightIntoMemoryThatTheHandlerLends
 TEST_F(RequestReceiverTest, ARequestStaysAsItIsWhileOthersArriveBehindIt) {
   ASSERT_EQ(Step::kRequest, Receive(Post("first", "X-Name: value\r\n")));
   const std::string shown = Shown();
-  // More than fits behind it.
+  // More than fits after it.
   const std::string more = Post(std::string(100'000, 'y'));
   std::string_view bytes = more;
   for (int i = 0; i < 8; ++i) {
@@ -170,7 +170,7 @@ TEST_F(RequestReceiverTest, ABodyLivesAsLongAsItsBuffer) {
   }
 }
 
-TEST_F(RequestReceiverTest, ThrowsAwayWhatIsTooLargeAndGoesOn) {
+TEST_F(RequestReceiverTest, DiscardsOversizeRequestsAndContinues) {
   options.max_body_bytes = 1000;
   const std::string front = "0123456789";
   ASSERT_EQ(Step::kRequest, Receive(Post(front + std::string(500'000, 'x'), "Split: 10\r\n")));
@@ -206,7 +206,7 @@ TEST_F(RequestReceiverTest, LetsAClientThatWaitsForItSendItsBody) {
   EXPECT_EQ("POST /p hello", Shown());
   receiver().Finish();
   EXPECT_EQ(Step::kRequest, Receive(head + "hello"));
-  EXPECT_EQ(1, continues);  // the body came along
+  EXPECT_EQ(1, continues);  // the body arrived with the head
 }
 
 TEST_F(RequestReceiverTest, RefusesWhatItCannotRead) {
@@ -230,7 +230,7 @@ TEST_F(RequestReceiverTest, RefusesWhatItCannotRead) {
   }
 }
 
-TEST_F(RequestReceiverTest, TellsHowFarARequestHasCome) {
+TEST_F(RequestReceiverTest, ReportsTheProgressOfARequest) {
   EXPECT_EQ(Step::kIdle, receiver().Advance());
   EXPECT_FALSE(receiver().is_in_head());
   EXPECT_EQ(Step::kRead, Receive("POST / HT"));

@@ -19,7 +19,7 @@ StreamWriter::Step StreamWriter::Write(std::string_view chunk, uint64_t now_ns) 
   base::MutexLock lock(mutex_);
   if (is_broken_) return MakeStep(Next::kNothing);
   Append(chunk);
-  if (now_ns != 0 && pace_.IsInBurst(now_ns)) return LeaveToReactor();
+  if (now_ns != 0 && bursts_.IsInBurst(now_ns)) return LeaveToReactor();
   return TakeWriterTurn();
 }
 
@@ -49,10 +49,10 @@ StreamWriter::Step StreamWriter::Sent(ssize_t sent) {
 
 StreamWriter::Step StreamWriter::TakeTurn(Cause cause) {
   base::MutexLock lock(mutex_);
-  // A task in the queue takes the turn, whatever else happens, so that it is never posted twice.
+  // While a task is queued, only that task takes the turn, so that it is never posted twice.
   if (cause != Cause::kTask && reactor_ == Reactor::kPosted) return MakeStep(Next::kNothing);
   if (cause == Cause::kRoom && reactor_ != Reactor::kWaiting) return MakeStep(Next::kNothing);
-  if (is_writer_sending_) {  // which leaves the rest here again
+  if (is_writer_sending_) {  // the writer passes the rest to the reactor again
     reactor_ = Reactor::kIdle;
     return MakeStep(Next::kNothing);
   }
@@ -73,7 +73,7 @@ void StreamWriter::Append(std::string_view chunk) {
 }
 
 StreamWriter::Step StreamWriter::TakeWriterTurn() {
-  if (reactor_ == Reactor::kSending) return LeaveToReactor();  // it looks again before it stops
+  if (reactor_ == Reactor::kSending) return LeaveToReactor();  // it checks again before it stops
   is_writer_sending_ = true;
   sends_ = 0;
   return Continue(false);

@@ -17,9 +17,9 @@ using Next = StreamWriter::Next;
 using Step = StreamWriter::Step;
 
 constexpr uint64_t kOnReactor = 0;
-constexpr uint64_t kSlow = 1'000'000;  // far from the chunk before
+constexpr uint64_t kSlow = 1'000'000;  // long after the chunk before
 
-// A socket that takes as many bytes as it has room for, and a thread that does what steps say.
+// A socket that takes as many bytes as it has room for, and a thread that executes steps.
 struct StreamWriterTest : testing::Test {
   Step Run(Step step) {
     while (step.next == Next::kSend) {
@@ -87,7 +87,7 @@ TEST_F(StreamWriterTest, WhatTheSocketDoesNotTakeIsTheReactorsToSendInOrder) {
   room = 7;
   EXPECT_EQ(Next::kPost, Run(stream.Begin("head;", "abc")).next);
   EXPECT_EQ(Next::kWait, Run(stream.TakeTurn(Cause::kTask)).next);
-  EXPECT_EQ(Next::kNothing, Write("def").next);  // the reactor knows
+  EXPECT_EQ(Next::kNothing, Write("def").next);  // the reactor has been posted
   room = 3;
   EXPECT_EQ(Next::kWait, Run(stream.TakeTurn(Cause::kRoom)).next);
   room = SIZE_MAX;
@@ -95,7 +95,7 @@ TEST_F(StreamWriterTest, WhatTheSocketDoesNotTakeIsTheReactorsToSendInOrder) {
   EXPECT_EQ("head;3\r\nabc\r\n3\r\ndef\r\n", taken);
 }
 
-TEST_F(StreamWriterTest, AWriterPausesWhileTooMuchWaitsAndIsToldOnceWhenItMayGoOn) {
+TEST_F(StreamWriterTest, AWriterPausesWhileTooMuchWaitsAndIsNotifiedOnceWhenItMayContinue) {
   room = 5;
   EXPECT_TRUE(Run(stream.Begin("head;", "")).has_room);
   EXPECT_TRUE(Write(std::string(50, 'x')).has_room);
@@ -108,7 +108,7 @@ TEST_F(StreamWriterTest, AWriterPausesWhileTooMuchWaitsAndIsToldOnceWhenItMayGoO
   room = 0;
   EXPECT_TRUE(Write("abc").has_room);
   room = SIZE_MAX;
-  EXPECT_FALSE(Run(stream.TakeTurn(Cause::kTask)).has_resumed);  // it was not to pause
+  EXPECT_FALSE(Run(stream.TakeTurn(Cause::kTask)).has_resumed);  // the writer was not paused
 }
 
 TEST_F(StreamWriterTest, ChunksThatComeFasterThanTheyCanBeSentAreLeftToTheReactor) {
@@ -138,7 +138,7 @@ TEST_F(StreamWriterTest, TheWriterTakesWhatComesDuringTheReactorsTurnForSent) {
   Run(stream.Begin("head;", "abc"));
   ASSERT_EQ(Next::kSend, stream.TakeTurn(Cause::kTask).next);
   EXPECT_EQ("3\r\nabc\r\n", stream.sending());
-  // The reactor is sending: the writer does not wait for it.
+  // The reactor is sending, and the writer does not wait for it.
   EXPECT_EQ(Next::kNothing, stream.Write("def", now_ns += kSlow).next);
   ASSERT_EQ(Next::kSend, stream.Sent(8).next);
   EXPECT_EQ("3\r\ndef\r\n", stream.sending());
@@ -171,8 +171,8 @@ TEST_F(StreamWriterTest, ATurnHasAnEndHoweverMuchComes) {
 TEST_F(StreamWriterTest, IsNotOverWhileTheReactorsTaskIsInTheQueue) {
   for (int i = 0; i < 4; ++i) Run(stream.Write("a", now_ns += 1000));
   EXPECT_FALSE(Run(stream.End("")).is_over);
-  // Hearing of the end does not send before the task: it would run when the stream is gone, and
-  // could be posted a second time before.
+  // A turn because of the end must not send before the task: the task would run after the stream is
+  // gone, and could be posted a second time before.
   Step step = stream.TakeTurn(Cause::kEnd);
   EXPECT_EQ(Next::kNothing, step.next);
   EXPECT_FALSE(step.is_over);

@@ -9,7 +9,7 @@ namespace nereid::http1 {
 namespace {
 
 constexpr std::chrono::milliseconds kLinger{2'000};
-// A client that has sent nothing for so long will hardly be sending just now.
+// A client that has sent nothing for so long is unlikely to send just now.
 constexpr std::chrono::milliseconds kQuiet{2'000};
 
 bool HasPassed(std::chrono::milliseconds limit, uint64_t since_ms, uint64_t now_ms) {
@@ -31,7 +31,7 @@ Timeouts::Verdict Timeouts::Check(uint64_t now_ms, const Situation& situation) {
   const auto is_stalled = [&](std::chrono::milliseconds limit) {
     return HasPassed(limit, last_progress_ms_, now_ms);
   };
-  // A server that drains waits for requests, not for clients that have stopped sending one.
+  // A draining server waits for requests, not for clients that have stopped sending one.
   const auto receiving = [&](std::chrono::milliseconds limit) {
     return situation.is_draining ? std::min(limit, options_.drain_receive_timeout) : limit;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which connections have made no progress for too long. Pure logic on clock readings (milliseconds,
-// never 0), which are about a second old where that is good enough.
+// Detects connections that have made no progress for too long. Pure logic on clock readings
+// (milliseconds, never 0), which may be a second old.
 #pragma once
 
 #include <cstdint>
@@ -12,53 +12,53 @@ namespace nereid::http1 {
 // Confined to its connection's reactor.
 class Timeouts {
  public:
-  // What a connection is at.
+  // The activity of a connection.
   enum class Activity : uint8_t {
     kIdle,       // between requests
-    kHead,       // part of a head has come
-    kBody,       // part of a body has come
+    kHead,       // part of a head has arrived
+    kBody,       // part of a body has arrived
     kHandling,   // the request is with its handler
     kSending,    // the client has not taken the whole reply yet
     kLingering,  // the last reply is sent, and the client has not closed
   };
-  // What Check is to judge.
+  // The state that Check judges.
   struct Situation {
     Activity activity = Activity::kIdle;
-    uint64_t head_since_ms = 0;  // kHead: its first byte came then
-    uint64_t body_bytes = 0;     // kBody: so many have come
+    uint64_t head_since_ms = 0;  // kHead: when its first byte arrived
+    uint64_t body_bytes = 0;     // kBody: how many have arrived
     bool is_draining = false;    // the server waits for its last requests
-    bool is_crowded = false;     // connections are few, and others want one
+    bool is_crowded = false;     // descriptors are scarce
   };
-  // What the connection is to do.
+  // What the connection has to do.
   enum class Verdict : uint8_t { kGoOn, kClose, kRefuseSlowBody };
 
-  // `options` outlives it.
+  // `options` outlives this object.
   explicit Timeouts(const HttpServerOptions& options) : options_(options) {}
 
-  // The connection begins. `jitter`, from 0 to 1, spreads the ends of connections that began
+  // Begins a connection. `jitter`, from 0 to 1, spreads the ends of connections that began
   // together.
   void Begin(uint64_t now_ms, double jitter);
-  // The connection is to end with its first reply.
+  // Makes the connection end with its first reply.
   void ExpireNow() { retire_at_ms_ = 1; }
-  // Whether the connection has lived long enough to end with its next reply.
+  // Returns whether the connection has lived long enough to end with its next reply.
   bool IsTooOld(uint64_t now_ms) const { return retire_at_ms_ != 0 && now_ms >= retire_at_ms_; }
 
-  // Bytes were received or sent.
+  // Records that bytes were received or sent.
   void NoteProgress(uint64_t now_ms) { last_progress_ms_ = now_ms; }
-  // A request has been received whole.
+  // Records that a request has been received whole.
   void NoteRequest() { window_since_ms_ = 0; }
-  // Every second or so.
+  // Called about once a second.
   Verdict Check(uint64_t now_ms, const Situation& situation);
 
  private:
-  // Whether the window of a body that ended just now brought too little of it.
+  // Returns whether too little of a body arrived in the window that has just ended.
   bool IsBodyTooSlow(uint64_t now_ms, uint64_t body_bytes);
 
   const HttpServerOptions& options_;
   uint64_t last_progress_ms_ = 0;
   uint64_t retire_at_ms_ = 0;     // 0: never
-  uint64_t window_since_ms_ = 0;  // of the body that is coming; 0: none has begun
-  uint64_t window_bytes_ = 0;     // of the body, that had come by then
+  uint64_t window_since_ms_ = 0;  // of the current body; 0: none has begun
+  uint64_t window_bytes_ = 0;     // of the body, that had arrived by then
 };
 
 }  // namespace nereid::http1

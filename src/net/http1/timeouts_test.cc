@@ -13,7 +13,7 @@ using Verdict = Timeouts::Verdict;
 constexpr uint64_t kStart = 1'000'000;
 
 struct TimeoutsTest : testing::Test {
-  // What is decided `after_ms` milliseconds after the last progress, at kStart.
+  // Returns the verdict `after_ms` milliseconds after the last progress, at kStart.
   Verdict After(uint64_t after_ms, Timeouts::Situation situation) {
     Timeouts timeouts(options);
     timeouts.Begin(kStart, 0.5);
@@ -60,7 +60,7 @@ TEST_F(TimeoutsTest, AClockReadingFromBeforeTheLastProgressClosesNothing) {
   EXPECT_EQ(Verdict::kGoOn, timeouts.Check(kStart - 500, {}));
 }
 
-TEST_F(TimeoutsTest, AHeadMustBeWholeInTimeHoweverItsBytesCome) {
+TEST_F(TimeoutsTest, AHeadMustBeCompleteInTimeHoweverItsBytesArrive) {
   options.header_timeout = milliseconds(20);
   Timeouts timeouts(options);
   timeouts.Begin(kStart, 0);
@@ -83,7 +83,7 @@ TEST_F(TimeoutsTest, ABodyMustBringEnoughInEveryWindow) {
   options.min_body_bytes_per_s = 100;
   Timeouts timeouts(options);
   timeouts.Begin(kStart, 0);
-  uint64_t bytes = 7;  // those that came with the head do not count
+  uint64_t bytes = 7;  // bytes that arrived with the head do not count
   const auto check = [&](uint64_t at_ms) {
     timeouts.NoteProgress(kStart + at_ms);
     return timeouts.Check(kStart + at_ms, {.activity = Activity::kBody, .body_bytes = bytes});
@@ -94,7 +94,7 @@ TEST_F(TimeoutsTest, ABodyMustBringEnoughInEveryWindow) {
   EXPECT_EQ(Verdict::kGoOn, check(1000));
   bytes += 99;
   EXPECT_EQ(Verdict::kRefuseSlowBody, check(2000));
-  // The next body starts with a window of its own.
+  // The next body starts with its own window.
   timeouts.NoteRequest();
   bytes = 0;
   EXPECT_EQ(Verdict::kGoOn, check(9000));

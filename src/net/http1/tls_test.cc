@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS below the protocols; with real clients it is tested end to end.
+// TLS below the protocols; end-to-end tests cover it with real clients.
 #include "net/tls_channel.h"
 
 #include <sys/socket.h>
@@ -25,7 +25,7 @@
 namespace nereid::http1 {
 namespace {
 
-// A folder with a key and a certificate that signs itself.
+// A folder with a key and a self-signed certificate.
 class Files {
  public:
   Files() {
@@ -66,7 +66,7 @@ class Files {
   std::string folder_;
 };
 
-// The client's side of a connection, which waits.
+// The client's side of a connection, with blocking calls.
 class TlsClient {
  public:
   explicit TlsClient(int socket)
@@ -140,7 +140,7 @@ TEST_F(Channel, WritesPartsInOrderHoweverLittleTheSocketTakes) {
   size_t sent = 0;
   size_t cut = 1;
   while (sent < text.size()) {
-    // Cut differently at every call, and at times copied elsewhere, as a retry may be.
+    // Split differently at every call, and sometimes copied elsewhere, as a retry may be.
     const std::string_view left = std::string_view(text).substr(sent);
     cut = cut * 7 % 30011;
     const std::string first(left.substr(0, cut % 700));
@@ -155,7 +155,7 @@ TEST_F(Channel, WritesPartsInOrderHoweverLittleTheSocketTakes) {
   EXPECT_EQ(received.get(), text);
 }
 
-TEST_F(Channel, ReadsWhatCameAndTellsNothingFromTheEnd) {
+TEST_F(Channel, ReadsBytesAndDistinguishesNothingFromTheEnd) {
   std::byte buffer[100'000];
   EXPECT_EQ(channel_->Read(buffer, sizeof buffer), 0);
   EXPECT_FALSE(channel_->HasBuffered());
@@ -182,7 +182,7 @@ TEST_F(Channel, ReadsWhatCameAndTellsNothingFromTheEnd) {
   EXPECT_EQ(client_->Read(1), "");
 }
 
-TEST_F(Channel, IsBrokenByWhatIsNoRecord) {
+TEST_F(Channel, IsBrokenByAnInvalidRecord) {
   ASSERT_EQ(::send(client_socket_->get(), "nonsense", 8, 0), 8);
   std::byte buffer[100];
   EXPECT_EQ(channel_->Read(buffer, sizeof buffer), net::TlsChannel::kBroken);
@@ -215,7 +215,7 @@ base::UniqueFd ConnectTo(uint16_t port) {
   return socket;
 }
 
-TEST(TlsServer, DropsWhoDoesNotFinishTheHandshake) {
+TEST(TlsServer, DropsClientsThatDoNotFinishTheHandshake) {
   Files files;
   net::ReactorPool pool(1);
   Hello handler;
@@ -235,7 +235,7 @@ TEST(TlsServer, DropsWhoDoesNotFinishTheHandshake) {
   EXPECT_EQ(client.Read(15), "HTTP/1.1 200 OK");
 }
 
-// Answers from threads of its own, while the reactor reads what the client sends next.
+// Replies from its own threads, while the reactor reads what the client sends next.
 class Elsewhere : public HttpHandler {
  public:
   explicit Elsewhere(std::string text) : text_(std::move(text)) {}
@@ -255,7 +255,7 @@ class Elsewhere : public HttpHandler {
   std::vector<std::thread> threads_ NEREID_GUARDED_BY(mutex_);
 };
 
-TEST(TlsServer, AnswersPipelinedRequestsFromOtherThreads) {
+TEST(TlsServer, ServesPipelinedRequestsFromOtherThreads) {
   constexpr int kRequests = 40;
   const std::string text(100'000, 'x');
   Files files;
@@ -283,7 +283,7 @@ TEST(TlsServer, AnswersPipelinedRequestsFromOtherThreads) {
     }));
   }
   for (std::future<bool>& client : clients) EXPECT_TRUE(client.get());
-  server->reset();  // before the handler
+  server->reset();  // destroyed before the handler
 }
 
 TEST(TlsServer, EndsWithHandshakesUnderWay) {

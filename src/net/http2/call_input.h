@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of one stream that its call has not been given yet.
+// The messages of one stream that have not been passed to its call yet.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace nereid::http2 {
 
-// Used by MessageDelivery, which has the rules. Confined to the holder of the connection.
+// Used by MessageDelivery, which implements the rules. Confined to the holder of the connection.
 struct CallInput {
-  // Who has the stream's input.
+  // The owner of the stream's input.
   enum class Place : uint8_t {
     kHere,      // the holder of the connection
-    kInLine,    // the same, and the next message or the half-close is to go to a worker
+    kInLine,    // the same, and the next message or the half-close waits for a worker
     kAtWorker,  // a worker, until it returns it
   };
 
@@ -43,7 +43,7 @@ struct CallInput {
     return message;
   }
 
-  // As new.
+  // Resets to a new object.
   void Recycle() {
     place = Place::kHere;
     is_heavy = is_half_closed = is_end_told = false;
@@ -53,12 +53,12 @@ struct CallInput {
   }
 
   Place place = Place::kHere;
-  bool is_heavy = false;        // events of its input come on a worker's thread
-  bool is_half_closed = false;  // the client sends nothing more
-  bool is_end_told = false;     // the call has heard that, or is going to hear it next
+  bool is_heavy = false;        // events of its input come on a worker thread
+  bool is_half_closed = false;  // the client sends no more
+  bool is_end_told = false;     // the call knows this, or will be told next
   std::vector<MessageAssembler::Message> waiting;
-  size_t next = 0;  // of `waiting`: those before it are gone
-  // What a worker made of a compressed message, while that is on its way back.
+  size_t next = 0;  // index in `waiting` of the first message that is left
+  // The decompressed message of a worker, until it is taken back.
   std::optional<base::Result<net::BufferView>> inflated;
 };
 

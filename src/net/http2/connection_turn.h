@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread has a connection. Nobody waits for it: a thread that finds it taken leaves a note,
-// and the thread that has it reads the notes before it lets go.
+// Which thread has a connection. No thread waits for it: a thread that finds it taken leaves a
+// note, and the thread that has it reads the notes before it releases it.
 #pragma once
 
 #include <atomic>
@@ -8,28 +8,28 @@
 
 namespace nereid::http2 {
 
-// Thread-safe. What a holder did is seen by the next one.
+// Thread-safe. Each holder sees everything that the previous one did.
 class ConnectionTurn {
  public:
   // What LetGo found.
   enum class Next : uint8_t {
-    kFree,     // nothing: the calling thread has let go
+    kFree,     // nothing: the calling thread has released it
     kOrders,   // there are orders; the calling thread still has the connection, as with
     kReactor,  // the reactor wants it
   };
 
   // Each of these three returns true if the calling thread has the connection now. Otherwise
-  // another one has it, and will find the orders, or that the reactor wants the connection.
+  // another thread has it, and will find the orders, or that the reactor wants the connection.
   bool TryTake() { return !(state_.fetch_or(kTaken) & kTaken); }
   bool TryTakeForOrders() { return !(state_.fetch_or(kTaken | kOrders) & kTaken); }
   bool TryTakeForReactor() { return !(state_.fetch_or(kTaken | kReactor) & kTaken); }
-  // There are orders, for which the calling thread does not want the connection. True: another one
-  // has it, and will find them. False: somebody must take it.
+  // Announces orders, for which the calling thread does not want the connection. Returns true if
+  // another thread has it and will find them; after false, some thread must take it.
   bool NoteOrders() { return state_.fetch_or(kOrders) & kTaken; }
 
   // For the thread that has the connection: the reactor must have it next.
   void CallReactor() { state_.fetch_or(kReactor); }
-  // Lets go unless there is a note, which is taken off then.
+  // Releases the connection unless there is a note, which it then clears.
   Next LetGo() {
     for (uint32_t state = state_.load();;) {
       if (state & kOrders) {

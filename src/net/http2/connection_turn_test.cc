@@ -43,7 +43,7 @@ TEST(ConnectionTurn, AThreadThatTakesItFindsItsOwnNote) {
 
 TEST(ConnectionTurn, OrdersMayBeLeftToTheNextHolder) {
   ConnectionTurn turn;
-  EXPECT_FALSE(turn.NoteOrders());  // somebody must take it
+  EXPECT_FALSE(turn.NoteOrders());  // some thread must take it
   EXPECT_TRUE(turn.TryTake());
   EXPECT_EQ(turn.LetGo(), Next::kOrders);
   EXPECT_TRUE(turn.NoteOrders());  // the holder will find them

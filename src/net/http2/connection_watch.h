@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection is to do by the coarse clock, about once a second. Pure logic on clock readings
-// in milliseconds.
+// The timeouts that a connection checks about once a second. Pure logic on clock readings in
+// milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@ namespace nereid::http2 {
 // Confined to its connection's reactor.
 class ConnectionWatch {
  public:
-  // `options` outlives it.
+  // `options` outlives this object.
   ConnectionWatch(const GrpcServerOptions& options, uint64_t now_ms)
       : options_(options), read_ms_(now_ms) {}
 
-  // Bytes came.
+  // Records that bytes arrived.
   void NoteRead(uint64_t now_ms) { read_ms_ = now_ms; }
-  // The socket took bytes again.
+  // Records that the socket took bytes again.
   void NoteWritable() { blocked_since_ms_ = 0; }
 
-  // Whether a window has passed in which messages must have made progress.
+  // Returns whether a window has passed in which messages must have made progress.
   bool IsCheckDue(uint64_t now_ms) {
     if (now_ms - checked_ms_ < static_cast<uint64_t>(options_.message_window.count())) return false;
     checked_ms_ = now_ms;
     return true;
   }
-  // Whether the connection is so quiet that it should end where others want one.
+  // Returns whether the connection is so quiet that it should end if descriptors are scarce.
   bool IsQuiet(uint64_t now_ms) const {
     return now_ms > read_ms_ && now_ms - read_ms_ > kCrowdedIdleMs;
   }
-  // Whether the client has taken no byte of what waits for it for too long. `is_blocked` says that
-  // something waits.
+  // Returns whether the client has taken no byte of pending output for too long. `is_blocked` says
+  // that output is pending.
   bool IsStuck(uint64_t now_ms, bool is_blocked) {
     if (!is_blocked) {
       blocked_since_ms_ = 0;

@@ -29,7 +29,7 @@ TEST_F(ConnectionWatchTest, AConnectionIsQuietTwoSecondsAfterItsLastBytes) {
   EXPECT_TRUE(watch.IsQuiet(kStart + 2001));
   watch.NoteRead(kStart + 2001);
   EXPECT_FALSE(watch.IsQuiet(kStart + 4001));
-  EXPECT_FALSE(watch.IsQuiet(kStart));  // read from an older clock
+  EXPECT_FALSE(watch.IsQuiet(kStart));  // an older clock reading
 }
 
 TEST_F(ConnectionWatchTest, AClientThatTakesNothingIsGivenUpInTheEnd) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the calls of one connection must be over.
+// The deadlines of the calls of one connection.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ inline constexpr uint64_t kNever = UINT64_MAX;
 class Deadlines {
  public:
   void Add(uint64_t at_ns, int32_t stream_id);
-  // A stream whose time has come; each is returned once. It may be over already, since nobody says
-  // when a stream ends.
+  // Returns a stream whose deadline has passed, each once. It may have ended already, because ends
+  // of streams are not reported here.
   std::optional<int32_t> TakeDue(uint64_t now_ns);
-  // When the first deadline is; kNever without one.
+  // Returns the first deadline; kNever without one.
   uint64_t next_ns() const { return entries_.empty() ? kNever : entries_.front().at_ns; }
-  // Forgets streams that are over, if they are so many that it pays: most calls end in time.
+  // Forgets streams that have ended, if there are enough of them: most calls end in time.
   // `open_count` streams are open.
   void Prune(size_t open_count, const std::function<bool(int32_t stream_id)>& is_open);
 

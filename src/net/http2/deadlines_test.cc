@@ -24,7 +24,7 @@ TEST(Deadlines, OfStreamsThatAreOverAreForgottenOnceTheyAreMany) {
   Deadlines deadlines;
   for (int32_t id = 1; id <= 127; id += 2) deadlines.Add(static_cast<uint64_t>(1000 - id), id);
   const auto is_open = [](int32_t id) { return id == 5; };
-  deadlines.Prune(1, is_open);  // 64 for one open stream are not many
+  deadlines.Prune(1, is_open);  // 64 entries for one open stream are not many
   EXPECT_EQ(deadlines.next_ns(), 873u);
   for (int32_t id = 129; id <= 133; id += 2) deadlines.Add(1, id);
   deadlines.Prune(1, is_open);

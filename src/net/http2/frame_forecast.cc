@@ -8,9 +8,9 @@
 namespace nereid::http2 {
 namespace {
 
-// Fewer bytes than this are not worth a read of their own.
+// Fewer bytes are not worth a separate read.
 constexpr size_t kMinPlanned = size_t{16} << 10;
-// A frame of this length is, even by itself.
+// A frame of this length is worth it, even by itself.
 constexpr size_t kLargeFrame = size_t{64} << 10;
 
 }  // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives most of a large message where it belongs: the frame under way says how far it goes, and
-// clients that have more to send go on with frames as long as the last. nghttp2 gets to see all
-// bytes in their order, wherever they lie; what did not come as foretold is put together again
-// first.
+// Receives most of a large message directly into its buffer: the length of the current frame is
+// known, and clients with more to send continue with frames of the same length. nghttp2 gets all
+// bytes in order, wherever they lie; bytes that did not arrive as predicted are reassembled first.
 #pragma once
 
 #include <algorithm>
@@ -18,24 +17,24 @@ namespace nereid::http2 {
 // Confined to the holder of its connection.
 class FrameForecast {
  public:
-  // A DATA frame without padding begins; any other does with 0 bytes.
+  // A DATA frame without padding begins; for any other frame `bytes` is 0.
   void OnFrame(int32_t stream_id, size_t bytes) {
     stream_id_ = stream_id;
     bytes_ = left_ = bytes;
   }
-  // Payload of it was passed on.
+  // Some of its payload was passed on.
   void OnData(size_t bytes) { left_ -= std::min(left_, bytes); }
-  // The stream of the DATA frame under way, if anything of it was passed on: one of which nothing
-  // was may be one that nghttp2 throws away. 0 when there is none.
+  // Returns the stream of the current DATA frame if some of it was passed on (nghttp2 may discard a
+  // frame of which nothing was); 0 if there is none.
   int32_t stream_id() const { return left_ == 0 || left_ == bytes_ ? 0 : stream_id_; }
 
-  // Lays out a read of what comes next, where `room` in `message` is for the rest of a message of
-  // stream_id(), and `rest` for whatever follows that. False when there is nothing to gain.
+  // Plans a read of what comes next: `room` in `message` is for the rest of a message of
+  // stream_id(), and `rest` for whatever follows it. Returns false if there is nothing to gain.
   bool Plan(const base::BufferRef& message, std::span<std::byte> room, std::span<std::byte> rest,
             Http2Scatter& plan) const;
-  // The first `size` bytes that `plan` lays out have come. Gives them to `feed(data, size)` in
-  // their order until that returns false, and returns what it did. What feed does with them
-  // includes the calls of OnFrame and OnData.
+  // Called when the first `size` bytes of `plan` have arrived. Passes them to `feed(data, size)` in
+  // order until that returns false, and returns its last result. Feed also calls OnFrame and
+  // OnData.
   template <typename Feed>
   bool Replay(const Http2Scatter& plan, size_t size, const Feed& feed) {
     if (plans_to_skip_ > 0) --plans_to_skip_;
@@ -55,20 +54,20 @@ class FrameForecast {
   }
 
  private:
-  // Reads after one that brought something else than was foretold.
+  // How many plans to skip after one whose prediction was wrong.
   static constexpr int kSkippedPlans = 16;
 
-  // Whether the head of that frame, received, is the one that was foretold, and due now.
+  // Returns whether the received head of that frame is the predicted one, and is due now.
   bool IsAsPlanned(const Http2Scatter& plan, size_t frame) const;
-  // The last `size` bytes that came, which lie in the parts from `part` on. Null when memory is
-  // exhausted.
+  // Returns the last `size` bytes that arrived, which lie in the parts from `part` on. Null if
+  // memory is exhausted.
   static base::BufferRef PutTogether(const Http2Scatter& plan, size_t part, size_t size);
 
-  // The DATA frame under way, if it has no padding.
+  // The current DATA frame, if it has no padding.
   int32_t stream_id_ = 0;
   size_t bytes_ = 0;
   size_t left_ = 0;
-  int plans_to_skip_ = 0;  // since frames did not come as foretold
+  int plans_to_skip_ = 0;  // because a prediction was wrong
 };
 
 }  // namespace nereid::http2

@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kFrame = 16384;
 
-// A message of `size` bytes on stream 1, of whose first frame `kFrame` bytes long some have come.
+// A message of `size` bytes on stream 1. A part of its first frame, which has `kFrame` bytes, has
+// arrived.
 class FrameForecastTest : public testing::Test {
  protected:
   void Begin(size_t size, size_t frame = kFrame) {
@@ -30,7 +31,7 @@ class FrameForecastTest : public testing::Test {
   bool Plan(Http2Scatter& plan) {
     return forecast_.Plan(buffer_, room_, {rest_.data(), rest_.size()}, plan);
   }
-  // Puts `bytes` where the plan says, as a read does.
+  // Writes `bytes` to where the plan says, as a read does.
   static void Read(const Http2Scatter& plan, std::string_view bytes) {
     for (size_t part = 0; !bytes.empty(); ++part) {
       ASSERT_LT(part, plan.count);
@@ -39,7 +40,7 @@ class FrameForecastTest : public testing::Test {
       bytes.remove_prefix(piece.size());
     }
   }
-  // What nghttp2 is given of it. It does with frames what nghttp2 does.
+  // Returns what nghttp2 receives. The test handles frames as nghttp2 does.
   std::string Replay(const Http2Scatter& plan, size_t size) {
     std::string fed;
     EXPECT_TRUE(forecast_.Replay(plan, size, [&](const void* data, size_t bytes) {
@@ -83,11 +84,12 @@ TEST_F(FrameForecastTest, TheRestOfAMessageIsLaidOutInFramesAsLongAsTheOneUnderW
 TEST_F(FrameForecastTest, ThereIsNothingToPlanOutsideALargeMessage) {
   EXPECT_EQ(forecast_.stream_id(), 0);
   forecast_.OnFrame(1, kFrame);
-  EXPECT_EQ(forecast_.stream_id(), 0);  // nghttp2 may throw it away
+  EXPECT_EQ(forecast_.stream_id(),
+            0);  // nghttp2 may discard it
   Begin(10'000, 5000);
   Http2Scatter small;
   EXPECT_FALSE(Plan(small));
-  Begin(100'000, 200'000);  // the frame goes on after the message
+  Begin(100'000, 200'000);  // the frame continues after the message
   Http2Scatter long_frame;
   EXPECT_FALSE(Plan(long_frame));
   forecast_.OnData(200'000);
@@ -133,7 +135,7 @@ TEST_F(FrameForecastTest, WhatCameOtherwiseIsPutTogetherAndNotForetoldForAWhile)
   Begin(10 * kFrame);
   Http2Scatter next;
   EXPECT_FALSE(Plan(next));
-  // A large frame is worth a read of its own all the same.
+  // A large frame is worth a separate read all the same.
   Begin(20 * kFrame, 5 * kFrame);
   Http2Scatter large;
   ASSERT_TRUE(Plan(large));

@@ -13,7 +13,7 @@ namespace {
 // Smaller messages do not shrink.
 constexpr size_t kCompressAbove = 256;
 
-// Replaces the message's content by its compressed form; true when it did.
+// Replaces the message's content with its compressed form; returns whether it did.
 bool CompressMessage(GrpcMessage& message, net::Compression encoding) {
   if (message.size() < kCompressAbove) return false;
   std::vector<iovec> parts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a frontend sees of gRPC calls: GrpcHandler is told of each new call, GrpcCallEvents of what
-// happens to one, and GrpcCall says what the client sent and takes the response.
+// The interface of gRPC calls for a frontend: GrpcHandler is notified of each new call,
+// GrpcCallEvents of the events of one, and GrpcCall has the request's data and sends responses.
 #pragma once
 
 #include <atomic>
@@ -38,63 +38,64 @@ enum class GrpcStatus : int {
   kUnavailable = 14,
 };
 
-// Why the server itself ends a call.
+// The reason for which the server itself ends a call.
 struct GrpcError {
   GrpcStatus status = GrpcStatus::kInternal;
   std::string text;
 };
 
-// What happens to a call. All are called on the call's reactor, on a thread that is writing for its
-// connection or, as far as they deal with heavy messages, on a worker's, one at a time, OnDone
-// last; but OnSent and OnDrain may come while a worker is in another. The object stays valid until
-// OnDone. They must be brief.
+// The events of a call. They come on the call's reactor, on a thread that is writing for its
+// connection or, for heavy messages, on a worker thread, one at a time, OnDone last; but OnSent and
+// OnDrain may come while a worker is in another one. The object must stay valid until OnDone. The
+// functions must be brief.
 class GrpcCallEvents {
  public:
-  // One complete message, decompressed. `buffer` keeps `message` alive (and may be empty when the
+  // One complete message, decompressed. `buffer` keeps `message` alive (and may be empty if the
   // message is).
   virtual void OnMessage(base::BufferRef buffer, std::string_view message) = 0;
-  // Whether taking in this message, of 64 KiB or more, costs so much that it had better not keep a
-  // reactor. Messages from it on, and the half-close, then come on a worker's thread.
+  // Returns whether handling this message, of 64 KiB or more, takes too long for a reactor. This
+  // message and later ones, and the half-close, then come on a worker thread.
   virtual bool IsHeavy(std::string_view /*message*/) const { return false; }
-  // The client sends nothing more.
+  // The client sends no more.
   virtual void OnHalfClose() = 0;
   // One or more messages of Send have left the queue (GrpcCall::WantSent).
   virtual void OnSent() {}
-  // The connection is to end once its calls are over: the server stops, or the connection has
-  // reached its age.
+  // The connection will end after its calls: the server stops, or the connection has reached its
+  // maximum age.
   virtual void OnDrain() {}
-  // The client went away or the deadline passed. At most once, possibly after the call was
-  // finished; what is sent from then on is dropped.
+  // The client disconnected or the deadline passed. At most once, possibly after the call was
+  // finished; later responses are dropped.
   virtual void OnCancelled() = 0;
-  // The stream is over and none of these is called again.
+  // The stream is over and none of these functions is called again.
   virtual void OnDone() = 0;
 
  protected:
   ~GrpcCallEvents() = default;
 };
 
-// One call on the server. Pooled and counted (GrpcCallRef). The getters are constant from OnCall
-// on; the sending methods are thread-safe and never wait.
+// One call on the server. Pooled and reference-counted (GrpcCallRef). The getters are constant from
+// OnCall on; the sending functions are thread-safe and never wait.
 class GrpcCall {
  public:
-  // "/inference.GRPCInferenceService/ModelInfer"
+  // For example "/inference.GRPCInferenceService/ModelInfer".
   std::string_view path() const { return head_->path(); }
-  // The first metadata value of that lower-case name, empty when absent.
+  // Returns the first metadata value of that lower-case name, empty if absent.
   std::string_view Metadata(std::string_view name) const { return head_->Find(name); }
   size_t metadata_count() const { return head_->count(); }
   std::pair<std::string_view, std::string_view> metadata(size_t i) const { return head_->at(i); }
   std::optional<base::TimePoint> deadline() const { return deadline_; }
-  // True once the client is known to be gone or the deadline has passed.
+  // Whether the client is known to have disconnected or the deadline has passed.
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
-  // Whether its connection is among the last that the process can have: only health is answered.
+  // Whether its connection is among the last that the process can have: only health requests are
+  // served.
   bool is_crowded() const;
-  // When the call's headers were seen (base::NowNs).
+  // When the call's headers arrived (base::NowNs).
   uint64_t start_ns() const { return start_ns_; }
-  // Bytes that were given to Send and are not yet on their way.
+  // The bytes that were passed to Send and are not yet on their way.
   size_t unsent_bytes() const { return unsent_.bytes(); }
-  // Messages of which that holds.
+  // The messages that were passed to Send and are not yet on their way.
   size_t unsent_messages() const { return unsent_.messages(); }
-  // Whether OnSent is wanted. What left before may be seen in unsent_messages only.
+  // Sets whether OnSent is called. Messages that left before are visible in unsent_messages only.
   void WantSent(bool wanted) { unsent_.Want(wanted); }
 
   // Sends one message. Messages leave in the order of these calls, as far as that is defined.
@@ -105,8 +106,9 @@ class GrpcCall {
   void Finish(GrpcStatus status, std::string_view text);
   // Ends the call without the messages that are not on their way yet; OnCancelled follows.
   void Abort(GrpcStatus status, std::string_view text);
-  // The frontend is through with `bytes` of this call's messages. A connection whose unfinished
-  // messages exceed its budget is not given room to send more. The end of the call implies it.
+  // Reports that the frontend is done with `bytes` of this call's messages. A connection whose
+  // unfinished messages exceed its budget gets no flow-control window. The end of the call implies
+  // this for all of them.
   void Credit(size_t bytes);
 
  protected:
@@ -133,7 +135,7 @@ class GrpcCall {
   UnsentCount unsent_;
 };
 
-// A share in a call.
+// A reference to a call.
 class GrpcCallRef {
  public:
   GrpcCallRef() = default;
@@ -159,8 +161,8 @@ class GrpcCallRef {
 class GrpcHandler {
  public:
   virtual ~GrpcHandler() = default;
-  // A call whose headers are in order. Returns who takes its events, or null after it finished the
-  // call itself (an unknown path), whose messages are then thrown away.
+  // Handles a call with valid headers. Returns the receiver of its events, or null after finishing
+  // the call itself (an unknown path), whose messages are then discarded.
   virtual GrpcCallEvents* OnCall(GrpcCallRef call) = 0;
 };
 

@@ -23,11 +23,11 @@ GrpcConnection::GrpcConnection(const Place& place, base::UniqueFd socket,
 GrpcConnection::~GrpcConnection() = default;
 
 void GrpcConnection::Submit(GrpcMessagePtr message) {
-  // The responses of unary calls leave one by one, in the order in which they come: several at once
-  // would leave in an order of nghttp2's.
+  // The responses of unary calls are sent one by one, in the order in which they come: nghttp2
+  // would reorder several at once.
   const bool is_of_stream = message->order.kinds == GrpcOrder::kSend;
   const bool is_on_reactor = reactor().IsCurrent();
-  // The order may be the last that keeps the connection.
+  // The order may hold the last reference to the connection.
   if (!is_on_reactor) Hold();
   orders_.Push(*message.release());
   if (is_on_reactor) {
@@ -35,7 +35,7 @@ void GrpcConnection::Submit(GrpcMessagePtr message) {
     Hold();
     return reactor().RunAfterRound(flush_);
   }
-  if (is_of_stream && pace_.IsInBurst(base::NowNs())) {
+  if (is_of_stream && bursts_.IsInBurst(base::NowNs())) {
     if (!turn_.NoteOrders() && !is_burst_queued_.exchange(true)) {
       Hold();
       reactor().Post(burst_);
@@ -78,7 +78,7 @@ void GrpcConnection::OnFlush() {
 }
 
 void GrpcConnection::OnBurst() {
-  // Before the orders are taken: a thread that comes after that must queue this again.
+  // Cleared before the orders are taken: a thread that comes later must queue the task again.
   is_burst_queued_.store(false);
   if (turn_.TryTake()) LetGo();
   Release();
@@ -148,13 +148,13 @@ void GrpcConnection::ReadSocket() {
           ? (n < kReceiveBytes ? Read::kAll : Read::kMore)
           : Read::kFailed;
   for (int reads = 1; read == Read::kMore && reads < kReadsPerTurn; ++reads) {
-    // More than the buffer took: a large message is on its way.
+    // More bytes than the buffer took: a large message is in progress.
     WriteOut();
     read = ReadOn();
   }
   if (read != Read::kFailed) return;
   is_finished_ = true;
-  WriteOut();  // tells the client why, where there is a reason
+  WriteOut();  // tells the client the reason, if there is one
 }
 
 GrpcConnection::Read GrpcConnection::ReadOn() {
@@ -224,7 +224,7 @@ void GrpcConnection::ArmTimer() {
   if (due_ns >= timer_due_ns_) return;
   timer_due_ns_ = due_ns;
   const uint64_t now_ns = base::NowNs();
-  constexpr uint64_t kMaxWaitNs = uint64_t{86'400} * 1'000'000'000;  // looked at again then
+  constexpr uint64_t kMaxWaitNs = uint64_t{86'400} * 1'000'000'000;  // then checked again
   const uint64_t wait_ns = due_ns > now_ns ? std::min(due_ns - now_ns, kMaxWaitNs) : 0;
   timer_.Start(std::chrono::nanoseconds(wait_ns), [this] {
     timer_due_ns_ = kNever;

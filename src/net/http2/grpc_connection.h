@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One gRPC connection. It moves bytes and orders between its socket, its reactor and the parts that
-// know what to do:
+// One gRPC connection. It moves bytes and orders between its socket, its reactor and these parts:
 //
 //   ConnectionTurn    which thread has the connection
 //   Inbox             orders for its calls, from any thread
 //   GrpcSession       the protocol
-//   Http2Output       what is to be written
-//   ConnectionWatch   what is due by the coarse clock
+//   Http2Output       pending output
+//   ConnectionWatch   the timeouts
 //
-// At any time at most one thread has the connection; only it touches the session and the output and
-// writes to the socket. Nobody waits for it. A thread with an order for a call puts it into the
-// inbox and tries to take the connection: with success it carries out every order and writes;
-// without, the thread that has the connection does so before it lets go. When orders come faster
-// than they can be written one by one, as from a model with many responses, they are left to the
-// reactor, which finds several each time. The reactor takes the connection to read; when another
-// thread has it, that thread hands it over to the reactor instead of letting go.
+// At any time at most one thread has the connection; only that thread touches the session and the
+// output and writes to the socket. No thread waits for it. A thread with an order for a call puts
+// it into the inbox and tries to take the connection. If it succeeds, it carries out every order
+// and writes; otherwise the thread that has the connection does so before it releases it. Orders
+// that come faster than they can be written one by one, as from a model with many responses, are
+// left to the reactor, which handles several at a time. The reactor takes the connection to read;
+// if another thread has it, that thread passes it to the reactor instead of releasing it.
 #pragma once
 
 #include <atomic>
@@ -28,17 +27,17 @@
 #include "http2/grpc_server.h"
 #include "http2/grpc_session.h"
 #include "http2/http2_output.h"
+#include "net/burst_detector.h"
 #include "net/connection.h"
-#include "net/pace.h"
 #include "net/reactor.h"
 
 namespace nereid::http2 {
 
-// Confined to its reactor or to the thread that has it, as said below; what CallHost has is
-// thread-safe.
+// Confined to its reactor or to the thread that has it, as stated below; the functions of CallHost
+// are thread-safe.
 class GrpcConnection final : public net::Connection, public CallHost {
  public:
-  // What a connection belongs to; all of it outlives the connection.
+  // What a connection depends on; all of it outlives the connection.
   struct Place {
     const GrpcServerOptions& options;
     GrpcHandler& handler;
@@ -46,7 +45,8 @@ class GrpcConnection final : public net::Connection, public CallHost {
     net::Reactor& reactor;
     base::TaskPool& workers;
   };
-  // On the reactor: begins to serve. The connection deletes itself. `tls` is null for a plain one.
+  // Starts a connection, on the reactor. The connection deletes itself. `tls` is null for a plain
+  // one.
   static void Start(const Place& place, base::UniqueFd socket,
                     std::unique_ptr<net::TlsChannel> tls);
 
@@ -61,7 +61,7 @@ class GrpcConnection final : public net::Connection, public CallHost {
   static constexpr size_t kBulkReceiveBytes = (256 << 10) - base::kBufferOverhead;
   static constexpr int kReadsPerTurn = 16;
   static constexpr size_t kReceiveBytes = (16 << 10) - base::kBufferOverhead;
-  // What the reactor is to do as soon as it has the connection.
+  // What the reactor must do as soon as it has the connection.
   enum Due : uint8_t { kTick = 1, kDrain = 2, kCheck = 4, kWrite = 8 };
 
   // A call of this connection that can be queued on its reactor. The connection is held meanwhile.
@@ -75,15 +75,16 @@ class GrpcConnection final : public net::Connection, public CallHost {
   GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<net::TlsChannel> tls);
   ~GrpcConnection() override;
 
-  // Does what there are notes for, and lets go.
+  // Handles all notes, and releases the connection.
   void LetGo();
-  // On the reactor: does what is due, now or as soon as it has the connection.
+  // Does what is due, on the reactor, now or as soon as it has the connection.
   void ReactorTurn(uint8_t due = 0);
 
-  // These need to have the connection; WorkOnReactor also is on the reactor.
+  // REQUIRES for the following: the calling thread has the connection; for WorkOnReactor it is the
+  // reactor.
   void WorkOnReactor();
   void ReadSocket();
-  // What a read found: as much as it had room for, all there was, or an end.
+  // The outcome of a read: the buffer is full, everything was read, or an end.
   enum class Read { kMore, kAll, kFailed };
   Read ReadOn();
   void ServeOrders();
@@ -91,15 +92,15 @@ class GrpcConnection final : public net::Connection, public CallHost {
   void Shut();
   void ArmTimer();
 
-  // A thread that has the connection has let the reactor have it.
+  // Another thread has passed the connection to the reactor.
   void OnHandover();
-  // After the reactor's round: what was finished together leaves together.
+  // Called after the reactor's round: responses that were finished together are sent together.
   void OnFlush();
-  // Orders came thick and fast from other threads.
+  // Called when other threads have produced a burst of orders.
   void OnBurst();
 
-  // Holds no memory for what will come: a connection that idles costs little, and the next one to
-  // read gets the buffer while it is in the processor's cache.
+  // Frees the read buffer: an idle connection takes little memory, and the next one to read gets
+  // the buffer while it is in the processor's cache.
   void WaitForBytes();
   void OnReadable() override;
   void OnWritable() override;
@@ -111,7 +112,7 @@ class GrpcConnection final : public net::Connection, public CallHost {
   ConnectionTurn turn_;
   base::Inbox<GrpcMessage> orders_;
   std::atomic<bool> is_write_blocked_{false};  // written by the thread that has the connection
-  net::Pace pace_;  // of responses of streams from other threads than the reactor's
+  net::BurstDetector bursts_;  // responses of streams from threads other than the reactor's
   std::atomic<bool> is_burst_queued_{false};
 
   // -- Confined to the thread that has the connection. --
@@ -122,14 +123,14 @@ class GrpcConnection final : public net::Connection, public CallHost {
   // -- Confined to the reactor. --
   net::Timer timer_;
   uint64_t timer_due_ns_ = kNever;
-  base::BufferRef received_;  // only between a read and the session's having seen its bytes
+  base::BufferRef received_;  // only between a read and the session's processing of it
   size_t received_size_ = 0;  // bytes in it that the session has not seen
   uint8_t due_ = 0;           // see Due
   bool is_flush_queued_ = false;
   ConnectionWatch watch_;
   CallTask<&GrpcConnection::OnFlush> flush_{*this};
-  CallTask<&GrpcConnection::OnHandover> handover_{*this};  // of the thread that has the connection
-  CallTask<&GrpcConnection::OnBurst> burst_{*this};  // of the thread that set is_burst_queued_
+  CallTask<&GrpcConnection::OnHandover> handover_{*this};  // by the thread that has the connection
+  CallTask<&GrpcConnection::OnBurst> burst_{*this};  // by the thread that set is_burst_queued_
 };
 
 }  // namespace nereid::http2

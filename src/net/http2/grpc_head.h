@@ -17,22 +17,22 @@ namespace nereid::http2 {
 // Immutable once it has been read.
 class GrpcHead {
  public:
-  // "/inference.GRPCInferenceService/ModelInfer"
+  // For example "/inference.GRPCInferenceService/ModelInfer".
   std::string_view path() const { return View(path_); }
-  // The fields that are not pseudo-fields. Without grpc-timeout, which is of one call.
+  // The fields that are not pseudo-fields. Without grpc-timeout, which differs from call to call.
   size_t count() const { return fields_.size(); }
   std::pair<std::string_view, std::string_view> at(size_t i) const {
     return {View(fields_[i].name), View(fields_[i].value)};
   }
-  // The first value of that lower-case name, empty when absent.
+  // Returns the first value of that lower-case name, empty if absent.
   std::string_view Find(std::string_view name) const;
 
   bool is_post() const { return is_post_; }
   bool has_grpc_type() const { return has_grpc_type_; }
-  int64_t content_length() const { return content_length_; }  // -1: not said
-  // What its messages may be compressed by; nothing when that is not known here.
+  int64_t content_length() const { return content_length_; }  // -1: not given
+  // The compression of the request's messages; nothing if it is unknown here.
   std::optional<net::Compression> encoding() const { return encoding_; }
-  // What the responses may be compressed by.
+  // The compression that the client accepts for responses.
   net::Compression accepted() const { return accepted_; }
 
  private:

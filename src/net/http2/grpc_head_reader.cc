@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fields that HTTP/2 forbids make a request malformed; regular fields whose name or value only has
-// characters that it should not have are passed over, as nghttp2 does when it checks by itself.
+// invalid characters are skipped, as nghttp2 does when it checks by itself.
 #include "http2/grpc_head_reader.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace nereid::http2 {
 namespace {
 
-constexpr size_t kFieldBytes = 32;  // what HTTP/2 adds for each
+constexpr size_t kFieldBytes = 32;  // HTTP/2 adds this for each field
 constexpr std::pair<std::string_view, net::Compression> kEncodings[] = {
     {"identity", net::Compression::kIdentity},
     {"gzip", net::Compression::kGzip},
@@ -37,7 +37,7 @@ bool IsScheme(std::string_view value) {
 }
 
 bool IsValue(std::string_view value) {
-  // Blanks at its ends, which RFC 9113 has no more, are part of a value to gRPC.
+  // gRPC treats blanks at the ends as part of a value, although RFC 9113 forbids them.
   return nghttp2_check_header_value(Bytes(value), value.size()) != 0;
 }
 
@@ -46,14 +46,14 @@ bool IsOfConnection(std::string_view name) {
          name == "transfer-encoding" || name == "upgrade";
 }
 
-// Whether a field may come behind the data of a request.
+// Returns whether a field may follow the data of a request.
 bool IsTrailerAllowed(std::string_view name, std::string_view value) {
   if (name.starts_with(':') || std::ranges::any_of(name, net::IsCapital)) return false;
   if (IsOfConnection(name) || name == "content-length") return false;
   return name != "te" || net::EqualsIgnoringCase(value, "trailers");
 }
 
-// -1 for what is not a number.
+// Returns -1 if `text` is not a number.
 int64_t ParseLength(std::string_view value) {
   int64_t length = 0;
   for (const char c : value) {
@@ -87,7 +87,7 @@ void GrpcHeadReader::Begin() {
   is_malformed_ = is_too_large_ = has_timeout_ = false;
   timeout_.reset();
   if (new_ == nullptr) return;
-  // Its block never ended.
+  // The previous block never ended.
   new_.reset();
   Release(new_fields_);
 }
@@ -96,7 +96,7 @@ void GrpcHeadReader::Add(nghttp2_rcbuf* name, nghttp2_rcbuf* value) {
   if (is_as_known_) {
     if (cursor_ < known_fields_.size()) {
       const Field& known = known_fields_[cursor_];
-      // What the client's encoder has put into its table is the same object again.
+      // A field in the client's compression table is the same object again.
       if ((known.name == name || View(known.name) == View(name)) &&
           (known.value == value || View(known.value) == View(value))) {
         if (has_timeout_ && cursor_ < known_pseudo_fields_) is_malformed_ = true;

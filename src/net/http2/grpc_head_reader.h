@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the headers of gRPC requests: what HTTP/2 demands of them (RFC 9113, 8.2 and 8.3) is
-// checked, and what gRPC needs is picked out. Clients repeat themselves: a request whose headers
-// are those of the one before shares its GrpcHead, and costs a comparison of pointers for each.
+// Reads the headers of gRPC requests: checks the rules of HTTP/2 (RFC 9113, 8.2 and 8.3) and
+// extracts what gRPC needs. Clients repeat themselves: a request with the same headers as the
+// previous one shares its GrpcHead, and costs one comparison of pointers for each header.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@
 namespace nereid::http2 {
 
 // Reads the header blocks of one connection, one after the other. Confined to the holder of the
-// connection; what its fields refer to is the session's memory, which outlives it.
+// connection; its fields refer to the session's memory, which outlives it.
 class GrpcHeadReader {
  public:
-  // Heads that are larger, as HTTP/2 counts, are read no further.
+  // Heads that are larger, by HTTP/2's definition, are not read to their end.
   explicit GrpcHeadReader(size_t max_list_bytes) : max_list_bytes_(max_list_bytes) {}
   ~GrpcHeadReader();
   GrpcHeadReader(const GrpcHeadReader&) = delete;
@@ -30,16 +30,16 @@ class GrpcHeadReader {
 
   void Begin();
   void Add(nghttp2_rcbuf* name, nghttp2_rcbuf* value);
-  // Null: the request is malformed.
+  // Returns null if the request is malformed.
   std::shared_ptr<const GrpcHead> End();
 
-  // A block of trailers begins, each field of which is given to AddTrailer.
+  // Begins a block of trailers, whose fields are passed to AddTrailer.
   void BeginTrailers() { has_bad_trailers_ = false; }
   void AddTrailer(nghttp2_rcbuf* name, nghttp2_rcbuf* value);
-  // Whether the block has a field that must not come behind the data of a request.
+  // Whether the block has a field that must not follow the data of a request.
   bool has_bad_trailers() const { return has_bad_trailers_; }
 
-  // Of the head that ended last.
+  // Whether the last head was too large.
   bool is_too_large() const { return is_too_large_; }
   std::optional<std::chrono::nanoseconds> timeout() const { return timeout_; }
 
@@ -54,7 +54,7 @@ class GrpcHeadReader {
     kPath = 4,
     kScheme = 8,
     kHost = 16,
-    kRegular = 32,  // pseudo-fields must not follow
+    kRegular = 32,  // no pseudo-fields may follow
     kConnect = 64,
     kOptions = 128,
     kHttpScheme = 256,
@@ -66,10 +66,10 @@ class GrpcHeadReader {
 
   static void Release(std::vector<Field>& fields);
   bool IsTimeout(nghttp2_rcbuf* name, nghttp2_rcbuf* value);
-  // Reads on by itself what so far was as in the last head.
+  // Stops comparing with the last head, and copies what was equal so far.
   void LeaveKnown();
   void AddNew(nghttp2_rcbuf* name, nghttp2_rcbuf* value);
-  // False: malformed.
+  // Returns false if the field is malformed.
   bool Check(std::string_view name, std::string_view value);
   bool CheckPseudo(std::string_view name, std::string_view value);
   void Note(std::string_view name, std::string_view value);
@@ -83,7 +83,7 @@ class GrpcHeadReader {
   size_t known_bytes_ = 0;
   size_t known_pseudo_fields_ = 0;  // those come first
 
-  // The one being read: as the last one up to cursor_, or new_.
+  // The current head: equal to the last one up to cursor_, or new_.
   bool is_as_known_ = false;
   size_t cursor_ = 0;
   std::shared_ptr<GrpcHead> new_;

@@ -12,7 +12,7 @@ namespace {
 
 using Headers = TestClient::Headers;
 
-// Heads as nghttp2 decodes them, with a table of fields that lasts from one to the next.
+// Reads heads as nghttp2 decodes them, with a header table that persists between them.
 class GrpcHeadReaderTest : public testing::Test {
  protected:
   GrpcHeadReaderTest() {
@@ -70,7 +70,7 @@ TEST_F(GrpcHeadReaderTest, PicksOutWhatGrpcNeeds) {
   EXPECT_EQ(head->at(0), std::pair(std::string_view("te"), std::string_view("trailers")));
 }
 
-TEST_F(GrpcHeadReaderTest, KnowsWhatIsNotGrpc) {
+TEST_F(GrpcHeadReaderTest, DetectsRequestsThatAreNotGrpc) {
   EXPECT_FALSE(Read(Call({{":method", "PUT"}}))->is_post());
   EXPECT_FALSE(Read(Call({{"content-type", "text/html"}}))->has_grpc_type());
   EXPECT_EQ(Read(Call({{"grpc-encoding", "snappy"}}))->encoding(), std::nullopt);
@@ -126,12 +126,12 @@ TEST_F(GrpcHeadReaderTest, PassesOverValuesWithForbiddenCharacters) {
   EXPECT_EQ(head->Find("other"), "fine");
 }
 
-TEST_F(GrpcHeadReaderTest, KnowsHeadsThatAreTooLarge) {
+TEST_F(GrpcHeadReaderTest, DetectsHeadsThatAreTooLarge) {
   EXPECT_NE(Read(Call({{"custom", std::string(500, 'x')}})), nullptr);
   EXPECT_FALSE(reader_.is_too_large());
   EXPECT_NE(Read(Call({{"custom", std::string(900, 'x')}})), nullptr);
   EXPECT_TRUE(reader_.is_too_large());
-  // Also when all that is new is a timeout.
+  // Even if only the timeout is new.
   std::string filler(1000 - 32 - 6, 'x');
   for (const auto& [name, value] : Call())
     filler.resize(filler.size() - 32 - name.size() - value.size());

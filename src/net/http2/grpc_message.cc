@@ -63,7 +63,7 @@ void GrpcMessage::Shorten(size_t size) {
 bool GrpcMessage::Append(std::string_view bytes) {
   std::byte* const place = Extend(bytes.size());
   if (place == nullptr) return false;
-  // An empty view may point nowhere, which memcpy must not be given.
+  // An empty view may have a null pointer, which memcpy does not allow.
   if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
   return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One outgoing gRPC message as a gather list: small parts are copied into the message's own bytes,
-// large ones are referenced where they lie and kept alive until they have been written. Pooled:
-// making and sending a message touches no allocator in steady state.
+// large ones are referenced and kept alive until they have been written. Pooled: making and sending
+// a message allocates nothing in steady state.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ using GrpcMessagePtr = std::unique_ptr<GrpcMessage, GrpcMessageDeleter>;
 
 struct GrpcStream;
 
-// What a stream is to do with the message that carries the order. Used by GrpcCall and the
-// connection only.
+// What a stream has to do with the message that carries the order. Only for GrpcCall and the
+// connection.
 struct GrpcOrder {
   enum Kind : uint8_t { kSend = 1, kFinish = 2, kReturn = 4, kCredit = 8, kAbort = 16 };
 
@@ -38,10 +38,10 @@ struct GrpcOrder {
   int status_code = 0;
   size_t credit = 0;
   std::string status_text;
-  GrpcStream* stream = nullptr;  // counted
+  GrpcStream* stream = nullptr;  // holds a reference
 };
 
-// Thread-compatible. Belongs to its writer until it is given to GrpcCall::Send.
+// Thread-compatible. Belongs to its writer until it is passed to GrpcCall::Send.
 class GrpcMessage : public base::Queueable {
  public:
   struct Segment {
@@ -51,17 +51,17 @@ class GrpcMessage : public base::Queueable {
 
   static GrpcMessagePtr Create();
 
-  // `size` contiguous bytes at the end of the message for the caller to fill; null when memory is
-  // exhausted. May be followed by Shorten.
+  // Appends `size` contiguous bytes for the caller to fill; null if memory is exhausted. Shorten
+  // may follow.
   std::byte* Extend(size_t size);
-  // Takes back the last `size` bytes of the latest Extend.
+  // Removes the last `size` bytes of the latest Extend.
   void Shorten(size_t size);
-  // Copies `bytes` to the end; false when memory is exhausted.
+  // Copies `bytes` to the end; returns false if memory is exhausted.
   bool Append(std::string_view bytes);
-  // Refers to bytes that stay as they are for as long as `owner`, or what Keep was given, lives.
+  // Refers to bytes that stay unchanged as long as `owner`, or the argument of Keep, lives.
   void Refer(const std::byte* data, size_t size, base::BufferRef owner = {});
-  // `release(context)` runs once the message has been written or dropped, on any thread. At most
-  // one.
+  // Calls `release(context)` once the message has been written or dropped, on any thread. At most
+  // once per message.
   void Keep(void* context, void (*release)(void*)) {
     keep_context_ = context;
     keep_release_ = release;
@@ -72,7 +72,7 @@ class GrpcMessage : public base::Queueable {
   const Segment& segment(size_t i) const {
     return i < inline_count_ ? inline_segments_[i] : more_segments_[i - inline_count_];
   }
-  // Empties the message, as if new, and lets go of everything it kept.
+  // Empties the message and releases everything that it kept.
   void Clear();
 
   // For ObjectPool.
@@ -95,7 +95,7 @@ class GrpcMessage : public base::Queueable {
   std::vector<base::BufferRef> owners_;
   void* keep_context_ = nullptr;
   void (*keep_release_)(void*) = nullptr;
-  // Where the next copied byte goes: own_ first, then pooled buffers.
+  // The place for the next copied byte: first in own_, then in pooled buffers.
   std::byte* next_ = own_.data();
   std::byte* end_ = own_.data() + own_.size();
 

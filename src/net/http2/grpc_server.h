@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gRPC server that knows no inference: HTTP/2 connections on the reactors, messages in and out,
-// deadlines, cancellation, compression, flow control and keep-alive. A frontend implements
-// GrpcHandler and, for each call, GrpcCallEvents.
+// A gRPC server that does not depend on what is served: HTTP/2 connections on the reactors,
+// messages in and out, deadlines, cancellation, compression, flow control and keep-alive. A
+// frontend implements GrpcHandler and, for each call, GrpcCallEvents.
 //
 //   class Echo : public GrpcHandler, GrpcCallEvents ...
 //   auto server = GrpcServer::Start({.listener = {.port = 8001}}, pool, handler);
 //
 // In steady state a unary call costs no lock and no allocation, and calls that arrive together
 // share one recv and one sendmsg. The thread that finishes a call writes to the socket, unless
-// another thread is writing already, which then takes the response along.
+// another thread is writing already, which then also sends this response.
 #pragma once
 
 #include <chrono>
@@ -35,14 +35,15 @@ struct GrpcServerOptions {
   size_t max_header_list_bytes = 64 << 10;
   uint32_t max_concurrent_streams = 8192;
   uint32_t max_frame_bytes = 1 << 20;
-  // Bytes of unfinished messages of one connection beyond which its client is given no more room.
+  // If the unfinished messages of one connection exceed this, its client gets no further window.
   size_t connection_budget_bytes = size_t{64} << 20;
-  // Declared bytes of the incomplete messages of one connection, unless there is only one.
+  // Limits the declared size of the incomplete messages of one connection, unless there is only
+  // one.
   size_t max_incomplete_bytes = size_t{4} << 30;
-  // Unsent bytes of one stream beyond which its further requests wait.
+  // If the unsent bytes of one stream exceed this, its further requests wait.
   size_t max_stream_backlog_bytes = size_t{16} << 20;
   GrpcCompressionLevel response_compression = GrpcCompressionLevel::kNone;
-  // Triton's --grpc-keepalive-* and --grpc-http2-* flags, in its defaults.
+  // The flags --grpc-keepalive-* and --grpc-http2-*, with Triton's defaults.
   std::chrono::milliseconds keepalive_time{7'200'000};
   std::chrono::milliseconds keepalive_timeout{20'000};
   bool keepalive_permit_without_calls = false;
@@ -51,14 +52,14 @@ struct GrpcServerOptions {
   int max_ping_strikes = 2;
   std::optional<std::chrono::milliseconds> max_connection_age;
   std::optional<std::chrono::milliseconds> max_connection_age_grace;
-  // What a message that is half received must bring on average, over every window of it.
+  // The average rate that an incomplete message needs over every window.
   uint64_t min_message_bytes_per_s = 240;
   std::chrono::milliseconds message_window{30'000};
-  // Without a byte of pending output being taken.
+  // How long pending output may wait without any byte taken.
   std::chrono::milliseconds write_timeout{300'000};
-  // From the connection to its first settings.
+  // From the start of the connection to the client's first settings.
   std::chrono::milliseconds preface_timeout{30'000};
-  // Streams a client may reset: at once, and per second from then on.
+  // How many streams a client may reset: at once, and per second from then on.
   uint32_t reset_burst = 5000;
   uint32_t resets_per_second = 1000;
 };
@@ -66,20 +67,21 @@ struct GrpcServerOptions {
 // Thread-safe.
 class GrpcServer {
  public:
-  // `pool` and `handler` outlive the server. Errors as Listener::Start, or of the TLS files.
+  // `pool` and `handler` outlive the server. Errors are those of Listener::Start, or of the TLS
+  // files.
   static base::Result<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
                                                          net::ReactorPool& pool,
                                                          GrpcHandler& handler);
-  // Closes everything at once and waits until every call has been let go of. Not from a reactor.
+  // Closes everything at once and waits until every call has been released. Not from a reactor.
   ~GrpcServer();
 
   uint16_t port() const;
   size_t connections() const;
 
-  // Closes the listening socket. Connections go on.
+  // Closes the listening socket. Connections continue.
   void StopAccepting();
-  // Stops accepting, tells every client to go away, and lets calls finish until the deadline, when
-  // the rest is closed. True when none had to be. Not from a reactor.
+  // Stops accepting, tells every client to disconnect, and lets calls finish until the deadline,
+  // when the rest is closed. Returns true if all finished. Not from a reactor.
   bool Drain(base::TimePoint deadline);
 
   class Core;  // for the connections

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of an HTTP/2 connection against a gRPC server that echoes: frames, header blocks and
-// messages. Whatever comes, the server ends the connection once the client has, and nothing of it
-// stays behind.
+// Fuzzes an HTTP/2 connection to a gRPC server that echoes: frames, header blocks and messages. For
+// any input, the server must end the connection once the client has, and keep nothing of it.
 #include "http2/grpc_server.h"
 
 #include <arpa/inet.h>
@@ -21,7 +20,7 @@ namespace {
 using namespace nereid;
 using namespace nereid::http2;
 
-// Answers each message with itself and ends when the client does.
+// Responds to each message with the same message and ends when the client does.
 class Echo final : public GrpcCallEvents {
  public:
   static Echo* Start(GrpcCallRef call) {
@@ -30,10 +29,10 @@ class Echo final : public GrpcCallEvents {
     return echo;
   }
   void OnMessage(base::BufferRef, std::string_view message) override {
-    GrpcMessagePtr answer = GrpcMessage::Create();
-    NEREID_CHECK(answer->Append(message));
+    GrpcMessagePtr reply = GrpcMessage::Create();
+    NEREID_CHECK(reply->Append(message));
     call_->Credit(message.size());
-    call_->Send(std::move(answer));
+    call_->Send(std::move(reply));
   }
   void OnHalfClose() override { call_->Finish(GrpcStatus::kOk, ""); }
   void OnCancelled() override {}
@@ -74,7 +73,7 @@ class Server {
                  0);
     while (!bytes.empty()) {
       const ssize_t sent = ::send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) break;  // the server has had enough
+      if (sent <= 0) break;  // the server has closed the connection
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
     ::shutdown(client.get(), SHUT_WR);

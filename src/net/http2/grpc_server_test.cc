@@ -65,7 +65,7 @@ class Client {
     Flush();
   }
 
-  // Reads until `done`; false when the connection ended or it takes too long.
+  // Reads until `done`; returns false if the connection ended or it takes too long.
   bool Until(const std::function<bool()>& done) {
     const base::TimePoint deadline = In(kLong);
     while (!done()) {
@@ -87,13 +87,13 @@ class Client {
     EXPECT_TRUE(Until([this, id] { return reply(id).is_closed || is_closed_; }));
     return reply(id);
   }
-  // Returns when server and client know each other's settings.
+  // Returns when server and client have exchanged their settings.
   void Settle() {
     const int before = pongs();
     Ping();
     EXPECT_TRUE(Until([this, before] { return pongs() > before; }));
   }
-  // Frames that the session knows nothing of.
+  // Sends frames behind the back of the client's session.
   void SendRaw(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -150,7 +150,7 @@ class Events {
   std::map<std::string, int> counts_ NEREID_GUARDED_BY(mutex_);
 };
 
-// /echo answers a unary call, /stream every message, /thread from a thread of its own, /never not
+// /echo responds to a unary call, /stream to every message, /thread from its own thread, /never not
 // at all, /fail with a status.
 class Handler final : public GrpcHandler {
  public:
@@ -175,14 +175,14 @@ class TestCall final : public GrpcCallEvents {
     handler_.events.Add("message");
     if (call_->path() == "/stream") {
       call_->Credit(message.size());
-      return call_->Send(Answer(std::move(buffer), message));
+      return call_->Send(MakeMessage(std::move(buffer), message));
     }
     buffer_ = std::move(buffer);
     message_ = message;
   }
   void OnHalfClose() override {
     if (call_->path() == "/echo") {
-      call_->SendAndFinish(Answer(std::move(buffer_), message_));
+      call_->SendAndFinish(MakeMessage(std::move(buffer_), message_));
     } else if (call_->path() == "/stream") {
       call_->Finish(GrpcStatus::kOk, {});
     } else if (call_->path() == "/fail") {
@@ -190,7 +190,7 @@ class TestCall final : public GrpcCallEvents {
     } else if (call_->path() == "/thread") {
       handler_.threads_.emplace_back(
           [call = GrpcCallRef(*call_), buffer = buffer_, message = message_]() mutable {
-            call->SendAndFinish(Answer(std::move(buffer), message));
+            call->SendAndFinish(MakeMessage(std::move(buffer), message));
           });
     }
   }
@@ -201,11 +201,11 @@ class TestCall final : public GrpcCallEvents {
   }
 
  private:
-  static GrpcMessagePtr Answer(base::BufferRef buffer, std::string_view message) {
-    GrpcMessagePtr answer = GrpcMessage::Create();
-    answer->Refer(reinterpret_cast<const std::byte*>(message.data()), message.size(),
-                  std::move(buffer));
-    return answer;
+  static GrpcMessagePtr MakeMessage(base::BufferRef buffer, std::string_view message) {
+    GrpcMessagePtr reply = GrpcMessage::Create();
+    reply->Refer(reinterpret_cast<const std::byte*>(message.data()), message.size(),
+                 std::move(buffer));
+    return reply;
   }
 
   Handler& handler_;
@@ -236,7 +236,7 @@ class GrpcServerTest : public testing::Test {
   std::unique_ptr<GrpcServer> server_;
 };
 
-TEST_F(GrpcServerTest, AnswersUnaryCalls) {
+TEST_F(GrpcServerTest, ServesUnaryCalls) {
   Start();
   Client client(server_->port());
   const Reply& reply = client.Finish(client.Call("/echo", Prefixed("hello")));
@@ -369,7 +369,7 @@ TEST_F(GrpcServerTest, EncodesStatusTexts) {
   EXPECT_EQ(reply.headers.at("grpc-message"), "bad %C3%A4 100%25%0A");
 }
 
-TEST_F(GrpcServerTest, RefusesWhatIsNotGrpc) {
+TEST_F(GrpcServerTest, RefusesRequestsThatAreNotGrpc) {
   Start();
   Client client(server_->port());
   const Reply& type = client.Finish(client.Call("/echo", "", {{"content-type", "text/html"}}));
@@ -461,7 +461,7 @@ TEST_F(GrpcServerTest, EndsCallsAtTheirDeadline) {
   EXPECT_TRUE(handler_.events.Wait("done"));
 }
 
-TEST_F(GrpcServerTest, TellsTheHandlerWhenTheClientResets) {
+TEST_F(GrpcServerTest, NotifiesTheHandlerWhenTheClientResets) {
   Start();
   Client client(server_->port());
   const int32_t id = client.Call("/never", Prefixed("x"));
@@ -472,7 +472,7 @@ TEST_F(GrpcServerTest, TellsTheHandlerWhenTheClientResets) {
   EXPECT_EQ(client.Finish(client.Call("/echo", Prefixed("x"))).status(), "0");
 }
 
-TEST_F(GrpcServerTest, TellsTheHandlerWhenTheClientDisconnects) {
+TEST_F(GrpcServerTest, NotifiesTheHandlerWhenTheClientDisconnects) {
   Start();
   {
     Client client(server_->port());
@@ -516,7 +516,7 @@ TEST_F(GrpcServerTest, PingsIdleClientsAndDropsTheDead) {
   Start(options);
   Client alive(server_->port());
   EXPECT_EQ(alive.Finish(alive.Call("/echo", Prefixed("x"))).status(), "0");
-  // A client that never answers.
+  // A client that never responds.
   Client dead(server_->port());
   char byte;
   const base::TimePoint deadline = In(kLong);
@@ -540,7 +540,8 @@ TEST_F(GrpcServerTest, HoldsRequestsBackFromAStreamThatIsNotRead) {
   GrpcServerOptions options;
   options.max_stream_backlog_bytes = 1 << 20;
   Start(options);
-  Client client(server_->port(), 0);  // gives no room for replies
+  Client client(server_->port(),
+                0);  // has no window for replies
   const std::string message = Prefixed(std::string(256 << 10, 'm'));
   std::string body;
   for (int i = 0; i < 40; ++i) body += message;

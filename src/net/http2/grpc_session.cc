@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods that begin with On are called by nghttp2: those of receiving inside
-// nghttp2_session_mem_recv, which allows submitting frames but not sending them, and those of
-// sending inside nghttp2_session_mem_send. What handlers order meanwhile waits in the connection's
-// outbox.
+// nghttp2 calls the methods that begin with On: those for receiving inside
+// nghttp2_session_mem_recv, which allows submitting frames but not sending them, and those for
+// sending inside nghttp2_session_mem_send. Orders of handlers wait in the connection's outbox
+// meanwhile.
 #include "http2/grpc_session.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace nereid::http2 {
 namespace {
 
-// Received bytes after which a stream's room is given back.
+// A stream's window is updated after this many received bytes.
 constexpr size_t kStreamStep = size_t{1} << 20;
 
 }  // namespace
@@ -46,7 +46,7 @@ GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
 GrpcSession::~GrpcSession() { nghttp2_session_del(session_); }
 
 GrpcStream* GrpcSession::FindStream(int32_t stream_id) const {
-  // What comes next is mostly of the same stream.
+  // The next event is mostly for the same stream.
   if (GrpcStream* const latest = streams_.latest(); latest != nullptr && latest->id == stream_id) {
     return latest;
   }
@@ -197,7 +197,7 @@ void GrpcSession::OnData(int32_t stream_id, const uint8_t* data, size_t size) {
     stream->content_left -= static_cast<int64_t>(size);
     if (stream->content_left < 0) RefuseMalformed(*stream);
   }
-  // The stream's room is so large that it need not be accounted for with every message.
+  // The stream's window is so large that it need not be accounted for with every message.
   stream->unconsumed += size;
   if (stream->unconsumed >= kStreamStep) {
     nghttp2_session_consume_stream(session_, stream_id, std::exchange(stream->unconsumed, 0));
@@ -292,7 +292,7 @@ void GrpcSession::Fail(GrpcStream& stream, GrpcStatus status, std::string_view t
   stream.status_text = text;
   stream.ReportCancel();
   stream.assembler.Drop();
-  // A message is half on its way; trailers now would leave the client with a broken one.
+  // A message has been partly sent; trailers now would leave the client with a truncated one.
   if (stream.output.is_within_message()) return SubmitReset(stream, NGHTTP2_CANCEL);
   stream.output.Drop(output_);
   stream.unsent().Clear();
@@ -371,7 +371,7 @@ void GrpcSession::OnFrameSent(const nghttp2_frame& frame) {
   keepalive_.NoteSent();
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) &&
       nghttp2_session_get_stream_remote_close(session_, frame.hd.stream_id) == 0) {
-    // Responded to before the client was through: it need not send the rest.
+    // The response came before the end of the request: the client need not send the rest.
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
   }
 }
@@ -415,7 +415,7 @@ bool GrpcSession::Tick(uint64_t now_ns) {
   return ping.verdict != Keepalive::Verdict::kDead && !age.is_dead;
 }
 
-// A client that was not given room to send cannot be blamed.
+// A client that had no window to send cannot be blamed.
 void GrpcSession::CheckProgress() {
   const bool is_fair = !room_.TakeHeldBack();
   if (incomplete_.count == 0) return;

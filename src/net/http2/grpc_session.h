@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol side of one gRPC connection. Bytes come in through Receive and go out through Fill;
-// no I/O here, and no clock is read. It moves frames and events between nghttp2, the streams, the
-// handler and the parts that know what to do:
+// The protocol of one gRPC connection. Bytes come in through Receive and leave through Fill,
+// without I/O and without reading a clock. It moves frames and events between nghttp2, the streams,
+// the handler and these parts:
 //
 //   GrpcHeadReader     fields to heads
-//   StreamHistory      which streams a client may still speak of
+//   StreamHistory      which streams a client may still refer to
 //   FrameForecast      where the bytes of large messages are received
 //   MessageAssembler   bytes to messages (one for each stream)
 //   MessageDelivery    messages to calls, here or on a worker
@@ -42,45 +42,45 @@ struct SessionCallbacks;
 // Confined to the holder of the connection. `now_ns` is base::NowNs, or a test's.
 class GrpcSession {
  public:
-  // All of these outlive it. What it has to send goes to `output`.
+  // All arguments outlive the session. Its output goes to `output`.
   GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler, CallHost& host,
               Http2Output& output, uint64_t now_ns);
   ~GrpcSession();
   GrpcSession(const GrpcSession&) = delete;
   GrpcSession& operator=(const GrpcSession&) = delete;
 
-  // False: the connection cannot go on (what Fill has should still be sent).
+  // Returns false if the connection cannot continue (the output of Fill should still be sent).
   bool Receive(const uint8_t* data, size_t size, uint64_t now_ns);
-  // Lays out a read of what comes next, ending with `rest` if there is anything to it. False when
-  // there is nothing to gain.
+  // Plans a read of what comes next, ending with `rest`. Returns false if there is nothing to gain.
   bool PlanReceive(Http2Scatter& plan, std::span<std::byte> rest) const;
-  // Takes in the first `size` bytes of a read laid out by PlanReceive, with nothing received since.
-  // As Receive.
+  // Processes the first `size` bytes of a read planned by PlanReceive, like Receive. REQUIRES:
+  // nothing was received in between.
   bool ReceivePlanned(const Http2Scatter& plan, size_t size, uint64_t now_ns);
-  // Carries out what a stream was told to do.
+  // Executes the order of a message.
   void Apply(GrpcMessagePtr message);
-  // A turn of the reactor begins.
+  // Begins a turn of the reactor.
   void BeginTurn() { delivery_.BeginTurn(); }
-  // Moves what may be sent into the output until it is full. False: the connection cannot go on.
+  // Moves what may be sent into the output until that is full. Returns false if the connection
+  // cannot continue.
   bool Fill();
-  // After Fill's bytes have left: lets requests in that waited for a slow reader.
+  // Called after Fill's bytes were sent: processes requests that waited for a slow reader.
   void DeliverWaiting();
-  // Nothing more will be received or sent.
+  // Returns whether nothing more will be received or sent.
   bool IsOver() const;
 
-  // Does what is due at `now_ns`. False: the client is gone or does not keep the rules.
+  // Does what is due at `now_ns`. Returns false if the client is gone or violates the protocol.
   bool Tick(uint64_t now_ns);
-  // When Tick wants to run next, as far as it is known without running it.
+  // When Tick must run next, as far as this is known without running it.
   uint64_t next_due_ns() const { return next_due_ns_; }
-  // Ends the calls that brought too little of a message since the last time.
+  // Ends the calls for whose message too little arrived since the last time.
   void CheckProgress();
 
-  // Tells the client to go away; calls under way go on.
+  // Tells the client to disconnect; calls in progress continue.
   void StartDrain(uint64_t now_ns);
   // Reports the end of every call. Nothing but the destructor may follow.
   void CancelAll();
 
-  // The peer misbehaved: close as soon as what Fill has is sent.
+  // Whether the peer misbehaved: close as soon as the output of Fill is sent.
   bool is_condemned() const { return is_condemned_; }
 
  private:
@@ -101,15 +101,14 @@ class GrpcSession {
   void StartCall(GrpcStream& stream);
   void Assemble(GrpcStream& stream, const uint8_t* data, size_t size);
   void HalfClose(GrpcStream& stream);
-  // Gives the client the room that it may have.
+  // Grants the client the window that it may have.
   void Replenish();
 
-  // Ending.
-  // For a request that is not gRPC.
+  // Ending. RefuseHttp is for a request that is not gRPC.
   void RefuseHttp(GrpcStream& stream, int status);
-  // For one that is not even HTTP.
+  // For a request that is not even HTTP.
   void RefuseMalformed(GrpcStream& stream);
-  // Ends the call from this side with a status of the server's own.
+  // Ends the call with a status of the server itself.
   void Fail(GrpcStream& stream, GrpcStatus status, std::string_view text);
   void FailIf(GrpcStream& stream, const std::optional<GrpcError>& error) {
     if (error.has_value()) [[unlikely]]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a session joins its parts, seen by a client in memory.
+// How a session connects its parts, tested with a client in memory.
 #include "http2/grpc_session.h"
 
 #include <algorithm>
@@ -53,12 +53,12 @@ class GrpcSessionTest : public testing::Test {
     EXPECT_EQ(host_.holds, 0);
   }
 
-  // The client's bytes come.
+  // Receives the client's bytes.
   bool Receive() {
     const std::string bytes = client_->TakeOutput();
     return session_->Receive(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), now_ns_);
   }
-  // What the calls were told to do is done.
+  // Executes all orders of the calls.
   void Serve() {
     for (GrpcMessagePtr& message : host_.Take()) {
       GrpcStream* const stream = message->order.stream;
@@ -66,7 +66,7 @@ class GrpcSessionTest : public testing::Test {
       stream->Unreference();
     }
   }
-  // At most so many bytes leave.
+  // Sends at most so many bytes.
   void Write(size_t limit = SIZE_MAX) {
     for (;;) {
       if (output_.empty()) {
@@ -84,7 +84,7 @@ class GrpcSessionTest : public testing::Test {
     }
     session_->DeliverWaiting();
   }
-  // Everything goes both ways until nothing is left.
+  // Exchanges everything until nothing is left.
   void Exchange() {
     for (int i = 0; i < 4; ++i) {
       EXPECT_TRUE(Receive());
@@ -95,7 +95,7 @@ class GrpcSessionTest : public testing::Test {
   int32_t Call(std::string body, bool open = false, const TestClient::Headers& more = {}) {
     return client_->Call(TestClient::CallHeaders("/x", more), std::move(body), open);
   }
-  // Of the first call.
+  // Returns the i-th call.
   GrpcCall& call(size_t i = 0) { return *handler_.calls.at(i)->call; }
   TestEvents& events(size_t i = 0) { return handler_.calls.at(i)->events; }
   static GrpcMessagePtr Message(std::string_view text) {
@@ -224,12 +224,12 @@ TEST_F(GrpcSessionTest, AContentLengthMustBeKept) {
   EXPECT_EQ(events(2).Take(), (Strings{"abc", "half-close"}));
 }
 
-TEST_F(GrpcSessionTest, ADrainOfAnIdleConnectionWaitsForTheAnswerToItsPing) {
+TEST_F(GrpcSessionTest, ADrainOfAnIdleConnectionWaitsForTheAckOfItsPing) {
   Open();
   Call(Prefixed("x"), true);
   Exchange();
   EXPECT_TRUE(session_->Tick(kStart + 60 * kSecond));
-  // Nothing has come for an hour.
+  // Nothing has arrived for an hour.
   const uint64_t later_ns = kStart + 3600 * kSecond;
   session_->StartDrain(later_ns);
   EXPECT_EQ(session_->next_due_ns(), later_ns + kSecond);
@@ -238,11 +238,11 @@ TEST_F(GrpcSessionTest, ADrainOfAnIdleConnectionWaitsForTheAnswerToItsPing) {
   EXPECT_EQ(client_->goaways(), 1);
   EXPECT_EQ(events().Take(), (Strings{"x", "drain"}));
   now_ns_ = later_ns + 2;
-  Exchange();  // the client answers
+  Exchange();  // the client acknowledges the ping
   EXPECT_EQ(client_->goaways(), 2);
 }
 
-TEST_F(GrpcSessionTest, AClientThatDoesNotAnswerIsToldASecondTimeAllTheSame) {
+TEST_F(GrpcSessionTest, AClientThatDoesNotAcknowledgeGetsTheSecondGoawayAllTheSame) {
   Open();
   Call(Prefixed("x"), true);
   Exchange();
@@ -264,7 +264,7 @@ TEST_F(GrpcSessionTest, AnOldConnectionDrainsAndIsOverWithItsLastCall) {
   EXPECT_EQ(client_->goaways(), 2);
   EXPECT_FALSE(session_->IsOver());
   EXPECT_EQ(events().Take(), (Strings{"x", "half-close", "drain"}));
-  // Nothing that has passed is due, which would keep a timer firing while the call runs.
+  // A time that has passed is not due again, or a timer would keep firing while the call runs.
   EXPECT_TRUE(session_->Tick(kStart + 9 * kSecond));
   EXPECT_GT(session_->next_due_ns(), kStart + 9 * kSecond);
   call().SendAndFinish(Message("late"));
@@ -296,7 +296,7 @@ TEST_F(GrpcSessionTest, AnEagerClientIsSentAway) {
   EXPECT_EQ(client_->goaway_code(), static_cast<uint32_t>(NGHTTP2_ENHANCE_YOUR_CALM));
 }
 
-TEST_F(GrpcSessionTest, OnSentTellsOfMessagesThatHaveLeft) {
+TEST_F(GrpcSessionTest, OnSentReportsMessagesThatHaveLeft) {
   Open();
   Call(Prefixed("x"), true);
   Exchange();
@@ -321,7 +321,7 @@ TEST_F(GrpcSessionTest, AnAbortDropsWhatWaits) {
   EXPECT_EQ(events().Take(), (Strings{"x", "cancelled", "done"}));
 }
 
-TEST_F(GrpcSessionTest, EveryCallHearsThatTheConnectionIsGone) {
+TEST_F(GrpcSessionTest, EveryCallIsNotifiedThatTheConnectionIsGone) {
   Open();
   Call(Prefixed("a"));
   Call(Prefixed("b"), true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call as its connection sees it: what the frontend sees, and an HTTP/2 stream.
+// A call as its connection sees it: the frontend's call, and an HTTP/2 stream.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace nereid::http2 {
 
-// Pooled. Confined to the holder of the connection, but for what GrpcCall says is thread-safe.
+// Pooled. Confined to the holder of the connection, except for what GrpcCall declares thread-safe.
 struct GrpcStream final : GrpcCall {
-  // A client begins a stream at `now_ns`. The caller has a reference; `host` is held until the last
-  // one is given back.
+  // Begins a stream of a client at `now_ns`. The caller has a reference; `host` is held until the
+  // last reference is released.
   void Begin(CallHost& host, int32_t stream_id, uint64_t now_ns);
-  // What the headers said, before the handler is told.
+  // Sets the headers, before the handler is called.
   void SetHead(std::shared_ptr<const GrpcHead> head) { head_ = std::move(head); }
   void SetDeadline(base::TimePoint deadline) { deadline_ = deadline; }
   void SetResponseEncoding(net::Compression encoding) { response_encoding_ = encoding; }
@@ -30,18 +30,18 @@ struct GrpcStream final : GrpcCall {
   UnsentCount& unsent() { return unsent_; }
   CallHost& host() const { return *host_; }
 
-  // Whether the client's messages are of no interest any more.
+  // Whether the client's messages are not needed any more.
   bool ignores_input() const { return is_rejected || is_finished; }
-  // Tells the frontend that the call is cancelled, once. While a worker is in one of its events,
-  // later: ReportReturned does it then.
+  // Reports the cancellation to the frontend, once. While a worker is in one of the call's events,
+  // ReportReturned does it later.
   void ReportCancel();
-  // Tells the frontend that there will be no more events; while a worker is in one, later as well.
+  // Tells the frontend that there will be no more events; also delayed while a worker is in one.
   void ReportDone();
-  // A worker is out of the event that it was in. Says what waited for that.
+  // Called when a worker has left the event that it was in: reports what was delayed.
   void ReportReturned();
-  // The calling thread, a worker, is out of the event.
+  // Called by a worker when it has left the event.
   void Return() { Order(GrpcMessage::Create(), GrpcOrder::kReturn); }
-  // For references that were not taken by a GrpcCallRef.
+  // For references that are not held by a GrpcCallRef.
   using GrpcCall::Unreference;
 
   // For ObjectPool.
@@ -51,10 +51,10 @@ struct GrpcStream final : GrpcCall {
   GrpcStream* next = nullptr;
   GrpcCallEvents* events = nullptr;
   int32_t id = 0;
-  int64_t content_left = -1;   // by content-length; -1 where the client does not say
-  size_t unconsumed = 0;       // bytes for which the stream was not given room again
+  int64_t content_left = -1;   // by content-length; -1 if the client did not send it
+  size_t unconsumed = 0;       // bytes for which the window was not updated yet
   size_t held_bytes = 0;       // of messages delivered and not credited
-  bool is_rejected = false;    // refused without a handler; the rest is thrown away
+  bool is_rejected = false;    // refused without a handler; the rest is discarded
   bool is_finished = false;    // its end, with status_code and status_text, is decided
   bool is_closed = false;      // the HTTP/2 stream is over
   bool has_response = false;   // headers were submitted
@@ -70,7 +70,7 @@ struct GrpcStream final : GrpcCall {
 class StreamList {
  public:
   GrpcStream* first() const { return first_; }
-  // The one that began last, while it is open.
+  // The most recently begun stream, while it is open.
   GrpcStream* latest() const { return latest_; }
   bool empty() const { return first_ == nullptr; }
   size_t size() const { return size_; }

@@ -10,7 +10,7 @@ std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value)
     if (c < '0' || c > '9') return std::nullopt;
     amount = amount * 10 + (c - '0');
   }
-  // The longest, 99,999,999 hours, is more than nanoseconds in 64 bits can hold.
+  // The maximum, 99,999,999 hours, does not fit 64 bits as nanoseconds.
   constexpr int64_t kMaxHours = 2'000'000;
   switch (value.back()) {
     case 'H':

@@ -11,20 +11,20 @@
 
 namespace nereid::http2 {
 
-// Flag and length before each message.
+// A flag and the length precede each message.
 inline constexpr size_t kGrpcPrefixBytes = 5;
 
-// The value of `grpc-timeout`: up to eight digits and a unit of H, M, S, m, u, n. Nothing when it
-// is not one.
+// Parses `grpc-timeout`: up to eight digits and a unit of H, M, S, m, u, n. Returns nothing if it
+// is malformed.
 std::optional<std::chrono::nanoseconds> ParseGrpcTimeout(std::string_view value);
 
-// `text` as a `grpc-message`: everything but printable ASCII, and '%' itself, as %XX.
+// Encodes `text` as a `grpc-message`: everything but printable ASCII, and '%' itself, as %XX.
 std::string PercentEncode(std::string_view text);
 
-// "application/grpc", alone or followed by '+' or ';'.
+// Matches "application/grpc", alone or followed by '+' or ';'.
 bool IsGrpcContentType(std::string_view value);
 
-// Whether a comma-separated list names `word`.
+// Returns whether a comma-separated list contains `word`.
 bool ListContains(std::string_view list, std::string_view word);
 
 }  // namespace nereid::http2

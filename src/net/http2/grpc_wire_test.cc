@@ -23,7 +23,7 @@ TEST(GrpcWire, EncodesAllButPrintableAscii) {
   EXPECT_EQ(PercentEncode("100%\n\xc3\xa4"), "100%25%0A%C3%A4");
 }
 
-TEST(GrpcWire, KnowsContentTypesOfGrpc) {
+TEST(GrpcWire, RecognisesContentTypesOfGrpc) {
   for (const char* good : {"application/grpc", "application/grpc+proto", "application/grpc;x"}) {
     EXPECT_TRUE(IsGrpcContentType(good)) << good;
   }

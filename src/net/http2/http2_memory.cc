@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing precedes a block: the allocator knows how large it is. With a head of our own, each of
-// the blocks that a session keeps for its life (tables of 1 and 4 KiB) would be of the next size
-// class.
+// Blocks have no header: the allocator knows their size. With a header of our own, each of the
+// blocks that a session keeps for its life (tables of 1 and 4 KiB) would be of the next size class.
 #include "http2/http2_memory.h"
 
 #include <malloc.h>
@@ -19,7 +18,7 @@ constexpr size_t kSmallestLog2 = 5;
 
 }  // namespace
 
-// What a free block holds.
+// The contents of a free block.
 struct Http2Memory::Block {
   Block* next;
 };
@@ -63,7 +62,8 @@ void* Http2Memory::Allocate(size_t size) {
 
 void Http2Memory::Free(void* pointer) {
   if (pointer == nullptr) return;
-  // The allocator may give more than was asked for: what counts is the class that all of it serves.
+  // The allocator may return more than was requested: the block counts for the class that its whole
+  // size fits.
   const size_t log2 = static_cast<size_t>(std::bit_width(malloc_usable_size(pointer))) - 1;
   const size_t index = log2 - kSmallestLog2;
   if (index >= kClasses || lists_[index].count >= kKeptPerClass) return std::free(pointer);

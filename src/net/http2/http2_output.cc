@@ -25,7 +25,7 @@ bool Http2Output::Add(const std::byte* data, size_t size, bool* failed) {
 }
 
 void Http2Output::Retire(GrpcMessagePtr message) {
-  if (empty()) return;  // and so the message goes now
+  if (empty()) return;  // the message is released now
   retired_.push_back({written_bytes_ + pending_bytes_, std::move(message)});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes on their way to one HTTP/2 socket: frame headers and small payloads are copied into scratch
-// blocks, large payloads are referenced inside the messages they belong to; all leave in gathered
-// writes. A message is given back to its pool when its last referenced byte has been written.
+// The pending output of one HTTP/2 socket: frame headers and small payloads are copied into scratch
+// blocks, large payloads are referenced inside the messages they belong to; everything is sent by
+// gathered writes. A message returns to its pool when its last referenced byte has been written.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ namespace nereid::http2 {
 class Http2Output {
  public:
   bool empty() const { return first_ == pieces_.size(); }
-  // True when enough is collected for one write.
+  // Whether enough is collected for one write.
   bool full() const {
     return pending_bytes_ >= kRoundBytes || pieces_.size() - first_ >= kRoundPieces;
   }
 
-  // False when memory is exhausted.
+  // Returns false if memory is exhausted.
   bool Copy(const void* data, size_t size) {
     if (size > room_) return CopyToNew(data, size);
     if (size == 0) return true;
@@ -36,7 +36,7 @@ class Http2Output {
     Refer(place_ - size, size);
     return true;
   }
-  // Refers to bytes that stay until they are written.
+  // Refers to bytes that stay unchanged until they are written.
   void Refer(const std::byte* data, size_t size) {
     if (size == 0) return;
     pending_bytes_ += size;
@@ -47,16 +47,17 @@ class Http2Output {
     }
     end_ = data + size;
   }
-  // Copies when that is cheaper than a piece of its own. True: referred to.
+  // Copies the bytes if that is cheaper than a separate piece. Returns whether they are referred
+  // to.
   bool Add(const std::byte* data, size_t size, bool* failed);
   // Recycles `message` once everything added so far has been written, which may be now.
   void Retire(GrpcMessagePtr message);
 
-  // What is to be written next.
+  // The pieces to write next.
   std::span<const iovec> pieces() const { return std::span(pieces_).subspan(first_); }
-  // The first `written` bytes of it are out.
+  // Reports that the first `written` bytes of them are written.
   void Advance(size_t written);
-  // Forgets everything.
+  // Drops everything.
   void Clear();
 
  private:
@@ -69,16 +70,16 @@ class Http2Output {
   void ForgetPlaces();
 
   struct Retired {
-    uint64_t at;  // position in the output after which the message goes
+    uint64_t at;  // position in the output after which the message is recycled
     GrpcMessagePtr message;
   };
 
   std::vector<iovec> pieces_;
   size_t first_ = 0;                // first piece with unwritten bytes
-  const std::byte* end_ = nullptr;  // of the last piece
+  const std::byte* end_ = nullptr;  // end of the last piece
   std::vector<base::BufferRef> scratch_;
-  std::byte* place_ = nullptr;  // in the last block of it
-  size_t room_ = 0;             // from there on
+  std::byte* place_ = nullptr;  // the next free byte in the last block
+  size_t room_ = 0;             // free bytes from there on
   size_t pending_bytes_ = 0;
   uint64_t written_bytes_ = 0;
   std::vector<Retired> retired_;

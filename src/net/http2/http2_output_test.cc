@@ -37,7 +37,7 @@ TEST(Http2Output, SmallPiecesAreCopiedTogetherAndLargeOnesReferredTo) {
   EXPECT_EQ(Content(output), "head" + small + large + "tail");
 }
 
-TEST(Http2Output, WhatIsWrittenIsGoneWhereverTheWriteEnded) {
+TEST(Http2Output, WrittenBytesAreGoneWhereverTheWriteEnded) {
   const std::string large(5000, 'l');
   Http2Output output;
   EXPECT_TRUE(output.Copy("head", 4));
@@ -64,7 +64,7 @@ TEST(Http2Output, IsFullWithEnoughForOneWrite) {
   EXPECT_FALSE(output.full());
   output.Clear();
   EXPECT_TRUE(output.empty());
-  // Many pieces are as full as many bytes.
+  // The limit applies to the number of pieces as well as of bytes.
   for (int i = 0; i < 256; ++i) {
     EXPECT_FALSE(output.full());
     EXPECT_TRUE(output.Copy("x", 1));

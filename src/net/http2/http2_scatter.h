@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of an HTTP/2 connection that come next belong, as far as that can be foretold
-// within a large message: payloads straight into the message, heads of frames aside.
+// The destinations of the next bytes of an HTTP/2 connection, as far as they can be predicted
+// within a large message: payloads directly into the message, frame headers elsewhere.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace nereid::http2 {
 // The layout of one gathered read. Confined to the thread that reads.
 struct Http2Scatter {
   static constexpr size_t kFrameHeadBytes = 9;
-  // Clients that keep to the smallest frame size send 16 KiB at a time.
+  // Clients that use the smallest frame size send 16 KiB at a time.
   static constexpr size_t kMaxFrames = 64;
   static constexpr size_t kMaxBytes = size_t{1} << 20;
 
@@ -25,12 +25,12 @@ struct Http2Scatter {
     bytes += size;
   }
 
-  base::BufferRef message;  // keeps the places
+  base::BufferRef message;  // keeps the memory of the parts
   int32_t stream_id = 0;
   size_t count = 0;
-  size_t bytes = 0;  // of all parts
-  // The rest of the frame under way; a head and a payload for each frame that is foretold (of these
-  // `frames`); at last, perhaps, a place for whatever follows.
+  size_t bytes = 0;  // total size of the parts
+  // The parts are: the rest of the current frame; a header and a payload for each predicted frame
+  // (`frames` of them); and finally, perhaps, room for whatever follows.
   size_t frames = 0;
   std::array<iovec, 2 * kMaxFrames + 2> parts;
   std::array<std::array<uint8_t, kFrameHeadBytes>, kMaxFrames> heads;

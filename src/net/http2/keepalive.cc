@@ -9,7 +9,7 @@
 namespace nereid::http2 {
 namespace {
 
-// Clients that have no call and send pings of their own more often than this are too eager.
+// A client without calls that sends pings more often than this is misbehaving.
 constexpr uint64_t kIdlePingIntervalNs = uint64_t{7200} * 1'000'000'000;
 
 }  // namespace

@@ -23,7 +23,7 @@ struct KeepaliveTest : testing::Test {
   GrpcServerOptions options;
 };
 
-TEST_F(KeepaliveTest, AQuietClientIsPingedAndIsDeadWithoutAnAnswer) {
+TEST_F(KeepaliveTest, AQuietClientIsPingedAndIsDeadWithoutAnAck) {
   Keepalive keepalive(options, kStart);
   Keepalive::Decision decision = keepalive.Check(kStart, true);
   EXPECT_EQ(decision.verdict, Verdict::kNothing);
@@ -111,7 +111,8 @@ TEST_F(KeepaliveTest, WithoutCallsAClientMayPingOnceInTwoHours) {
   Keepalive keepalive(options, kStart);
   EXPECT_TRUE(keepalive.OnPing(kStart, false));
   EXPECT_TRUE(keepalive.OnPing(kStart + kTwoHours, false));
-  EXPECT_TRUE(keepalive.OnPing(kStart + 2 * kTwoHours - 1, false));  // the one strike
+  EXPECT_TRUE(keepalive.OnPing(kStart + 2 * kTwoHours - 1,
+                               false));  // the one permitted strike
   EXPECT_FALSE(keepalive.OnPing(kStart + 3 * kTwoHours - 2, false));
 }
 

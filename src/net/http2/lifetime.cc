@@ -8,7 +8,7 @@
 namespace nereid::http2 {
 namespace {
 
-// The second GOAWAY follows the first one after this long at the latest.
+// The maximum time between the first GOAWAY and the second one.
 constexpr uint64_t kDrainPingNs = 1'000'000'000;
 
 }  // namespace

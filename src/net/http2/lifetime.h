@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning and the end of one connection: the client's first settings must come in time, and a
-// connection that is to end says so twice. The first GOAWAY names no stream, so that calls on their
-// way still count; the second one, which names the last call that does, follows when the client has
-// answered a ping, or after a second.
+// The beginning and the end of one connection: the client's first settings must arrive in time, and
+// a connection that has to end sends two GOAWAYs. The first one names no stream, so that calls on
+// their way still count; the second one names the last call that counts, and follows when the
+// client has acknowledged a ping, or after a second.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ class Lifetime {
     bool is_dead = false;         // close the connection
     bool confirms_drain = false;  // send the second GOAWAY
     bool starts_drain = false;    // send the first GOAWAY and a ping
-    uint64_t next_ns = 0;         // when to ask again; kNever: not by the clock
+    uint64_t next_ns = 0;         // when to check again; kNever: not by the clock
   };
 
-  // The connection was opened at `now_ns`. `options` outlives it.
+  // Begins a connection at `now_ns`. `options` outlives this object.
   Lifetime(const GrpcServerOptions& options, uint64_t now_ns)
       : options_(options), opened_ns_(now_ns) {}
 
-  // The client's first settings came.
+  // Records that the client's first settings arrived.
   void NoteSettings() { has_settings_ = true; }
-  // What is due at `now_ns`. Each of starts_drain and confirms_drain is true once at most.
+  // Returns what is due at `now_ns`. Each of starts_drain and confirms_drain is true at most once.
   Decision Check(uint64_t now_ns);
-  // The connection is to end. False: it is ending already. Otherwise the first GOAWAY and a ping
-  // are due, and Check at drain_due_ns() next.
+  // Begins the end of the connection. Returns false if it is ending already; otherwise the first
+  // GOAWAY and a ping are due, and then Check at drain_due_ns().
   bool StartDrain(uint64_t now_ns);
   uint64_t drain_due_ns() const;
-  // The client answered a ping. True: the second GOAWAY is due.
+  // Called when the client has acknowledged a ping. Returns true if the second GOAWAY is due.
   bool ConfirmDrain();
   bool is_draining() const { return drain_ != Drain::kNo; }
 

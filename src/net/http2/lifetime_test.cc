@@ -31,10 +31,10 @@ TEST_F(LifetimeTest, TheFirstSettingsMustComeInTime) {
   EXPECT_EQ(decision.next_ns, kNever);
 }
 
-TEST_F(LifetimeTest, ADrainIsConfirmedWhenTheClientAnswersThePing) {
+TEST_F(LifetimeTest, ADrainIsConfirmedWhenTheClientAcknowledgesThePing) {
   Lifetime lifetime(options, kStart);
   lifetime.NoteSettings();
-  EXPECT_FALSE(lifetime.ConfirmDrain());  // a ping of another kind
+  EXPECT_FALSE(lifetime.ConfirmDrain());  // a ping for another purpose
   EXPECT_TRUE(lifetime.StartDrain(kStart));
   EXPECT_FALSE(lifetime.StartDrain(kStart + 1));
   EXPECT_TRUE(lifetime.is_draining());

@@ -35,8 +35,8 @@ inline void MessageAssembler::Start() {
                   "Too many large messages at once on this connection");
   }
   if (size > 0) {
-    // The end of the message is aligned: the tensor that usually ends it then is, too, if its size
-    // is a multiple of the alignment.
+    // The end of the message is aligned. The tensor that usually ends it is then aligned, too, if
+    // its size is a multiple of the alignment.
     offset_ = (base::kBufferAlignment - size % base::kBufferAlignment) % base::kBufferAlignment;
     buffer_ = base::AcquireArrivalBuffer(size + offset_);
     if (!buffer_) return Refuse(GrpcStatus::kResourceExhausted, "No memory for the message");

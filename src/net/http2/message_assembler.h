@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of DATA frames to the length-prefixed messages of one stream. A message has a buffer of its
-// own, which is taken when the prefix has passed the limits.
+// Assembles the length-prefixed messages of one stream from the bytes of DATA frames. A message has
+// its own buffer, which is allocated after the prefix has passed the limits.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace nereid::http2 {
 
-// The messages of one connection of which something has come, but not all. Their sizes are bounded
-// together, since a client is always given room to finish them.
+// The incomplete messages of one connection. The sum of their sizes is limited, because a client
+// always gets the window to finish them.
 struct IncompleteMessages {
-  const size_t max_message_bytes;  // of each
-  const size_t max_bytes;          // of all, unless there is only one
-  size_t bytes = 0;                // as their prefixes say
+  const size_t max_message_bytes;  // for each message
+  const size_t max_bytes;          // for all messages, unless there is only one
+  size_t bytes = 0;                // the sum of their declared sizes
   size_t count = 0;
 };
 
@@ -28,12 +28,12 @@ struct IncompleteMessages {
 class MessageAssembler {
  public:
   enum class State : uint8_t {
-    kIncomplete,  // or nothing has come
-    kComplete,    // TakeMessage is next
+    kIncomplete,  // or nothing has arrived
+    kComplete,    // TakeMessage must be called next
     kRefused,     // the call must end with `error`
   };
   struct Message {
-    base::BufferRef buffer;  // keeps the bytes; empty when there are none
+    base::BufferRef buffer;  // keeps the bytes; empty if there are none
     std::string_view bytes;
     bool is_compressed = false;
   };
@@ -43,34 +43,35 @@ class MessageAssembler {
     connection_ = &connection;
     may_be_compressed_ = may_be_compressed;
   }
-  // Takes bytes up to the end of a message at most; returns how many. Bytes that lie in Room() are
-  // taken there without a copy. Call it while state() is kIncomplete.
+  // Takes bytes up to the end of a message at most; returns how many. Bytes that already lie in
+  // Room() are not copied. REQUIRES: state() is kIncomplete.
   size_t Take(const uint8_t* data, size_t size);
   State state() const { return state_; }
-  // Call it when state() is kComplete; the next message may begin then.
+  // Takes the message, after which the next one may begin. REQUIRES: state() is kComplete.
   Message TakeMessage();
   // Why state() is kRefused.
   const GrpcError& error() const { return *error_; }
-  // Gives up what has come of a message.
+  // Drops the incomplete message.
   void Drop();
 
-  // Whether part of a message has come.
+  // Whether part of a message has arrived.
   bool is_within_message() const { return prefix_filled_ > 0; }
-  // Where the rest of the message that is being received goes, in buffer(). Empty when it is not
-  // known yet.
+  // Returns the place in buffer() for the rest of the current message. Empty if it is not known
+  // yet.
   std::span<std::byte> Room() const;
   const base::BufferRef& buffer() const { return buffer_; }
-  // As the prefix says.
+  // The size in the prefix.
   size_t message_size() const { return size_; }
-  // How much of the message has come since the last call. Nothing where that says little: there is
-  // no message, it has begun since, or `is_fair` is false now or was at the last call.
+  // Returns how much of the message arrived since the last call. Returns nothing if that would be
+  // misleading: there is no message, it has begun since, or `is_fair` is false now or was at the
+  // last call.
   std::optional<size_t> Progress(bool is_fair);
 
-  // As new.
+  // Resets to a new object.
   void Recycle();
 
  private:
-  // The prefix is complete.
+  // Called when the prefix is complete.
   void Start();
   void Refuse(GrpcStatus status, std::string text);
 
@@ -80,7 +81,7 @@ class MessageAssembler {
   size_t offset_ = 0;  // where in buffer_ the message begins
   size_t size_ = 0;
   size_t filled_ = 0;
-  size_t seen_ = 0;  // of filled_, at the last Progress
+  size_t seen_ = 0;  // filled_ at the last Progress
   uint8_t prefix_[kGrpcPrefixBytes];
   uint8_t prefix_filled_ = 0;
   State state_ = State::kIncomplete;

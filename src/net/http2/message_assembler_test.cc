@@ -73,13 +73,13 @@ TEST_F(MessageAssemblerTest, BytesThatLieInTheRoomAreNotCopied) {
   std::memcpy(room.data(), "abcdefg", 7);
   EXPECT_EQ(assembler.Take(reinterpret_cast<const uint8_t*>(room.data()), 4), 4u);
   EXPECT_EQ(assembler.Room().data(), room.data() + 4);
-  // Bytes that lie elsewhere, overlapping the place that they belong to, are moved.
+  // Bytes that overlap their destination are moved.
   std::memcpy(room.data() + 3, "123", 3);
   EXPECT_EQ(assembler.Take(reinterpret_cast<const uint8_t*>(room.data() + 3), 3), 3u);
   EXPECT_EQ(assembler.TakeMessage().bytes, "xxxabc1123");
 }
 
-TEST_F(MessageAssemblerTest, RefusesWhatIsNotAMessageOfGrpc) {
+TEST_F(MessageAssemblerTest, RefusesInvalidMessages) {
   const struct {
     std::string prefix;
     bool may_be_compressed;
@@ -147,7 +147,8 @@ TEST_F(MessageAssemblerTest, ProgressIsWhatCameBetweenTwoFairLooks) {
   Take("0123456");
   EXPECT_EQ(assembler.Progress(true), 7u);
   Take("0123");
-  EXPECT_EQ(assembler.Progress(false), std::nullopt);  // the client had no room to send
+  EXPECT_EQ(assembler.Progress(false),
+            std::nullopt);  // no window to send at the last call
   EXPECT_EQ(assembler.Progress(true), std::nullopt);
   EXPECT_EQ(assembler.Progress(true), 0u);
 }

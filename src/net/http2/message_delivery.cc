@@ -12,15 +12,15 @@ namespace {
 
 using Place = CallInput::Place;
 
-// What a compressed message may grow to: up to the first whatever its size, beyond that only so
+// Limits decompressed messages: any message may grow to the first limit, and beyond it only to so
 // many times its size. Real tensors stay below.
 constexpr size_t kFreeInflation = size_t{64} << 20;
 constexpr size_t kMaxInflation = 200;
-// Inflated at once if it is no larger, which makes at most a thousand times as much of it, and as
-// long as this much was not made in one turn.
+// A compressed message up to this size is inflated at once, which makes at most a thousand times as
+// much of it, unless this turn has already inflated the following amount.
 constexpr size_t kInflatedHere = 1 << 10;
 constexpr size_t kInflatedPerTurn = size_t{1} << 20;
-// Smaller messages are not heavy, and their calls are not asked.
+// Smaller messages are never heavy, so their calls are not asked.
 constexpr size_t kHeavyFrom = size_t{64} << 10;
 
 base::Result<net::BufferView> Inflate(std::string_view message, size_t max_message_bytes) {
@@ -150,7 +150,7 @@ void MessageDelivery::SendAway(GrpcStream& stream) {
     });
     return;
   }
-  // Taken off what is held here, since what comes back is counted anew.
+  // Released here, because the result of the worker is counted again.
   room_.Release(stream.held_bytes, next.bytes.size());
   workers.Post([call = GrpcCallRef(stream), next = std::move(next),
                 limit = options_.max_message_bytes]() mutable {

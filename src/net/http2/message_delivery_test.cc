@@ -63,7 +63,7 @@ class MessageDeliveryTest : public testing::Test {
     delivery_.Close(*call.stream);
     call.stream->ReportDone();
   }
-  // What the workers have done comes back; returns the last error of it.
+  // Takes back what the workers have done; returns the last error.
   std::optional<GrpcError> TakeBack() {
     std::optional<GrpcError> error;
     for (const GrpcMessagePtr& message : host_.Take()) {
@@ -84,7 +84,7 @@ class MessageDeliveryTest : public testing::Test {
 
 TEST_F(MessageDeliveryTest, MessagesAreHandedOverAtOnce) {
   Deliver(one_, Message("a"));
-  Deliver(one_, Message(large_));  // large, and not heavy
+  Deliver(one_, Message(large_));  // large, but not heavy
   Deliver(two_, Message("b"));
   EndInput(one_);
   EXPECT_EQ(one_.events.Take(), (Strings{"a", "100000 bytes", "half-close"}));
@@ -173,7 +173,7 @@ TEST_F(MessageDeliveryTest, LargeCompressedMessagesAreInflatedByAWorkerInTheirOr
   Deliver(one_, Message("behind"));
   EXPECT_EQ(one_.events.Take(), Strings{});
   host_.Work();
-  EXPECT_EQ(one_.events.Take(), Strings{});  // its turn comes with the reactor's
+  EXPECT_EQ(one_.events.Take(), Strings{});  // delivered in the reactor's next turn
   EXPECT_FALSE(TakeBack().has_value());
   EXPECT_EQ(one_.events.Take(), (Strings{"5000 bytes", "behind"}));
   EXPECT_EQ(one_.stream->held_bytes, 5006u);

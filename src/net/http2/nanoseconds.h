@@ -11,7 +11,7 @@
 
 namespace nereid::http2 {
 
-// What does not fit is so long that it never ends, but may be added to a clock reading.
+// A duration that does not fit becomes one that never ends, but may be added to a clock reading.
 inline uint64_t Ns(std::chrono::milliseconds duration) {
   const int64_t ms = duration.count();
   if (ms <= 0) return 0;

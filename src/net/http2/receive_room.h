@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much a client may send. Stream windows are practically unlimited; the connection's window is
-// given back as bytes arrive, unless the messages in service exceed the connection's budget.
-// Incomplete messages never hold room back, so the messages in service, which need nothing more
-// from the client, are all that anybody waits for.
+// updated as bytes arrive, unless the messages in service exceed the connection's budget.
+// Incomplete messages never delay the update, so only messages in service can, and those need
+// nothing more from the client.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ class ReceiveRoom {
  public:
   explicit ReceiveRoom(size_t budget) : budget_(budget) {}
 
-  // Bytes of DATA frames came.
+  // Records that bytes of DATA frames arrived.
   void NoteReceived(size_t bytes) { unconsumed_ += bytes; }
-  // For how many of them the client is to be given room again, now.
+  // Returns by how many bytes the client's window must be updated now.
   size_t Take() {
     if (unconsumed_ > 0 && held_ > budget_) {
       was_held_back_ = true;
@@ -27,27 +27,28 @@ class ReceiveRoom {
     return std::exchange(unconsumed_, 0);
   }
 
-  // A message is in service. `of_stream` is the part of its stream in what is held.
+  // A message is in service. `of_stream` is its stream's share of the held bytes.
   void Hold(size_t& of_stream, size_t bytes) {
     of_stream += bytes;
     held_ += bytes;
   }
-  // `bytes` of it are not any more. A stream gives back no more than it has.
+  // Releases `bytes` of it. A stream releases no more than it holds.
   void Release(size_t& of_stream, size_t bytes) {
     bytes = std::min(bytes, of_stream);
     of_stream -= bytes;
     held_ -= bytes;
   }
-  // Whether the messages in service, without `waiting` bytes of them, exceed the budget.
+  // Returns whether the messages in service, without `waiting` bytes of them, exceed the budget.
   bool IsOverBudget(size_t waiting) const { return held_ - waiting > budget_; }
 
-  // Whether room was held back since the last call, for which the client cannot be blamed.
+  // Returns whether the window was withheld since the last call, for which the client cannot be
+  // blamed.
   bool TakeHeldBack() { return std::exchange(was_held_back_, false); }
 
  private:
   const size_t budget_;
   size_t held_ = 0;        // of messages delivered and not credited
-  size_t unconsumed_ = 0;  // received, for which the client was not given room yet
+  size_t unconsumed_ = 0;  // received, but not yet added to the client's window
   bool was_held_back_ = false;
 };
 

@@ -12,11 +12,11 @@ namespace nereid::http2 {
 // Pure logic on clock readings in nanoseconds. Confined to the holder of its connection.
 class ResetLimit {
  public:
-  // `options` outlives it.
+  // `options` outlives this object.
   ResetLimit(const GrpcServerOptions& options, uint64_t now_ns)
       : options_(options), tokens_(options.reset_burst), counted_ns_(now_ns) {}
 
-  // The client resets a stream. False: that is one too many.
+  // Called when the client resets a stream. Returns false if that is one too many.
   bool OnReset(uint64_t now_ns) {
     const double seconds = static_cast<double>(now_ns - counted_ns_) / 1e9;
     counted_ns_ = now_ns;

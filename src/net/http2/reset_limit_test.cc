@@ -16,7 +16,7 @@ TEST(ResetLimit, AllowsABurstAndThenSomeEverySecond) {
   ResetLimit limit(options, kStart);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.OnReset(kStart));
   EXPECT_FALSE(limit.OnReset(kStart));
-  // One too many is owed by now.
+  // One more is permitted by now.
   EXPECT_TRUE(limit.OnReset(kStart + kSecond));
   EXPECT_FALSE(limit.OnReset(kStart + kSecond));
 }

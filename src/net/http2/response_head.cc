@@ -17,13 +17,13 @@ nghttp2_nv StaticHeader(std::string_view name, std::string_view value) {
           NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
-// grpc-status and, where there is a text, grpc-message.
+// grpc-status and, if there is a text, grpc-message.
 class StatusHeaders {
  public:
   StatusHeaders(int code, std::string_view text)
       : code_(std::to_string(code)), text_(PercentEncode(text.substr(0, kMaxStatusText))) {}
 
-  // Returns how many there are, at most two.
+  // Returns the number of headers, at most two.
   size_t AddTo(nghttp2_nv* headers) const {
     headers[0] = StaticHeader("grpc-status", code_);
     headers[0].flags = NGHTTP2_NV_FLAG_NO_COPY_NAME;

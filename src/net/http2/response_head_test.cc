@@ -13,7 +13,7 @@ namespace {
 
 using Fields = std::map<std::string, std::string>;
 
-// A server made of nothing but nghttp2, that a client has called.
+// A minimal server made of nghttp2, with one call of a client.
 class ResponseHeadTest : public testing::Test {
  protected:
   ResponseHeadTest() {
@@ -29,7 +29,7 @@ class ResponseHeadTest : public testing::Test {
   }
   ~ResponseHeadTest() override { nghttp2_session_del(session_); }
 
-  // What the client gets.
+  // Returns what the client receives.
   const Fields& Response() {
     const uint8_t* data = nullptr;
     for (ssize_t n; (n = nghttp2_session_mem_send(session_, &data)) > 0;) {
@@ -37,7 +37,7 @@ class ResponseHeadTest : public testing::Test {
     }
     return client_.reply(id_).headers;
   }
-  // Messages without bytes; the trailers are submitted at their end.
+  // Supplies messages without bytes; the trailers are submitted at their end.
   nghttp2_data_provider Provider(const std::function<void()>& submit_trailers) {
     nghttp2_data_provider provider;
     provider.source.ptr = const_cast<std::function<void()>*>(&submit_trailers);
@@ -91,7 +91,7 @@ TEST_F(ResponseHeadTest, TheEncodingAndAnErrorBehindMessagesAreNamed) {
   EXPECT_EQ(Response().at("grpc-message"), "late");
 }
 
-TEST_F(ResponseHeadTest, WhatIsNotGrpcGetsAStatusOfHttp) {
+TEST_F(ResponseHeadTest, RequestsThatAreNotGrpcGetAStatusOfHttp) {
   EXPECT_EQ(SubmitHttpStatus(session_, id_, 415), 0);
   EXPECT_EQ(Response(), (Fields{{":status", "415"}}));
 }

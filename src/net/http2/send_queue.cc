@@ -26,7 +26,7 @@ inline size_t SendQueue::FramePrefix(size_t length, Http2Output& output, bool* i
       static_cast<uint8_t>(size)};
   if (prefix_sent_ == 0 && length >= kGrpcPrefixBytes) [[likely]] {
     prefix_sent_ = kGrpcPrefixBytes;
-    *is_ok &= output.Copy(prefix, kGrpcPrefixBytes);  // the compiler knows how few bytes these are
+    *is_ok &= output.Copy(prefix, kGrpcPrefixBytes);  // a constant size is faster to copy
     return kGrpcPrefixBytes;
   }
   const size_t step = std::min(length, kGrpcPrefixBytes - prefix_sent_);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that a stream has to send, and how far the first one has got. Payloads are not
-// copied if they are large: the output refers to them, and keeps their message until they have been
-// written.
+// The messages that a stream has to send, and the progress of the first one. Large payloads are not
+// copied: the output refers to them, and keeps their message until they have been written.
 #pragma once
 
 #include <cstddef>
@@ -14,40 +13,40 @@
 
 namespace nereid::http2 {
 
-// Confined to the holder of its connection. Dropped before it is destroyed.
+// Confined to the holder of its connection. REQUIRES: Drop is called before destruction.
 class SendQueue {
  public:
   // The outcome of Frame.
   struct Framed {
     bool is_ok = true;       // false: memory is exhausted
-    bool is_wanted = false;  // messages have left, and somebody wants to know
+    bool is_wanted = false;  // messages have left, and OnSent is wanted
   };
 
   bool empty() const { return first_ == nullptr; }
-  // Of all that is not framed yet, with prefixes.
+  // The size of everything that is not framed yet, with prefixes.
   size_t bytes() const { return bytes_; }
   // Whether part of a message has been framed.
   bool is_within_message() const { return prefix_sent_ > 0; }
 
   void Push(GrpcMessagePtr message);
-  // Adds the next `length` bytes, at most bytes(), to `output`. What is through leaves `unsent`.
+  // Adds the next `length` bytes, at most bytes(), to `output`. Completed messages leave `unsent`.
   Framed Frame(size_t length, Http2Output& output, UnsentCount& unsent);
   // Drops everything that is not framed. `output` keeps the message that it refers to, if any.
   void Drop(Http2Output& output);
 
  private:
-  // These two return how much of `length` they used.
+  // FramePrefix and FrameSegments return how much of `length` they used.
   size_t FramePrefix(size_t length, Http2Output& output, bool* is_ok);
   size_t FrameSegments(size_t length, Http2Output& output, bool* is_ok);
-  // Takes the first message off. `output` keeps it if it refers to it.
+  // Removes the first message. `output` keeps it if it refers to it.
   void Pop(Http2Output& output);
 
-  GrpcMessagePtr first_;            // null when there is none
-  base::Queue<GrpcMessage> later_;  // behind it
+  GrpcMessagePtr first_;            // null if there is none
+  base::Queue<GrpcMessage> later_;  // the messages after it
   size_t bytes_ = 0;
   size_t segment_ = 0;         // of first_: the segments before this one are framed,
-  size_t segment_offset_ = 0;  // and this much of this one
-  uint8_t prefix_sent_ = 0;    // of its prefix, that much
+  size_t segment_offset_ = 0;  // and so many bytes of this one
+  uint8_t prefix_sent_ = 0;    // how many bytes of its prefix are framed
   bool is_referred_ = false;   // the output refers to bytes of first_
 };
 

@@ -23,7 +23,7 @@ struct SendQueueTest : testing::Test {
     unsent.Add(message->size());
     queue.Push(std::move(message));
   }
-  // A message that refers to `text` and counts itself in `released` when it goes.
+  // Makes a message that refers to `text` and increments `released` when it is released.
   GrpcMessagePtr Referring(const std::string& text) {
     GrpcMessagePtr message = GrpcMessage::Create();
     message->Refer(reinterpret_cast<const std::byte*>(text.data()), text.size());
@@ -31,7 +31,7 @@ struct SendQueueTest : testing::Test {
     return message;
   }
   SendQueue::Framed Frame(size_t length) { return queue.Frame(length, output, unsent); }
-  // What the output has; it is written then.
+  // Returns the pending output, and marks it as written.
   std::string Write() {
     std::string bytes;
     for (const iovec& piece : output.pieces()) {
@@ -74,7 +74,7 @@ TEST_F(SendQueueTest, MarksCompressedMessages) {
   EXPECT_EQ(Write(), Prefixed("zzz", true));
 }
 
-TEST_F(SendQueueTest, KnowsHowMuchIsLeft) {
+TEST_F(SendQueueTest, ReportsHowMuchIsLeft) {
   Push("0123456789");
   EXPECT_EQ(queue.bytes(), 15u);
   EXPECT_FALSE(queue.is_within_message());
@@ -121,7 +121,7 @@ TEST_F(SendQueueTest, ADroppedMessageLivesUntilTheOutputThatRefersToItIsWritten)
   queue.Drop(output);
   EXPECT_TRUE(queue.empty());
   EXPECT_EQ(queue.bytes(), 0u);
-  EXPECT_EQ(released, 1);  // the one that was not begun
+  EXPECT_EQ(released, 1);  // the message that was not begun
   output.Advance(4999);
   EXPECT_EQ(released, 1);
   output.Advance(1);

@@ -12,9 +12,9 @@ nghttp2_session* CreateServerSession(const GrpcServerOptions& options,
   NEREID_CHECK(nghttp2_option_new(&option) == 0);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_no_closed_streams(option, 1);
-  // GrpcHeadReader checks, and data is counted in GrpcSession.
+  // GrpcHeadReader checks headers, and GrpcSession counts data.
   nghttp2_option_set_no_http_messaging(option, 1);
-  // Our own limit, which tells the client why, comes first.
+  // Our own limit, which tells the client the reason, is reached first.
   nghttp2_option_set_stream_reset_rate_limit(option, uint64_t{options.reset_burst} * 4,
                                              uint64_t{options.resets_per_second} * 4);
   nghttp2_session* session = nullptr;

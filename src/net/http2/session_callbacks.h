@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An nghttp2 session for a server, and the functions through which it calls methods of its owner.
+// An nghttp2 server session, and the callbacks through which it calls methods of its owner.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace nereid::http2 {
 
-// With our settings submitted. `callbacks` need not outlive the call; `owner` is what they are
-// given, and `memory` outlives the session, which the caller deletes.
+// Creates a session and submits our settings. `callbacks` need not outlive the call; `owner` is the
+// argument of the callbacks, and `memory` outlives the session, which the caller deletes.
 nghttp2_session* CreateServerSession(const GrpcServerOptions& options,
                                      const nghttp2_session_callbacks* callbacks, void* owner,
                                      nghttp2_mem* memory);
 
-// Each callback is one call of a method of the same name, which the compiler sees.
+// Each callback calls the method of the same name, which the compiler can inline.
 template <typename Owner>
 struct SessionCallbacks {
   struct Deleter {

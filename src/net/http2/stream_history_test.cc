@@ -26,7 +26,7 @@ TEST(StreamHistory, AStreamThatWasPassedOverMustNotBegin) {
   EXPECT_EQ(history.Judge(1), Verdict::kFine);
 }
 
-TEST(StreamHistory, AStreamThatTheClientHasEndedMustNotGoOn) {
+TEST(StreamHistory, AStreamThatTheClientHasEndedMustNotContinue) {
   StreamHistory history;
   history.Begin(1);
   history.Begin(3);
@@ -45,7 +45,7 @@ TEST(StreamHistory, OldStreamsAreForgotten) {
   EXPECT_EQ(history.Judge(1), Verdict::kEnded);
   history.Begin(129);
   EXPECT_EQ(history.Judge(1), Verdict::kFine);
-  history.End(1);  // and does no harm
+  history.End(1);  // has no effect
   history.Begin(1001);
   EXPECT_EQ(history.Judge(129), Verdict::kFine);
   EXPECT_EQ(history.Judge(999), Verdict::kBadOrder);

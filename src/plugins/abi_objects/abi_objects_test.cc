@@ -33,7 +33,8 @@ TEST(Error, CountsAnUnknownNumberAsUnknown) {
 }
 
 TEST(Error, ConvertsAnExceptionToInternal) {
-  TRITONSERVER_Error* error = Answer([]() -> base::Status { throw std::runtime_error("oops"); });
+  TRITONSERVER_Error* error =
+      RunApiCall([]() -> base::Status { throw std::runtime_error("oops"); });
   const base::Status status = TakeStatus(error);
   EXPECT_EQ(status.code(), base::StatusCode::kInternal);
   EXPECT_EQ(status.message(), "oops");

@@ -24,7 +24,7 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_BufferAttributesNew(
     TRITONSERVER_BufferAttributes** buffer_attributes) {
-  return nereid::abi_objects::Answer([&] {
+  return nereid::abi_objects::RunApiCall([&] {
     *buffer_attributes = nullptr;
     *buffer_attributes = new TRITONSERVER_BufferAttributes;
     return nereid::base::OkStatus();

@@ -33,7 +33,7 @@ base::Status TakeStatus(TRITONSERVER_Error* error);
 // Runs the body of a C API function: its Status becomes the function's result, and no exception
 // crosses the boundary.
 template <typename Body>
-TRITONSERVER_Error* Answer(Body&& body) noexcept {
+TRITONSERVER_Error* RunApiCall(Body&& body) noexcept {
   try {
     const base::Status status = body();
     return status.ok() ? nullptr : NewError(status);

@@ -30,7 +30,7 @@ Status Write(TRITONSERVER_LogLevel level, const char* file, int line, const char
 
 TRITONSERVER_Error* WriteOrFail(TRITONSERVER_LogLevel level, const char* file, int line,
                                 const char* message) {
-  return nereid::abi_objects::Answer([&] { return Write(level, file, line, message); });
+  return nereid::abi_objects::RunApiCall([&] { return Write(level, file, line, message); });
 }
 
 bool IsKnown(TRITONSERVER_LogLevel level) {

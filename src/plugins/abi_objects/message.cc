@@ -41,7 +41,7 @@ std::string SettingsJson(std::string_view name,
 
 }  // namespace nereid::abi_objects
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::OkStatus;
 
 #pragma GCC visibility push(default)
@@ -49,7 +49,7 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Message** message,
                                                               const char* base, size_t byte_size) {
-  return Answer([&] {
+  return RunApiCall([&] {
     *message = nullptr;
     *message = new TRITONSERVER_Message{std::string(base, byte_size)};
     return OkStatus();

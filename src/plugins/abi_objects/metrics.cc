@@ -12,7 +12,7 @@
 #include "observe/custom_metrics.h"
 #include "triton/core/tritonserver.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::InternalError;
 using nereid::base::InvalidArgumentError;
 using nereid::base::Status;
@@ -82,7 +82,7 @@ extern "C" {
 TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily** family,
                                                  const TRITONSERVER_MetricKind kind,
                                                  const char* name, const char* description) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (kind < TRITONSERVER_METRIC_KIND_COUNTER || kind > TRITONSERVER_METRIC_KIND_HISTOGRAM) {
       return InvalidArgumentError("Unsupported kind passed to MetricFamily constructor.");
     }
@@ -94,7 +94,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily** fam
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricFamilyDelete(TRITONSERVER_MetricFamily* family) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (family->metric_count.load() > 0) {
       return InternalError(
           "Must call MetricDelete on all dependent metrics before calling MetricFamilyDelete.");
@@ -111,7 +111,7 @@ TRITONSERVER_Error* TRITONSERVER_GetMetricFamilyKind(TRITONSERVER_MetricFamily* 
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricArgsNew(TRITONSERVER_MetricArgs** args) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *args = new TRITONSERVER_MetricArgs;
     return {};
   });
@@ -120,7 +120,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricArgsNew(TRITONSERVER_MetricArgs** args) {
 TRITONSERVER_Error* TRITONSERVER_MetricArgsSetHistogram(TRITONSERVER_MetricArgs* args,
                                                         const double* buckets,
                                                         const uint64_t buckets_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     args->is_histogram = true;
     args->bounds.assign(buckets, buckets + buckets_count);
     return {};
@@ -137,7 +137,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricNewWithArgs(TRITONSERVER_Metric** metric,
                                                    const TRITONSERVER_Parameter** labels,
                                                    const uint64_t label_count,
                                                    const TRITONSERVER_MetricArgs* args) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     NEREID_RETURN_IF_ERROR(CheckArgs(family->family->kind(), args));
     NEREID_ASSIGN_OR_RETURN(const auto names, ToLabels({labels, label_count}));
     NEREID_ASSIGN_OR_RETURN(
@@ -163,22 +163,22 @@ TRITONSERVER_Error* TRITONSERVER_MetricDelete(TRITONSERVER_Metric* metric) {
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricValue(TRITONSERVER_Metric* metric, double* value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     NEREID_ASSIGN_OR_RETURN(*value, metric->series->Value());
     return {};
   });
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricIncrement(TRITONSERVER_Metric* metric, double value) {
-  return Answer([&] { return metric->series->Increment(value); });
+  return RunApiCall([&] { return metric->series->Increment(value); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricSet(TRITONSERVER_Metric* metric, double value) {
-  return Answer([&] { return metric->series->Set(value); });
+  return RunApiCall([&] { return metric->series->Set(value); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricObserve(TRITONSERVER_Metric* metric, double value) {
-  return Answer([&] { return metric->series->Observe(value); });
+  return RunApiCall([&] { return metric->series->Observe(value); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_GetMetricKind(TRITONSERVER_Metric* metric,

@@ -67,7 +67,7 @@ TEST(MetricsOfPlugIns, StandOnThePageWithTheirLabels) {
   double value = 0;
   EXPECT_EQ(Why(TRITONSERVER_MetricValue(metric.get(), &value)), "");
   EXPECT_EQ(value, 2);
-  // Of two labels with one name the last one holds.
+  // The last of two labels with one name applies.
   EXPECT_EQ(Page(),
             "# HELP plugin_total Help\n# TYPE plugin_total counter\nplugin_total{model=\"m\"} 2\n");
 }

@@ -4,8 +4,8 @@
 
 #include "abi_objects/error.h"
 
-using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromHandle;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 using nereid::observe::TraceActivity;
 
@@ -36,7 +36,7 @@ const char* TRITONSERVER_InferenceTraceActivityString(
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceReportActivity(TRITONSERVER_InferenceTrace* trace,
                                                               uint64_t timestamp,
                                                               const char* activity_name) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (trace != nullptr) FromHandle(trace)->ReportCustom(activity_name, timestamp);
     return {};
   });
@@ -74,7 +74,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceTraceRequestId(TRITONSERVER_InferenceT
 
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceSetContext(TRITONSERVER_InferenceTrace* trace,
                                                           const char* trace_context) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     FromHandle(trace)->SetContext(trace_context);
     return {};
   });
@@ -82,7 +82,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceTraceSetContext(TRITONSERVER_Inference
 
 TRITONSERVER_Error* TRITONSERVER_InferenceTraceContext(TRITONSERVER_InferenceTrace* trace,
                                                        const char** trace_context) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *trace_context = FromHandle(trace)->context();
     return {};
   });

@@ -6,8 +6,8 @@
 #include "backend_host/backend_library.h"
 #include "backend_host/handles.h"
 
-using nereid::abi_objects::Answer;
 using nereid::abi_objects::NewError;
+using nereid::abi_objects::RunApiCall;
 using nereid::backend_host::FromHandle;
 using nereid::base::OkStatus;
 using nereid::base::Status;
@@ -94,7 +94,7 @@ TRITONSERVER_Error* TRITONBACKEND_BackendSetState(TRITONBACKEND_Backend* backend
 TRITONSERVER_Error* TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
     TRITONBACKEND_BackendAttribute* backend_attributes, const TRITONSERVER_InstanceGroupKind kind,
     const uint64_t count, const uint64_t* device_ids, const uint64_t id_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     nereid::config::InstanceGroup group;
     NEREID_ASSIGN_OR_RETURN(group.kind, FromKind(kind));
     group.count = static_cast<int32_t>(count);

@@ -9,7 +9,7 @@
 #include "backend_host/handles.h"
 #include "core/model.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::abi_objects::ToMemoryType;
 using nereid::backend_host::FromHandle;
 using nereid::base::Status;
@@ -38,7 +38,7 @@ bool IsReleased(const RequestInput& input) {
 }
 
 TRITONSERVER_Error* ReleasedError() {
-  return Answer([] { return nereid::backend_host::ReleasedError(); });
+  return RunApiCall([] { return nereid::backend_host::ReleasedError(); });
 }
 
 // Returns the input's data for instances of that host policy, or null if they use the common data.
@@ -126,7 +126,7 @@ TRITONSERVER_Error* TRITONBACKEND_InputBufferForHostPolicy(
 TRITONSERVER_Error* TRITONBACKEND_InputBufferAttributes(
     TRITONBACKEND_Input* input, const uint32_t index, const void** buffer,
     TRITONSERVER_BufferAttributes** buffer_attributes) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *buffer = nullptr;
     *buffer_attributes = nullptr;
     const RequestInput& i = *FromHandle(input);

@@ -6,7 +6,7 @@
 #include "backend_host/memory_use.h"
 #include "backend_host/plugin_instance.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::backend_host::FromHandle;
 using nereid::backend_host::PluginInstance;
 using nereid::backend_host::ToHandle;
@@ -111,7 +111,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileCount(TRITONBACKEND_ModelI
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelInstance* instance,
                                                            const uint32_t index,
                                                            const char** profile_name) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *profile_name = nullptr;
     const auto& profiles = FromHandle(instance)->options().profiles;
     if (index >= profiles.size()) return OutOfBounds(index, profiles.size(), "profiles");
@@ -128,7 +128,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceCount(
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(
     TRITONBACKEND_ModelInstance* instance, uint32_t index, const char** kind, int64_t* id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto& devices = FromHandle(instance)->options().secondary_devices;
     if (index >= devices.size()) return OutOfBounds(index, devices.size(), "secondary devices");
     *kind = "KIND_NVDLA";  // the only kind
@@ -158,7 +158,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInsta
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportMemoryUsage(
     TRITONBACKEND_ModelInstance* instance, TRITONSERVER_BufferAttributes** usage,
     uint32_t usage_size) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     NEREID_ASSIGN_OR_RETURN(auto use, nereid::backend_host::ToMemoryUse({usage, usage_size}));
     FromHandle(instance)->model().statistics().SetMemoryUse(instance, std::move(use));
     return {};
@@ -198,7 +198,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
     TRITONBACKEND_ModelInstance* instance, const uint64_t batch_size, const uint64_t exec_start_ns,
     const uint64_t compute_start_ns, const uint64_t compute_end_ns, const uint64_t exec_end_ns) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (!FromHandle(instance)->counts_batch()) return {};
     FromHandle(instance)->model().statistics().RecordExecution(
         batch_size, {exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns},
@@ -209,7 +209,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportBatchStatistics(
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsNew(
     TRITONBACKEND_ModelInstanceResponseStatistics** response_statistics) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *response_statistics = nullptr;
     *response_statistics = new TRITONBACKEND_ModelInstanceResponseStatistics;
     return {};
@@ -263,7 +263,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportResponseStatistics(
     TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const TRITONBACKEND_ModelInstanceResponseStatistics& r = *response_statistics;
     if (r.instance == nullptr || r.factory == nullptr) {
       return InvalidArgumentError("response statistics need an instance and a response factory");

@@ -9,7 +9,7 @@
 #include "nereid/backend_completion.h"
 #include "nereid/backend_inputs.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::backend_host::FromHandle;
 using nereid::backend_host::ToHandle;
 using nereid::base::Status;
@@ -38,7 +38,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelRepository(TRITONBACKEND_Model* model,
 TRITONSERVER_Error* TRITONBACKEND_ModelConfig(TRITONBACKEND_Model* model,
                                               const uint32_t config_version,
                                               TRITONSERVER_Message** model_config) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *model_config = nullptr;
     NEREID_ASSIGN_OR_RETURN(std::string json,
                             nereid::config::ToJson(FromHandle(model)->config(), config_version));
@@ -56,7 +56,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* m
 TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model* model,
                                                  const uint32_t config_version,
                                                  TRITONSERVER_Message* model_config) {
-  return Answer([&] { return FromHandle(model)->SetConfig(model_config->json, config_version); });
+  return RunApiCall(
+      [&] { return FromHandle(model)->SetConfig(model_config->json, config_version); });
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelServer(TRITONBACKEND_Model* model,
@@ -84,7 +85,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelSetState(TRITONBACKEND_Model* model, void
 TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model* model,
                                                          TRITONSERVER_BufferAttributes** usage,
                                                          uint32_t usage_size) {
-  return nereid::abi_objects::Answer([&]() -> nereid::base::Status {
+  return nereid::abi_objects::RunApiCall([&]() -> nereid::base::Status {
     NEREID_ASSIGN_OR_RETURN(auto use, nereid::backend_host::ToMemoryUse({usage, usage_size}));
     FromHandle(model)->SetMemoryUse(std::move(use));
     return {};
@@ -98,13 +99,13 @@ TRITONSERVER_Error* NEREIDBACKEND_ModelGivesMaxBatchSize(TRITONBACKEND_Model* mo
 
 TRITONSERVER_Error* NEREIDBACKEND_ModelExplain(TRITONBACKEND_Model* model, const char* subject,
                                                const char* json) {
-  return Answer([&]() -> Status { return FromHandle(model)->Explain(subject, json); });
+  return RunApiCall([&]() -> Status { return FromHandle(model)->Explain(subject, json); });
 }
 
 TRITONSERVER_Error* NEREIDBACKEND_ModelLendInputs(TRITONBACKEND_Model* model,
                                                   uint64_t least_byte_size,
                                                   NEREIDBACKEND_LendInputFn_t lend, void* user) {
-  return nereid::abi_objects::Answer([&]() -> nereid::base::Status {
+  return nereid::abi_objects::RunApiCall([&]() -> nereid::base::Status {
     return FromHandle(model)->SetInputLender(
         {.least_bytes = least_byte_size, .lend = lend, .user = user});
   });

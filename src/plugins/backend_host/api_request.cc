@@ -8,7 +8,7 @@
 #include "backend_host/handles.h"
 #include "core/model.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::backend_host::FromHandle;
 using nereid::backend_host::ToHandle;
 using nereid::base::InvalidArgumentError;
@@ -95,7 +95,7 @@ Status CannotReschedule(const Request& request) {
 extern "C" {
 
 TRITONSERVER_Error* TRITONBACKEND_RequestId(TRITONBACKEND_Request* request, const char** id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     MakeCStrings(*FromHandle(request));
     *id = FromHandle(request)->id.data();
     return {};
@@ -110,7 +110,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* requ
 
 TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* request,
                                                        uint64_t* id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const Request& r = *FromHandle(request);
     const auto* number = std::get_if<uint64_t>(&r.correlation_id);
     if (number == nullptr) {
@@ -124,7 +124,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* re
 
 TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request* request,
                                                              const char** id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     Request& r = *FromHandle(request);
     const auto* text = std::get_if<std::string_view>(&r.correlation_id);
     if (text == nullptr) {
@@ -157,7 +157,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* reques
                                                    const uint32_t index, const char** key,
                                                    TRITONSERVER_ParameterType* type,
                                                    const void** vvalue) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     Request& r = *FromHandle(request);
     if (index >= r.parameters.size()) {
       return OutOfBounds("", index, r.parameters.size(), "parameters");
@@ -190,7 +190,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestInputName(TRITONBACKEND_Request* reques
 
 TRITONSERVER_Error* TRITONBACKEND_RequestInput(TRITONBACKEND_Request* request, const char* name,
                                                TRITONBACKEND_Input** input) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     Request& r = *FromHandle(request);
     *input = ToHandle(r.FindInput(name));
     if (*input == nullptr) {
@@ -203,7 +203,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestInput(TRITONBACKEND_Request* request, c
 TRITONSERVER_Error* TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request* request,
                                                       const uint32_t index,
                                                       TRITONBACKEND_Input** input) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     Request& r = *FromHandle(request);
     if (index >= r.inputs.size()) {
       return OutOfBounds(r.LogPrefix(), index, r.inputs.size(), "inputs");
@@ -222,7 +222,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request* requ
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* request,
                                                     const uint32_t index,
                                                     const char** output_name) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *output_name = nullptr;
     const Request& r = *FromHandle(request);
     if (index >= OutputCount(r)) {
@@ -238,7 +238,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
     TRITONBACKEND_Request* request, const char* name, size_t* byte_size,
     TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const Request& r = *FromHandle(request);
     if (nereid::backend_host::IsReleased(r)) return nereid::backend_host::ReleasedError();
     const auto wish = nereid::abi_objects::FromMemoryType(*memory_type);
@@ -257,10 +257,10 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(
 
 TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
                                                  uint32_t release_flags) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     // An embedder's request is released by the server, when the backend that executes it releases
     // its own.
-    if (!nereid::backend_host::FromAnyHandle(request).is_backends()) [[unlikely]]
+    if (!nereid::backend_host::FromAnyHandle(request).is_backend_request()) [[unlikely]]
       return {};
     if (nereid::backend_host::IsReleased(*FromHandle(request))) [[unlikely]] {
       return nereid::backend_host::ReleasedError();

@@ -5,14 +5,14 @@
 
 #include "abi_objects/buffer_attributes.h"
 #include "abi_objects/error.h"
-#include "backend_host/answer_request.h"
 #include "backend_host/handles.h"
+#include "backend_host/send_response.h"
 #include "core/model.h"
 #include "core/reshape.h"
 #include "nereid/backend_outputs.h"
 
-using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromMemoryType;
+using nereid::abi_objects::RunApiCall;
 using nereid::abi_objects::ToMemoryType;
 using nereid::backend_host::FromHandle;
 using nereid::backend_host::ResponseFactory;
@@ -30,7 +30,7 @@ Status NullResponseError() { return InvalidArgumentError("response was nullptr")
 
 template <typename Value>
 TRITONSERVER_Error* SetParameter(TRITONBACKEND_Response* response, const char* name, Value value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (response == nullptr) return NullResponseError();
     FromHandle(response)->AddParameter({.name = name, .value = value});
     return {};
@@ -73,10 +73,10 @@ extern "C" {
 
 TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFactory** factory,
                                                      TRITONBACKEND_Request* request) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *factory = nullptr;
     nereid::core::RequestHandle& handle = nereid::backend_host::FromAnyHandle(request);
-    if (handle.is_backends() && !FromHandle(request)->model) [[unlikely]] {
+    if (handle.is_backend_request() && !FromHandle(request)->model) [[unlikely]] {
       return nereid::backend_host::ReleasedError();
     }
     *factory = ToHandle(new ResponseFactory{.request = handle.Refer()});
@@ -91,7 +91,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFa
 
 TRITONSERVER_Error* TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory* factory,
                                                            const uint32_t send_flags) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     // Flags without FINAL need no action.
     return IsFinal(send_flags) ? nereid::backend_host::SendEnd(*FromHandle(factory)->request)
                                : Status();
@@ -106,7 +106,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_Respo
 
 TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
                                               TRITONBACKEND_Request* request) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *response = nullptr;
     nereid::core::Request& r = *FromHandle(request);
     // A request released in this execution may still get a response, as with a factory.
@@ -119,7 +119,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
 
 TRITONSERVER_Error* TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response** response,
                                                          TRITONBACKEND_ResponseFactory* factory) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *response = nullptr;
     *response = ToHandle(Response::Create(*FromHandle(factory)->request).release());
     return {};
@@ -155,7 +155,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response* respons
                                                  TRITONBACKEND_Output** output, const char* name,
                                                  const TRITONSERVER_DataType datatype,
                                                  const int64_t* shape, const uint32_t dims_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (response == nullptr) return NullResponseError();
     *output = nullptr;
     return AddOutput(*FromHandle(response), output, name, datatype, {shape, dims_count});
@@ -165,7 +165,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response* respons
 TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
                                                const uint32_t send_flags,
                                                TRITONSERVER_Error* error) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (response == nullptr) return NullResponseError();
     nereid::core::ResponsePtr sent(FromHandle(response));
     if (error != nullptr) sent->SetError(nereid::abi_objects::ToStatus(error));
@@ -177,7 +177,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
                                                const uint64_t buffer_byte_size,
                                                TRITONSERVER_MemoryType* memory_type,
                                                int64_t* memory_type_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *buffer = nullptr;
     ResponseOutput& o = *FromHandle(output);
     const auto wish = FromMemoryType(*memory_type);
@@ -195,7 +195,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
 TRITONSERVER_Error* NEREIDBACKEND_OutputLend(TRITONBACKEND_Output* output, const void* buffer,
                                              uint64_t byte_size, NEREIDBACKEND_ReleaseFn_t release,
                                              void* user) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     ResponseOutput& o = *FromHandle(output);
     return o.owner->LendBuffer(o, static_cast<const std::byte*>(buffer), byte_size, release, user);
   });
@@ -203,7 +203,7 @@ TRITONSERVER_Error* NEREIDBACKEND_OutputLend(TRITONBACKEND_Output* output, const
 
 TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(
     TRITONBACKEND_Output* output, TRITONSERVER_BufferAttributes** buffer_attributes) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *buffer_attributes = nullptr;
     const ResponseOutput& o = *FromHandle(output);
     std::byte* const place = o.owner->arena().Allocate(sizeof(TRITONSERVER_BufferAttributes),
@@ -223,7 +223,7 @@ TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutputByName(TRITONBACKEND_Re
                                                                 TRITONSERVER_DataType* datatype,
                                                                 const int64_t** shape,
                                                                 uint64_t* dim_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const Response& r = *FromHandle(response);
     for (size_t i = 0; i < r.output_count(); ++i) {
       if (r.output(i).name != name) continue;
@@ -239,7 +239,7 @@ TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutput(TRITONBACKEND_Response
                                                           TRITONSERVER_DataType* datatype,
                                                           const int64_t** shape,
                                                           uint64_t* dim_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const Response& r = *FromHandle(response);
     if (index >= r.output_count()) {
       return InvalidArgumentError("out of bounds index " + std::to_string(index) +

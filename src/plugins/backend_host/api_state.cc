@@ -9,7 +9,7 @@
 #include "core/model.h"
 #include "core/sequence_states.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::backend_host::FromHandle;
 using nereid::backend_host::OutputState;
 using nereid::backend_host::ToHandle;
@@ -27,7 +27,7 @@ TRITONSERVER_Error* TRITONBACKEND_StateNew(TRITONBACKEND_State** state,
                                            TRITONBACKEND_Request* request, const char* name,
                                            const TRITONSERVER_DataType datatype,
                                            const int64_t* shape, const uint32_t dims_count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *state = nullptr;
     Request& r = *FromHandle(request);
     if (r.states == nullptr) {
@@ -52,7 +52,7 @@ TRITONSERVER_Error* TRITONBACKEND_StateBuffer(TRITONBACKEND_State* state, void**
                                               const uint64_t buffer_byte_size,
                                               TRITONSERVER_MemoryType* memory_type,
                                               int64_t* memory_type_id) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *buffer = nullptr;
     NEREID_ASSIGN_OR_RETURN(*buffer, FromHandle(state)->value->Buffer(buffer_byte_size));
     *memory_type = TRITONSERVER_MEMORY_CPU;
@@ -70,7 +70,7 @@ TRITONSERVER_Error* TRITONBACKEND_StateBufferAttributes(
 }
 
 TRITONSERVER_Error* TRITONBACKEND_StateUpdate(TRITONBACKEND_State* state) {
-  return Answer([&] { return FromHandle(state)->value->Update(); });
+  return RunApiCall([&] { return FromHandle(state)->value->Update(); });
 }
 
 }  // extern "C"

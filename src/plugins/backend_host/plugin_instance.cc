@@ -120,7 +120,7 @@ void PluginInstance::FailBatch(const core::ReleaseScope& scope, const base::Stat
       model_.statistics().RecordFailure(core::FailureReason::kBackend,
                                         request->times.request_start_ns, now);
     }
-    core::Respond(std::move(request), error);
+    core::CompleteWithError(std::move(request), error);
   }
 }
 

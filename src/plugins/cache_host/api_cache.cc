@@ -4,8 +4,8 @@
 #include "abi_objects/error.h"
 #include "cache_host/cache_entry.h"
 
-using nereid::abi_objects::Answer;
 using nereid::abi_objects::FromMemoryType;
+using nereid::abi_objects::RunApiCall;
 using nereid::abi_objects::ToMemoryType;
 using nereid::base::InvalidArgumentError;
 using nereid::base::OkStatus;
@@ -43,7 +43,7 @@ TRITONSERVER_Error* TRITONCACHE_ApiVersion(uint32_t* major, uint32_t* minor) {
 
 TRITONSERVER_Error* TRITONCACHE_CacheEntryBufferCount(TRITONCACHE_CacheEntry* entry,
                                                       size_t* count) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (entry == nullptr || count == nullptr) return InvalidArgumentError(kNullEntry);
     *count = FromHandle(entry)->buffers.size();
     return OkStatus();
@@ -52,7 +52,7 @@ TRITONSERVER_Error* TRITONCACHE_CacheEntryBufferCount(TRITONCACHE_CacheEntry* en
 
 TRITONSERVER_Error* TRITONCACHE_CacheEntryAddBuffer(
     TRITONCACHE_CacheEntry* entry, void* base, TRITONSERVER_BufferAttributes* buffer_attributes) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (entry == nullptr || base == nullptr || buffer_attributes == nullptr) {
       return InvalidArgumentError(kNullArgument);
     }
@@ -70,7 +70,7 @@ TRITONSERVER_Error* TRITONCACHE_CacheEntryAddBuffer(
 TRITONSERVER_Error* TRITONCACHE_CacheEntryGetBuffer(
     TRITONCACHE_CacheEntry* entry, size_t index, void** base,
     TRITONSERVER_BufferAttributes* buffer_attributes) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (entry == nullptr || base == nullptr || buffer_attributes == nullptr) {
       return InvalidArgumentError(kNullArgument);
     }
@@ -87,7 +87,7 @@ TRITONSERVER_Error* TRITONCACHE_CacheEntryGetBuffer(
 TRITONSERVER_Error* TRITONCACHE_CacheEntrySetBuffer(
     TRITONCACHE_CacheEntry* entry, size_t index, void* new_base,
     TRITONSERVER_BufferAttributes* buffer_attributes) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (entry == nullptr) return InvalidArgumentError(kNullEntry);
     auto& buffers = FromHandle(entry)->buffers;
     if (index >= buffers.size()) return InvalidArgumentError(kBadIndex);
@@ -103,7 +103,7 @@ TRITONSERVER_Error* TRITONCACHE_CacheEntrySetBuffer(
 
 TRITONSERVER_Error* TRITONCACHE_Copy(TRITONCACHE_Allocator* allocator,
                                      TRITONCACHE_CacheEntry* entry) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     if (allocator == nullptr || entry == nullptr) {
       return InvalidArgumentError("allocator or entry was nullptr");
     }

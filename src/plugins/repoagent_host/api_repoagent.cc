@@ -7,7 +7,7 @@
 #include "repoagent_host/agent_library.h"
 #include "repoagent_host/agent_model.h"
 
-using nereid::abi_objects::Answer;
+using nereid::abi_objects::RunApiCall;
 using nereid::base::InvalidArgumentError;
 using nereid::base::OkStatus;
 using nereid::base::Status;
@@ -25,7 +25,7 @@ TRITONSERVER_Error* TRITONREPOAGENT_ApiVersion(uint32_t* major, uint32_t* minor)
 TRITONSERVER_Error* TRITONREPOAGENT_ModelRepositoryLocation(
     TRITONREPOAGENT_Agent*, TRITONREPOAGENT_AgentModel* model,
     TRITONREPOAGENT_ArtifactType* artifact_type, const char** location) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto& options = FromHandle(model)->options();
     if (options.location.empty()) {
       return nereid::base::InternalError("Model repository location is not set");
@@ -39,7 +39,7 @@ TRITONSERVER_Error* TRITONREPOAGENT_ModelRepositoryLocation(
 TRITONSERVER_Error* TRITONREPOAGENT_ModelRepositoryLocationAcquire(
     TRITONREPOAGENT_Agent*, TRITONREPOAGENT_AgentModel* model,
     const TRITONREPOAGENT_ArtifactType artifact_type, const char** location) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     NEREID_ASSIGN_OR_RETURN(*location, FromHandle(model)->AcquireFolder(artifact_type));
     return OkStatus();
   });
@@ -47,13 +47,13 @@ TRITONSERVER_Error* TRITONREPOAGENT_ModelRepositoryLocationAcquire(
 
 TRITONSERVER_Error* TRITONREPOAGENT_ModelRepositoryLocationRelease(
     TRITONREPOAGENT_Agent*, TRITONREPOAGENT_AgentModel* model, const char*) {
-  return Answer([&] { return FromHandle(model)->ReleaseFolder(); });
+  return RunApiCall([&] { return FromHandle(model)->ReleaseFolder(); });
 }
 
 TRITONSERVER_Error* TRITONREPOAGENT_ModelRepositoryUpdate(
     TRITONREPOAGENT_Agent*, TRITONREPOAGENT_AgentModel* model,
     const TRITONREPOAGENT_ArtifactType artifact_type, const char* location) {
-  return Answer([&] { return FromHandle(model)->SetLocation(artifact_type, location); });
+  return RunApiCall([&] { return FromHandle(model)->SetLocation(artifact_type, location); });
 }
 
 TRITONSERVER_Error* TRITONREPOAGENT_ModelParameterCount(TRITONREPOAGENT_Agent*,
@@ -68,7 +68,7 @@ TRITONSERVER_Error* TRITONREPOAGENT_ModelParameter(TRITONREPOAGENT_Agent*,
                                                    const uint32_t index,
                                                    const char** parameter_name,
                                                    const char** parameter_value) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     const auto& parameters = FromHandle(model)->options().parameters;
     if (index >= parameters.size()) {
       return InvalidArgumentError("index out of range for model parameters");
@@ -83,7 +83,7 @@ TRITONSERVER_Error* TRITONREPOAGENT_ModelConfig(TRITONREPOAGENT_Agent*,
                                                 TRITONREPOAGENT_AgentModel* model,
                                                 const uint32_t config_version,
                                                 TRITONSERVER_Message** model_config) {
-  return Answer([&]() -> Status {
+  return RunApiCall([&]() -> Status {
     *model_config = nullptr;
     NEREID_ASSIGN_OR_RETURN(
         std::string json,

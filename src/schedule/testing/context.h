@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What schedulers share, for tests.
+// The context that schedulers share, for tests.
 #pragma once
 
 #include "base/thread_reaper.h"
@@ -9,7 +9,7 @@
 
 namespace nereid::schedule {
 
-// A context with everything in it. Outlives the schedulers of the test.
+// A complete context. Outlives the schedulers of the test.
 struct TestContext {
   base::Timers timers;
   base::ThreadReaper reaper;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simplest source of work, for tests of what executes it.
+// The simplest source of work, for tests of the code that executes it.
 #pragma once
 
 #include <deque>
@@ -32,7 +32,7 @@ class Line final : public WorkSource {
   std::deque<core::RequestPtr> waiting_;
 };
 
-// As a scheduler does it.
+// Pushes a request into a source as a scheduler does.
 template <typename Source>
 void Enqueue(InstancePool& pool, Source& source, core::RequestPtr request) {
   InstancePool::Arrival arrival(*request);

@@ -25,7 +25,7 @@ inline config::SequenceBatching::ControlInput Control(const std::string& name,
   return {.name = name, .control = {control}};
 }
 
-// START, END, READY as INT32 and CORRID as UINT64.
+// Returns START, END, READY as INT32 and CORRID as UINT64.
 inline config::SequenceBatching AllControls() {
   using Kind = config::SequenceBatching::ControlKind;
   config::SequenceBatching batching;
@@ -69,7 +69,7 @@ inline core::RequestPtr MakeSequenceRequest(core::Model& model, core::ResponseSi
   return request;
 }
 
-// The value of a control; -1 where the request has none of that name.
+// Returns the value of a control; -1 if the request has none of that name.
 template <typename T = int32_t>
 T ControlValue(core::Request& request, std::string_view name) {
   const core::RequestInput* const input = request.FindInput(name);
@@ -79,7 +79,7 @@ T ControlValue(core::Request& request, std::string_view name) {
   return value;
 }
 
-// "7s", "7", "7e", "7se": the id and flags that the controls show; "-" where READY is false.
+// Returns "7s", "7", "7e" or "7se": the id and flags in the controls; "-" if READY is false.
 inline std::string Describe(core::Request& request) {
   if (ControlValue(request, "READY") == 0) return "-";
   std::string text = std::to_string(ControlValue<uint64_t>(request, "CORRID"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives Python the numbers of layout.def, so that they are written down once: constants and
-// enumerators as integers of the module, and LAYOUT, which has for each record its size and its
-// fields: {record: (size, {field: (offset, size, code)})}. The code is that of Python's struct
-// module; empty for what is no number.
+// enumerators as integers of the module, and LAYOUT, which has the size and the fields of each
+// record: {record: (size, {field: (offset, size, code)})}. The code is that of Python's struct
+// module, and empty if the field is not a number.
 #include "native.h"
 
 #define NEREID_FIELD(record, offset, type, name) \
@@ -22,7 +22,7 @@ static const Number kNumbers[] = {
 #include "python_backend/layout.def"
 };
 
-// A field; or, where `field` is NULL, a record, whose fields come before it.
+// A field; or a record if `field` is NULL. The fields of a record precede it.
 typedef struct {
   const char* record;
   const char* field;
@@ -39,7 +39,7 @@ static const Place kPlaces[] = {
 #include "python_backend/layout.def"
 };
 
-// Adds a value to a dictionary, which owns it then; -1 with an exception set.
+// Adds a value to a dictionary, which then owns it; -1 with an exception set.
 static int Add(PyObject* to, const char* name, PyObject* value) {
   if (value == NULL) return -1;
   const int added = PyDict_SetItemString(to, name, value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches and answers: requests that the server sends become objects, and responses become what the
-// server reads. Whatever is unusual is left to Python.
+// Batches and results: requests from the server become objects, and responses become records for
+// the server. Unusual cases are left to Python.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,29 +8,29 @@
 
 enum { kReleaseAll = 1 };
 
-// From setup().
+// Set by setup().
 static PyObject* request_class;
 static PyObject* read_form;       // (bytes) -> ([(name, type, shape, place, size)], outputs)
 static PyObject* check_response;  // (tensors, error, parameters) -> the same, or an exception
 static PyObject* allocate;        // (size) -> a block that is freed by the server
 static PyObject* allocate_kept;   // (size) -> a block that stays, and its size
-static PyObject* drop_kept;       // (block, size): no, it does not
+static PyObject* drop_kept;       // (block, size): the kept block is not kept any more
 static PyObject* no_parameters;
-static PyObject* release_all;  // the flags of a request that does not come again
+static PyObject* release_all;  // the flags of a request that is not rescheduled
 
 // --- Requests ---
 
 typedef struct {
   PyObject ob_base;
-  PyObject* block;    // NULL for a request of the model's own
-  PyObject* data;     // the block that the inputs are in; NULL once they hold it
-  PyObject* form;     // what read_form gave
-  PyObject* inputs;   // NULL until they are asked for
+  PyObject* block;    // NULL for a request that the model made
+  PyObject* data;     // the block with the inputs; NULL once the inputs hold it
+  PyObject* form;     // the result of read_form
+  PyObject* inputs;   // NULL until first used
   PyObject* outputs;  // names
   PyObject* flags;
   PyObject* release_flags;
-  PyObject* sender;  // NULL until it is asked for
-  uint64_t payload;  // what places in the record are relative to
+  PyObject* sender;  // NULL until first used
+  uint64_t payload;  // where offsets in the record start
   RequestRecord record;
 } Request;
 static PyTypeObject* request_base;
@@ -88,7 +88,7 @@ static PyObject* MakeInputs(const Request* request) {
   return inputs;
 }
 
-// Borrowed.
+// Returns a borrowed reference.
 static PyObject* InputsOf(Request* request) {
   if (request->inputs != NULL) return request->inputs;
   if (request->form == NULL) {
@@ -106,7 +106,7 @@ static PyObject* Inputs(PyObject* self, PyObject* unused) {
   return inputs;
 }
 
-// The handle of a request that the server sent; None of one of the model's own.
+// The handle of a request that the server sent; None for one that the model made.
 static PyObject* Handle(PyObject* self, void* unused) {
   (void)unused;
   const Request* const request = (Request*)self;
@@ -156,7 +156,8 @@ static PyType_Spec kRequestSpec = {"nereid_python.native.Request", sizeof(Reques
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                    kRequestSlots};
 
-// What read_form() makes of these bytes, which mostly are those of the last time. A new reference.
+// Returns what read_form() makes of these bytes, which mostly equal those of the last call. A new
+// reference.
 static PyObject* FormOf(const char* bytes, uint32_t size) {
   static PyObject* last_bytes = NULL;
   static PyObject* last_form = NULL;
@@ -353,18 +354,18 @@ static PyType_Spec kResponseSpec = {"nereid_python.native.Response", sizeof(Resp
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                                     kResponseSlots};
 
-// --- Answers ---
+// --- Results ---
 
-// What is written, collected before there is a block for it.
+// A piece of the result, collected before there is a block for it.
 typedef struct {
   PyObject* name;  // bytes; NULL for the start of a response
   const Array* array;
   ResponseRecord response;
   TensorRecord tensor;
-  const char* copied_from;  // NULL for what is shared, or has no bytes
+  const char* copied_from;  // NULL if it is shared, or has no bytes
 } Piece;
 
-// Confined to the thread that executes, like all that follows.
+// Confined to the thread that executes, like everything below.
 static struct {
   Piece* pieces;
   size_t count, capacity;
@@ -402,13 +403,13 @@ static void ForgetPieces(void) {
   answer.meta_size = answer.data_size = 0;
 }
 
-// 1 when it was added, 0 when Python must see to it, -1 with an exception set.
+// Returns 1 if it was added, 0 if Python must handle it, -1 with an exception set.
 static int AddTensor(Tensor* tensor) {
   if (tensor->type == kTypeBytes) return 0;
   PyObject* const values = ValuesOf(tensor);
   if (values == NULL) return -1;
   const Array* const array = (const Array*)values;
-  // A model may have changed what it made the tensor of.
+  // A model may have changed the array that it made the tensor from.
   if ((array->flags & kArrayContiguous) == 0 || !HasType(array, tensor->type)) return 0;
   PyObject* const name = PyUnicode_AsUTF8String(tensor->name);
   if (name == NULL) return -1;
@@ -467,16 +468,16 @@ static int IsUsual(PyObject* request, PyObject* response) {
          to->parameters == no_parameters && to->tensors != NULL && PyList_CheckExact(to->tensors);
 }
 
-// A block with room for `size` bytes; 0 with an exception set. That of the last answer mostly
-// serves for the next one.
+// Returns a block with room for `size` bytes; 0 with an exception set. Usually that of the last
+// result serves again.
 static uint64_t BlockFor(uint64_t size) {
-  enum { kMostKept = 1 << 20 };
+  enum { kMaxKept = 1 << 20 };
   if (kept_block != 0 && kept_size >= size + sizeof(BlockHeader) &&
       atomic_load_explicit(&HeaderAt(kept_block)->state, memory_order_acquire) == kBlockFree) {
     atomic_store_explicit(&HeaderAt(kept_block)->state, kBlockInUse, memory_order_relaxed);
     return kept_block;
   }
-  const int is_kept = size <= kMostKept;
+  const int is_kept = size <= kMaxKept;
   PyObject* const made =
       PyObject_CallFunction(is_kept ? allocate_kept : allocate, "K", (unsigned long long)size);
   if (made == NULL) return 0;
@@ -503,7 +504,7 @@ static char* Put(char* to, const void* from, size_t size) {
 }
 
 static void WritePieces(uint64_t start) {
-  enum { kLarge = 1 << 18 };  // while this is copied, others may run
+  enum { kLarge = 1 << 18 };  // while so much is copied, other threads may run
   char* to = region.base + start;
   const uint64_t data_at = start + Aligned(answer.meta_size);
   PyThreadState* const released = answer.data_size >= kLarge ? PyEval_SaveThread() : NULL;
@@ -531,9 +532,9 @@ static void WritePieces(uint64_t start) {
   if (released != NULL) PyEval_RestoreThread(released);
 }
 
-// write_answer(batch, responses): block and size of what is in it, or None when Python must see to
+// write_responses(batch, responses): block and size of its contents, or None if Python must handle
 // it.
-static PyObject* WriteAnswer(PyObject* self, PyObject* args) {
+static PyObject* WriteResponses(PyObject* self, PyObject* args) {
   (void)self;
   PyObject *batch = NULL, *responses = NULL;
   if (!PyArg_ParseTuple(args, "OO", &batch, &responses)) return NULL;
@@ -581,7 +582,7 @@ static PyObject* Setup(PyObject* self, PyObject* args) {
 static PyMethodDef kFunctions[] = {
     {"setup_messages", Setup, METH_VARARGS, NULL},
     {"read_batch", ReadBatch, METH_VARARGS, NULL},
-    {"write_answer", WriteAnswer, METH_VARARGS, NULL},
+    {"write_responses", WriteResponses, METH_VARARGS, NULL},
     {"get_input_tensor_by_name", (PyCFunction)(void (*)(void))GetInput,
      METH_VARARGS | METH_KEYWORDS, "The input of this name, or None."},
     {NULL, NULL, 0, NULL},

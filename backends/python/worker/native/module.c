@@ -11,7 +11,7 @@ int AddFunctions(PyObject* module, PyMethodDef* functions) {
 PyTypeObject* AddType(PyObject* module, PyType_Spec* spec, const char* name) {
   PyObject* const type = PyType_FromSpec(spec);
   if (type == NULL) return NULL;
-  Py_INCREF(type);  // ours, for ever
+  Py_INCREF(type);  // owned by the module for ever
   if (PyModule_AddObject(module, name, type) != 0) return NULL;
   return (PyTypeObject*)type;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the worker that is not Python: what happens for every request, and what Python cannot
-// do. One module, `nereid_python.native`, for every CPython from 3.8 on: it uses the stable ABI
-// only.
+// The C part of the worker: what happens for every request, and what Python cannot do. One module,
+// `nereid_python.native`, for every CPython from 3.8 on: it uses only the stable ABI.
 //
-// Everything here is confined to who holds the interpreter's lock, but for the words in shared
-// memory that the server reads and writes at the same time.
+// Everything here is confined to the thread that holds the interpreter's lock, except for the words
+// in shared memory that the server reads and writes at the same time.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -31,13 +30,13 @@ typedef _Atomic uint32_t Word;
 // clang-format on
 #include "python_backend/layout.def"
 
-// Smaller tensors are copied rather than looked for in shared memory.
+// Smaller tensors are copied instead of being searched for in shared memory.
 enum { kSmall = 4096 };
 
 typedef struct {
   char* base;
   uint64_t size;
-  int64_t spin_ns;  // how long to look for what comes before going to sleep
+  int64_t spin_ns;  // how long to poll before going to sleep
 } Region;
 extern Region region;
 // How many times this process was forked from the worker.
@@ -51,7 +50,7 @@ static inline BlockHeader* HeaderAt(uint64_t offset) {
 
 // --- numpy, by the table that it exports; ../nereid_python/tensors.py hands it over ---
 
-// What is the same in all versions of an array.
+// The beginning of an array, which is the same in all versions of numpy.
 typedef struct {
   PyObject ob_base;
   char* data;
@@ -76,23 +75,24 @@ typedef struct {
   PyObject ob_base;
   PyObject* name;
   PyObject* shape;  // NULL if there is an array
-  PyObject* array;  // NULL until it is asked for, if there is a place
+  PyObject* array;  // NULL until first used, if there is a place
   PyObject* block;  // NULL or None if nothing is held
-  uint64_t at;      // where the bytes are in the region
+  uint64_t at;      // offset of the bytes in the region
   uint64_t byte_size;
   int type;
 } Tensor;
 extern PyTypeObject* tensor_base;
 
-// What the server describes, as an object of pb_utils.Tensor. NULL with an exception set.
+// Makes a pb_utils.Tensor of what the server describes. NULL with an exception set.
 PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, uint64_t at,
                     uint64_t byte_size);
-// Holds a block of the server's by where its payload is; NULL with an exception set.
+// Makes an object that holds the block of the server whose payload is at `at`; NULL with an
+// exception set.
 PyObject* NewBlock(uint64_t at);
-// The array with its values; NULL with an exception set. Borrowed.
+// Returns the array with the tensor's values, borrowed; NULL with an exception set.
 PyObject* ValuesOf(Tensor* tensor);
 
-// --- Parts of the module: what each adds to it; -1 with an exception set ---
+// --- The parts of the module. Each function adds one; -1 with an exception set ---
 
 int AddLayout(PyObject* module);
 int AddWaits(PyObject* module);

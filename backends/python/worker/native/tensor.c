@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of the server's that are held, and the tensors in them. What is rare is left to Python.
+// Blocks of the server that are held, and the tensors in them. Rare cases are left to Python.
 #include "native.h"
 
 PyTypeObject* tensor_base;
 
-// From setup().
+// Set by setup().
 static void** numpy;              // its table of functions
 static PyObject* dtypes[kTypes];  // by the numbers of data types; NULL for none
 static PyObject* tensor_class;    // pb_utils.Tensor
@@ -13,7 +13,7 @@ static PyObject* read_texts;      // (bytes, shape) -> array
 
 static const uint8_t kElementSizes[kTypes] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 0, 2, 0};
 
-// Places in the table that numpy has kept since 1.7.
+// Indices in numpy's table, unchanged since 1.7.
 enum { kArrayType = 2, kNewFromDescr = 94, kSetBaseObject = 282 };
 typedef PyObject* (*NewFromDescr)(PyTypeObject*, PyObject*, int, const intptr_t*, const intptr_t*,
                                   void*, int, PyObject*);
@@ -35,7 +35,7 @@ uint64_t ByteSizeOf(const Array* array, int type) {
 
 typedef struct {
   PyObject ob_base;
-  uint64_t at;  // of what follows its header
+  uint64_t at;  // offset of the payload
   uint32_t generation;
 } Block;
 static PyTypeObject* block_type;
@@ -59,7 +59,7 @@ PyObject* NewBlock(uint64_t at) {
 
 static void BlockFree(PyObject* self) {
   const uint64_t at = ((Block*)self)->at;
-  // A forked process has copies of what the other one holds.
+  // A forked process has copies of what its parent holds.
   if (at != 0 && ((Block*)self)->generation == generation)
     atomic_store_explicit(&HeaderAt(at - sizeof(BlockHeader))->state, kBlockFree,
                           memory_order_release);
@@ -156,7 +156,7 @@ PyObject* NewTensor(PyObject* name, int type, PyObject* shape, PyObject* block, 
   return (PyObject*)tensor;
 }
 
-// _in_block(name, type, shape, block, at, byte_size), of the class itself.
+// _in_block(name, type, shape, block, at, byte_size): a class method.
 static PyObject* InBlock(PyObject* self, PyObject* args) {
   (void)self;
   PyObject *name = NULL, *shape = NULL, *block = NULL;
@@ -166,8 +166,7 @@ static PyObject* InBlock(PyObject* self, PyObject* args) {
   return NewTensor(name, type, shape, block, at, byte_size);
 }
 
-// _of_array(name, type, array): a tensor whose data is that of the array, which may be of another
-// type.
+// _of_array(name, type, array): a tensor with the array's data, which may have another type.
 static PyObject* OfArray(PyObject* self, PyObject* args) {
   (void)self;
   PyObject *name = NULL, *array = NULL;
@@ -207,11 +206,11 @@ static PyObject* ViewBytes(const Tensor* tensor) {
   char* const data = size == 0 ? NULL : region.base + tensor->at;
   const int flags = data == NULL ? 0 : kArrayContiguous | kArrayAligned | kArrayWriteable;
   PyObject* const descr = dtypes[tensor->type];
-  Py_INCREF(descr);  // which the array takes
+  Py_INCREF(descr);  // the array steals a reference
   PyObject* const array = ((NewFromDescr)numpy[kNewFromDescr])(
       (PyTypeObject*)numpy[kArrayType], descr, count, dims, NULL, data, flags, NULL);
   if (array == NULL || data == NULL || tensor->block == NULL) return array;
-  Py_INCREF(tensor->block);  // the same
+  Py_INCREF(tensor->block);  // the array steals a reference
   if (((SetBaseObject)numpy[kSetBaseObject])(array, tensor->block) == 0) return array;
   Py_DECREF(array);
   return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in shared memory that the server sees in order, and waiting for them; the other side is
-// ../../wait.h. All places are offsets in the region.
+// Words in shared memory that both processes use atomically, and waiting for them; the server's
+// side is ../../wait.h. All places are offsets in the region.
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -26,9 +26,8 @@ static int64_t Now(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Waits until *word is not `seen` any more, looking for `spin_ns` before going to sleep, and
-// returns its value; `seen` after `timeout_ns`, unless that is negative. May return `seen` early,
-// too.
+// Waits while *word equals `seen`, polling for `spin_ns` before going to sleep, and returns its
+// value; returns `seen` after `timeout_ns`, unless that is negative. May return `seen` early, too.
 static uint32_t WaitFor(Word* word, Word* sleeping, uint32_t seen, int64_t spin_ns,
                         int64_t timeout_ns) {
   uint32_t value = atomic_load_explicit(word, memory_order_acquire);
@@ -54,16 +53,16 @@ static uint32_t WaitFor(Word* word, Word* sleeping, uint32_t seen, int64_t spin_
   return value;
 }
 
-// Adds one to *word, after everything written before, and wakes who sleeps on it.
+// Adds one to *word, after everything written before, and wakes threads that sleep on it.
 static void SignalWord(Word* word, Word* sleeping) {
   atomic_fetch_add(word, 1);
   if (atomic_load(sleeping) != 0) syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
 }
 
-// The end of one piece of work and the wait for the next.
+// Ends the current work and waits for the next.
 static uint32_t NextWork(uint32_t seen) {
-  // Looking pays where work follows on work; where it did not, it is tried less and less. Only the
-  // main thread is here.
+  // Polling pays if work follows work; the more often it failed, the less often it is tried. Only
+  // the main thread calls this.
   static uint32_t misses = 0;
   static uint32_t skipped = 0;
   Control* const control = ControlOf();
@@ -83,7 +82,7 @@ static uint32_t NextWork(uint32_t seen) {
   return value;
 }
 
-// What is in a mailbox whose word is `word`.
+// Reads the contents of a mailbox whose word is `word`.
 static PyObject* ReadMailbox(uint32_t word, const Mailbox* from) {
   return Py_BuildValue("IIKK", from->kind, word, (unsigned long long)from->offset,
                        (unsigned long long)from->size);
@@ -155,7 +154,8 @@ static PyObject* Load(PyObject* self, PyObject* word) {
   return PyLong_FromUnsignedLong(atomic_load_explicit(WordAt(at), memory_order_acquire));
 }
 
-// Whether the word is this process's now: it was nobody's, or that of a process that is gone.
+// Returns whether the word belongs to this process now: it belonged to no process, or to one that
+// is gone.
 static int Claim(Word* word) {
   const uint32_t mine = (uint32_t)getpid();
   uint32_t owner = 0;
@@ -169,7 +169,7 @@ static PyObject* BeginInChild(PyObject* self, PyObject* unused) {
   (void)self;
   (void)unused;
   ++generation;
-  // It does not outlive the worker.
+  // The child does not outlive the worker.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   Py_RETURN_NONE;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack, with nothing but ctypes and what numpy exports itself."""
+"""DLPack, using only ctypes and numpy's own exports."""
 
 import ctypes
 
@@ -60,13 +60,13 @@ _set_name.restype = ctypes.c_int
 _set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 _NAME = b"dltensor"
-# A capsule keeps the pointer to its name.
+# Must stay alive, because a capsule stores only a pointer to its name.
 _USED_NAME = b"used_dltensor"
 
 
 def export(array, number):
-    """A capsule that shares the array's memory, with the data type of this number."""
-    # Not every numpy knows how to export these; as bits it does.
+    """Returns a capsule that shares the array's memory, with the data type of this number."""
+    # Not every numpy can export these types, so they are exported as bits.
     code = {1: _BOOL, _BF16: _BFLOAT}.get(number)
     if number == 1:
         array = array.view(np.uint8)
@@ -79,7 +79,7 @@ def export(array, number):
 
 
 class _Owner:
-    """Keeps what a capsule gave until nothing uses it any more."""
+    """Keeps the tensor of a capsule until nothing uses it any more."""
 
     def __init__(self, address):
         self._address = address
@@ -91,7 +91,7 @@ class _Owner:
 
 
 def take(tensor):
-    """The data type and an array over the memory of a capsule, or of what can make one."""
+    """Returns the data type and an array over the memory of a capsule, or of an object that makes one."""
     if type(tensor).__name__ == "PyCapsule":
         return _from_capsule(tensor)
     if not hasattr(tensor, "__dlpack__") or not hasattr(tensor, "__dlpack_device__"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of models, and how their texts reach clients."""
+"""Errors of models, and their texts for clients."""
 
 import enum
 import importlib
@@ -58,7 +58,7 @@ class TritonError:
 
 
 def _without_places(error):
-    """Its type and text; of code that cannot be compiled also which, where and how it reads."""
+    """Returns the exception's type and text; for a syntax error also the file, the line and its source."""
     if not isinstance(error, SyntaxError) or error.filename is None:
         return "%s: %s" % (type(error).__name__, error)
     text = "%s: %s (%s, line %s)" % (type(error).__name__, error.msg, error.filename, error.lineno)
@@ -72,13 +72,13 @@ def _without_places(error):
 
 
 def _is_machinery(filename):
-    """Whether the code is this package, or what imports a module: no place to look for a mistake."""
+    """Returns whether the code belongs to this package or to the import system, not to the model."""
     return os.path.dirname(filename) == _OWN_FOLDER or filename.startswith(_IMPORT_MACHINERY)
 
 
 def describe(error):
-    """What clients see of an exception: its type, its text, and where it came from, the innermost
-    place first."""
+    """Returns the text of an exception for clients: its type, its text, and its traceback, innermost
+    frame first."""
     if isinstance(error, TritonModelException) and error.__traceback__ is None:
         return str(error)
     text = _without_places(error)

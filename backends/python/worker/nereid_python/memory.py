@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory shared with the server: blocks of ours, blocks of the server's that we hold, and calls."""
+"""The memory shared with the server: the worker's blocks, held blocks of the server, and calls."""
 
 import mmap
 import os
@@ -13,13 +13,13 @@ from . import protocol as p
 from .session import session
 
 _PAGE = 4096
-# What was freed keeps its memory for the next use, up to this.
+# Freed blocks keep so much memory for later ones.
 _KEPT_BYTES = 256 << 20
 _LARGE_BLOCK = 1 << 20
 
 
 def _round_up(size):
-    """Sizes of blocks: four for each power of two, so that freed ones fit again."""
+    """Rounds up to a block size: four for each power of two, so that freed blocks fit again."""
     if size <= _PAGE:
         return _PAGE
     unit = max(1 << ((size - 1).bit_length() - 3), _PAGE)
@@ -37,10 +37,10 @@ class Memory:
         self.words = self.bytes.cast("I")
         self.array = np.frombuffer(self.map, np.uint8)
         self.address = self.array.__array_interface__["data"][0]
-        # With one core, whoever looks keeps others from what is looked for.
+        # With one core, polling would delay the thread that is waited for.
         native.open(self.address, self.size, 50000 if len(os.sched_getaffinity(0)) > 1 else 0)
         self._lock = threading.Lock()
-        # Half of the worker's half is for processes that the model forks.
+        # Half of the worker's part is for processes that the model forks.
         self._next, self._limit = self.size // 2, self.size // 4 * 3
         self._free = {}
         self._free_bytes = 0
@@ -50,7 +50,7 @@ class Memory:
         os.register_at_fork(after_in_child=self._begin_in_child)
 
     def _begin_in_child(self):
-        """A process that the model has forked makes requests like this one, with blocks of its own."""
+        """Prepares a process that the model has forked for its own requests, with its own blocks."""
         native.begin_in_child()
         session.generation += 1
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -69,16 +69,16 @@ class Memory:
     # --- Work ---
 
     def first_work(self):
-        """Says that the worker is there, and waits for what is to be done first."""
+        """Reports that the worker is ready, and waits for the first work."""
         return self.finish(p.OK, 0, 0, 0)
 
     @staticmethod
     def finish(outcome, ticket, offset, size):
-        """Tells how a piece of work ended and waits for the next: kind, its ticket, offset, size."""
+        """Reports how some work ended and waits for the next: returns kind, ticket, offset, size."""
         return native.finish(outcome, ticket, offset, size)
 
     def end(self, outcome, ticket, offset, size):
-        """The same for the last piece of work."""
+        """Reports how the last work ended."""
         p.MAIL.pack_into(self.bytes, p.DONE + p.MAIL_AT, outcome, ticket, offset, size)
         native.signal(p.DONE, p.DONE + p.SLEEPING_AT)
 
@@ -92,34 +92,34 @@ class Memory:
         p.MAIL.pack_into(self.bytes, p.REPLY + p.MAIL_AT, outcome, ticket, offset, size)
         native.signal(p.REPLY, p.REPLY + p.SLEEPING_AT)
 
-    # --- Blocks of the server's ---
+    # --- Blocks of the server ---
 
     @staticmethod
     def hold(offset):
-        """Holds the block whose payload starts at `offset` until what this returns is gone."""
+        """Returns an object that holds the block whose payload starts at `offset`."""
         return native.Block(offset)
 
     @staticmethod
     def let_go(offset):
-        """Lets such a block go that nothing lies in any more."""
+        """Releases such a block when nothing in it is used any more."""
         native.store(offset - p.HEADER_SIZE, p.BLOCK_FREE)
 
-    # --- Blocks of ours ---
+    # --- Blocks of the worker ---
 
     def allocate(self, size):
-        """A block with room for `size` bytes; its offset, which those of the bytes follow by HEADER_SIZE.
-        It is free again once the server has set its state to BLOCK_FREE."""
+        """Returns the offset of a block with room for `size` bytes, which follow after HEADER_SIZE.
+        The block is free again once the server has set its state to BLOCK_FREE."""
         offset, wanted = self.allocate_kept(size)
         self.drop_kept(offset, wanted)
         return offset
 
     def drop_kept(self, offset, size):
-        """Makes a block that stays one that is free again some time."""
+        """Turns a block that stays into one that the server can free."""
         with self._lock:
             self._busy.append((offset, size))
 
     def allocate_kept(self, size):
-        """A block that stays, whatever the server does with it: its offset and its own size."""
+        """Returns offset and size of a block that stays, whatever the server does with it."""
         wanted = _round_up(size + p.HEADER_SIZE)
         with self._lock:
             free = self._free.get(wanted)
@@ -158,11 +158,11 @@ class Memory:
         self._busy = kept
 
     def free(self, offset):
-        """Gives a block back that the server has nothing to do with any more."""
+        """Frees a block that the server no longer uses."""
         self.words[offset >> 2] = p.BLOCK_FREE
 
     def put(self, payload):
-        """A block with these bytes: its offset."""
+        """Returns the offset of a block with these bytes."""
         offset = self.allocate(len(payload))
         start = offset + p.HEADER_SIZE
         self.bytes[start : start + len(payload)] = payload
@@ -171,7 +171,7 @@ class Memory:
     # --- Calls ---
 
     def post(self, kind, offset, size):
-        """Hands a block to the server as a call."""
+        """Passes a block to the server as a call."""
         p.HEADER.pack_into(self.bytes, offset, p.BLOCK_IN_USE, 0, kind, 0, size, 0, 0)
         while True:
             tail = native.load(p.RING_TAIL)
@@ -180,12 +180,12 @@ class Memory:
             native.wait(p.RING_TAIL, p.RING_WAITING, tail, False, 10000000)
 
     def tell(self, kind, payload):
-        """A call that has no answer."""
+        """Makes a call that has no reply."""
         self.post(kind, self.put(payload), len(payload))
 
     def wait_for_reply(self, offset, frees=True):
-        """Waits for the answer to a call, whose block is free then unless the caller frees it later:
-        outcome, offset and size of the answer, whose block is ours to let go."""
+        """Waits for the reply to a call, and frees its block unless the caller does so later. Returns
+        outcome, offset and size of the reply, whose block the caller must release."""
         while native.load(offset) != p.BLOCK_REPLIED:
             native.wait(offset, offset + p.BLOCK_SLEEPING_AT, p.BLOCK_IN_USE, True, -1)
         outcome = self.words[(offset + p.OUTCOME_AT) >> 2]
@@ -195,7 +195,7 @@ class Memory:
         return outcome, at + p.HEADER_SIZE if at else 0, size
 
     def ask(self, kind, payload):
-        """A call: outcome and answer, as bytes."""
+        """Makes a call: returns the outcome and the reply as bytes."""
         offset = self.put(payload)
         self.post(kind, offset, len(payload))
         outcome, at, size = self.wait_for_reply(offset)

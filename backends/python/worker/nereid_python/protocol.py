@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of the memory shared with the server, as the extension module has it from ../../layout.def;
-../../protocol.h says what it is for."""
+"""The layout of the memory shared with the server, from ../../layout.def by way of the extension
+module; ../../protocol.h describes its use."""
 
 import struct
 
@@ -44,12 +44,12 @@ from .native import (  # noqa: F401
 
 
 def place(record, field):
-    """Where a field is in a record."""
+    """Returns the offset of a field in a record."""
     return LAYOUT[record][1][field][0]
 
 
 def packed(record, *names):
-    """What packs these fields of a record, which follow each other; all of them where none is named."""
+    """Returns a Struct for these consecutive fields of a record; for all fields if none is named."""
     fields = LAYOUT[record][1]
     names = names or tuple(fields)
     end = fields[names[0]][0]
@@ -63,7 +63,7 @@ def packed(record, *names):
     return struct.Struct(form)
 
 
-# Mailboxes: a word that changes, a flag that somebody sleeps on it, then MAIL.
+# Mailboxes: a word that changes, a flag that says whether a thread sleeps on it, then MAIL.
 WORK, DONE = place("Control", "work"), place("Control", "done")
 QUESTION, REPLY = place("Control", "question"), place("Control", "reply")
 SLEEPING_AT = place("Mailbox", "sleeping")
@@ -95,12 +95,12 @@ F64 = struct.Struct("<d")
 
 
 def padded(text):
-    """Bytes and zeros up to a multiple of eight."""
+    """Returns the bytes padded with zeros to a multiple of eight."""
     return text + bytes(-len(text) % 8)
 
 
 def sized(text):
-    """A text or bytes as the server reads them after their length."""
+    """Encodes a text or bytes after their length."""
     if isinstance(text, str):
         text = text.encode("utf-8", "surrogateescape")
     return U64.pack(len(text)) + padded(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that a model gets, and those that it makes of other models; responses; senders."""
+"""Requests to a model, its own requests to other models, responses, and senders."""
 
 import enum
 import json
@@ -15,7 +15,7 @@ from .tensors import Tensor
 RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
 COMPLETE_FINAL = 1
 _ALIGNMENT = 64
-# Smaller tensors are copied rather than looked for in shared memory.
+# Smaller tensors are copied instead of being searched for in shared memory.
 _SMALL = 4096
 
 
@@ -44,7 +44,7 @@ def _require(condition, what, value):
 
 
 def _text(value):
-    # Models pass on what they found in a BYTES tensor.
+    # Models pass on texts from BYTES tensors.
     return bytes(value).decode() if isinstance(value, (bytes, bytearray)) else value
 
 
@@ -156,7 +156,7 @@ class InferenceRequest(native.Request):
         self._sender = None
 
     def _read_texts(self):
-        """Takes over what the server said of the request, which most models do not ask for."""
+        """Reads the details of the request, which most models do not use."""
         correlation, is_text, self._timeout, *texts = self._details()
         texts = [text.decode("utf-8", "surrogateescape") for text in texts]
         self._id = texts[0]
@@ -223,12 +223,12 @@ class InferenceRequest(native.Request):
 
     def async_exec(self, decoupled=False):
         _require(isinstance(decoupled, bool), "decoupled", decoupled)
-        import asyncio  # whoever calls this has it
+        import asyncio  # the caller has imported it already
 
         return asyncio.get_running_loop().run_in_executor(None, self._exec_ahead, decoupled)
 
     def _exec_ahead(self, decoupled):
-        """The same as exec(), so far that looking at the first response does not block the loop."""
+        """Like exec(), but waiting for the first response does not block the event loop."""
         result = self.exec(decoupled)
         if decoupled:
             result._look_ahead()
@@ -236,7 +236,7 @@ class InferenceRequest(native.Request):
 
 
 class _Lazy:
-    """A slot that is read from the request's block when it is first asked for."""
+    """A slot that is read from the request's block on first use."""
 
     def __init__(self, slot):
         self._slot = slot
@@ -269,7 +269,7 @@ _NO_PARAMETERS = "{}"
 
 
 def _check_response(output_tensors, error, parameters):
-    """What a response is made of, checked, where it is more than a list of tensors."""
+    """Checks the arguments of a response that is more than a list of tensors, and returns them."""
     _require(isinstance(output_tensors, (list, tuple)), "output_tensors", output_tensors)
     _require(error is None or isinstance(error, TritonError), "error", error)
     for tensor in output_tensors:
@@ -302,8 +302,8 @@ class InferenceResponse(native.Response):
 
 
 class Writer:
-    """Collects descriptions of tensors and their data, which then lie in one block: the data behind the
-    descriptions. With `shares`, data that lies in shared memory stays where it is."""
+    """Collects descriptions of tensors and their data, which are then written into one block: the data
+    after the descriptions. With `shares`, data that lies in shared memory stays where it is."""
 
     __slots__ = ("_parts", "_size", "_data", "_data_size", "_shares")
 
@@ -340,7 +340,7 @@ class Writer:
             self._data_size += -(-size // _ALIGNMENT) * _ALIGNMENT
 
     def write(self):
-        """Writes it all into a block: its offset and the size of the descriptions."""
+        """Writes everything into a block: returns its offset and the size of the descriptions."""
         memory = session.memory
         meta_size = self._size
         data_at = -(-meta_size // _ALIGNMENT) * _ALIGNMENT
@@ -370,7 +370,7 @@ class Writer:
         return offset, meta_size
 
     def add_response(self, response, outputs, release_flags):
-        """A response, without outputs that nobody asked for."""
+        """Adds a response, without outputs that were not requested."""
         error = response._error
         if error is not None:
             text = error._message.encode("utf-8", "surrogateescape")
@@ -399,7 +399,7 @@ class InferenceResponseSender:
     """pb_utils.InferenceResponseSender."""
 
     def __init__(self, handle, outputs):
-        self._handle = handle  # None for requests of the model's own
+        self._handle = handle  # None for requests that the model made
         self._outputs = outputs
         self._lock = threading.Lock()
         self._is_closed = False
@@ -407,7 +407,7 @@ class InferenceResponseSender:
         self._generation = session.generation
 
     def __del__(self):
-        # A client that waits for the end is told that there is none.
+        # A client that waits for the end gets an error.
         if self._handle is not None and not self._is_closed and session.owns(self):
             session.tell(p.CLOSE, p.U64.pack(self._handle))
 
@@ -459,12 +459,12 @@ class InferenceResponseSender:
         return self._handle is not None and _is_cancelled(self._handle)
 
     def _close(self):
-        """The server has answered the request."""
+        """Records that the server has completed the request."""
         with self._lock:
             self._is_closed = True
 
 
-# --- Requests of the model's own ---
+# --- Requests that the model makes ---
 
 
 def _write_request(request, is_stream):
@@ -498,7 +498,7 @@ def _write_request(request, is_stream):
 
 
 def _read_response(at, size):
-    """A response that another model gave, or None for an end without one; and whether it is the last."""
+    """Returns a response of another model, or None for an end without one, and whether it is the last."""
     memory = session.memory
     kind, is_last, count, text_size = p.REPLY_HEAD.unpack_from(memory.bytes, at)
     place = at + p.REPLY_HEAD.size
@@ -533,7 +533,7 @@ def _failed(at, size):
 
 
 def _submit(request, is_stream):
-    """The block with the request; outcome, place and size of the answer."""
+    """Returns the block with the request, and outcome, place and size of the reply."""
     memory = session.memory
     offset, size = _write_request(request, is_stream)
     memory.post(p.INFER, offset, size)
@@ -559,11 +559,11 @@ def _stream(request):
 
 
 class ResponseIterator:
-    """The responses of a decoupled model, as they come; when all are there, they can be gone through
+    """The responses of a decoupled model, in order of arrival; once all have arrived, they can be iterated
     again."""
 
     def __init__(self, stream, responses, request=None, block=None):
-        self._stream = stream  # None once all are there
+        self._stream = stream  # None once all have arrived
         self._responses = responses
         self._request = request
         self._block = block
@@ -602,7 +602,7 @@ class ResponseIterator:
         else:
             response, is_last = _read_response(at, size)
         if response is None:
-            # As Triton does: an end by itself is a response without outputs.
+            # As in Triton, an end without a response counts as a response without outputs.
             response = InferenceResponse([])
         self._responses.append(response)
         if is_last:

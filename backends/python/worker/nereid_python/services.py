@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model may ask of the server beside inference: the log, metrics, other models' loading."""
+"""The server's services for a model besides inference: log, metrics, control of other models."""
 
 import enum
 import json
@@ -13,7 +13,7 @@ from .session import session
 
 
 def _ask(kind, payload):
-    """A call; its answer, or an exception with the server's text."""
+    """Makes a call; returns its reply, or raises an exception with the server's text."""
     outcome, answer = session.memory.ask(kind, payload)
     if outcome != p.OK:
         raise TritonModelException(

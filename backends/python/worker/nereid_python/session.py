@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of this process share. There is one model in it."""
+"""The state that the parts of this process share. It runs one model."""
 
 
 class Session:
@@ -8,12 +8,12 @@ class Session:
         self.name = ""  # of the instance
         self.model_dir = ""
         self.is_decoupled = False
-        self.has_calls = False  # the server answers calls: from initialize to the end
-        self.may_infer = False  # during execute, and what it left running
-        self.generation = 0  # of processes: those that the model forks are others
+        self.has_calls = False  # the server handles calls: from initialize to the end
+        self.may_infer = False  # during execute, and for what it left running
+        self.generation = 0  # of the process; a fork has another one
 
     def owns(self, thing):
-        """Whether this process made the thing, and what goes with it must be told to the server."""
+        """Returns whether this process made the object, and so must tell the server of its end."""
         return self.has_calls and thing._generation == self.generation
 
     def tell(self, kind, payload):

@@ -34,7 +34,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def triton_type(dtype):
-    """The number of the data type, for a numpy dtype."""
+    """Returns the number of the data type for a numpy dtype."""
     number = _TRITON_TYPES.get(dtype)
     if number is None:
         if dtype.type is np.bytes_:
@@ -46,7 +46,7 @@ def triton_type(dtype):
 
 
 def serialize(array):
-    """The elements of an array of bytes, or of what has a text, each after its length."""
+    """Encodes the elements of an array of bytes, or of objects with a text, each after its length."""
     parts = []
     for element in array.ravel().tolist():
         if type(element) is not bytes:
@@ -57,7 +57,7 @@ def serialize(array):
 
 
 def deserialize(data):
-    """The elements that serialize() wrote, as a flat array of objects."""
+    """Decodes what serialize() wrote, as a flat array of objects."""
     data = bytes(data)
     elements = []
     at, end = 0, len(data)
@@ -111,7 +111,7 @@ class Tensor(native.Tensor):
 
 
 def _convert(name, array):
-    """What the tensor of an array is that is not of a common type: data type and array."""
+    """Returns data type and array of the tensor for an array of an uncommon type."""
     if not isinstance(name, str) or not isinstance(array, np.ndarray):
         raise TypeError(
             "Tensor(): incompatible arguments; expected a str and a numpy.ndarray, got "
@@ -130,7 +130,7 @@ def _read_texts(data, shape):
 
 
 def _functions_of_numpy():
-    """The table that extensions of numpy use."""
+    """Returns numpy's table of functions for C extensions."""
     try:
         from numpy._core import _multiarray_umath as module
     except ImportError:
@@ -148,17 +148,17 @@ native.setup_tensors(
 
 
 def copy_to(memory, at, array):
-    """Copies the array's elements in C order to a place of an array of bytes."""
+    """Copies the array's elements in C order to an offset in an array of bytes."""
     np.ndarray(array.shape, array.dtype, memory, at)[...] = array
 
 
-# --- As the server describes and reads them ---
+# --- Encoding and decoding for the server ---
 
 _heads = {}
 
 
 def head(name, number, shape):
-    """What does not change between tensors of the same form: before the data's place, and after."""
+    """Returns the bytes of a description before and after the data's offset, equal for equal forms."""
     key = (name, number, shape)
     known = _heads.get(key)
     if known is None:
@@ -172,7 +172,7 @@ def head(name, number, shape):
 
 
 def read(memory_bytes, at):
-    """Reads the description of a tensor: name, type, shape, data, byte size, and where it ends."""
+    """Reads the description of a tensor: returns name, type, shape, data, byte size, and its end."""
     number, dims, name_size, _, data, byte_size = p.TENSOR.unpack_from(memory_bytes, at)
     at += p.TENSOR.size
     shape = struct.unpack_from("<%dq" % dims, memory_bytes, at)

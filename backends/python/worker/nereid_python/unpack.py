@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unpacks the archive of an execution environment: python3 -I unpack.py ARCHIVE FOLDER.
 
-Nothing is written outside the folder, whatever the archive says: each name is walked from the folder,
-one part after the other, without following links. Told on descriptor 3 is what was refused."""
+Nothing is written outside the folder, whatever the archive says: each name is resolved from the
+folder, one part after the other, without following links. Errors are written to descriptor 3."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import sys
 import tarfile
 
 _MOST_MEMBERS = 2000000
-# Programs and libraries shrink to a third or so.
+# Programs and libraries shrink to about a third.
 _MOST_EXPANSION = 100
 _ALWAYS_ALLOWED = 256 << 20
 
@@ -29,7 +29,7 @@ def _parts(name):
 
 
 def _open_folder(root, parts):
-    """The folder of these parts below `root`, made where it is missing; never through a link."""
+    """Returns the folder of these parts below `root`, and makes it if missing; never through a link."""
     current = os.dup(root)
     try:
         for part in parts:

@@ -15,7 +15,7 @@ import types
 
 
 def _receive_greeting(channel):
-    """The server's first message, and the descriptor of the shared memory."""
+    """Receives the server's first message, and the descriptor of the shared memory."""
     data, ancillary, _, _ = channel.recvmsg(1 << 20, socket.CMSG_LEN(array.array("i").itemsize))
     descriptors = array.array("i")
     for level, kind, content in ancillary:
@@ -25,7 +25,7 @@ def _receive_greeting(channel):
 
 
 def _end_with_server(channel, server_pid):
-    """Whatever becomes of the server, this process does not stay."""
+    """Makes this process end with the server, however that ends."""
     try:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
     except (OSError, AttributeError):
@@ -45,7 +45,7 @@ def _end_with_server(channel, server_pid):
 
 
 def _shown(greeting, text):
-    """The text with what people know in the place of folders that the server made for itself."""
+    """Replaces folders that the server made for itself by names that users know."""
     for what in ("model", "environment"):
         hidden = greeting["hidden_" + what]
         if hidden:
@@ -54,7 +54,7 @@ def _shown(greeting, text):
 
 
 def _give_up(channel, greeting, error):
-    """Tells the server why there is no worker, and ends."""
+    """Tells the server why the worker cannot start, and exits."""
     text = "the Python interpreter %s (%d.%d) cannot run models: %s" % (
         (sys.executable,) + sys.version_info[:2] + (error,))
     if isinstance(error, ImportError) and getattr(error, "name", None) == "numpy":
@@ -72,14 +72,14 @@ def _give_up(channel, greeting, error):
 
 
 def _ignore(number, frame):
-    """The server says when it is time to end."""
+    """Ignores signals, because the server decides when to end."""
 
 
 class Runner:
-    """Does what the server wants done. Confined to the main thread, but for questions."""
+    """Executes the server's work. Confined to the main thread, except for questions."""
 
     def __init__(self, greeting, memory):
-        # Imported once the folder of the backend can be: after the greeting.
+        # Imported here, because the folder of the backend is known only after the greeting.
         from nereid_python import native, protocol, requests, tensors
         from nereid_python.errors import TritonModelException, describe
         from nereid_python.session import session
@@ -163,7 +163,7 @@ class Runner:
 
     @staticmethod
     def is_own(error):
-        """Whether it was raised by this module, and not by the model."""
+        """Returns whether this module, and not the model, raised the error."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -192,7 +192,7 @@ class Runner:
     def complete(self, config):
         model_class = self.import_model().TritonPythonModel
         if not hasattr(model_class, "auto_complete_config"):
-            return ""  # nothing of the model has run that an instance must not find
+            return ""  # the process can serve as an instance: no code of the model has run
         completed = model_class.auto_complete_config(self.pb_utils.ModelConfig(config))
         if not isinstance(completed, self.pb_utils.ModelConfig):
             raise self.failure(
@@ -224,7 +224,7 @@ class Runner:
                 self.model.finalize()
             except Exception as error:
                 sys.stderr.write(self.describe(error) + "\n")
-        # Objects of the model may ask for things when they go.
+        # Objects of the model may make calls when they are destroyed.
         self.model = None
         self.run = None
         return ""
@@ -254,7 +254,7 @@ class Runner:
     # --- Execution ---
 
     def read_form(self, form):
-        """Inputs as (name, type, shape, place, size), and the names of the outputs asked for."""
+        """Returns the inputs as (name, type, shape, place, size), and the names of requested outputs."""
         known = self.forms.get(form)
         if known is not None:
             return known
@@ -293,7 +293,7 @@ class Runner:
             return self.answer(batch, result)
         except Exception as error:
             for request in batch:
-                # What the server answers with the error is closed for the model.
+                # The server completes these requests with the error, so the model cannot any more.
                 request.get_response_sender()._close()
             text = "Failed to process the request(s) for model '%s', message: %s" % (
                 self.session.name, self.text_of(error))
@@ -306,9 +306,9 @@ class Runner:
             p.LOG, struct.pack("<II", 2, 0) + p.sized("model.py") + p.sized(text))
 
     def answer(self, batch, responses):
-        """Writes what the model returned: outcome, block, size."""
+        """Writes what the model returned: returns outcome, block, size."""
         if not self.session.is_decoupled:
-            written = self.native.write_answer(batch, responses)
+            written = self.native.write_responses(batch, responses)
             if written is not None:
                 return self.p.OK, *written
         requests = self.requests
@@ -356,7 +356,7 @@ class Runner:
         return self.p.OK, offset, size
 
     def leave_to_sender(self, writer, request):
-        """The request is answered later, by its sender, or comes again."""
+        """Returns whether the request completes later, by its sender, or is rescheduled."""
         writer.add(self.requests.no_response(request._release_flags))
         sender = request.get_response_sender()
         if request._release_flags == self.requests.RELEASE_RESCHEDULE:
@@ -365,7 +365,7 @@ class Runner:
     # --- Coroutines ---
 
     def run_coroutine(self, coroutine, in_background=False):
-        import asyncio  # most models do without
+        import asyncio  # most models do not need it
 
         if self.loop is None:
             self.loop = asyncio.new_event_loop()
@@ -397,7 +397,7 @@ def main():
     signal.signal(signal.SIGTERM, _ignore)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)
-    # A model's own modules come first, ours last.
+    # A model's own modules have precedence over ours.
     sys.path[0:1] = []
     sys.path.append(greeting["backend_dir"])
     sys.path.append("")
@@ -412,7 +412,7 @@ def main():
     runner.serve()
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads that the model left running, and what interpreters do at their end, keep nobody waiting.
+    # Skips waiting for threads that the model left running, and the interpreter's finalization.
     os._exit(0)
 
 

@@ -54,7 +54,7 @@ inline constexpr std::string_view kJsonInputs =
 inline constexpr std::string_view kJsonOutputs =
     R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0","datatype":"FP32",)"
     R"("shape":[1],"data":[0.5]}]})";
-// The head of a request whose one tensor of four bytes follows it, and which wants its output so.
+// The head of a request with one tensor of four bytes after it, which requests binary output.
 inline constexpr std::string_view kBinaryInputs =
     R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"IN0","shape":[1],)"
     R"("datatype":"FP32","parameters":{"binary_data_size":4}}]})";
@@ -62,8 +62,8 @@ inline constexpr std::string_view kBinaryOutputs =
     R"({"model_name":"m","model_version":"3","outputs":[{"name":"OUT0","datatype":"FP32",)"
     R"("shape":[1],"parameters":{"binary_data_size":4}}]})";
 
-// Content types that say how long the JSON in front of binary tensors is, and are wrong about it,
-// with what the client is told.
+// Content types with a wrong length of the JSON in front of binary tensors, and the resulting
+// errors.
 inline constexpr std::pair<std::string_view, std::string_view> kMalformedLengths[] = {
     {"abc", "Unable to parse inference header size, got: abc"},
     {"-5", "inference header size should be in range (0, 6), got: -5"},

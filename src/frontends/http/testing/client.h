@@ -23,7 +23,7 @@ struct Reply {
   bool Has(std::string_view line) const { return head.find(line) != std::string::npos; }
 };
 
-// A client that writes what it is told and reads one reply at a time.
+// A client that sends what a test says and reads one reply at a time.
 class Client {
  public:
   explicit Client(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -58,7 +58,7 @@ class Client {
     in_.erase(0, length);
     return reply;
   }
-  // The head of a reply whose body is then read by ReadChunk.
+  // Reads the head of a reply whose body is then read by ReadChunk.
   std::string ReadHead() {
     size_t end = 0;
     while ((end = in_.find("\r\n\r\n")) == std::string::npos) {
@@ -77,8 +77,8 @@ class Client {
   }
   void Close() { fd_.Close(); }
 
-  // The next chunk of a reply; empty at its end, and when it is cut short (`is_whole` is false
-  // then).
+  // Reads the next chunk of a reply; empty at its end, and if it is truncated (`is_whole` is then
+  // false).
   std::string ReadChunk() {
     size_t end = 0;
     while ((end = in_.find("\r\n")) == std::string::npos) {

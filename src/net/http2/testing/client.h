@@ -16,7 +16,7 @@
 
 namespace nereid::http2 {
 
-// A message as it is sent.
+// Encodes a message with its prefix.
 inline std::string Prefixed(std::string_view message, bool compressed = false) {
   std::string framed(1, compressed ? '\1' : '\0');
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -26,7 +26,7 @@ inline std::string Prefixed(std::string_view message, bool compressed = false) {
   return framed;
 }
 
-// The messages of `body`, without their prefixes.
+// Returns the messages of `body`, without their prefixes.
 inline std::vector<std::string> Messages(std::string_view body) {
   std::vector<std::string> all;
   while (body.size() >= 5) {
@@ -38,7 +38,7 @@ inline std::vector<std::string> Messages(std::string_view body) {
   return all;
 }
 
-// Bytes without a pattern.
+// Returns incompressible bytes.
 inline std::string Noise(size_t size, uint32_t seed) {
   std::string text(size, '\0');
   for (char& c : text) {
@@ -48,7 +48,7 @@ inline std::string Noise(size_t size, uint32_t seed) {
   return text;
 }
 
-// An HTTP/2 frame.
+// Makes an HTTP/2 frame.
 inline std::string Frame(uint8_t type, uint8_t flags, int32_t stream, std::string_view payload) {
   std::string frame;
   for (int shift = 16; shift >= 0; shift -= 8) frame += static_cast<char>(payload.size() >> shift);
@@ -58,7 +58,7 @@ inline std::string Frame(uint8_t type, uint8_t flags, int32_t stream, std::strin
   return frame.append(payload);
 }
 
-// Cuts `bytes` into DATA frames whose lengths `length` gives, the last of which ends the stream.
+// Splits `bytes` into DATA frames whose lengths `length` gives; the last one ends the stream.
 inline std::vector<std::string> Cut(int32_t stream, std::string_view bytes,
                                     const std::function<size_t(size_t index)>& length) {
   std::vector<std::string> frames;
@@ -71,7 +71,7 @@ inline std::vector<std::string> Cut(int32_t stream, std::string_view bytes,
   return frames;
 }
 
-// What a client saw of one call.
+// What a client received for one call.
 struct Reply {
   std::map<std::string, std::string> headers;  // and trailers
   std::string body;
@@ -85,12 +85,12 @@ struct Reply {
   std::vector<std::string> messages() const { return Messages(body); }
 };
 
-// The bytes that it sends come out of TakeOutput, and those that it receives go into Feed.
+// TakeOutput returns the bytes that it sends, and Feed takes those that it receives.
 class TestClient {
  public:
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
-  // Gives the server `window` bytes of room for each stream, and at least as many for all.
+  // Grants the server a window of `window` bytes for each stream, and at least as many for all.
   explicit TestClient(uint32_t window = 1 << 30) {
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_session_callbacks_new(&callbacks);
@@ -108,7 +108,7 @@ class TestClient {
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
 
-  // The headers of a call, where `more` replaces and adds.
+  // Returns the headers of a call; those in `more` replace or extend the usual ones.
   static Headers CallHeaders(const std::string& path, const Headers& more = {}) {
     Headers headers = {{":method", "POST"}, {":scheme", "http"},
                        {":authority", "t"}, {":path", path},
@@ -116,14 +116,14 @@ class TestClient {
     for (const auto& [name, value] : more) {
       const auto found = std::ranges::find(headers, name, &Headers::value_type::first);
       if (found != headers.end()) {
-        found->second = value;  // in place: pseudo-headers come first
+        found->second = value;  // in place, because pseudo-headers must come first
       } else {
         headers.emplace_back(name, value);
       }
     }
     return headers;
   }
-  // Begins a call; `body` is sent as it is, the call half-closed after it unless `open`.
+  // Begins a call; `body` is sent as it is, and the call is then half-closed unless `open`.
   int32_t Call(const Headers& headers, std::string body, bool open = false) {
     std::vector<nghttp2_nv> fields;
     for (const auto& [name, value] : headers) {
@@ -150,7 +150,7 @@ class TestClient {
   }
   void Ping() { nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr); }
 
-  // What is to be sent.
+  // Returns the bytes to send.
   std::string TakeOutput() {
     std::string bytes;
     for (;;) {
@@ -166,7 +166,7 @@ class TestClient {
   }
 
   const Reply& reply(int32_t id) { return replies_[id]; }
-  int pings() const { return pings_; }  // of the server
+  int pings() const { return pings_; }  // from the server
   int pongs() const { return pongs_; }
   int goaways() const { return goaways_; }
   uint32_t goaway_code() const { return goaway_code_; }

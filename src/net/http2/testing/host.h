@@ -32,12 +32,12 @@ class TestHost final : public CallHost {
   bool is_crowded() const override { return false; }
   base::TaskPool& workers() const override { return workers_; }
 
-  // Each has a reference to its stream.
+  // Returns the orders, each of which has a reference to its stream.
   std::vector<GrpcMessagePtr> Take() {
     base::MutexLock lock(mutex_);
     return std::exchange(orders_, {});
   }
-  // Lets the workers do what they were given.
+  // Lets the workers do their work.
   void Work() {
     ASSERT_TRUE(workers_.WaitUntilIdle(std::chrono::steady_clock::now() + std::chrono::minutes(1)));
   }
@@ -50,7 +50,7 @@ class TestHost final : public CallHost {
   std::vector<GrpcMessagePtr> orders_ NEREID_GUARDED_BY(mutex_);
 };
 
-// Writes down what happens to a call.
+// Records the events of a call.
 class TestEvents final : public GrpcCallEvents {
  public:
   void OnMessage(base::BufferRef, std::string_view message) override {
@@ -63,7 +63,7 @@ class TestEvents final : public GrpcCallEvents {
   void OnCancelled() override { Add("cancelled"); }
   void OnDone() override { Add("done"); }
 
-  // What happened since the last call.
+  // Returns the events since the last call.
   std::vector<std::string> Take() {
     base::MutexLock lock(mutex_);
     return std::exchange(events_, {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells when threads bring pieces of output faster than they can be written one by one, as a model
-// with many responses does. They are then left to the reactor, which finds several each time: one
-// write for all of them costs little more than one for each.
+// Detects output pieces that threads produce faster than they can be written one by one, as a model
+// with many responses does. Such pieces are left to the reactor, which then writes several at a
+// time: one write for all costs little more than one for each.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace nereid::net {
 
-// Thread-safe. What several threads bring at once is counted only roughly.
-class Pace {
+// Thread-safe. Concurrent pieces of several threads are counted only roughly.
+class BurstDetector {
  public:
-  // A piece comes at `now_ns`: whether it is one of many. The first ones are not, so that whoever
-  // has only a few need not wait for the reactor.
+  // Records a piece at `now_ns`, and returns whether it is part of a burst. The first pieces are
+  // not, so that a thread with only a few need not wait for the reactor.
   bool IsInBurst(uint64_t now_ns) {
     const uint64_t gap_ns = now_ns - last_ns_.exchange(now_ns);
     if (gap_ns > kGapNs) quick_ones_.store(0);

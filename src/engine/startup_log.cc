@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Headers and order follow Triton's core/src/server.cc.
-#include "engine/start_tables.h"
+#include "engine/startup_log.h"
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/generate_answer.h"
+#include "http/generate_response.h"
 
 #include <algorithm>
 #include <variant>
@@ -7,12 +7,12 @@
 
 #include "common/json_text.h"
 #include "core/model.h"
-#include "http/infer_answer.h"
+#include "http/infer_response.h"
 
 namespace nereid::http {
 namespace {
 
-// One member of the object: a text of ours, a parameter, or a tensor.
+// One member of the object: a text, a parameter, or a tensor.
 struct Member {
   std::string_view name;
   std::variant<std::string_view, const core::Parameter*, const core::ResponseOutput*> value;
@@ -34,7 +34,7 @@ base::Status AppendOutput(const core::ResponseOutput& output, std::string& json)
 
 }  // namespace
 
-base::Status AppendGenerateAnswer(const core::Response& response, std::string& json) {
+base::Status AppendGenerateResponse(const core::Response& response, std::string& json) {
   const core::Request& request = response.request();
   std::vector<Member> members;
   members.reserve(3 + response.parameters().size() + response.output_count());
@@ -47,7 +47,7 @@ base::Status AppendGenerateAnswer(const core::Response& response, std::string& j
   for (size_t i = 0; i < response.output_count(); ++i) {
     members.push_back({response.output(i).name, &response.output(i)});
   }
-  // Of several of one name the first stays.
+  // The first of several members of one name stays.
   std::ranges::stable_sort(members, {}, &Member::name);
   const auto doubles = std::ranges::unique(members, {}, &Member::name);
   members.erase(doubles.begin(), doubles.end());

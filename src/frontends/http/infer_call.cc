@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/http_infer.h"
+#include "http/infer_call.h"
 
 #include <array>
 #include <cstring>
@@ -15,15 +15,15 @@
 namespace nereid::http {
 namespace {
 
-using Pool = base::ObjectPool<HttpInfer>;
+using Pool = base::ObjectPool<InferCall>;
 
-// The three parts of a life.
+// The number of events that end an object's life.
 constexpr uint32_t kParts = 3;
 
-// Longer heads are sent from where they are, as parts are; shorter ones the socket layer may copy.
+// Longer heads are sent from where they are, like parts; the socket layer may copy shorter ones.
 constexpr size_t kCopiedHeadBytes = size_t{16} << 10;
 
-// The backend whose memory the body is in can write it; what is read twice must be ours.
+// The body lies in memory that its backend can write, so JSON, which is read twice, must be copied.
 base::Status CopyJson(InferBody& body, core::Request& request) {
   const size_t size = body.header_length;
   if (size == 0) return base::OkStatus();
@@ -56,9 +56,9 @@ void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
 
 namespace {
 
-// With the blanks that belong to no value in HTTP and that Triton passes on: all but the spaces in
-// front, of which the last stays where there is nothing else. The views are of a whole line as it
-// was received.
+// Returns the value with the blanks that HTTP does not count as part of it but Triton passes on:
+// all but the leading spaces, of which the last stays if there is nothing else. The views lie in a
+// whole line as it was received.
 std::string_view WithBlanks(const http1::HttpHeader& header) {
   const char* begin = header.name.data() + header.name.size() + 1;
   const char* end = begin;
@@ -77,9 +77,9 @@ base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http
   return base::OkStatus();
 }
 
-void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
+void InferCall::Submit(InferSubmission submission, InferRequestReader& reader,
                        service::Service& service) {
-  HttpInfer* const self = Pool::Take();
+  InferCall* const self = Pool::Take();
   self->parts_left_.store(kParts);
   self->service_ = &service;
   self->compression_ = submission.reply_compression;
@@ -106,7 +106,7 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   }
   if (!status.ok()) {
     common::LogFailedInference(request->id, status);
-    request->trace.reset();  // it never began
+    request->trace.reset();  // the request never began
     request.reset();
     self->options_.Clear();
     RespondError(std::move(submission.exchange), status, {}, *submission.dialect);
@@ -120,11 +120,11 @@ void HttpInfer::Submit(InferSubmission submission, InferRequestReader& reader,
   self->cancellation_.Open(*request);
   self->exchange_ = std::move(submission.exchange);
   self->exchange_->SetEvents(self);
-  // From here on another thread may answer; `self` may be gone when this returns.
+  // From here on another thread may respond; `self` may be gone when this returns.
   service.Infer(std::move(request));
 }
 
-void HttpInfer::Send(core::ResponsePtr response, bool is_final) {
+void InferCall::Send(core::ResponsePtr response, bool is_final) {
   if (response) {
     ++response_count_;
     response_ = std::move(response);
@@ -133,78 +133,79 @@ void HttpInfer::Send(core::ResponsePtr response, bool is_final) {
   if (trace_ != nullptr) [[unlikely]] {
     trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
   }
-  // Taken first: dropping what follows may be the end of the request, and it has its answer here.
+  // Moved first: closing the handle may end the request, and then `exchange_` would get an error
+  // reply.
   http1::HttpExchangePtr exchange = std::move(exchange_);
   cancellation_.Close();
   exchange_ = std::move(exchange);
-  const base::Status status = Answer();
+  const base::Status status = WriteBody();
   if (status.ok()) {
-    SendAnswer();
+    SendResponse();
   } else {
     SendError(status);
   }
 }
 
-base::Status HttpInfer::Answer() {
+base::Status InferCall::WriteBody() {
   if (response_count_ != 1) {
     return base::InternalError("expected a single response, got " +
                                std::to_string(response_count_));
   }
   if (!response_->error().ok()) return response_->error();
-  return WriteInferAnswer(*response_, options_, answer_);
+  return WriteInferResponse(*response_, options_, body_);
 }
 
-void HttpInfer::SendAnswer() {
+void InferCall::SendResponse() {
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
-  const bool has_binary = !answer_.parts.empty();
+  const bool has_binary = !body_.parts.empty();
   std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
   std::string mime;
   if (has_binary && dialect_->has_mime_in_replies) {
     mime = dialect_->binary_mime;
-    common::AppendJsonInteger(mime, answer_.json.size());
+    common::AppendJsonInteger(mime, body_.json.size());
     content_type = mime;
   } else if (has_binary) {
     headers_ += "Inference-Header-Content-Length: ";
-    common::AppendJsonInteger(headers_, answer_.json.size());
+    common::AppendJsonInteger(headers_, body_.json.size());
     headers_ += "\r\n";
   }
-  if (answer_.json.size() > kCopiedHeadBytes || compression_ != net::Compression::kIdentity) {
-    answer_.parts.insert(answer_.parts.begin(), {answer_.json.data(), answer_.json.size(), {}});
+  if (body_.json.size() > kCopiedHeadBytes || compression_ != net::Compression::kIdentity) {
+    body_.parts.insert(body_.parts.begin(), {body_.json.data(), body_.json.size(), {}});
   }
   if (compression_ != net::Compression::kIdentity) {
     std::vector<iovec> vectors;
-    for (const http1::HttpBodyPart& part : answer_.parts) {
+    for (const http1::HttpBodyPart& part : body_.parts) {
       vectors.push_back({const_cast<void*>(part.data), part.size});
     }
     base::Result<net::BufferView> compressed = net::Compress(compression_, vectors);
     if (compressed.ok()) {
       const std::string_view data = compressed->data;
-      answer_.parts.clear();
-      answer_.parts.push_back({data.data(), data.size(), std::move(compressed->buffer)});
+      body_.parts.clear();
+      body_.parts.push_back({data.data(), data.size(), std::move(compressed->buffer)});
       headers_ += compression_ == net::Compression::kGzip ? "Content-Encoding: gzip\r\n"
                                                           : "Content-Encoding: deflate\r\n";
     } else {
-      // The client takes what is not compressed too.
+      // The client accepts an uncompressed reply too.
       NEREID_VLOG(1, "unable to compress response: {}", compressed.status().message());
       compression_ = net::Compression::kIdentity;
     }
   }
   const bool json_is_part =
-      !answer_.parts.empty() && (answer_.parts.front().data == answer_.json.data() ||
-                                 compression_ != net::Compression::kIdentity);
+      !body_.parts.empty() && (body_.parts.front().data == body_.json.data() ||
+                               compression_ != net::Compression::kIdentity);
   http1::HttpExchange::Respond(
       std::move(exchange_),
       {.status = 200,
        .content_type = content_type,
        .headers = headers_,
-       .text = json_is_part ? std::string_view() : std::string_view(answer_.json),
-       .parts = answer_.parts,
+       .text = json_is_part ? std::string_view() : std::string_view(body_.json),
+       .parts = body_.parts,
        .owner = this});
   Release(1);
 }
 
-void HttpInfer::SendError(const base::Status& error) {
+void InferCall::SendError(const base::Status& error) {
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   common::LogFailedInference(response_ ? response_->request().id : std::string_view(), error);
@@ -214,43 +215,43 @@ void HttpInfer::SendError(const base::Status& error) {
   Release(kParts - 1);
 }
 
-void HttpInfer::NoteSent() {
+void InferCall::NoteSent() {
   if (trace_ == nullptr) [[likely]]
     return;
   trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
   trace_.reset();
 }
 
-void HttpInfer::ReplySent() {
+void InferCall::ReplySent() {
   NoteSent();
-  // With the response may go the request, and with it this object's second part.
+  // The end of the response may end the request, and with it this object's second part.
   core::ResponsePtr response = std::move(response_);
   response.reset();
   Release(1);
 }
 
-void HttpInfer::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
+void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
-void HttpInfer::OnRequestGone() {
-  // Whoever processed the request dropped it without an answer.
+void InferCall::OnRequestGone() {
+  // The request was dropped without a response.
   if (exchange_) SendError(base::InternalError("expected a single response, got 0"));
   Release(1);
 }
 
-void HttpInfer::OnDisconnect() {
-  // With the reference may end this object.
+void InferCall::OnDisconnect() {
+  // Dropping the reference may destroy this object.
   if (const core::RequestRef request = cancellation_.Take()) service_->Cancel(*request);
 }
 
-void HttpInfer::Release(uint32_t parts) {
+void InferCall::Release(uint32_t parts) {
   if (parts_left_.fetch_sub(parts) == parts) Pool::Give(this);
 }
 
-void HttpInfer::Recycle() {
+void InferCall::Recycle() {
   service_ = nullptr;
   options_.Clear();
   response_count_ = 0;
-  answer_.Clear();
+  body_.Clear();
   headers_.clear();
   trace_.reset();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/infer_answer.h"
+#include "http/infer_response.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,7 +21,7 @@ using tensor::DataType;
 constexpr size_t kKeptBytes = size_t{64} << 10;
 
 OutputOptions OptionsOf(const core::ResponseOutput& output, const core::Request& request,
-                        const AnswerOptions& options) {
+                        const ResponseOptions& options) {
   for (const core::RequestedOutput& requested : request.outputs) {
     if (requested.name == output.name) return options.outputs[requested.tag];
   }
@@ -34,7 +34,7 @@ base::Status SizeError(std::string_view prefix, const core::ResponseOutput& outp
                              std::string(output.name) + "'");
 }
 
-// Prints `count` elements of T with `print(text, element)`, which puts a comma after each.
+// Prints `count` elements of T with `print(text, element)`, which appends a comma to each.
 template <typename T, typename Print>
 base::Status WriteElements(std::string& json, const core::ResponseOutput& output, uint64_t count,
                            const Print& print) {
@@ -59,7 +59,7 @@ base::Status WriteIntegers(std::string& json, const core::ResponseOutput& output
 
 template <typename T>
 base::Status WriteFloats(std::string& json, const core::ResponseOutput& output, uint64_t count) {
-  // In blocks, because growing the text costs as much as a number.
+  // Printed in blocks, because growing the text costs as much as printing a number.
   char block[2048];
   char* end = block;
   NEREID_RETURN_IF_ERROR(WriteElements<T>(json, output, count, [&](std::string& text, T value) {
@@ -132,7 +132,7 @@ base::Status WriteData(std::string& json, const core::ResponseOutput& output, ui
   return base::InvalidArgumentError("Invalid data type for output tensor");
 }
 
-// Turns the comma after the last element into `close`, or appends it where there was no element.
+// Turns the comma after the last element into `close`, or appends `close` if there was no element.
 void CloseList(std::string& json, char close) {
   if (json.back() == ',') {
     json.back() = close;
@@ -163,9 +163,9 @@ void AppendElement(std::string& bytes, std::string_view text) {
   bytes += text;
 }
 
-// The best classes of every batch row instead of the tensor.
+// Writes the classes of every batch row instead of the tensor.
 base::Status WriteClasses(const core::ResponseOutput& output, const core::Model& model,
-                          const OutputOptions& options, InferAnswer& answer) {
+                          const OutputOptions& options, InferResponseBody& body) {
   std::span<const int64_t> dims = output.shape.dims();
   const bool is_batched = model.max_batch_size() > 0 && !dims.empty();
   const uint64_t rows = is_batched ? static_cast<uint64_t>(dims.front()) : 0;
@@ -195,33 +195,33 @@ base::Status WriteClasses(const core::ResponseOutput& output, const core::Model&
     }
   }
   CloseList(text, ']');
-  answer.json += ",\"datatype\":\"BYTES\"";
+  body.json += ",\"datatype\":\"BYTES\"";
   tensor::Shape shape;
   if (rows > 0) shape.PushBack(static_cast<int64_t>(rows));
   shape.PushBack(static_cast<int64_t>(std::min<uint64_t>(options.class_count, row_elements)));
-  WriteShape(answer.json, shape.dims());
+  WriteShape(body.json, shape.dims());
   if (!options.is_binary) {
-    answer.json += ",\"data\":";
-    answer.json += text;
+    body.json += ",\"data\":";
+    body.json += text;
     return base::OkStatus();
   }
-  WriteBinarySize(answer.json, binary.size());
+  WriteBinarySize(body.json, binary.size());
   if (binary.empty()) return base::OkStatus();
   base::BufferRef buffer = base::AcquireBuffer(binary.size());
   if (!buffer) return base::UnavailableError("out of memory");
   std::memcpy(buffer.data(), binary.data(), binary.size());
   const void* const data = buffer.data();
-  answer.parts.push_back({data, binary.size(), std::move(buffer)});
+  body.parts.push_back({data, binary.size(), std::move(buffer)});
   return base::OkStatus();
 }
 
 base::Status WriteOutput(const core::ResponseOutput& output, const core::Model& model,
-                         const OutputOptions& options, InferAnswer& answer) {
-  std::string& json = answer.json;
+                         const OutputOptions& options, InferResponseBody& body) {
+  std::string& json = body.json;
   json += "{\"name\":";
   AppendJsonString(json, output.name);
   if (options.class_count > 0) {
-    NEREID_RETURN_IF_ERROR(WriteClasses(output, model, options, answer));
+    NEREID_RETURN_IF_ERROR(WriteClasses(output, model, options, body));
     json += "},";
     return base::OkStatus();
   }
@@ -230,10 +230,10 @@ base::Status WriteOutput(const core::ResponseOutput& output, const core::Model& 
   json += '"';
   WriteShape(json, output.shape.dims());
   if (options.is_in_region) {
-    // The client has it already.
+    // The output is in the client's shared memory already.
   } else if (options.is_binary) {
     WriteBinarySize(json, output.byte_size);
-    if (output.byte_size > 0) answer.parts.push_back({output.data, output.byte_size, {}});
+    if (output.byte_size > 0) body.parts.push_back({output.data, output.byte_size, {}});
   } else {
     json += ",\"data\":[";
     const auto count = tensor::ElementCount(output.shape.dims());
@@ -277,17 +277,17 @@ void AppendJsonParameter(const ParameterValue& value, std::string& json) {
   }
 }
 
-void InferAnswer::Clear() {
+void InferResponseBody::Clear() {
   json.clear();
   if (json.capacity() > kKeptBytes) std::string().swap(json);
   parts.clear();
 }
 
-base::Status WriteInferAnswer(const core::Response& response, const AnswerOptions& options,
-                              InferAnswer& answer) {
+base::Status WriteInferResponse(const core::Response& response, const ResponseOptions& options,
+                                InferResponseBody& body) {
   const core::Request& request = response.request();
   const core::Model& model = *request.model;
-  std::string& json = answer.json;
+  std::string& json = body.json;
   json += '{';
   if (!request.id.empty()) {
     json += "\"id\":";
@@ -303,7 +303,7 @@ base::Status WriteInferAnswer(const core::Response& response, const AnswerOption
   json += ",\"outputs\":[";
   for (size_t i = 0; i < response.output_count(); ++i) {
     const core::ResponseOutput& output = response.output(i);
-    NEREID_RETURN_IF_ERROR(WriteOutput(output, model, OptionsOf(output, request, options), answer));
+    NEREID_RETURN_IF_ERROR(WriteOutput(output, model, OptionsOf(output, request, options), body));
   }
   CloseList(json, ']');
   json += '}';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One infer request over HTTP, from its submission to the last byte of its reply: the sink of its
 // responses, the owner of its reply's bytes, and the listener that cancels it when the client
-// leaves.
+// disconnects.
 #pragma once
 
 #include <atomic>
@@ -15,37 +15,37 @@
 #include "core/response.h"
 #include "core/response_sink.h"
 #include "http/dialect.h"
-#include "http/infer_answer.h"
 #include "http/infer_request.h"
+#include "http/infer_response.h"
 #include "http1/http_server.h"
 #include "net/compression.h"
 #include "service/service.h"
 
 namespace nereid::http {
 
-// What a submission is made of.
+// The arguments of an infer request.
 struct InferSubmission {
   http1::HttpExchangePtr exchange;
   core::ModelHandle model;
-  // The body as the model gets it (decompressed) and what keeps it alive.
+  // The body as the model gets it (decompressed) and the buffer that keeps it alive.
   InferBody body;
   base::BufferRef body_buffer;
   net::Compression reply_compression = net::Compression::kIdentity;
   core::RoundExecutor* round = nullptr;
   const Dialect* dialect = &kTritonDialect;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
-  std::shared_ptr<observe::Trace> trace;               // null but for requests that are traced
+  std::shared_ptr<observe::Trace> trace;               // null unless the request is traced
 };
 
-// Pooled. It lives until three things have happened, in whatever order and on whatever threads: the
-// core let go of the request (OnRequestGone), the reply's bytes are not needed any more
-// (ReplySent), and the call that sent the reply has returned.
-class HttpInfer final : public core::ResponseSink,
+// Pooled. It lives until three things have happened, in any order and on any threads: the core
+// released the request (OnRequestGone), the reply's bytes are no longer needed (ReplySent), and the
+// call that sent the reply has returned.
+class InferCall final : public core::ResponseSink,
                         private http1::HttpReplyOwner,
                         private http1::HttpExchangeEvents {
  public:
-  // Reads the body and hands the request to `service`, or answers at once with what is wrong with
-  // it. `service` outlives every request.
+  // Reads the body and passes the request to `service`, or replies at once with an error. `service`
+  // outlives every request.
   static void Submit(InferSubmission submission, InferRequestReader& reader,
                      service::Service& service);
 
@@ -61,35 +61,34 @@ class HttpInfer final : public core::ResponseSink,
   void ReplySent() override;
   void OnDisconnect() override;
 
-  base::Status Answer();
-  void SendAnswer();
+  base::Status WriteBody();
+  void SendResponse();
   void SendError(const base::Status& error);
-  // The last the trace hears of.
+  // Records the last event of the trace.
   void NoteSent();
   void Release(uint32_t parts);
 
   service::Service* service_ = nullptr;
-  http1::HttpExchangePtr exchange_;  // until it is answered
-  AnswerOptions options_;
+  http1::HttpExchangePtr exchange_;  // until it is replied to
+  ResponseOptions options_;
   net::Compression compression_ = net::Compression::kIdentity;
   const Dialect* dialect_ = &kTritonDialect;
 
   std::atomic<uint32_t> parts_left_{0};
-  core::CancelHandle cancellation_;  // until the request is answered or released
+  core::CancelHandle cancellation_;  // until the request has completed or is released
 
   uint64_t response_count_ = 0;
   core::ResponsePtr response_;
-  InferAnswer answer_;
+  InferResponseBody body_;
   std::string headers_;
   std::shared_ptr<observe::Trace> trace_;
 };
 
-// Makes those headers parameters of `request` that `forwarder` wants; an error when one is
-// reserved.
+// Makes the headers that `forwarder` selects parameters of `request`; fails if one is reserved.
 base::Status ForwardHeaders(const common::HeaderForwarder& forwarder, const http1::HttpHead& head,
                             core::Request& request);
 
-// A reply of {"error": <message>} with the status that belongs to the error's code.
+// Replies with {"error": <message>} and the status that belongs to the error's code.
 void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers = {}, const Dialect& dialect = kTritonDialect);
 

@@ -11,8 +11,8 @@
 
 namespace nereid::http {
 
-// Appends the object to `json`; on an error what was appended is of no use. The response holds no
-// error itself.
-base::Status AppendGenerateAnswer(const core::Response& response, std::string& json);
+// Appends the object to `json`; after an error `json` is unusable. REQUIRES: the response is not an
+// error.
+base::Status AppendGenerateResponse(const core::Response& response, std::string& json);
 
 }  // namespace nereid::http

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One generate or generate_stream request over HTTP, from its submission to the end of its reply:
-// the sink of its responses and the listener that cancels it when the client leaves.
+// the sink of its responses and the listener that cancels it when the client disconnects.
 //
-// Every response of a stream is a server-sent event, written by the thread that brings it. A client
-// that reads slower than the model writes holds the model back: Send waits until there is room, and
-// gives the client up when it has taken nothing for a while. On a reactor, where nobody may wait,
-// the stream is given up when too much has piled up.
+// Every response of a stream is a server-sent event, written by the thread that sends it. A client
+// that reads more slowly than the model writes blocks the model: Send waits until there is room,
+// and aborts the stream if the client has taken nothing for a while. On a reactor, which must not
+// wait, the stream is aborted if too much is waiting.
 #pragma once
 
 #include <chrono>
@@ -25,16 +25,16 @@
 
 namespace nereid::http {
 
-// What a stream may cost whose client does not read.
+// Limits for a stream whose client does not read.
 struct StreamLimits {
-  // How long a producer waits for a full buffer (http1::HttpServerOptions::max_stream_buffer) to be
+  // How long a sender waits for a full buffer (http1::HttpServerOptions::max_stream_buffer) to be
   // taken by the client.
   std::chrono::milliseconds longest_pause{10'000};
-  // What a producer that must not wait may leave in the buffer.
+  // How many bytes a sender that must not wait may leave in the buffer.
   size_t most_waiting_bytes = size_t{64} << 20;
 };
 
-// What a request of the generate extension is made from.
+// The arguments of a request of the generate extension.
 struct GenerateSubmission {
   http1::HttpExchangePtr exchange;
   core::ModelHandle model;
@@ -43,15 +43,15 @@ struct GenerateSubmission {
   StreamLimits limits;
   core::RoundExecutor* round = nullptr;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
-  std::shared_ptr<observe::Trace> trace;               // null but for requests that are traced
+  std::shared_ptr<observe::Trace> trace;               // null unless the request is traced
 };
 
-// Pooled. The core ends its life (OnRequestGone); before that the exchange has been answered, after
-// which none of its events runs. Send is confined to one thread at a time, as every sink's.
-class HttpGenerate final : public core::ResponseSink, private http1::HttpExchangeEvents {
+// Pooled. The core ends its life (OnRequestGone); before that the exchange has been replied to,
+// after which none of its events runs. One thread at a time calls Send, as for every sink.
+class GenerateCall final : public core::ResponseSink, private http1::HttpExchangeEvents {
  public:
-  // Reads the body and hands the request to `service`, or answers at once with what is wrong with
-  // it. `service` outlives every request.
+  // Reads the body and passes the request to `service`, or replies at once with an error. `service`
+  // outlives every request.
   static void Submit(GenerateSubmission submission, service::Service& service);
 
   // core::ResponseSink
@@ -68,7 +68,7 @@ class HttpGenerate final : public core::ResponseSink, private http1::HttpExchang
 
   void Pass(const core::Response* response, bool is_final);
   void Collect(const core::Response& response);
-  void Answer();
+  void SendReply();
   void SendEvent(const core::Response& response, bool is_final);
   bool StartStream(int status, std::string_view event);
   void MakeRoom(uint64_t rounds_seen);
@@ -77,22 +77,22 @@ class HttpGenerate final : public core::ResponseSink, private http1::HttpExchang
   std::string LoadHeader() const;
 
   service::Service* service_ = nullptr;
-  http1::HttpExchangePtr exchange_;  // until it is answered or given up
+  http1::HttpExchangePtr exchange_;  // until it is replied to or aborted
   StreamLimits limits_;
   bool is_stream_ = false;
   bool is_decoupled_ = false;
-  bool has_started_ = false;  // the stream's head is out
+  bool has_started_ = false;  // the stream's head is sent
   uint64_t response_count_ = 0;
-  base::Status error_;  // of the only response of generate
+  base::Status error_;  // the error of the only response of generate
   std::string text_;    // its body, or the event that is being written
   std::shared_ptr<observe::Trace> trace_;
-  size_t bytes_waiting_ = 0;  // at least so much may lie in the stream's buffer
+  size_t bytes_waiting_ = 0;  // written since the stream's buffer became full
 
   core::CancelHandle cancellation_;  // until no response follows
 
   base::Mutex mutex_;
   base::CondVar changed_;
-  bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;  // the client
+  bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;  // the client has disconnected
   // How often the stream's buffer ran empty after it had been full.
   uint64_t rounds_ NEREID_GUARDED_BY(mutex_) = 0;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_host/answer_request.h"
+#include "backend_host/send_response.h"
 
 namespace nereid::backend_host {
 namespace {
 
-base::Status AnsweredError(const core::Request& request) {
+base::Status CompletedError(const core::Request& request) {
   return base::InternalError(request.LogPrefix() +
                              "the final response of the request has been sent already");
 }
@@ -13,8 +13,8 @@ base::Status AnsweredError(const core::Request& request) {
 
 base::Status SendResponse(core::ResponsePtr response, bool is_final) {
   core::Request& request = response->request();
-  if (is_final ? !request.MarkAnswered() : request.is_answered()) [[unlikely]] {
-    return AnsweredError(request);
+  if (is_final ? !request.MarkCompleted() : request.is_completed()) [[unlikely]] {
+    return CompletedError(request);
   }
   request.NoteResponse(*response);
   request.sink().Send(std::move(response), is_final);
@@ -22,7 +22,7 @@ base::Status SendResponse(core::ResponsePtr response, bool is_final) {
 }
 
 base::Status SendEnd(core::Request& request) {
-  if (!request.MarkAnswered()) return AnsweredError(request);
+  if (!request.MarkCompleted()) return CompletedError(request);
   request.sink().Send(nullptr, true);
   return base::OkStatus();
 }

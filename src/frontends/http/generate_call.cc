@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/http_generate.h"
+#include "http/generate_call.h"
 
 #include <utility>
 
@@ -10,25 +10,26 @@
 #include "common/json_text.h"
 #include "common/status_codes.h"
 #include "core/model.h"
-#include "http/generate_answer.h"
 #include "http/generate_request.h"
-#include "http/http_infer.h"
+#include "http/generate_response.h"
+#include "http/infer_call.h"
 #include "http/load_header.h"
 #include "net/reactor.h"
 
 namespace nereid::http {
 namespace {
 
-using Pool = base::ObjectPool<HttpGenerate>;
+using Pool = base::ObjectPool<GenerateCall>;
 
-// Texts longer than this are not kept for the next request.
+// Longer texts are not kept for the next request.
 constexpr size_t kKeptBytes = size_t{64} << 10;
 
 constexpr char kNotOneResponse[] =
     "generate expects model to produce exactly 1 response, use generate stream for model that "
     "generates various number of responses";
 
-// The request never reached an instance, and the thread that submitted it says so.
+// Returns whether the request never reached an instance, and the thread that submitted it reports
+// this.
 bool WasRefused(const core::Response& response, const http1::HttpExchange& exchange) {
   return !response.error().ok() && response.request().times.batch_start_ns == 0 &&
          exchange.reactor().IsCurrent();
@@ -36,8 +37,8 @@ bool WasRefused(const core::Response& response, const http1::HttpExchange& excha
 
 }  // namespace
 
-void HttpGenerate::Submit(GenerateSubmission submission, service::Service& service) {
-  HttpGenerate* const self = Pool::Take();
+void GenerateCall::Submit(GenerateSubmission submission, service::Service& service) {
+  GenerateCall* const self = Pool::Take();
   self->service_ = &service;
   self->limits_ = submission.limits;
   self->is_stream_ = submission.is_stream;
@@ -59,15 +60,15 @@ void HttpGenerate::Submit(GenerateSubmission submission, service::Service& servi
   if (!status.ok()) {
     common::LogFailedInference(request->id, status);
     RespondError(std::move(self->exchange_), status);
-    return;  // with the request goes `self`
+    return;  // destroys the request and with it `self`
   }
   self->cancellation_.Open(*request);
   self->exchange_->SetEvents(self);
-  // From here on another thread may answer; `self` may be gone when this returns.
+  // From here on another thread may respond; `self` may be gone when this returns.
   service.Infer(std::move(request));
 }
 
-void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
+void GenerateCall::Send(core::ResponsePtr response, bool is_final) {
   if (response != nullptr) ++response_count_;
   if (trace_ != nullptr) [[unlikely]] {
     if (response != nullptr) trace_->ReportFrontend("INFER_RESPONSE_COMPLETE", base::NowNs());
@@ -77,19 +78,19 @@ void HttpGenerate::Send(core::ResponsePtr response, bool is_final) {
   if (!is_final) return;
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_END", base::NowNs());
-  // With this or with `response` may go the request, and with that this object: both end after
-  // everything above.
+  // This or the end of `response` may destroy the request and with it this object, so both come
+  // last.
   cancellation_.Close();
 }
 
-void HttpGenerate::Pass(const core::Response* response, bool is_final) {
+void GenerateCall::Pass(const core::Response* response, bool is_final) {
   if (response != nullptr && !response->error().ok()) {
     common::LogFailedInference(response->request().id, response->error());
   }
   if (exchange_ == nullptr) return;
   if (!is_stream_) {
     if (response != nullptr) Collect(*response);
-    if (is_final) Answer();
+    if (is_final) SendReply();
   } else if (response != nullptr && response_count_ == 1 && is_final &&
              WasRefused(*response, *exchange_)) {
     RespondError(std::move(exchange_), response->error());
@@ -102,18 +103,18 @@ void HttpGenerate::Pass(const core::Response* response, bool is_final) {
   }
 }
 
-// The only response that a reply of generate may have.
-void HttpGenerate::Collect(const core::Response& response) {
+// Stores the only response that a reply of generate may have.
+void GenerateCall::Collect(const core::Response& response) {
   if (response_count_ > 1) {
-    // Whatever else follows changes nothing.
+    // Further responses change nothing.
     if (response_count_ == 2) CancelRequest();
     return;
   }
   error_ = response.error();
-  if (error_.ok()) error_ = AppendGenerateAnswer(response, text_);
+  if (error_.ok()) error_ = AppendGenerateResponse(response, text_);
 }
 
-void HttpGenerate::Answer() {
+void GenerateCall::SendReply() {
   if (response_count_ != 1) error_ = base::InternalError(kNotOneResponse);
   const std::string headers = LoadHeader();
   if (!error_.ok()) return RespondError(std::move(exchange_), error_, headers);
@@ -122,11 +123,11 @@ void HttpGenerate::Answer() {
       {.status = 200, .content_type = "application/json", .headers = headers, .text = text_});
 }
 
-void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
+void GenerateCall::SendEvent(const core::Response& response, bool is_final) {
   if (exchange_->disconnected()) return;
   base::Status error = response.error();
   text_ = "data: ";
-  if (error.ok()) error = AppendGenerateAnswer(response, text_);
+  if (error.ok()) error = AppendGenerateResponse(response, text_);
   if (!error.ok()) {
     text_ = "data: ";
     text_ += common::JsonError(error.message());
@@ -150,7 +151,7 @@ void HttpGenerate::SendEvent(const core::Response& response, bool is_final) {
   }
 }
 
-bool HttpGenerate::StartStream(int status, std::string_view event) {
+bool GenerateCall::StartStream(int status, std::string_view event) {
   has_started_ = true;
   const std::string headers = LoadHeader();
   return exchange_->StartStream(
@@ -158,7 +159,7 @@ bool HttpGenerate::StartStream(int status, std::string_view event) {
       event);
 }
 
-void HttpGenerate::MakeRoom(uint64_t rounds_seen) {
+void GenerateCall::MakeRoom(uint64_t rounds_seen) {
   if (net::Reactor::Current() != nullptr) {
     bytes_waiting_ += text_.size();
     if (bytes_waiting_ > limits_.most_waiting_bytes) GiveUp("its client reads too slowly");
@@ -176,30 +177,31 @@ void HttpGenerate::MakeRoom(uint64_t rounds_seen) {
   if (was_in_vain) GiveUp("its client does not read");
 }
 
-void HttpGenerate::GiveUp(const char* why) {
+void GenerateCall::GiveUp(const char* why) {
   NEREID_VLOG(1, "a generate stream is given up: {}", why);
-  exchange_.reset();  // cut short, which the client can tell from an end
+  exchange_.reset();  // truncated, which the client can distinguish from an end
   CancelRequest();
 }
 
-// With the reference may end this object, unless the caller has the request or a response of it.
-void HttpGenerate::CancelRequest() {
+// Dropping the reference may destroy this object, unless the caller holds the request or a response
+// of it.
+void GenerateCall::CancelRequest() {
   if (const core::RequestRef request = cancellation_.Take()) service_->Cancel(*request);
 }
 
-std::string HttpGenerate::LoadHeader() const {
+std::string GenerateCall::LoadHeader() const {
   const std::string_view format = exchange_->head().Header(kLoadFormatHeader);
   return format.empty() ? std::string() : MakeLoadHeader(format, service_->MetricsText());
 }
 
-void HttpGenerate::OnRequestReleased(core::Request& /*request*/) {
-  // A decoupled model may go on and answer after that.
+void GenerateCall::OnRequestReleased(core::Request& /*request*/) {
+  // A decoupled model may send responses after that.
   if (is_decoupled_) return;
   cancellation_.Close();
 }
 
-void HttpGenerate::OnRequestGone() {
-  // Whoever processed the request dropped it without a final answer.
+void GenerateCall::OnRequestGone() {
+  // The request was dropped without a final response.
   if (exchange_ != nullptr && has_started_) exchange_.reset();
   if (exchange_ != nullptr) {
     RespondError(std::move(exchange_), base::InternalError("the request got no answer"));
@@ -207,7 +209,7 @@ void HttpGenerate::OnRequestGone() {
   Pool::Give(this);
 }
 
-void HttpGenerate::OnDisconnect() {
+void GenerateCall::OnDisconnect() {
   {
     base::MutexLock lock(mutex_);
     is_gone_ = true;
@@ -216,13 +218,13 @@ void HttpGenerate::OnDisconnect() {
   CancelRequest();
 }
 
-void HttpGenerate::OnStreamWritable() {
+void GenerateCall::OnStreamWritable() {
   base::MutexLock lock(mutex_);
   ++rounds_;
   changed_.NotifyAll();
 }
 
-void HttpGenerate::Recycle() {
+void GenerateCall::Recycle() {
   service_ = nullptr;
   is_stream_ = false;
   is_decoupled_ = false;
