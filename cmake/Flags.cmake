@@ -15,7 +15,7 @@ endif()
 
 # What every x86 server since 2010 has.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  add_compile_options(-march=x86-64-v2 -mpclmul)
+  add_compile_options(-march=x86-64-v2)
 endif()
 
 if(NEREID_SANITIZE)

@@ -54,8 +54,8 @@ class Reactor {
   unsigned index() const { return index_; }
   bool IsCurrent() const { return Current() == this; }
 
-  // Runs `fn` on this reactor. Calls of one thread keep their order. From any thread; what is
-  // posted after the pool stopped is destroyed without running.
+  // Runs `fn` on this reactor. Calls of one thread keep their order. From any thread. A function
+  // that is posted after the pool has stopped never runs, and its memory is not freed.
   void Post(base::UniqueFunction<void()> fn);
   // Like Post above, without allocating.
   void Post(Task& task);
