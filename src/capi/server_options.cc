@@ -73,8 +73,9 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelRepositoryPath(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
     TRITONSERVER_ServerOptions* options, TRITONSERVER_ModelControlMode mode) {
+  const int number = mode;  // callers in C may pass any number
   return RunApiCall([&]() -> Status {
-    switch (mode) {
+    switch (number) {
       case TRITONSERVER_MODEL_CONTROL_NONE:
         options->engine.control.mode = ControlMode::kNone;
         return {};
@@ -85,7 +86,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
         options->engine.control.mode = ControlMode::kExplicit;
         return {};
     }
-    return InvalidArgumentError(fmt::format("unknown control mode '{}'", static_cast<int>(mode)));
+    return InvalidArgumentError(fmt::format("unknown control mode '{}'", number));
   });
 }
 
@@ -113,8 +114,9 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelConfigName(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRateLimiterMode(
     TRITONSERVER_ServerOptions* options, TRITONSERVER_RateLimitMode mode) {
+  const int number = mode;  // callers in C may pass any number
   return RunApiCall([&]() -> Status {
-    switch (mode) {
+    switch (number) {
       case TRITONSERVER_RATE_LIMIT_EXEC_COUNT:
         options->engine.limits_rate = true;
         return {};
@@ -122,8 +124,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRateLimiterMode(
         options->engine.limits_rate = false;
         return {};
     }
-    return InvalidArgumentError(
-        fmt::format("unknown rate limit mode '{}'", static_cast<int>(mode)));
+    return InvalidArgumentError(fmt::format("unknown rate limit mode '{}'", number));
   });
 }
 

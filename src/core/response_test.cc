@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -109,7 +110,7 @@ TEST_F(ResponseTest, GivesAnOutputMemoryOnce) {
 
 TEST_F(ResponseTest, SaysHowMuchMemoryThereWasNot) {
   ResponseOutput& output = Add(*response_);
-  const size_t too_much = size_t{1} << 60;
+  const size_t too_much = SIZE_MAX / 2 + 1;
   const base::Status status = response_->AllocateBuffer(output, too_much, {}, false);
   EXPECT_EQ(status.code(), base::StatusCode::kUnavailable);
   EXPECT_EQ(status.message(),

@@ -82,12 +82,13 @@ extern "C" {
 TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily** family,
                                                  const TRITONSERVER_MetricKind kind,
                                                  const char* name, const char* description) {
+  const int number = kind;  // callers in C may pass any number
   return RunApiCall([&]() -> Status {
-    if (kind < TRITONSERVER_METRIC_KIND_COUNTER || kind > TRITONSERVER_METRIC_KIND_HISTOGRAM) {
+    if (number < TRITONSERVER_METRIC_KIND_COUNTER || number > TRITONSERVER_METRIC_KIND_HISTOGRAM) {
       return InvalidArgumentError("Unsupported kind passed to MetricFamily constructor.");
     }
-    NEREID_ASSIGN_OR_RETURN(auto made,
-                            CustomFamily::Create(static_cast<MetricKind>(kind), name, description));
+    NEREID_ASSIGN_OR_RETURN(
+        auto made, CustomFamily::Create(static_cast<MetricKind>(number), name, description));
     *family = new TRITONSERVER_MetricFamily{std::move(made)};
     return {};
   });
