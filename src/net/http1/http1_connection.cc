@@ -292,26 +292,25 @@ bool Http1Connection::BeginStream(const HttpReply& reply, std::string_view chunk
   const ReplyHead text(reply, reply_form(), framing);
   stream_ = std::make_unique<StreamWriter>(framing, omit_body_, core_.options.max_stream_buffer);
   stream_started_ = true;
-  return SendTurn(stream_->Begin(text.text(), chunk)).has_room;
+  return SendTurn(*stream_, stream_->Begin(text.text(), chunk)).has_room;
 }
 
 bool Http1Connection::StreamChunk(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   const uint64_t now_ns = reactor().IsCurrent() ? 0 : base::NowNs();
-  return SendTurn(stream_->Write(chunk, now_ns)).has_room;
+  return SendTurn(*stream_, stream_->Write(chunk, now_ns)).has_room;
 }
 
 void Http1Connection::FinishStream(std::string_view chunk) {
   NEREID_CHECK(stream_started_);
   listener_.Clear();
-  const StreamWriter::Step step = SendTurn(stream_->End(chunk));
+  const StreamWriter::Step step = SendTurn(*stream_, stream_->End(chunk));
   if (step.is_broken) close_after_ = true;
   if (step.is_over) stream_.reset();
   Complete(!step.is_over || close_after_);
 }
 
-StreamWriter::Step Http1Connection::SendTurn(StreamWriter::Step step) {
-  StreamWriter& stream = *stream_;
+StreamWriter::Step Http1Connection::SendTurn(StreamWriter& stream, StreamWriter::Step step) {
   while (step.next == StreamWriter::Next::kSend) {
     const iovec piece = Piece(stream.sending());
     step = stream.Sent(Send(&piece, 1));
@@ -324,7 +323,9 @@ StreamWriter::Step Http1Connection::SendTurn(StreamWriter::Step step) {
 
 void Http1Connection::TakeStreamTurn(StreamWriter::Cause cause) {
   if (closed() || stream_ == nullptr || state_ != State::kBusy) return;
-  const StreamWriter::Step step = SendTurn(stream_->TakeTurn(cause));
+  // Once the turn has ended, the writer may end the stream and reset stream_.
+  StreamWriter& stream = *stream_;
+  const StreamWriter::Step step = SendTurn(stream, stream.TakeTurn(cause));
   is_stream_waiting_ = step.next == StreamWriter::Next::kWait;
   if (is_stream_waiting_) {
     timeouts_.NoteProgress(CoarseNowMs());

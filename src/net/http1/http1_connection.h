@@ -99,7 +99,7 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   // done.
   bool SendRest();
   // Sends while the calling thread has the turn; returns the step that ended it.
-  StreamWriter::Step SendTurn(StreamWriter::Step step);
+  StreamWriter::Step SendTurn(StreamWriter& stream, StreamWriter::Step step);
   void OnStreamTask() { TakeStreamTurn(StreamWriter::Cause::kTask); }
   void TakeStreamTurn(StreamWriter::Cause cause);
 
