@@ -32,7 +32,7 @@ ours = len(memory) // 2
 
 class WorkerTest : public testing::Test {
  protected:
-  // Their threads use what is below.
+  // Stops the workers first, because their threads use the other members.
   ~WorkerTest() override {
     for (const auto& worker : workers_) worker->Stop(Clock::now());
   }

@@ -11,7 +11,7 @@
 namespace nereid::common {
 namespace {
 
-// Of the categories, in their order, as flags spell them.
+// The names of the categories in the order of the enumeration, as flags spell them.
 constexpr std::array<std::string_view, kCategoryCount> kNames = {
     "health",           "metadata",   "inference", "shared-memory", "model-config",
     "model-repository", "statistics", "trace",     "logging"};

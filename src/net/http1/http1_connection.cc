@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-iovec Piece(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
-
 double Jitter() {
   thread_local std::minstd_rand random{std::random_device{}()};
   return std::uniform_real_distribution<>(0, 1)(random);

@@ -8,8 +8,6 @@
 namespace nereid::http1 {
 namespace {
 
-iovec Piece(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
-
 uint64_t BodyBytes(const HttpReply& reply) {
   uint64_t bytes = reply.text.size();
   for (const HttpBodyPart& part : reply.parts) bytes += part.size;

@@ -19,6 +19,9 @@
 
 namespace nereid::http1 {
 
+// A piece of a gathered write.
+inline iovec Piece(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
+
 // A reply as it is sent. Lives on the stack of the thread that replies, no longer than the reply
 // that it is made of.
 class ReplyMessage {
