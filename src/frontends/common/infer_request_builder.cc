@@ -122,10 +122,9 @@ Status InferRequestBuilder::SetReserved(std::string_view name, const ParameterVa
   return base::OkStatus();
 }
 
-Status InferRequestBuilder::SetParameter(std::string_view name, const ParameterValue& value) {
-  name = Cut(name);
+Status InferRequestBuilder::SetParameter(ParameterKey key, std::string_view name,
+                                         const ParameterValue& value) {
   if (++parameter_count_ > kMaxParameters) return TooManyParametersError();
-  const ParameterKey key = ClassifyParameter(name);
   if (key != ParameterKey::kForwarded) {
     repeats_parameter_ |= (known_parameters_ & BitOf(key)) != 0;
     known_parameters_ |= BitOf(key);

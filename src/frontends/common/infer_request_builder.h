@@ -85,7 +85,12 @@ class InferRequestBuilder {
 
   // Sets a parameter of the request. One that the server understands takes effect; any other is for
   // the model.
-  base::Status SetParameter(std::string_view name, const ParameterValue& value);
+  base::Status SetParameter(std::string_view name, const ParameterValue& value) {
+    const std::string_view key = Cut(name);
+    return SetParameter(ClassifyParameter(key), key, value);
+  }
+  // The same for a reader that knows which key `name` is.
+  base::Status SetParameter(ParameterKey key, std::string_view name, const ParameterValue& value);
   // Sets a parameter for the model, of any name that is not reserved.
   base::Status ForwardParameter(std::string_view name, const ParameterValue& value);
   // Whether a parameter has been set more than once, for readers that do not know which value

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "common/infer_request_builder.h"
 #include "http/json_cursor.h"
@@ -197,14 +199,20 @@ bool HeadReader::ReadId(JsonCursor& cursor) {
 
 bool HeadReader::ReadParameters(JsonCursor& place) {
   JsonCursor cursor = place;
-  static constexpr std::string_view kUsual[] = {"binary_data_output", "sequence_id",
-                                                "sequence_start", "sequence_end"};
+  using common::ParameterKey;
+  static constexpr std::pair<ParameterKey, std::string_view> kUsual[] = {
+      {ParameterKey::kBinaryDataOutput, "binary_data_output"},
+      {ParameterKey::kSequenceId, "sequence_id"},
+      {ParameterKey::kSequenceStart, "sequence_start"},
+      {ParameterKey::kSequenceEnd, "sequence_end"}};
   const bool are_taken =
       cursor.Object<"binary_data_output", "sequence_id", "sequence_start", "sequence_end">(
           [&](int member, std::string_view key) {
-            if (member >= 0) key = kUsual[member];
             std::optional<ParameterValue> value;
-            return ReadValue(cursor, value) && builder_.SetParameter(key, *value).ok();
+            if (!ReadValue(cursor, value)) return false;
+            if (member < 0) return builder_.SetParameter(key, *value).ok();
+            const auto& [usual_key, name] = kUsual[member];
+            return builder_.SetParameter(usual_key, name, *value).ok();
           });
   place = cursor;
   return are_taken && !builder_.has_parameter_twice();
