@@ -11,7 +11,15 @@ namespace {
 using nereid::backend::EntryPoint;
 using nereid::backend::StrCat;
 using nereid::cache::Error;
-using namespace nereid::redis_cache;
+using nereid::redis_cache::Failure;
+using nereid::redis_cache::MakeValue;
+using nereid::redis_cache::Outcome;
+using nereid::redis_cache::ReadSettings;
+using nereid::redis_cache::ReadValueSizes;
+using nereid::redis_cache::RedisClient;
+using nereid::redis_cache::RedisSettings;
+using nereid::redis_cache::Reply;
+using nereid::redis_cache::ValueHeaderSize;
 
 RedisClient* FromHandle(TRITONCACHE_Cache* cache) { return reinterpret_cast<RedisClient*>(cache); }
 

@@ -12,7 +12,8 @@
 
 namespace {
 
-using namespace nereid;
+namespace core = nereid::core;
+namespace grpc = nereid::grpc;
 
 class NoSink final : public core::ResponseSink {
   void Send(core::ResponsePtr, bool) override {}

@@ -17,7 +17,9 @@
 
 namespace {
 
-using namespace nereid;
+namespace base = nereid::base;
+namespace core = nereid::core;
+namespace http = nereid::http;
 
 constexpr size_t kLimit = 1 << 16;
 constexpr size_t kPadding = 64;  // readable bytes that readers need after the text

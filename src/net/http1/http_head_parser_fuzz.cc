@@ -10,7 +10,11 @@
 
 namespace {
 
-using namespace nereid::http1;
+using nereid::http1::HttpChunkSink;
+using nereid::http1::HttpHead;
+using nereid::http1::HttpHeader;
+using nereid::http1::HttpHeadParser;
+using nereid::http1::HttpHeadScanner;
 
 constexpr size_t kMaxHeaderBytes = 8192;
 

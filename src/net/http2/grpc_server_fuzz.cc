@@ -17,8 +17,16 @@
 
 namespace {
 
-using namespace nereid;
-using namespace nereid::http2;
+namespace base = nereid::base;
+namespace net = nereid::net;
+using nereid::http2::GrpcCallEvents;
+using nereid::http2::GrpcCallRef;
+using nereid::http2::GrpcHandler;
+using nereid::http2::GrpcMessage;
+using nereid::http2::GrpcMessagePtr;
+using nereid::http2::GrpcServer;
+using nereid::http2::GrpcServerOptions;
+using nereid::http2::GrpcStatus;
 
 // Responds to each message with the same message and ends when the client does.
 class Echo final : public GrpcCallEvents {
