@@ -53,6 +53,8 @@ THREAD_SAFETY = [
     "--warnings-as-errors=*",
     "--header-filter=.*",
 ]
+# A test may copy what it likes.
+OF_TESTS = ["--checks=-performance-*"]
 COUNTS = re.compile(r"^(?:\d+ warnings?.*(?:generated|treated as errors?)\.?|Suppressed .*|Use -header-filter=.*)\n?", re.M)
 
 
@@ -119,9 +121,10 @@ def chosen(options):
             yield name, entry
 
 
-def read(options, entry):
+def read(options, name, entry):
     """What clang has to say about one file; empty where that is nothing."""
-    command = [options.clang_tidy, "--quiet", *([] if options.tidy else THREAD_SAFETY), entry["file"], "--"]
+    checks = ([] if TESTS.search(name) is None else OF_TESTS) if options.tidy else THREAD_SAFETY
+    command = [options.clang_tidy, "--quiet", *checks, entry["file"], "--"]
     command += ["-xc++", *flags_of(entry), *CLANG_FLAGS]
     done = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True)
     if done.returncode == 0:
@@ -148,7 +151,7 @@ def main():
     # A finding in a header is reported with every file that includes it, and shown once.
     failed, shown = 0, set()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for findings in pool.map(lambda file: read(options, file[1]), files):
+        for findings in pool.map(lambda file: read(options, *file), files):
             failed += bool(findings)
             if findings and findings not in shown:
                 shown.add(findings)

@@ -66,7 +66,7 @@ TEST_F(RequestTest, IsKeptByAReferenceWithoutTheRightToProcessIt) {
   EXPECT_EQ(reference->id, "an id");
   EXPECT_EQ(sink_.heard, (Heard{"released with 0 inputs"}));
   RequestRef moved = std::move(reference);
-  EXPECT_FALSE(reference);
+  EXPECT_FALSE(reference);  // NOLINT(bugprone-use-after-move): what remains is defined
   moved.Reset();
   EXPECT_EQ(sink_.heard.back(), "gone");
 }

@@ -41,7 +41,7 @@ base::Result<std::shared_ptr<const StatePlan>> Compile(SequenceBatching::State s
 }
 
 std::string CompileError(SequenceBatching::State state, const StatePlan::Files& files = {}) {
-  const auto plan = Compile(std::move(state), 0, std::move(files));
+  const auto plan = Compile(std::move(state), 0, files);
   return plan.ok() ? "" : std::string(plan.status().message());
 }
 

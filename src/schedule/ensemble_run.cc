@@ -110,7 +110,7 @@ void EnsembleRun::HandleResponse(StepCall& call, core::ResponsePtr response, boo
   if (response != nullptr && status_.ok()) {
     base::Status status =
         response->error().ok() ? TakeResponse(call, std::move(response)) : response->error();
-    if (!status.ok()) Fail(std::move(status));
+    if (!status.ok()) Fail(status);
   }
   response.reset();
   if (is_final) EndCall(call);
@@ -144,7 +144,7 @@ void EnsembleRun::HandleCancel() {
   FinishIfIdle();
 }
 
-void EnsembleRun::Fail(base::Status error) {
+void EnsembleRun::Fail(const base::Status& error) {
   if (!status_.ok()) return;
   status_ = error.WithPrefix(fmt::format("in ensemble '{}', ", shared_->model.name()));
   if (!is_limited()) return;

@@ -93,7 +93,7 @@ class EnsembleRun final : public EnsembleRuns::Entry {
   // Makes the response from a frame that has all outputs, and keeps it until it is known whether
   // others follow.
   base::Status MakeResponse(EnsembleFrame& frame);
-  void Fail(base::Status error);
+  void Fail(const base::Status& error);
   // Drops a call that waits for its place.
   void Abandon(StepCall& call);
   void EndCall(StepCall& call);

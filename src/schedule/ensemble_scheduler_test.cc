@@ -74,7 +74,8 @@ class FakeEngine final : public core::Submitter {
     return core::ModelHandle(*found->second);
   }
   void Submit(core::RequestPtr request) override {
-    behaviours_.at(request->model->name())(std::move(request));
+    const auto& behave = behaviours_.at(request->model->name());
+    behave(std::move(request));
   }
   void CancelSubmitted(core::Request& request) override {
     request.Cancel();

@@ -107,17 +107,17 @@ void CheckPlainHead(std::string_view text) {
 std::vector<std::string> FuzzSeeds() {
   return {
       "GET /v2/health/ready HTTP/1.1\r\nHost: a\r\n\r\n",
-      "POST /v2/models/m/infer?x=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\n"
-      "Inference-Header-Content-Length: 4\r\nAccept-Encoding: gzip;q=0.5\r\n\r\nhello world!",
-      "POST / HTTP/1.1\r\nTransfer-Encoding: "
-      "chunked\r\n\r\n5\r\nhello\r\n1;name=\"v\"\r\n!\r\n0\r\n"
-      "Trailer: t\r\n\r\n",
-      "POST /a?b HTTP/1.1\r\nconnection: Close\r\nContent-length:7 \r\nEmpty:\r\nx-y: z  z "
-      "\r\n\r\n1234567",
+      ("POST /v2/models/m/infer?x=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\n"
+       "Inference-Header-Content-Length: 4\r\nAccept-Encoding: gzip;q=0.5\r\n\r\nhello world!"),
+      ("POST / HTTP/1.1\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n5\r\nhello\r\n1;name=\"v\"\r\n!\r\n0\r\n"
+       "Trailer: t\r\n\r\n"),
+      ("POST /a?b HTTP/1.1\r\nconnection: Close\r\nContent-length:7 \r\nEmpty:\r\nx-y: z  z "
+       "\r\n\r\n1234567"),
       "POST / HTTP/1.0\r\nConnection: keep-alive, x\r\nExpect: 100-continue\r\n\r\n",
       "OPTIONS * HTTP/1.1\r\nHost:\r\nA: \t b \r\nCookie: a=b\r\n\r\n",
-      "GET /%2e%2e/?a=%zz HTTP/1.1\r\nHost: [::1]:8000\r\nContent-Length: 0\r\n\r\nGET / "
-      "HTTP/1.1\r\n\r\n",
+      ("GET /%2e%2e/?a=%zz HTTP/1.1\r\nHost: [::1]:8000\r\nContent-Length: 0\r\n\r\nGET / "
+       "HTTP/1.1\r\n\r\n"),
   };
 }
 

@@ -15,8 +15,8 @@ consteval std::array<uint8_t, 256> MakeClasses() {
   for (int c = '0'; c <= '9'; ++c) classes[static_cast<size_t>(c)] = kName | kTarget;
   for (int c = 'a'; c <= 'z'; ++c) classes[static_cast<size_t>(c)] = kName | kTarget;
   for (int c = 'A'; c <= 'Z'; ++c) classes[static_cast<size_t>(c)] = kName | kTarget;
-  for (const char c : {'-', '_'}) classes[static_cast<size_t>(c)] = kName | kTarget;
-  for (const char c : {'/', '.', '~', '%', '?', '=', '&', ':', ',', '+', '@'}) {
+  for (const int c : {'-', '_'}) classes[static_cast<size_t>(c)] = kName | kTarget;
+  for (const int c : {'/', '.', '~', '%', '?', '=', '&', ':', ',', '+', '@'}) {
     classes[static_cast<size_t>(c)] |= kTarget;
   }
   return classes;
@@ -103,7 +103,8 @@ class HttpHeadParser::Plain {
     const char* const name_begin = at_;
     while (at_ != end_ && Is(kName, *at_)) ++at_;
     const std::string_view name(name_begin, static_cast<size_t>(at_ - name_begin));
-    if (name.empty() || at_ == end_ || *at_++ != ':') return false;
+    if (name.empty() || at_ == end_ || *at_ != ':') return false;
+    ++at_;
     while (at_ != end_ && *at_ == ' ') ++at_;
     const char* const value_begin = at_;
     at_ = SkipPlain(at_, end_);

@@ -20,7 +20,10 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(HttpServer, TakesExactlyTheAllowedNumberOfChunks) {
-  Fixture f([](HttpExchangePtr e) { RespondText(std::move(e), std::to_string(e->body().size())); });
+  Fixture f([](HttpExchangePtr e) {
+    const size_t size = e->body().size();
+    RespondText(std::move(e), std::to_string(size));
+  });
   const std::string head = "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   std::string chunks;
   for (int i = 0; i < 65'536; ++i) chunks += "1\r\nA\r\n";
@@ -40,14 +43,14 @@ TEST(HttpServer, RefusesWhatTwoServersCouldReadInTwoWays) {
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5, 5\r\n\r\nhello",
-      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: "
-      "chunked\r\n\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-      "5\r\n\r\n0\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n"),
+      ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+       "5\r\n\r\n0\r\n\r\n"),
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
-      "chunked\r\n\r\n0\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n"),
       "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\nhello",
@@ -60,8 +63,8 @@ TEST(HttpServer, RefusesWhatTwoServersCouldReadInTwoWays) {
       "GET / HTTP/1.1\r\nX: Host: h\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX: y\r\nhost: i\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n "
-      "folded\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: a\r\n "
+       "folded\r\n\r\n"),
       "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX : a\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n",
@@ -72,8 +75,8 @@ TEST(HttpServer, RefusesWhatTwoServersCouldReadInTwoWays) {
       "\x16\x03\x01\x02\n",
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
-      "chunked\r\n\r\nfffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+      ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+       "chunked\r\n\r\nfffffffffffffffff\r\nhello\r\n0\r\n\r\n"),
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
   };
   std::atomic<int> handled{0};
@@ -122,9 +125,9 @@ TEST(HttpServer, DiscardsOversizeBodiesAndContinues) {
   options.max_body_bytes = 1000;
   Fixture f(
       [](HttpExchangePtr e) {
-        RespondText(std::move(e), (e->body_truncated() ? "cut " : "whole ") +
-                                      std::to_string(e->body_size()) + " " +
-                                      std::string(e->body()));
+        const std::string text = (e->body_truncated() ? "cut " : "whole ") +
+                                 std::to_string(e->body_size()) + " " + std::string(e->body());
+        RespondText(std::move(e), text);
       },
       options);
   Client client(f.port());
@@ -147,10 +150,10 @@ TEST(HttpServer, ReceivesBodiesWhereTheHandlerWantsThem) {
   Fixture f([&](HttpExchangePtr e) {
     const auto* const at = reinterpret_cast<const std::byte*>(e->body().data());
     const bool is_there = at >= memory.data() && at < memory.data() + memory.size();
-    RespondText(std::move(e),
-                std::string(is_there ? "there " : "elsewhere ") +
-                    (reinterpret_cast<uintptr_t>(at + 10) % 64 == 0 ? "aligned " : "") +
-                    std::string(e->body().substr(0, 10)));
+    const std::string text = std::string(is_there ? "there " : "elsewhere ") +
+                             (reinterpret_cast<uintptr_t>(at + 10) % 64 == 0 ? "aligned " : "") +
+                             std::string(e->body().substr(0, 10));
+    RespondText(std::move(e), text);
   });
   f.handler.body_buffer = [&](size_t size) -> base::BufferRef {
     if (size > memory.size()) return {};
@@ -220,8 +223,8 @@ TEST(HttpServer, SurvivesMutatedHeads) {
   Fixture f(Echo);
   const std::string seeds[] = {
       Post("hello", "Split: 2\r\n"),
-      "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: "
-      "t\r\n\r\n",
+      ("POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: "
+       "t\r\n\r\n"),
       "GET /v2/models/m/versions/1?x=%20 HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n",
   };
   const char specials[] = "\r\n \t:;,\0/?%0159af";

@@ -25,7 +25,7 @@ class Crowd {
  public:
   Crowd(size_t clients, FunctionHandler::Function function)
       : fixture_(
-            [this, function = std::move(function)](HttpExchangePtr e) {
+            [function = std::move(function)](HttpExchangePtr e) {
               e->head().target() == "/warm" ? Echo(std::move(e)) : function(std::move(e));
             },
             {}, 1) {

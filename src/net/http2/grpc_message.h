@@ -95,11 +95,11 @@ class GrpcMessage : public base::Queueable {
   std::vector<base::BufferRef> owners_;
   void* keep_context_ = nullptr;
   void (*keep_release_)(void*) = nullptr;
+  // Left uninitialised: only bytes that were copied to it are sent.
+  std::array<std::byte, kOwnBytes> own_;
   // The place for the next copied byte: first in own_, then in pooled buffers.
   std::byte* next_ = own_.data();
   std::byte* end_ = own_.data() + own_.size();
-
-  std::array<std::byte, kOwnBytes> own_;
 };
 
 }  // namespace nereid::http2
