@@ -36,7 +36,7 @@ Result<WorkResult> Mailboxes::Await(Ticket ticket, nanoseconds spin, Clock::time
     if (word == ticket.seen) {
       if (Clock::now() < deadline) continue;
       return Error::Unavailable(
-          StrCat("Stub process '", vitals_.name(), "' did not answer in time"));
+          StrCat("Stub process '", vitals_.name(), "' did not respond in time"));
     }
     ticket.seen = word;
     if (IsFor(ticket)) return Read();

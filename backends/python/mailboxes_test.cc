@@ -126,7 +126,7 @@ TEST_F(MailboxesTest, WorkThatTakesTooLongIsAnErrorAndItsLateResultIsPassedOver)
   ASSERT_FALSE(late.ok());
   const backend::Error error = late.TakeError();
   EXPECT_EQ(error.code(), TRITONSERVER_ERROR_UNAVAILABLE);
-  EXPECT_STREQ(error.message(), "Stub process 'm_0' did not answer in time");
+  EXPECT_STREQ(error.message(), "Stub process 'm_0' did not respond in time");
   const uint32_t old = control_.work.word.load();
   work_.Begin(Work::kExecute, {}, 0);
   FakeWorker::Finish(control_.done, old, Outcome::kError, worker_.Put("late"), 4);

@@ -63,8 +63,8 @@ Result<Settings> Settings::Parse(std::string_view json) {
     ignored += StrCat(ignored.empty() ? "" : ", ", kRegionPrefix);
   }
   if (!ignored.empty()) {
-    backend::LogInfo(StrCat("python backend: no effect of ", ignored,
-                            ": shared memory has no name here and grows as needed"));
+    backend::LogInfo(StrCat("python backend: these settings have no effect: ", ignored,
+                            ". Shared memory has no name here and grows as needed."));
   }
   NEREID_KIT_ASSIGN(const std::optional<int64_t> timeout, Number(*given, kStartTimeout));
   if (timeout) settings.start_timeout = std::chrono::seconds(*timeout);

@@ -127,7 +127,7 @@ struct OwnHistogram {
 // Our own histograms. All models have the same bounds, so that histograms of several servers can be
 // added up.
 constexpr std::array<OwnHistogram, 3> kOwn = {{
-    {"nereid_request_duration_seconds", "Duration of successful requests, from arrival to answer",
+    {"nereid_request_duration_seconds", "Duration of successful requests, from arrival to response",
      &StatisticsSnapshot::request_buckets,
      [](const StatisticsSnapshot& s) { return s.success.ns; }},
     {"nereid_queue_duration_seconds", "Time that successful requests waited for an instance",

@@ -235,10 +235,11 @@ void EnsembleRun::WaitForRoom(const StepCall& call) {
   if (IsHome() || !shared_->plan.steps()[call.step].may_wait || strand_.IsDriver()) return;
   const base::TimePoint deadline = std::chrono::steady_clock::now() + kMaxWait;
   if (room_.Wait(call.producer, *call.in_flight, deadline)) return;
-  NEREID_LOG(kError,
-             "ensemble '{}': answers of model '{}' have waited {} s for the steps behind it; more "
-             "are taken in",
-             shared_->model.name(), shared_->plan.steps()[call.step].model_name, kMaxWait.count());
+  NEREID_LOG(
+      kError,
+      "ensemble '{}': responses of model '{}' have waited {} s for the next steps; from now on it "
+      "may run ahead of them, which takes memory",
+      shared_->model.name(), shared_->plan.steps()[call.step].model_name, kMaxWait.count());
 }
 
 }  // namespace nereid::schedule

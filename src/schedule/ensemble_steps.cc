@@ -53,7 +53,7 @@ base::Status EnsembleRun::TakeResponse(StepCall& call, core::ResponsePtr respons
     frame = &EnsembleFrame::Take(shared_->plan, *needs_, step.output_group);
   } else if (call.has_responded) {
     return base::InternalError("model '" + step.model_name +
-                               "' answered more than once but is not decoupled");
+                               "' sent more than one response to a request, but is not decoupled");
   } else {
     frame->Reference();
   }

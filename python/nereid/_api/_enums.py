@@ -113,7 +113,7 @@ class ModelBatchFlag(enum.IntFlag):
 
 
 class ModelTxnPropertyFlag(enum.IntFlag):
-    """Whether a model answers each request once, or as often as it likes."""
+    """Whether a model sends one response to each request, or any number."""
 
     ONE_TO_ONE = 1
     DECOUPLED = 2

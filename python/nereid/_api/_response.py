@@ -116,7 +116,7 @@ class _Responses:
         return response
 
     def cancel(self) -> None:
-        """Asks the server to give the request up. It still answers, perhaps with a CancelledError."""
+        """Asks the server to give the request up. A response still comes, perhaps a CancelledError."""
         call = self._call
         if call is not None:
             call.cancel()

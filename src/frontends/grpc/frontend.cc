@@ -26,7 +26,7 @@ std::chrono::milliseconds ResponseDelay() {
     const char* const text = std::getenv(variable);
     if (text == nullptr) continue;
     sum_ms += std::max(std::atoi(text), 0);
-    NEREID_LOG(kInfo, "Delaying the answers of ModelInfer by {} ms ({})", text, variable);
+    NEREID_LOG(kInfo, "Delaying the responses of ModelInfer by {} ms ({})", text, variable);
   }
   return std::chrono::milliseconds(sum_ms);
 }
@@ -36,7 +36,7 @@ std::chrono::milliseconds ResponseDelay() {
 std::chrono::milliseconds ControlDelay() {
   const char* const text = std::getenv("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC");
   if (text == nullptr) return {};
-  NEREID_LOG(kInfo, "Delaying the answers of gRPC calls other than inference by {} s", text);
+  NEREID_LOG(kInfo, "Delaying the responses of gRPC calls other than inference by {} s", text);
   return std::chrono::seconds(std::clamp(std::atoi(text), 0, 3600));
 }
 

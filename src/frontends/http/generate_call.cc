@@ -204,7 +204,8 @@ void GenerateCall::OnRequestGone() {
   // The request was dropped without a final response.
   if (exchange_ != nullptr && has_started_) exchange_.reset();
   if (exchange_ != nullptr) {
-    RespondError(std::move(exchange_), base::InternalError("the request got no answer"));
+    RespondError(std::move(exchange_),
+                 base::InternalError("the model sent no response to the request"));
   }
   Pool::Give(this);
 }

@@ -272,7 +272,8 @@ bool Http1Connection::SendRest() {
 
 void Http1Connection::Drop() {
   if (!stream_started_) {
-    const HttpErrorBody body = core_.handler.ErrorBody("the request was dropped without an answer");
+    const HttpErrorBody body =
+        core_.handler.ErrorBody("the server dropped the request without a response");
     return Reply(
         {.status = 500, .content_type = body.content_type, .text = body.text, .close = true});
   }
