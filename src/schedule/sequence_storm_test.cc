@@ -156,7 +156,10 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
   static constexpr size_t kClients = 4;
   static constexpr size_t kSequencesPerClient = 1000;
 
-  void SetUp() override { current_ = Load(); }
+  void SetUp() override {
+    base::MutexLock lock(mutex_);
+    current_ = Load();
+  }
 
   std::shared_ptr<Generation> Load() {
     SequenceModelOptions options{.max_batch_size = 4, .batching = AllControls()};
@@ -229,7 +232,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
     };
     std::mt19937 random(GetParam().seed * 31 + client);
     std::vector<Open> open(6);
-    for (size_t i = 0; i < open.size(); ++i) open[i].id = client * 100 + i + 1;
+    for (size_t i = 0; i < open.size(); ++i) open[i].id = uint64_t{client} * 100 + i + 1;
     size_t started = 0;
     while (started < kSequencesPerClient) {
       Open& sequence = open[random() % open.size()];
@@ -238,7 +241,7 @@ class SequenceStorm : public testing::TestWithParam<Storm> {
         // One in four is abandoned without an end: the id is reused at once, or the sequence
         // expires.
         flags = kStart;
-        sequence.tag = static_cast<int64_t>(client * 1'000'000 + ++started);
+        sequence.tag = static_cast<int64_t>(size_t{client} * 1'000'000 + ++started);
         sequence.left = 1 + static_cast<int>(random() % 6);
       }
       if (--sequence.left == 0 && random() % 4 != 0) flags |= kEnd;

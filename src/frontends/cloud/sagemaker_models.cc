@@ -169,7 +169,7 @@ std::optional<base::Status> SagemakerModels::Unload(const std::string& name) {
     found->second.is_settled = false;
     entry = found->second;
   }
-  const base::Status status = service_.UnloadModel(entry.model.target, true);
+  base::Status status = service_.UnloadModel(entry.model.target, true);
   if (status.ok()) RemoveLinks(entry);
   base::MutexLock lock(mutex_);
   if (status.ok()) {

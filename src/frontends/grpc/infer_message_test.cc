@@ -4,7 +4,8 @@
 #include "grpc/infer_message.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <random>
 #include <span>
 #include <string>
@@ -128,8 +129,8 @@ bool SameValue(const WireValue& ours, const inference::InferParameter& theirs) {
       return ours == WireValue(std::string_view(theirs.string_param()));
     case Case::kDoubleParam: {
       const auto* value = std::get_if<double>(&ours);
-      const double expected = theirs.double_param();
-      return value != nullptr && std::memcmp(value, &expected, sizeof(expected)) == 0;
+      return value != nullptr &&
+             std::bit_cast<uint64_t>(*value) == std::bit_cast<uint64_t>(theirs.double_param());
     }
     case Case::kUint64Param:
       return ours == WireValue(static_cast<uint64_t>(theirs.uint64_param()));

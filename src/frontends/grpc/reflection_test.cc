@@ -18,7 +18,6 @@ namespace nereid::grpc {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 // Members of ServerReflectionRequest.
 enum Question : uint32_t { kHost = 1, kFile = 3, kSymbol = 4, kExtension = 5, kList = 7 };

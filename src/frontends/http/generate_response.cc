@@ -2,6 +2,7 @@
 #include "http/generate_response.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 struct Member {
   std::string_view name;
   std::variant<std::string_view, const core::Parameter*, const core::ResponseOutput*> value;
+  size_t place;  // among the members of the response
 };
 
 base::Status AppendOutput(const core::ResponseOutput& output, std::string& json) {
@@ -38,17 +40,18 @@ base::Status AppendGenerateResponse(const core::Response& response, std::string&
   const core::Request& request = response.request();
   std::vector<Member> members;
   members.reserve(3 + response.parameters().size() + response.output_count());
-  if (!request.id.empty()) members.push_back({"id", request.id});
-  members.push_back({"model_name", std::string_view(request.model->name())});
-  members.push_back({"model_version", std::string_view(request.model->version_text())});
+  if (!request.id.empty()) members.push_back({"id", request.id, members.size()});
+  members.push_back({"model_name", std::string_view(request.model->name()), members.size()});
+  members.push_back(
+      {"model_version", std::string_view(request.model->version_text()), members.size()});
   for (const core::Parameter& parameter : response.parameters()) {
-    members.push_back({parameter.name, &parameter});
+    members.push_back({parameter.name, &parameter, members.size()});
   }
   for (size_t i = 0; i < response.output_count(); ++i) {
-    members.push_back({response.output(i).name, &response.output(i)});
+    members.push_back({response.output(i).name, &response.output(i), members.size()});
   }
   // The first of several members of one name stays.
-  std::ranges::stable_sort(members, {}, &Member::name);
+  std::ranges::sort(members, {}, [](const Member& m) { return std::pair(m.name, m.place); });
   const auto doubles = std::ranges::unique(members, {}, &Member::name);
   members.erase(doubles.begin(), doubles.end());
   json += '{';
