@@ -9,8 +9,6 @@
 namespace nereid::python {
 namespace {
 
-using backend::Error;
-
 constexpr const char* kTwo = R"("output": [
     {"name": "A", "data_type": "TYPE_FP32", "dims": ["-1", "2"]},
     {"name": "B", "data_type": "TYPE_STRING", "dims": ["1"]}])";

@@ -41,6 +41,7 @@ py::object MakeException(TRITONSERVER_Error_Code code, const std::string& messag
 }
 
 void RegisterErrors() {
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): pybind11 wants this signature.
   py::register_local_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
