@@ -41,7 +41,7 @@ void WriteFromManyThreads(Inbox<Letter>& inbox, std::vector<Letter>& letters, On
     writers.emplace_back("writer", [&, writer] {
       start.arrive_and_wait();
       for (int number = 0; number < kEach; ++number) {
-        Letter& letter = letters[static_cast<size_t>(writer * kEach + number)];
+        Letter& letter = letters[static_cast<size_t>(writer) * kEach + static_cast<size_t>(number)];
         letter.writer = writer;
         letter.number = number;
         if (inbox.Push(letter)) on_true();
@@ -86,7 +86,7 @@ TEST(Queue, TakesInAnotherQueueAtItsEnd) {
   first.Append(std::move(second));
   EXPECT_TRUE(first.empty());
   first.Append(letters[0]);
-  second.Append(letters[1]);
+  second.Append(letters[1]);  // NOLINT(bugprone-use-after-move): taking it in empties it
   first.Append(std::move(second));
   first.Append(letters[2]);
   EXPECT_EQ((std::vector{1, 2, 3}), Numbers(std::move(first)));

@@ -235,4 +235,4 @@ def test_checksum_agent(start_server, connect, empty_repository):
     client = connect("http", server)
     assert ask(client, "good", VALUES).as_numpy("OUTPUT0").tolist() == VALUES.tolist()
     assert not client.is_model_ready("bad")
-    assert "Mismatched MD5 hash for file 1/weights.bin" in server.log
+    server.wait_for_log("Mismatched MD5 hash for file 1/weights.bin")

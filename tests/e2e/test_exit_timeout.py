@@ -181,5 +181,5 @@ def test_models_that_nobody_uses_are_unloaded_in_order_beside_one_that_is_stuck(
     place.marked()
     server.signal()
     assert server.wait(timeout=PATIENCE) == 1
-    assert "successfully unloaded 'idle' version 1" in server.log
+    server.wait_for_log("successfully unloaded 'idle' version 1")
     assert "Model 'idle'" not in server.tail(2)

@@ -176,7 +176,7 @@ def test_no_model_keeps_a_load_waiting(start_server, empty_repository):
     server = start_server(empty_repository)
     with grpcclient.InferenceServerClient(server.grpc) as client:
         assert client.get_model_config("slow").config.max_batch_size == 0
-    assert "model 'slow' is not batched (too_slow)" in server.log
+    server.wait_for_log("model 'slow' is not batched (too_slow)")
 
 
 def test_a_load_that_fails_for_want_of_batches_says_why_there_are_none(start_server, empty_repository):

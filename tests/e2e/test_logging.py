@@ -128,7 +128,7 @@ def test_levels_take_effect_at_once(logging_server):
     ask(server)
     server.stop()
     assert server.log.count("/v2/logging") == before
-    assert "Waiting for in-flight requests to complete." in server.log
+    server.wait_for_log("Waiting for in-flight requests to complete.")
 
 
 def without_tables(lines):

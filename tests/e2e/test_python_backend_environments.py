@@ -182,4 +182,4 @@ def test_settings_of_shared_memory_are_accepted(start_server, tmp_path):
                 "shm-region-prefix-name=mine", f"python-runtime={sys.executable}")
     server = start_server(tmp_path / "m", args=[f"--backend-config=python,{s}" for s in settings])
     assert infer(server, "id") == [1]
-    assert "these settings have no effect: shm-growth-byte-size, shm-default-byte-size, shm-region-prefix-name" in server.log
+    server.wait_for_log("these settings have no effect: shm-growth-byte-size, shm-default-byte-size, shm-region-prefix-name")

@@ -52,7 +52,7 @@ def test_requests_in_flight_are_answered(repository, start_server, kind, number)
         server.signal(number)
         assert all(request.result(timeout=60) for request in requests)
     assert server.wait() == 0
-    assert "Model 'slow' (version 1) has 2 in-flight inferences" in server.log
+    server.wait_for_log("Model 'slow' (version 1) has 2 in-flight inferences")
     what = {"http": "HTTP service connections", "grpc": "gRPC service connections and inference handlers"}[kind]
     assert re.search(rf"Timeout \d+: Found [1-9]\d* {what}", server.log)
 

@@ -96,7 +96,7 @@ def test_a_trace_that_may_not_grow_does_not_end_the_server(empty_repository, sta
     for _ in range(20):
         infer(server, "same", 4096)
     server.stop()
-    assert "File too large" in server.log
+    server.wait_for_log("File too large")
 
 
 def test_worker_memory_that_may_not_be_is_an_error_with_its_reason(empty_repository, start_server, small_files):

@@ -56,7 +56,7 @@ def test_what_a_killed_server_left_is_removed_and_what_others_use_is_not(start_s
     assert len(list(temporary.glob("nereid-tmp-*"))) == 2
     three = start(start_server, folder, temporary)
     servers.wait_until(lambda: len(list(temporary.glob("nereid-tmp-*"))) == 1, "the folder to go")
-    assert "removed 1 temporary folders of servers that are gone" in three.log
+    three.wait_for_log("removed 1 temporary folders of servers that are gone")
     assert is_ready(two, "two")
     load(three, "three")
     for server in (two, three):
