@@ -26,7 +26,7 @@ TEST(UniqueFunction, OwnsWhatCannotBeCopied) {
   UniqueFunction<int(int)> add = [value = std::move(value)](int more) { return *value + more; };
   EXPECT_EQ(add(2), 42);
   UniqueFunction<int(int)> moved = std::move(add);
-  EXPECT_FALSE(add);
+  EXPECT_FALSE(add);  // NOLINT(bugprone-use-after-move): a moved-from function is empty
   EXPECT_EQ(moved(3), 43);
 }
 
@@ -53,7 +53,7 @@ TEST(UniqueFd, ClosesItsDescriptorOnce) {
     UniqueFd first(::open("/dev/null", O_RDONLY));
     fd = first.get();
     UniqueFd second = std::move(first);
-    EXPECT_FALSE(first.valid());
+    EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move): it is empty
     EXPECT_EQ(second.get(), fd);
     first = std::move(second);
     EXPECT_TRUE(IsOpen(fd));

@@ -106,7 +106,7 @@ TEST(Strand, HandlesEventsOfManyThreadsOneAtATimeAndInOrder) {
     threads.emplace_back("brings", [&, thread] {
       start.arrive_and_wait();
       for (int i = 0; i < kEach; ++i) {
-        Event& event = events[static_cast<size_t>(thread * kEach + i)];
+        Event& event = events[static_cast<size_t>(thread) * kEach + static_cast<size_t>(i)];
         event.body = [&, thread, i] {
           seen[static_cast<size_t>(thread)].push_back(i);
           ++total;

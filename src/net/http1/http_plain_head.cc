@@ -15,9 +15,9 @@ consteval std::array<uint8_t, 256> MakeClasses() {
   for (int c = '0'; c <= '9'; ++c) classes[static_cast<size_t>(c)] = kName | kTarget;
   for (int c = 'a'; c <= 'z'; ++c) classes[static_cast<size_t>(c)] = kName | kTarget;
   for (int c = 'A'; c <= 'Z'; ++c) classes[static_cast<size_t>(c)] = kName | kTarget;
-  for (const int c : {'-', '_'}) classes[static_cast<size_t>(c)] = kName | kTarget;
-  for (const int c : {'/', '.', '~', '%', '?', '=', '&', ':', ',', '+', '@'}) {
-    classes[static_cast<size_t>(c)] |= kTarget;
+  for (const unsigned char c : {'-', '_'}) classes[c] = kName | kTarget;
+  for (const unsigned char c : {'/', '.', '~', '%', '?', '=', '&', ':', ',', '+', '@'}) {
+    classes[c] |= kTarget;
   }
   return classes;
 }
