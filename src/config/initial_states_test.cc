@@ -22,7 +22,7 @@ class InitialStatesTest : public testing::Test {
  protected:
   InitialStatesTest() {
     fs::create_directories(model_ + "/initial_state/more");
-    Write("initial_state/first", "one\ntwo\0three");
+    Write("initial_state/first", std::string("one\ntwo\0three", 13));
     Write("initial_state/more/second", std::string("\0\1", 2));
     Write("config.pbtxt", "secret");
     std::ofstream(folder_.path + "/outside") << "secret";
@@ -55,7 +55,7 @@ class InitialStatesTest : public testing::Test {
 TEST_F(InitialStatesTest, AreTheBytesOfTheirFiles) {
   const auto files = ReadInitialStates(WithFiles({"first", "more/second", "first"}), model_);
   ASSERT_TRUE(files.ok()) << files.status().message();
-  EXPECT_THAT(*files, UnorderedElementsAre(Pair("first", "one\ntwo"),
+  EXPECT_THAT(*files, UnorderedElementsAre(Pair("first", std::string("one\ntwo\0three", 13)),
                                            Pair("more/second", std::string("\0\1", 2))));
 }
 
