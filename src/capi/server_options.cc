@@ -123,8 +123,9 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetRateLimiterMode(
       case TRITONSERVER_RATE_LIMIT_OFF:
         options->engine.limits_rate = false;
         return {};
+      default:
+        return InvalidArgumentError(fmt::format("unknown rate limit mode '{}'", number));
     }
-    return InvalidArgumentError(fmt::format("unknown rate limit mode '{}'", number));
   });
 }
 
