@@ -20,7 +20,6 @@ namespace nereid::implicit_state {
 namespace {
 
 using backend::Error;
-using backend::InputView;
 using backend::NewState;
 using backend::Result;
 

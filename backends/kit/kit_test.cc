@@ -60,7 +60,7 @@ TEST(Bytes, RefusesMoreElementsThanExpected) {
 
 TEST(Bytes, RefusesFewerElementsThanExpectedAndATrailingFragment) {
   Error error;
-  Visit(Bytes({"a"}) + "\1\0", 2, &error);
+  Visit(Bytes({"a"}) + std::string("\1\0", 2), 2, &error);
   EXPECT_STREQ(error.message(), "expected 2 strings for inference input 'IN', got 1");
 }
 

@@ -259,11 +259,9 @@ class SessionRunner final : public backend::RowRunner {
 
   Result<std::vector<HostTensor>> ReadAll(const std::vector<Owned<OrtValue>>& values) {
     std::vector<HostTensor> tensors;
-    uint64_t bytes = 0;
     for (size_t o = 0; o < values.size(); ++o) {
       NEREID_KIT_ASSIGN(HostTensor tensor,
                         ReadOne(session_.signature().outputs[o], values[o].get()));
-      bytes += tensor.byte_size();
       tensors.push_back(std::move(tensor));
     }
     return tensors;

@@ -37,6 +37,7 @@ def server(require_server, tmp_path_factory):
     log = tmp_path_factory.mktemp("log")
     with servers.running(repository, args=args, env=ROUTES, log_dir=log) as running:
         running.cloud = f"http://127.0.0.1:{port}"
+        cloud.wait_for_vertex_ai(running)
         yield running
 
 

@@ -59,4 +59,11 @@ def start(start_server, repository, flag, env=None, args=(), **options):
         **options,
     )
     server.cloud = f"http://127.0.0.1:{port}"
+    if flag == "vertex-ai":
+        wait_for_vertex_ai(server)
     return server
+
+
+def wait_for_vertex_ai(server):
+    """Its entry point opens last, a moment after the server is ready: it first looks which model is the default."""
+    server.wait_for_log("Started Vertex AI HTTPService")
