@@ -85,8 +85,9 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelControlMode(
       case TRITONSERVER_MODEL_CONTROL_EXPLICIT:
         options->engine.control.mode = ControlMode::kExplicit;
         return {};
+      default:
+        return InvalidArgumentError(fmt::format("unknown control mode '{}'", number));
     }
-    return InvalidArgumentError(fmt::format("unknown control mode '{}'", number));
   });
 }
 
