@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pytorch_backend/instance.h"
+
+#include <algorithm>
+
+namespace nereid::pytorch {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
+namespace {
+
+// Buffers for gathered inputs that stay between executions are at most this large each.
+constexpr size_t kKeptBytes = size_t{16} << 20;
+
+std::string ConfiguredName(TRITONSERVER_DataType type) {
+  return StrCat("TYPE_",
+                type == TRITONSERVER_TYPE_BYTES ? "STRING" : TRITONSERVER_DataTypeString(type));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
+                                                   Model& model) {
+  const char* name = nullptr;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle, &name));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle, &kind));
+  if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU) {
+    return Error::Unsupported(StrCat("instance '", name,
+                                     "' is to run on a GPU, which this build of the PyTorch "
+                                     "backend cannot: use KIND_CPU"));
+  }
+  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, model.ProgramForInstance());
+  return std::make_unique<Instance>(handle, name, model.ports(), model.config().max_batch_size(),
+                                    std::move(program));
+}
+
+Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
+                   const backend::Ports& ports, int64_t max_batch_size,
+                   std::shared_ptr<const BoundProgram> program)
+    : handle_(handle),
+      ports_(ports),
+      program_(std::move(program)),
+      needs_paths_(std::any_of(program_->outputs.begin(), program_->outputs.end(),
+                               [](const OutputPlace& place) { return !place.path.empty(); })),
+      gathering_(ports, std::move(name), max_batch_size),
+      scattering_(ports, gathering_),
+      inputs_(ports.inputs.size()),
+      found_(ports.outputs.size()) {}
+
+void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
+  batch_.Process(handle_, requests, count, [this] { return Serve(); });
+}
+
+uint64_t Instance::Serve() {
+  uint64_t total_batch_size = 0;
+  gathering_.Begin(batch_);
+  do {
+    if (Error error = gathering_.Read(batch_); !error.ok()) {
+      batch_.FailAll(std::move(error));
+      break;
+    }
+    if (!gathering_.members().empty()) {
+      if (const Error error = ServeRead(); !error.ok()) {
+        for (const uint32_t r : gathering_.members()) {
+          batch_.Fail(r, Error(error.code(), error.message()));
+        }
+      }
+    }
+    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
+  } while (gathering_.HasMore(batch_));
+  gathering_.Trim(kKeptBytes);
+  return total_batch_size;
+}
+
+Error Instance::ServeRead() {
+  NEREID_KIT_TRY(FillInputs());
+  if (batch_.live_count() == 0) {
+    return {};
+  }
+  batch_.MarkComputeStart();
+  auto results = program_->program->Run(program_->arguments, inputs_, needs_paths_);
+  batch_.MarkComputeEnd();
+  return results.ok() ? DealOut(results.value()) : results.TakeError();
+}
+
+Error Instance::FillInputs() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    CallInput& input = inputs_[i];
+    input = {.name = ports_.inputs[i].name};
+    if (!gathering_.Has(i)) {
+      continue;
+    }
+    input.is_present = true;
+    input.datatype = ports_.inputs[i].datatype;
+    input.shape = gathering_.ShapeOf(i);
+    if (input.datatype == TRITONSERVER_TYPE_BYTES) {
+      input.strings = gathering_.Strings(i);
+    } else {
+      NEREID_KIT_ASSIGN(const std::span<const char> data, gathering_.Data(batch_, i));
+      input.data = data.data();
+    }
+  }
+  return {};
+}
+
+Result<const ResultTensor*> Instance::Find(const Results& results, size_t o) const {
+  const OutputPlace& place = program_->outputs[o];
+  for (const ResultTensor& tensor : results.tensors) {
+    if (!place.path.empty() && tensor.path == place.path) {
+      return &tensor;
+    }
+  }
+  if (place.index >= 0 && static_cast<size_t>(place.index) < results.tensors.size()) {
+    return &results.tensors[static_cast<size_t>(place.index)];
+  }
+  if (place.path.empty()) {
+    return Error::InvalidArgument(
+        StrCat("The output ", place.name,
+               " in the model configuration refers to an output index which doesn't exist. This "
+               "model has ",
+               results.tensors.size(), " outputs"));
+  }
+  std::string paths;
+  for (const ResultTensor& tensor : results.tensors) {
+    paths += (paths.empty() ? "RESULT" : ", RESULT") + tensor.path;
+  }
+  return Error::InvalidArgument(
+      StrCat("the model's result has no '", place.name, "'; it has ", paths));
+}
+
+Error Instance::CheckType(const ResultTensor& tensor, size_t o) const {
+  const backend::OutputPort& port = ports_.outputs[o];
+  if (tensor.datatype == TRITONSERVER_TYPE_INVALID) {
+    return Error::InvalidArgument(StrCat(
+        "output '", port.name, "' must be of type Tensor or List[str], received ", tensor.type));
+  }
+  if (tensor.datatype != port.datatype) {
+    return Error::InvalidArgument(StrCat("configuration expects datatype ",
+                                         ConfiguredName(port.datatype), " for output '", port.name,
+                                         "', model provides ", ConfiguredName(tensor.datatype)));
+  }
+  return {};
+}
+
+Error Instance::DealOut(const std::shared_ptr<const Results>& results) {
+  for (size_t o = 0; o < found_.size(); ++o) {
+    found_[o] = nullptr;
+    if (gathering_.is_wanted(o)) {
+      NEREID_KIT_ASSIGN(found_[o], Find(*results, o));
+      NEREID_KIT_TRY(CheckType(*found_[o], o));
+    }
+  }
+  const auto output_of = [&](size_t o) {
+    const ResultTensor& tensor = *found_[o];
+    return backend::ModelOutput{
+        .shape = tensor.shape,
+        .data = tensor.data,
+        .strings = tensor.strings,
+        .keeper = tensor.is_lendable ? std::shared_ptr<const void>(results) : nullptr};
+  };
+  for (size_t o = 0; o < found_.size(); ++o) {
+    if (found_[o] != nullptr) {
+      scattering_.ToResponses(batch_, o, output_of(o));
+    }
+  }
+  for (size_t o = 0; o < found_.size(); ++o) {
+    if (found_[o] != nullptr) {
+      scattering_.ToStates(batch_, o, output_of(o));
+    }
+  }
+  return {};
+}
+
+}  // namespace nereid::pytorch

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of the backend: its configuration, and its program, which instances share unless it
+// changes itself.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend_kit/config.h"
+#include "backend_kit/entry_points.h"
+#include "backend_kit/mutex.h"
+#include "backend_kit/ports.h"
+#include "pytorch_backend/program.h"
+
+namespace nereid::pytorch {
+
+// What all models of the backend share: nothing but the preparation of PyTorch.
+struct Backend {
+  static backend::Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend* handle);
+};
+
+// A program with what the configuration makes of it. Immutable.
+struct BoundProgram {
+  std::shared_ptr<const Program> program;
+  std::vector<ValueNode> arguments;  // refer to the program's signature
+  std::vector<OutputPlace> outputs;  // one for each output of the ports
+};
+
+// A model. Thread-safe: instances may be initialised concurrently.
+class Model {
+ public:
+  // Reads the configuration.
+  static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
+                                                        Backend& backend);
+
+  // Returns the program for one more instance, loading it if it is not shared or is the first.
+  backend::Result<std::shared_ptr<const BoundProgram>> ProgramForInstance();
+
+  const backend::ModelConfig& config() const { return config_; }
+  const backend::Ports& ports() const { return ports_; }
+
+ private:
+  Model(std::string name, std::string folder, backend::ModelConfig config, Settings settings,
+        backend::Ports ports)
+      : name_(std::move(name)),
+        folder_(std::move(folder)),
+        config_(std::move(config)),
+        settings_(std::move(settings)),
+        ports_(std::move(ports)) {}
+
+  backend::Result<std::string> ModelPath() const;
+  backend::Result<std::shared_ptr<const BoundProgram>> Load() const;
+
+  const std::string name_;
+  const std::string folder_;  // of this version
+  const backend::ModelConfig config_;
+  const Settings settings_;
+  const backend::Ports ports_;
+
+  backend::Mutex mutex_;
+  // The first one that was loaded, while it may be shared.
+  std::shared_ptr<const BoundProgram> shared_ NEREID_KIT_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::pytorch

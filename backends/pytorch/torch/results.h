@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flattens the result of a call.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+
+#include "pytorch_backend/program.h"
+
+namespace nereid::pytorch {
+
+// Takes `result`, which the caller must not keep another reference of: memory that anyone else
+// refers to is not lendable. Throws c10::Error.
+std::shared_ptr<const Results> Flatten(c10::IValue result, bool with_paths);
+
+}  // namespace nereid::pytorch

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/tensorexpr_fuser.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include "pytorch_backend/torch/arguments.h"
+#include "pytorch_backend/torch/results.h"
+#include "pytorch_backend/torch/types.h"
+#include "pytorch_backend/torch/warnings.h"
+
+namespace nereid::pytorch {
+
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
+namespace {
+
+// Whether the nodes of `block` may change an attribute of the model.
+bool WritesAttributes(const torch::jit::Block& block, const torch::jit::AliasDb& aliases) {
+  for (const torch::jit::Node* node : block.nodes()) {
+    const bool writes =
+        node->kind() == torch::jit::prim::SetAttr ||
+        // A call that could not be inlined may do anything.
+        node->kind() == torch::jit::prim::CallMethod ||
+        (node->kind() == torch::jit::prim::GetAttr && aliases.hasWriters(node->output()));
+    if (writes) {
+      return true;
+    }
+    for (const torch::jit::Block* inner : node->blocks()) {
+      if (WritesAttributes(*inner, aliases)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Fills what the model may write to. A graph that cannot be analysed may write to everything.
+void FindWrites(const torch::jit::Method& forward, Signature* signature) {
+  signature->writes_inputs = true;
+  signature->writes_attributes = true;
+  try {
+    const std::shared_ptr<torch::jit::Graph> graph =
+        torch::jit::toGraphFunction(forward.function()).graph()->copy();
+    torch::jit::Inline(*graph);
+    const torch::jit::AliasDb aliases(graph);
+    signature->writes_attributes = WritesAttributes(*graph->block(), aliases);
+    const auto inputs = graph->inputs();
+    signature->writes_inputs =
+        std::any_of(inputs.begin() + 1, inputs.end(),
+                    [&](const torch::jit::Value* input) { return aliases.hasWriters(input); });
+  } catch (const std::exception&) {
+  }
+}
+
+Signature ReadSignature(const torch::jit::Method& forward) {
+  const c10::FunctionSchema& schema = forward.function().getSchema();
+  Signature signature;
+  // The first argument is the module itself.
+  for (size_t a = 1; a < schema.arguments().size(); ++a) {
+    const c10::Argument& argument = schema.arguments()[a];
+    signature.arguments.push_back({.name = argument.name(),
+                                   .type = ToValueType(*argument.type()),
+                                   .has_default = argument.default_value().has_value()});
+  }
+  if (!schema.returns().empty()) {
+    signature.result = ToValueType(*schema.returns()[0].type());
+  }
+  FindWrites(forward, &signature);
+  return signature;
+}
+
+// A TorchScript model on the CPU. Thread-safe as far as Program promises.
+class TorchScriptProgram : public Program {
+ public:
+  TorchScriptProgram(torch::jit::Module module, const Settings& settings)
+      : module_(std::move(module)),
+        forward_(module_.get_method("forward")),
+        settings_(settings),
+        signature_(ReadSignature(forward_)) {}
+
+  const Signature& signature() const override { return signature_; }
+
+  Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode> arguments,
+                                             std::span<const CallInput> inputs,
+                                             bool with_paths) const override {
+    const WarningsToLog warnings;
+    try {
+      const c10::InferenceMode inference_mode(settings_.inference_mode);
+      const at::NoGradGuard no_gradients;
+      ApplyExecutorSettings();
+      // Kept until the results are described: memory that inputs share with results is not theirs.
+      std::vector<at::Tensor> tensors;
+      NEREID_KIT_ASSIGN(Call call, MakeCall(forward_.function().getSchema(), arguments, inputs,
+                                            signature_.writes_inputs, &tensors));
+      c10::IValue result = forward_(std::move(call.positional), call.keywords);
+      return Flatten(std::move(result), with_paths);
+    } catch (const std::exception& error) {
+      return Error::Internal(StrCat("PyTorch execute failure: ", MessageOf(error)));
+    }
+  }
+
+ private:
+  // As in Triton, settings of the executor are made before each call, because they are the thread's
+  // or the process's.
+  void ApplyExecutorSettings() const {
+    torch::jit::setGraphExecutorOptimize(settings_.optimized_execution);
+    if (settings_.jit_profiling) {
+      torch::jit::getProfilingMode() = *settings_.jit_profiling;
+    }
+    if (settings_.jit_executor) {
+      torch::jit::getExecutorMode() = *settings_.jit_executor;
+    }
+    if (settings_.tensor_fuser) {
+      torch::jit::setTensorExprFuserEnabled(*settings_.tensor_fuser);
+    }
+  }
+
+  const torch::jit::Module module_;
+  const torch::jit::Method forward_;
+  const Settings settings_;
+  const Signature signature_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const Program>> LoadTorchScript(const std::string& path,
+                                                       const Settings& settings,
+                                                       const std::string& model) {
+  const WarningsToLog warnings;
+  try {
+    const c10::InferenceMode inference_mode(settings.inference_mode);
+    torch::jit::Module module = torch::jit::load(path, at::Device(at::kCPU));
+    module.eval();
+    if (!module.find_method("forward")) {
+      return Error::InvalidArgument(
+          StrCat("failed to load model '", model, "': it has no method 'forward'"));
+    }
+    return std::unique_ptr<const Program>(
+        std::make_unique<TorchScriptProgram>(std::move(module), settings));
+  } catch (const std::exception& error) {
+    return Error::Internal(StrCat("failed to load model '", model, "': ", MessageOf(error)));
+  }
+}
+
+}  // namespace nereid::pytorch

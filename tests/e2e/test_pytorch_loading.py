@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading PyTorch models: files that are none, configurations that do not fit, memory after unloading."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
+
+from harness import models, torch_models
+from harness import server as servers
+
+pytestmark = pytest.mark.skipif(
+    not servers.has_backend("pytorch"), reason="the build has no PyTorch backend (tools/setup --with pytorch)"
+)
+
+ADD = "def forward(self, x, y):\n    return x + y\n"
+HEAVY = "def forward(self, x):\n    return torch.matmul(x, self.w)\n"
+CONFIG = torch_models.config([("x", "FP32", [2]), ("y", "FP32", [2])], [("OUTPUT__0", "FP32", [2])])
+
+
+def archive(*names):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name in names:
+            file.writestr(name, "text")
+    return content.getvalue()
+
+
+def bomb():
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("m/code/__torch__.py", "text")
+        with file.open("m/data.pkl", "w", force_zip64=True) as entry:
+            for _ in range(600):
+                entry.write(bytes(1 << 20))
+    return content.getvalue()
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """The bytes of a model that adds."""
+    path = tmp_path_factory.mktemp("good")
+    torch_models.Repository(path).add("add", ADD, CONFIG).write()
+    return (path / "add" / "1" / "model.pt").read_bytes()
+
+
+def scrambled(content):
+    """The same archive with other bytes in each of its members, whose checksums are right again."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(result, "w") as sink:
+        for member in source.infolist():
+            data = source.read(member)
+            sink.writestr(member, bytes(b ^ 0x55 for b in data) if member.filename.endswith("data.pkl") else data)
+    return result.getvalue()
+
+
+def test_a_file_that_is_no_model_is_refused_with_what_it_is(start_server, empty_repository, good):
+    bad = {
+        "empty": (b"", "is empty"),
+        "cut": (good[: len(good) // 2], "cut off"),
+        "random": (np.random.default_rng(1).bytes(100_000), "not a file of PyTorch"),
+        "zeros": (bytes(1_000_000), "not a file of PyTorch"),
+        "onnx": (models.onnx_identity("FP32", [2]).SerializeToString(), "an ONNX model"),
+        "pickle": (archive("m/data.pkl", "m/data/0", "m/version"), "whose code is not in the file"),
+        "exported": (archive("m/models/model.json"), "aoti_compile_and_package"),
+        "compiled": (archive("m/data/aotinductor/model/a.so"), "torch_aoti"),
+        "word": (archive("word/document.xml"), "without a TorchScript model"),
+        "bomb": (bomb(), "far larger when unpacked"),
+        "scrambled": (scrambled(good), "failed to load model 'scrambled'"),
+    }
+    for name, (content, _) in bad.items():
+        models.write_model(empty_repository, name, CONFIG, {"1": {"model.pt": content}})
+    models.write_model(empty_repository, "folder", CONFIG)
+    (empty_repository / "folder" / "1" / "model.pt").mkdir()
+    models.write_model(empty_repository, "missing", CONFIG, {"1": {"modell.pt": good}})
+    models.write_model(empty_repository, "good", CONFIG, {"1": {"model.pt": good}})
+    server = start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
+    with http.InferenceServerClient(server.http) as client:
+        index = {m["name"]: m for m in client.get_model_repository_index()}
+    for name, (_, text) in bad.items():
+        assert text in index[name]["reason"], name
+    assert "is a folder" in index["folder"]["reason"]
+    assert "That folder has 'modell.pt'" in index["missing"]["reason"]
+    assert index["good"]["state"] == "READY"
+    # Nothing of the stack of the library gets into the log.
+    raw = [line for line in server.log.splitlines() if "Traceback" in line or "frame #" in line]
+    assert raw == []
+
+
+def test_a_configuration_that_does_not_fit_is_refused_with_the_reason(start_server, empty_repository, good):
+    config = torch_models.config
+    x, y, out = ("x", "FP32", [2]), ("y", "FP32", [2]), ("OUTPUT__0", "FP32", [2])
+    wrong = {
+        "fewer": (config([("INPUT__0", "FP32", [2])], [out]), "configuration expects 1 inputs, model provides 2"),
+        "more": (config([x, y, ("z", "FP32", [2])], [out]), "configuration expects 3 inputs, model provides 2"),
+        "text": (config([x, ("y", "BYTES", [2])], [out]), "model provides Tensor"),
+        "beyond": (config([x, y], [("OUTPUT__3", "FP32", [2])]), "refers to an output index which doesn't exist"),
+        "number": (config([x, y], [out], torch_models.parameter("INFERENCE_MODE", "maybe")), "INFERENCE_MODE"),
+        "nothing": ('platform: "pytorch_libtorch"\n', "forward(x: Tensor, y: Tensor) -> Tensor"),
+    }
+    for name, (text, _) in wrong.items():
+        models.write_model(empty_repository, name, text, {"1": {"model.pt": good}})
+    server = start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
+    with http.InferenceServerClient(server.http) as client:
+        index = {m["name"]: m for m in client.get_model_repository_index()}
+    for name, (_, text) in wrong.items():
+        assert text in index[name]["reason"], index[name]["reason"]
+
+
+def test_an_instance_on_a_gpu_is_refused(start_server, empty_repository, good):
+    group = "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
+    models.write_model(empty_repository, "gpu", CONFIG + group, {"1": {"model.pt": good}})
+    server = start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
+    with http.InferenceServerClient(server.http) as client:
+        assert client.get_model_repository_index()[0]["state"] == "UNAVAILABLE"
+
+
+def test_an_instance_of_kind_model_runs(start_server, empty_repository, good):
+    group = "instance_group [ { kind: KIND_MODEL } ]"
+    models.write_model(empty_repository, "free", CONFIG + group, {"1": {"model.pt": good}})
+    server = start_server(empty_repository)
+    with http.InferenceServerClient(server.http) as client:
+        assert add(client, "free").tolist() == [4, 6]
+
+
+def add(client, model):
+    inputs = [http.InferInput(name, [2], "FP32") for name in ("x", "y")]
+    for tensor, values in zip(inputs, ([1, 2], [3, 4])):
+        tensor.set_data_from_numpy(np.array(values, np.float32))
+    return client.infer(model, inputs).as_numpy("OUTPUT__0")
+
+
+def test_memory_comes_back_when_models_are_unloaded(start_server, empty_repository):
+    """Also: instances share weights, of which four copies would be 64 MB."""
+    weights = np.ones((2048, 2048), np.float32)  # 16 MB
+    config = torch_models.config(
+        [("x", "FP32", [1, 2048])], [("y", "FP32", [1, 2048])], "instance_group [ { kind: KIND_CPU count: 4 } ]"
+    )
+    torch_models.Repository(empty_repository).add("heavy", HEAVY, config, {"w": weights}).write()
+    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+    tensor = http.InferInput("x", [1, 2048], "FP32")
+    tensor.set_data_from_numpy(np.ones((1, 2048), np.float32))
+
+    def cycle(client):
+        client.load_model("heavy")
+        assert client.infer("heavy", [tensor]).as_numpy("y")[0, 0] == 2048
+        loaded = server.resident_bytes()
+        client.unload_model("heavy")
+        servers.wait_until(lambda: not client.is_model_ready("heavy"), "the model is unloaded")
+        return loaded
+
+    cycles = 6 if servers.is_sanitized() else 60
+    with http.InferenceServerClient(server.http) as client:
+        for _ in range(cycles // 3):
+            cycle(client)
+        before = server.resident_bytes()
+        for _ in range(cycles - cycles // 3):
+            loaded = cycle(client)
+        servers.wait_until(
+            lambda: server.resident_bytes() < 1.05 * before + (8 << 20), "the memory is that of earlier cycles"
+        )
+        assert loaded < before + 3 * weights.nbytes
+    with pytest.raises(InferenceServerException):
+        http.InferenceServerClient(server.http).infer("heavy", [tensor])
