@@ -114,7 +114,8 @@ struct Ports {
                                                : ConfiguredType(StringMember(control, "data_type"));
         inputs.push_back({.name = std::string(StringMember(input, "name")),
                           .datatype = type,
-                          .origin = InputPort::Origin::kControl});
+                          .origin = InputPort::Origin::kControl,
+                          .dims = {1}});
       }
     }
   }

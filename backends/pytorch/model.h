@@ -30,7 +30,8 @@ struct BoundProgram {
 // A model. Thread-safe: instances may be initialised concurrently.
 class Model {
  public:
-  // Reads the configuration.
+  // Reads the configuration, and completes it with outputs if it has inputs only and the server
+  // permits.
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                         Backend& backend);
 
@@ -49,7 +50,6 @@ class Model {
         settings_(std::move(settings)),
         ports_(std::move(ports)) {}
 
-  backend::Result<std::string> ModelPath() const;
   backend::Result<std::shared_ptr<const BoundProgram>> Load() const;
 
   const std::string name_;

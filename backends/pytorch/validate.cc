@@ -79,6 +79,9 @@ Error CheckKinds(const Ports& ports, const ValueNode& node) {
 
 Error CheckPorts(const Ports& ports, bool is_batching, const std::string& model) {
   for (const InputPort& input : ports.inputs) {
+    if (input.origin == InputPort::Origin::kControl) {
+      continue;  // the server has checked those
+    }
     NEREID_KIT_TRY(CheckPort(input,
                              input.origin == InputPort::Origin::kState ? "input state" : "input",
                              is_batching, model));
@@ -89,13 +92,10 @@ Error CheckPorts(const Ports& ports, bool is_batching, const std::string& model)
   return {};
 }
 
-Error CheckListed(const Ports& ports, const Signature& signature, const std::string& model) {
-  const bool has_inputs =
-      std::any_of(ports.inputs.begin(), ports.inputs.end(),
-                  [](const InputPort& input) { return input.origin == InputPort::Origin::kInput; });
-  const bool has_outputs = std::any_of(ports.outputs.begin(), ports.outputs.end(),
-                                       [](const OutputPort& output) { return output.is_declared; });
-  if (has_inputs && has_outputs) {
+Error CheckInputsListed(const Ports& ports, const Signature& signature, const std::string& model) {
+  if (std::any_of(ports.inputs.begin(), ports.inputs.end(), [](const InputPort& input) {
+        return input.origin == InputPort::Origin::kInput;
+      })) {
     return {};
   }
   std::vector<std::string> names;
@@ -103,11 +103,11 @@ Error CheckListed(const Ports& ports, const Signature& signature, const std::str
     AppendNames(argument.type, {argument.name}, &names);
   }
   return Error::Internal(StrCat(
-      "model configuration must contain at least one ", has_inputs ? "output" : "input",
-      ", none were specified. TorchScript files have no types and shapes, so config.pbtxt of "
+      "model configuration must contain at least one input, none were specified. TorchScript "
+      "files have no types and shapes, so config.pbtxt of "
       "model '",
       model, "' has to say them: ", signature.ToString(), " is input [ ", Join(names),
-      " ] output [ { name: \"OUTPUT__0\" data_type: TYPE_... dims: [ ... ] } ]"));
+      " ]; outputs may be left out"));
 }
 
 Error CheckKinds(const Ports& ports, const std::vector<ValueNode>& arguments) {

@@ -15,10 +15,10 @@ namespace nereid::pytorch {
 // with more than one dimension.
 backend::Error CheckPorts(const backend::Ports& ports, bool is_batching, const std::string& model);
 
-// Fails if there are no inputs or no outputs, with a configuration to begin with: the file of a
-// model says how its inputs are called, but neither their types nor their shapes.
-backend::Error CheckListed(const backend::Ports& ports, const Signature& signature,
-                           const std::string& model);
+// Fails if there are no inputs, with a configuration to begin with: the file of a model says how
+// its inputs are called, but neither their types nor their shapes.
+backend::Error CheckInputsListed(const backend::Ports& ports, const Signature& signature,
+                                 const std::string& model);
 
 // Fails if a list of strings is to be given numbers, or the other way round.
 backend::Error CheckKinds(const backend::Ports& ports, const std::vector<ValueNode>& arguments);

@@ -110,6 +110,33 @@ def test_a_configuration_that_does_not_fit_is_refused_with_the_reason(start_serv
         assert text in index[name]["reason"], index[name]["reason"]
 
 
+def test_outputs_that_a_configuration_leaves_out_are_found_by_calling_the_model(start_server, empty_repository):
+    def inputs_only(text):
+        return text[: text.index("output [")]
+
+    code = "def forward(self, x):\n    return {'sum': [x.sum(1, True)], 'parts': [x > 0, x.long()]}\n"
+    repository = torch_models.Repository(empty_repository)
+    config = torch_models.config([("x", "FP32", [-1, 4])], [])
+    repository.add("found", code, inputs_only(config))
+    config = torch_models.config([("x", "FP32", [4])], [], max_batch_size=8)
+    repository.add("rows", code, inputs_only(config))
+    fails = "def forward(self, x):\n    assert bool((x > 0).all()), 'only positive numbers'\n    return x\n"
+    repository.add("fails", fails, inputs_only(config))
+    repository.write()
+    server = start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
+    with http.InferenceServerClient(server.http) as client:
+        metadata = client.get_model_metadata("found")
+        tensors = [(o["name"], o["datatype"], o["shape"]) for o in metadata["outputs"]]
+        expected = [("sum[0]", "FP32", [-1, 1]), ("parts[0]", "BOOL", [-1, 4]), ("parts[1]", "INT64", [-1, 4])]
+        assert sorted(tensors) == sorted(expected)
+        tensor = http.InferInput("x", [2, 4], "FP32")
+        tensor.set_data_from_numpy(np.arange(8, dtype=np.float32).reshape(2, 4))
+        assert client.infer("rows", [tensor]).as_numpy("sum[0]").tolist() == [[6], [22]]
+        index = {m["name"]: m for m in client.get_model_repository_index()}
+    assert "only positive numbers" in index["fails"]["reason"]
+    assert "list them in config.pbtxt" in index["fails"]["reason"]
+
+
 def test_an_instance_on_a_gpu_is_refused(start_server, empty_repository, good):
     group = "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
     models.write_model(empty_repository, "gpu", CONFIG + group, {"1": {"model.pt": good}})

@@ -159,7 +159,11 @@ void ApplyThreadCounts(const Settings& settings) {
     at::set_num_threads(settings.intra_op_threads);
   }
   if (settings.inter_op_threads > 0 && !inter_op_is_set.test_and_set()) {
-    at::set_num_interop_threads(settings.inter_op_threads);
+    try {
+      at::set_num_interop_threads(settings.inter_op_threads);
+    } catch (const std::exception&) {
+      // An earlier model has made PyTorch start its threads; their number stays, as in Triton.
+    }
   }
 }
 
