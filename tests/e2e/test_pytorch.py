@@ -141,7 +141,7 @@ def torch_server(require_server, tmp_path_factory):
     write_parameters(repository)
     write_digits(repository)
     repository.write()
-    args = ["--allow-client-shm=true"]
+    args = [] if servers.REFERENCE else ["--allow-client-shm=true"]
     with servers.running(path, args=args, log_dir=tmp_path_factory.mktemp("torch_server")) as running:
         yield running
 
