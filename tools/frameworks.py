@@ -71,7 +71,7 @@ FRAMEWORKS = {
     # they need only the small libraries of the second and third wheel, and nothing of the gigabytes that
     # the first one declares as its needs.
     "pytorch": Framework(
-        title="PyTorch 2.15.0 for the CPU (TorchScript, AOTInductor)",
+        title="PyTorch 2.15.0 for the CPU (TorchScript)",
         wheels={
             "x86_64": [
                 Wheel(

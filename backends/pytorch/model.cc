@@ -41,13 +41,13 @@ Result<std::shared_ptr<BoundProgram>> LoadProgram(const std::string& folder,
                                                   const Settings& settings,
                                                   const backend::Ports& ports,
                                                   const std::string& model) {
-  NEREID_KIT_ASSIGN(const std::string path, ModelPath(folder, settings, model));
   if (settings.is_compiled) {
     return Error::Unsupported(
         StrCat("model '", model,
                "' has the platform torch_aoti, which is not supported yet; save it as TorchScript ",
                "(platform pytorch_libtorch)"));
   }
+  NEREID_KIT_ASSIGN(const std::string path, ModelPath(folder, settings, model));
   if (Error error = CheckTorchScriptFile(path); !error.ok()) {
     return Error(error.code(), StrCat("failed to load model '", model, "': ", error.message()));
   }

@@ -25,10 +25,6 @@ enum class Archive { kTorchScript, kPickle, kExported, kCompiled, kOther };
 
 constexpr std::string_view kSaveAsScript =
     "save a TorchScript model: torch.jit.script(model).save('model.pt')";
-constexpr std::string_view kCompile =
-    "compile it: torch._inductor.aoti_compile_and_package(torch.export.export(model, inputs), "
-    "package_path='model.pt2')";
-
 Error Refuse(const std::string& path, std::string_view what, std::string_view advice) {
   return Error::InvalidArgument(StrCat("'", path, "' is ", what, ": ", advice));
 }
@@ -128,31 +124,14 @@ Error CheckTorchScriptFile(const std::string& path) {
       return Refuse(path, "an object saved by torch.save, whose code is not in the file",
                     kSaveAsScript);
     case Archive::kExported:
-      return Refuse(path, "an exported program that is not compiled", kCompile);
+      return Refuse(path, "an exported program, which is not supported yet", kSaveAsScript);
     case Archive::kCompiled:
-      return Refuse(path, "a package compiled by AOTInductor",
-                    "call it model.pt2 and set platform: \"torch_aoti\"");
+      return Refuse(path, "a package compiled by AOTInductor, which is not supported yet",
+                    kSaveAsScript);
     case Archive::kOther:
       break;
   }
   return Refuse(path, "a ZIP archive without a TorchScript model", kSaveAsScript);
-}
-
-Error CheckCompiledPackage(const std::string& path) {
-  NEREID_KIT_ASSIGN(const Archive kind, ReadKind(path, kCompile));
-  switch (kind) {
-    case Archive::kCompiled:
-      return {};
-    case Archive::kTorchScript:
-      return Refuse(path, "a TorchScript model",
-                    "call it model.pt and set platform: \"pytorch_libtorch\"");
-    case Archive::kExported:
-      return Refuse(path, "an exported program that is not compiled", kCompile);
-    case Archive::kPickle:
-    case Archive::kOther:
-      break;
-  }
-  return Refuse(path, "a ZIP archive without a compiled model", kCompile);
 }
 
 }  // namespace nereid::pytorch

@@ -12,7 +12,4 @@ namespace nereid::pytorch {
 // Fails, with what the file is and what to do, unless it can be a TorchScript file.
 backend::Error CheckTorchScriptFile(const std::string& path);
 
-// Fails likewise unless it can be a package that AOTInductor has compiled.
-backend::Error CheckCompiledPackage(const std::string& path);
-
 }  // namespace nereid::pytorch

@@ -54,10 +54,6 @@ class ModelFile : public ::testing::Test {
     const Error error = CheckTorchScriptFile(Write(content));
     return error.message();
   }
-  std::string Package(const std::string& content) {
-    const Error error = CheckCompiledPackage(Write(content));
-    return error.message();
-  }
   using Error = backend::Error;
 
  private:
@@ -66,10 +62,6 @@ class ModelFile : public ::testing::Test {
 };
 
 TEST_F(ModelFile, AcceptsTorchScript) { EXPECT_EQ(Script(TorchScript()), ""); }
-
-TEST_F(ModelFile, AcceptsCompiledPackages) {
-  EXPECT_EQ(Package(Zip({{"p/data/aotinductor/model/x.wrapper.so", 9}})), "");
-}
 
 TEST_F(ModelFile, SaysWhatAnotherFileIsAndWhatToDo) {
   EXPECT_THAT(Script(""), HasSubstr("is empty"));
@@ -84,10 +76,9 @@ TEST_F(ModelFile, SaysWhatAnotherFileIsAndWhatToDo) {
 TEST_F(ModelFile, TellsTheArchivesOfPyTorchApart) {
   EXPECT_THAT(Script(Zip({{"m/data.pkl", 9}, {"m/data/0", 9}})),
               HasSubstr("an object saved by torch.save, whose code is not in the file"));
-  EXPECT_THAT(Script(Zip({{"e/models/model.json", 9}})), HasSubstr("aoti_compile_and_package"));
-  EXPECT_THAT(Package(Zip({{"e/models/model.json", 9}})), HasSubstr("not compiled"));
-  EXPECT_THAT(Script(Zip({{"p/data/aotinductor/model/x.so", 9}})), HasSubstr("torch_aoti"));
-  EXPECT_THAT(Package(TorchScript()), HasSubstr("pytorch_libtorch"));
+  EXPECT_THAT(Script(Zip({{"e/models/model.json", 9}})), HasSubstr("an exported program"));
+  EXPECT_THAT(Script(Zip({{"p/data/aotinductor/model/x.so", 9}})),
+              HasSubstr("compiled by AOTInductor"));
   EXPECT_THAT(Script(Zip({{"word/document.xml", 9}})), HasSubstr("without a TorchScript model"));
 }
 
