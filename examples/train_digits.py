@@ -12,6 +12,7 @@ usage: .venv/bin/python examples/train_digits.py
 import json
 import os
 import pathlib
+import shutil
 
 import numpy as np
 import onnx
@@ -83,6 +84,9 @@ def main():
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(export(network), path)
     (MODEL / "labels.txt").write_text("".join(f"{digit}\n" for digit in range(10)))
+    # The same file for OpenVINO.
+    shutil.copy(path, HERE / "platforms" / "openvino" / "digits_openvino" / "1")
+    shutil.copy(MODEL / "labels.txt", HERE / "platforms" / "openvino" / "digits_openvino")
 
     # What was exported must say what was trained.
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -104,6 +104,35 @@ FRAMEWORKS = {
         },
         leave_out=("torch/include/ATen/cuda/", "torch/include/c10/cuda/", "torch/include/c10/metal/"),
     ),
+    # Without the plug-ins for GPUs and NPUs, and without libtbbbind and libhwloc: TBB opens these two in a
+    # way that ends processes whose allocator is not the C library's, and it works without them.
+    "openvino": Framework(
+        title="OpenVINO 2026.4.1 for the CPU (IR, ONNX, TensorFlow, TensorFlow Lite, PaddlePaddle)",
+        wheels={
+            "x86_64": [
+                Wheel(
+                    "openvino-2026.4.1-22982-cp311-cp311-manylinux_2_28_x86_64.whl",
+                    "2d22b1da03f7caf74df30e9f6417d0ab2f637e4a38e08e1dcd294d2c37407aaf",
+                ),
+            ],
+        },
+        keep={
+            "openvino/include/openvino/": "include/openvino/",
+            "openvino/libs/libopenvino.so.2641": "lib/libopenvino.so.2641",
+            "openvino/libs/libopenvino_auto_batch_plugin.so": "lib/libopenvino_auto_batch_plugin.so",
+            "openvino/libs/libopenvino_auto_plugin.so": "lib/libopenvino_auto_plugin.so",
+            "openvino/libs/libopenvino_hetero_plugin.so": "lib/libopenvino_hetero_plugin.so",
+            "openvino/libs/libopenvino_intel_cpu_plugin.so": "lib/libopenvino_intel_cpu_plugin.so",
+            "openvino/libs/libopenvino_ir_frontend.so.2641": "lib/libopenvino_ir_frontend.so.2641",
+            "openvino/libs/libopenvino_onnx_frontend.so.2641": "lib/libopenvino_onnx_frontend.so.2641",
+            "openvino/libs/libopenvino_paddle_frontend.so.2641": "lib/libopenvino_paddle_frontend.so.2641",
+            "openvino/libs/libopenvino_tensorflow_frontend.so.2641": "lib/libopenvino_tensorflow_frontend.so.2641",
+            "openvino/libs/libopenvino_tensorflow_lite_frontend.so.2641": "lib/libopenvino_tensorflow_lite_frontend.so.2641",
+            "openvino/libs/libtbb.so.12": "lib/libtbb.so.12",
+            "openvino/libs/libtbbmalloc.so.2": "lib/libtbbmalloc.so.2",
+            "openvino-2026.4.1.dist-info/licenses/": "licenses/",
+        },
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the parts of the backend that only read configurations and shapes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "onnxruntime_backend/auto_complete.h"
@@ -270,6 +271,8 @@ TEST(Providers, AreNamedWhenOneIsMissing) {
   EXPECT_STREQ(CheckAccelerator("m", "warp", {"CPUExecutionProvider"}).message(),
                "unable to load model 'm', unknown Execution Accelerator 'warp' is requested; "
                "execution providers available: CPUExecutionProvider");
+  EXPECT_THAT(CheckAccelerator("m", "openvino", {"CPUExecutionProvider"}).message(),
+              testing::HasSubstr("tools/setup --with openvino"));
   EXPECT_TRUE(CheckAccelerator("m", "cuda", {"CUDAExecutionProvider"}).ok());
 }
 

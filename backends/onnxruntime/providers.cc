@@ -57,6 +57,14 @@ struct KeyValues {
   std::vector<const char*> values;
 };
 
+// How to reach the same without the provider; empty if there is no way.
+std::string_view AdviceFor(std::string_view accelerator) {
+  return accelerator == "openvino"
+             ? ". To run the ONNX file with OpenVINO, install it (tools/setup --with openvino) and "
+               "set backend: \"openvino\" and default_model_filename: \"model.onnx\""
+             : "";
+}
+
 // A later entry replaces an earlier one of the same key.
 void Set(Options* options, const std::string& key, const std::string& value) {
   for (auto& [existing, old] : *options) {
@@ -145,7 +153,7 @@ Error CheckAccelerator(const std::string& model_name, const std::string& acceler
     return Error::InvalidArgument(
         StrCat("unable to load model '", model_name, "', Execution Accelerator '", accelerator,
                "' is requested but this ONNX Runtime library has no ", provider->provider,
-               "; execution providers available: ", Joined(available)));
+               "; execution providers available: ", Joined(available), AdviceFor(accelerator)));
   }
   return {};
 }
