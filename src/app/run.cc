@@ -156,6 +156,10 @@ int RunServer(int argc, char** argv) {
   // ONNX Runtime, here or in the processes of Python models, which inherit it, collects and sends
   // usage data.
   setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);
+  // TBB, which OpenVINO's backends bring, opens libraries with RTLD_DEEPBIND. These would then free
+  // with the C library what this process has allocated with jemalloc, and end it. With this
+  // variable TBB opens them without that flag.
+  setenv("TBB_ENABLE_SANITIZERS", "1", /*overwrite=*/0);
   Signals signals;
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {
     return Fail(status.message());

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manners of backends that a server has to cope with: outputs that are not written to the end (S26), and
-backends that say that they are not ready, and one that brings what the server has in it, too."""
+backends that say that they are not ready, one that brings what the server has in it, too, and one
+that opens libraries as Intel's TBB does."""
 
 import os
 import uuid
@@ -144,3 +145,16 @@ def test_a_backend_with_messages_of_the_same_names_is_bound_to_its_own(require_s
     assert any(name.startswith("libtriton_messages.so") for name in mapped)
     # What it needs of that name is the program itself.
     assert not any(name.startswith("libtritonserver") for name in mapped)
+
+
+def test_a_backend_that_opens_a_library_as_tbb_does_leaves_the_server_alive(require_server, tmp_path, monkeypatch):
+    library = servers.build_folder() / "tests" / "backends" / "libtriton_deepbind.so"
+    if not library.exists():
+        pytest.skip("the tests' backend is not built")
+    monkeypatch.delenv("TBB_ENABLE_SANITIZERS", raising=False)
+    models.write_model(tmp_path / "models", "deepbind", CORNERS.replace("corners", "deepbind"))
+    (tmp_path / "models" / "deepbind" / "libtriton_deepbind.so").symlink_to(library)
+    with servers.running(tmp_path / "models", log_dir=tmp_path) as running:
+        client = Client("grpc", running)
+        assert client.is_model_ready("deepbind") and client.is_server_ready()
+        client.close()
