@@ -222,6 +222,21 @@ void AddOwnHistograms(MetricsPage& page, const Rows& rows) {
   }
 }
 
+// Only models whose backends report their memory have lines.
+void AddMemory(MetricsPage& page, const Rows& rows) {
+  page.StartFamily("nereid_model_memory_bytes",
+                   "Memory that the model holds, as its backend reports it, in bytes",
+                   Kind::kGauge);
+  for (const Row& row : rows) {
+    for (const core::MemoryUse& use : row.statistics.memory) {
+      observe::Labels labels = row.names;
+      labels.emplace_back("memory_type", std::string(memory::MemoryTypeName(use.where.type)));
+      labels.emplace_back("memory_id", std::to_string(use.where.id));
+      page.Add(observe::RenderLabels(std::move(labels)), static_cast<double>(use.bytes));
+    }
+  }
+}
+
 Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
   Rows rows;
   for (const auto& [id, model, load_seconds] : models) {
@@ -312,6 +327,7 @@ std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has
     AddReasons(page, row, core::kBatchClosedNames, row.statistics.batches_closed,
                ZeroReasons::kLeftOut);
   }
+  AddMemory(page, rows);
   if (config_.nereid_histograms) AddOwnHistograms(page, rows);
   return page.Take();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backend for models with one input SIZE (INT32, [1]) and one output BYTES (UINT8, [-1]): it
 // requests a buffer of SIZE bytes and writes only the first byte. It is not ready while there is a
-// file "not_ready" in the model's folder.
+// file "not_ready" in the model's folder. It says that the model holds 1000 bytes of a GPU's memory
+// and each instance 10 bytes of the machine's.
 #include <unistd.h>
 
 #include <cstring>
@@ -45,9 +46,32 @@ TRITONSERVER_Error* Fill(TRITONBACKEND_Request* request, TRITONBACKEND_Response*
   return nullptr;
 }
 
+template <typename Handle>
+TRITONSERVER_Error* ReportMemory(TRITONSERVER_Error* (*report)(Handle*,
+                                                               TRITONSERVER_BufferAttributes**,
+                                                               uint32_t),
+                                 Handle* handle, TRITONSERVER_MemoryType type, size_t bytes) {
+  TRITONSERVER_BufferAttributes* use = nullptr;
+  TRY(TRITONSERVER_BufferAttributesNew(&use));
+  TRY(TRITONSERVER_BufferAttributesSetMemoryType(use, type));
+  TRY(TRITONSERVER_BufferAttributesSetMemoryTypeId(use, 0));
+  TRY(TRITONSERVER_BufferAttributesSetByteSize(use, bytes));
+  TRY(report(handle, &use, 1));
+  return TRITONSERVER_BufferAttributesDelete(use);
+}
+
 }  // namespace
 
 extern "C" {
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* model) {
+  return ReportMemory(TRITONBACKEND_ModelReportMemoryUsage, model, TRITONSERVER_MEMORY_GPU, 1000);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance* instance) {
+  return ReportMemory(TRITONBACKEND_ModelInstanceReportMemoryUsage, instance,
+                      TRITONSERVER_MEMORY_CPU, 10);
+}
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReady(TRITONBACKEND_ModelInstance* instance) {
   TRITONBACKEND_Model* model = nullptr;

@@ -9,6 +9,7 @@ import urllib.request
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
 from google.protobuf import json_format
 from harness import models
 from harness import server as servers
@@ -151,3 +152,35 @@ def test_what_is_not_there(own_server, path, error):
         by_http(own_server, path)
     assert caught.value.code == 400
     assert json.load(caught.value) == {"error": error}
+
+
+@pytest.mark.newer
+def test_memory_that_a_backend_reports(start_server, tmp_path):
+    library = servers.build_folder() / "tests" / "backends" / "libtriton_corners.so"
+    if not library.exists():
+        pytest.skip("the tests' backend is not built")
+    folder = models.write_model(
+        tmp_path / "m", "reports",
+        'backend: "corners"\n'
+        f"input [ {models.tensor_config('SIZE', 'INT32', [1])} ]\n"
+        f"output [ {models.tensor_config('BYTES', 'UINT8', [-1])} ]\n"
+        "instance_group [ { kind: KIND_CPU count: 3 } ]\n")
+    (folder / "libtriton_corners.so").symlink_to(library)
+    server = start_server(tmp_path / "m", args=["--model-control-mode=explicit", "--load-model=reports"])
+
+    def check(instances):
+        (http,), (grpc,) = by_http(server, "/reports"), by_grpc(server, "reports")
+        expected = [{"type": "CPU", "id": 0, "byte_size": 10 * instances}, {"type": "GPU", "id": 0, "byte_size": 1000}]
+        assert http["memory_usage"] == expected and numbers(grpc["memory_usage"]) == expected
+        labels = 'memory_id="0",memory_type="%s",model="reports",version="1"'
+        with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=10) as reply:
+            lines = [line for line in reply.read().decode().splitlines() if line.startswith("nereid_model_memory")]
+        assert lines == [f"nereid_model_memory_bytes{{{labels % use['type']}}} {use['byte_size']}" for use in expected]
+
+    check(3)
+    # One instance less, in place, holds so much less.
+    config = folder / "config.pbtxt"
+    config.write_text(config.read_text().replace("count: 3", "count: 2"))
+    with httpclient.InferenceServerClient(server.http) as client:
+        client.load_model("reports")
+    check(2)

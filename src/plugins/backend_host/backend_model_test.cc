@@ -100,8 +100,8 @@ class BackendModelTest : public testing::Test {
   BackendModelTest() { Restart({.backend_directory = TEST_BACKEND_DIRECTORY}); }
   ~BackendModelTest() override {
     instances_.clear();
-    core_model_.reset();
     model_.reset();
+    core_model_.reset();
     libraries_.reset();
     Events("plain");
     Events("promising");
@@ -549,6 +549,26 @@ TEST_F(BackendModelTest, ReportsToTheBackendThatZeroWasWritten) {
   const base::Status status = Load(std::move(config));
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(model_->explanations().at("batching"), R"({"reason":"given"})");
+}
+
+TEST_F(BackendModelTest, TheMemoryOfInstancesCountsAsLongAsTheyExist) {
+  config::ModelConfig config = MakeConfig("plain");
+  config.parameters["memory"] = "report_memory";
+  config.instance_group.push_back(
+      {.name = "a", .kind = config::InstanceGroup::Kind::kCpu, .count = 2});
+  ASSERT_TRUE(Start(std::move(config)).ok());
+  const auto reported = [&] {
+    std::string text;
+    for (const core::MemoryUse& use : core_model_->statistics().Read().memory) {
+      text += std::string(memory::MemoryTypeName(use.where.type)) + " " +
+              std::to_string(use.where.id) + ": " + std::to_string(use.bytes) + "; ";
+    }
+    return text;
+  };
+  // The last report of an instance replaces the one before.
+  EXPECT_EQ(reported(), "CPU 1: 1000; GPU 1: 14; ");
+  instances_.pop_back();
+  EXPECT_EQ(reported(), "CPU 1: 1000; GPU 1: 7; ");
 }
 
 TEST_F(BackendModelTest, RefusesAConfigurationAfterInitialization) {

@@ -34,7 +34,11 @@ PluginInstance::PluginInstance(BackendModel& backend_model, core::Model& model,
   released_.reserve(batch);
 }
 
-PluginInstance::~PluginInstance() { Finalize(); }
+PluginInstance::~PluginInstance() {
+  Finalize();
+  // What it reported is gone with it, while the model may go on with other instances.
+  model_.statistics().SetMemoryUse(ToHandle(this), {});
+}
 
 base::Status PluginInstance::Initialize() {
   const auto initialize = backend_model_.library().entry_points().instance_initialize;

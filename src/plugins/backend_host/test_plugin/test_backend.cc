@@ -303,6 +303,21 @@ TRITONSERVER_Error* SendMany(TRITONBACKEND_ModelInstance* instance,
   return TRITONBACKEND_ResponseFactoryDelete(factory);
 }
 
+// Says that a model or an instance, whose function is `report`, holds `bytes` on `type` 1.
+template <typename Handle>
+TRITONSERVER_Error* ReportMemory(TRITONSERVER_Error* (*report)(Handle*,
+                                                               TRITONSERVER_BufferAttributes**,
+                                                               uint32_t),
+                                 Handle* handle, TRITONSERVER_MemoryType type, size_t bytes) {
+  TRITONSERVER_BufferAttributes* use = nullptr;
+  TRY(TRITONSERVER_BufferAttributesNew(&use));
+  TRY(TRITONSERVER_BufferAttributesSetMemoryType(use, type));
+  TRY(TRITONSERVER_BufferAttributesSetMemoryTypeId(use, 1));
+  TRY(TRITONSERVER_BufferAttributesSetByteSize(use, bytes));
+  TRY(report(handle, &use, 1));
+  return TRITONSERVER_BufferAttributesDelete(use);
+}
+
 // Records the error of a call; nothing for a success.
 void Report(TRITONSERVER_Error* error) {
   if (error == nullptr) return;
@@ -474,6 +489,9 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* model) {
   TRY(TRITONBACKEND_ModelVersion(model, &version));
   Note(std::string("ModelInitialize ") + name + " " + std::to_string(version));
   if (Says(model, "fail_model")) return Fail("no such model");
+  if (Says(model, "report_memory")) {
+    TRY(ReportMemory(TRITONBACKEND_ModelReportMemoryUsage, model, TRITONSERVER_MEMORY_CPU, 1000));
+  }
   bool completes = false;
   TRY(TRITONBACKEND_ModelAutoCompleteConfig(model, &completes));
   if (Says(model, "complete") && completes) {
@@ -507,6 +525,12 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
        TRITONSERVER_InstanceGroupKindString(kind) + " " + std::to_string(device) +
        (is_passive ? " passive" : ""));
   if (Says(model, "fail_instance")) return Fail("no such instance");
+  if (Says(model, "report_memory")) {
+    TRY(ReportMemory(TRITONBACKEND_ModelInstanceReportMemoryUsage, instance,
+                     TRITONSERVER_MEMORY_CPU, 10));
+    TRY(ReportMemory(TRITONBACKEND_ModelInstanceReportMemoryUsage, instance,
+                     TRITONSERVER_MEMORY_GPU, 7));
+  }
   if (Says(model, "meet_two")) TRY(MeetAnother());
   if (Says(model, "set_late")) {
     if (TRITONSERVER_Error* error = SetConfig(model)) {
