@@ -133,6 +133,24 @@ FRAMEWORKS = {
             "openvino-2026.4.1.dist-info/licenses/": "licenses/",
         },
     ),
+    # The plug-in opens the library's C API when it loads its first model, so it is built without headers.
+    "tensorflow": Framework(
+        title="TensorFlow 2.21.0 for the CPU (SavedModel, GraphDef)",
+        wheels={
+            "x86_64": [
+                Wheel(
+                    "tensorflow_cpu-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl",
+                    "2b847d217b02ee7731ed91431daf3250daa0196c3c94614d23be27232e6e5b6c",
+                ),
+            ],
+        },
+        keep={
+            "tensorflow/libtensorflow_cc.so.2": "lib/libtensorflow_cc.so.2",
+            "tensorflow/libtensorflow_framework.so.2": "lib/libtensorflow_framework.so.2",
+            "tensorflow/include/LICENSE": "licenses/LICENSE",
+            "tensorflow/THIRD_PARTY_NOTICES.txt": "licenses/THIRD_PARTY_NOTICES.txt",
+        },
+    ),
 }
 
 

@@ -12,13 +12,15 @@
 #include <charconv>
 #include <cstring>
 
-#include "onnxruntime_backend/wire_reader.h"
+#include "backend_kit/wire_reader.h"
 
 namespace nereid::onnxruntime {
 
 using backend::Error;
 using backend::Result;
 using backend::StrCat;
+using backend::WireRange;
+using backend::WireReader;
 
 namespace {
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a configuration fits what a file says of its tensors, with Triton's error texts.
+#pragma once
+
+#include <string>
+
+#include "backend_kit/ports.h"
+#include "tensorflow_backend/graph_file.h"
+#include "tensorflow_backend/program.h"
+
+namespace nereid::tensorflow {
+
+// Checks names, types and shapes against a signature of a SavedModel.
+backend::Error CheckSignature(const backend::Ports& ports, const Signature& signature,
+                              int64_t max_batch_size, const std::string& model);
+
+// Checks names against the nodes of a GraphDef, whose placeholders may be inputs.
+backend::Error CheckNodes(const backend::Ports& ports, const Graph& graph,
+                          const std::string& model);
+
+// Finds the tensors of a configuration that was checked. For a GraphDef, without a signature, names
+// are places, and types are checked here. Does not set keeps_inputs.
+backend::Result<Bound> Bind(const backend::Ports& ports, const Signature* signature,
+                            Session& session, const std::string& model);
+
+}  // namespace nereid::tensorflow

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of the backend: its configuration, what its file says, and the session that its instances
+// share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend_kit/batch_rule.h"
+#include "backend_kit/config.h"
+#include "backend_kit/mutex.h"
+#include "backend_kit/ports.h"
+#include "tensorflow_backend/graph_file.h"
+#include "tensorflow_backend/program.h"
+#include "tensorflow_backend/sessions.h"
+#include "tensorflow_backend/settings.h"
+
+namespace nereid::tensorflow {
+
+// What all models of the backend share. Thread-safe.
+class Backend {
+ public:
+  static backend::Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend* handle);
+
+  const CommandLine& flags() const { return flags_; }
+  Sessions& sessions() { return sessions_; }
+
+ private:
+  explicit Backend(const CommandLine& flags) : flags_(flags) {}
+
+  const CommandLine flags_;
+  Sessions sessions_;
+};
+
+// A session with what the configuration takes of it. Immutable.
+struct BoundSession {
+  std::shared_ptr<Session> session;
+  Bound bound;
+};
+
+// A model. Thread-safe: instances may be initialised concurrently.
+class Model {
+ public:
+  // Reads the configuration and the file, completes the configuration if the server permits, and
+  // checks that both fit. `backend` outlives the model.
+  static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
+                                                        Backend& backend);
+
+  // Returns the session for one more instance, loading it if nobody has it yet.
+  backend::Result<BoundSession> SessionForInstance();
+
+  const backend::ModelConfig& config() const { return config_; }
+  const backend::Ports& ports() const { return ports_; }
+
+ private:
+  Model(Backend& backend, std::string name, std::string folder, backend::ModelConfig config,
+        Settings settings)
+      : backend_(backend),
+        name_(std::move(name)),
+        folder_(std::move(folder)),
+        config_(std::move(config)),
+        settings_(std::move(settings)) {}
+
+  // Fills what the file says into spec_, graph_ and signature_.
+  backend::Error ReadFile(const std::string& version_folder);
+  backend::Error ReadSavedModelGraph();
+  backend::Error ReadInitOps(const std::string& version_folder);
+  const Signature* signature() const { return settings_.is_graph_def ? nullptr : &signature_; }
+
+  backend::Error AutoComplete(TRITONBACKEND_Model* handle);
+  backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle);
+  // Tries batches of all tensors of the signature.
+  backend::Result<backend::BatchVerdict> TryOut();
+  backend::Error CheckConfig() const;
+
+  // Returns the session for instance number `index`, or for no instance.
+  backend::Result<std::shared_ptr<Session>> LoadSession(int index);
+  bool KeepsInputs(Session& session, const Bound& bound) const;
+
+  Backend& backend_;
+  const std::string name_;
+  const std::string folder_;     // with the configuration
+  backend::ModelConfig config_;  // constant after Create, like the following
+  const Settings settings_;
+  SessionSpec spec_;
+  Graph graph_;
+  Signature signature_;  // of a SavedModel
+  backend::Ports ports_;
+
+  backend::Mutex mutex_;
+  int instances_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
+  // Kept while the model is, so that its instances come and go without loading.
+  std::shared_ptr<Session> first_ NEREID_KIT_GUARDED_BY(mutex_);
+};
+
+}  // namespace nereid::tensorflow

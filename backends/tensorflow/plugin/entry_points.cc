@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that the server calls in the TensorFlow backend.
+#include "backend_kit/entry_points.h"
+#include "tensorflow_backend/instance.h"
+
+namespace nereid::tensorflow {
+
+backend::Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) {
+  TRITONSERVER_Message* message = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_BackendConfig(handle, &message));  // owned by the server
+  NEREID_KIT_ASSIGN(const std::string_view json, backend::MessageText(message));
+  NEREID_KIT_ASSIGN(const CommandLine flags, CommandLine::Parse(json));
+  return std::unique_ptr<Backend>(new Backend(flags));
+}
+
+}  // namespace nereid::tensorflow
+
+NEREID_KIT_ENTRY_POINTS(nereid::tensorflow::Backend, nereid::tensorflow::Model,
+                        nereid::tensorflow::Instance,
+                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)

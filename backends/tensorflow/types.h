@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's types of elements, by the numbers that its files and its C API have for them.
+#pragma once
+
+#include <string>
+
+#include "backend_kit/error.h"
+
+namespace nereid::tensorflow {
+
+inline constexpr int kString = 7;  // TensorFlow's type of TRITONSERVER_TYPE_BYTES
+
+// Returns TRITONSERVER_TYPE_INVALID for types that requests cannot have.
+TRITONSERVER_DataType OurType(int theirs);
+// Returns 0 for types that TensorFlow does not have.
+int TheirType(TRITONSERVER_DataType ours);
+
+// TensorFlow's name of its type, such as "DT_COMPLEX64".
+std::string TheirName(int theirs);
+// The name of a type in a configuration, such as "TYPE_STRING".
+std::string ConfigName(TRITONSERVER_DataType type);
+
+}  // namespace nereid::tensorflow
