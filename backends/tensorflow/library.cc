@@ -5,9 +5,12 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "backend_kit/handles.h"
 #include "backend_kit/mutex.h"
+#include "tensorflow_backend/held_stderr.h"
 
 namespace nereid::tensorflow {
 
@@ -24,8 +27,8 @@ constexpr const char* kLogLevel = "TF_CPP_MIN_LOG_LEVEL";
 
 // TensorFlow logs through Abseil, whose C++ function this is in TensorFlow 2.21; other versions
 // have another number in it.
-constexpr const char* kSetStderrThreshold =
-    "_ZN4absl12lts_2025081418SetStderrThresholdENS0_18LogSeverityAtLeastE";
+constexpr const char* kSetMinLogLevel =
+    "_ZN4absl12lts_2025081414SetMinLogLevelENS0_18LogSeverityAtLeastE";
 constexpr int kFatal = 3;
 
 // Never with RTLD_DEEPBIND or RTLD_GLOBAL: the library brings its own copies of what the server and
@@ -40,19 +43,36 @@ Result<void*> Open(const char* name) {
   return handle;
 }
 
-// TensorFlow would write lines of its own to the standard error stream, the first of them when it
-// is opened. What went wrong is in its errors, which the server logs. Users who set TensorFlow's
-// variable get what they ask for.
+// TensorFlow would write lines of its own to the standard error stream. What went wrong is in its
+// errors, which the server logs. REQUIRES: no thread uses TensorFlow yet.
 void Silence(void* framework) {
-  if (std::getenv(kLogLevel) != nullptr) {
-    return;
-  }
-  void* const function = ::dlsym(framework, kSetStderrThreshold);
-  if (function != nullptr) {
+  if (void* const function = ::dlsym(framework, kSetMinLogLevel); function != nullptr) {
     reinterpret_cast<void (*)(int)>(function)(kFatal);
   } else {
     setenv(kLogLevel, "3", /*overwrite=*/0);
   }
+}
+
+// Opens both libraries and returns the one with the C API.
+Result<void*> OpenBoth() {
+  NEREID_KIT_ASSIGN(void* const framework, Open(kFramework));
+  NEREID_KIT_ASSIGN(void* const handle, Open(kLibrary));
+  // Users who set TensorFlow's variable get what they ask for.
+  if (std::getenv(kLogLevel) == nullptr) {
+    Silence(framework);
+  }
+  return handle;
+}
+
+Result<void*> OpenSilently() {
+  if (std::getenv(kLogLevel) != nullptr) {
+    return OpenBoth();
+  }
+  std::optional<Result<void*>> handle;
+  for (const std::string& line : HoldBackAbseilLines([&] { handle.emplace(OpenBoth()); })) {
+    backend::Log(TRITONSERVER_LOG_VERBOSE, StrCat("TensorFlow: ", line));
+  }
+  return *std::move(handle);
 }
 
 // Fills the table.
@@ -120,9 +140,7 @@ void ResolveRuns(Resolver& resolve, Library* table) {
 }
 
 Result<std::unique_ptr<const Library>> Load() {
-  NEREID_KIT_ASSIGN(void* const framework, Open(kFramework));
-  Silence(framework);
-  NEREID_KIT_ASSIGN(void* const handle, Open(kLibrary));
+  NEREID_KIT_ASSIGN(void* const handle, OpenSilently());
   auto table = std::make_unique<Library>();
   Resolver resolve(handle);
   ResolveGraphs(resolve, table.get());

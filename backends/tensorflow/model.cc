@@ -145,6 +145,8 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   }
   NEREID_KIT_ASSIGN(model->ports_, Ports::FromConfig(model->config_));
   NEREID_KIT_TRY(model->CheckConfig());
+  model->operations_ = model->OperationsOf();
+  model->graph_ = {};
   return model;
 }
 
@@ -263,13 +265,13 @@ Result<BatchVerdict> Model::TryOut() {
   }
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, LoadSession(0));
   Bound bound;
-  std::vector<std::string> input_names;
   for (const auto& [name, info] : signature_.inputs) {
     bound.inputs.push_back(info);
-    input_names.push_back(name);
   }
+  std::vector<std::string> outputs;
   for (const auto& [name, info] : signature_.outputs) {
     bound.outputs.push_back(info);
+    outputs.push_back(info.place);
   }
   for (const auto* list : {&bound.inputs, &bound.outputs}) {
     for (const TensorInfo& info : *list) {
@@ -278,7 +280,7 @@ Result<BatchVerdict> Model::TryOut() {
       }
     }
   }
-  if (KeepsInputs(*session, bound)) {
+  if (session->MayKeep(graph_.OperationsOf(outputs))) {
     return BatchVerdict::No("does_not_run",
                             "the model has a state that it changes, so it is not tried out");
   }
@@ -294,12 +296,12 @@ Error Model::CheckConfig() const {
   return CheckListed(ports_, graph_, name_);
 }
 
-bool Model::KeepsInputs(Session& session, const Bound& bound) const {
+std::set<std::string> Model::OperationsOf() const {
   std::vector<std::string> places;
-  for (const TensorInfo& output : bound.outputs) {
-    places.push_back(output.place);
+  for (const backend::OutputPort& port : ports_.outputs) {
+    places.push_back(settings_.is_graph_def ? port.name : signature_.outputs.at(port.name).place);
   }
-  return session.MayKeep(graph_.OperationsOf(places));
+  return graph_.OperationsOf(places);
 }
 
 Result<std::shared_ptr<Session>> Model::LoadSession(int index) {
@@ -337,7 +339,7 @@ Result<BoundSession> Model::SessionForInstance() {
   BoundSession result;
   NEREID_KIT_ASSIGN(result.session, LoadSession(index));
   NEREID_KIT_ASSIGN(result.bound, Bind(ports_, signature(), *result.session, name_));
-  result.bound.keeps_inputs = KeepsInputs(*result.session, result.bound);
+  result.bound.keeps_inputs = result.session->MayKeep(operations_);
   return result;
 }
 

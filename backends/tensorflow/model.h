@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,7 +78,8 @@ class Model {
 
   // Returns the session for instance number `index`, or for no instance.
   backend::Result<std::shared_ptr<Session>> LoadSession(int index);
-  bool KeepsInputs(Session& session, const Bound& bound) const;
+  // What the outputs depend on.
+  std::set<std::string> OperationsOf() const;
 
   Backend& backend_;
   const std::string name_;
@@ -85,8 +87,9 @@ class Model {
   backend::ModelConfig config_;  // constant after Create, like the following
   const Settings settings_;
   SessionSpec spec_;
-  Graph graph_;
+  Graph graph_;          // while the model is created
   Signature signature_;  // of a SavedModel
+  std::set<std::string> operations_;
   backend::Ports ports_;
 
   backend::Mutex mutex_;

@@ -46,7 +46,7 @@ class WireWriter {
   std::string bytes_;
 };
 
-// Numbers of fields in TensorFlow's config.proto.
+// Numbers of fields in TensorFlow's ConfigProto.
 constexpr uint32_t kIntraOpThreads = 2, kInterOpThreads = 5, kGpuOptions = 6,
                    kAllowSoftPlacement = 7, kUsePerSessionThreads = 9, kGraphOptions = 10;
 constexpr uint32_t kGpuMemoryFraction = 1, kGpuAllowGrowth = 4;  // of GPUOptions

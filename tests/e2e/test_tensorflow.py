@@ -278,7 +278,10 @@ def test_every_type_is_computed_with(client, platform, datatype):
     prefix = "in_" if platform == "graphdef" else ""
     if datatype == "BYTES":
         a, b = np.array([b"a", b"", b"long " * 20], object), np.array([b"1", b"2", b"\0"], object)
-        expected = {"sum": [b"a+1", b"+2", b"long " * 20 + b"+\0"], "difference": [b"1-a", b"2-", b"\0-" + b"long " * 20]}
+        expected = {
+            "sum": [b"a+1", b"+2", b"long " * 20 + b"+\0"],
+            "difference": [b"1-a", b"2-", b"\0-" + b"long " * 20],
+        }
         expected = {name: np.array(values, object) for name, values in expected.items()}
     else:
         kind = np.dtype(models.TYPES[datatype][1])
@@ -437,7 +440,9 @@ def test_only_outputs_that_are_wanted_are_returned(client):
     inputs = [client.input(n, ones(2), "FP32") for n in ("a", "b")]
     for wanted in (["sum"], ["difference"], ["difference", "sum"]):
         answer = client.infer("savedmodel_sums_FP32", inputs, outputs=[client.output(n) for n in wanted])
-        assert [answer.as_numpy(n) is not None for n in ("sum", "difference")] == [n in wanted for n in ("sum", "difference")]
+        assert [answer.as_numpy(n) is not None for n in ("sum", "difference")] == [
+            n in wanted for n in ("sum", "difference")
+        ]
 
 
 def test_sequences_keep_their_states_apart(client):

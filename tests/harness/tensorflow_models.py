@@ -6,6 +6,7 @@ meta_graph.proto and saved_model.proto.
 """
 
 import numpy as np
+
 from harness import models
 
 # Numbers of TensorFlow's types, and the types of arrays with which their values are written.
@@ -217,7 +218,12 @@ def counter():
 def keeper(datatype, dims):
     """Returns the input of the run before, which a variable has kept: `last`; `keep` sets it."""
     graph = Graph()
-    handle = {"dtype": type_of(datatype), "shape": shape_of(dims), "shared_name": text_of("k"), "container": text_of("")}
+    handle = {
+        "dtype": type_of(datatype),
+        "shape": shape_of(dims),
+        "shared_name": text_of("k"),
+        "container": text_of(""),
+    }
     graph.placeholder("x", datatype, dims)
     graph.node("k", "VarHandleOp", **handle)
     graph.node("assign", "AssignVariableOp", ["k", "x"], dtype=type_of(datatype))
