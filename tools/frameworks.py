@@ -64,6 +64,8 @@ class Framework:
     keep: dict
     # Paths in a wheel that are left out of the folders above; "/" at the end as there.
     leave_out: tuple = ()
+    # Whether `all` includes it: what is of no use on every machine is installed by its name only.
+    in_all: bool = True
 
 
 FRAMEWORKS = {
@@ -151,13 +153,38 @@ FRAMEWORKS = {
             "tensorflow/THIRD_PARTY_NOTICES.txt": "licenses/THIRD_PARTY_NOTICES.txt",
         },
     ),
+    # The libraries that run plans but do not make them, for machines with an NVIDIA GPU: the lean one for
+    # plans that are version compatible, the dispatch one for those that also carry their lean library. The
+    # index has no wheel of the whole TensorRT. They are under NVIDIA's licence, which is kept with them.
+    "tensorrt": Framework(
+        title="TensorRT 11.4.0, lean and dispatch run time (for machines with an NVIDIA GPU)",
+        wheels={
+            "x86_64": [
+                Wheel(
+                    "tensorrt_lean_cu12_libs-11.4.0.106-py3-none-manylinux_2_28_x86_64.whl",
+                    "091458056315f2ff7d8aa1b324ce8f9a0b227016fe223dfb60fc783eb8659478",
+                ),
+                Wheel(
+                    "tensorrt_dispatch_cu12_libs-11.4.0.106-py3-none-manylinux_2_28_x86_64.whl",
+                    "ef42ddd8f9ed2147bc1850327e530df6c4e9a4d361aa479cc4b676f3c1ab4ba3",
+                ),
+            ],
+        },
+        keep={
+            "tensorrt_lean_libs/libnvinfer_lean.so.11": "lib/libnvinfer_lean.so.11",
+            "tensorrt_lean_libs/libnvinfer_vc_plugin.so.11": "lib/libnvinfer_vc_plugin.so.11",
+            "tensorrt_dispatch_libs/libnvinfer_dispatch.so.11": "lib/libnvinfer_dispatch.so.11",
+            "tensorrt_lean_cu12_libs-11.4.0.106.dist-info/licenses/": "licenses/",
+        },
+        in_all=False,
+    ),
 }
 
 
 def choose(text, machine):
-    """The names in `text`, which may be `all`: every framework that this machine can have."""
+    """The names in `text`, which may be `all`: every framework that this machine can have and use."""
     if text == "all":
-        return [name for name, framework in FRAMEWORKS.items() if machine in framework.wheels]
+        return [name for name, framework in FRAMEWORKS.items() if machine in framework.wheels and framework.in_all]
     names = [name for name in dict.fromkeys(text.split(",")) if name]
     for name in names:
         if name not in FRAMEWORKS:

@@ -139,6 +139,37 @@ class Gathering {
     }
     return std::span<const char>(copy, size);
   }
+  // For backends whose inputs may be in a device's memory: instead of Data, calls
+  // take(offset, chunk), an Error() callable, for each piece of input `i` of the whole batch, in
+  // order, with its place in the tensor. A request for which that fails, or whose pieces have
+  // another size than its tensor, fails; its rows are left out.
+  template <typename Take>
+  void ForEachChunk(Batch& batch, size_t i, Take&& take) {
+    uint64_t offset = 0;
+    for (const uint32_t r : members_) {
+      const InputView& from = view(i, r);
+      uint64_t taken = 0;
+      const auto take_all = [&]() -> Error {
+        for (uint32_t b = 0; b < from.buffer_count; ++b) {
+          NEREID_KIT_ASSIGN(const InputChunk chunk, ReadChunk(from, b));
+          if (chunk.size > from.byte_size - taken) {
+            return Error::InvalidArgument(StrCat("buffer size for input '", from.name,
+                                                 "' exceeds batch byte size ", from.byte_size));
+          }
+          NEREID_KIT_TRY(take(offset + taken, chunk));
+          taken += chunk.size;
+        }
+        return taken == from.byte_size ? Error()
+                                       : Error::InvalidArgument(StrCat(
+                                             "unexpected total byte size ", taken, " for input '",
+                                             from.name, "', expecting ", from.byte_size));
+      };
+      if (Error error = take_all(); !error.ok()) {
+        batch.Fail(r, std::move(error));
+      }
+      offset += from.byte_size;
+    }
+  }
   // The elements of input `i`, which has BYTES, of the whole batch; valid until the next Read.
   std::span<const std::string_view> Strings(size_t i) {
     std::vector<std::string_view>& strings = tensors_[i].strings;
@@ -196,6 +227,9 @@ class Gathering {
       tensors_[static_cast<size_t>(port)].is_present = true;
       order_.push_back(static_cast<size_t>(port));
     }
+    const auto has_rows = std::find_if(order_.begin(), order_.end(),
+                                       [&](size_t i) { return !ports_.inputs[i].is_shape_tensor; });
+    sized_by_ = static_cast<uint32_t>(has_rows - order_.begin());
     return {};
   }
 
@@ -228,7 +262,7 @@ class Gathering {
       return Error::InvalidArgument(
           StrCat("unexpected data type of inference input '", input.name, "' for '", name_, "'"));
     }
-    if (is_batching()) {
+    if (is_batching() && !port.is_shape_tensor) {
       NEREID_KIT_TRY(CheckRows(n, i, first, r));
     }
     if (port.datatype == TRITONSERVER_TYPE_BYTES) {
@@ -247,7 +281,7 @@ class Gathering {
     const InputView& pattern = view(i, first);
     const InputPort& port = ports_.inputs[i];
     const int64_t size = input.shape.empty() ? -1 : input.shape[0];
-    batch_sizes_[r] = n == 0 ? size : batch_sizes_[r];
+    batch_sizes_[r] = n == sized_by_ ? size : batch_sizes_[r];
     const auto rows = [](const InputView& v) { return v.shape.subspan(v.shape.empty() ? 0 : 1); };
     const auto ours = rows(input);
     const auto theirs = rows(pattern);
@@ -316,7 +350,7 @@ class Gathering {
           NEREID_KIT_ASSIGN(const int64_t elements, ElementCount(view(i, r).shape));
           shape[0] += elements;
         }
-      } else if (is_batching() && !shape.empty()) {
+      } else if (is_batching() && !shape.empty() && !ports_.inputs[i].is_shape_tensor) {
         shape[0] = total_batch_size_;
       }
     }
@@ -354,6 +388,7 @@ class Gathering {
   std::vector<int64_t> batch_sizes_;  // of each request
   std::vector<char> wanted_;          // of each request, each output
   std::vector<size_t> order_;         // inputs of the first request, in its order
+  uint32_t sized_by_ = 0;             // the first of them that has a batch dimension
   std::vector<InputView> views_;      // of each input, each request
   std::vector<std::span<const char>> string_data_;
   std::vector<ScratchBuffer> gathered_strings_;

@@ -26,6 +26,9 @@ struct InputPort {
   std::vector<int64_t> dims;  // the model's, without the batch dimension
   // Whether the requests' elements are concatenated in one dimension (allow_ragged_batch).
   bool is_ragged = false;
+  // Whether all requests of a batch have the same values, without a batch dimension
+  // (is_shape_tensor).
+  bool is_shape_tensor = false;
 };
 
 // An output of the model. Immutable.
@@ -39,6 +42,8 @@ struct OutputPort {
   bool is_state = false;
   // For an output that is split by the shapes of an input.
   std::optional<BatchOutput> scatter;
+  // Whether all requests of a batch get the same values (is_shape_tensor).
+  bool is_shape_tensor = false;
 };
 
 // "TYPE_FP32" → TRITONSERVER_TYPE_FP32.
@@ -93,13 +98,15 @@ struct Ports {
           {.name = std::string(StringMember(io, "name")),
            .datatype = ConfiguredType(StringMember(io, "data_type")),
            .dims = ModelDims(io),
-           .is_ragged = config.max_batch_size() > 0 && BoolMember(io, "allow_ragged_batch")});
+           .is_ragged = config.max_batch_size() > 0 && BoolMember(io, "allow_ragged_batch"),
+           .is_shape_tensor = BoolMember(io, "is_shape_tensor")});
     }
     for (const rapidjson::Value& io : config.tensors("output")) {
       outputs.push_back({.name = std::string(StringMember(io, "name")),
                          .datatype = ConfiguredType(StringMember(io, "data_type")),
                          .dims = ModelDims(io),
-                         .scatter = FindBatchOutput(config, io)});
+                         .scatter = FindBatchOutput(config, io),
+                         .is_shape_tensor = BoolMember(io, "is_shape_tensor")});
     }
   }
 

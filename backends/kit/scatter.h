@@ -2,6 +2,7 @@
 // Deals the outputs of an execution out to the responses of its requests, and to their states.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -17,6 +18,15 @@
 
 namespace nereid::backend {
 
+// Copies an output that is in a device's memory to where a client wants it in such memory.
+class DeviceOutput {
+ public:
+  virtual ~DeviceOutput() = default;
+  // Copies `size` bytes from `offset` on to the address `to` of a device. The copy must be complete
+  // when the response is sent.
+  virtual Error Copy(uint64_t offset, uint64_t size, char* to) = 0;
+};
+
 // An output of a model: fixed-size elements in `data`, or texts in `strings`. Everything is a view.
 struct ModelOutput {
   std::span<const int64_t> shape;
@@ -25,6 +35,9 @@ struct ModelOutput {
   // What keeps `data` as it is; null if it may change after the execution. With it, a server that
   // can (nereid/backend_outputs.h) sends large outputs from where they are.
   std::shared_ptr<const void> keeper;
+  // The same output in a device's memory, if it is there; null otherwise. Then `data` may be null
+  // if NeedsHostData says so.
+  DeviceOutput* device = nullptr;
 };
 
 // A member of the instance that each execution reuses. Confined to the thread that executes.
@@ -51,6 +64,15 @@ class Scattering {
     }
   }
 
+  // Whether a member wants output `o` in the host's memory, or it is a state.
+  bool NeedsHostData(const Batch& batch, size_t o) const {
+    const OutputPort& port = ports_.outputs[o];
+    return port.is_state ||
+           std::any_of(gathering_.members().begin(), gathering_.members().end(), [&](uint32_t r) {
+             return gathering_.wants(r, o) && batch.live(r) && !WantsDevice(batch.request(r), port);
+           });
+  }
+
   // Makes each member's rows of output `o` the next value of its state. Called once all responses
   // are filled, because a failed request must leave its sequence unchanged.
   void ToStates(Batch& batch, size_t o, const ModelOutput& output) {
@@ -71,6 +93,32 @@ class Scattering {
     uint64_t first = 0;
     uint64_t count = 0;
   };
+
+  // Whether the server will place the output in a device's memory (CUDA shared memory).
+  static bool WantsDevice(TRITONBACKEND_Request* request, const OutputPort& port) {
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = 0;
+    size_t byte_size = 0;
+    Error error(TRITONBACKEND_RequestOutputBufferProperties(request, port.name.c_str(), &byte_size,
+                                                            &memory_type, &memory_type_id));
+    return error.ok() && memory_type == TRITONSERVER_MEMORY_GPU;
+  }
+
+  Error GiveOnDevice(TRITONBACKEND_Response* response, const OutputPort& port,
+                     const ModelOutput& output, uint64_t offset, uint64_t size) {
+    TRITONBACKEND_Output* made = nullptr;
+    NEREID_KIT_TRY(TRITONBACKEND_ResponseOutput(response, &made, port.name.c_str(), port.datatype,
+                                                rows_shape_.data(),
+                                                static_cast<uint32_t>(rows_shape_.size())));
+    void* buffer = nullptr;
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_GPU;
+    int64_t memory_type_id = 0;
+    NEREID_KIT_TRY(TRITONBACKEND_OutputBuffer(made, &buffer, size, &memory_type, &memory_type_id));
+    if (memory_type != TRITONSERVER_MEMORY_GPU) {
+      return Error::Internal(StrCat("output '", port.name, "' is not where the server announced"));
+    }
+    return size > 0 ? output.device->Copy(offset, size, static_cast<char*>(buffer)) : Error();
+  }
 
   void ForEachMember(Batch& batch, size_t o, const ModelOutput& output, bool to_state) {
     const OutputPort& port = ports_.outputs[o];
@@ -135,8 +183,11 @@ class Scattering {
       return GiveStrings(batch, r, port, output, part, to_state);
     }
     const uint64_t element = ElementByteSize(port.datatype);
-    const char* const from = output.data + part.first * element;
     const uint64_t size = part.count * element;
+    if (output.device != nullptr && !to_state && WantsDevice(batch.request(r), port)) {
+      return GiveOnDevice(batch.response(r), port, output, part.first * element, size);
+    }
+    const char* const from = output.data + part.first * element;
     if (!to_state && size >= kMinLentBytes && output.keeper != nullptr &&
         NEREIDBACKEND_OutputLend != nullptr) {
       return Lend(batch.response(r), port, from, size, output.keeper);

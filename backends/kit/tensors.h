@@ -57,20 +57,31 @@ inline Result<InputView> ReadInput(TRITONBACKEND_Request* request, uint32_t inde
   return ReadInput(input);
 }
 
+// A buffer of an input, wherever it is.
+struct InputChunk {
+  const char* data = nullptr;
+  uint64_t size = 0;
+  TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
+  int64_t id = 0;
+};
+
+inline Result<InputChunk> ReadChunk(const InputView& view, uint32_t index) {
+  InputChunk chunk;
+  const void* base = nullptr;
+  NEREID_KIT_TRY(
+      TRITONBACKEND_InputBuffer(view.input, index, &base, &chunk.size, &chunk.type, &chunk.id));
+  chunk.data = static_cast<const char*>(base);
+  return chunk;
+}
+
 // Returns one buffer of an input; fails for memory that the CPU cannot read.
 inline Result<std::span<const char>> InputBuffer(const InputView& view, uint32_t index) {
-  const void* base = nullptr;
-  uint64_t size = 0;
-  TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-  int64_t memory_type_id = 0;
-  NEREID_KIT_TRY(
-      TRITONBACKEND_InputBuffer(view.input, index, &base, &size, &memory_type, &memory_type_id));
-  if (memory_type == TRITONSERVER_MEMORY_GPU) {
-    return Error::Unsupported(StrCat("input '", view.name,
-                                     "' is in GPU memory, which this "
-                                     "instance cannot read"));
+  NEREID_KIT_ASSIGN(const InputChunk chunk, ReadChunk(view, index));
+  if (chunk.type == TRITONSERVER_MEMORY_GPU) {
+    return Error::Unsupported(
+        StrCat("input '", view.name, "' is in GPU memory, which this instance cannot read"));
   }
-  return std::span<const char>(static_cast<const char*>(base), size);
+  return std::span<const char>(chunk.data, chunk.size);
 }
 
 // Copies the whole input to `to`, which must be exactly view.byte_size long. Fails if the buffers

@@ -59,9 +59,14 @@ struct KeyValues {
 
 // How to reach the same without the provider; empty if there is no way.
 std::string_view AdviceFor(std::string_view accelerator) {
-  return accelerator == "openvino"
-             ? ". To run the ONNX file with OpenVINO, install it (tools/setup --with openvino) and "
-               "set backend: \"openvino\" and default_model_filename: \"model.onnx\""
+  if (accelerator == "openvino") {
+    return ". To run the ONNX file with OpenVINO, install it (tools/setup --with openvino) and "
+           "set backend: \"openvino\" and default_model_filename: \"model.onnx\"";
+  }
+  return accelerator == "tensorrt"
+             ? ". To run the model with TensorRT without it, make a plan of the ONNX file "
+               "(trtexec --onnx=model.onnx --saveEngine=model.plan) and set platform: "
+               "\"tensorrt_plan\""
              : "";
 }
 

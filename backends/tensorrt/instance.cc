@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensorrt_backend/instance.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend_kit/handles.h"
+#include "backend_kit/shape.h"
+
+namespace nereid::tensorrt {
+
+using backend::Error;
+using backend::InputPort;
+using backend::OutputPort;
+using backend::Result;
+using backend::StrCat;
+
+namespace {
+
+// The core of a deep learning accelerator that the instance uses; -1: none.
+Result<int> DlaCoreOf(TRITONBACKEND_ModelInstance* handle) {
+  uint32_t count = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceSecondaryDeviceCount(handle, &count));
+  if (count == 0) {
+    return -1;
+  }
+  const char* kind = nullptr;
+  int64_t id = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(handle, 0, &kind, &id));
+  if (count > 1 || std::strcmp(kind, "KIND_NVDLA") != 0) {
+    return Error::InvalidArgument("an instance can use one secondary device of kind KIND_NVDLA");
+  }
+  return static_cast<int>(id);
+}
+
+// The values of a shape tensor as 64-bit numbers.
+std::vector<int64_t> ToValues(std::span<const char> bytes, TRITONSERVER_DataType type) {
+  const size_t element = backend::ElementByteSize(type);
+  std::vector<int64_t> values(bytes.size() / element);
+  for (size_t v = 0; v < values.size(); ++v) {
+    if (type == TRITONSERVER_TYPE_INT32) {
+      int32_t narrow = 0;
+      std::memcpy(&narrow, bytes.data() + v * element, element);
+      values[v] = narrow;
+    } else {
+      std::memcpy(&values[v], bytes.data() + v * element, element);
+    }
+  }
+  return values;
+}
+
+// An output that responses want in the device's memory.
+class OnDeviceOutput : public backend::DeviceOutput {
+ public:
+  OnDeviceOutput(Execution& execution, size_t tensor) : execution_(execution), tensor_(tensor) {}
+
+  Error Copy(uint64_t offset, uint64_t size, char* to) override {
+    is_used_ = true;
+    return execution_.CopyOnDevice(tensor_, offset, size, reinterpret_cast<DeviceAddress>(to));
+  }
+  bool is_used() const { return is_used_; }
+
+ private:
+  Execution& execution_;
+  const size_t tensor_;
+  bool is_used_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
+                                                   Model& model) {
+  const char* name = nullptr;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
+  int32_t device = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle, &name));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle, &kind));
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle, &device));
+  // With KIND_MODEL the backend chooses: the first device.
+  if (kind != TRITONSERVER_INSTANCEGROUPKIND_GPU && kind != TRITONSERVER_INSTANCEGROUPKIND_MODEL) {
+    return Error::InvalidArgument(StrCat("unable to load model '", model.name(),
+                                         "', TensorRT backend supports only GPU device"));
+  }
+  NEREID_KIT_ASSIGN(const int dla_core, DlaCoreOf(handle));
+  NEREID_KIT_ASSIGN(std::shared_ptr<const Engine> engine, model.EngineOn(device, dla_core));
+  std::unique_ptr<Instance> instance(new Instance(handle, model, name, device));
+  NEREID_KIT_TRY(instance->Prepare(std::move(engine)));
+  return instance;
+}
+
+Instance::Instance(TRITONBACKEND_ModelInstance* handle, Model& model, std::string name, int device)
+    : handle_(handle),
+      model_(model),
+      name_(name),
+      device_(device),
+      ports_(model.ports()),
+      gathering_(ports_, std::move(name), model.config().max_batch_size()),
+      scattering_(ports_, gathering_),
+      values_(ports_.inputs.size()),
+      computed_(ports_.outputs.size()) {}
+
+Error Instance::Prepare(std::shared_ptr<const Engine> engine) {
+  NEREID_KIT_ASSIGN(binding_,
+                    Bind(ports_, model_.config(), engine->tensors(), model_.name(), name_));
+  NEREID_KIT_ASSIGN(std::vector<Profile> profiles, ReadProfiles(*engine));
+  std::string listed;
+  for (const Profile& profile : profiles) {
+    listed += StrCat(" ", profile.name(), "[", profile.index(), "];");
+  }
+  calls_.resize(engine->tensors().size());
+  NEREID_KIT_ASSIGN(execution_,
+                    Execution::Create({.device = {.driver = model_.driver(), .id = device_},
+                                       .engine = std::move(engine),
+                                       .settings = model_.settings(),
+                                       .ports = ports_,
+                                       .binding = binding_,
+                                       .name = name_},
+                                      std::move(profiles)));
+  backend::LogInfo(StrCat("Created instance ", name_, " on GPU ", device_,
+                          " with optimization profile", listed));
+  return {};
+}
+
+Result<std::vector<Profile>> Instance::ReadProfiles(const Engine& engine) const {
+  uint32_t count = 0;
+  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceProfileCount(handle_, &count));
+  std::vector<std::pair<std::string, int>> chosen;
+  for (uint32_t p = 0; p < count; ++p) {
+    const char* name = nullptr;
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceProfileName(handle_, p, &name));
+    NEREID_KIT_ASSIGN(const int index, ParseProfile(name));
+    if (index < 0 || index >= std::max(engine.profile_count(), 1)) {
+      return Error::InvalidArgument(StrCat(
+          "Can not set the specified optimization profile ", name, "[", index, "] for ", name_,
+          ". Expected optimization profile index range 0-", engine.profile_count() - 1));
+    }
+    const bool is_new = std::none_of(chosen.begin(), chosen.end(),
+                                     [&](const auto& one) { return one.second == index; });
+    if (is_new) {
+      chosen.emplace_back(name, index);
+    }
+  }
+  if (chosen.empty()) {
+    chosen.emplace_back("default", 0);
+  }
+  std::vector<Profile> profiles;
+  for (const auto& [name, index] : chosen) {
+    NEREID_KIT_ASSIGN(Profile profile,
+                      Profile::Create(name, index, engine.tensors(), ports_, binding_,
+                                      model_.config().max_batch_size(), model_.name()));
+    profiles.push_back(std::move(profile));
+  }
+  return profiles;
+}
+
+void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
+  batch_.Process(handle_, requests, count, [this] { return Serve(); });
+}
+
+uint64_t Instance::Serve() {
+  OnDevice scope(*model_.driver(), device_);
+  if (Error error = scope.TakeError(); !error.ok()) {
+    batch_.FailAll(std::move(error));
+    return 0;
+  }
+  uint64_t total_batch_size = 0;
+  gathering_.Begin(batch_);
+  do {
+    if (Error error = gathering_.Read(batch_); !error.ok()) {
+      batch_.FailAll(std::move(error));
+      break;
+    }
+    if (!gathering_.members().empty()) {
+      if (const Error error = ServeRead(); !error.ok()) {
+        for (const uint32_t r : gathering_.members()) {
+          batch_.Fail(r, Error(error.code(), error.message()));
+        }
+      }
+    }
+    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
+  } while (gathering_.HasMore(batch_));
+  return total_batch_size;
+}
+
+Error Instance::ServeRead() {
+  NEREID_KIT_TRY(ReadInputs());
+  NEREID_KIT_TRY(execution_->Begin(calls_));
+  Error error = Compute();
+  // Also after a failure the device may still be using the requests' memory.
+  Error waited = execution_->Wait();
+  NEREID_KIT_TRY(std::move(error));
+  NEREID_KIT_TRY(std::move(waited));
+  const uint64_t now = backend::NowNs();
+  const Execution::Times times = execution_->LastTimes();
+  batch_.MarkComputeStart(now - times.output_ns - times.compute_ns);
+  batch_.MarkComputeEnd(now - times.output_ns);
+  if (Error error = FetchComputedShapes(); !error.ok()) {
+    execution_->Wait().Ignore();
+    return error;
+  }
+  DealOut(false);
+  DealOut(true);
+  return {};
+}
+
+Error Instance::Compute() {
+  NEREID_KIT_TRY(PutInputs());
+  NEREID_KIT_TRY(execution_->Run());
+  return FetchOutputs();
+}
+
+Error Instance::ReadInputs() {
+  for (size_t i = 0; i < ports_.inputs.size(); ++i) {
+    InputCall& call = calls_[binding_.inputs[i]];
+    call = {};
+    if (!gathering_.Has(i)) {
+      return Error::InvalidArgument(StrCat("a request lacks the input '", ports_.inputs[i].name,
+                                           "' of '", name_,
+                                           "'; models of TensorRT have no optional inputs"));
+    }
+    call.shape = gathering_.ShapeOf(i);
+    if (ports_.inputs[i].is_shape_tensor) {
+      NEREID_KIT_TRY(ReadShapeValues(i));
+      call.values = values_[i];
+    }
+  }
+  return {};
+}
+
+Error Instance::ReadShapeValues(size_t i) {
+  // The scheduler has seen to it that all requests of a batch have the same values.
+  const InputPort& port = ports_.inputs[i];
+  std::vector<char> bytes;
+  Error error;
+  bool is_first = true;
+  gathering_.ForEachChunk(batch_, i, [&](uint64_t offset, const backend::InputChunk& chunk) {
+    if (chunk.type == TRITONSERVER_MEMORY_GPU) {
+      error = Error::InvalidArgument(StrCat("shape tensor for input '", port.name,
+                                            "' must be in single contiguous buffer on CPU"));
+    }
+    is_first = is_first && offset == bytes.size();
+    if (is_first && error.ok()) {
+      bytes.insert(bytes.end(), chunk.data, chunk.data + chunk.size);
+    }
+    return Error();
+  });
+  NEREID_KIT_TRY(std::move(error));
+  const size_t one = bytes.size() / gathering_.members().size();
+  values_[i] = ToValues(std::span<const char>(bytes).first(one), port.datatype);
+  if (gathering_.is_batching()) {
+    values_[i].insert(values_[i].begin(), gathering_.total_batch_size());
+  }
+  return {};
+}
+
+Error Instance::PutInputs() {
+  for (size_t i = 0; i < ports_.inputs.size(); ++i) {
+    const size_t tensor = binding_.inputs[i];
+    if (ports_.inputs[i].is_shape_tensor) {
+      continue;
+    }
+    if (ports_.inputs[i].origin == InputPort::Origin::kBatchInput) {
+      NEREID_KIT_ASSIGN(const std::span<const char> bytes, gathering_.Data(batch_, i));
+      NEREID_KIT_TRY(execution_->Put(tensor, 0, {.data = bytes.data(), .size = bytes.size()}));
+      continue;
+    }
+    gathering_.ForEachChunk(batch_, i, [&](uint64_t offset, const backend::InputChunk& chunk) {
+      return execution_->Put(tensor, offset, chunk);
+    });
+  }
+  return {};
+}
+
+Error Instance::FetchOutputs() {
+  for (size_t o = 0; o < ports_.outputs.size(); ++o) {
+    computed_[o].host.reset();
+    computed_[o].is_wanted = gathering_.is_wanted(o);
+    if (computed_[o].is_wanted && !execution_->is_data_dependent(binding_.outputs[o])) {
+      NEREID_KIT_TRY(FetchOutput(o));
+    }
+  }
+  return {};
+}
+
+Error Instance::FetchComputedShapes() {
+  bool waits = false;
+  for (size_t o = 0; o < ports_.outputs.size(); ++o) {
+    if (computed_[o].is_wanted && execution_->is_data_dependent(binding_.outputs[o])) {
+      waits = true;
+      NEREID_KIT_TRY(FetchOutput(o));
+    }
+  }
+  return waits ? execution_->Wait() : Error();
+}
+
+Error Instance::FetchOutput(size_t o) {
+  const size_t tensor = binding_.outputs[o];
+  Computed& computed = computed_[o];
+  const Dims dims = execution_->ShapeOf(tensor);
+  const auto sizes = dims.span();
+  computed.shape.assign(sizes.begin(), sizes.end());
+  const OutputPort& port = ports_.outputs[o];
+  if (port.is_shape_tensor || !scattering_.NeedsHostData(batch_, o)) {
+    return {};
+  }
+  NEREID_KIT_ASSIGN(const uint64_t size, backend::TensorByteSize(port.datatype, computed.shape));
+  NEREID_KIT_ASSIGN(computed.host, execution_->Fetch(tensor, size));
+  return {};
+}
+
+void Instance::DealOut(bool to_states) {
+  bool waits = false;
+  for (size_t o = 0; o < ports_.outputs.size(); ++o) {
+    Computed& computed = computed_[o];
+    if (!computed.is_wanted || (to_states && !ports_.outputs[o].is_state)) {
+      continue;
+    }
+    if (ports_.outputs[o].is_shape_tensor) {
+      DealOutShapeTensor(o, computed);
+      continue;
+    }
+    // Of the rows that a graph for larger batches has added nobody hears.
+    if (gathering_.is_batching() && !ports_.outputs[o].scatter && !computed.shape.empty()) {
+      computed.shape[0] = std::min(computed.shape[0], gathering_.total_batch_size());
+    }
+    OnDeviceOutput device(*execution_, binding_.outputs[o]);
+    const backend::ModelOutput dealt{.shape = computed.shape,
+                                     .data = computed.host.get(),
+                                     .strings = {},
+                                     .keeper = computed.host,
+                                     .device = &device};
+    if (to_states) {
+      scattering_.ToStates(batch_, o, dealt);
+    } else {
+      scattering_.ToResponses(batch_, o, dealt);
+    }
+    waits = waits || device.is_used();
+  }
+  if (!waits) {
+    return;
+  }
+  if (const Error error = execution_->Wait(); !error.ok()) {
+    for (const uint32_t r : gathering_.members()) {
+      batch_.Fail(r, Error(error.code(), error.message()));
+    }
+  }
+}
+
+void Instance::DealOutShapeTensor(size_t o, const Computed& computed) {
+  const OutputPort& port = ports_.outputs[o];
+  const size_t element = backend::ElementByteSize(port.datatype);
+  const auto count = static_cast<size_t>(computed.shape.empty() ? 1 : computed.shape[0]);
+  // With batching the first value is the batch size, and each row gets the others.
+  const size_t skipped = gathering_.is_batching() ? 1 : 0;
+  const char* const values = execution_->ShapeValues(binding_.outputs[o]) + skipped * element;
+  const size_t size = (count - std::min(count, skipped)) * element;
+  for (const uint32_t r : gathering_.members()) {
+    if (!batch_.live(r) || !gathering_.wants(r, o)) {
+      continue;
+    }
+    const auto give = [&]() -> Error {
+      std::vector<int64_t> shape(computed.shape.begin(), computed.shape.end());
+      int64_t rows = 1;
+      if (gathering_.is_batching()) {
+        rows = gathering_.batch_size(r);
+        shape = {rows, static_cast<int64_t>(size / element)};
+      }
+      NEREID_KIT_ASSIGN(char* const to,
+                        backend::AddOutput(batch_.response(r), port.name.c_str(), port.datatype,
+                                           shape, size * static_cast<uint64_t>(rows)));
+      for (int64_t row = 0; row < rows; ++row) {
+        std::memcpy(to + static_cast<size_t>(row) * size, values, size);
+      }
+      return {};
+    };
+    if (Error error = give(); !error.ok()) {
+      batch_.Fail(r, std::move(error));
+    }
+  }
+}
+
+}  // namespace nereid::tensorrt
