@@ -77,7 +77,7 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   NEREID_KIT_TRY(config_.Store(handle));
   // The server adds defaults to the stored configuration.
   NEREID_KIT_ASSIGN(config_, ModelConfig::Load(handle));
-  if (Error error = Validate(name_, config_, session->signature()); !error.ok()) {
+  if (Error error = Check(*session); !error.ok()) {
     return IsChoice(verdict) && !verdict.is_batched
                ? Error(error.code(), StrCat(error.message(), "; it is not batched: ", verdict.text))
                : std::move(error);
@@ -113,9 +113,13 @@ Result<std::shared_ptr<Session>> Model::SessionAt(const Placement& placement) {
     }
   }
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(placement));
-  NEREID_KIT_TRY(Validate(name_, config_, session->signature()));
+  NEREID_KIT_TRY(Check(*session));
   sessions_.emplace_back(placement, session);
   return session;
+}
+
+Error Model::Check(const Session& session) const {
+  return Validate(name_, config_, session.signature());
 }
 
 Result<std::shared_ptr<Session>> Model::Load(const Placement& placement) {

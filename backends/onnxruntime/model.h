@@ -15,9 +15,11 @@
 
 namespace nereid::onnxruntime {
 
-// A model. Thread-safe: instances may be initialised concurrently.
+// A model. Thread-safe: instances may be initialised concurrently. Backends for other formats that
+// ONNX Runtime can run derive from it.
 class Model {
  public:
+  virtual ~Model() = default;
   // Reads the configuration and completes it if the server permits. `environment` outlives the
   // model.
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
@@ -31,7 +33,7 @@ class Model {
   const backend::ModelConfig& config() const { return config_; }
   const Settings& settings() const { return settings_; }
 
- private:
+ protected:
   Model(const Environment& environment, std::string name, std::string folder,
         backend::ModelConfig config, Settings settings)
       : environment_(environment),
@@ -40,15 +42,24 @@ class Model {
         config_(std::move(config)),
         settings_(std::move(settings)) {}
 
+  // Completes the configuration from the model, which it loads.
   backend::Error AutoComplete(TRITONBACKEND_Model* handle);
+  const Environment& environment() const { return environment_; }
+  const std::string& folder() const { return folder_; }
+
   // Decides whether the completed configuration has batches, and reports the reason to the server
   // and its log.
-  backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle,
-                                                        const Session& session);
+  virtual backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle,
+                                                                const Session& session);
+  // Checks that the configuration fits the session's model.
+  virtual backend::Error Check(const Session& session) const;
+  // Makes a session from the model's file.
+  virtual backend::Result<std::shared_ptr<Session>> Load(const Placement& placement);
+
+ private:
   // Returns the file to load: <version folder>/<model filename>, or model.onnx in it if that is a
   // folder.
   backend::Result<std::string> ModelPath() const;
-  backend::Result<std::shared_ptr<Session>> Load(const Placement& placement);
 
   const Environment& environment_;
   const std::string name_;

@@ -32,6 +32,7 @@ struct Deleter {
   void operator()(OrtThreadingOptions* p) const { Api().ReleaseThreadingOptions(p); }
   void operator()(OrtMemoryInfo* p) const { Api().ReleaseMemoryInfo(p); }
   void operator()(OrtValue* p) const { Api().ReleaseValue(p); }
+  void operator()(OrtCustomOpDomain* p) const { Api().ReleaseCustomOpDomain(p); }
   void operator()(OrtTypeInfo* p) const { Api().ReleaseTypeInfo(p); }
   void operator()(OrtTensorTypeAndShapeInfo* p) const { Api().ReleaseTensorTypeAndShapeInfo(p); }
 };

@@ -157,6 +157,17 @@ Error Apply(OrtSessionOptions* options, const Settings& settings, bool global_po
   return {};
 }
 
+Result<Owned<OrtSessionOptions>> MakeOptions(const Environment& environment,
+                                             const Settings& settings, const Placement& placement,
+                                             const std::string& model_name) {
+  OrtSessionOptions* raw = nullptr;
+  NEREID_ORT_TRY(Api().CreateSessionOptions(&raw));
+  Owned<OrtSessionOptions> options(raw);
+  NEREID_KIT_TRY(Apply(raw, settings, environment.options().global_thread_pool));
+  NEREID_KIT_TRY(AddProviders(raw, settings, placement, model_name));
+  return options;
+}
+
 }  // namespace
 
 Error NoTensorError(const OtherOutput& output, const Signature& signature) {
@@ -182,11 +193,9 @@ Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
                                                const std::string& path, const Settings& settings,
                                                const Placement& placement,
                                                const std::string& model_name) {
-  OrtSessionOptions* raw_options = nullptr;
-  NEREID_ORT_TRY(Api().CreateSessionOptions(&raw_options));
-  const Owned<OrtSessionOptions> options(raw_options);
-  NEREID_KIT_TRY(Apply(raw_options, settings, environment.options().global_thread_pool));
-  NEREID_KIT_TRY(AddProviders(raw_options, settings, placement, model_name));
+  NEREID_KIT_ASSIGN(const Owned<OrtSessionOptions> options,
+                    MakeOptions(environment, settings, placement, model_name));
+  OrtSessionOptions* const raw_options = options.get();
   NEREID_KIT_ASSIGN(const ModelFile model, ModelFile::Read(path));
   NEREID_KIT_ASSIGN(const ExternalFiles external, ExternalFiles::Open(path, model));
   NEREID_KIT_TRY(external.AddTo(raw_options));
@@ -198,6 +207,21 @@ Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
   // Checked first, because a file that was changed explains any other error.
   NEREID_KIT_TRY(external.Finish());
   NEREID_KIT_TRY(std::move(failure));
+  NEREID_KIT_ASSIGN(session->signature_, ReadSignature(raw_session));
+  return session;
+}
+
+Result<std::shared_ptr<Session>> Session::LoadBytes(
+    const Environment& environment, std::string_view bytes, OrtCustomOpDomain* domain,
+    const Settings& settings, const Placement& placement, const std::string& model_name) {
+  NEREID_KIT_ASSIGN(const Owned<OrtSessionOptions> options,
+                    MakeOptions(environment, settings, placement, model_name));
+  NEREID_ORT_TRY(Api().AddCustomOpDomain(options.get(), domain));
+  std::shared_ptr<Session> session(new Session());
+  OrtSession* raw_session = nullptr;
+  NEREID_ORT_TRY(Api().CreateSessionFromArray(environment.get(), bytes.data(), bytes.size(),
+                                              options.get(), &raw_session));
+  session->session_.reset(raw_session);
   NEREID_KIT_ASSIGN(session->signature_, ReadSignature(raw_session));
   return session;
 }

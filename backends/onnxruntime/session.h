@@ -57,6 +57,11 @@ class Session {
                                                         const Settings& settings,
                                                         const Placement& placement,
                                                         const std::string& model_name);
+  // Loads a model from the bytes of an ONNX file, which are only read during the call. The
+  // operators of `domain` are known to it; `domain` outlives the session.
+  static backend::Result<std::shared_ptr<Session>> LoadBytes(
+      const Environment& environment, std::string_view bytes, OrtCustomOpDomain* domain,
+      const Settings& settings, const Placement& placement, const std::string& model_name);
 
   OrtSession* get() const { return session_.get(); }
   const Signature& signature() const { return signature_; }

@@ -30,8 +30,8 @@ constexpr Framework kOpenVino{"openvino", "", "model.xml", Entry::kEither};
 constexpr Framework kLibTorch{kPyTorch, "pytorch_libtorch", "model.pt", Entry::kFile};
 constexpr Framework kAoti{kPyTorch, "torch_aoti", "model.pt2", Entry::kFile};
 constexpr Framework kPython{"python", "", "model.py", Entry::kEither};
-// Platforms of older repositories. They need a backend of the same name.
 constexpr Framework kCaffe2{"caffe2", "caffe2_netdef", "model.netdef", Entry::kFile};
+// The platform of older repositories for libraries of one's own. It needs a backend of that name.
 constexpr Framework kCustom{"custom", "custom", "", Entry::kFile};
 
 // Completes one configuration. The order of the steps decides which of several files counts.
@@ -43,7 +43,7 @@ class Completion {
   base::Result<ModelConfig> Run(std::string_view model_name) {
     if (config_.name.empty()) config_.name = model_name;
     const bool done = TensorFlow() || Plain(kTensorRt) || Plain(kOnnx) || Plain(kOpenVino) ||
-                      PyTorch() || Plain(kPython) || Legacy(kCaffe2) || Legacy(kCustom);
+                      PyTorch() || Plain(kPython) || Plain(kCaffe2) || Legacy(kCustom);
     if (!done && NothingSaid()) {
       const size_t dot = model_name.find('.');
       if (dot == std::string_view::npos) {
@@ -200,8 +200,8 @@ base::Result<ModelConfig> CompleteFromFiles(ModelConfig config, std::string_view
 }
 
 std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_folder) {
-  for (const Framework* framework :
-       {&kSavedModel, &kGraphDef, &kTensorRt, &kOnnx, &kOpenVino, &kLibTorch, &kAoti, &kPython}) {
+  for (const Framework* framework : {&kSavedModel, &kGraphDef, &kTensorRt, &kOnnx, &kOpenVino,
+                                     &kLibTorch, &kAoti, &kPython, &kCaffe2}) {
     if (framework->entry == (is_folder ? Entry::kFile : Entry::kFolder)) continue;
     const std::string_view ending = framework->file.substr(framework->file.rfind('.'));
     if (name.size() > ending.size() && name.ends_with(ending)) {

@@ -82,8 +82,13 @@ TEST(CompleteFromFiles, GoesByPlatformBackendOrFilename) {
 }
 
 TEST(CompleteFromFiles, KeepsPlatformsOfOlderRepositories) {
-  EXPECT_EQ(FromFiles({}, {.platform = "caffe2_netdef"}),
-            (Completed{"caffe2", "caffe2_netdef", "model.netdef"}));
+  for (const ModelConfig& config :
+       {ModelConfig{.platform = "caffe2_netdef"}, ModelConfig{.backend = "caffe2"},
+        ModelConfig{.default_model_filename = "model.netdef"}}) {
+    EXPECT_EQ(FromFiles({}, config), (Completed{"caffe2", "caffe2_netdef", "model.netdef"}));
+  }
+  EXPECT_EQ(FromFiles(VersionFolder{.files = {"init_model.netdef", "model.netdef"}}).backend,
+            "caffe2");
   EXPECT_EQ(FromFiles({}, {.platform = "custom"}), (Completed{"custom", "custom", ""}));
 }
 

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that the server calls in the Caffe2 backend.
+#include "backend_kit/entry_points.h"
+#include "caffe2_backend/model.h"
+#include "onnxruntime_backend/instance.h"
+
+NEREID_KIT_ENTRY_POINTS(nereid::caffe2::Backend, nereid::caffe2::Model,
+                        nereid::onnxruntime::Instance,
+                        NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
