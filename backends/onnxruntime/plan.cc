@@ -49,7 +49,10 @@ void Ports::AddOutputs(const Signature& signature, const backend::ModelConfig& c
     Port port = MakePort(*info);
     port.scalar_shape = backend::ModelDims(io);
     port.scatter = backend::FindBatchOutput(config, io);
-    port.fixed_shape = !port.is_string() && !port.scatter && info->dims.size() >= first &&
+    // ONNX Runtime leaves memory for an output that is an unchanged input as it is.
+    const bool is_input = Find(inputs, 0, info->name) >= 0;
+    port.fixed_shape = !is_input && !port.is_string() && !port.scatter &&
+                       info->dims.size() >= first &&
                        std::all_of(info->dims.begin() + static_cast<std::ptrdiff_t>(first),
                                    info->dims.end(), [](int64_t dim) { return dim >= 0; });
     outputs.push_back(std::move(port));
