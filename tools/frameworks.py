@@ -181,12 +181,18 @@ FRAMEWORKS = {
 }
 
 
+# What people ask for that the server has without a library, and what it is.
+BUILT_IN = {"clouds": "Repositories in clouds (s3://, gs://, as://)"}
+
+
 def choose(text, machine):
     """The names in `text`, which may be `all`: every framework that this machine can have and use."""
     if text == "all":
         return [name for name, framework in FRAMEWORKS.items() if machine in framework.wheels and framework.in_all]
     names = [name for name in dict.fromkeys(text.split(",")) if name]
     for name in names:
+        if name in BUILT_IN:
+            continue
         if name not in FRAMEWORKS:
             raise Failure(f"there is no framework '{name}'; there are: {', '.join(FRAMEWORKS)} and all")
         if machine not in FRAMEWORKS[name].wheels:
@@ -258,6 +264,9 @@ def unpack(path, framework, folder):
 
 
 def install(name, machine, deps, wheels):
+    if name in BUILT_IN:
+        print(f"{BUILT_IN[name]} ... nothing is needed")
+        return
     framework = FRAMEWORKS[name]
     home, work = deps / name, deps / f"{name}.new"
     stamp = stamp_of(framework, machine)

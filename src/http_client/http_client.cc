@@ -125,10 +125,12 @@ void SetRequest(Setup& setup, Exchange& exchange, curl_slist* headers) {
   const HttpRequest& request = exchange.request;
   setup.Set(CURLOPT_URL, request.url.c_str());
   setup.Set(CURLOPT_HTTPHEADER, headers);
-  if (request.method == Method::kPost) {
+  if (request.method != Method::kGet) {
     setup.Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
     setup.Set(CURLOPT_POSTFIELDS, request.body.data());
   }
+  if (request.method == Method::kPut) setup.Set(CURLOPT_CUSTOMREQUEST, "PUT");
+  if (request.avoids_proxy) setup.Set(CURLOPT_NOPROXY, "*");
   setup.Set(CURLOPT_HEADERFUNCTION, &OnHeader);
   setup.Set(CURLOPT_HEADERDATA, &exchange);
   setup.Set(CURLOPT_WRITEFUNCTION, &OnBody);
@@ -172,7 +174,7 @@ HeaderList MakeHeaders(const CurlLibrary& curl, const HttpRequest& request) {
     Append(curl, list, fmt::format("{}: {}", name, value));
   }
   // Otherwise libcurl waits a second for "100 Continue", which some servers do not send.
-  if (request.method == Method::kPost) Append(curl, list, "Expect:");
+  if (request.method != Method::kGet) Append(curl, list, "Expect:");
   return list;
 }
 

@@ -33,14 +33,16 @@ struct HttpReply {
   bool is_success() const { return failure.empty() && status / 100 == 2; }
 };
 
-enum class Method { kGet, kPost };
+enum class Method { kGet, kPost, kPut };
 
 // A request to be sent once. Sending does not change it.
 struct HttpRequest {
   Method method = Method::kGet;
   std::string url;
   std::map<std::string, std::string> headers;
-  std::string body;  // of a POST
+  std::string body;  // of a POST or PUT
+  // Whether proxies are not for this request, because the server is this machine's own.
+  bool avoids_proxy = false;
   // Receives the bytes of the body if the status is 2xx. Returning false fails the request. May be
   // null to ignore them. Bodies with other statuses go into HttpReply::body.
   std::function<bool(const HttpReply& head, std::string_view bytes)> on_body;

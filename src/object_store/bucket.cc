@@ -133,7 +133,7 @@ base::Status Bucket::CheckPart(const Object& object, Range range, const HttpRepl
     return protocol_->ReadError(object, {"", "the reply is too long", false});
   }
   if (head.status == 0) return base::OkStatus();
-  const auto etag = head.headers.find("etag");
+  const auto etag = head.headers.find(protocol_->EtagHeader());
   if (etag != head.headers.end() && WithoutQuotes(etag->second) != object.etag) {
     return Changed(object);
   }

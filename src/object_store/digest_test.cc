@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -26,6 +28,29 @@ TEST(Digests, AreThoseOfTheStandards) {
 TEST(Digests, AreWrittenInLowerCase) {
   EXPECT_EQ(Hex(std::string_view("\x00\x0f\xa5\xff", 4)), "000fa5ff");
   EXPECT_EQ(Hex(""), "");
+}
+
+TEST(Base64, IsThatOfTheStandardBothWays) {
+  for (const auto& [bytes, text] : std::map<std::string, std::string>{
+           {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}}) {
+    EXPECT_EQ(Base64(bytes), text);
+    EXPECT_EQ(DecodeBase64(text), bytes);
+  }
+  EXPECT_EQ(Base64("\xfb\xff"), "+/8=");
+  EXPECT_EQ(Base64Url("\xfb\xff"), "-_8");
+  for (const char* text :
+       {"Z", "Zg", "Zg=", "Zg===", "Z===", "====", "Zg==Zg==", " Zg==", "Zg-_"}) {
+    EXPECT_EQ(DecodeBase64(text), std::nullopt) << text;
+  }
+}
+
+TEST(SignRs256, NeedsAPrivateKeyAndDoesNotQuoteIt) {
+  for (const char* pem :
+       {"", "my secret", "-----BEGIN PRIVATE KEY-----\nTUlJ\n-----END PRIVATE KEY-----"}) {
+    const auto signature = SignRs256(pem, "text");
+    ASSERT_FALSE(signature.ok());
+    EXPECT_EQ(signature.status().message(), "the private key is not an RSA key in the format PEM");
+  }
 }
 
 TEST(Md5OfFile, IsThatOfItsBeginning) {

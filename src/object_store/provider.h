@@ -39,6 +39,7 @@ class Protocol {
   virtual base::Result<http_client::HttpRequest> ListRequest(const std::string& prefix,
                                                              const std::string& token) = 0;
   // Requests a range of the object if it still has this ETag; otherwise the store replies with 412.
+  // (Object::etag is whatever identifies the contents in this kind of store.)
   virtual base::Result<http_client::HttpRequest> ReadRequest(const Object& object, Range range) = 0;
 
   virtual base::Result<ListPage> ParseList(std::string_view body) const = 0;
@@ -47,6 +48,8 @@ class Protocol {
   // Learns from such a reply what corrects the next request, such as the region of the bucket.
   // Returns whether there was anything new, so that a repeated request may succeed at once.
   virtual bool Learn(const http_client::HttpReply& /*reply*/) { return false; }
+  // The header of a reply to a ReadRequest that has Object::etag, perhaps in quotes.
+  virtual std::string EtagHeader() const { return "etag"; }
   // Whether Object::md5 is not the MD5 of the bytes, according to the reply to a ReadRequest.
   virtual bool HasOtherMd5(const http_client::HttpReply& /*reply*/) const { return false; }
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "s3/credentials.h"
 
-#include <rapidjson/document.h>
-
-#include <cstdlib>
-
 #include "base/log.h"
 #include "base/trim.h"
+#include "object_store/credential_file.h"
 #include "repository/local_store.h"
 
 namespace nereid::s3 {
 namespace {
 
-constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr const char* kDefaultRegion = "us-east-1";
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -28,43 +24,18 @@ class Finder {
  public:
   explicit Finder(const Environment& environment) : environment_(environment) {}
 
-  base::Result<Entry> FromFile(const std::string& file, std::string_view path) const {
-    NEREID_ASSIGN_OR_RETURN(const std::string text,
-                            repository::LocalStore().Read(file, kMaxFileBytes));
-    rapidjson::Document document;
-    document.Parse(text.c_str(), text.size());
-    if (document.HasParseError() || !document.IsObject()) {
-      return base::InvalidArgumentError("failed to parse the cloud credentials in " + file);
-    }
-    const auto accounts = document.FindMember("s3");
-    const rapidjson::Value* best = nullptr;
-    std::string_view best_name;
-    if (accounts != document.MemberEnd() && accounts->value.IsObject()) {
-      for (const auto& account : accounts->value.GetObject()) {
-        const std::string_view name(account.name.GetString(), account.name.GetStringLength());
-        if (!account.value.IsObject() || !path.starts_with(name)) continue;
-        if (best != nullptr && name.size() < best_name.size()) continue;
-        best = &account.value;
-        best_name = name;
-      }
-    }
-    if (best == nullptr) {
-      return base::NotFoundError("Cannot match credential for path  " + std::string(path));
-    }
-    const auto text_of = [best](const char* name) -> std::string {
-      const auto member = best->FindMember(name);
-      if (member == best->MemberEnd() || !member->value.IsString()) return {};
-      return {member->value.GetString(), member->value.GetStringLength()};
-    };
-    return Entry{
-        {{text_of("key_id"), text_of("secret_key"), text_of("session_token")}, text_of("region")},
-        text_of("profile")};
+  static Entry FromFile(const object_store::CredentialEntry& entry) {
+    return {{{entry.Field("key_id"), entry.Field("secret_key"), entry.Field("session_token")},
+             entry.Field("region"),
+             {}},
+            entry.Field("profile")};
   }
 
   Entry FromVariables() const {
     return {
         {{Value("AWS_ACCESS_KEY_ID"), Value("AWS_SECRET_ACCESS_KEY"), Value("AWS_SESSION_TOKEN")},
-         ""},
+         "",
+         {}},
         Value("AWS_PROFILE")};
   }
 
@@ -87,6 +58,12 @@ class Finder {
                                       setting("region"), std::string(kDefaultRegion)}) {
       if (account.region.empty()) account.region = region;
     }
+    if (keys.key_id.empty()) {
+      account.source = FindKeySource(environment_, account.region,
+                                     {.role_arn = setting("role_arn"),
+                                      .token_file = setting("web_identity_token_file"),
+                                      .session_name = setting("role_session_name")});
+    }
     return account;
   }
 
@@ -102,7 +79,7 @@ class Finder {
       const std::string path = environment_(variable).value_or(home + file);
       const repository::LocalStore files;
       if (path.empty() || !files.Exists(path)) continue;
-      const auto text = files.Read(path, kMaxFileBytes);
+      const auto text = object_store::ReadKeyFile(path);
       if (!text.ok()) {
         NEREID_LOG(kWarning, "cannot read profiles: {}", text.status().message());
         continue;
@@ -118,20 +95,11 @@ class Finder {
 
 }  // namespace
 
-Environment ProcessEnvironment() {
-  return [](const char* name) -> std::optional<std::string> {
-    const char* const value = std::getenv(name);
-    if (value == nullptr) return std::nullopt;
-    return value;
-  };
-}
-
 base::Result<Account> FindAccount(std::string_view path, const Environment& environment) {
   const Finder finder(environment);
-  const auto file = environment("TRITON_CLOUD_CREDENTIAL_PATH");
-  if (!file) return finder.Complete(finder.FromVariables());
-  NEREID_ASSIGN_OR_RETURN(Entry entry, finder.FromFile(*file, path));
-  return finder.Complete(std::move(entry));
+  NEREID_ASSIGN_OR_RETURN(const auto entry,
+                          object_store::FindCredentialEntry(environment, "s3", path));
+  return finder.Complete(entry ? Finder::FromFile(*entry) : finder.FromVariables());
 }
 
 Profiles ParseProfiles(std::string_view text) {

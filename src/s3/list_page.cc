@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ctime>
+#include <optional>
 #include <pugixml.hpp>
 
 #include "http_client/url.h"
+#include "object_store/token_request.h"
 
 namespace nereid::s3 {
 namespace {
@@ -53,7 +54,7 @@ base::Result<object_store::ListPage> ParseListPage(std::string_view xml) {
     object.key = is_encoded ? DecodeKey(key) : std::string(key);
     object.etag = WithoutQuotes(node.child_value("ETag"));
     const auto size = Number(node.child_value("Size"));
-    const auto time = ParseTime(node.child_value("LastModified"));
+    const auto time = object_store::ParseUtcTime(node.child_value("LastModified"));
     if (object.key.empty() || !size || !time) {
       return base::InternalError("the reply lists an object without key, size or time");
     }
@@ -75,21 +76,6 @@ ErrorBody ParseErrorBody(std::string_view xml) {
   if (xml.empty() || !document.load_buffer(xml.data(), xml.size())) return {};
   const pugi::xml_node error = document.child("Error");
   return {error.child_value("Code"), error.child_value("Message"), error.child_value("Region")};
-}
-
-std::optional<int64_t> ParseTime(std::string_view text) {
-  std::tm time{};
-  const std::string copy(text);
-  const char* const rest = ::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
-  if (rest == nullptr) return std::nullopt;
-  int64_t nanoseconds = 0;
-  const char* at = rest;
-  if (*at == '.') {
-    int64_t unit = 100'000'000;
-    for (++at; *at >= '0' && *at <= '9'; ++at, unit /= 10) nanoseconds += (*at - '0') * unit;
-  }
-  if (std::string_view(at) != "Z") return std::nullopt;
-  return static_cast<int64_t>(::timegm(&time)) * 1'000'000'000 + nanoseconds;
 }
 
 }  // namespace nereid::s3

@@ -2,7 +2,6 @@
 // The XML in S3's replies.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +21,5 @@ struct ErrorBody {
 };
 // Parses an error of S3. The fields are empty for anything else.
 ErrorBody ParseErrorBody(std::string_view xml);
-
-// Converts "2026-01-31T12:34:56.789Z" to nanoseconds since 1970; returns nothing for anything else.
-std::optional<int64_t> ParseTime(std::string_view text);
 
 }  // namespace nereid::s3

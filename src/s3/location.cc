@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "object_store/path.h"
+
 namespace nereid::s3 {
 namespace {
 
@@ -16,14 +18,6 @@ bool HasPort(std::string_view text) {
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return false;
   const std::string_view port = text.substr(colon + 1);
   return std::all_of(port.begin(), port.end(), IsDigit);
-}
-
-// Removes the text before the next slash from the front, and the slashes, and returns it.
-std::string_view TakeComponent(std::string_view& text) {
-  const size_t end = std::min(text.find('/'), text.size());
-  const std::string_view component = text.substr(0, end);
-  text.remove_prefix(std::min(text.find_first_not_of('/', end), text.size()));
-  return component;
 }
 
 }  // namespace
@@ -51,16 +45,13 @@ base::Result<Location> ParseLocation(std::string_view path) {
   }
   if (!protocol.empty() || HasPort(rest.substr(0, rest.find('/')))) {
     location.endpoint = protocol.empty() ? "http://" : protocol;
-    location.endpoint += TakeComponent(rest);
+    location.endpoint += object_store::TakeComponent(rest);
   }
-  location.bucket = TakeComponent(rest);
+  location.bucket = object_store::TakeComponent(rest);
   if (location.bucket.empty()) {
     return base::InternalError("No bucket name found in path: " + std::string(path));
   }
-  while (!rest.empty()) {
-    if (!location.key.empty()) location.key += '/';
-    location.key += TakeComponent(rest);
-  }
+  location.key = object_store::CleanKey(rest);
   return location;
 }
 

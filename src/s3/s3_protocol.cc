@@ -36,16 +36,24 @@ std::string HostOf(const std::string& endpoint) {
 
 }  // namespace
 
-S3Protocol::S3Protocol(Location location, Account account)
-    : location_(std::move(location)), account_(std::move(account)), region_(account_.region) {}
+S3Protocol::S3Protocol(Location location, Account account, http_client::HttpClient& client)
+    : location_(std::move(location)),
+      has_temporary_keys_(account.credentials.key_id.empty()),
+      keys_([keys = std::move(account.credentials), source = std::move(account.source),
+             &client]() -> base::Result<object_store::Expiring<Credentials>> {
+        if (!keys.key_id.empty()) return object_store::Expiring<Credentials>{keys};
+        return FetchKeys(client, source);
+      }),
+      region_(std::move(account.region)) {}
 
 std::string S3Protocol::region() const {
   base::MutexLock lock(mutex_);
   return region_;
 }
 
-HttpRequest S3Protocol::Sign(const std::string& key, const std::string& query,
-                             std::map<std::string, std::string> headers) const {
+base::Result<HttpRequest> S3Protocol::Sign(const std::string& key, const std::string& query,
+                                           std::map<std::string, std::string> headers) {
+  NEREID_ASSIGN_OR_RETURN(const Credentials keys, keys_.Get());
   const std::string region = this->region();
   const std::string endpoint = EndpointFor(location_, region);
   UnsignedRequest request;
@@ -56,7 +64,7 @@ HttpRequest S3Protocol::Sign(const std::string& key, const std::string& query,
   request.headers = std::move(headers);
   HttpRequest signed_request;
   signed_request.url = endpoint + request.path + (query.empty() ? "" : "?" + query);
-  signed_request.headers = SignedHeaders(request, account_.credentials, region, std::time(nullptr));
+  signed_request.headers = SignedHeaders(request, keys, region, std::time(nullptr));
   return signed_request;
 }
 
@@ -90,6 +98,15 @@ Failure S3Protocol::Explain(const HttpReply& reply) const {
 }
 
 bool S3Protocol::Learn(const HttpReply& reply) {
+  // Temporary keys can end before their time, for instance when the role was changed.
+  if (has_temporary_keys_ && (reply.status == 400 || reply.status == 403)) {
+    const std::string code = ParseErrorBody(reply.body).code;
+    if ((code == "ExpiredToken" || code == "InvalidAccessKeyId" ||
+         code == "TokenRefreshRequired") &&
+        keys_.Refuse()) {
+      return true;
+    }
+  }
   if (!location_.endpoint.empty()) return false;
   const auto header = reply.headers.find("x-amz-bucket-region");
   const std::string region =

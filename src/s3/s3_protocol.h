@@ -15,8 +15,8 @@ namespace nereid::s3 {
 // The protocol for one bucket. Learns the region of a bucket at Amazon. Thread-safe.
 class S3Protocol final : public object_store::Protocol {
  public:
-  // The key of `location` is ignored.
-  S3Protocol(Location location, Account account);
+  // The key of `location` is ignored. `client`, which asks for temporary keys, outlives this.
+  S3Protocol(Location location, Account account, http_client::HttpClient& client);
 
   base::Result<http_client::HttpRequest> ListRequest(const std::string& prefix,
                                                      const std::string& token) override;
@@ -33,12 +33,13 @@ class S3Protocol final : public object_store::Protocol {
                          const object_store::Failure& failure) const override;
 
  private:
-  http_client::HttpRequest Sign(const std::string& key, const std::string& query,
-                                std::map<std::string, std::string> headers) const;
+  base::Result<http_client::HttpRequest> Sign(const std::string& key, const std::string& query,
+                                              std::map<std::string, std::string> headers);
   std::string region() const;
 
   const Location location_;
-  const Account account_;
+  const bool has_temporary_keys_;
+  object_store::Renewed<Credentials> keys_;
   mutable base::Mutex mutex_;
   std::string region_ NEREID_GUARDED_BY(mutex_);
 };

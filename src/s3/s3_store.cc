@@ -29,16 +29,18 @@ class S3Provider final : public object_store::Provider {
     return neutral;
   }
 
-  base::Result<Access> Open(const std::string& path, http_client::HttpClient&) const override {
+  base::Result<Access> Open(const std::string& path,
+                            http_client::HttpClient& client) const override {
     NEREID_ASSIGN_OR_RETURN(Location location, ParseLocation(path));
     location.key.clear();
     NEREID_ASSIGN_OR_RETURN(Account account, FindAccount(path, environment_));
     const Credentials& keys = account.credentials;
     Access access;
     // A hash, so that the secret itself is in fewer places.
-    access.identity = fmt::format("{} {} {} {}", location.ToString(), account.region, keys.key_id,
+    access.identity = fmt::format("{} {} {} {} {}", location.ToString(), account.region,
+                                  keys.key_id, NameOf(account.source),
                                   object_store::Sha256Hex(keys.secret + "\n" + keys.session_token));
-    access.protocol = std::make_unique<S3Protocol>(std::move(location), std::move(account));
+    access.protocol = std::make_unique<S3Protocol>(std::move(location), std::move(account), client);
     return access;
   }
 

@@ -16,7 +16,7 @@ struct S3StoreOptions {
   // for Triton, or else in the folder for temporary files. The default file of certificates is that
   // of AWS_CA_BUNDLE.
   object_store::ObjectStoreOptions store;
-  Environment environment = ProcessEnvironment();
+  Environment environment = object_store::ProcessEnvironment();
 };
 
 // Makes a store for paths that begin with "s3://".

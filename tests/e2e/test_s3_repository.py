@@ -12,6 +12,16 @@ import pytest
 from harness import certificates, models, python_package, s3, wire
 from harness import server as servers
 from harness.clients import Client
+from harness.remote_models import (
+    POLL,
+    add_or_subtract,
+    compare_servers,
+    get,
+    infer_identity,
+    start_failing,
+    write_identity,
+    write_models,
+)
 
 pytestmark = pytest.mark.skipif(
     servers.REFERENCE, reason="the reference server's release is built without S3"
@@ -38,49 +48,6 @@ def environment(tmp_path):
     return s3.environment(tmp_path / "cache", tmp_path)
 
 
-def write_models(path):
-    """Models of several kinds, with labels and a large file."""
-    models.write_model(path, "onnx_mlp", versions={"1": {"model.onnx": models.onnx_mlp()}})
-    models.write_model(
-        path,
-        "onnx_add",
-        versions={
-            "1": {"model.onnx": models.onnx_add_sub("FP32", [4])},
-            "3": {"model.onnx": models.onnx_add_sub("FP32", [4], swap=True)},
-        },
-    )
-    models.copy_example(path, "digits")
-
-
-def write_identity(path, name, blob=b"weights", max_batch_size=0):
-    return models.write_model(
-        path,
-        name,
-        models.identity_config("INT32", [-1], max_batch_size=max_batch_size),
-        {"1": {"weights.bin": blob}},
-    )
-
-
-def infer_identity(server, model):
-    client = Client("http", server)
-    tensor = np.arange(5, dtype=np.int32)
-    result = client.infer(model, [client.input("INPUT0", tensor, "INT32")])
-    client.close()
-    np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), tensor)
-
-
-def get(server, path):
-    reply = wire.request(server, "GET", path)
-    assert reply.status == 200, reply
-    return reply.json()
-
-
-def start_failing(start_server, *arguments, **options):
-    server = start_server(*arguments, wait=False, **options)
-    assert server.wait() == 1
-    return server.log
-
-
 # --- The same models --------------------------------------------------------------------------
 
 
@@ -88,29 +55,7 @@ def test_the_same_models_are_served_as_from_a_folder(start_server, bucket, envir
     write_models(tmp_path / "s3" / "bucket" / "models")
     local = start_server(tmp_path / "s3" / "bucket" / "models")
     remote = start_server(bucket.url("bucket/models"), env=environment)
-    for model in ("onnx_mlp", "onnx_add", "digits"):
-        assert get(local, f"/v2/models/{model}") == get(remote, f"/v2/models/{model}")
-        assert get(local, f"/v2/models/{model}/config") == get(remote, f"/v2/models/{model}/config")
-    rng = np.random.default_rng(3)
-    for model in ("onnx_mlp", "onnx_add", "digits"):
-        metadata = get(local, f"/v2/models/{model}")
-        for protocol in ("http", "grpc"):
-            answers = []
-            tensors = [
-                rng.standard_normal([2 if d == -1 else d for d in t["shape"]]).astype(np.float32)
-                for t in metadata["inputs"]
-            ]
-            for server in (local, remote):
-                client = Client(protocol, server)
-                inputs = [
-                    client.input(t["name"], tensor, t["datatype"])
-                    for t, tensor in zip(metadata["inputs"], tensors)
-                ]
-                result = client.infer(model, inputs)
-                answers.append([result.as_numpy(t["name"]) for t in metadata["outputs"]])
-                client.close()
-            for ours, theirs in zip(*answers):
-                np.testing.assert_array_equal(ours, theirs)
+    compare_servers(local, remote)
 
 
 def test_keys_with_odd_characters_are_found(start_server, bucket, environment, tmp_path):
@@ -305,18 +250,6 @@ def test_one_broken_model_does_not_stop_the_others(start_server, bucket, environ
 
 
 # --- Polling ----------------------------------------------------------------------------------
-
-POLL = ["--model-control-mode=poll", "--repository-poll-secs=1"]
-
-
-def add_or_subtract(server):
-    """What the first output of the model does: +1 for the sum, -1 for the difference."""
-    client = Client("http", server)
-    one = np.ones([4], dtype=np.float32)
-    inputs = [client.input(name, one, "FP32") for name in ("INPUT0", "INPUT1")]
-    result = client.infer("calc", inputs).as_numpy("OUTPUT0")
-    client.close()
-    return 1 if result[0] == 2 else -1
 
 
 def test_polling_fetches_what_changed_and_nothing_else(
