@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/trim.h"
-#include "http_client/url.h"
 #include "object_store/credential_file.h"
 #include "object_store/digest.h"
+#include "object_store/endpoint.h"
 
 namespace nereid::azure {
 namespace {
@@ -158,11 +158,8 @@ std::string NameOf(const Access& access) {
 
 // A token in a request without encryption would be anybody's on the way.
 base::Status CheckEndpoint(const Account& account) {
-  NEREID_ASSIGN_OR_RETURN(const http_client::Url url, http_client::ParseUrl(account.endpoint));
-  const bool is_local =
-      url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
-  const bool has_token = account.access.index() >= 3;
-  if (url.is_tls || is_local || !has_token) return base::OkStatus();
+  const bool has_token = HasTokens(account.access);
+  if (!has_token || object_store::IsConfidential(account.endpoint)) return base::OkStatus();
   return base::InvalidArgumentError(
       fmt::format("tokens are not sent without encryption; the endpoint is {}", account.endpoint));
 }

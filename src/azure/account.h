@@ -45,6 +45,13 @@ struct Anonymous {};
 using Access = std::variant<Anonymous, SharedKey, SharedAccessSignature, ClientSecret,
                             WorkloadIdentity, ManagedIdentity>;
 
+// Whether requests have a token, rather than a signature or nothing.
+inline bool HasTokens(const Access& access) {
+  return std::holds_alternative<ClientSecret>(access) ||
+         std::holds_alternative<WorkloadIdentity>(access) ||
+         std::holds_alternative<ManagedIdentity>(access);
+}
+
 // An account. A value type.
 struct Account {
   std::string name;

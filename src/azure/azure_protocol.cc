@@ -109,7 +109,7 @@ Failure AzureProtocol::Explain(const HttpReply& reply) const {
 
 // A token that was withdrawn before its time is replaced.
 bool AzureProtocol::Learn(const HttpReply& reply) {
-  return reply.status == 401 && account_.access.index() >= 3 && token_.Refuse();
+  return reply.status == 401 && HasTokens(account_.access) && token_.Refuse();
 }
 
 std::string AzureProtocol::Describe() const {
@@ -117,9 +117,11 @@ std::string AzureProtocol::Describe() const {
 }
 
 base::Status AzureProtocol::ListError(const std::string& prefix, const Failure& failure) const {
-  return base::InternalError(fmt::format(
-      "Failed to get contents of directory as://{}/{}/{}: {} (container '{}' at {})", account_.name,
-      container_, prefix, Reason(failure), container_, account_.endpoint));
+  const bool has_keys = !std::holds_alternative<Anonymous>(account_.access);
+  return base::InternalError(
+      fmt::format("Failed to get contents of directory as://{}/{}/{}: {} (container '{}' at {}{})",
+                  account_.name, container_, prefix, Reason(failure), container_, account_.endpoint,
+                  has_keys ? "" : "; no keys were found"));
 }
 
 base::Status AzureProtocol::ReadError(const Object& object, const Failure& failure) const {

@@ -56,7 +56,8 @@ TEST_F(AContainer, SaysWhatAzureSays) {
   EXPECT_EQ(
       container.ListError("m/", denied).message(),
       "Failed to get contents of directory as://acc/models/m/: AuthenticationFailed: No. (HTTP "
-      "status 403) (container 'models' at https://acc.blob.core.windows.net)");
+      "status 403) (container 'models' at https://acc.blob.core.windows.net; no keys were "
+      "found)");
   EXPECT_FALSE(denied.may_pass);
   const auto busy = container.Explain(
       {.status = 503, .headers = {{"x-ms-error-code", "ServerBusy"}}, .body = ""});

@@ -177,6 +177,35 @@ TEST(AnHttpClient, UsesTheProxyOfTheEnvironment) {
   EXPECT_THAT(pair.server().Targets(), testing::ElementsAre("http://127.0.0.1:1/x"));
 }
 
+TEST(AnHttpClient, AvoidsProxiesOnRequest) {
+  Pair pair({.status = 200, .headers = {}, .body = "x"});
+  const HttpStub proxy([](const StubRequest&) { return StubReply{502}; });
+  ::setenv("http_proxy", proxy.endpoint().c_str(), /*overwrite=*/1);
+  ::setenv("no_proxy", "", /*overwrite=*/1);
+  HttpRequest request = pair.Request();
+  EXPECT_EQ(pair.client().Send(request).status, 502);
+  request.avoids_proxy = true;
+  EXPECT_EQ(pair.client().Send(request).status, 200);
+  request.avoids_proxy = false;
+  EXPECT_EQ(pair.client().Send(request).status, 502);
+  ::unsetenv("http_proxy");
+  ::unsetenv("no_proxy");
+}
+
+TEST(AnHttpClient, SendsAPut) {
+  std::atomic<bool> is_put{false};
+  Pair pair([&](const StubRequest& request) {
+    is_put = request.method == "PUT" && request.body.empty();
+    return StubReply{};
+  });
+  HttpRequest request = pair.Request();
+  request.method = Method::kPut;
+  EXPECT_TRUE(pair.client().Send(request).is_success());
+  EXPECT_TRUE(is_put);
+  EXPECT_TRUE(pair.Get().is_success());  // the next request is a GET again
+  EXPECT_FALSE(is_put);
+}
+
 TEST(AnHttpClient, ReportsARefusedConnection) {
   std::string endpoint;
   {

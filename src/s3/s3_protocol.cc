@@ -54,6 +54,7 @@ std::string S3Protocol::region() const {
 base::Result<HttpRequest> S3Protocol::Sign(const std::string& key, const std::string& query,
                                            std::map<std::string, std::string> headers) {
   NEREID_ASSIGN_OR_RETURN(const Credentials keys, keys_.Get());
+  is_unsigned_ = keys.key_id.empty();
   const std::string region = this->region();
   const std::string endpoint = EndpointFor(location_, region);
   UnsignedRequest request;
@@ -133,9 +134,9 @@ std::string S3Protocol::Describe() const {
 base::Status S3Protocol::ListError(const std::string& prefix, const Failure& failure) const {
   return base::InternalError(fmt::format(
       "Could not list contents of directory at s3://{}/{} due to exception: {}, error message: {} "
-      "(bucket '{}' at {})",
+      "(bucket '{}' at {}{})",
       location_.bucket, prefix, failure.name, failure.message, location_.bucket,
-      EndpointFor(location_, region())));
+      EndpointFor(location_, region()), is_unsigned_ ? "; no keys were found" : ""));
 }
 
 base::Status S3Protocol::ReadError(const Object& object, const Failure& failure) const {

@@ -2,6 +2,7 @@
 // Signed S3 requests and the meaning of the replies.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <string>
 
@@ -39,6 +40,7 @@ class S3Protocol final : public object_store::Protocol {
 
   const Location location_;
   const bool has_temporary_keys_;
+  std::atomic<bool> is_unsigned_{false};  // the last request was
   object_store::Renewed<Credentials> keys_;
   mutable base::Mutex mutex_;
   std::string region_ NEREID_GUARDED_BY(mutex_);

@@ -249,6 +249,16 @@ def test_a_refused_identity_of_amazon_is_told_without_its_token(start_server, bu
     assert "federated" not in log.replace(str(tmp_path / "federated"), "")
 
 
+def test_a_machine_without_keys_is_told(start_server, bucket, azure, tokens, tmp_path):
+    environment = amazon_environment("amazon machine", tokens, tmp_path) | {"AWS_EC2_METADATA_DISABLED": "true"}
+    log = start_failing(start_server, bucket.url("bucket"), env=environment)
+    assert f"bucket 'bucket' at http://127.0.0.1:{bucket.port}; no keys were found" in log
+    assert tokens.requests == []
+    environment = azure.environment(tmp_path / "cache", tmp_path, key="")
+    log = start_failing(start_server, azure.url("bucket"), env=environment)
+    assert "; no keys were found" in log
+
+
 # --- Renewal ----------------------------------------------------------------------------------
 
 
