@@ -30,7 +30,8 @@ base::Status Lacks(const std::string& type, const char* field) {
 }
 
 std::string OrElse(std::string value, const char* other) {
-  return value.empty() ? std::string(other) : value;
+  if (value.empty()) value = other;
+  return value;
 }
 
 base::Result<TokenSource> ParseExternalAccount(const FlatJson& json) {

@@ -28,11 +28,11 @@ std::string Reason(const Failure& failure) {
 
 }  // namespace
 
-GcsProtocol::GcsProtocol(std::string endpoint, std::string bucket, Account account,
+GcsProtocol::GcsProtocol(std::string endpoint, std::string bucket, const Account& account,
                          http_client::HttpClient& client)
     : endpoint_(std::move(endpoint)),
       bucket_(std::move(bucket)),
-      token_([account = std::move(account), &client] { return FetchToken(client, account); }) {}
+      token_([account, &client] { return FetchToken(client, account); }) {}
 
 base::Result<HttpRequest> GcsProtocol::Authorized(const std::string& resource) {
   NEREID_ASSIGN_OR_RETURN(const std::string token, token_.Get());

@@ -15,7 +15,7 @@ class GcsProtocol final : public object_store::Protocol {
  public:
   // `endpoint` is https://storage.googleapis.com or that of an emulator. `client`, which asks for
   // tokens, outlives this.
-  GcsProtocol(std::string endpoint, std::string bucket, Account account,
+  GcsProtocol(std::string endpoint, std::string bucket, const Account& account,
               http_client::HttpClient& client);
 
   base::Result<http_client::HttpRequest> ListRequest(const std::string& prefix,

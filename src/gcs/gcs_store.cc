@@ -52,8 +52,8 @@ class GcsProvider final : public object_store::Provider {
     }
     Access access;
     access.identity = fmt::format("{} {}", location.bucket, account.identity);
-    access.protocol = std::make_unique<GcsProtocol>(
-        emulator.empty() ? kEndpoint : emulator, location.bucket_name, std::move(account), client);
+    access.protocol = std::make_unique<GcsProtocol>(emulator.empty() ? kEndpoint : emulator,
+                                                    location.bucket_name, account, client);
     return access;
   }
 
