@@ -4,9 +4,10 @@
 // nothing counts as written, and explanations have no effect.
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "backend_kit/error.h"
+#include "backend_kit/config.h"
 #include "nereid/backend_completion.h"
 
 namespace nereid::backend {
@@ -18,6 +19,23 @@ inline Result<bool> GivesMaxBatchSize(TRITONBACKEND_Model* model) {
     NEREID_KIT_TRY(NEREIDBACKEND_ModelGivesMaxBatchSize(model, &gives));
   }
   return gives;
+}
+
+// Returns the name of a tensor that the configuration lists with as many dimensions as the model
+// has: its first dimension is not left to a batch. `rank_of(name)` is the number of dimensions in
+// the model as a std::optional<size_t>, nothing if there is no such tensor.
+template <typename RankOf>
+std::optional<std::string> ListedWithoutBatch(const ModelConfig& config, RankOf&& rank_of) {
+  for (const char* key : {"input", "output"}) {
+    for (const rapidjson::Value& tensor : config.tensors(key)) {
+      const std::string name(StringMember(tensor, "name"));
+      const std::optional<size_t> rank = rank_of(name);
+      if (rank && ModelDims(tensor).size() == *rank && !BoolMember(tensor, "allow_ragged_batch")) {
+        return name;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 // Stores a JSON object with the model version that explains the backend's decision about `subject`.

@@ -8,6 +8,7 @@
 
 #include "backend_kit/batch_inputs.h"
 #include "backend_kit/bytes.h"
+#include "backend_kit/completion.h"
 #include "backend_kit/config.h"
 #include "backend_kit/responses.h"
 #include "backend_kit/shape.h"
@@ -109,6 +110,19 @@ TEST(Config, ReadsParametersAndDefaults) {
   EXPECT_EQ(DimsMember(input, "dims"), (std::vector<int64_t>{1, 2}));
   EXPECT_TRUE(ModelDims(input).empty());
   EXPECT_EQ(ArrayOf(c.json(), "output").Size(), 0u);
+}
+
+TEST(Config, SaysWhichTensorIsListedWithAllDimensionsOfTheModel) {
+  const auto listed = [](const char* input) {
+    auto config = ModelConfig::Parse(StrCat(R"({"input":[{"name":"x",)", input, "}]}"));
+    return ListedWithoutBatch(config.value(), [](const std::string& name) {
+      return name == "x" ? std::optional<size_t>(2) : std::nullopt;
+    });
+  };
+  EXPECT_EQ(listed(R"("dims":["-1","4"])"), "x");
+  EXPECT_EQ(listed(R"("dims":["4"])"), std::nullopt);
+  EXPECT_EQ(listed(R"("dims":["4"],"reshape":{"shape":["2","2"]})"), "x");
+  EXPECT_EQ(listed(R"("dims":["-1","4"],"allow_ragged_batch":true)"), std::nullopt);
 }
 
 TEST(Config, RefusesWhatIsNotAnObject) {

@@ -90,11 +90,20 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
 Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, const Session& session) {
   const int default_size = environment_.options().default_max_batch_size;
   NEREID_KIT_ASSIGN(const bool is_given, backend::GivesMaxBatchSize(handle));
+  const auto rank_of = [&](const std::string& name) -> std::optional<size_t> {
+    const Signature& signature = session.signature();
+    const TensorInfo* tensor = FindTensor(signature.inputs, name);
+    tensor = tensor == nullptr ? FindTensor(signature.outputs, name) : tensor;
+    return tensor == nullptr ? std::nullopt : std::optional(tensor->dims.size());
+  };
   BatchVerdict verdict;
   if (const int64_t size = config_.max_batch_size(); is_given || size != 0) {
     verdict = {.is_batched = size > 0,
                .reason = kConfigured,
                .text = StrCat("max_batch_size is ", size, " in the configuration")};
+  } else if (const auto listed = backend::ListedWithoutBatch(config_, rank_of)) {
+    verdict = BatchVerdict::No(kConfigured,
+                               StrCat("the configuration lists all dimensions of '", *listed, "'"));
   } else if (default_size <= 0) {
     verdict = BatchVerdict::No(kDefaultMaxBatchSize, "default-max-batch-size is 0");
   } else {

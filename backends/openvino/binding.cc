@@ -162,6 +162,11 @@ Error CompleteList(const char* key, const std::vector<TensorInfo>& tensors,
 
 Result<Binding> Bind(const Ports& ports, const Signature& signature, const std::string& model) {
   Binding binding;
+  if (ports.inputs.size() != signature.inputs.size()) {
+    return Error::InvalidArgument(StrCat(
+        "unable to load model '", model, "', configuration expects ", ports.inputs.size(),
+        " inputs, model provides ", signature.inputs.size(), ": ", NamesOf(signature.inputs)));
+  }
   std::set<size_t> used;
   for (const InputPort& port : ports.inputs) {
     const int found = FindTensor(signature.inputs, port.name);
@@ -174,11 +179,6 @@ Result<Binding> Bind(const Ports& ports, const Signature& signature, const std::
                                            "' is listed more than once"));
     }
     binding.inputs.push_back(static_cast<size_t>(found));
-  }
-  if (used.size() != signature.inputs.size()) {
-    return Error::InvalidArgument(StrCat("unable to load model '", model,
-                                         "', configuration expects ", used.size(),
-                                         " inputs, model provides ", signature.inputs.size()));
   }
   for (const OutputPort& port : ports.outputs) {
     const int found = FindTensor(signature.outputs, port.name);

@@ -19,6 +19,21 @@ using backend::ModelConfig;
 using backend::Result;
 using backend::StrCat;
 
+namespace {
+
+// How many dimensions the tensor of this name has; nothing if there is none, or any number.
+std::optional<size_t> RankOf(const Signature& signature, const std::string& name) {
+  for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
+    if (const int at = FindTensor(*tensors, name); at >= 0) {
+      const TensorInfo& tensor = (*tensors)[static_cast<size_t>(at)];
+      return tensor.has_rank ? std::optional(tensor.dims.size()) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backend& backend) {
   NEREID_KIT_ASSIGN(const backend::ModelLocation location, backend::Locate(handle));
   NEREID_KIT_ASSIGN(ModelConfig config, ModelConfig::Load(handle));
@@ -83,11 +98,15 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, Source& 
                                            std::shared_ptr<Program>* program) {
   const int default_size = backend_.default_max_batch_size();
   NEREID_KIT_ASSIGN(const bool is_given, backend::GivesMaxBatchSize(handle));
+  const auto rank_of = [&](const std::string& name) { return RankOf(source.signature(), name); };
   BatchVerdict verdict;
   if (const int64_t size = config_.max_batch_size(); is_given || size != 0) {
     verdict = {.is_batched = size > 0,
                .reason = "configured",
                .text = StrCat("max_batch_size is ", size, " in the configuration")};
+  } else if (const auto listed = backend::ListedWithoutBatch(config_, rank_of)) {
+    verdict = BatchVerdict::No("configured",
+                               StrCat("the configuration lists all dimensions of '", *listed, "'"));
   } else if (default_size <= 0) {
     verdict = BatchVerdict::No("default_max_batch_size", "default-max-batch-size is 0");
   } else if (!HasBatchDimensions(source.signature())) {

@@ -52,7 +52,7 @@ class Reader {
   Error ReadStreams(const char* key) {
     const auto value = Value(key);
     if (value && *value != "auto" && *value != "numa" && !IsNumber(*value)) {
-      return Refused(key, "a non-negative number or AUTO/NUMA", *value);
+      return Refused(key, "either AUTO/NUMA/<int_value>", *value);
     }
     return Set("NUM_STREAMS", value);
   }
@@ -87,6 +87,12 @@ class Reader {
 
   Error ReadPrecision() {
     const auto value = Value("INFERENCE_PRECISION_HINT");
+    if (const auto hint = Value("HINT_BF16")) {
+      if (*hint != "yes") {
+        return Refused("HINT_BF16", "YES", *hint);
+      }
+      settings_->properties["INFERENCE_PRECISION_HINT"] = "bf16";
+    }
     if (!value) {
       return {};
     }

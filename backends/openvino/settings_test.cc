@@ -76,6 +76,10 @@ TEST(OpenVinoSettings, TakeTheNamesOfOlderVersions) {
   EXPECT_EQ(settings.value().properties.at("ENABLE_CPU_PINNING"), "YES");
 }
 
+TEST(OpenVinoSettings, TakeTritonsHintToComputeInBfloat16) {
+  EXPECT_EQ(Read({{"HINT_BF16", "YES"}}).value().properties.at("INFERENCE_PRECISION_HINT"), "bf16");
+}
+
 TEST(OpenVinoSettings, PreferTheModelsFolderOfCompiledModels) {
   EXPECT_EQ(Read({}, "", "/all").value().properties.at("CACHE_DIR"), "/all");
   EXPECT_EQ(Read({{"CACHE_DIR", "/own"}}, "", "/all").value().properties.at("CACHE_DIR"), "/own");
@@ -90,8 +94,8 @@ TEST(OpenVinoSettings, RefuseOtherValuesWithTritonsTexts) {
   EXPECT_EQ(message("INFERENCE_NUM_THREADS", "-1"),
             "expected the parameter 'INFERENCE_NUM_THREADS' to be a non-negative number, got -1");
   EXPECT_EQ(message("NUM_STREAMS", "many"),
-            "expected the parameter 'NUM_STREAMS' to be a non-negative number or AUTO/NUMA, got "
-            "many");
+            "expected the parameter 'NUM_STREAMS' to be either AUTO/NUMA/<int_value>, got many");
+  EXPECT_EQ(message("HINT_BF16", "NO"), "expected the parameter 'HINT_BF16' to be YES, got no");
   EXPECT_THAT(message("PERFORMANCE_HINT", "fast"), HasSubstr("'PERFORMANCE_HINT'"));
   EXPECT_THAT(message("SKIP_OV_DYNAMIC_BATCHSIZE", "maybe"), HasSubstr("either YES or NO"));
   EXPECT_THAT(message("INFERENCE_PRECISION_HINT", "f64"), HasSubstr("f32, f16 or bf16"));

@@ -29,6 +29,11 @@ int FindArgument(const Signature& signature, std::string_view name) {
   return -1;
 }
 
+Error NoPlace(const std::string& model, const std::string& input, const Signature& signature) {
+  return Error::InvalidArgument(StrCat("unable to load model '", model, "', input '", input,
+                                       "' has no place in ", signature.ToString()));
+}
+
 // Makes the nodes of a call. Confined to BindInputs.
 class Binder {
  public:
@@ -67,6 +72,7 @@ class Binder {
     return PlaceIn(nodes_[static_cast<size_t>(argument)], std::span(path).subspan(1), input, name);
   }
 
+  // Its error says only which value is missing.
   Error CheckComplete() const {
     for (size_t a = 0; a < nodes_.size(); ++a) {
       const Argument& argument = signature_.arguments[a];
@@ -122,8 +128,7 @@ class Binder {
                          : type.kind == Kind::kList ? kMaxListElements
                                                     : 0;
     if (!index || *index >= limit) {
-      return Error::InvalidArgument(StrCat("unable to load model '", model_, "', input '", name,
-                                           "' has no place in ", signature_.ToString()));
+      return NoPlace(model_, name, signature_);
     }
     const bool is_tuple = type.kind == Kind::kTuple;
     for (size_t i = node.children.size(); i < (is_tuple ? limit : *index + 1); ++i) {
@@ -138,8 +143,8 @@ class Binder {
       if (node.type->kind == Kind::kOptional) {
         return {};
       }
-      return Error::InvalidArgument(StrCat("unable to load model '", model_, "', no input is for '",
-                                           ToString(path), "' of ", signature_.ToString()));
+      return Error::InvalidArgument(
+          StrCat("no input is for '", ToString(path), "' of ", signature_.ToString()));
     }
     for (size_t c = 0; c < node.children.size(); ++c) {
       Path child = path;
@@ -212,10 +217,25 @@ Naming NamingOf(const Signature& signature, const Binder& binder,
 }
 
 Error CountMismatch(const std::string& model, size_t configured, size_t provided,
-                    const Signature& signature) {
+                    const std::string& details) {
   return Error::InvalidArgument(StrCat("unable to load model '", model, "', configuration expects ",
                                        configured, " inputs, model provides ", provided, ": ",
-                                       signature.ToString()));
+                                       details));
+}
+
+// Checks that inputs which do not name arguments can be told apart by their positions.
+Error CheckPositional(const Signature& signature) {
+  const auto is_dictionary = [](const Argument& argument) {
+    return argument.type.Required().kind == Kind::kDict;
+  };
+  if (signature.arguments.size() < 2 ||
+      std::none_of(signature.arguments.begin(), signature.arguments.end(), is_dictionary)) {
+    return {};
+  }
+  return Error::Internal(
+      StrCat("Multiple inputs of kind DictType were detected. Only a single input of type "
+             "Dict(str, Tensor) is supported, unless inputs are named 'argument[key]': ",
+             signature.ToString()));
 }
 
 }  // namespace
@@ -232,6 +252,9 @@ Result<std::vector<ValueNode>> BindInputs(const Signature& signature,
   }
   Binder binder(signature, model);
   const Naming naming = NamingOf(signature, binder, inputs);
+  if (naming == Naming::kIndices || naming == Naming::kOrder) {
+    NEREID_KIT_TRY(CheckPositional(signature));
+  }
   const std::vector<Path> positions = Positions(signature, inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string& name = inputs[i].name;
@@ -250,18 +273,21 @@ Result<std::vector<ValueNode>> BindInputs(const Signature& signature,
         return Error::Internal(StrCat(inputs[i].what, " '", name,
                                       "' does not follow <name>__<index> ", "naming convention."));
       }
+      if (*index >= positions.size() && inputs.size() > positions.size()) {
+        return CountMismatch(model, inputs.size(), positions.size(), signature.ToString());
+      }
       if (*index >= positions.size()) {
-        return CountMismatch(model, inputs.size(), positions.size(), signature);
+        return NoPlace(model, name, signature);
       }
       path = positions[*index];
     }
     NEREID_KIT_TRY(binder.Place(*path, static_cast<int>(i), name));
   }
-  if (Error error = binder.CheckComplete(); !error.ok()) {
-    const bool fewer = naming == Naming::kIndices || naming == Naming::kOrder;
-    return fewer && inputs.size() < positions.size()
-               ? CountMismatch(model, inputs.size(), positions.size(), signature)
-               : std::move(error);
+  if (const Error error = binder.CheckComplete(); !error.ok()) {
+    return inputs.size() < positions.size()
+               ? CountMismatch(model, inputs.size(), positions.size(), error.message())
+               : Error::InvalidArgument(
+                     StrCat("unable to load model '", model, "', ", error.message()));
   }
   return binder.Take();
 }

@@ -117,7 +117,17 @@ TEST(BindInputs, RefusesTooFewAndTooManyInputs) {
       HasSubstr("unable to load model 'm', configuration expects 1 inputs, model provides 2"));
   EXPECT_THAT(Bind(two, {"INPUT__0", "INPUT__1", "INPUT__2"}),
               HasSubstr("configuration expects 3 inputs, model provides 2"));
-  EXPECT_THAT(Bind(two, {"x"}), HasSubstr("no input is for 'y'"));
+  EXPECT_THAT(Bind(two, {"x"}),
+              HasSubstr("configuration expects 1 inputs, model provides 2: no input is for 'y'"));
+  EXPECT_THAT(Bind(two, {"INPUT__0", "INPUT__2"}), HasSubstr("input 'INPUT__2' has no place in"));
+}
+
+TEST(BindInputs, RefusesPositionsAmongDictionaries) {
+  const Signature two = Takes({{"x", Leaf()}, {"d", Of(Kind::kDict, {Leaf()})}});
+  EXPECT_THAT(Bind(two, {"x", "key"}),
+              HasSubstr("Multiple inputs of kind DictType were detected. Only a single input of "
+                        "type Dict(str, Tensor) is supported, unless inputs are named"));
+  EXPECT_EQ(Bind(two, {"x", "d[key]"}), "0 (key:1)");
 }
 
 TEST(BindInputs, RefusesTwoInputsForOneArgument) {

@@ -387,7 +387,9 @@ TEST(CheckInputsListed, WritesAConfigurationToBeginWith) {
                                     {"names", {.kind = Kind::kStrings, .text = "List[str]"}}},
                       .result = {.kind = Kind::kTensor, .text = "Tensor"}};
   EXPECT_THAT(CheckInputsListed({}, signature, "m").message(),
-              HasSubstr("forward(x: Tensor, names: List[str]) -> Tensor is input [ { name: \"x\" "
+              HasSubstr("configuration expects 0 inputs, model provides 2: TorchScript files have "
+                        "no types and shapes, so config.pbtxt has to say them: "
+                        "forward(x: Tensor, names: List[str]) -> Tensor is input [ { name: \"x\" "
                         "data_type: TYPE_... dims: [ ... ] }, { name: \"names\" data_type: "
                         "TYPE_STRING dims: [ -1 ] } ]; outputs may be left out"));
 }

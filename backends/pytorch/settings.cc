@@ -11,7 +11,7 @@ using backend::StrCat;
 namespace {
 
 Error Named(const char* key, const Error& error) {
-  return Error(error.code(), StrCat("parameter '", key, "': ", error.message()));
+  return Error(error.code(), StrCat(error.message(), " for parameter '", key, "'"));
 }
 
 Error ReadBool(const ModelConfig& config, const char* key, std::optional<bool>* value) {

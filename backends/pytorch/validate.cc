@@ -102,12 +102,11 @@ Error CheckInputsListed(const Ports& ports, const Signature& signature, const st
   for (const Argument& argument : signature.arguments) {
     AppendNames(argument.type, {argument.name}, &names);
   }
-  return Error::Internal(StrCat(
-      "model configuration must contain at least one input, none were specified. TorchScript "
-      "files have no types and shapes, so config.pbtxt of "
-      "model '",
-      model, "' has to say them: ", signature.ToString(), " is input [ ", Join(names),
-      " ]; outputs may be left out"));
+  return Error::InvalidArgument(
+      StrCat("unable to load model '", model, "', configuration expects 0 inputs, model provides ",
+             names.size(),
+             ": TorchScript files have no types and shapes, so config.pbtxt has to say them: ",
+             signature.ToString(), " is input [ ", Join(names), " ]; outputs may be left out"));
 }
 
 Error CheckKinds(const Ports& ports, const std::vector<ValueNode>& arguments) {

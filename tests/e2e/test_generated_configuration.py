@@ -113,6 +113,11 @@ def test_what_the_configuration_says_counts(start_server, empty_repository):
     models.write_model(empty_repository, "zero", "max_batch_size: 0", versions)
     models.write_model(empty_repository, "eight", "max_batch_size: 8", {"1": {"model.onnx": mixing}})
     models.write_model(empty_repository, "mixing", "", {"1": {"model.onnx": mixing}})
+    tensor = honest.graph.input[0]
+    assert len(honest.graph.input) == 1
+    dims = [-1, *[d.dim_value or -1 for d in tensor.type.tensor_type.shape.dim[1:]]]
+    listed = f"input [ {models.tensor_config(tensor.name, 'FP32', dims)} ]"
+    models.write_model(empty_repository, "all_dimensions", listed, versions)
     server = start_server(empty_repository, args=["--model-control-mode=explicit"])
     with grpcclient.InferenceServerClient(server.grpc) as client:
         config = load(client, "nothing")
@@ -123,6 +128,7 @@ def test_what_the_configuration_says_counts(start_server, empty_repository):
         assert not config.HasField("dynamic_batching")
         assert load(client, "eight").max_batch_size == 8
         assert load(client, "mixing").max_batch_size == 0
+        assert load(client, "all_dimensions").max_batch_size == 0
         # What comes with a request to load counts the same way.
         assert load(client, "nothing", config='{"backend": "onnxruntime", "max_batch_size": 0}').max_batch_size == 0
         assert load(client, "zero", config='{"backend": "onnxruntime"}').max_batch_size == 4

@@ -59,6 +59,8 @@ def write_others(repository):
     add("completed", "add_sub", "FP32", "?x4")
     add("completed_fixed", "add_sub", "FP32", "2x4")
     add("completed_share", "share", "FP32", "?x4")
+    listed = ", ".join(models.tensor_config(name, "FP32", [-1, 4]) for name in "ab")
+    add("completed_outputs", "add_sub", "FP32", "?x4", f'backend: "openvino"\ninput [ {listed} ]\n')
     add("made_for_one_row", "add_sub", "FP32", "1x4", config(fp32("a", "b"), fp32("sum"), max_batch_size=8))
     skip = parameter("SKIP_OV_DYNAMIC_BATCHSIZE", "YES")
     add("padded", "add_sub", "FP32", "?x4", config(fp32("a", "b"), fp32("sum"), skip, max_batch_size=8))
@@ -196,7 +198,7 @@ def test_a_configuration_is_completed_with_batches_where_rows_do_not_depend_on_e
     assert answer["sum"].tolist() == [[2] * 4] * 3
 
 
-@pytest.mark.parametrize("model", ["completed_fixed", "completed_share"])
+@pytest.mark.parametrize("model", ["completed_fixed", "completed_share", "completed_outputs"])
 def test_a_configuration_is_completed_without_batches_elsewhere(client, model):
     made = client.as_json("get_model_config", model)
     made = made.get("config", made)

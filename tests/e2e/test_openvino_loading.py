@@ -157,11 +157,12 @@ def test_a_model_that_is_not_there_is_told_with_what_is(server, client, good):
     "inputs, outputs, extra, text",
     [
         (fp32("a"), fp32("sum"), "", "configuration expects 1 inputs, model provides 2"),
+        (fp32("a", "b", "c"), fp32("sum"), "", "configuration expects 3 inputs, model provides 2: a, b"),
         (fp32("a", "c"), fp32("sum"), "", "unexpected inference input 'c', allowed inputs are: a, b"),
         (fp32("a", "b"), fp32("z"), "", "unexpected inference output 'z', allowed outputs are: difference, sum"),
         (fp32("a", "b", dims=[5]), fp32("sum"), "", "the model expects 2 dimensions"),
         ([("a", "BYTES", [4]), *fp32("b")], fp32("sum"), "", "configuration expects datatype TYPE_STRING"),
-        (fp32("a", "b"), fp32("sum"), parameter("NUM_STREAMS", "many"), "to be a non-negative number or AUTO/NUMA"),
+        (fp32("a", "b"), fp32("sum"), parameter("NUM_STREAMS", "many"), "to be either AUTO/NUMA/<int_value>"),
         (fp32("a", "b"), fp32("sum"), parameter("TARGET_DEVICE", "NPU"), "on device 'NPU'"),
         (fp32("a", "b"), fp32("sum"), parameter("CPU_EXTENSION_PATH", "/no.so"), "no.so"),
     ],
