@@ -60,8 +60,8 @@ struct KeyValues {
 // How to reach the same without the provider; empty if there is no way.
 std::string_view AdviceFor(std::string_view accelerator) {
   if (accelerator == "openvino") {
-    return ". To run the ONNX file with OpenVINO, install it (tools/setup --with openvino) and "
-           "set backend: \"openvino\" and default_model_filename: \"model.onnx\"";
+    return ". OpenVINO's backend would run the model, but it is not installed: "
+           "tools/setup --with openvino";
   }
   return accelerator == "tensorrt"
              ? ". To run the model with TensorRT without it, make a plan of the ONNX file "

@@ -59,8 +59,13 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
 }
 
 Result<std::string> Model::ModelPath(const std::string& folder) const {
-  const std::filesystem::path path = std::filesystem::path(folder) / settings_.model_filename;
+  std::filesystem::path path = std::filesystem::path(folder) / settings_.model_filename;
   std::error_code ignored;
+  // Triton's ONNX models may be folders, with the weights beside the model.
+  if (path.extension() == ".onnx" &&
+      std::filesystem::is_regular_file(path / "model.onnx", ignored)) {
+    path /= "model.onnx";
+  }
   if (!std::filesystem::exists(path, ignored)) {
     return Error::Unavailable(StrCat("unable to find '", path.string(), "' for model '", name_,
                                      "'.", backend::FoundInstead(path)));

@@ -2,6 +2,8 @@
 #include "openvino_backend/settings.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace nereid::openvino {
 
@@ -34,6 +36,29 @@ bool IsNumber(const std::string& text) {
 Error Refused(const char* key, const char* expected, const std::string& value) {
   return Error::InvalidArgument(
       StrCat("expected the parameter '", key, "' to be ", expected, ", got ", value));
+}
+
+// The parameters of the execution accelerator "openvino" on the CPU.
+std::vector<std::pair<std::string, std::string>> AcceleratorParameters(const ModelConfig& config) {
+  std::vector<std::pair<std::string, std::string>> found;
+  const rapidjson::Value* optimization = backend::Find(config.json(), "optimization");
+  const rapidjson::Value* all =
+      optimization == nullptr ? nullptr : backend::Find(*optimization, "execution_accelerators");
+  if (all == nullptr) {
+    return found;
+  }
+  for (const rapidjson::Value& one : backend::ArrayOf(*all, "cpu_execution_accelerator")) {
+    const rapidjson::Value* parameters = backend::Find(one, "parameters");
+    if (backend::StringMember(one, "name") != "openvino" || parameters == nullptr ||
+        !parameters->IsObject()) {
+      continue;
+    }
+    for (const auto& parameter : parameters->GetObject()) {
+      found.emplace_back(parameter.name.GetString(),
+                         parameter.value.IsString() ? parameter.value.GetString() : "");
+    }
+  }
+  return found;
 }
 
 // Reads parameters of one model into its settings.
@@ -103,6 +128,37 @@ class Reader {
     return {};
   }
 
+  // Parameters of ONNX Runtime's provider, in a model that is handed over for its accelerator.
+  Error ReadAccelerator() {
+    for (const auto& [key, given] : AcceleratorParameters(config_)) {
+      const std::string value = Lower(given);
+      auto& properties = settings_->properties;
+      if (key == "device_type") {
+        const size_t underscore = given.find('_');  // CPU_FP32
+        settings_->device = given.substr(0, underscore);
+        if (underscore != std::string::npos) {
+          properties["INFERENCE_PRECISION_HINT"] = value.ends_with("_fp16") ? "f16" : "f32";
+        }
+      } else if (key == "precision") {
+        if (value != "fp32" && value != "fp16" && value != "accuracy") {
+          return Refused("precision", "FP32, FP16 or ACCURACY", given);
+        }
+        properties["INFERENCE_PRECISION_HINT"] = value == "fp16" ? "f16" : "f32";
+      } else if (key == "num_of_threads" || key == "num_streams") {
+        if (!IsNumber(given)) {
+          return Refused(key.c_str(), "a non-negative number", given);
+        }
+        properties[key == "num_streams" ? "NUM_STREAMS" : "INFERENCE_NUM_THREADS"] = given;
+      } else if (key == "cache_dir") {
+        properties["CACHE_DIR"] = given;
+      } else {
+        backend::LogWarning(
+            StrCat("parameter '", key, "' of execution accelerator 'openvino' has no effect"));
+      }
+    }
+    return {};
+  }
+
   Error ReadSwitch(const char* key, bool* value) {
     const auto text = Value(key);
     if (text && *text != "yes" && *text != "no") {
@@ -158,7 +214,7 @@ void AddDefaults(const ModelConfig& config, const std::string& cache_dir, Settin
   }
   const auto folder = config.Parameter("CACHE_DIR");
   if (const std::string& cache = folder ? *folder : cache_dir; !cache.empty()) {
-    properties["CACHE_DIR"] = cache;
+    properties.emplace("CACHE_DIR", cache);
   }
 }
 
@@ -173,6 +229,7 @@ Result<Settings> Settings::FromConfig(const ModelConfig& config, const std::stri
   settings.device = config.Parameter("TARGET_DEVICE").value_or("");
   settings.extension_path = config.Parameter("CPU_EXTENSION_PATH").value_or("");
   Reader reader(config, &settings);
+  NEREID_KIT_TRY(reader.ReadAccelerator());
   NEREID_KIT_TRY(reader.ReadOldNames());
   NEREID_KIT_TRY(reader.ReadNumber("INFERENCE_NUM_THREADS", "INFERENCE_NUM_THREADS"));
   NEREID_KIT_TRY(reader.ReadNumber("COMPILATION_NUM_THREADS", "COMPILATION_NUM_THREADS"));

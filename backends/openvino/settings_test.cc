@@ -80,6 +80,27 @@ TEST(OpenVinoSettings, TakeTritonsHintToComputeInBfloat16) {
   EXPECT_EQ(Read({{"HINT_BF16", "YES"}}).value().properties.at("INFERENCE_PRECISION_HINT"), "bf16");
 }
 
+TEST(OpenVinoSettings, TakeTheParametersOfOnnxRuntimesProvider) {
+  const auto with = [](const std::string& parameters) {
+    return Read({}, R"(,"optimization":{"execution_accelerators":{"cpu_execution_accelerator":[)"
+                    R"({"name":"openvino","parameters":{)" +
+                        parameters + "}}]}}");
+  };
+  auto settings = with(R"("device_type":"CPU_FP16","num_of_threads":"3","num_streams":"2",)"
+                       R"("cache_dir":"/cache","layout":"NCHW")");
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings.value().device, "CPU");
+  EXPECT_THAT(settings.value().properties,
+              testing::IsSupersetOf({Pair("INFERENCE_PRECISION_HINT", "f16"),
+                                     Pair("INFERENCE_NUM_THREADS", "3"), Pair("NUM_STREAMS", "2"),
+                                     Pair("CACHE_DIR", "/cache")}));
+  EXPECT_EQ(with(R"("precision":"FP16")").value().properties.at("INFERENCE_PRECISION_HINT"), "f16");
+  EXPECT_THAT(with(R"("num_of_threads":"many")").TakeError().message(),
+              HasSubstr("'num_of_threads' to be a non-negative number, got many"));
+  EXPECT_THAT(with(R"("precision":"INT8")").TakeError().message(),
+              HasSubstr("FP32, FP16 or ACCURACY"));
+}
+
 TEST(OpenVinoSettings, PreferTheModelsFolderOfCompiledModels) {
   EXPECT_EQ(Read({}, "", "/all").value().properties.at("CACHE_DIR"), "/all");
   EXPECT_EQ(Read({{"CACHE_DIR", "/own"}}, "", "/all").value().properties.at("CACHE_DIR"), "/own");

@@ -60,6 +60,16 @@ Result<std::shared_ptr<BoundProgram>> LoadProgram(const std::string& folder,
   return bound;
 }
 
+// Says, in Triton's words, how the model is run.
+void LogSettings(const Settings& settings, const std::string& model) {
+  const auto log = [&](const char* what, bool is_on) {
+    backend::LogInfo(
+        StrCat(what, is_on ? "enabled" : "disabled", " for model instance '", model, "'"));
+  };
+  log("Optimized execution is ", settings.optimized_execution);
+  log("Inference Mode is ", settings.inference_mode);
+}
+
 // Adds outputs to a configuration that has none.
 Error CompleteOutputs(const BoundProgram& bound, const backend::Ports& ports,
                       const std::string& model, ModelConfig* config) {
@@ -89,6 +99,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   NEREID_KIT_ASSIGN(Settings settings, Settings::FromConfig(config));
   NEREID_KIT_ASSIGN(backend::Ports ports, backend::Ports::FromConfig(config));
   NEREID_KIT_TRY(CheckPorts(ports, config.max_batch_size() > 0, location.name));
+  LogSettings(settings, location.name);
   ApplyThreadCounts(settings);
   bool auto_complete = false;
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &auto_complete));
@@ -108,6 +119,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
 Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance() {
   const backend::MutexLock lock(mutex_);
   if (shared_ != nullptr) {
+    backend::LogInfo(StrCat("Reusing TorchScript model for instance '", name_, "'"));
     return shared_;
   }
   NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, Load());

@@ -211,6 +211,14 @@ std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_fold
   return std::nullopt;
 }
 
+std::string_view AcceleratorBackend(const ModelConfig& config) {
+  const bool has_accelerators = config.optimization && config.optimization->execution_accelerators;
+  if (config.backend != kOnnx.backend || !config.runtime.empty() || !has_accelerators) return {};
+  const auto& accelerators = config.optimization->execution_accelerators->cpu_execution_accelerator;
+  const bool is_openvino = accelerators.size() == 1 && accelerators[0].name == kOpenVino.backend;
+  return is_openvino ? kOpenVino.backend : std::string_view();
+}
+
 ModelConfig Normalize(ModelConfig config) {
   if (!config.version_policy) config.version_policy = {.choice = VersionPolicy::Latest{1}};
   if (auto* dynamic = std::get_if<DynamicBatching>(&config.scheduling_choice)) {

@@ -37,6 +37,10 @@ struct FileFramework {
 };
 std::optional<FileFramework> FrameworkOfFile(std::string_view name, bool is_folder);
 
+// Returns the backend to which a model's own one hands the file over: "openvino" for an ONNX model
+// whose only execution accelerator on the CPU is "openvino"; empty for all others.
+std::string_view AcceleratorBackend(const ModelConfig& config);
+
 // Fills the server's defaults: version policy, preferred batch sizes, sequence idle time, pinned
 // memory. Idempotent.
 ModelConfig Normalize(ModelConfig config);

@@ -198,6 +198,26 @@ TEST(NormalizeInstanceGroups, RunsTwoOnACpuForBackendsThatBenefit) {
   EXPECT_EQ(Groups("backend: 'onnxruntime'", {}, {0})[0].count, 1);
 }
 
+TEST(AcceleratorBackend, IsOpenVinoForOnnxModelsWithThatAcceleratorAlone) {
+  ModelConfig config;
+  config.backend = "onnxruntime";
+  EXPECT_EQ(AcceleratorBackend(config), "");
+  auto& accelerators = config.optimization.emplace().execution_accelerators.emplace();
+  EXPECT_EQ(AcceleratorBackend(config), "");
+  accelerators.gpu_execution_accelerator = {{.name = "openvino", .parameters = {}}};
+  EXPECT_EQ(AcceleratorBackend(config), "");
+  accelerators.cpu_execution_accelerator = {{.name = "openvino", .parameters = {}}};
+  EXPECT_EQ(AcceleratorBackend(config), "openvino");
+  config.runtime = "libtriton_own.so";
+  EXPECT_EQ(AcceleratorBackend(config), "");
+  config.runtime.clear();
+  config.backend = "python";
+  EXPECT_EQ(AcceleratorBackend(config), "");
+  config.backend = "onnxruntime";
+  accelerators.cpu_execution_accelerator.push_back({.name = "xnnpack", .parameters = {}});
+  EXPECT_EQ(AcceleratorBackend(config), "");
+}
+
 TEST(NormalizeInstanceGroups, NumbersNamelessGroups) {
   const auto groups = Groups("instance_group [ { }, { name: 'x' }, { kind: KIND_MODEL } ]");
   EXPECT_EQ(groups[0].name, "m_0");

@@ -8,7 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
-from harness import clients, models, openvino_models
+from harness import clients, models, openvino_formats, openvino_models
 from harness import server as servers
 from harness.openvino_models import config, parameter
 from tritonclient.utils import InferenceServerException
@@ -93,6 +93,34 @@ def write_others(repository):
         models.write_model(repository.path, name, text, {"1": {"model.onnx": models.onnx_add_sub("FP32", ["n", 16])}})
 
 
+def write_handed_over(path):
+    """ONNX models that ask for OpenVINO, as Triton's users write it."""
+    settings = (
+        'platform: "onnxruntime_onnx"\nmax_batch_size: 8\noptimization { execution_accelerators {\n'
+        '  cpu_execution_accelerator [ { name: "openvino" parameters { key: "num_of_threads" value: "1" } } ] } }\n'
+    )
+    model = models.onnx_add_sub("FP32", ["n", 16])
+    models.write_model(path, "accelerated", settings, {"1": {"model.onnx": model}})
+    folder = models.write_model(path, "accelerated_folder", settings) / "1" / "model.onnx"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+
+
+FORMATS = {
+    "frozen_graph": ("model.pb", openvino_formats.graph_def),
+    "saved_model": ("model.savedmodel/saved_model.pb", openvino_formats.saved_model),
+    "lite": ("model.tflite", openvino_formats.tflite),
+}
+
+
+def write_formats(path):
+    for name, (file, content) in FORMATS.items():
+        settings = f'backend: "openvino"\nmax_batch_size: 8\ndefault_model_filename: "{file.split("/")[0]}"\n'
+        place = models.write_model(path, name, settings) / "1" / file
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(content())
+
+
 def write_digits(path):
     models.copy_example(path, "digits")
     example = models.ROOT / "examples" / "platforms" / "openvino" / "digits_openvino"
@@ -105,6 +133,8 @@ def server(require_server, tmp_path_factory):
     repository.path.mkdir()
     write_types(repository)
     write_others(repository)
+    write_handed_over(repository.path)
+    write_formats(repository.path)
     write_digits(repository.path)
     repository.write()
     with servers.running(repository.path, log_dir=tmp_path_factory.mktemp("server")) as running:
@@ -261,11 +291,22 @@ def test_a_file_of_another_name_and_several_instances_are_served(client):
         assert infer(client, "instances", {"a": ones(2, 4), "b": ones(2, 4)})["difference"].sum() == 0
 
 
-def test_an_onnx_model_is_served(client):
+@pytest.mark.parametrize("model", ["onnx", "accelerated", "accelerated_folder"])
+def test_an_onnx_model_is_served(client, model):
     values = np.arange(32, dtype=np.float32).reshape(2, 16)
-    answer = infer(client, "onnx", {"INPUT0": values, "INPUT1": values})
+    answer = infer(client, model, {"INPUT0": values, "INPUT1": values})
     np.testing.assert_array_equal(answer["OUTPUT0"], 2 * values)
     np.testing.assert_array_equal(answer["OUTPUT1"], 0 * values)
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("model", FORMATS)
+def test_models_of_tensorflow_are_served(client, model, rows):
+    metadata = client.as_json("get_model_metadata", model)
+    assert [len(metadata[side]) for side in ("inputs", "outputs")] == [1, 1]
+    values = np.arange(4 * rows, dtype=np.float32).reshape(rows, 4)
+    answer = infer(client, model, {metadata["inputs"][0]["name"]: values})
+    np.testing.assert_array_equal(answer[metadata["outputs"][0]["name"]], values + openvino_formats.CONSTANT)
 
 
 @pytest.mark.parametrize("rows", [1, 5])

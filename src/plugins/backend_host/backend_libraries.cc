@@ -202,6 +202,11 @@ base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& quer
   return entry->library;
 }
 
+bool BackendLibraries::IsInstalled(const std::string& backend) const {
+  const std::string folder = config::JoinPath(options_.backend_directory, backend);
+  return IsPlainName(backend) && FileExists(config::JoinPath(folder, LibraryName(backend)));
+}
+
 std::vector<LoadedBackend> BackendLibraries::Loaded() const {
   std::vector<LoadedBackend> loaded;
   base::MutexLock lock(mutex_);

@@ -57,6 +57,9 @@ class BackendLibraries {
   // remembered; the next call tries again.
   base::Result<BackendLibrary*> Acquire(const BackendQuery& query);
 
+  // Whether the backend directory has a library of this backend.
+  bool IsInstalled(const std::string& backend) const;
+
   // Returns the loaded backends in the order of loading.
   std::vector<LoadedBackend> Loaded() const;
 

@@ -43,6 +43,19 @@ base::Result<config::ModelConfig> CompleteGroups(config::ModelConfig config,
   return config;
 }
 
+// Returns the library that runs the model. An ONNX model that asks for OpenVINO goes to OpenVINO's
+// backend; where that is not installed, ONNX Runtime's says what it has instead.
+base::Result<BackendLibrary*> AcquireLibrary(const BackendModelOptions& options,
+                                             BackendLibraries& libraries) {
+  const std::string other(config::AcceleratorBackend(options.config));
+  const bool is_handed_over = !other.empty() && libraries.IsInstalled(other);
+  return libraries.Acquire({.model_name = options.name,
+                            .model_dir = options.model_dir,
+                            .version = options.version,
+                            .backend = is_handed_over ? other : options.config.backend,
+                            .runtime = options.config.runtime});
+}
+
 }  // namespace
 
 BackendModel::BackendModel(BackendModelOptions options, BackendLibraries& libraries,
@@ -55,12 +68,7 @@ base::Result<std::unique_ptr<BackendModel>> BackendModel::Load(BackendModelOptio
   if (config.backend.empty()) {
     return base::InvalidArgumentError("must specify 'backend' for '" + options.name + "'");
   }
-  NEREID_ASSIGN_OR_RETURN(BackendLibrary* const library,
-                          libraries.Acquire({.model_name = options.name,
-                                             .model_dir = options.model_dir,
-                                             .version = options.version,
-                                             .backend = config.backend,
-                                             .runtime = config.runtime}));
+  NEREID_ASSIGN_OR_RETURN(BackendLibrary* const library, AcquireLibrary(options, libraries));
   if (library->is_python_based()) CompleteForScript(*library, options.config);
   NEREID_ASSIGN_OR_RETURN(options.config, CompleteGroups(std::move(options.config), libraries,
                                                          *library, options.config_file));
