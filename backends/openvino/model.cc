@@ -7,6 +7,7 @@
 #include "backend_kit/completion.h"
 #include "backend_kit/handles.h"
 #include "backend_kit/location.h"
+#include "backend_kit/memory_use.h"
 #include "backend_kit/missing_file.h"
 #include "openvino_backend/batch_trial.h"
 #include "openvino_backend/model_file.h"
@@ -39,7 +40,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   NEREID_KIT_ASSIGN(ModelConfig config, ModelConfig::Load(handle));
   NEREID_KIT_ASSIGN(Settings settings, Settings::FromConfig(config, backend.cache_dir()));
   std::unique_ptr<Model> model(
-      new Model(backend, location.name, std::move(config), std::move(settings)));
+      new Model(handle, backend, location.name, std::move(config), std::move(settings)));
   NEREID_KIT_ASSIGN(model->path_, model->ModelPath(location.version_folder));
   NEREID_KIT_ASSIGN(std::unique_ptr<Source> source, model->Read());
   bool auto_complete = false;
@@ -52,6 +53,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   const backend::MutexLock lock(model->mutex_);
   if (program != nullptr && !is_changed) {
     model->programs_.emplace_back("CPU", std::move(program));
+    model->ReportMemory();
   } else {
     model->source_ = std::move(source);
   }
@@ -173,7 +175,16 @@ Result<std::shared_ptr<Program>> Model::ProgramAt(const std::string& device) {
                                       "': ", error.message()));
   }
   programs_.emplace_back(device, program.value());
+  ReportMemory();
   return program;
+}
+
+void Model::ReportMemory() const {
+  backend::MemoryUse use;
+  for (const auto& [device, program] : programs_) {
+    use.bytes += program->weight_bytes();
+  }
+  backend::LogIfError(backend::ReportMemoryUse(handle_, {&use, 1}), "memory of the model");
 }
 
 }  // namespace nereid::openvino

@@ -54,8 +54,10 @@ class Model {
   const Binding& binding() const { return binding_; }
 
  private:
-  Model(Backend& backend, std::string name, backend::ModelConfig config, Settings settings)
-      : backend_(backend),
+  Model(TRITONBACKEND_Model* handle, Backend& backend, std::string name,
+        backend::ModelConfig config, Settings settings)
+      : handle_(handle),
+        backend_(backend),
         name_(std::move(name)),
         config_(std::move(config)),
         settings_(std::move(settings)) {}
@@ -71,6 +73,9 @@ class Model {
   // Makes the source what the configuration says. Sets ports_ and binding_.
   backend::Result<bool> Adapt(Source& source);
 
+  void ReportMemory() const NEREID_KIT_REQUIRES(mutex_);
+
+  TRITONBACKEND_Model* const handle_;
   Backend& backend_;
   const std::string name_;
   std::string path_;

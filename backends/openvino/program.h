@@ -70,6 +70,8 @@ class Program {
   virtual ~Program() = default;
   virtual const Signature& signature() const = 0;
   virtual backend::Result<std::unique_ptr<Request>> NewRequest() = 0;
+  // The bytes of the model's constants, before the device gives them the layout that it prefers.
+  virtual uint64_t weight_bytes() const = 0;
 };
 
 // Changes of a model before it is compiled, in the order of the signature; nothing: as it is.

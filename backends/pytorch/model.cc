@@ -119,7 +119,9 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
 Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance() {
   const backend::MutexLock lock(mutex_);
   if (shared_ != nullptr) {
-    backend::LogInfo(StrCat("Reusing TorchScript model for instance '", name_, "'"));
+    if (settings_.weight_sharing) {
+      backend::LogInfo(StrCat("Reusing TorchScript model for instance '", name_, "'"));
+    }
     return shared_;
   }
   NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, Load());

@@ -284,6 +284,13 @@ def test_parameters_are_accepted_and_compiled_models_kept(server, client):
     assert any((server.repository.parent / "compiled").iterdir())
 
 
+def test_the_bytes_of_the_weights_are_in_the_statistics(client):
+    statistics = client.as_json("get_inference_statistics", "parameters")["model_stats"][0]
+    (use,) = statistics["memory_usage"]
+    assert use["type"] == "CPU"
+    assert 4 << 20 <= int(use["byte_size"]) < 5 << 20
+
+
 def test_a_file_of_another_name_and_several_instances_are_served(client):
     metadata = client.as_json("get_model_metadata", "other_name")
     assert [o["shape"] for o in metadata["outputs"]] in ([["-1", "4"]], [[-1, 4]])

@@ -2,6 +2,7 @@
 // The part of the backend that is written against OpenVINO's headers.
 #include <openvino/core/preprocess/pre_post_process.hpp>
 #include <openvino/frontend/manager.hpp>
+#include <openvino/op/constant.hpp>
 #include <openvino/openvino.hpp>
 
 #include <algorithm>
@@ -256,8 +257,10 @@ class OvRequest : public Request {
 
 class OvProgram : public Program {
  public:
-  OvProgram(ov::CompiledModel compiled, Signature signature)
-      : compiled_(std::move(compiled)), signature_(std::move(signature)) {}
+  OvProgram(ov::CompiledModel compiled, Signature signature, uint64_t weight_bytes)
+      : compiled_(std::move(compiled)),
+        signature_(std::move(signature)),
+        weight_bytes_(weight_bytes) {}
 
   const Signature& signature() const override { return signature_; }
   Result<std::unique_ptr<Request>> NewRequest() override {
@@ -265,11 +268,23 @@ class OvProgram : public Program {
       return std::unique_ptr<Request>(std::make_unique<OvRequest>(compiled_, signature_));
     });
   }
+  uint64_t weight_bytes() const override { return weight_bytes_; }
 
  private:
   ov::CompiledModel compiled_;
   const Signature signature_;
+  const uint64_t weight_bytes_;
 };
+
+uint64_t WeightBytes(const ov::Model& model) {
+  uint64_t bytes = 0;
+  for (const auto& node : model.get_ops()) {
+    if (const auto constant = std::dynamic_pointer_cast<ov::op::v0::Constant>(node)) {
+      bytes += constant->get_byte_size();
+    }
+  }
+  return bytes;
+}
 
 class OvSource : public Source {
  public:
@@ -330,8 +345,8 @@ class OvSource : public Source {
           properties[key] = value;
         }
       }
-      return std::shared_ptr<Program>(
-          std::make_shared<OvProgram>(core_.compile_model(model_, device, properties), signature_));
+      return std::shared_ptr<Program>(std::make_shared<OvProgram>(
+          core_.compile_model(model_, device, properties), signature_, WeightBytes(*model_)));
     });
   }
 
