@@ -95,7 +95,8 @@ SLEEPS = [
 LOCKS = [
     "src/base/mutex.h",
     "backends/kit/mutex.h",
-    # A plug-in of the tests, written against the C headers like somebody else's.
+    # Libraries of the tests, written like somebody else's.
+    "src/memory/test_cuda/",
     "src/plugins/backend_host/test_plugin/",
 ]
 # Loops on yield() wait for another thread to finish a few instructions that have begun.

@@ -122,7 +122,15 @@ struct EntryPoints {
 
 }  // namespace nereid::backend
 
-#define NEREID_KIT_ENTRY_POINTS(Backend, Model, Instance, traits)                               \
+// For backends that compute in host memory. On a machine with GPUs their models stay on the CPU
+// unless a configuration asks for KIND_GPU, and tensors on GPUs are copied for them.
+#define NEREID_KIT_ENTRY_POINTS(Backend, Model, Instance, traits) \
+  NEREID_KIT_ENTRY_POINTS_FOR_ANY_MEMORY(                         \
+      Backend, Model, Instance,                                   \
+      (traits) | NEREIDBACKEND_TRAIT_HOST_TENSORS | NEREIDBACKEND_TRAIT_CPU_BY_DEFAULT)
+
+// For backends that use GPUs, or say themselves when they do not.
+#define NEREID_KIT_ENTRY_POINTS_FOR_ANY_MEMORY(Backend, Model, Instance, traits)                \
   using KitEntryPoints = nereid::backend::EntryPoints<Backend, Model, Instance>;                \
   NEREID_KIT_EXPORT TRITONSERVER_Error* TRITONBACKEND_Initialize(TRITONBACKEND_Backend* b) {    \
     return KitEntryPoints::Initialize(b);                                                       \

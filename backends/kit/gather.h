@@ -170,6 +170,14 @@ class Gathering {
       offset += from.byte_size;
     }
   }
+  // The data of input `i` if it is in one piece on GPU `device` for the whole batch, and otherwise
+  // null; valid until the next Read.
+  Result<const char*> DataOnGpu(size_t i, int64_t device) const {
+    if (members_.size() != 1 || ports_.inputs[i].origin == InputPort::Origin::kBatchInput) {
+      return static_cast<const char*>(nullptr);
+    }
+    return GpuInput(view(i, members_[0]), device);
+  }
   // The elements of input `i`, which has BYTES, of the whole batch; valid until the next Read.
   std::span<const std::string_view> Strings(size_t i) {
     std::vector<std::string_view>& strings = tensors_[i].strings;

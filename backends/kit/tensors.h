@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Input tensors of a request as views, copied to contiguous memory if necessary, and output buffers
-// of a response. For backends that compute in CPU memory; host policies are ignored, because all
-// buffers of a request are then in the same memory.
+// of a response. Everything is in host memory, also what a client has on a GPU, except where a
+// function says otherwise. Host policies are ignored, because all buffers of a request are then in
+// the same memory.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "backend_kit/error.h"
 #include "backend_kit/shape.h"
+#include "nereid/backend_memory.h"
 
 namespace nereid::backend {
 
@@ -84,20 +86,43 @@ inline Result<std::span<const char>> InputBuffer(const InputView& view, uint32_t
   return std::span<const char>(chunk.data, chunk.size);
 }
 
+// Returns the whole input if it is in one piece in the memory of GPU `device`, and otherwise null.
+inline Result<const char*> GpuInput(const InputView& view, int64_t device) {
+  if (view.buffer_count != 1) {
+    return static_cast<const char*>(nullptr);
+  }
+  NEREID_KIT_ASSIGN(const InputChunk chunk, ReadChunk(view, 0));
+  const bool is_there =
+      chunk.type == TRITONSERVER_MEMORY_GPU && chunk.id == device && chunk.size == view.byte_size;
+  return is_there ? chunk.data : static_cast<const char*>(nullptr);
+}
+
+// Copies an input that is in the memory of GPUs, at least in part.
+inline Error CopyGpuInput(const InputView& view, std::span<char> to) {
+  if (NEREIDBACKEND_InputCopy == nullptr) {
+    return Error::Unsupported(
+        StrCat("input '", view.name, "' is in GPU memory, which this instance cannot read"));
+  }
+  return Error(NEREIDBACKEND_InputCopy(view.input, to.data(), to.size()));
+}
+
 // Copies the whole input to `to`, which must be exactly view.byte_size long. Fails if the buffers
 // hold more or less.
 inline Error CopyInput(const InputView& view, std::span<char> to) {
   size_t copied = 0;
   for (uint32_t b = 0; b < view.buffer_count; ++b) {
-    NEREID_KIT_ASSIGN(const std::span<const char> from, InputBuffer(view, b));
-    if (from.size() > to.size() - copied) {
+    NEREID_KIT_ASSIGN(const InputChunk from, ReadChunk(view, b));
+    if (from.type == TRITONSERVER_MEMORY_GPU) [[unlikely]] {
+      return CopyGpuInput(view, to);
+    }
+    if (from.size > to.size() - copied) {
       return Error::InvalidArgument(
           StrCat("buffer size for input '", view.name, "' exceeds batch byte size ", to.size()));
     }
-    if (!from.empty()) {
-      std::memcpy(to.data() + copied, from.data(), from.size());
+    if (from.size != 0) {
+      std::memcpy(to.data() + copied, from.data, from.size);
     }
-    copied += from.size();
+    copied += from.size;
   }
   if (copied != to.size()) {
     return Error::InvalidArgument(StrCat("unexpected total byte size ", copied, " for input '",
@@ -148,16 +173,44 @@ class ScratchBuffer {
 inline Result<std::span<const char>> ContiguousInput(const InputView& view, uint32_t element_size,
                                                      ScratchBuffer& scratch) {
   if (view.buffer_count == 1) {
-    NEREID_KIT_ASSIGN(const std::span<const char> bytes, InputBuffer(view, 0));
+    NEREID_KIT_ASSIGN(const InputChunk chunk, ReadChunk(view, 0));
     const bool aligned =
-        element_size == 0 || reinterpret_cast<uintptr_t>(bytes.data()) % element_size == 0;
-    if (bytes.size() == view.byte_size && aligned && bytes.data() != nullptr) {
-      return bytes;
+        element_size == 0 || reinterpret_cast<uintptr_t>(chunk.data) % element_size == 0;
+    if (chunk.size == view.byte_size && aligned && chunk.data != nullptr &&
+        chunk.type != TRITONSERVER_MEMORY_GPU) {
+      return std::span<const char>(chunk.data, chunk.size);
     }
   }
   const std::span<char> copy(scratch.Ensure(view.byte_size), view.byte_size);
   NEREID_KIT_TRY(CopyInput(view, copy));
   return std::span<const char>(copy);
+}
+
+// Memory for an output.
+struct OutputPlace {
+  char* data = nullptr;
+  bool is_on_gpu = false;
+};
+
+// Adds an output to a response and returns its buffer of `byte_size` bytes: on GPU `device` if the
+// client wants it there, and otherwise in host memory.
+inline Result<OutputPlace> AddOutputOnGpu(TRITONBACKEND_Response* response, const char* name,
+                                          TRITONSERVER_DataType datatype,
+                                          std::span<const int64_t> shape, uint64_t byte_size,
+                                          int64_t device) {
+  TRITONBACKEND_Output* output = nullptr;
+  NEREID_KIT_TRY(TRITONBACKEND_ResponseOutput(response, &output, name, datatype, shape.data(),
+                                              static_cast<uint32_t>(shape.size())));
+  void* buffer = nullptr;
+  TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_GPU;
+  int64_t id = device;
+  NEREID_KIT_TRY(TRITONBACKEND_OutputBuffer(output, &buffer, byte_size, &type, &id));
+  const bool is_on_gpu = type == TRITONSERVER_MEMORY_GPU;
+  if (is_on_gpu && id != device) {
+    return Error::Unsupported(StrCat("output '", name, "' is wanted on GPU ", id,
+                                     ", but this instance runs on GPU ", device));
+  }
+  return OutputPlace{.data = static_cast<char*>(buffer), .is_on_gpu = is_on_gpu};
 }
 
 // Adds an output to a response and returns its buffer of `byte_size` bytes in CPU memory.

@@ -71,8 +71,6 @@ Status SetPort(std::string_view value, Options& options) {
 // For flags that are accepted without effect.
 Status Ignore(std::string_view, Options&) { return OkStatus(); }
 
-Status IgnoreBool(std::string_view value, Options&) { return ReadBool(value).status(); }
-
 Status IgnoreInteger(std::string_view value, Options&) {
   return ReadInteger(value, std::numeric_limits<int64_t>::min()).status();
 }
@@ -249,8 +247,8 @@ Status SetRateLimit(std::string_view value, Options& options) {
   return OkStatus();
 }
 
-// Validates <device>:<fraction of its memory>, which has no effect here.
-Status CheckGpuLimit(std::string_view value, Options&) {
+// Applies <device>:<fraction of its memory>.
+Status SetGpuLimit(std::string_view value, Options& options) {
   NEREID_ASSIGN_OR_RETURN(const auto pair, ReadPair(value, ':'));
   NEREID_ASSIGN_OR_RETURN(const int64_t device,
                           ReadInteger(pair.first, std::numeric_limits<int32_t>::min(), kIntMax));
@@ -269,6 +267,20 @@ Status CheckGpuLimit(std::string_view value, Options&) {
         "setting model load GPU limit: expects limit fraction to be in range [0.0, 1.0], got " +
         std::to_string(fraction));
   }
+  options.engine.backends
+      .backend_settings[""]["model-load-gpu-limit-device-" + std::to_string(device)] =
+      std::to_string(fraction);
+  return OkStatus();
+}
+
+// Applies <device>:<bytes>.
+Status SetGpuPool(std::string_view value, Options& options) {
+  NEREID_ASSIGN_OR_RETURN(const auto pair, ReadPair(value, ':'));
+  NEREID_ASSIGN_OR_RETURN(const int64_t device, ReadInteger(pair.first, 0, kIntMax));
+  NEREID_ASSIGN_OR_RETURN(const int64_t bytes,
+                          ReadInteger(pair.second, 0, std::numeric_limits<int64_t>::max()));
+  options.engine.gpus.gpu_pool_bytes_by_device[static_cast<int32_t>(device)] =
+      static_cast<uint64_t>(bytes);
   return OkStatus();
 }
 
@@ -451,7 +463,8 @@ constexpr Flag kRepository[] = {
      SetInteger<FIELD(engine.model_load_retries), 0, 1'000'000>},
     {"model-namespacing", kBool, "Allow models of the same name in different repositories (false).",
      SetBool<FIELD(engine.repository.has_namespaces)>},
-    {"enable-peer-access", kBool, "Let GPUs reach each other's memory (true).", IgnoreBool},
+    {"enable-peer-access", kBool, "Let GPUs reach each other's memory (true).",
+     SetBool<FIELD(engine.gpus.enables_peer_access)>},
 };
 
 constexpr Flag kHttp[] = {
@@ -651,12 +664,18 @@ constexpr Flag kBackends[] = {
     {"host-policy", "<string>,<string>=<string>", "A setting of a host policy.", AddHostPolicy},
     {"min-supported-compute-capability", "<float>",
      "Minimum compute capability of a GPU that is used.", SetComputeCapability},
-    {"pinned-memory-pool-byte-size", kInteger, "Accepted; without a GPU no memory is pinned.",
-     SetInteger<FIELD(engine.metrics.pinned_pool_bytes), 0, std::numeric_limits<int64_t>::max()>},
-    {"cuda-memory-pool-byte-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
+    {"pinned-memory-pool-byte-size", kInteger,
+     "Bytes of host memory that are pinned for backends when an instance runs on a GPU; 0: none "
+     "(268435456).",
+     SetInteger<FIELD(engine.gpus.pinned_pool_bytes), 0, std::numeric_limits<int64_t>::max()>},
+    {"cuda-memory-pool-byte-size", "<integer>:<integer>",
+     "<device>:<bytes> of a GPU's memory that are reserved for backends and for copies of clients' "
+     "tensors when an instance runs there; 0: none (67108864).",
+     SetGpuPool},
     {"cuda-virtual-address-size", "<integer>:<integer>", "Accepted; used with GPUs.", Ignore},
     {"buffer-manager-thread-count", kInteger, "Accepted for compatibility.", IgnoreInteger},
-    {"model-load-gpu-limit", "<device>:<fraction>", "Checked; used with GPUs.", CheckGpuLimit},
+    {"model-load-gpu-limit", "<device>:<fraction>",
+     "No instance is made on a GPU of whose memory more than this share is in use.", SetGpuLimit},
     {"repoagent-directory", kString,
      "Folder of the repository agents (repoagents beside the backends, or "
      "/opt/tritonserver/repoagents).",

@@ -53,7 +53,7 @@ base::TextTable OptionTable(const Options& options, const service::ServerMetadat
     }
   }
   AddList(table, "rate_limit_resource[{}]", limits);
-  table.Add({"pinned_memory_pool_byte_size", fmt::format("{}", engine.metrics.pinned_pool_bytes)});
+  table.Add({"pinned_memory_pool_byte_size", fmt::format("{}", engine.gpus.pinned_pool_bytes)});
   table.Add({"strict_readiness", Digit(engine.strict_readiness)});
   table.Add({"exit_timeout", fmt::format("{}", options.exit_timeout.count())});
   table.Add({"cache_enabled", Digit(engine.cache.is_used())});

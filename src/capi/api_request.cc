@@ -19,22 +19,24 @@ namespace {
 constexpr size_t kMaxCorrelationIdBytes = 128;
 
 nereid::base::Result<DataChunk> ToChunk(const void* base, size_t byte_size,
-                                        TRITONSERVER_MemoryType memory_type,
-                                        int64_t memory_type_id) {
+                                        TRITONSERVER_MemoryType memory_type, int64_t memory_type_id,
+                                        void* cuda_ipc_handle) {
   const auto type = nereid::abi_objects::FromMemoryType(memory_type);
   if (!type) return InvalidArgumentError("unknown memory type of input data");
   if (base == nullptr && byte_size > 0) return InvalidArgumentError("input data is null");
   return DataChunk{.data = static_cast<const std::byte*>(base),
                    .size = byte_size,
-                   .where = {.type = *type, .id = memory_type_id}};
+                   .where = {.type = *type, .id = memory_type_id},
+                   .cuda_ipc_handle = cuda_ipc_handle};
 }
 
 TRITONSERVER_Error* Append(TRITONSERVER_InferenceRequest* request, const char* name,
                            const void* base, size_t byte_size, TRITONSERVER_MemoryType memory_type,
-                           int64_t memory_type_id, const char* policy) {
+                           int64_t memory_type_id, const char* policy,
+                           void* cuda_ipc_handle = nullptr) {
   return RunApiCall([&]() -> Status {
     NEREID_ASSIGN_OR_RETURN(const DataChunk chunk,
-                            ToChunk(base, byte_size, memory_type, memory_type_id));
+                            ToChunk(base, byte_size, memory_type, memory_type_id, cuda_ipc_handle));
     return request->AppendData(name, chunk, policy);
   });
 }
@@ -240,7 +242,8 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttrib
     TRITONSERVER_InferenceRequest* inference_request, const char* name, const void* base,
     TRITONSERVER_BufferAttributes* buffer_attributes) {
   return Append(inference_request, name, base, buffer_attributes->byte_size,
-                buffer_attributes->memory_type, buffer_attributes->memory_type_id, "");
+                buffer_attributes->memory_type, buffer_attributes->memory_type_id, "",
+                buffer_attributes->cuda_ipc_handle);
 }
 
 TRITONSERVER_Error* TRITONSERVER_InferenceRequestRemoveAllInputData(

@@ -68,6 +68,7 @@ void TRITONSERVER_InferenceRequest::Recycle() {
   model_.Reset();
   inputs_.clear();
   has_raw_input_ = false;
+  has_gpu_inputs_ = false;
   outputs_.clear();
   parameters_.clear();
 }
@@ -150,6 +151,7 @@ Status TRITONSERVER_InferenceRequest::AppendData(std::string_view name, DataChun
   if (index == inputs_.size()) return MissingInput(name);
   // A buffer without bytes adds nothing.
   if (chunk.size == 0) return {};
+  if (chunk.where.type == nereid::memory::MemoryType::kGpu) has_gpu_inputs_ = true;
   Input& input = inputs_[index];
   if (!policy.empty()) {
     auto data =
@@ -243,6 +245,7 @@ void TRITONSERVER_InferenceRequest::Fill(nereid::core::Request& request) const {
         parameter.value);
   }
   request.has_c_strings = true;
+  request.has_gpu_inputs = has_gpu_inputs_;
 }
 
 Status TRITONSERVER_InferenceRequest::FillRawInput(nereid::core::Request& request) const {

@@ -106,6 +106,7 @@ struct TRITONSERVER_InferenceRequest final : public nereid::core::RequestHandle 
   uint64_t priority_ = 0;
   std::vector<Input> inputs_;
   bool has_raw_input_ = false;
+  bool has_gpu_inputs_ = false;  // or had some
   std::vector<std::string> outputs_;
   std::vector<Parameter> parameters_;
   nereid::capi::InferenceCall* call_ = nullptr;  // of the last submission

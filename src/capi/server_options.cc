@@ -145,23 +145,27 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsAddRateLimiterResource(
 
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetPinnedMemoryPoolByteSize(
     TRITONSERVER_ServerOptions* options, uint64_t size) {
-  options->engine.metrics.pinned_pool_bytes = size;
+  options->engine.gpus.pinned_pool_bytes = size;
   return nullptr;
 }
 
-// Options that only concern GPUs are accepted without one.
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(TRITONSERVER_ServerOptions*,
-                                                                        int, uint64_t) {
-  return nullptr;
+TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(
+    TRITONSERVER_ServerOptions* options, int gpu_device, uint64_t size) {
+  return RunApiCall([&]() -> Status {
+    options->engine.gpus.gpu_pool_bytes_by_device[gpu_device] = size;
+    return {};
+  });
 }
 
+// No memory that grows is kept on GPUs.
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCudaVirtualAddressSize(TRITONSERVER_ServerOptions*,
                                                                         int, size_t) {
   return nullptr;
 }
 
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetEnablePeerAccess(TRITONSERVER_ServerOptions*,
-                                                                  bool) {
+TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetEnablePeerAccess(
+    TRITONSERVER_ServerOptions* options, bool enable_peer_access) {
+  options->engine.gpus.enables_peer_access = enable_peer_access;
   return nullptr;
 }
 

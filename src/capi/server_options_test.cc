@@ -86,7 +86,7 @@ TEST_F(ServerOptionsTest, SayHowTheServerBehaves) {
   EXPECT_FALSE(engine.exit_on_error);
   EXPECT_FALSE(engine.strict_readiness);
   EXPECT_EQ(options_->exit_timeout.count(), 7);
-  EXPECT_EQ(engine.metrics.pinned_pool_bytes, 9u);
+  EXPECT_EQ(engine.gpus.pinned_pool_bytes, 9u);
   EXPECT_EQ(engine.backends.min_compute_capability, 7.5);
 }
 
@@ -178,10 +178,12 @@ TEST_F(ServerOptionsTest, RefuseWhatMakesNoSense) {
 }
 
 TEST_F(ServerOptionsTest, AcceptWhatOnlyGpusNeed) {
-  EXPECT_DONE(TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(options_, 0, 64));
+  EXPECT_DONE(TRITONSERVER_ServerOptionsSetCudaMemoryPoolByteSize(options_, 1, 64));
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetCudaVirtualAddressSize(options_, 0, 64));
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetEnablePeerAccess(options_, false));
   EXPECT_DONE(TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(options_, 2));
+  EXPECT_EQ(Engine().gpus.gpu_pool_bytes_by_device.at(1), 64u);
+  EXPECT_FALSE(Engine().gpus.enables_peer_access);
 }
 
 TEST_F(ServerOptionsTest, OfTheLogActAtOnce) {

@@ -19,6 +19,10 @@
 #include "core/statistics.h"
 #include "tensor/shape.h"
 
+namespace nereid::memory {
+class Gpus;
+}
+
 namespace nereid::core {
 
 // One input or output, compiled from the configuration for validating requests by position.
@@ -105,6 +109,14 @@ class Model {
   // Called once, before the model is published.
   void SetStandsChanges() { stands_changes_ = true; }
 
+  // The GPUs of the server, or null; constant once published. Called once, before.
+  memory::Gpus* gpus() const { return gpus_; }
+  void SetGpus(memory::Gpus* gpus) { gpus_ = gpus; }
+  // Whether instances may read inputs and write outputs in the memory of GPUs.
+  bool uses_gpu_memory() const { return uses_gpu_memory_; }
+  // Called once, before the model is published.
+  void SetUsesGpuMemory() { uses_gpu_memory_ = true; }
+
   // Pins the version for use. Returns false if it is closing.
   bool TryPin();
   // Adds another pin. REQUIRES: the caller holds a pin, which provides the ordering: hence relaxed.
@@ -130,6 +142,8 @@ class Model {
   std::function<base::Status()> ready_check_;            // constant once published
   std::function<base::BufferRef(size_t)> input_memory_;  // constant once published
   bool stands_changes_ = false;                          // constant once published
+  bool uses_gpu_memory_ = false;                         // constant once published
+  memory::Gpus* gpus_ = nullptr;                         // constant once published
   std::atomic<uint64_t> pins_{0};                        // kClosed, kDrained and a count
   std::function<void()> drained_;                        // written before kClosed is set
 };

@@ -86,6 +86,7 @@ void Request::Recycle() {
   has_responded_ = false;
   sink_ = nullptr;
   clears_outputs = false;
+  has_gpu_inputs = false;
   has_c_strings = false;
   // Relaxed, as in Create: no other thread has it any more.
   is_cancelled_.store(false, std::memory_order_relaxed);

@@ -45,6 +45,7 @@ struct DataChunk {
   // Another process can change the data at any time (a client's shared memory). Code that must read
   // the same bytes twice copies them first.
   bool may_change = false;
+  void* cuda_ipc_handle = nullptr;  // of GPU memory, if known
 };
 
 // The data of an input for the instances of one host policy, which replaces the data for the
@@ -212,6 +213,9 @@ class Request final : public RequestHandle {
 
   void Cancel() { is_cancelled_.store(true, std::memory_order_release); }  // pairs with the load
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_acquire); }
+
+  // Whether a chunk of any input is in the memory of a GPU. Set by those who add such chunks.
+  bool has_gpu_inputs = false;
 
   // -- Set by the backend host. --
   // Clears output buffers before the backend receives them, because it may not write all bytes.

@@ -141,6 +141,7 @@ TEST_F(RequestTest, BeginsWithNothingOfAnEarlierOne) {
     request->priority = request->timeout_us = request->expires_at_ns = 9;
     request->batch_size = 3;
     request->is_padding = request->clears_outputs = request->has_c_strings = true;
+    request->has_gpu_inputs = true;
     request->is_counted = false;
     request->Cancel();
     request->MarkCompleted();
@@ -155,6 +156,7 @@ TEST_F(RequestTest, BeginsWithNothingOfAnEarlierOne) {
   EXPECT_EQ(request->priority + request->timeout_us + request->expires_at_ns, 0u);
   EXPECT_EQ(request->batch_count(), 1u);
   EXPECT_FALSE(request->is_padding || request->clears_outputs || request->has_c_strings);
+  EXPECT_FALSE(request->has_gpu_inputs);
   EXPECT_TRUE(request->is_counted);
   EXPECT_FALSE(request->is_cancelled() || request->is_completed());
   EXPECT_EQ(request->times.queue_start_ns, 0u);

@@ -5,6 +5,7 @@
 
 #include "base/object_pool.h"
 #include "core/model.h"
+#include "memory/gpus.h"
 
 namespace nereid::core {
 namespace {
@@ -21,17 +22,6 @@ void Place(ResponseOutput& output, const OutputPlacement& placement) {
   output.is_placed = true;
   output.placement_owner = placement.owner;
   output.cuda_ipc_handle = placement.cuda_ipc_handle;
-}
-
-// Copies data that are there already to where `output` was placed; drops them if it was not placed.
-base::Status CopyTo(ResponseOutput& output, const std::byte* data) {
-  if (output.data == nullptr) output.byte_size = 0;
-  if (output.byte_size == 0) return base::OkStatus();
-  if (output.where.type == memory::MemoryType::kGpu) {
-    return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
-  }
-  std::memcpy(output.data, data, output.byte_size);
-  return base::OkStatus();
 }
 
 }  // namespace
@@ -51,8 +41,11 @@ void ResponseDeleter::operator()(Response* response) const {
     const ResponseOutput& output = *response->outputs_[i];
     if (output.release != nullptr) output.release(output.release_user);
     if (output.is_placed) {
-      request->sink().ReleasePlacement({output.data, output.where, output.placement_owner},
-                                       output.byte_size);
+      const bool is_staged = output.staged_for != nullptr;
+      request->sink().ReleasePlacement(
+          {is_staged ? output.staged_for : output.data,
+           is_staged ? output.staged_where : output.where, output.placement_owner},
+          output.byte_size);
     }
   }
   ResponsePool::Give(response);
@@ -67,6 +60,7 @@ void Response::Recycle() {
     output.shape.Clear();
   }
   output_count_ = 0;
+  has_staged_outputs_ = false;
   parameters_.clear();
   if (!error_.ok()) error_ = base::OkStatus();
   arena_.Reset();
@@ -95,6 +89,7 @@ ResponseOutput* Response::AddOutput(std::string_view name, tensor::DataType type
   output.is_placed = false;
   output.placement_owner = nullptr;
   output.cuda_ipc_handle = nullptr;
+  output.staged_for = nullptr;
   ++output_count_;
   return &output;
 }
@@ -109,6 +104,10 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
                           request_->sink().PlaceOutput(*request_, output, byte_size, preferred));
   if (placed) {
     Place(output, *placed);
+    const bool is_on_gpu = placed->where.type == memory::MemoryType::kGpu;
+    if (is_on_gpu && preferred.type != memory::MemoryType::kGpu) {
+      NEREID_RETURN_IF_ERROR(Stage(output, byte_size));
+    }
   } else if (byte_size <= kArenaOutputBytes) {
     output.data = arena_.Allocate(byte_size, base::kBufferAlignment);
   } else if ((output.buffer = base::AcquireBuffer(byte_size))) {
@@ -125,6 +124,55 @@ base::Status Response::AllocateBuffer(ResponseOutput& output, size_t byte_size,
   if (zero && byte_size > 0 && output.where.type != memory::MemoryType::kGpu) {
     std::memset(output.data, 0, byte_size);
   }
+  return base::OkStatus();
+}
+
+base::Status Response::Stage(ResponseOutput& output, size_t byte_size) {
+  if (output.data == nullptr || byte_size == 0) return base::OkStatus();
+  output.buffer = base::AcquireBuffer(byte_size);
+  if (!output.buffer) {
+    return base::UnavailableError("unable to allocate " + std::to_string(byte_size) +
+                                  " bytes for output '" + std::string(output.name) + "'");
+  }
+  output.staged_for = output.data;
+  output.staged_where = output.where;
+  output.data = output.buffer.data();
+  output.where = {};
+  has_staged_outputs_ = true;
+  return base::OkStatus();
+}
+
+base::Status Response::CopyTo(ResponseOutput& output, const std::byte* data,
+                              const memory::Placement& where) const {
+  if (output.data == nullptr) output.byte_size = 0;
+  if (output.byte_size == 0) return base::OkStatus();
+  const bool is_gpu =
+      output.where.type == memory::MemoryType::kGpu || where.type == memory::MemoryType::kGpu;
+  if (!is_gpu) {
+    std::memcpy(output.data, data, output.byte_size);
+    return base::OkStatus();
+  }
+  const memory::Gpus* const gpus = request_->model ? request_->model->gpus() : nullptr;
+  if (gpus == nullptr) {
+    return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
+  }
+  return gpus->Copy(output.data, output.where, data, where, output.byte_size);
+}
+
+base::Status Response::MoveOutputs() {
+  for (size_t i = 0; i < output_count_; ++i) {
+    ResponseOutput& output = *outputs_[i];
+    if (output.staged_for == nullptr) continue;
+    const base::BufferRef staged = std::move(output.buffer);
+    output.data = std::exchange(output.staged_for, nullptr);
+    output.where = output.staged_where;
+    const base::Status status = CopyTo(output, staged.data(), {});
+    if (!status.ok()) {
+      return status.WithPrefix("output '" + std::string(output.name) + "' for GPU " +
+                               std::to_string(output.where.id) + ": ");
+    }
+  }
+  has_staged_outputs_ = false;
   return base::OkStatus();
 }
 
@@ -145,7 +193,7 @@ base::Status Response::LendBuffer(ResponseOutput& output, const std::byte* data,
       return true;
     }
     Place(output, *placed);
-    NEREID_RETURN_IF_ERROR(CopyTo(output, data));
+    NEREID_RETURN_IF_ERROR(CopyTo(output, data, {}));
     return false;
   };
   const base::Result<bool> is_lent = take();
@@ -175,7 +223,7 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
   } else {
     NEREID_RETURN_IF_ERROR(AllocateBuffer(output, source.byte_size, source.where, false));
   }
-  return CopyTo(output, source.data);
+  return CopyTo(output, source.data, source.where);
 }
 
 void Response::AddParameter(const Parameter& parameter) {

@@ -28,6 +28,9 @@ struct ResponseOutput {
   bool is_placed = false;  // by the sink
   void* placement_owner = nullptr;
   void* cuda_ipc_handle = nullptr;
+  // Where on a GPU the sink wants the data that the model writes to `buffer`.
+  std::byte* staged_for = nullptr;
+  memory::Placement staged_where;
   void (*release)(void* user) = nullptr;  // for lent data
   void* release_user = nullptr;
   Response* owner = nullptr;
@@ -48,6 +51,8 @@ class Response {
                             std::span<const int64_t> shape);
   // Gives `output` a buffer of `byte_size` bytes: where the sink places it, or else from the pool
   // (64-byte aligned CPU memory). `zero` clears it first. A second call for one output is an error.
+  // The buffer is in the memory of a GPU only if that is preferred: not every model can write
+  // there.
   base::Status AllocateBuffer(ResponseOutput& output, size_t byte_size, memory::Placement preferred,
                               bool zero);
   // Gives `output` CPU memory that the caller lends and must not change until release(user). That
@@ -58,6 +63,11 @@ class Response {
   // Gives `output` the data of `source`, an output of another response. The data is shared if it is
   // in the pool and the sink does not place it elsewhere, and copied otherwise.
   base::Status ShareBuffer(ResponseOutput& output, const ResponseOutput& source);
+  // Copies outputs that were written to host memory to the GPUs where they are wanted. Called
+  // before the response is sent.
+  base::Status MoveStagedOutputs() {
+    return has_staged_outputs_ ? MoveOutputs() : base::OkStatus();
+  }
   // Adds a copy of the parameter. Its name and text value are each followed by a zero byte.
   void AddParameter(const Parameter& parameter);
 
@@ -77,12 +87,21 @@ class Response {
  private:
   friend struct ResponseDeleter;
 
+  // Gives `output`, which is wanted on a GPU, host memory for the time until it is sent.
+  base::Status Stage(ResponseOutput& output, size_t byte_size);
+  // Copies data that are there already to where `output` was placed; drops them if it was not
+  // placed.
+  base::Status CopyTo(ResponseOutput& output, const std::byte* data,
+                      const memory::Placement& where) const;
+  base::Status MoveOutputs();
+
   RequestRef request_;
   // Never shrinks: later responses reuse the elements and their capacity.
   std::vector<std::unique_ptr<ResponseOutput>> outputs_;
   size_t output_count_ = 0;
   std::vector<Parameter> parameters_;
   base::Status error_;
+  bool has_staged_outputs_ = false;
   memory::InlineArena<1536> arena_;  // also holds small tensors
 };
 

@@ -33,6 +33,18 @@ service::ServerMetadata MakeMetadata(const EngineOptions& options) {
            "binary_tensor_data", "parameters", "statistics", "trace", "logging"}};
 }
 
+memory::GpuOptions GpusFor(const EngineOptions& options) {
+  memory::GpuOptions gpus = options.gpus;
+  gpus.min_compute_capability = options.backends.min_compute_capability;
+  return gpus;
+}
+
+backend_host::BackendLibrariesOptions WithGpus(backend_host::BackendLibrariesOptions options,
+                                               memory::Gpus& gpus) {
+  options.gpus = &gpus;
+  return options;
+}
+
 template <typename Tensors>
 std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, bool is_batching) {
   std::vector<service::TensorMetadata> described;
@@ -58,11 +70,12 @@ Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
                TRITONSERVER_Server& server)
     : options_(std::move(options)),
       metadata_(MakeMetadata(options_)),
-      regions_(options_.allows_client_regions, options_.trusts_client_regions),
+      gpus_(GpusFor(options_)),
+      regions_(options_.allows_client_regions, options_.trusts_client_regions, &gpus_),
       tracing_(options_.trace),
-      metrics_(options_.metrics),
+      metrics_(options_.metrics, gpus_),
       rate_limiter_(options_.rate_limits),
-      libraries_(options_.backends, server),
+      libraries_(WithGpus(options_.backends, gpus_), server),
       agents_(options_.agent_directory),
       loader_({.timers = timers_, .reaper = reaper_, .rate_limiter = rate_limiter_}, *this,
               libraries_,

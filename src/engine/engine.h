@@ -22,6 +22,7 @@
 #include "engine/metrics.h"
 #include "engine/model_control.h"
 #include "engine/model_loader.h"
+#include "memory/gpus.h"
 #include "observe/trace.h"
 #include "repoagent_host/agents.h"
 #include "repository/routed_store.h"
@@ -51,6 +52,7 @@ struct EngineOptions {
   std::string version = kServerVersion;  // shown in the server's metadata
   repository::ScanOptions repository;
   backend_host::BackendLibrariesOptions backends;
+  memory::GpuOptions gpus;  // with the compute capability of `backends`
   // The longest average execution that a reactor runs itself; 0: none.
   std::chrono::nanoseconds inline_budget = ModelLoaderOptions().inline_budget;
   CacheOptions cache;
@@ -147,6 +149,7 @@ class Engine final : public service::Service, private core::Submitter {
 
   const EngineOptions options_;
   const service::ServerMetadata metadata_;
+  memory::Gpus gpus_;
   memory::RegionTable regions_;
   observe::Tracing tracing_;
   Metrics metrics_;

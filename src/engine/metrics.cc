@@ -281,7 +281,8 @@ core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
   return options;
 }
 
-Metrics::Metrics(MetricsConfig config) : config_(std::move(config)) {
+Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
+    : config_(std::move(config)), gpus_(gpus) {
   if (!config_.is_allowed) return;
   if (config_.has_cpu) cpu_ = std::make_unique<observe::CpuMetrics>(config_.interval);
   if (!config_.has_gpu || std::getenv("TRITON_SERVER_CPU_ONLY") != nullptr) return;
@@ -314,10 +315,10 @@ std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has
   for (const Row& row : rows) page.Add(row.labels, row.load_seconds);
   page.StartFamily("nv_pinned_memory_pool_total_bytes",
                    "Pinned memory pool total memory size, in bytes", Kind::kGauge);
-  page.Add("", static_cast<double>(config_.pinned_pool_bytes));
+  page.Add("", static_cast<double>(gpus_.pinned_pool_bytes()));
   page.StartFamily("nv_pinned_memory_pool_used_bytes",
                    "Pinned memory pool used memory size, in bytes", Kind::kGauge);
-  page.Add("", 0);  // no memory is pinned without a GPU
+  page.Add("", static_cast<double>(gpus_.UsedPinnedBytes()));
   if (cpu_ != nullptr) cpu_->AddTo(page);
   if (gpu_ != nullptr) gpu_->AddTo(page);
   observe::AddCustomMetrics(page);

@@ -10,6 +10,7 @@
 #include "core/model.h"
 #include "engine/life_cycle.h"
 #include "engine/metrics_config.h"
+#include "memory/gpus.h"
 #include "observe/cpu_metrics.h"
 #include "observe/gpu_metrics.h"
 
@@ -23,7 +24,8 @@ core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
 // Produces the metrics page. Thread-safe.
 class Metrics {
  public:
-  explicit Metrics(MetricsConfig config);
+  // `gpus` outlives this.
+  Metrics(MetricsConfig config, const memory::Gpus& gpus);
 
   const MetricsConfig& config() const { return config_; }
   // Returns the page for the loaded models.
@@ -31,6 +33,7 @@ class Metrics {
 
  private:
   const MetricsConfig config_;
+  const memory::Gpus& gpus_;
   std::unique_ptr<observe::CpuMetrics> cpu_;  // null: disabled
   std::unique_ptr<observe::GpuMetrics> gpu_;  // null: disabled, or no GPU
 };

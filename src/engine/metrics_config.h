@@ -25,7 +25,6 @@ struct MetricsConfig {
   bool nereid_histograms = false;  // our own; more than half of a model's hundred lines on the page
   std::vector<observe::QuantileError> summary_quantiles = {
       {0.5, 0.05}, {0.9, 0.01}, {0.95, 0.001}, {0.99, 0.001}, {0.999, 0.001}};
-  uint64_t pinned_pool_bytes = uint64_t{256} << 20;
 };
 
 // Applies one setting of --metrics-config. Returns a warning if the setting is invalid; then

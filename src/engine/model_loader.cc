@@ -238,6 +238,10 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::Load(
     model.SetReadyCheck([&backend] { return backend.CheckReady(); });
   }
   if (backend.library().stands_changes()) model.SetStandsChanges();
+  model.SetGpus(libraries_.options().gpus);
+  // What is cached must be in host memory.
+  const bool is_cached = response_cache_ != nullptr && backend.config().caches_responses();
+  if (backend.uses_gpu_memory() && !is_cached) model.SetUsesGpuMemory();
   if (backend.lends_input_memory()) {
     model.SetInputMemory([&backend](size_t size) { return backend.LendInputMemory(size); });
   }
@@ -302,6 +306,7 @@ base::Result<std::unique_ptr<ServableModel>> ModelLoader::LoadEnsemble(
   for (const auto& model : models) compiled.fingerprint += "," + model->fingerprint();
   auto loaded = std::make_unique<EnsembleVersion>(std::move(compiled));
   core::Model& model = *loaded->model();
+  model.SetGpus(libraries_.options().gpus);
   Observe(model);
   model.SetScheduler(AddCache(
       model, std::make_unique<schedule::EnsembleScheduler>(model, std::move(plan), submitter_)));

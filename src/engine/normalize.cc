@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "core/gpu_inputs.h"
 #include "core/model.h"
 
 namespace nereid::engine {
@@ -307,6 +308,18 @@ Status CheckContents(Request& request) {
   return base::OkStatus();
 }
 
+// Copies inputs on GPUs to host memory if the server or the model needs them there.
+Status BringInputs(Request& request) {
+  const Model& model = *request.model;
+  if (!model.uses_gpu_memory()) return core::BringInputsToHost(request, model.gpus());
+  for (RequestInput& input : request.inputs) {
+    const bool is_read_here =
+        input.type == tensor::DataType::kBytes || model.inputs()[input.model_index].is_shape_tensor;
+    if (is_read_here) NEREID_RETURN_IF_ERROR(core::BringToHost(input, request, model.gpus()));
+  }
+  return base::OkStatus();
+}
+
 }  // namespace
 
 Status NormalizeRequest(Request& request) {
@@ -315,7 +328,8 @@ Status NormalizeRequest(Request& request) {
     const bool is_unknown_name = status.message().starts_with(kUnexpectedInput);
     return is_unknown_name ? status : status.WithPrefix(request.LogPrefix());
   }
-  Status status = CheckContents(request);
+  Status status = request.has_gpu_inputs ? BringInputs(request) : base::OkStatus();
+  if (status.ok()) status = CheckContents(request);
   return status.ok() ? status : status.WithPrefix(request.LogPrefix());
 }
 

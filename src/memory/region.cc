@@ -90,7 +90,8 @@ base::Result<std::shared_ptr<Region>> Region::OpenCuda(const CudaRegionSpec& spe
                                              .byte_size = spec.byte_size,
                                              .device = spec.device}));
   region->driver_ = &driver;
-  region->address_ = *address;
+  region->handle_ = spec.handle;
+  region->data_ = FromCudaAddress(*address);
   const base::Result<size_t> size = driver.AllocationSize(*address, spec.device);
   if (!size.ok()) NEREID_LOG(kError, "{}", size.status().message());
   if (!size.ok() || spec.byte_size > *size) return InvalidArgs(spec.name);
@@ -99,7 +100,7 @@ base::Result<std::shared_ptr<Region>> Region::OpenCuda(const CudaRegionSpec& spe
 
 Region::~Region() {
   if (driver_ != nullptr) {
-    const base::Status status = driver_->CloseHandle(address_, status_.device);
+    const base::Status status = driver_->CloseHandle(ToCudaAddress(data_), status_.device);
     if (!status.ok()) NEREID_LOG(kError, "failed to close CUDA IPC handle: {}", status.message());
     return;
   }
@@ -110,7 +111,7 @@ Region::~Region() {
 base::Status Region::Read(std::byte* to, size_t offset, size_t size) const {
   if (size == 0) return base::OkStatus();
   if (driver_ != nullptr) {
-    return driver_->CopyToHost(to, address_ + offset, size, status_.device);
+    return driver_->Copy(to, data_ + offset, size, status_.device);
   }
   std::memcpy(to, data_ + offset, size);
   return base::OkStatus();
@@ -119,7 +120,7 @@ base::Status Region::Read(std::byte* to, size_t offset, size_t size) const {
 base::Status Region::Write(size_t offset, const std::byte* from, size_t size) const {
   if (size == 0) return base::OkStatus();
   if (driver_ != nullptr) {
-    return driver_->CopyToDevice(address_ + offset, from, size, status_.device);
+    return driver_->Copy(data_ + offset, from, size, status_.device);
   }
   std::memcpy(data_ + offset, from, size);
   return base::OkStatus();

@@ -62,8 +62,16 @@ class Region {
 
   const RegionStatus& status() const { return status_; }
   bool is_on_device() const { return status_.kind == RegionKind::kCuda; }
-  // The memory of a kSystem region; 64-byte aligned, as it is page-aligned.
+  // The memory of the region. That of a kSystem region is 64-byte aligned, as it is page-aligned;
+  // that of a kCuda region is memory of a GPU, which only a GPU's driver may follow.
   std::byte* data() const { return data_; }
+  Placement where() const {
+    return is_on_device() ? Placement{.type = MemoryType::kGpu, .id = status_.device} : Placement{};
+  }
+  // The handle that the client registered, a CudaIpcHandle; null for a kSystem region.
+  void* cuda_ipc_handle() const {
+    return is_on_device() ? const_cast<CudaIpcHandle*>(&handle_) : nullptr;
+  }
   // Whether the region's memory was found to be missing. Data read from it or written to it is then
   // meaningless.
   bool is_broken() const { return guard_ && guard_->is_broken(); }
@@ -80,10 +88,10 @@ class Region {
   explicit Region(RegionStatus status) : status_(std::move(status)) {}
 
   const RegionStatus status_;
-  std::byte* data_ = nullptr;           // kSystem only
+  std::byte* data_ = nullptr;
   std::optional<FaultGuard> guard_;     // kSystem only
   const CudaDriver* driver_ = nullptr;  // kCuda only
-  CudaAddress address_ = 0;             // kCuda only
+  CudaIpcHandle handle_{};              // kCuda only
 
   // -- Managed by RegionTable. --
   std::atomic<uint32_t> uses_{0};

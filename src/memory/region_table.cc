@@ -55,6 +55,8 @@ RegionUse& RegionUse::operator=(RegionUse&& other) noexcept {
 
 bool RegionUse::is_trusted() const { return table_->trusts_clients_; }
 
+Gpus* RegionUse::gpus() const { return table_->gpus_; }
+
 base::Status RegionUse::CheckWhole() const {
   return region_->is_broken() ? BrokenError(region_->status().name) : base::OkStatus();
 }
@@ -73,23 +75,12 @@ base::Status RegionTable::CheckAllowed() const {
       "enable.");
 }
 
-base::Result<const CudaDriver*> RegionTable::FindCuda(std::string_view name) {
+base::Result<const CudaDriver*> RegionTable::FindCuda(std::string_view name) const {
   NEREID_RETURN_IF_ERROR(CheckAllowed());
-  const auto unsupported = [name] {
-    return InvalidArgumentError("failed to register CUDA shared memory region: " + Quoted(name) +
-                                ", GPUs not supported");
-  };
-  {
-    base::MutexLock lock(mutex_);
-    if (cuda_ != nullptr) return cuda_.get();
-    if (has_looked_for_cuda_) return unsupported();
-  }
-  // Opening the driver is slow, so it happens outside the lock. Opening it twice does no harm.
-  std::unique_ptr<const CudaDriver> driver = CudaDriver::Open();
-  base::MutexLock lock(mutex_);
-  if (!std::exchange(has_looked_for_cuda_, true)) cuda_ = std::move(driver);
-  if (cuda_ == nullptr) return unsupported();
-  return cuda_.get();
+  const CudaDriver* const driver = gpus_ == nullptr ? nullptr : gpus_->driver();
+  if (driver != nullptr) return driver;
+  return InvalidArgumentError("failed to register CUDA shared memory region: " + Quoted(name) +
+                              ", GPUs not supported");
 }
 
 base::Status RegionTable::CheckNew(std::string_view name) const {

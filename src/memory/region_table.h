@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "memory/gpus.h"
 #include "memory/region.h"
 
 namespace nereid::memory {
@@ -32,9 +33,11 @@ class RegionUse {
 
   const Region& region() const { return *region_; }
   size_t size() const { return size_; }
-  // The memory of this part. REQUIRES: the region is not on a GPU.
+  // The memory of this part, which is where region().where() says.
   std::byte* data() const { return region_->data() + offset_; }
-  // Copies the whole part to `to`.
+  // The GPUs of the server; null without any.
+  Gpus* gpus() const;
+  // Copies the whole part to `to`, which is anywhere that the region's driver can reach.
   base::Status Read(std::byte* to) const { return region_->Read(to, offset_, size_); }
   // Copies `size` bytes to the beginning of the part. REQUIRES: `size` is at most the part's own.
   base::Status Write(const std::byte* from, size_t size) const {
@@ -62,8 +65,9 @@ class RegionTable {
  public:
   // With `allows_clients` false nothing can be registered or unregistered (--allow-client-shm);
   // with `trusts_clients` any model may use the regions in place (--trust-shared-memory).
-  explicit RegionTable(bool allows_clients, bool trusts_clients = false)
-      : allows_clients_(allows_clients), trusts_clients_(trusts_clients) {}
+  // `gpus` outlives the table; null: there are none.
+  explicit RegionTable(bool allows_clients, bool trusts_clients = false, Gpus* gpus = nullptr)
+      : allows_clients_(allows_clients), trusts_clients_(trusts_clients), gpus_(gpus) {}
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
 
@@ -90,7 +94,7 @@ class RegionTable {
   // A limit, because the number of mappings of a process is limited.
   static constexpr size_t kMaxRegions = 16384;
 
-  base::Result<const CudaDriver*> FindCuda(std::string_view name);
+  base::Result<const CudaDriver*> FindCuda(std::string_view name) const;
   base::Status CheckNew(std::string_view name) const;
   base::Status CheckNewLocked(std::string_view name) const NEREID_REQUIRES(mutex_);
   base::Status Add(std::shared_ptr<Region> region);
@@ -99,11 +103,9 @@ class RegionTable {
 
   const bool allows_clients_;
   const bool trusts_clients_;
+  Gpus* const gpus_;
   mutable base::Mutex mutex_;
   Regions regions_ NEREID_GUARDED_BY(mutex_);
-  bool has_looked_for_cuda_ NEREID_GUARDED_BY(mutex_) = false;
-  // Never reset once set, as regions refer to it.
-  std::unique_ptr<const CudaDriver> cuda_ NEREID_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::memory

@@ -3,8 +3,13 @@
 #include "nereid/backend_execution.h"
 #include "python_backend/instance.h"
 
-NEREID_KIT_ENTRY_POINTS(nereid::python::Backend, nereid::python::Model, nereid::python::Instance,
-                        NEREIDBACKEND_TRAIT_WRITES_OUTPUTS | NEREIDBACKEND_TRAIT_STANDS_CHANGES)
+// As in Triton, KIND_AUTO is KIND_GPU on a machine with GPUs, because scripts read there which one
+// to use.
+NEREID_KIT_ENTRY_POINTS_FOR_ANY_MEMORY(nereid::python::Backend, nereid::python::Model,
+                                       nereid::python::Instance,
+                                       NEREIDBACKEND_TRAIT_WRITES_OUTPUTS |
+                                           NEREIDBACKEND_TRAIT_STANDS_CHANGES |
+                                           NEREIDBACKEND_TRAIT_HOST_TENSORS)
 
 namespace {
 

@@ -28,7 +28,14 @@ typedef enum NEREIDBACKEND_trait_enum {
   // copied or calculated with, and none is checked and then used again as a position, a length or
   // an order. The server may then hand over shared memory of a client, which the client can change
   // at any time; backends without this trait get copies of it.
-  NEREIDBACKEND_TRAIT_STANDS_CHANGES = 4
+  NEREIDBACKEND_TRAIT_STANDS_CHANGES = 4,
+  // The backend reads inputs in host memory only, whatever kind its instances are. The server then
+  // copies inputs that are in the memory of a GPU to host memory first. Instances of KIND_CPU get
+  // this without asking. (Outputs are in the memory of a GPU only if the backend asks for that.)
+  NEREIDBACKEND_TRAIT_HOST_TENSORS = 8,
+  // The backend uses no GPU unless a configuration says so: KIND_AUTO without a list of GPUs is
+  // KIND_CPU, also on a machine with GPUs.
+  NEREIDBACKEND_TRAIT_CPU_BY_DEFAULT = 16
 } NEREIDBACKEND_Trait;
 
 // Optional. Returns the backend's traits as a bitwise-or of NEREIDBACKEND_Trait values, 0 for none.

@@ -18,13 +18,19 @@ namespace nereid::common {
 class RegionSink final : public core::ForwardingSink {
  public:
   void AddInput(memory::RegionUse use) { inputs_.push_back(std::move(use)); }
+  // Keeps the copy of an input.
+  void AddCopy(memory::GpuBlock copy) { copies_.push_back(std::move(copy)); }
   void AddOutput(std::string_view name, memory::RegionUse use) {
     outputs_.push_back({name, std::move(use)});
   }
 
+  base::Result<std::optional<memory::Placement>> PredictPlacement(
+      const core::Request& request, const char* name, size_t* byte_size,
+      memory::Placement preferred) override;
   base::Result<std::optional<core::OutputPlacement>> PlaceOutput(
       const core::Request& request, const core::ResponseOutput& output, size_t byte_size,
       memory::Placement preferred) override;
+  void ReleasePlacement(const core::OutputPlacement& placement, size_t byte_size) override;
   void Send(core::ResponsePtr response, bool is_final) override;
   void OnRequestReleased(core::Request& request) override;
 
@@ -42,6 +48,8 @@ class RegionSink final : public core::ForwardingSink {
 
   void Retire() override;
   const memory::RegionUse* Find(std::string_view output) const;
+  static std::optional<core::OutputPlacement> PlaceInBlock(const memory::RegionUse& use,
+                                                           size_t byte_size, int64_t device);
   base::Status CheckRegions() const;
   base::Status FillRegions(const core::Response& response) const;
   // Returns true for the second of the two events, whichever it is.
@@ -50,6 +58,7 @@ class RegionSink final : public core::ForwardingSink {
 
   std::vector<memory::RegionUse> inputs_;
   std::vector<Output> outputs_;
+  std::vector<memory::GpuBlock> copies_;  // of inputs, on GPUs
   std::atomic<uint8_t> events_{0};
   core::ResponsePtr last_;  // the final response, until it may be sent
 };

@@ -17,6 +17,9 @@
 // (NEREIDBACKEND_TRAIT_STANDS_CHANGES). A model that checks indices and then reads them again, or
 // sorts by values that change, would otherwise read and write anywhere. Operators who trust their
 // clients can say so (--trust-shared-memory).
+//
+// Regions on a GPU are given to models with instances on GPUs as they are, or as a copy on the same
+// GPU, by the same rule. All other models get copies in host memory.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +77,9 @@ class RequestRegions {
 
  private:
   base::Result<memory::RegionUse> Use(const RegionTensor& where) const;
+  // Adds memory of a GPU; returns false if no copy of it can be made there although one is needed.
+  base::Result<bool> AddGpuInput(core::Request& request, core::RequestInput& input,
+                                 memory::RegionUse& use);
   RegionSink& sink();
   void AttachSink(core::Request& request);
   void DropSink();

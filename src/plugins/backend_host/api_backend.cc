@@ -2,11 +2,11 @@
 // TRITONBACKEND_*: the backend itself, its attributes, and the memory manager.
 #include <cstdlib>
 
+#include "abi_objects/buffer_attributes.h"
 #include "abi_objects/error.h"
 #include "backend_host/backend_library.h"
 #include "backend_host/handles.h"
 
-using nereid::abi_objects::NewError;
 using nereid::abi_objects::RunApiCall;
 using nereid::backend_host::FromHandle;
 using nereid::base::OkStatus;
@@ -30,8 +30,20 @@ nereid::base::Result<Kind> FromKind(TRITONSERVER_InstanceGroupKind kind) {
   return nereid::base::InvalidArgumentError("unknown instance group kind " + std::to_string(kind));
 }
 
-// The manager has no state: CPU memory comes from the allocator, and other memory is not available.
-char memory_manager;
+// A manager is the GPUs of its server. Host memory needs no manager, so that a server without GPUs
+// has one only because null would mean failure.
+char no_gpus;
+
+TRITONBACKEND_MemoryManager* ToManager(nereid::memory::Gpus* gpus) {
+  return gpus == nullptr ? reinterpret_cast<TRITONBACKEND_MemoryManager*>(&no_gpus)
+                         : reinterpret_cast<TRITONBACKEND_MemoryManager*>(gpus);
+}
+
+nereid::memory::Gpus* FromManager(TRITONBACKEND_MemoryManager* manager) {
+  return reinterpret_cast<char*>(manager) == &no_gpus
+             ? nullptr
+             : reinterpret_cast<nereid::memory::Gpus*>(manager);
+}
 
 }  // namespace
 
@@ -75,9 +87,9 @@ TRITONSERVER_Error* TRITONBACKEND_BackendArtifacts(TRITONBACKEND_Backend* backen
   return nullptr;
 }
 
-TRITONSERVER_Error* TRITONBACKEND_BackendMemoryManager(TRITONBACKEND_Backend*,
+TRITONSERVER_Error* TRITONBACKEND_BackendMemoryManager(TRITONBACKEND_Backend* backend,
                                                        TRITONBACKEND_MemoryManager** manager) {
-  *manager = reinterpret_cast<TRITONBACKEND_MemoryManager*>(&memory_manager);
+  *manager = ToManager(FromHandle(backend)->gpus());
   return nullptr;
 }
 
@@ -112,31 +124,48 @@ TRITONSERVER_Error* TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoadin
   return nullptr;
 }
 
-TRITONSERVER_Error* TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryManager*, void** buffer,
+TRITONSERVER_Error* TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryManager* manager,
+                                                        void** buffer,
                                                         const TRITONSERVER_MemoryType memory_type,
-                                                        const int64_t /*memory_type_id*/,
+                                                        const int64_t memory_type_id,
                                                         const uint64_t byte_size) {
-  *buffer = nullptr;
-  switch (memory_type) {
-    case TRITONSERVER_MEMORY_CPU:
+  return RunApiCall([&]() -> Status {
+    *buffer = nullptr;
+    const auto type = nereid::abi_objects::FromMemoryType(memory_type);
+    if (!type) return nereid::base::InvalidArgumentError("unknown memory type");
+    if (*type == nereid::memory::MemoryType::kCpu) {
       // At least one byte, so that null always means failure.
       *buffer = std::malloc(byte_size == 0 ? 1 : byte_size);
-      if (*buffer != nullptr) return nullptr;
-      return NewError(nereid::base::UnavailableError("CPU memory allocation failed"));
-    case TRITONSERVER_MEMORY_CPU_PINNED:
+      return *buffer != nullptr ? OkStatus()
+                                : nereid::base::UnavailableError("CPU memory allocation failed");
+    }
+    nereid::memory::Gpus* const gpus = FromManager(manager);
+    if (gpus == nullptr) {
       // Backends then use ordinary memory.
-      return NewError(nereid::base::UnsupportedError("Pinned memory allocation not supported"));
-    case TRITONSERVER_MEMORY_GPU:
-      return NewError(nereid::base::UnsupportedError("GPU memory allocation not supported"));
-  }
-  return NewError(nereid::base::InvalidArgumentError("unknown memory type"));
+      const bool is_pinned = *type == nereid::memory::MemoryType::kCpuPinned;
+      return nereid::base::UnsupportedError(is_pinned ? "Pinned memory allocation not supported"
+                                                      : "GPU memory allocation not supported");
+    }
+    NEREID_ASSIGN_OR_RETURN(*buffer,
+                            gpus->Allocate(byte_size, {.type = *type, .id = memory_type_id}));
+    return OkStatus();
+  });
 }
 
-TRITONSERVER_Error* TRITONBACKEND_MemoryManagerFree(TRITONBACKEND_MemoryManager*, void* buffer,
+TRITONSERVER_Error* TRITONBACKEND_MemoryManagerFree(TRITONBACKEND_MemoryManager* manager,
+                                                    void* buffer,
                                                     const TRITONSERVER_MemoryType memory_type,
-                                                    const int64_t /*memory_type_id*/) {
-  if (memory_type == TRITONSERVER_MEMORY_CPU) std::free(buffer);
-  return nullptr;
+                                                    const int64_t memory_type_id) {
+  return RunApiCall([&]() -> Status {
+    const auto type = nereid::abi_objects::FromMemoryType(memory_type);
+    if (!type) return nereid::base::InvalidArgumentError("unknown memory type");
+    if (*type == nereid::memory::MemoryType::kCpu) {
+      std::free(buffer);
+      return OkStatus();
+    }
+    nereid::memory::Gpus* const gpus = FromManager(manager);
+    return gpus == nullptr ? OkStatus() : gpus->Free(buffer, {.type = *type, .id = memory_type_id});
+  });
 }
 
 }  // extern "C"

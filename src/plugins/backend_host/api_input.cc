@@ -2,12 +2,16 @@
 // TRITONBACKEND_Input*: an input of a request. Only requests of the C API have separate buffers for
 // host policies.
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <string>
 
 #include "abi_objects/buffer_attributes.h"
 #include "abi_objects/error.h"
 #include "backend_host/handles.h"
 #include "core/model.h"
+#include "memory/gpus.h"
+#include "nereid/backend_memory.h"
 
 using nereid::abi_objects::RunApiCall;
 using nereid::abi_objects::ToMemoryType;
@@ -138,8 +142,36 @@ TRITONSERVER_Error* TRITONBACKEND_InputBufferAttributes(
     *buffer_attributes =
         new (place) TRITONSERVER_BufferAttributes{.memory_type = ToMemoryType(chunk.where.type),
                                                   .memory_type_id = chunk.where.id,
-                                                  .byte_size = chunk.size};
+                                                  .byte_size = chunk.size,
+                                                  .cuda_ipc_handle = chunk.cuda_ipc_handle};
     *buffer = chunk.data;
+    return {};
+  });
+}
+
+TRITONSERVER_Error* NEREIDBACKEND_InputCopy(TRITONBACKEND_Input* input, void* buffer,
+                                            uint64_t byte_size) {
+  return RunApiCall([&]() -> Status {
+    const RequestInput& i = *FromHandle(input);
+    if (IsReleased(i)) return nereid::backend_host::ReleasedError();
+    if (i.byte_size != byte_size) {
+      return nereid::base::InvalidArgumentError("input '" + std::string(i.name) + "' has " +
+                                                std::to_string(i.byte_size) + " bytes, not " +
+                                                std::to_string(byte_size));
+    }
+    const nereid::memory::Gpus* const gpus = i.owner->model->gpus();
+    auto* to = static_cast<std::byte*>(buffer);
+    for (size_t c = 0; c < i.chunk_count(); ++c) {
+      const DataChunk& chunk = i.chunk(c);
+      if (chunk.where.type != nereid::memory::MemoryType::kGpu) {
+        if (chunk.size > 0) std::memcpy(to, chunk.data, chunk.size);
+      } else if (gpus == nullptr) {
+        return nereid::base::UnsupportedError("this server has no GPU");
+      } else {
+        NEREID_RETURN_IF_ERROR(gpus->Copy(to, {}, chunk.data, chunk.where, chunk.size));
+      }
+      to += chunk.size;
+    }
     return {};
   });
 }

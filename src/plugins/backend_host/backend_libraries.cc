@@ -187,7 +187,8 @@ base::Result<BackendLibrary*> BackendLibraries::Acquire(const BackendQuery& quer
        .directory = location.directory,
        .path = location.path,
        .config_json = ConfigJson(location.is_python_based ? kPython : query.backend),
-       .is_python_based = location.is_python_based});
+       .is_python_based = location.is_python_based,
+       .gpus = options_.gpus});
   base::MutexLock lock(mutex_);
   entry->is_loading = false;
   if (result.ok()) {

@@ -26,6 +26,7 @@ struct BackendLibrariesOptions {
   std::map<std::string, Settings> host_policies;  // by policy name
   bool auto_complete_config = true;
   double min_compute_capability = 0;
+  memory::Gpus* gpus = nullptr;  // of the server, or null; outlives the backends
 };
 
 // A model's information about its backend.

@@ -12,6 +12,7 @@
 #include "base/shared_library.h"
 #include "base/status.h"
 #include "config/model_config.h"
+#include "memory/gpus.h"
 #include "nereid/backend_traits.h"
 #include "triton/core/tritonbackend.h"
 
@@ -60,6 +61,7 @@ struct BackendLibraryOptions {
   std::string config_json;  // {"cmdline":{...}}
   bool is_python_based =
       false;  // the Python backend's library, run for the model.py in `directory`
+  memory::Gpus* gpus = nullptr;  // of the server, or null; outlives the backend
 };
 
 // A loaded backend. Immutable except for the backend's own pointer, which only the backend
@@ -84,10 +86,15 @@ class BackendLibrary {
   bool runs_on_any_thread() const { return (traits_ & NEREIDBACKEND_TRAIT_ANY_THREAD) != 0; }
   // Whether every byte of every output buffer is written before its response is sent.
   bool writes_outputs() const { return (traits_ & NEREIDBACKEND_TRAIT_WRITES_OUTPUTS) != 0; }
+  // Whether inputs must be in host memory, whatever kind an instance is.
+  bool uses_host_tensors() const { return (traits_ & NEREIDBACKEND_TRAIT_HOST_TENSORS) != 0; }
+  // Whether KIND_AUTO is KIND_CPU.
+  bool is_cpu_by_default() const { return (traits_ & NEREIDBACKEND_TRAIT_CPU_BY_DEFAULT) != 0; }
   // Whether tensors may be in memory that a client can change at any time.
   bool stands_changes() const { return (traits_ & NEREIDBACKEND_TRAIT_STANDS_CHANGES) != 0; }
 
   // The following are used by the C API.
+  memory::Gpus* gpus() const { return options_.gpus; }
   TRITONSERVER_Message& config_message() { return config_message_; }
   TRITONBACKEND_ExecutionPolicy execution_policy() const { return execution_policy_; }
   void set_execution_policy(TRITONBACKEND_ExecutionPolicy policy) { execution_policy_ = policy; }

@@ -33,12 +33,21 @@ base::Result<config::ModelConfig> CompleteGroups(config::ModelConfig config,
                                                  const BackendLibraries& libraries,
                                                  const BackendLibrary& library,
                                                  const std::string& config_file) {
-  // There are no devices until GPUs are supported: KIND_AUTO then becomes KIND_CPU, and KIND_GPU is
-  // refused with a clear error.
-  const config::GpuSupport gpus{.min_compute_capability =
-                                    libraries.options().min_compute_capability};
-  config = config::NormalizeInstanceGroups(std::move(config), library.attributes().preferred_groups,
-                                           gpus.gpus);
+  using config::InstanceGroup;
+  config::GpuSupport gpus{.min_compute_capability = libraries.options().min_compute_capability};
+  if (const memory::Gpus* const found = libraries.options().gpus; found != nullptr) {
+    gpus.gpus = found->devices();
+    gpus.built_with_gpus = found->driver() != nullptr;
+  }
+  std::vector<InstanceGroup> preferred = library.attributes().preferred_groups;
+  if (library.is_cpu_by_default()) {
+    if (preferred.empty()) preferred.push_back({.kind = InstanceGroup::Kind::kCpu, .count = 0});
+    for (InstanceGroup& group : config.instance_group) {
+      const bool is_open = group.kind == InstanceGroup::Kind::kAuto && group.gpus.empty();
+      if (is_open) group.kind = InstanceGroup::Kind::kCpu;
+    }
+  }
+  config = config::NormalizeInstanceGroups(std::move(config), preferred, gpus.gpus);
   NEREID_RETURN_IF_ERROR(config::ValidateInstanceGroups(config, gpus, config_file));
   return config;
 }
@@ -192,6 +201,7 @@ base::Result<BackendModel::InstanceUpdate> BackendModel::PrepareUpdate(
   for (const size_t added : plan.added) {
     NEREID_RETURN_IF_ERROR(check_wanted());
     const InstanceSpec& spec = wanted[added];
+    NEREID_RETURN_IF_ERROR(PrepareGpu(spec));
     std::unique_ptr<PluginInstance> made = MakeInstance(spec);
     update.specs.push_back(spec);
     update.instances.push_back(made.get());
@@ -216,6 +226,32 @@ void BackendModel::CommitUpdate(InstanceUpdate update) {
     return std::ranges::find(update.removed_passive, passive.get()) != update.removed_passive.end();
   });
   for (auto& added : update.added_passive) passive_instances_.push_back(std::move(added));
+}
+
+bool BackendModel::uses_gpu_memory() const {
+  return !library_.uses_host_tensors() && std::ranges::any_of(specs_, [](const InstanceSpec& spec) {
+    return spec.kind != TRITONSERVER_INSTANCEGROUPKIND_CPU && !spec.group.passive;
+  });
+}
+
+// As in Triton, the share of a GPU's memory that may be in use limits which instances are made.
+base::Status BackendModel::PrepareGpu(const InstanceSpec& spec) const {
+  memory::Gpus* const gpus = libraries_.options().gpus;
+  if (spec.kind != TRITONSERVER_INSTANCEGROUPKIND_GPU || gpus == nullptr) return base::OkStatus();
+  gpus->Prepare(spec.device_id);
+  const auto& settings = libraries_.options().backend_settings;
+  const auto common = settings.find("");
+  if (common == settings.end()) return base::OkStatus();
+  const auto limit =
+      common->second.find("model-load-gpu-limit-device-" + std::to_string(spec.device_id));
+  if (limit == common->second.end()) return base::OkStatus();
+  NEREID_ASSIGN_OR_RETURN(const memory::CudaDriver::MemoryInfo memory,
+                          gpus->driver()->ReadMemory(spec.device_id));
+  const double allowed = static_cast<double>(memory.total) * std::stod(limit->second);
+  if (static_cast<double>(memory.total - memory.free) <= allowed) return base::OkStatus();
+  return base::UnavailableError("can not create model '" + spec.name +
+                                "': memory limit set for GPU " + std::to_string(spec.device_id) +
+                                " has exceeded, model loading is rejected.");
 }
 
 std::unique_ptr<PluginInstance> BackendModel::MakeInstance(const InstanceSpec& spec) {

@@ -113,6 +113,9 @@ class BackendModel {
   // Asks every instance whether it can execute; returns the first refusal.
   base::Status CheckReady() const;
 
+  // Whether an instance may read inputs and write outputs in the memory of GPUs.
+  bool uses_gpu_memory() const;
+
   bool lends_input_memory() const { return input_lender_.lend != nullptr; }
   // Returns memory of the backend for the inputs of a request; empty if it lends none. Any thread
   // may call this.
@@ -147,6 +150,8 @@ class BackendModel {
   BackendModel(BackendModelOptions options, BackendLibraries& libraries, BackendLibrary& library);
 
   base::Status Initialize();
+  // Makes what instances on the GPU need, and checks that its memory has room for another.
+  base::Status PrepareGpu(const InstanceSpec& spec) const;
   std::unique_ptr<PluginInstance> MakeInstance(const InstanceSpec& spec);
   // Initialises the instances that need no thread of their own for that.
   base::Status InitializeInstances(std::span<PluginInstance* const> instances,

@@ -7,6 +7,7 @@
 #include "backend_host/backend_model.h"
 #include "backend_host/handles.h"
 #include "base/log.h"
+#include "core/gpu_inputs.h"
 
 namespace nereid::backend_host {
 
@@ -28,6 +29,8 @@ PluginInstance::PluginInstance(BackendModel& backend_model, core::Model& model,
       model_(model),
       options_(std::move(options)),
       clears_outputs_(!backend_model.library().writes_outputs()),
+      uses_host_tensors_(options_.kind == TRITONSERVER_INSTANCEGROUPKIND_CPU ||
+                         backend_model.library().uses_host_tensors()),
       host_policy_message_{HostPolicyJson(backend_model, options_.host_policy)} {
   const auto batch = static_cast<size_t>(std::clamp<int64_t>(model.max_batch_size(), 1, 1024));
   handles_.reserve(batch);
@@ -72,36 +75,44 @@ bool PluginInstance::begins_on_any_thread() const {
   return backend_model_.library().entry_points().begin != nullptr;
 }
 
-void PluginInstance::Take(std::span<core::RequestPtr> batch) {
+base::Status PluginInstance::Take(std::span<core::RequestPtr> batch) {
   handles_.clear();
   counts_batch_ = false;
+  base::Status status;
   for (core::RequestPtr& taken : batch) {
     core::Request* const request = taken.release();
     request->clears_outputs = clears_outputs_;
     counts_batch_ = counts_batch_ || request->is_counted;
     for (core::RequestInput& input : request->inputs) input.owner = request;
+    if (request->has_gpu_inputs && uses_host_tensors_ && status.ok()) [[unlikely]] {
+      status = core::BringInputsToHost(*request, backend_model_.library().gpus());
+    }
     handles_.push_back(ToHandle(request));
   }
+  return status;
 }
 
 void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
-  Take(batch);
+  base::Status status = Take(batch);
   const core::ReleaseScope scope(released_);
   // After a success, all requests may already be released.
-  const base::Status status =
-      CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this), handles_.data(),
-                 static_cast<uint32_t>(handles_.size()));
+  if (status.ok()) [[likely]] {
+    status = CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this),
+                        handles_.data(), static_cast<uint32_t>(handles_.size()));
+  }
   if (!status.ok()) [[unlikely]]
     FailBatch(scope, status);
 }
 
 bool PluginInstance::Begin(std::span<core::RequestPtr> batch, std::chrono::nanoseconds patience) {
-  Take(batch);
+  base::Status status = Take(batch);
   const core::ReleaseScope scope(released_);
   bool is_over = true;
-  const base::Status status = CallPlugin(
-      backend_model_.library().entry_points().begin, ToHandle(this), handles_.data(),
-      static_cast<uint32_t>(handles_.size()), static_cast<uint64_t>(patience.count()), &is_over);
+  if (status.ok()) [[likely]] {
+    status = CallPlugin(backend_model_.library().entry_points().begin, ToHandle(this),
+                        handles_.data(), static_cast<uint32_t>(handles_.size()),
+                        static_cast<uint64_t>(patience.count()), &is_over);
+  }
   if (status.ok()) return is_over;
   FailBatch(scope, status);
   return true;

@@ -67,8 +67,8 @@ class PluginInstance final : public core::Instance {
 
  private:
   void Finalize();
-  // Transfers the batch to the backend, as handles_.
-  void Take(std::span<core::RequestPtr> batch);
+  // Transfers the batch to the backend, as handles_. After an error the backend must not get it.
+  base::Status Take(std::span<core::RequestPtr> batch);
   // Sends errors for the requests of the last batch, which the backend refused, and releases them,
   // except those that the backend wrongly released in `scope`.
   void FailBatch(const core::ReleaseScope& scope, const base::Status& error);
@@ -77,6 +77,7 @@ class PluginInstance final : public core::Instance {
   core::Model& model_;
   const PluginInstanceOptions options_;
   const bool clears_outputs_;
+  const bool uses_host_tensors_;  // inputs must be in host memory
   TRITONSERVER_Message host_policy_message_;
   std::vector<TRITONBACKEND_Request*> handles_;  // of the last batch; keeps its memory
   std::vector<core::RequestRef> released_;       // while a batch runs: see core::ReleaseScope

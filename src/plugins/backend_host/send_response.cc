@@ -16,6 +16,11 @@ base::Status SendResponse(core::ResponsePtr response, bool is_final) {
   if (is_final ? !request.MarkCompleted() : request.is_completed()) [[unlikely]] {
     return CompletedError(request);
   }
+  if (response->error().ok()) {
+    if (base::Status moved = response->MoveStagedOutputs(); !moved.ok()) [[unlikely]] {
+      response->SetError(moved.WithPrefix(request.LogPrefix()));
+    }
+  }
   request.NoteResponse(*response);
   request.sink().Send(std::move(response), is_final);
   return base::OkStatus();
