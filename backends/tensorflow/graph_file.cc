@@ -35,8 +35,8 @@ namespace saved_model_field {
 constexpr uint32_t kMetaGraph = 2;
 }
 namespace meta_graph_field {
-constexpr uint32_t kInfo = 1, kGraph = 2, kSignature = 5;
-constexpr uint32_t kTagOfInfo = 4;
+constexpr uint32_t kInfo = 1, kGraph = 2, kSaver = 3, kSignature = 5;
+constexpr uint32_t kTagOfInfo = 4, kRestoreOfSaver = 3;
 }  // namespace meta_graph_field
 namespace signature_field {
 constexpr uint32_t kInput = 1, kOutput = 2;
@@ -145,6 +145,12 @@ class Parser {
         ForEach(field.range, [&](const WireField& info) {
           if (info.number == meta_graph_field::kTagOfInfo) {
             meta.tags.push_back(reader_.Text(info.range));
+          }
+        });
+      } else if (field.number == meta_graph_field::kSaver) {
+        ForEach(field.range, [&](const WireField& saver) {
+          if (saver.number == meta_graph_field::kRestoreOfSaver) {
+            meta.has_values = !reader_.Text(saver.range).empty();
           }
         });
       } else if (field.number == meta_graph_field::kGraph && IsMessage(field)) {

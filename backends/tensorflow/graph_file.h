@@ -41,6 +41,7 @@ struct MetaGraph {
   std::vector<std::string> tags;
   std::map<std::string, Signature> signatures;
   Graph graph;
+  bool has_values = false;  // of variables, in files beside the graph
 };
 
 // "node:0" → "node".

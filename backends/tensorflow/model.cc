@@ -79,6 +79,28 @@ Result<Signature> ChooseSignature(const MetaGraph& graph, const std::string& wan
       "' signature; the file has ", names.empty() ? "none" : Joined(names, ", ")));
 }
 
+// A SavedModel that was copied without its folder of variables would load, and no request would
+// work.
+Error CheckVariables(const MetaGraph& graph, const Signature& signature, const fs::path& folder) {
+  constexpr const char* kIndex = "variables/variables.index";
+  std::error_code ignored;
+  if (!graph.has_values || fs::exists(folder / kIndex, ignored)) {
+    return {};
+  }
+  std::vector<std::string> places;
+  for (const auto& [name, info] : signature.outputs) {
+    places.push_back(info.place);
+  }
+  const std::set<std::string> operations = graph.graph.OperationsOf(places);
+  for (const char* reads : {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2"}) {
+    if (operations.contains(reads)) {
+      return Error::InvalidArgument(StrCat("'", folder.string(), "' has no ", kIndex,
+                                           ", and so no values for the variables of its graph"));
+    }
+  }
+  return {};
+}
+
 Result<std::vector<std::string>> ParseInitOps(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -186,6 +208,9 @@ Error Model::ReadSavedModelGraph() {
   for (MetaGraph& graph : graphs) {
     if (HasTags(graph, settings_.tags)) {
       NEREID_KIT_ASSIGN(signature_, ChooseSignature(graph, settings_.signature, name_));
+      if (const Error error = CheckVariables(graph, signature_, spec_.path); !error.ok()) {
+        return FailedToLoad(name_, error);
+      }
       graph_ = std::move(graph.graph);
       return {};
     }

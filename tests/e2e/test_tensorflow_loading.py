@@ -210,19 +210,17 @@ def test_gigabytes_of_zeros_are_refused_without_reading_them(server, client):
     assert server.resident_bytes() < before + (256 << 20)
 
 
-def test_variables_that_are_missing_are_told(server, client):
+def test_a_saved_model_that_was_copied_without_its_variables_is_refused(server, client):
     graph = tf.Graph()
     graph.placeholder("in_x", "FP32", [-1])
     handle = {"dtype": tf.type_of("FP32"), "shape": tf.shape_of([1]), "shared_name": tf.text_of("w")}
     graph.node("w", "VarHandleOp", **handle)
     graph.node("value", "ReadVariableOp", ["w"], dtype=tf.type_of("FP32"))
     graph.binary("out_y", "AddV2", "FP32", "in_x", "value")
-    io = {"x": ("in_x:0", "FP32", [-1])}, {"y": ("out_y:0", "FP32", [-1])}
-    text = config("savedmodel", fp32("x", dims=[-1]), fp32("y", dims=[-1]))
-    tf.write_saved_model(server.repository, "no_weights", (graph, *io), text)
-    client.load_model("no_weights")
-    with pytest.raises(InferenceServerException, match="Could not find variable w|Could not find resource"):
-        client.infer("no_weights", [client.input("x", np.ones(3, np.float32), "FP32")])
+    signature = tf.signature({"x": ("in_x:0", "FP32", [-1])}, {"y": ("out_y:0", "FP32", [-1])})
+    content = tf.saved_model(tf.meta_graph(graph.graph_def(), {"serving_default": signature}, restore="restore_all"))
+    tf.write_saved_model_bytes(server.repository, "no_weights", content)
+    check_refusal(server, client, "no_weights", "has no variables/variables.index")
 
 
 def test_a_model_that_is_not_there_is_told_with_what_is(server, client):

@@ -139,9 +139,12 @@ def signature(inputs, outputs):
     return content + message(3, "tensorflow/serving/predict")
 
 
-def meta_graph(graph_def, signatures, tags=("serve",)):
+def meta_graph(graph_def, signatures, tags=("serve",), restore=None):
+    """`restore` is the operation that reads variables from files."""
     info = b"".join(message(4, tag) for tag in tags)
     content = message(1, info) + message(2, graph_def)
+    if restore:
+        content += message(3, message(3, restore))
     return content + b"".join(message(5, message(1, k) + message(2, v)) for k, v in signatures.items())
 
 
