@@ -22,9 +22,11 @@ namespace nereid::backend {
 class DeviceOutput {
  public:
   virtual ~DeviceOutput() = default;
-  // Copies `size` bytes from `offset` on to the address `to` of a device. The copy must be complete
-  // when the response is sent.
+  // Copies `size` bytes from `offset` on to the address `to`, usually of the same device. The copy
+  // must be complete when the response is sent.
   virtual Error Copy(uint64_t offset, uint64_t size, char* to) = 0;
+  // The number of the device.
+  virtual int64_t device() const = 0;
 };
 
 // An output of a model: fixed-size elements in `data`, or texts in `strings`. Everything is a view.
@@ -64,12 +66,13 @@ class Scattering {
     }
   }
 
-  // Whether a member wants output `o` in the host's memory, or it is a state.
-  bool NeedsHostData(const Batch& batch, size_t o) const {
+  // Whether a member wants output `o` elsewhere than in the memory of `device`, or it is a state.
+  bool NeedsHostData(const Batch& batch, size_t o, int64_t device) const {
     const OutputPort& port = ports_.outputs[o];
     return port.is_state ||
            std::any_of(gathering_.members().begin(), gathering_.members().end(), [&](uint32_t r) {
-             return gathering_.wants(r, o) && batch.live(r) && !WantsDevice(batch.request(r), port);
+             return gathering_.wants(r, o) && batch.live(r) &&
+                    !WantsDevice(batch.request(r), port, device);
            });
   }
 
@@ -95,13 +98,13 @@ class Scattering {
   };
 
   // Whether the server will place the output in a device's memory (CUDA shared memory).
-  static bool WantsDevice(TRITONBACKEND_Request* request, const OutputPort& port) {
-    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-    int64_t memory_type_id = 0;
+  static bool WantsDevice(TRITONBACKEND_Request* request, const OutputPort& port, int64_t device) {
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_GPU;
+    int64_t memory_type_id = device;
     size_t byte_size = 0;
     Error error(TRITONBACKEND_RequestOutputBufferProperties(request, port.name.c_str(), &byte_size,
                                                             &memory_type, &memory_type_id));
-    return error.ok() && memory_type == TRITONSERVER_MEMORY_GPU;
+    return error.ok() && memory_type == TRITONSERVER_MEMORY_GPU && memory_type_id == device;
   }
 
   Error GiveOnDevice(TRITONBACKEND_Response* response, const OutputPort& port,
@@ -114,9 +117,6 @@ class Scattering {
     TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_GPU;
     int64_t memory_type_id = 0;
     NEREID_KIT_TRY(TRITONBACKEND_OutputBuffer(made, &buffer, size, &memory_type, &memory_type_id));
-    if (memory_type != TRITONSERVER_MEMORY_GPU) {
-      return Error::Internal(StrCat("output '", port.name, "' is not where the server announced"));
-    }
     return size > 0 ? output.device->Copy(offset, size, static_cast<char*>(buffer)) : Error();
   }
 
@@ -184,7 +184,8 @@ class Scattering {
     }
     const uint64_t element = ElementByteSize(port.datatype);
     const uint64_t size = part.count * element;
-    if (output.device != nullptr && !to_state && WantsDevice(batch.request(r), port)) {
+    if (output.device != nullptr && !to_state &&
+        WantsDevice(batch.request(r), port, output.device->device())) {
       return GiveOnDevice(batch.response(r), port, output, part.first * element, size);
     }
     const char* const from = output.data + part.first * element;

@@ -52,17 +52,20 @@ std::vector<int64_t> ToValues(std::span<const char> bytes, TRITONSERVER_DataType
 // An output that responses want in the device's memory.
 class OnDeviceOutput : public backend::DeviceOutput {
  public:
-  OnDeviceOutput(Execution& execution, size_t tensor) : execution_(execution), tensor_(tensor) {}
+  OnDeviceOutput(Execution& execution, size_t tensor, int device)
+      : execution_(execution), tensor_(tensor), device_(device) {}
 
   Error Copy(uint64_t offset, uint64_t size, char* to) override {
     is_used_ = true;
     return execution_.CopyOnDevice(tensor_, offset, size, reinterpret_cast<DeviceAddress>(to));
   }
+  int64_t device() const override { return device_; }
   bool is_used() const { return is_used_; }
 
  private:
   Execution& execution_;
   const size_t tensor_;
+  const int device_;
   bool is_used_ = false;
 };
 
@@ -300,7 +303,7 @@ Error Instance::FetchOutput(size_t o) {
   const auto sizes = dims.span();
   computed.shape.assign(sizes.begin(), sizes.end());
   const OutputPort& port = ports_.outputs[o];
-  if (port.is_shape_tensor || !scattering_.NeedsHostData(batch_, o)) {
+  if (port.is_shape_tensor || !scattering_.NeedsHostData(batch_, o, device_)) {
     return {};
   }
   NEREID_KIT_ASSIGN(const uint64_t size, backend::TensorByteSize(port.datatype, computed.shape));
@@ -323,7 +326,7 @@ void Instance::DealOut(bool to_states) {
     if (gathering_.is_batching() && !ports_.outputs[o].scatter && !computed.shape.empty()) {
       computed.shape[0] = std::min(computed.shape[0], gathering_.total_batch_size());
     }
-    OnDeviceOutput device(*execution_, binding_.outputs[o]);
+    OnDeviceOutput device(*execution_, binding_.outputs[o], device_);
     const backend::ModelOutput dealt{.shape = computed.shape,
                                      .data = computed.host.get(),
                                      .strings = {},

@@ -64,6 +64,7 @@ struct IpcHandle {
 std::recursive_mutex mutex;
 std::map<Address, size_t> allocations;
 std::set<void*> host_allocations;
+std::set<Stream*> streams;
 thread_local std::vector<void*> contexts;
 
 // Counts the call in the log.
@@ -214,7 +215,10 @@ int cuStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
   if (contexts.empty()) return kInvalidContext;
   if (const int error = Failure("cuStreamCreateWithPriority")) return error;
   Note("stream flags " + std::to_string(flags) + " priority " + std::to_string(priority));
-  *stream = new Stream();
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  auto* const made = new Stream();
+  streams.insert(made);
+  *stream = made;
   return 0;
 }
 int cuStreamCreate(void** stream, unsigned flags) {
@@ -222,8 +226,10 @@ int cuStreamCreate(void** stream, unsigned flags) {
 }
 int cuStreamDestroy_v2(void* stream) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  Run(static_cast<Stream*>(stream), nullptr);
-  delete static_cast<Stream*>(stream);
+  auto* const ended = static_cast<Stream*>(stream);
+  Run(ended, nullptr);
+  streams.erase(ended);
+  delete ended;
   return 0;
 }
 int cuStreamSynchronize(void* stream) {
@@ -246,6 +252,8 @@ int cuEventCreate(void** event, unsigned flags) {
   return 0;
 }
 int cuEventDestroy_v2(void* event) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  WaitFor(static_cast<Event*>(event));
   delete static_cast<Event*>(event);
   return 0;
 }
@@ -289,7 +297,10 @@ int cuMemAlloc_v2(Address* address, size_t size) {
 }
 int cuMemFree_v2(Address address) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (allocations.erase(address) == 0) return kInvalidValue;
+  if (!allocations.contains(address)) return kInvalidValue;
+  // As in the driver, memory is not freed under work that uses it.
+  for (Stream* const stream : streams) Run(stream, nullptr);
+  allocations.erase(address);
   std::free(reinterpret_cast<void*>(address & ~kDeviceBit));
   return 0;
 }
@@ -312,7 +323,9 @@ int cuMemHostAlloc(void** memory, size_t size, unsigned) {
 }
 int cuMemFreeHost(void* memory) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (host_allocations.erase(memory) == 0) return kInvalidValue;
+  if (!host_allocations.contains(memory)) return kInvalidValue;
+  for (Stream* const stream : streams) Run(stream, nullptr);
+  host_allocations.erase(memory);
   std::free(memory);
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <sstream>
 
 namespace fake_tensorrt {
@@ -153,6 +154,14 @@ struct Step {
     }
   }
 };
+
+// Holds the steps of executions until the process ends.
+void Keep(std::unique_ptr<std::vector<Step>> steps) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<std::vector<Step>>>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  kept->push_back(std::move(steps));
+}
 
 }  // namespace
 
@@ -314,7 +323,8 @@ bool Context::Enqueue(void* stream) {
     return false;
   }
   std::string noted = "enqueue profile " + std::to_string(profile);
-  auto* const steps = new std::vector<Step>();
+  auto made = std::make_unique<std::vector<Step>>();
+  std::vector<Step>* const steps = made.get();
   for (const Tensor& tensor : engine->tensors) {
     if (tensor.is_input) {
       noted += " " + tensor.name + "[";
@@ -362,7 +372,8 @@ bool Context::Enqueue(void* stream) {
     steps->push_back(step);
   }
   Note(noted);
-  // Kept: a graph replays them.
+  // Kept, because a graph replays them.
+  Keep(std::move(made));
   return TheDriver().enqueue(
              stream,
              [](void* user) {
