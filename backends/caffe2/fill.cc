@@ -2,6 +2,7 @@
 // Translations of operators that make tensors: weights, which the file contains, and constants.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "caffe2_backend/scope.h"
 
@@ -9,7 +10,6 @@ namespace nereid::caffe2 {
 
 using backend::Error;
 using backend::Result;
-using backend::StrCat;
 
 namespace {
 
@@ -49,7 +49,7 @@ Error AddFilled(Scope& s, Constant constant, Quantization* quantization = nullpt
   return {};
 }
 
-// GivenTensor…Fill: the argument `values` in the shape `shape`.
+// The operators GivenTensor…Fill: the argument `values` in the shape `shape`.
 template <typename T, Element kType>
 Error Given(Scope& s) {
   const Argument* values = s.Find("values");
@@ -59,8 +59,11 @@ Error Given(Scope& s) {
   Constant constant{.type = kType, .dims = s.Ints("shape"), .bytes = {}, .texts = {}};
   NEREID_KIT_ASSIGN(const uint64_t elements, Elements(s, constant.dims));
   if (values != nullptr) {
-    constant.bytes =
-        std::is_floating_point_v<T> ? Pack<T>(values->Reals()) : Pack<T>(values->Integers());
+    if constexpr (std::is_floating_point_v<T>) {
+      constant.bytes = Pack<T>(values->Reals());
+    } else {
+      constant.bytes = Pack<T>(values->Integers());
+    }
   }
   NEREID_KIT_TRY(CheckCount(s, elements, constant.bytes.size() / sizeof(T)));
   return AddFilled(s, std::move(constant));

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translations of Int8 operators, whose tensors are bytes with a scale and a zero point. Scale and
 // zero point are arguments, so they are known when the model is loaded.
-#include <algorithm>
-
 #include "caffe2_backend/scope.h"
 
 namespace nereid::caffe2 {
 
 using backend::Error;
 using backend::Result;
-using backend::StrCat;
 
 namespace {
 

@@ -2,9 +2,9 @@
 #include "caffe2_backend/kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "caffe2_backend/ctc.h"
 #include "caffe2_backend/custom_operator.h"

@@ -8,8 +8,6 @@
 namespace nereid::caffe2 {
 
 using backend::Error;
-using backend::Result;
-using backend::StrCat;
 
 namespace {
 

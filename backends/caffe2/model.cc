@@ -56,9 +56,15 @@ std::optional<Element> ElementOf(TRITONSERVER_DataType type) {
   }
 }
 
+// The names with commas between them, as many as fit into an error.
+constexpr size_t kMaxText = 4096;
+
 std::string Joined(const std::set<std::string_view>& names) {
   std::string text;
   for (const std::string_view name : names) {
+    if (text.size() + name.size() > kMaxText) {
+      return text + ", ...";
+    }
     text += StrCat(text.empty() ? "" : ", ", name);
   }
   return text;
@@ -85,7 +91,7 @@ Error CheckName(const InputPort& input, const std::vector<std::string_view>& ext
 }
 
 template <typename Port>
-Result<Border> MakeBorder(const char* what, const Port& port, Dims dims,
+Result<Border> MakeBorder(const char* what, const Port& port, const Dims& dims,
                           const std::string& model_name) {
   const std::optional<Element> type = ElementOf(port.datatype);
   if (!type) {
@@ -93,7 +99,7 @@ Result<Border> MakeBorder(const char* what, const Port& port, Dims dims,
                                   TRITONSERVER_DataTypeString(port.datatype), " for ", what, " '",
                                   port.name, "' for model '", model_name, "'"));
   }
-  return Border{.name = port.name, .type = *type, .dims = std::move(dims)};
+  return Border{.name = port.name, .type = *type, .dims = dims};
 }
 
 // The dimensions with that of the batch. The elements of a ragged batch follow each other in one
@@ -128,7 +134,7 @@ Error MissingInputs(const std::string& model_name, const NetDef& net, const NetD
   }
   std::string text;
   for (const std::string_view name : net.external_inputs) {
-    if (!made.contains(name)) {
+    if (!made.contains(name) && text.size() + name.size() < kMaxText) {
       text += StrCat(text.empty() ? "" : " ", "input { name: \"", name,
                      "\" data_type: TYPE_FP32 dims: [ ... ] }");
     }
@@ -189,7 +195,7 @@ Result<Borders> Borders::FromConfig(const std::string& model_name, const ModelCo
     if (output.scatter) {
       dims = {-1};
     }
-    NEREID_KIT_ASSIGN(Border border, MakeBorder("output", output, std::move(dims), model_name));
+    NEREID_KIT_ASSIGN(Border border, MakeBorder("output", output, dims, model_name));
     borders.outputs.push_back(std::move(border));
   }
   if (config.tensors("output").Size() == 0) {

@@ -5,8 +5,6 @@
 namespace nereid::caffe2 {
 
 using backend::Error;
-using backend::Result;
-using backend::StrCat;
 
 namespace {
 

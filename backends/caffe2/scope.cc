@@ -44,15 +44,15 @@ Scope::Scope(const Operator& operation, size_t position, std::string_view net,
       results_(operation.outputs.size()),
       filled_bytes_(filled_bytes),
       graph_(graph) {
-  graph_.SetLabel(StrCat("#", position_, " ", operation_.type, " '",
-                         operation_.outputs.empty() ? std::string_view() : operation_.outputs[0],
-                         "'"));
+  graph_.SetLabel(
+      StrCat("#", position_, " ", operation_.type, " '",
+             operation_.outputs.empty() ? std::string_view() : Shown(operation_.outputs[0]), "'"));
 }
 
 std::string Scope::Describe() const {
-  std::string text = StrCat("operator #", position_, " '", operation_.type, "'");
+  std::string text = StrCat("operator #", position_, " '", Shown(operation_.type), "'");
   if (!operation_.outputs.empty()) {
-    text += StrCat(" (output '", operation_.outputs[0], "')");
+    text += StrCat(" (output '", Shown(operation_.outputs[0]), "')");
   }
   return StrCat(text, " of ", net_);
 }
@@ -85,7 +85,7 @@ std::vector<int64_t> Scope::Ints(std::string_view name) const {
 
 Result<int64_t> Scope::Rank(size_t i) const {
   if (!In(i).dims) {
-    return Refuse("needs the number of dimensions of its input '", operation_.inputs[i],
+    return Refuse("needs the number of dimensions of its input '", Shown(operation_.inputs[i]),
                   "', which depends on data");
   }
   return static_cast<int64_t>(In(i).dims->size());

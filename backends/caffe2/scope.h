@@ -110,6 +110,9 @@ class Scope {
   Graph& graph_;
 };
 
+// A name from the file for an error, cut where it is longer than any real one.
+inline std::string_view Shown(std::string_view name) { return name.substr(0, 200); }
+
 // A row of the tables of translations.
 struct Translation {
   std::string_view type;  // of Caffe2's operator

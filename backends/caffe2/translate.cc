@@ -194,7 +194,7 @@ class Translator {
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == nullptr) {
-        return scope.Refuse("reads '", operation.inputs[i],
+        return scope.Refuse("reads '", Shown(operation.inputs[i]),
                             "', which is not there: ", source_.init_name,
                             " does not make it, and it is not an input of the ", "configuration");
       }
@@ -203,7 +203,7 @@ class Translator {
     for (size_t o = 0; o < step.outputs.size(); ++o) {
       std::optional<Value>& result = scope.results()[o];
       if (!result && needed_.contains(step.outputs[o])) {
-        return scope.Refuse("has a second result, '", operation.outputs[o],
+        return scope.Refuse("has a second result, '", Shown(operation.outputs[o]),
                             "', which is needed, but has no translation to ONNX");
       }
       values_[step.outputs[o]] = std::move(result);
