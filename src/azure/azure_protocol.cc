@@ -96,10 +96,10 @@ base::Result<object_store::ListPage> AzureProtocol::ParseList(std::string_view b
 }
 
 Failure AzureProtocol::Explain(const HttpReply& reply) const {
-  ErrorBody body = ParseErrorBody(reply.body);
+  const ErrorBody body = ParseErrorBody(reply.body);
   Failure failure;
   const auto code = reply.headers.find("x-ms-error-code");
-  failure.name = code != reply.headers.end() ? code->second : std::move(body.code);
+  failure.name = code != reply.headers.end() ? code->second : body.code;
   failure.message =
       fmt::format("{}{}HTTP status {}{}", body.message, body.message.empty() ? "" : " (",
                   reply.status, body.message.empty() ? "" : ")");
