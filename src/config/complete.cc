@@ -122,10 +122,11 @@ class Completion {
       }
     }
     if (config_.backend != kPyTorch) return false;
-    // TorchScript's file name is the default only if the platform was not set.
+    // TorchScript's file name is the default only if the platform was not set. A model in Python
+    // has its parameters in a file of that name.
     if (config_.platform.empty()) {
       config_.platform = kLibTorch.platform;
-      FillFilename(kLibTorch);
+      if (config_.runtime != kPython.file) FillFilename(kLibTorch);
     } else if (config_.platform == kAoti.platform) {
       FillFilename(kAoti);
     }

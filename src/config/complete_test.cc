@@ -77,6 +77,9 @@ TEST(CompleteFromFiles, GoesByPlatformBackendOrFilename) {
             (Completed{"pytorch", "pytorch_libtorch", ""}));
   EXPECT_EQ(FromFiles({}, {.backend = "pytorch"}),
             (Completed{"pytorch", "pytorch_libtorch", "model.pt"}));
+  // Its model.pt, if there is one, has the parameters of the module in model.py.
+  EXPECT_EQ(FromFiles({}, {.backend = "pytorch", .runtime = "model.py"}),
+            (Completed{"pytorch", "pytorch_libtorch", ""}));
   EXPECT_EQ(FromFiles({}, {.backend = "python"}), (Completed{"python", "", "model.py"}));
   EXPECT_EQ(FromFiles({}, {.backend = "identity"}), (Completed{"identity", "", ""}));
 }
