@@ -267,6 +267,13 @@ Result<std::vector<ValueNode>> BindInputs(const Signature& signature,
     } else if (naming == Naming::kArguments || !inputs[i].is_listed) {
       path = binder.PathOf(name);
     }
+    // A path that leads nowhere must not count by its order.
+    const bool is_path =
+        ParsePath(name) && (name.starts_with("ARGS[") || name.starts_with("KWARGS["));
+    if (!path && is_path && !binder.PathOf(name)) {
+      return Error::InvalidArgument(StrCat("unable to load model '", model, "', input '", name,
+                                           "' has no place in ", signature.ToString()));
+    }
     if (!path) {
       index = naming == Naming::kOrder && inputs[i].is_listed ? i : IndexOf(name);
       if (!index) {

@@ -32,7 +32,7 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
                                      "' is to run on a GPU, which this build of the PyTorch "
                                      "backend cannot: use KIND_CPU"));
   }
-  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, model.ProgramForInstance());
+  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, model.ProgramForInstance(handle));
   return std::make_unique<Instance>(handle, name, model.ports(), model.config().max_batch_size(),
                                     std::move(program));
 }

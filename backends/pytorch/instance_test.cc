@@ -33,6 +33,10 @@ backend::Result<std::unique_ptr<const Program>> LoadTorchScript(const std::strin
                                                                 const std::string&) {
   return backend::Error::Unsupported("no PyTorch here");
 }
+backend::Result<std::unique_ptr<const Program>> LoadCompiled(const std::string&, const Settings&,
+                                                             const std::string&) {
+  return backend::Error::Unsupported("no PyTorch here");
+}
 
 namespace {
 
@@ -75,6 +79,7 @@ class FakeProgram : public Program {
   FakeProgram(Signature signature, Function function)
       : signature_(std::move(signature)), function_(std::move(function)) {}
   const Signature& signature() const override { return signature_; }
+  uint64_t weight_bytes() const override { return 0; }
   backend::Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode>,
                                                       std::span<const CallInput> inputs,
                                                       bool) const override {
@@ -386,7 +391,7 @@ TEST(CheckInputsListed, WritesAConfigurationToBeginWith) {
   Signature signature{.arguments = {{"x", {.kind = Kind::kTensor, .text = "Tensor"}},
                                     {"names", {.kind = Kind::kStrings, .text = "List[str]"}}},
                       .result = {.kind = Kind::kTensor, .text = "Tensor"}};
-  EXPECT_THAT(CheckInputsListed({}, signature, "m").message(),
+  EXPECT_THAT(CheckInputsListed({}, FakeProgram(signature, Echo), "m").message(),
               HasSubstr("configuration expects 0 inputs, model provides 2: TorchScript files have "
                         "no types and shapes, so config.pbtxt has to say them: "
                         "forward(x: Tensor, names: List[str]) -> Tensor is input [ { name: \"x\" "

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "backend_kit/location.h"
+#include "backend_kit/memory_use.h"
 #include "backend_kit/missing_file.h"
 #include "pytorch_backend/completion.h"
 #include "pytorch_backend/model_file.h"
@@ -26,8 +27,9 @@ namespace {
 Result<std::string> ModelPath(const std::string& folder, const Settings& settings,
                               const std::string& model) {
   const std::filesystem::path path =
-      std::filesystem::path(folder) /
-      (settings.model_filename.empty() ? "model.pt" : settings.model_filename);
+      std::filesystem::path(folder) / (!settings.model_filename.empty() ? settings.model_filename
+                                       : settings.is_compiled           ? "model.pt2"
+                                                                        : "model.pt");
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
     return Error::Unavailable(StrCat("unable to find '", path.string(), "' for model instance '",
@@ -36,27 +38,35 @@ Result<std::string> ModelPath(const std::string& folder, const Settings& setting
   return path.string();
 }
 
-// Loads the model's file and finds a place for each input.
-Result<std::shared_ptr<BoundProgram>> LoadProgram(const std::string& folder,
-                                                  const Settings& settings,
-                                                  const backend::Ports& ports,
-                                                  const std::string& model) {
-  if (settings.is_compiled) {
-    return Error::Unsupported(
-        StrCat("model '", model,
-               "' has the platform torch_aoti, which is not supported yet; save it as TorchScript ",
-               "(platform pytorch_libtorch)"));
-  }
+Result<std::shared_ptr<const Program>> OpenProgram(const std::string& folder,
+                                                   const Settings& settings,
+                                                   const std::string& model) {
   NEREID_KIT_ASSIGN(const std::string path, ModelPath(folder, settings, model));
+  if (settings.is_compiled) {
+    NEREID_KIT_ASSIGN(std::unique_ptr<const Program> program, LoadCompiled(path, settings, model));
+    return std::shared_ptr<const Program>(std::move(program));
+  }
   if (Error error = CheckTorchScriptFile(path); !error.ok()) {
     return Error(error.code(), StrCat("failed to load model '", model, "': ", error.message()));
   }
+  NEREID_KIT_ASSIGN(std::unique_ptr<const Program> program, LoadTorchScript(path, settings, model));
+  return std::shared_ptr<const Program>(std::move(program));
+}
+
+// Finds a place for each input.
+Result<std::shared_ptr<BoundProgram>> BindProgram(std::shared_ptr<const Program> program,
+                                                  const backend::Ports& ports,
+                                                  int64_t max_batch_size,
+                                                  const std::string& model) {
   auto bound = std::make_shared<BoundProgram>();
-  NEREID_KIT_ASSIGN(bound->program, LoadTorchScript(path, settings, model));
+  bound->program = std::move(program);
   const Signature& signature = bound->program->signature();
-  NEREID_KIT_TRY(CheckInputsListed(ports, signature, model));
+  NEREID_KIT_TRY(CheckInputsListed(ports, *bound->program, model));
   NEREID_KIT_ASSIGN(bound->arguments, BindInputs(signature, InputNames(ports), model));
   NEREID_KIT_TRY(CheckKinds(ports, bound->arguments));
+  if (const std::vector<InputRule>* const rules = bound->program->input_rules()) {
+    NEREID_KIT_TRY(CheckInputRules(ports, bound->arguments, *rules, max_batch_size, model));
+  }
   return bound;
 }
 
@@ -68,6 +78,27 @@ void LogSettings(const Settings& settings, const std::string& model) {
   };
   log("Optimized execution is ", settings.optimized_execution);
   log("Inference Mode is ", settings.inference_mode);
+}
+
+std::string ConfiguredName(TRITONSERVER_DataType datatype) {
+  return StrCat("TYPE_", datatype == TRITONSERVER_TYPE_BYTES
+                             ? "STRING"
+                             : TRITONSERVER_DataTypeString(datatype));
+}
+
+// Adds the inputs of a compiled model to a configuration that has none.
+void CompleteInputs(const Program& program, ModelConfig* config) {
+  if (program.input_rules() == nullptr) {
+    return;
+  }
+  size_t number = 0;
+  for (const InputRule& rule : *program.input_rules()) {
+    std::vector<int64_t> dims;
+    for (size_t d = config->max_batch_size() > 0 ? 1 : 0; d < rule.dims.size(); ++d) {
+      dims.push_back(rule.dims[d].fixed);
+    }
+    config->AddTensor("input", StrCat("INPUT__", number++), ConfiguredName(rule.datatype), dims);
+  }
 }
 
 // Adds outputs to a configuration that has none.
@@ -82,11 +113,7 @@ Error CompleteOutputs(const BoundProgram& bound, const backend::Ports& ports,
                         error.message(), "; list them in config.pbtxt"));
   }
   for (const FoundOutput& output : found.value()) {
-    config->AddTensor("output", output.name,
-                      StrCat("TYPE_", output.datatype == TRITONSERVER_TYPE_BYTES
-                                          ? "STRING"
-                                          : TRITONSERVER_DataTypeString(output.datatype)),
-                      output.dims);
+    config->AddTensor("output", output.name, ConfiguredName(output.datatype), output.dims);
   }
   return {};
 }
@@ -103,20 +130,34 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   ApplyThreadCounts(settings);
   bool auto_complete = false;
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &auto_complete));
-  if (auto_complete && config.tensors("output").Empty()) {
+  const bool lacks_inputs = settings.is_compiled && config.tensors("input").Empty();
+  std::shared_ptr<const Program> program;
+  if (auto_complete && (lacks_inputs || config.tensors("output").Empty())) {
+    NEREID_KIT_ASSIGN(program, OpenProgram(location.version_folder, settings, location.name));
+    if (lacks_inputs) {
+      CompleteInputs(*program, &config);
+      NEREID_KIT_ASSIGN(ports, backend::Ports::FromConfig(config));
+    }
     NEREID_KIT_ASSIGN(const std::shared_ptr<BoundProgram> bound,
-                      LoadProgram(location.version_folder, settings, ports, location.name));
-    NEREID_KIT_TRY(CompleteOutputs(*bound, ports, location.name, &config));
+                      BindProgram(program, ports, config.max_batch_size(), location.name));
+    if (config.tensors("output").Empty()) {
+      NEREID_KIT_TRY(CompleteOutputs(*bound, ports, location.name, &config));
+    }
     NEREID_KIT_TRY(config.Store(handle));
     NEREID_KIT_ASSIGN(config, ModelConfig::Load(handle));
     NEREID_KIT_ASSIGN(ports, backend::Ports::FromConfig(config));
+    // The calls with zeros may have changed it.
+    if (program->signature().writes_attributes) {
+      program = nullptr;
+    }
   }
-  return std::unique_ptr<Model>(new Model(std::move(location.name),
-                                          std::move(location.version_folder), std::move(config),
-                                          std::move(settings), std::move(ports)));
+  return std::unique_ptr<Model>(new Model(handle, std::move(location), std::move(config),
+                                          std::move(settings), std::move(ports),
+                                          std::move(program)));
 }
 
-Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance() {
+Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance(
+    TRITONBACKEND_ModelInstance* instance) {
   const backend::MutexLock lock(mutex_);
   if (shared_ != nullptr) {
     if (settings_.weight_sharing) {
@@ -124,21 +165,34 @@ Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance() {
     }
     return shared_;
   }
-  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, Load());
+  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, Load(std::move(opened_)));
+  opened_ = nullptr;
+  const backend::MemoryUse use{.bytes = program->program->weight_bytes()};
   if (settings_.weight_sharing.value_or(!program->program->signature().writes_attributes)) {
     shared_ = program;
+    backend::LogIfError(backend::ReportMemoryUse(handle_, {&use, 1}), "memory of the model");
+  } else {
+    backend::LogIfError(backend::ReportMemoryUse(instance, {&use, 1}), "memory of the instance");
   }
   return program;
 }
 
-Result<std::shared_ptr<const BoundProgram>> Model::Load() const {
-  NEREID_KIT_ASSIGN(std::shared_ptr<BoundProgram> bound,
-                    LoadProgram(folder_, settings_, ports_, name_));
+Result<std::shared_ptr<const BoundProgram>> Model::Load(
+    std::shared_ptr<const Program> program) const {
+  if (program == nullptr) {
+    NEREID_KIT_ASSIGN(program, OpenProgram(location_.version_folder, settings_, location_.name));
+  }
+  NEREID_KIT_ASSIGN(
+      std::shared_ptr<BoundProgram> bound,
+      BindProgram(std::move(program), ports_, config_.max_batch_size(), location_.name));
   std::vector<std::string> outputs;
   for (const backend::OutputPort& output : ports_.outputs) {
     outputs.push_back(output.name);
   }
   NEREID_KIT_ASSIGN(bound->outputs, BindOutputs(bound->program->signature(), outputs));
+  if (settings_.is_compiled) {
+    NEREID_KIT_TRY(CheckOutputPlaces(bound->outputs, bound->program->signature(), location_.name));
+  }
   return std::shared_ptr<const BoundProgram>(std::move(bound));
 }
 

@@ -9,6 +9,7 @@
 
 #include "backend_kit/config.h"
 #include "backend_kit/entry_points.h"
+#include "backend_kit/location.h"
 #include "backend_kit/mutex.h"
 #include "backend_kit/ports.h"
 #include "pytorch_backend/program.h"
@@ -36,29 +37,36 @@ class Model {
                                                         Backend& backend);
 
   // Returns the program for one more instance, loading it if it is not shared or is the first.
-  backend::Result<std::shared_ptr<const BoundProgram>> ProgramForInstance();
+  // Reports the memory that it takes.
+  backend::Result<std::shared_ptr<const BoundProgram>> ProgramForInstance(
+      TRITONBACKEND_ModelInstance* instance);
 
   const backend::ModelConfig& config() const { return config_; }
   const backend::Ports& ports() const { return ports_; }
 
  private:
-  Model(std::string name, std::string folder, backend::ModelConfig config, Settings settings,
-        backend::Ports ports)
-      : name_(std::move(name)),
-        folder_(std::move(folder)),
+  Model(TRITONBACKEND_Model* handle, backend::ModelLocation location, backend::ModelConfig config,
+        Settings settings, backend::Ports ports, std::shared_ptr<const Program> opened)
+      : handle_(handle),
+        location_(std::move(location)),
         config_(std::move(config)),
         settings_(std::move(settings)),
-        ports_(std::move(ports)) {}
+        ports_(std::move(ports)),
+        opened_(std::move(opened)) {}
 
-  backend::Result<std::shared_ptr<const BoundProgram>> Load() const;
+  // Loads the program unless it is given.
+  backend::Result<std::shared_ptr<const BoundProgram>> Load(
+      std::shared_ptr<const Program> program) const;
 
-  const std::string name_;
-  const std::string folder_;  // of this version
+  TRITONBACKEND_Model* const handle_;
+  const backend::ModelLocation location_;
   const backend::ModelConfig config_;
   const Settings settings_;
   const backend::Ports ports_;
 
   backend::Mutex mutex_;
+  // The one that the configuration was completed with, for the first instance.
+  std::shared_ptr<const Program> opened_ NEREID_KIT_GUARDED_BY(mutex_);
   // The first one that was loaded, while it may be shared.
   std::shared_ptr<const BoundProgram> shared_ NEREID_KIT_GUARDED_BY(mutex_);
 };

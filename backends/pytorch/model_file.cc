@@ -25,6 +25,10 @@ enum class Archive { kTorchScript, kPickle, kExported, kCompiled, kOther };
 
 constexpr std::string_view kSaveAsScript =
     "save a TorchScript model: torch.jit.script(model).save('model.pt')";
+constexpr std::string_view kCompile =
+    "compile the model: torch._inductor.aoti_compile_and_package(torch.export.export(model, "
+    "examples), package_path='model.pt2')";
+
 Error Refuse(const std::string& path, std::string_view what, std::string_view advice) {
   return Error::InvalidArgument(StrCat("'", path, "' is ", what, ": ", advice));
 }
@@ -88,7 +92,7 @@ Error CheckExpansion(const std::string& path, const std::vector<ZipEntry>& entri
   return {};
 }
 
-Result<Archive> ReadKind(const std::string& path, std::string_view advice) {
+Result<std::vector<ZipEntry>> ReadEntries(const std::string& path, std::string_view advice) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return Refuse(path, "a folder", advice);
@@ -110,28 +114,47 @@ Result<Archive> ReadKind(const std::string& path, std::string_view advice) {
     return Error(error.code(), StrCat("'", path, "' cannot be read: ", error.message()));
   }
   NEREID_KIT_TRY(CheckExpansion(path, entries.value()));
-  return KindOf(entries.value());
+  return std::move(entries).value();
 }
 
 }  // namespace
 
 Error CheckTorchScriptFile(const std::string& path) {
-  NEREID_KIT_ASSIGN(const Archive kind, ReadKind(path, kSaveAsScript));
-  switch (kind) {
+  NEREID_KIT_ASSIGN(const std::vector<ZipEntry> entries, ReadEntries(path, kSaveAsScript));
+  switch (KindOf(entries)) {
     case Archive::kTorchScript:
       return {};
     case Archive::kPickle:
       return Refuse(path, "an object saved by torch.save, whose code is not in the file",
                     kSaveAsScript);
     case Archive::kExported:
-      return Refuse(path, "an exported program, which is not supported yet", kSaveAsScript);
+      return Refuse(path, "an exported program that is not compiled", kCompile);
     case Archive::kCompiled:
-      return Refuse(path, "a package compiled by AOTInductor, which is not supported yet",
-                    kSaveAsScript);
+      return Refuse(path, "a package compiled by AOTInductor",
+                    "set platform: \"torch_aoti\" in config.pbtxt and call the file model.pt2");
     case Archive::kOther:
       break;
   }
   return Refuse(path, "a ZIP archive without a TorchScript model", kSaveAsScript);
+}
+
+Result<std::vector<ZipEntry>> ReadCompiledEntries(const std::string& path) {
+  NEREID_KIT_ASSIGN(std::vector<ZipEntry> entries, ReadEntries(path, kCompile));
+  switch (KindOf(entries)) {
+    case Archive::kCompiled:
+      return entries;
+    case Archive::kExported:
+      return Refuse(path, "an exported program that is not compiled", kCompile);
+    case Archive::kTorchScript:
+      return Refuse(
+          path, "a TorchScript model",
+          "set platform: \"pytorch_libtorch\" in config.pbtxt and call the file model.pt");
+    case Archive::kPickle:
+      return Refuse(path, "an object saved by torch.save, whose code is not in the file", kCompile);
+    case Archive::kOther:
+      break;
+  }
+  return Refuse(path, "a ZIP archive without a compiled model", kCompile);
 }
 
 }  // namespace nereid::pytorch

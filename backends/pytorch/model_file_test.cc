@@ -78,8 +78,22 @@ TEST_F(ModelFile, TellsTheArchivesOfPyTorchApart) {
               HasSubstr("an object saved by torch.save, whose code is not in the file"));
   EXPECT_THAT(Script(Zip({{"e/models/model.json", 9}})), HasSubstr("an exported program"));
   EXPECT_THAT(Script(Zip({{"p/data/aotinductor/model/x.so", 9}})),
-              HasSubstr("compiled by AOTInductor"));
+              HasSubstr("compiled by AOTInductor: set platform: \"torch_aoti\""));
   EXPECT_THAT(Script(Zip({{"word/document.xml", 9}})), HasSubstr("without a TorchScript model"));
+}
+
+TEST_F(ModelFile, AcceptsOnlyCompiledPackagesForThatPlatform) {
+  const auto compiled = [&](const std::string& content) {
+    auto entries = ReadCompiledEntries(Write(content));
+    return entries.ok() ? std::string() : std::string(entries.TakeError().message());
+  };
+  EXPECT_EQ(compiled(Zip({{"p/data/aotinductor/model/x.so", 9}})), "");
+  EXPECT_THAT(
+      compiled(Zip({{"e/models/model.json", 9}})),
+      HasSubstr("not compiled: compile the model: torch._inductor.aoti_compile_and_package"));
+  EXPECT_THAT(compiled(TorchScript()), HasSubstr("set platform: \"pytorch_libtorch\""));
+  EXPECT_THAT(compiled(Zip({{"m/data.pkl", 9}})), HasSubstr("whose code is not in the file"));
+  EXPECT_THAT(compiled("<html>"), HasSubstr("a web page"));
 }
 
 TEST_F(ModelFile, RefusesAFolder) {

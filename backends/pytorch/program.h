@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,12 +50,38 @@ struct Results {
   std::vector<ResultTensor> tensors;
 };
 
+// A dimension that a compiled model was compiled for.
+struct DimRule {
+  int64_t fixed = -1;  // -1: variable
+  int64_t least = 0;
+  int64_t most = std::numeric_limits<int64_t>::max();
+  int symbol = -1;  // variable dimensions with the same number have the same size
+
+  // PyTorch writes 2 where nothing was said, because it compiles no special case for 1. That works
+  // for 1 as well, as its documentation of aot_inductor.check_lowerbound says.
+  int64_t smallest() const { return least == 2 ? 1 : least; }
+};
+
+// How many different variable dimensions the inputs of a model may have.
+inline constexpr int kMaxSymbols = 32;
+
+// An input that a compiled model was compiled for.
+struct InputRule {
+  TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
+  std::vector<DimRule> dims;  // with the batch dimension
+  bool is_written = false;    // whether the model may write to its memory
+};
+
 // A model, ready to be called. Thread-safe: may be called concurrently, unless its signature says
 // that it writes to its attributes.
 class Program {
  public:
   virtual ~Program() = default;
   virtual const Signature& signature() const = 0;
+  // The bytes of weights and other constants.
+  virtual uint64_t weight_bytes() const = 0;
+  // Of a compiled model, one for each tensor that it takes; null where that is not known.
+  virtual const std::vector<InputRule>* input_rules() const { return nullptr; }
   // Calls the model. `arguments` are those of BindInputs, whose inputs are numbers in `inputs`.
   virtual backend::Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode> arguments,
                                                               std::span<const CallInput> inputs,
@@ -72,5 +99,11 @@ void ApplyThreadCounts(const Settings& settings);
 backend::Result<std::unique_ptr<const Program>> LoadTorchScript(const std::string& path,
                                                                 const Settings& settings,
                                                                 const std::string& model);
+
+// Loads a package of AOTInductor onto the CPU. Its files are unpacked into a folder that is gone
+// when this returns.
+backend::Result<std::unique_ptr<const Program>> LoadCompiled(const std::string& path,
+                                                             const Settings& settings,
+                                                             const std::string& model);
 
 }  // namespace nereid::pytorch

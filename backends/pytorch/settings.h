@@ -12,7 +12,7 @@ namespace nereid::pytorch {
 // Immutable.
 struct Settings {
   std::string model_filename;  // empty: the platform's default
-  bool is_compiled = false;    // platform torch_aoti
+  bool is_compiled = false;    // a package of AOTInductor: platform torch_aoti
   bool optimized_execution = true;
   bool inference_mode = true;
   bool cudnn = true;            // only for GPUs

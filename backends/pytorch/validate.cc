@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "pytorch_backend/call_spec.h"
+#include "pytorch_backend/input_rules.h"
+
 namespace nereid::pytorch {
 
 using backend::Error;
@@ -58,15 +61,81 @@ std::string Join(const std::vector<std::string>& parts) {
   return text;
 }
 
+std::string ConfiguredName(TRITONSERVER_DataType datatype) {
+  return StrCat("TYPE_", datatype == TRITONSERVER_TYPE_BYTES
+                             ? "STRING"
+                             : TRITONSERVER_DataTypeString(datatype));
+}
+
+std::vector<std::string> RuleTexts(std::span<const InputRule> rules) {
+  std::vector<std::string> texts;
+  for (const InputRule& rule : rules) {
+    texts.push_back(StrCat("{ name: \"INPUT__", texts.size(), "\" data_type: ",
+                           ConfiguredName(rule.datatype), " dims: ", ShapeText(rule), " }"));
+  }
+  return texts;
+}
+
+// Whether batches of up to `max_batch_size` rows fit.
+Error CheckBatchDimension(const InputPort& port, const InputRule& rule, int64_t max_batch_size,
+                          const std::string& model) {
+  const DimRule first = rule.dims.empty() ? DimRule{.fixed = 0} : rule.dims.front();
+  if (first.fixed < 0 && first.smallest() <= 1 && first.most >= max_batch_size) {
+    return {};
+  }
+  return Error::InvalidArgument(StrCat(
+      "unable to load model '", model, "', max_batch_size is ", max_batch_size, ", but input '",
+      port.name, "' was compiled for ", ShapeText(rule),
+      first.fixed < 0 ? StrCat(" with ", first.smallest(), " to ", first.most, " rows")
+                      : std::string(),
+      ": export the model with a dynamic first dimension (dynamic_shapes) of that size, or set "
+      "max_batch_size to 0"));
+}
+
+Error CheckInputRule(const InputPort& port, const InputRule& rule, int64_t max_batch_size,
+                     const std::string& model) {
+  if (port.datatype != rule.datatype) {
+    return Error::InvalidArgument(StrCat("unable to load model '", model,
+                                         "', configuration expects datatype ",
+                                         ConfiguredName(port.datatype), " for input '", port.name,
+                                         "', model provides ", ConfiguredName(rule.datatype)));
+  }
+  if (max_batch_size > 0) {
+    NEREID_KIT_TRY(CheckBatchDimension(port, rule, max_batch_size, model));
+  }
+  // The sizes of these are known with a request only.
+  if (port.is_ragged || port.origin != InputPort::Origin::kInput) {
+    return {};
+  }
+  const size_t batch = max_batch_size > 0 ? 1 : 0;
+  bool fits = port.dims.size() + batch == rule.dims.size();
+  for (size_t d = 0; fits && d < port.dims.size(); ++d) {
+    const DimRule& dim = rule.dims[d + batch];
+    const int64_t configured = port.dims[d];
+    fits =
+        configured < 0 || (dim.fixed >= 0 ? configured == dim.fixed
+                                          : configured >= dim.smallest() && configured <= dim.most);
+  }
+  if (fits) {
+    return {};
+  }
+  std::string dims;
+  for (const int64_t dim : port.dims) {
+    dims += (dims.empty() ? "" : ", ") + std::to_string(dim);
+  }
+  return Error::InvalidArgument(StrCat("unable to load model '", model, "', input '", port.name,
+                                       "' has dims [", dims, "] in the configuration, ",
+                                       batch > 0 ? "and max_batch_size is set, " : "",
+                                       "but the model was compiled for ", ShapeText(rule)));
+}
+
 Error CheckKinds(const Ports& ports, const ValueNode& node) {
   if (node.input >= 0) {
     const InputPort& port = ports.inputs[static_cast<size_t>(node.input)];
     if ((port.datatype == TRITONSERVER_TYPE_BYTES) != node.type->Required().is_text()) {
-      return Error::InvalidArgument(StrCat(
-          "configuration expects datatype TYPE_",
-          port.datatype == TRITONSERVER_TYPE_BYTES ? "STRING"
-                                                   : TRITONSERVER_DataTypeString(port.datatype),
-          " for input '", port.name, "', model provides ", node.type->text));
+      return Error::InvalidArgument(StrCat("configuration expects datatype ",
+                                           ConfiguredName(port.datatype), " for input '", port.name,
+                                           "', model provides ", node.type->text));
     }
   }
   for (const ValueNode& child : node.children) {
@@ -92,11 +161,18 @@ Error CheckPorts(const Ports& ports, bool is_batching, const std::string& model)
   return {};
 }
 
-Error CheckInputsListed(const Ports& ports, const Signature& signature, const std::string& model) {
+Error CheckInputsListed(const Ports& ports, const Program& program, const std::string& model) {
   if (std::any_of(ports.inputs.begin(), ports.inputs.end(), [](const InputPort& input) {
         return input.origin == InputPort::Origin::kInput;
       })) {
     return {};
+  }
+  const Signature& signature = program.signature();
+  if (program.input_rules() != nullptr) {
+    return Error::Internal(
+        StrCat("model configuration must contain at least one input, none were specified. Those of "
+               "model '",
+               model, "' are ", Join(RuleTexts(*program.input_rules()))));
   }
   std::vector<std::string> names;
   for (const Argument& argument : signature.arguments) {
@@ -112,6 +188,33 @@ Error CheckInputsListed(const Ports& ports, const Signature& signature, const st
 Error CheckKinds(const Ports& ports, const std::vector<ValueNode>& arguments) {
   for (const ValueNode& argument : arguments) {
     NEREID_KIT_TRY(CheckKinds(ports, argument));
+  }
+  return {};
+}
+
+Error CheckInputRules(const Ports& ports, const std::vector<ValueNode>& arguments,
+                      std::span<const InputRule> rules, int64_t max_batch_size,
+                      const std::string& model) {
+  const std::vector<int> inputs = FlatInputs(arguments);
+  for (size_t i = 0; i < inputs.size() && i < rules.size(); ++i) {
+    if (inputs[i] >= 0) {
+      NEREID_KIT_TRY(CheckInputRule(ports.inputs[static_cast<size_t>(inputs[i])], rules[i],
+                                    max_batch_size, model));
+    }
+  }
+  return {};
+}
+
+Error CheckOutputPlaces(const std::vector<OutputPlace>& outputs, const Signature& signature,
+                        const std::string& model) {
+  const std::vector<std::string> paths = FlatPaths(signature.result);
+  for (const OutputPlace& output : outputs) {
+    if (!output.path.empty() && output.index < 0 &&
+        std::find(paths.begin(), paths.end(), output.path) == paths.end()) {
+      return Error::InvalidArgument(StrCat("unable to load model '", model, "', output '",
+                                           output.name, "' has no place in the result of ",
+                                           signature.ToString()));
+    }
   }
   return {};
 }

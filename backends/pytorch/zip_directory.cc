@@ -85,7 +85,8 @@ std::optional<Extent> FindDirectory(Reader& file) {
   return extent;
 }
 
-// Sizes of 4 GiB and more are in a field of their own, in this order, each only if it is needed.
+// Sizes and offsets of 4 GiB and more are in a field of their own, in this order, each only if it
+// is needed.
 void ReadLargeSizes(std::string_view extra, ZipEntry* entry) {
   constexpr uint64_t kInExtra = 0xffffffff;
   constexpr uint64_t kZip64 = 1;
@@ -93,7 +94,7 @@ void ReadLargeSizes(std::string_view extra, ZipEntry* entry) {
     const uint64_t kind = Number(extra, 0, 2);
     const size_t size = std::min<size_t>(Number(extra, 2, 2), extra.size() - 4);
     size_t at = 4;
-    for (uint64_t* number : {&entry->size, &entry->compressed_size}) {
+    for (uint64_t* number : {&entry->size, &entry->compressed_size, &entry->offset}) {
       if (kind == kZip64 && *number == kInExtra && at + 8 <= 4 + size) {
         *number = Number(extra, at, 8);
         at += 8;
@@ -127,7 +128,9 @@ Result<std::vector<ZipEntry>> ReadZipDirectory(const std::string& path) {
     }
     ZipEntry entry{.name = std::string(rest.substr(kEntrySize, name_size)),
                    .compressed_size = Number(rest, 20, 4),
-                   .size = Number(rest, 24, 4)};
+                   .size = Number(rest, 24, 4),
+                   .offset = Number(rest, 42, 4),
+                   .method = static_cast<uint32_t>(Number(rest, 10, 2))};
     ReadLargeSizes(rest.substr(kEntrySize + name_size, extra_size), &entry);
     entries.push_back(std::move(entry));
     rest.remove_prefix(whole);

@@ -28,6 +28,19 @@ class Flattener {
  public:
   Flattener(TorchResults& results, bool with_paths) : results_(results), with_paths_(with_paths) {}
 
+  void AddTensor(const at::Tensor& tensor, const std::string& path) {
+    results_.tensors.push_back({.path = path});
+    const at::Tensor plain = Plain(tensor);
+    if (plain.defined()) {
+      Describe(plain, &results_.tensors.back());
+    } else {
+      results_.tensors.back().type = !tensor.defined() ? "an undefined tensor"
+                                                       : std::string("a tensor of type ") +
+                                                             c10::toString(tensor.scalar_type());
+    }
+    results_.held_tensors.push_back(plain);
+  }
+
   void Add(const c10::IValue& value, const std::string& path) {
     if (value.isTensor()) {
       AddTensor(value.toTensor(), path);
@@ -59,19 +72,6 @@ class Flattener {
  private:
   std::string Step(const std::string& path, const std::string& step) const {
     return with_paths_ ? path + "[" + step + "]" : std::string();
-  }
-
-  void AddTensor(const at::Tensor& tensor, const std::string& path) {
-    results_.tensors.push_back({.path = path});
-    const at::Tensor plain = Plain(tensor);
-    if (plain.defined()) {
-      Describe(plain, &results_.tensors.back());
-    } else {
-      results_.tensors.back().type = !tensor.defined() ? "an undefined tensor"
-                                                       : std::string("a tensor of type ") +
-                                                             c10::toString(tensor.scalar_type());
-    }
-    results_.held_tensors.push_back(plain);
   }
 
   void AddTuple(const c10::IValue& value, const std::string& path) {
@@ -121,17 +121,34 @@ class Flattener {
   const bool with_paths_;
 };
 
+// Nobody else may refer to lent memory.
+void FindLendable(TorchResults& results) {
+  for (size_t i = 0; i < results.tensors.size(); ++i) {
+    const at::Tensor& tensor = results.held_tensors[i];
+    results.tensors[i].is_lendable =
+        tensor.defined() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Results> Flatten(c10::IValue result, bool with_paths) {
   auto results = std::make_shared<TorchResults>();
   Flattener(*results, with_paths).Add(result, "");
   result = c10::IValue();
-  for (size_t i = 0; i < results->tensors.size(); ++i) {
-    const at::Tensor& tensor = results->held_tensors[i];
-    results->tensors[i].is_lendable =
-        tensor.defined() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+  FindLendable(*results);
+  return results;
+}
+
+std::shared_ptr<const Results> Flatten(std::vector<at::Tensor> tensors,
+                                       std::span<const std::string> paths) {
+  auto results = std::make_shared<TorchResults>();
+  Flattener flattener(*results, true);
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    flattener.AddTensor(tensors[t], paths[t]);
   }
+  tensors.clear();
+  FindLendable(*results);
   return results;
 }
 

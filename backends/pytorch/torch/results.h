@@ -5,6 +5,9 @@
 #include <ATen/core/ivalue.h>
 
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "pytorch_backend/program.h"
 
@@ -13,5 +16,9 @@ namespace nereid::pytorch {
 // Takes `result`, which the caller must not keep another reference of: memory that anyone else
 // refers to is not lendable. Throws c10::Error.
 std::shared_ptr<const Results> Flatten(c10::IValue result, bool with_paths);
+
+// The same for tensors that a compiled model returned, whose paths are known. Throws c10::Error.
+std::shared_ptr<const Results> Flatten(std::vector<at::Tensor> tensors,
+                                       std::span<const std::string> paths);
 
 }  // namespace nereid::pytorch

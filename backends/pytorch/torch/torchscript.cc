@@ -8,6 +8,8 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <set>
+
 #include "pytorch_backend/torch/arguments.h"
 #include "pytorch_backend/torch/results.h"
 #include "pytorch_backend/torch/types.h"
@@ -76,6 +78,24 @@ Signature ReadSignature(const torch::jit::Method& forward) {
   return signature;
 }
 
+// Parameters and buffers, each memory once.
+uint64_t CountBytes(const torch::jit::Module& module) {
+  uint64_t bytes = 0;
+  std::set<const void*> counted;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (tensor.has_storage() && counted.insert(tensor.storage().data()).second) {
+      bytes += tensor.storage().nbytes();
+    }
+  };
+  for (const at::Tensor& parameter : module.parameters()) {
+    add(parameter);
+  }
+  for (const at::Tensor& buffer : module.buffers()) {
+    add(buffer);
+  }
+  return bytes;
+}
+
 // A TorchScript model on the CPU. Thread-safe as far as Program promises.
 class TorchScriptProgram : public Program {
  public:
@@ -83,9 +103,11 @@ class TorchScriptProgram : public Program {
       : module_(std::move(module)),
         forward_(module_.get_method("forward")),
         settings_(settings),
-        signature_(ReadSignature(forward_)) {}
+        signature_(ReadSignature(forward_)),
+        weight_bytes_(CountBytes(module_)) {}
 
   const Signature& signature() const override { return signature_; }
+  uint64_t weight_bytes() const override { return weight_bytes_; }
 
   Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode> arguments,
                                              std::span<const CallInput> inputs,
@@ -126,6 +148,7 @@ class TorchScriptProgram : public Program {
   const torch::jit::Method forward_;
   const Settings settings_;
   const Signature signature_;
+  const uint64_t weight_bytes_;
 };
 
 }  // namespace

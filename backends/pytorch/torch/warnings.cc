@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 
+#include "pytorch_backend/error_stream.h"
 #include "pytorch_backend/program.h"
 
 namespace nereid::pytorch {
@@ -37,6 +38,7 @@ WarningsToLog::WarningsToLog() : guard_(&SharedHandler()) {}
 
 void InitializeTorch(LogFunction log) {
   log_function = log;
+  static const ErrorStreamRoute route;
   // Lines that bypass the handler: only errors, whose exceptions we report as well.
   FLAGS_caffe2_log_level = 2;
 }
