@@ -212,7 +212,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, const 
   if (settings.model_filename.empty()) {
     settings.model_filename = kDefaultFilename;
   }
-  std::unique_ptr<Model> model(new Model(shared, std::move(location.name),
+  std::unique_ptr<Model> model(new Model(handle, shared, std::move(location.name),
                                          std::move(location.version_folder), std::move(config),
                                          std::move(settings)));
   bool auto_complete = false;

@@ -30,9 +30,9 @@ class Model : public onnxruntime::Model {
       const onnxruntime::Placement& placement) override;
 
  private:
-  Model(const Backend& shared, std::string name, std::string folder, backend::ModelConfig config,
-        onnxruntime::Settings settings)
-      : onnxruntime::Model(shared.environment(), std::move(name), std::move(folder),
+  Model(TRITONBACKEND_Model* handle, const Backend& shared, std::string name, std::string folder,
+        backend::ModelConfig config, onnxruntime::Settings settings)
+      : onnxruntime::Model(handle, shared.environment(), std::move(name), std::move(folder),
                            std::move(config), std::move(settings)),
         domain_(shared.domain()) {}
 

@@ -276,6 +276,15 @@ TEST(Providers, AreNamedWhenOneIsMissing) {
   EXPECT_TRUE(CheckAccelerator("m", "cuda", {"CUDAExecutionProvider"}).ok());
 }
 
+TEST(Providers, TakeNoAddressesFromAConfiguration) {
+  EXPECT_TRUE(CheckCudaOptions("m", {{"gpu_mem_limit", "1"}, {"device_id", "0"}}).ok());
+  for (const char* const key : {"user_compute_stream", "has_user_compute_stream",
+                                "gpu_external_alloc", "gpu_external_free"}) {
+    EXPECT_THAT(CheckCudaOptions("m", {{"gpu_mem_limit", "1"}, {key, "1"}}).message(),
+                testing::HasSubstr(key));
+  }
+}
+
 TEST(Providers, TranslateTensorRtParameters) {
   auto options = TensorRtOptions({"tensorrt",
                                   {{"precision_mode", "FP16"},

@@ -243,6 +243,14 @@ Result<ExternalFiles> ExternalFiles::Open(const std::string& path, const ModelFi
   return external;
 }
 
+uint64_t ExternalFiles::byte_size() const {
+  uint64_t size = 0;
+  for (const auto& file : files_) {
+    size += file->size();
+  }
+  return size;
+}
+
 Error ExternalFiles::AddTo(OrtSessionOptions* options) const {
   std::vector<const ORTCHAR_T*> locations;
   std::vector<char*> contents;

@@ -36,6 +36,8 @@ class ExternalFiles {
   ExternalFiles(ExternalFiles&&) noexcept;
   ExternalFiles& operator=(ExternalFiles&&) = delete;
 
+  // The size of all files.
+  uint64_t byte_size() const;
   // This object must outlive the creation of sessions with `options`.
   backend::Error AddTo(OrtSessionOptions* options) const;
   // Called after the session was created: removes the session's mappings of files. Fails if the

@@ -359,6 +359,13 @@ Result<const OrtValue*> Gathering::FillStrings(size_t i, const PlannedInput& inp
 
 Result<const OrtValue*> Gathering::FillFixed(Batch& batch, size_t i, PlannedInput& input) {
   const Port& port = ports_.inputs[input.port];
+  if (session_.placement().gpu && members_.size() == 1) {
+    NEREID_KIT_ASSIGN(const char* const on_gpu,
+                      backend::GpuInput(view(i, members_[0]), session_.placement().device));
+    if (on_gpu != nullptr) {
+      return FillFromGpu(input, on_gpu);
+    }
+  }
   if (KeptTensor::Suits(input.byte_size, members_.size())) {
     NEREID_KIT_TRY(input.kept.Prepare(memory_info_, port, input.shape, input.byte_size));
     Copy(batch, i, input.kept.data);
@@ -381,6 +388,15 @@ Result<const OrtValue*> Gathering::FillFixed(Batch& batch, size_t i, PlannedInpu
   NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info_, const_cast<char*>(data),
                                                       input.byte_size, input.shape.data(),
                                                       input.shape.size(), port.info.type, &value));
+  owned_values_.emplace_back(value);
+  return static_cast<const OrtValue*>(value);
+}
+
+Result<const OrtValue*> Gathering::FillFromGpu(const PlannedInput& input, const char* data) {
+  OrtValue* value = nullptr;
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(
+      session_.gpu_memory(), const_cast<char*>(data), input.byte_size, input.shape.data(),
+      input.shape.size(), ports_.inputs[input.port].info.type, &value));
   owned_values_.emplace_back(value);
   return static_cast<const OrtValue*>(value);
 }

@@ -16,13 +16,14 @@ namespace nereid::onnxruntime {
 // thread that executes.
 class Gathering {
  public:
-  // `ports` outlives this; `instance_name` is for error texts.
+  // `ports` and `session` outlive this; `instance_name` is for error texts.
   Gathering(const Ports& ports, std::string instance_name, int64_t max_batch_size,
-            const OrtMemoryInfo* memory_info)
+            const OrtMemoryInfo* memory_info, const Session& session)
       : ports_(ports),
         instance_name_(std::move(instance_name)),
         max_batch_size_(max_batch_size),
-        memory_info_(memory_info) {}
+        memory_info_(memory_info),
+        session_(session) {}
 
   // Starts a new batch.
   void Begin(const backend::Batch& batch);
@@ -73,6 +74,8 @@ class Gathering {
 
   backend::Result<const OrtValue*> FillStrings(size_t i, const PlannedInput& input);
   backend::Result<const OrtValue*> FillFixed(backend::Batch& batch, size_t i, PlannedInput& input);
+  // Makes a value of memory of the session's GPU.
+  backend::Result<const OrtValue*> FillFromGpu(const PlannedInput& input, const char* data);
   backend::Result<const OrtValue*> FillBatchInput(const PlannedInput& input);
   void Copy(backend::Batch& batch, size_t i, char* to);
   const backend::InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }
@@ -84,6 +87,7 @@ class Gathering {
   const std::string instance_name_;
   const int64_t max_batch_size_;
   const OrtMemoryInfo* const memory_info_;
+  const Session& session_;
 
   // The state of a request: not read yet, part of the current execution, or of an earlier one.
   enum class Reading : uint8_t { kUnread, kNow, kDone };

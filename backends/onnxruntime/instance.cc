@@ -50,7 +50,7 @@ Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
       memory_info_(std::move(memory_info)),
       run_options_(std::move(run_options)),
       ports_(session_->signature(), config),
-      gathering_(ports_, std::move(name), config.max_batch_size(), memory_info_.get()),
+      gathering_(ports_, std::move(name), config.max_batch_size(), memory_info_.get(), *session_),
       scattering_(ports_, gathering_, config.max_batch_size() > 0) {}
 
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
@@ -120,7 +120,9 @@ void Instance::PrepareOutputs(Plan& plan) {
       continue;
     }
     const size_t requests = gathering_.members().size();
-    if (KeptTensor::Suits(output.byte_size, requests)) {
+    // A client may want even a small output on the GPU, which only its response tells.
+    const bool is_direct = session_->placement().gpu && requests == 1;
+    if (!is_direct && KeptTensor::Suits(output.byte_size, requests)) {
       // On failure ONNX Runtime allocates the output.
       LogIfError(output.kept.Prepare(memory_info_.get(), ports_.outputs[output.port], output.shape,
                                      output.byte_size),
@@ -143,12 +145,20 @@ Error Instance::PrepareDirect(const PlannedOutput& output, size_t o) {
   if (!whole || !batch_.live(r)) {
     return {};
   }
-  NEREID_KIT_ASSIGN(
-      char* const buffer,
-      backend::AddOutput(batch_.response(r), port.info.name.c_str(), port.datatype,
-                         Scattering::ResponseShape(port, output.shape), output.byte_size));
+  const char* const name = port.info.name.c_str();
+  const std::span<const int64_t> shape = Scattering::ResponseShape(port, output.shape);
+  const Placement& where = session_->placement();
+  backend::OutputPlace place;
+  if (where.gpu) {
+    NEREID_KIT_ASSIGN(place, backend::AddOutputOnGpu(batch_.response(r), name, port.datatype, shape,
+                                                     output.byte_size, where.device));
+  } else {
+    NEREID_KIT_ASSIGN(place.data, backend::AddOutput(batch_.response(r), name, port.datatype, shape,
+                                                     output.byte_size));
+  }
+  const OrtMemoryInfo* const memory = place.is_on_gpu ? session_->gpu_memory() : memory_info_.get();
   OrtValue* value = nullptr;
-  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory_info_.get(), buffer, output.byte_size,
+  NEREID_ORT_TRY(Api().CreateTensorWithDataAsOrtValue(memory, place.data, output.byte_size,
                                                       output.shape.data(), output.shape.size(),
                                                       port.info.type, &value));
   owned_values_.emplace_back(value);

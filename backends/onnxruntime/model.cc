@@ -8,6 +8,7 @@
 #include "backend_kit/missing_file.h"
 #include "onnxruntime_backend/auto_complete.h"
 #include "onnxruntime_backend/batch_probe.h"
+#include "onnxruntime_backend/memory.h"
 #include "onnxruntime_backend/validate.h"
 
 namespace nereid::onnxruntime {
@@ -27,6 +28,15 @@ constexpr const char* kDefaultMaxBatchSize = "default_max_batch_size";
 bool IsChoice(const BatchVerdict& verdict) {
   return verdict.reason != kConfigured && verdict.reason != kDefaultMaxBatchSize &&
          verdict.reason != backend::kFixedDimension;
+}
+
+bool HasInstancesOnCpu(const ModelConfig& config) {
+  for (const rapidjson::Value& group : backend::ArrayOf(config.json(), "instance_group")) {
+    if (backend::StringMember(group, "kind") != "KIND_GPU") {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Logs a choice of the backend that the user can override.
@@ -51,7 +61,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
   NEREID_KIT_ASSIGN(backend::ModelLocation location, backend::Locate(handle));
   NEREID_KIT_ASSIGN(ModelConfig config, ModelConfig::Load(handle));
   NEREID_KIT_ASSIGN(Settings settings, Settings::FromConfig(config));
-  std::unique_ptr<Model> model(new Model(environment, std::move(location.name),
+  std::unique_ptr<Model> model(new Model(handle, environment, std::move(location.name),
                                          std::move(location.version_folder), std::move(config),
                                          std::move(settings)));
   bool auto_complete = false;
@@ -63,7 +73,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
 }
 
 Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
-  // The session that is made to inspect the model is the one that serves it on the CPU.
+  // The session that is made to inspect the model is the one that serves it on the CPU, if any.
   const Placement cpu;
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(cpu));
   // An output that cannot be served is left out if the configuration lists the outputs to serve.
@@ -82,8 +92,10 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
                ? Error(error.code(), StrCat(error.message(), "; it is not batched: ", verdict.text))
                : std::move(error);
   }
-  const backend::MutexLock lock(sessions_mutex_);
-  sessions_.emplace_back(cpu, session);
+  if (HasInstancesOnCpu(config_)) {
+    const backend::MutexLock lock(sessions_mutex_);
+    Keep(session);
+  }
   return {};
 }
 
@@ -116,19 +128,27 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, const Se
 
 Result<std::shared_ptr<Session>> Model::SessionAt(const Placement& placement) {
   const backend::MutexLock lock(sessions_mutex_);
-  for (const auto& [where, session] : sessions_) {
-    if (where == placement) {
+  for (const std::shared_ptr<Session>& session : sessions_) {
+    if (session->placement() == placement) {
       return session;
     }
   }
   NEREID_KIT_ASSIGN(const std::shared_ptr<Session> session, Load(placement));
   NEREID_KIT_TRY(Check(*session));
-  sessions_.emplace_back(placement, session);
+  Keep(session);
   return session;
 }
 
 Error Model::Check(const Session& session) const {
   return Validate(name_, config_, session.signature());
+}
+
+void Model::Keep(std::shared_ptr<Session> session) {
+  memory_.push_back(
+      MemoryOf(session->get(), session->placement(), session->gpu_memory(), session->file_bytes()));
+  sessions_.push_back(std::move(session));
+  backend::LogIfError(backend::ReportMemoryUse(handle_, memory_),
+                      "failed to report how much memory the model holds");
 }
 
 Result<std::shared_ptr<Session>> Model::Load(const Placement& placement) {

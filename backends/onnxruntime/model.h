@@ -10,6 +10,7 @@
 
 #include "backend_kit/batch_rule.h"
 #include "backend_kit/config.h"
+#include "backend_kit/memory_use.h"
 #include "backend_kit/mutex.h"
 #include "onnxruntime_backend/session.h"
 
@@ -34,9 +35,10 @@ class Model {
   const Settings& settings() const { return settings_; }
 
  protected:
-  Model(const Environment& environment, std::string name, std::string folder,
-        backend::ModelConfig config, Settings settings)
-      : environment_(environment),
+  Model(TRITONBACKEND_Model* handle, const Environment& environment, std::string name,
+        std::string folder, backend::ModelConfig config, Settings settings)
+      : handle_(handle),
+        environment_(environment),
         name_(std::move(name)),
         folder_(std::move(folder)),
         config_(std::move(config)),
@@ -60,7 +62,10 @@ class Model {
   // Returns the file to load: <version folder>/<model filename>, or model.onnx in it if that is a
   // folder.
   backend::Result<std::string> ModelPath() const;
+  // Keeps a session for instances, and tells the server how much memory all of them hold.
+  void Keep(std::shared_ptr<Session> session) NEREID_KIT_REQUIRES(sessions_mutex_);
 
+  TRITONBACKEND_Model* const handle_;
   const Environment& environment_;
   const std::string name_;
   const std::string folder_;     // of this version
@@ -69,8 +74,8 @@ class Model {
 
   backend::Mutex sessions_mutex_;
   // Shared with the instances.
-  std::vector<std::pair<Placement, std::shared_ptr<Session>>> sessions_
-      NEREID_KIT_GUARDED_BY(sessions_mutex_);
+  std::vector<std::shared_ptr<Session>> sessions_ NEREID_KIT_GUARDED_BY(sessions_mutex_);
+  std::vector<backend::MemoryUse> memory_ NEREID_KIT_GUARDED_BY(sessions_mutex_);
 };
 
 }  // namespace nereid::onnxruntime

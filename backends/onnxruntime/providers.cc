@@ -13,10 +13,12 @@ namespace {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
+constexpr const char* kCuda = "CUDAExecutionProvider";
+
 constexpr Provider kProviders[] = {
     {"openvino", "OpenVINOExecutionProvider", "OpenVINO"},
     {"tensorrt", "TensorrtExecutionProvider", nullptr},
-    {"cuda", "CUDAExecutionProvider", nullptr},
+    {"cuda", kCuda, nullptr},
     {"xnnpack", "XnnpackExecutionProvider", "XNNPACK"},
     {"qnn", "QNNExecutionProvider", "QNN"},
     {"migraphx", "MIGraphXExecutionProvider", "MIGraphX"},
@@ -116,7 +118,8 @@ Error AddGeneric(OrtSessionOptions* session_options, const Provider& provider,
                                                              pairs.keys.size()));
 }
 
-Error AddGpu(OrtSessionOptions* session_options, const Settings& settings, int device) {
+Error AddGpu(OrtSessionOptions* session_options, const Settings& settings, int device,
+             const std::string& model_name) {
   Options cuda = settings.cuda_options;
   for (const Accelerator& accelerator : settings.gpu_accelerators) {
     if (accelerator.name == "tensorrt") {
@@ -131,11 +134,42 @@ Error AddGpu(OrtSessionOptions* session_options, const Settings& settings, int d
       NEREID_KIT_TRY(AddGeneric(session_options, *FindProvider(accelerator.name), accelerator));
     }
   }
+  NEREID_KIT_TRY(CheckCudaOptions(model_name, cuda));
   Set(&cuda, "device_id", std::to_string(device));
-  return AddCuda(session_options, cuda);
+  // Fails where the provider's library, or one of CUDA's that it needs, cannot be opened.
+  if (const Error error = AddCuda(session_options, cuda); !error.ok()) {
+    return Error(error.code(),
+                 StrCat("unable to load model '", model_name,
+                        "', the CUDA execution provider does not start: ", error.message()));
+  }
+  return {};
 }
 
 }  // namespace
+
+bool HasCuda() {
+  auto available = AvailableProviders();
+  if (!available.ok()) {
+    available.TakeError().Ignore();
+    return false;
+  }
+  return Has(available.value(), kCuda);
+}
+
+Error CheckCudaOptions(const std::string& model_name, const Options& options) {
+  for (const auto& [key, value] : options) {
+    const bool is_address = key == "user_compute_stream" || key == "has_user_compute_stream" ||
+                            key == "gpu_external_alloc" || key == "gpu_external_free" ||
+                            key == "gpu_external_empty_cache";
+    if (is_address) {
+      return Error::InvalidArgument(
+          StrCat("unable to load model '", model_name, "', the parameter '", key,
+                 "' of the CUDA execution provider is an address in the process that sets it, "
+                 "which a configuration cannot know"));
+    }
+  }
+  return {};
+}
 
 const Provider* FindProvider(std::string_view accelerator) {
   for (const Provider& provider : kProviders) {
@@ -199,14 +233,14 @@ Error AddProviders(OrtSessionOptions* options, const Settings& settings, const P
     }
   }
   if (placement.gpu) {
-    if (!Has(available, "CUDAExecutionProvider")) {
+    if (!Has(available, kCuda)) {
       return Error::Unsupported(
           StrCat("unable to load model '", model_name,
                  "', GPU instances not supported: this ONNX Runtime library has no "
                  "CUDAExecutionProvider; execution providers available: ",
                  Joined(available)));
     }
-    NEREID_KIT_TRY(AddGpu(options, settings, placement.device));
+    NEREID_KIT_TRY(AddGpu(options, settings, placement.device, model_name));
   }
   for (const Accelerator& accelerator : settings.cpu_accelerators) {
     const Provider& provider = *FindProvider(accelerator.name);

@@ -16,6 +16,10 @@ struct Provider {
   const char* generic_name;  // for SessionOptionsAppendExecutionProvider; null for CUDA, TensorRT
 };
 
+// Whether the library has a provider for NVIDIA's GPUs. (Whether it can be opened shows at the
+// first session.)
+bool HasCuda();
+
 // Returns null for an unknown accelerator.
 const Provider* FindProvider(std::string_view accelerator);
 
@@ -28,6 +32,10 @@ backend::Error CheckAccelerator(const std::string& model_name, const std::string
 // and max_workspace_size_bytes have their own names in Triton, all others have TensorRT's prefix.
 backend::Result<std::vector<std::pair<std::string, std::string>>> TensorRtOptions(
     const Accelerator& accelerator);
+
+// Fails for options of the CUDA provider that are addresses in this process.
+backend::Error CheckCudaOptions(const std::string& model_name,
+                                const std::vector<std::pair<std::string, std::string>>& options);
 
 // Adds the providers in the settings for this placement to the options of a session. Fails if the
 // library lacks one of them, or support for KIND_GPU.

@@ -189,6 +189,19 @@ Error NoTensorError(const OtherOutput& output, const Signature& signature) {
   return Error::Unsupported(text);
 }
 
+Result<std::shared_ptr<Session>> Session::Prepare(const Placement& placement, uint64_t file_bytes) {
+  std::shared_ptr<Session> session(new Session());
+  session->placement_ = placement;
+  session->file_bytes_ = file_bytes;
+  if (placement.gpu) {
+    OrtMemoryInfo* raw_info = nullptr;
+    NEREID_ORT_TRY(Api().CreateMemoryInfo("Cuda", OrtDeviceAllocator, placement.device,
+                                          OrtMemTypeDefault, &raw_info));
+    session->gpu_memory_.reset(raw_info);
+  }
+  return session;
+}
+
 Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
                                                const std::string& path, const Settings& settings,
                                                const Placement& placement,
@@ -199,7 +212,8 @@ Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
   NEREID_KIT_ASSIGN(const ModelFile model, ModelFile::Read(path));
   NEREID_KIT_ASSIGN(const ExternalFiles external, ExternalFiles::Open(path, model));
   NEREID_KIT_TRY(external.AddTo(raw_options));
-  std::shared_ptr<Session> session(new Session());
+  const uint64_t file_bytes = static_cast<uint64_t>(model.facts.st_size) + external.byte_size();
+  NEREID_KIT_ASSIGN(std::shared_ptr<Session> session, Prepare(placement, file_bytes));
   OrtSession* raw_session = nullptr;
   Error failure =
       FromOrt(Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session));
@@ -217,7 +231,7 @@ Result<std::shared_ptr<Session>> Session::LoadBytes(
   NEREID_KIT_ASSIGN(const Owned<OrtSessionOptions> options,
                     MakeOptions(environment, settings, placement, model_name));
   NEREID_ORT_TRY(Api().AddCustomOpDomain(options.get(), domain));
-  std::shared_ptr<Session> session(new Session());
+  NEREID_KIT_ASSIGN(std::shared_ptr<Session> session, Prepare(placement, bytes.size()));
   OrtSession* raw_session = nullptr;
   NEREID_ORT_TRY(Api().CreateSessionFromArray(environment.get(), bytes.data(), bytes.size(),
                                               options.get(), &raw_session));

@@ -64,12 +64,24 @@ class Session {
       const Settings& settings, const Placement& placement, const std::string& model_name);
 
   OrtSession* get() const { return session_.get(); }
+  const Placement& placement() const { return placement_; }
+  // The size of the model's file and of those with its weights, or of the bytes that it was loaded
+  // from.
+  uint64_t file_bytes() const { return file_bytes_; }
+  // Memory of the session's GPU; null for a session on the CPU.
+  const OrtMemoryInfo* gpu_memory() const { return gpu_memory_.get(); }
   const Signature& signature() const { return signature_; }
 
  private:
   Session() = default;
+  // Makes a session of which all but the model is set.
+  static backend::Result<std::shared_ptr<Session>> Prepare(const Placement& placement,
+                                                           uint64_t file_bytes);
 
   Owned<OrtSession> session_;
+  Placement placement_;
+  uint64_t file_bytes_ = 0;
+  Owned<OrtMemoryInfo> gpu_memory_;
   Signature signature_;
 };
 

@@ -49,13 +49,16 @@ def serve(require_server, start_server, control, tmp_path):
     if not library.exists():
         pytest.skip("the tests' backend is not built")
 
-    def start(wanted, args=(), others=(), **options):
+    def start(wanted, args=(), others=(), files=(), **options):
         path = tmp_path / "models"
         for name, extra in wanted.items():
             models.write_model(path, name, COPY + extra)
             (path / name / "libtriton_gpu_copy.so").symlink_to(library)
         for name, config in dict(others).items():
             models.write_model(path, name, config)
+        for name, (config, model) in dict(files).items():
+            models.write_model(path, name, config, {"1": {"model.onnx": model}})
+        path.mkdir(exist_ok=True)
         environment = {} if cuda.IS_REAL else control.environment()
         return start_server(path, args=list(args), env=environment, **options)
 
@@ -149,6 +152,23 @@ def test_the_listed_gpus_are_used(serve):
             assert result.as_numpy("OUTPUT").tobytes() == DATA.tobytes()
             told = parameters(result)
             assert (told["instance_kind"], told["instance_device"]) == (kind, device)
+
+
+@replaced
+@pytest.mark.skipif(not servers.has_backend("onnxruntime"), reason="the backend is not built")
+def test_onnx_models_stay_on_the_cpu_without_a_provider_for_gpus(serve):
+    session = models.onnx_identity("UINT8", [-1])
+    platform = 'platform: "onnxruntime_onnx"\n'
+    server = serve(
+        {},
+        files={"auto": (platform, session), "gpu": (platform + group("{ kind: KIND_GPU }"), session)},
+        args=["--exit-on-error=false"],
+    )
+    assert groups(server, "auto")[0][:2] == ("KIND_CPU", [])
+    assert (
+        "unable to load model 'gpu', GPU instances not supported: this ONNX Runtime library has no "
+        "CUDAExecutionProvider; execution providers available: "
+    ) in server.log
 
 
 @replaced

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 
 import numpy as np
+import onnx
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
@@ -184,3 +185,29 @@ def test_memory_that_a_backend_reports(start_server, tmp_path):
     with httpclient.InferenceServerClient(server.http) as client:
         client.load_model("reports")
     check(2)
+
+
+@pytest.mark.newer  # Triton's backend reports nothing
+@pytest.mark.parametrize("is_external", [False, True])
+def test_the_weights_of_an_onnx_model_are_counted_once(is_external, start_server, tmp_path):
+    if not servers.has_backend("onnxruntime"):
+        pytest.skip("the ONNX Runtime backend is not built")
+    model = models.onnx_mlp((64, 512, 512, 8))
+    weights = sum(4 * np.prod(i.dims, dtype=int) for i in model.graph.initializer)
+    folder = models.write_model(
+        tmp_path / "m", "mlp",
+        'platform: "onnxruntime_onnx"\ninstance_group [ { kind: KIND_CPU count: 3 } ]\n',
+        {"1": {} if is_external else {"model.onnx": model}})
+    if is_external:
+        onnx.save(model, folder / "1" / "model.onnx", save_as_external_data=True, location="weights")
+    server = start_server(tmp_path / "m", args=["--model-control-mode=explicit", "--load-model=mlp"])
+
+    (stats,) = by_http(server, "/mlp")
+    (use,) = stats["memory_usage"]  # of all instances together, which share a session
+    assert (use["type"], use["id"]) == ("CPU", 0)
+    assert weights <= use["byte_size"] < 1.05 * weights + 10_000
+    assert server.scrape()["nereid_model_memory_bytes", "mlp"] == use["byte_size"]
+    with httpclient.InferenceServerClient(server.http) as client:
+        client.unload_model("mlp")
+        servers.wait_until(lambda: not client.is_model_ready("mlp"), "the model is gone")
+    assert ("nereid_model_memory_bytes", "mlp") not in server.scrape()
