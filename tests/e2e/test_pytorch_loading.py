@@ -137,6 +137,20 @@ def test_outputs_that_a_configuration_leaves_out_are_found_by_calling_the_model(
     assert "list them in config.pbtxt" in index["fails"]["reason"]
 
 
+def test_the_bytes_of_weights_are_reported_once_for_what_instances_share(start_server, empty_repository):
+    repository = torch_models.Repository(empty_repository)
+    ins, outs = [("x", "FP32", [2, 3])], [("OUTPUT__0", "FP32", [2, 5])]
+    for name, sharing in (("shared", "true"), ("copied", "false")):
+        extra = torch_models.parameter("ENABLE_WEIGHT_SHARING", sharing) + "instance_group [ { count: 3 } ]\n"
+        repository.add(name, HEAVY, torch_models.config(ins, outs, extra), {"w": np.ones((3, 5), np.float32)})
+    repository.write()
+    server = start_server(empty_repository)
+    with http.InferenceServerClient(server.http) as client:
+        for name, copies in (("shared", 1), ("copied", 3)):
+            (statistics,) = client.get_inference_statistics(name)["model_stats"]
+            assert statistics["memory_usage"] == [{"type": "CPU", "id": 0, "byte_size": copies * 3 * 5 * 4}]
+
+
 def test_an_instance_on_a_gpu_is_refused(start_server, empty_repository, good):
     group = "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
     models.write_model(empty_repository, "gpu", CONFIG + group, {"1": {"model.pt": good}})
