@@ -267,7 +267,9 @@ TEST(Providers, AreNamedWhenOneIsMissing) {
   EXPECT_STREQ(CheckAccelerator("m", "tensorrt", {"CPUExecutionProvider"}).message(),
                "unable to load model 'm', Execution Accelerator 'tensorrt' is requested but this "
                "ONNX Runtime library has no TensorrtExecutionProvider; execution providers "
-               "available: CPUExecutionProvider");
+               "available: CPUExecutionProvider. To run the model with TensorRT without it, make a "
+               "plan of the ONNX file (trtexec --onnx=model.onnx --saveEngine=model.plan) and set "
+               "platform: \"tensorrt_plan\"");
   EXPECT_STREQ(CheckAccelerator("m", "warp", {"CPUExecutionProvider"}).message(),
                "unable to load model 'm', unknown Execution Accelerator 'warp' is requested; "
                "execution providers available: CPUExecutionProvider");
