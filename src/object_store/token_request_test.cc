@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object_store/token_request.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "http_client/testing/http_stub.h"
@@ -12,8 +11,6 @@ namespace {
 using http_client::HttpStub;
 using http_client::StubReply;
 using http_client::StubRequest;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr TokenRequestOptions kQuick{
     .timeout = std::chrono::milliseconds(5000),
