@@ -152,9 +152,9 @@ TRITONSERVER_Error* Fill(const Instance& instance, TRITONBACKEND_Request* reques
 TRITONSERVER_Error* Serve(const Instance& instance, TRITONBACKEND_Request* request) {
   TRITONBACKEND_Response* response = nullptr;
   TRY(TRITONBACKEND_ResponseNew(&response, request));
-  TRITONSERVER_Error* const error = Fill(instance, request, response);
-  TRY(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error));
-  TRITONSERVER_ErrorDelete(error);
+  TRITONSERVER_Error* const failure = Fill(instance, request, response);
+  TRY(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, failure));
+  TRITONSERVER_ErrorDelete(failure);
   return TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL);
 }
 

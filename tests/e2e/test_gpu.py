@@ -26,6 +26,7 @@ COPY = (
 )
 # An address sanitizer keeps the shadow of the fake GPU's memory, and counts what it cannot see.
 SHARED = ["--allow-client-shm=true"]
+LENIENT = ["--exit-on-error=false", "--strict-readiness=false"]
 TRUSTED = [*SHARED, "--trust-shared-memory=true"]
 DATA = np.arange(300, dtype=np.uint8)
 
@@ -162,7 +163,7 @@ def test_onnx_models_stay_on_the_cpu_without_a_provider_for_gpus(serve):
     server = serve(
         {},
         files={"auto": (platform, session), "gpu": (platform + group("{ kind: KIND_GPU }"), session)},
-        args=["--exit-on-error=false"],
+        args=[*LENIENT],
     )
     assert groups(server, "auto")[0][:2] == ("KIND_CPU", [])
     assert (
@@ -174,7 +175,7 @@ def test_onnx_models_stay_on_the_cpu_without_a_provider_for_gpus(serve):
 @replaced
 def test_a_gpu_that_is_not_there_is_refused(serve):
     server = serve(
-        {"wrong": group("{ kind: KIND_GPU gpus: [ 5 ] }")}, args=["--exit-on-error=false"]
+        {"wrong": group("{ kind: KIND_GPU gpus: [ 5 ] }")}, args=[*LENIENT]
     )
     assert (
         "instance group wrong_0 of model wrong specifies invalid or unsupported gpu id 5. GPUs with "
@@ -187,7 +188,7 @@ def test_gpus_without_the_compute_capability_are_not_used(serve, control):
     control["capability"] = 61
     server = serve(
         {"plain": "", "gpu": group("{ kind: KIND_GPU }")},
-        args=["--min-supported-compute-capability=7.0", "--exit-on-error=false"],
+        args=["--min-supported-compute-capability=7.0", *LENIENT],
     )
     assert groups(server, "plain") == [("KIND_CPU", [], 1)]
     assert "gpu_0 of model gpu has kind KIND_GPU but no GPUs are available" in server.log
@@ -214,7 +215,7 @@ def test_peer_access_can_be_switched_off_and_may_be_missing(serve, control):
 def test_no_instance_is_made_on_a_gpu_that_is_too_full(serve):
     server = serve(
         {"plain": ON_SECOND},
-        args=["--model-load-gpu-limit=1:0.01", "--exit-on-error=false"],
+        args=["--model-load-gpu-limit=1:0.01", *LENIENT],
     )
     assert (
         "can not create model 'plain_0': memory limit set for GPU 1 has exceeded, model loading is "
@@ -342,7 +343,6 @@ def test_models_on_the_cpu_get_host_memory(kind, args, serve, memory):
         {"cpu": group("{ kind: KIND_CPU }")},
         others={
             "id": models.identity_config("UINT8", [-1]),
-            "id_on_gpu": models.identity_config("UINT8", [-1], extra=group("{ kind: KIND_GPU }")),
             "ensemble": ensemble,
         },
         args=args,
@@ -352,7 +352,7 @@ def test_models_on_the_cpu_get_host_memory(kind, args, serve, memory):
         told = parameters(infer_in_regions(client, "cpu", len(DATA)))
         assert (told["input_type"], told["output_type"]) == ("CPU", "CPU")
         assert taken.read(len(DATA)) == DATA.tobytes()
-        for number, model in enumerate(("id", "id_on_gpu", "ensemble"), start=1):
+        for number, model in enumerate(("id", "ensemble"), start=1):
             data = DATA + number
             given.write(data.tobytes())
             infer_in_regions(client, model, len(data), names=("INPUT0", "OUTPUT0"))
@@ -452,7 +452,7 @@ def test_a_region_that_the_driver_refuses_is_not_registered(call, serve, control
 def test_a_backend_that_gets_no_stream_fails_to_load_and_loads_later(serve, control):
     control.fail("create_stream", cuda.OUT_OF_MEMORY)
     server = serve(
-        {"copy": ON_SECOND}, args=["--exit-on-error=false", "--model-control-mode=explicit"]
+        {"copy": ON_SECOND}, args=[*LENIENT, "--model-control-mode=explicit"]
     )
     with connected("http", server) as client:
         with pytest.raises(InferenceServerException, match="cuCtxPushCurrent|cuStreamCreate"):
