@@ -436,6 +436,23 @@ Error Execution::Wait() {
   return driver().Check(f.wait_for_event(done_->handle()), "cuEventSynchronize");
 }
 
+uint64_t Execution::device_bytes() const {
+  uint64_t sum = 0;
+  for (const Tensor& tensor : tensors_) {
+    sum += tensor.device != nullptr ? tensor.device->size() : 0;
+  }
+  return sum;
+}
+
+uint64_t Execution::pinned_bytes() const {
+  uint64_t sum = 0;
+  for (const Tensor& tensor : tensors_) {
+    sum += tensor.staging != nullptr ? tensor.staging->size() : 0;
+    sum += tensor.host != nullptr ? tensor.host->size() : 0;
+  }
+  return sum;
+}
+
 Execution::Times Execution::LastTimes() const {
   const auto elapsed = [&](const Event& from, const Event& to) -> uint64_t {
     float milliseconds = 0;

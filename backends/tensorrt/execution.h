@@ -57,6 +57,9 @@ class Execution {
   backend::Error CopyOnDevice(size_t tensor, uint64_t offset, uint64_t size, DeviceAddress to);
   // Values of a shape tensor that was computed; valid until the next execution.
   const char* ShapeValues(size_t tensor) const { return tensors_[tensor].host->data(); }
+  // Memory that inputs and outputs have on the device, and page-locked in the host's.
+  uint64_t device_bytes() const;
+  uint64_t pinned_bytes() const;
   // Nanoseconds that the last execution computed, and copied outputs.
   struct Times {
     uint64_t compute_ns = 0;

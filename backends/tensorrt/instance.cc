@@ -2,9 +2,11 @@
 #include "tensorrt_backend/instance.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "backend_kit/handles.h"
+#include "backend_kit/memory_use.h"
 #include "backend_kit/shape.h"
 
 namespace nereid::tensorrt {
@@ -119,6 +121,11 @@ Error Instance::Prepare(std::shared_ptr<const Engine> engine) {
                                        .binding = binding_,
                                        .name = name_},
                                       std::move(profiles)));
+  // What TensorRT itself allocates, weights above all, it does not tell.
+  const std::array<backend::MemoryUse, 2> uses = {
+      {{.bytes = execution_->device_bytes(), .type = TRITONSERVER_MEMORY_GPU, .id = device_},
+       {.bytes = execution_->pinned_bytes(), .type = TRITONSERVER_MEMORY_CPU_PINNED}}};
+  backend::LogIfError(backend::ReportMemoryUse(handle_, uses), "cannot report memory");
   backend::LogInfo(StrCat("Created instance ", name_, " on GPU ", device_,
                           " with optimization profile", listed));
   return {};

@@ -97,6 +97,8 @@ def server(require_server, machine, tmp_path_factory):
         dynamic_batching { max_queue_delay_microseconds: 200000 preferred_batch_size: [ 3 ] }\n""")
     add(repository, "batched", tensorrt.ADD,
         "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 10000000 preferred_batch_size: [ 8 ] }\n")
+    add(repository, "auto", tensorrt.ADD, instances="")
+    add(repository, "gpus", tensorrt.ADD, instances="instance_group { kind: KIND_GPU gpus: [ 0, 1 ] count: 2 }\n")
     add(repository, "refused", "option fails enqueue\n" + tensorrt.ADD)
     add(repository, "dla", tensorrt.ADD,
         instances="instance_group { kind: KIND_MODEL secondary_devices { kind: KIND_NVDLA device_id: 1 } }\n")
@@ -138,7 +140,7 @@ def rows(count, columns=4):
     return np.arange(1, count * columns + 1, dtype=np.float32).reshape(count, columns)
 
 
-@pytest.mark.parametrize("model", ["add", "add_11", "streams", "several", "dla"])
+@pytest.mark.parametrize("model", ["add", "add_11", "streams", "several", "dla", "auto", "gpus"])
 @pytest.mark.parametrize("count", [1, 5, 8])
 def test_sums_are_computed_by_either_version(client, model, count):
     a, b = np.random.default_rng(count).standard_normal((2, count, 4)).astype(np.float32)
@@ -215,6 +217,24 @@ def test_an_output_whose_shape_is_computed(client):
     tensor = np.array([[0, 1, 0, 2], [3, 0, 0, 0]], np.float32)
     np.testing.assert_array_equal(infer(client, "nonzero", A=tensor)["B"], [1, 2, 3])
     assert infer(client, "nonzero", A=np.zeros((1, 4), np.float32))["B"].shape == (0,)
+
+
+def test_instances_are_on_the_gpus_of_the_configuration(client, server):
+    config = client.as_json("get_model_config", "auto")
+    group = config.get("config", config)["instance_group"][0]
+    assert group["kind"] == "KIND_GPU" and list(map(int, group["gpus"])) == [0, 1]
+    for device in (0, 1):
+        server.wait_for_log(f"Created instance gpus_0_1 on GPU {device}")
+        # One engine for both instances.
+        loads = [line for line in server.log.splitlines() if f"model 'gpus' is loaded on GPU {device}" in line]
+        assert len(loads) == 1
+
+
+def test_the_memory_of_inputs_and_outputs_is_in_the_statistics(client):
+    statistics = client.as_json("get_inference_statistics", "auto")["model_stats"][0]
+    on_gpus = {int(use.get("id", 0)): int(use["byte_size"]) for use in statistics["memory_usage"] if use["type"] == "GPU"}
+    # Two inputs and an output of 8 rows of 4 numbers on each GPU.
+    assert on_gpus == {0: 3 * 128, 1: 3 * 128}
 
 
 def test_several_instances_serve_at_once_from_one_engine(client, machine):
@@ -302,7 +322,7 @@ def region(client):
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_tensors_in_cuda_shared_memory(client, machine, region, count):
+def test_tensors_in_cuda_shared_memory_are_copied_on_the_device_only(client, machine, region, count):
     a, b = np.random.default_rng(count).standard_normal((2, count, 4)).astype(np.float32)
     inputs = []
     for name, tensor, offset in (("A", a, 0), ("B", b, 512)):
@@ -314,6 +334,8 @@ def test_tensors_in_cuda_shared_memory(client, machine, region, count):
     machine.forget()
     client.infer("add", inputs, outputs=[output])
     np.testing.assert_array_equal(np.frombuffer(region[1024 : 1024 + a.nbytes], np.float32).reshape(a.shape), a + b)
+    copies = [line for line in machine.calls() if line.startswith(("to ", "on "))]
+    assert copies == [f"on device {a.nbytes}"] * 3
 
 
 def test_wrong_types_and_a_missing_input_reach_no_kernel(client, machine):

@@ -3,6 +3,7 @@
 #include "backend_kit/entry_points.h"
 #include "tensorrt_backend/instance.h"
 
-NEREID_KIT_ENTRY_POINTS(nereid::tensorrt::Backend, nereid::tensorrt::Model,
-                        nereid::tensorrt::Instance,
-                        NEREIDBACKEND_TRAIT_WRITES_OUTPUTS | NEREIDBACKEND_TRAIT_STANDS_CHANGES)
+NEREID_KIT_ENTRY_POINTS_FOR_ANY_MEMORY(nereid::tensorrt::Backend, nereid::tensorrt::Model,
+                                       nereid::tensorrt::Instance,
+                                       NEREIDBACKEND_TRAIT_WRITES_OUTPUTS |
+                                           NEREIDBACKEND_TRAIT_STANDS_CHANGES)
