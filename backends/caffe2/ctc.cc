@@ -2,6 +2,7 @@
 #include "caffe2_backend/ctc.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -26,8 +27,14 @@ std::vector<Beams::const_iterator> Ranked(const Beams& beams) {
   for (auto it = beams.begin(); it != beams.end(); ++it) {
     ranked.push_back(it);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](auto a, auto b) { return a->second.sum() > b->second.sum(); });
+  // Scores may be no numbers at all, which have no order.
+  const auto rank = [](Beams::const_iterator it) {
+    const float sum = it->second.sum();
+    return std::isnan(sum) ? -1.0F : sum;
+  };
+  std::sort(ranked.begin(), ranked.end(), [&rank](auto a, auto b) {
+    return rank(a) != rank(b) ? rank(a) > rank(b) : a->first < b->first;
+  });
   return ranked;
 }
 
