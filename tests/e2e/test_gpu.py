@@ -218,7 +218,7 @@ def test_no_instance_is_made_on_a_gpu_that_is_too_full(serve):
         args=["--model-load-gpu-limit=1:0.01", *LENIENT],
     )
     assert (
-        "can not create model 'plain_0': memory limit set for GPU 1 has exceeded, model loading is "
+        "can not create model 'plain_0_0': memory limit set for GPU 1 has exceeded, model loading is "
         "rejected."
     ) in server.log
 
