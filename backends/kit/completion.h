@@ -28,7 +28,7 @@ template <typename RankOf>
 std::optional<std::string> ListedWithoutBatch(const ModelConfig& config, RankOf&& rank_of) {
   for (const char* key : {"input", "output"}) {
     for (const rapidjson::Value& tensor : config.tensors(key)) {
-      const std::string name(StringMember(tensor, "name"));
+      std::string name(StringMember(tensor, "name"));
       const std::optional<size_t> rank = rank_of(name);
       if (rank && ModelDims(tensor).size() == *rank && !BoolMember(tensor, "allow_ragged_batch")) {
         return name;

@@ -161,7 +161,7 @@ Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance(
   const backend::MutexLock lock(mutex_);
   if (shared_ != nullptr) {
     if (settings_.weight_sharing) {
-      backend::LogInfo(StrCat("Reusing TorchScript model for instance '", name_, "'"));
+      backend::LogInfo(StrCat("Reusing TorchScript model for instance '", location_.name, "'"));
     }
     return shared_;
   }

@@ -238,8 +238,9 @@ class Parser {
       } else if (field.number == node_field::kInput) {
         node.inputs.push_back(reader_.Text(field.range));
       } else if (field.number == node_field::kAttribute) {
-        ReadEntry(field.range,
-                  [&](std::string name, WireRange value) { ReadAttribute(name, value, &node); });
+        ReadEntry(field.range, [&](const std::string& name, WireRange value) {
+          ReadAttribute(name, value, &node);
+        });
       }
     });
     node.info.place = node.name;

@@ -66,7 +66,7 @@ class Maker {
 Node Scalar(const Type& type, double value) {
   return ov::op::v0::Constant::create(type, {}, {value});
 }
-Node Indices(std::vector<int64_t> values) {
+Node Indices(const std::vector<int64_t>& values) {
   return ov::op::v0::Constant::create(ov::element::i64, {values.size()}, values);
 }
 
