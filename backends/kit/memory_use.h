@@ -17,6 +17,17 @@ struct MemoryUse {
   int64_t id = 0;  // of the device
 };
 
+// Adds `use` to the entry of `uses` for the same memory.
+inline void AddMemoryUse(const MemoryUse& use, std::vector<MemoryUse>* uses) {
+  for (MemoryUse& known : *uses) {
+    if (known.type == use.type && known.id == use.id) {
+      known.bytes += use.bytes;
+      return;
+    }
+  }
+  uses->push_back(use);
+}
+
 namespace internal {
 
 template <typename Handle>

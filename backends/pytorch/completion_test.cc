@@ -33,7 +33,7 @@ class ShapedProgram : public Program {
     signature_.result = {.kind = result, .elements = {{}}, .text = "T"};
   }
   const Signature& signature() const override { return signature_; }
-  uint64_t weight_bytes() const override { return 0; }
+  std::vector<backend::MemoryUse> weights() const override { return {}; }
   backend::Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode>,
                                                       std::span<const CallInput> inputs,
                                                       bool) const override {

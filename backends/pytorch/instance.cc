@@ -27,12 +27,22 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
   NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceName(handle, &name));
   NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceKind(handle, &kind));
+  Device device;
   if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU) {
-    return Error::Unsupported(StrCat("instance '", name,
-                                     "' is to run on a GPU, which this build of the PyTorch "
-                                     "backend cannot: use KIND_CPU"));
+    device.kind = Device::Kind::kGpu;
+    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle, &device.index));
+    if (const int count = GpuCount(); device.index >= count) {
+      return Error::Unsupported(StrCat(
+          "instance '", name, "' is to run on GPU ", device.index,
+          count == 0 ? ", but PyTorch has no GPU here: it needs the driver, and libtorch_cuda.so "
+                       "beside its libtorch_cpu.so (tools/setup leaves it out); or use KIND_CPU"
+                     : StrCat(", but PyTorch has ", count)));
+    }
+  } else if (kind == TRITONSERVER_INSTANCEGROUPKIND_MODEL && GpuCount() > 0) {
+    device.kind = Device::Kind::kAsSaved;
   }
-  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, model.ProgramForInstance(handle));
+  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program,
+                    model.ProgramForInstance(handle, device));
   return std::make_unique<Instance>(handle, name, model.ports(), model.config().max_batch_size(),
                                     std::move(program));
 }
@@ -96,9 +106,16 @@ Error Instance::FillInputs() {
     input.is_present = true;
     input.datatype = ports_.inputs[i].datatype;
     input.shape = gathering_.ShapeOf(i);
+    const Device device = program_->program->device();
     if (input.datatype == TRITONSERVER_TYPE_BYTES) {
       input.strings = gathering_.Strings(i);
-    } else {
+      continue;
+    }
+    if (device.kind == Device::Kind::kGpu) {
+      NEREID_KIT_ASSIGN(input.data, gathering_.DataOnGpu(i, device.index));
+      input.is_on_gpu = input.data != nullptr;
+    }
+    if (!input.is_on_gpu) {
       NEREID_KIT_ASSIGN(const std::span<const char> data, gathering_.Data(batch_, i));
       input.data = data.data();
     }
@@ -145,13 +162,61 @@ Error Instance::CheckType(const ResultTensor& tensor, size_t o) const {
   return {};
 }
 
-Error Instance::DealOut(const std::shared_ptr<const Results>& results) {
+Error Instance::FindAll(const Results& results) {
   for (size_t o = 0; o < found_.size(); ++o) {
     found_[o] = nullptr;
     if (gathering_.is_wanted(o)) {
-      NEREID_KIT_ASSIGN(found_[o], Find(*results, o));
+      NEREID_KIT_ASSIGN(found_[o], Find(results, o));
       NEREID_KIT_TRY(CheckType(*found_[o], o));
     }
+  }
+  return {};
+}
+
+Result<bool> Instance::DealFromGpu(const Results& results, size_t o) {
+  const ResultTensor& tensor = *found_[o];
+  const backend::OutputPort& port = ports_.outputs[o];
+  const uint32_t r = gathering_.members()[0];
+  const bool is_plain = gathering_.members().size() == 1 && !port.scatter && !port.is_state &&
+                        port.is_declared && !tensor.shape.empty() &&
+                        (!gathering_.is_batching() || tensor.shape[0] == gathering_.batch_size(r));
+  if (!is_plain) {
+    return false;
+  }
+  if (!batch_.live(r)) {
+    return true;
+  }
+  NEREID_KIT_ASSIGN(
+      const backend::OutputPlace place,
+      backend::AddOutputOnGpu(batch_.response(r), port.name.c_str(), tensor.datatype, tensor.shape,
+                              tensor.byte_size, program_->program->device().index));
+  const auto index = static_cast<size_t>(&tensor - results.tensors.data());
+  if (tensor.byte_size > 0) {
+    NEREID_KIT_TRY(results.CopyTo(index, place.data, place.is_on_gpu));
+  }
+  return true;
+}
+
+Error Instance::DealOut(std::shared_ptr<const Results> results) {
+  NEREID_KIT_TRY(FindAll(*results));
+  std::vector<size_t> dealt;
+  bool is_left = false;
+  for (size_t o = 0; o < found_.size(); ++o) {
+    if (found_[o] == nullptr || !found_[o]->is_on_gpu) {
+      continue;
+    }
+    NEREID_KIT_ASSIGN(const bool is_dealt, DealFromGpu(*results, o));
+    is_left = is_left || !is_dealt;
+    if (is_dealt) {
+      dealt.push_back(o);
+    }
+  }
+  if (is_left) {
+    NEREID_KIT_ASSIGN(results, results->OnHost());
+    NEREID_KIT_TRY(FindAll(*results));
+  }
+  for (const size_t o : dealt) {
+    found_[o] = nullptr;
   }
   const auto output_of = [&](size_t o) {
     const ResultTensor& tensor = *found_[o];

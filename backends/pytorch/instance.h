@@ -16,7 +16,8 @@ namespace nereid::pytorch {
 // concurrently.
 class Instance {
  public:
-  // Gets the program from `model`, which outlives the instance. Fails for instances on GPUs.
+  // Gets the program from `model`, which outlives the instance. Fails for instances on GPUs that
+  // PyTorch cannot use.
   static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
                                                            Model& model);
 
@@ -36,7 +37,12 @@ class Instance {
   // Which tensor of the results output `o` is.
   backend::Result<const ResultTensor*> Find(const Results& results, size_t o) const;
   backend::Error CheckType(const ResultTensor& tensor, size_t o) const;
-  backend::Error DealOut(const std::shared_ptr<const Results>& results);
+  // Finds the tensors of the outputs that are wanted.
+  backend::Error FindAll(const Results& results);
+  backend::Error DealOut(std::shared_ptr<const Results> results);
+  // Lets the GPU write output `o` to the response of the only member. Returns false where the
+  // general way through host memory is needed.
+  backend::Result<bool> DealFromGpu(const Results& results, size_t o);
 
   TRITONBACKEND_ModelInstance* const handle_;
   const backend::Ports& ports_;

@@ -25,19 +25,6 @@ extern "C" const char* TRITONSERVER_DataTypeString(TRITONSERVER_DataType type) {
 }
 
 namespace nereid::pytorch {
-
-// Stand-ins for torch/.
-void InitializeTorch(void (*)(const std::string&)) {}
-void ApplyThreadCounts(const Settings&) {}
-backend::Result<std::unique_ptr<const Program>> LoadTorchScript(const std::string&, const Settings&,
-                                                                const std::string&) {
-  return backend::Error::Unsupported("no PyTorch here");
-}
-backend::Result<std::unique_ptr<const Program>> LoadCompiled(const std::string&, const Settings&,
-                                                             const std::string&) {
-  return backend::Error::Unsupported("no PyTorch here");
-}
-
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,7 +66,7 @@ class FakeProgram : public Program {
   FakeProgram(Signature signature, Function function)
       : signature_(std::move(signature)), function_(std::move(function)) {}
   const Signature& signature() const override { return signature_; }
-  uint64_t weight_bytes() const override { return 0; }
+  std::vector<backend::MemoryUse> weights() const override { return {}; }
   backend::Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode>,
                                                       std::span<const CallInput> inputs,
                                                       bool) const override {

@@ -2,9 +2,9 @@
 #include "pytorch_backend/model.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "backend_kit/location.h"
-#include "backend_kit/memory_use.h"
 #include "backend_kit/missing_file.h"
 #include "pytorch_backend/completion.h"
 #include "pytorch_backend/model_file.h"
@@ -19,6 +19,7 @@ using backend::StrCat;
 
 Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend*) {
   InitializeTorch([](const std::string& text) { backend::LogWarning(StrCat("PyTorch: ", text)); });
+  GpuCount();  // before anything else asks PyTorch for its devices
   return std::make_unique<Backend>();
 }
 
@@ -39,17 +40,19 @@ Result<std::string> ModelPath(const std::string& folder, const Settings& setting
 }
 
 Result<std::shared_ptr<const Program>> OpenProgram(const std::string& folder,
-                                                   const Settings& settings,
+                                                   const Settings& settings, const Device& device,
                                                    const std::string& model) {
   NEREID_KIT_ASSIGN(const std::string path, ModelPath(folder, settings, model));
   if (settings.is_compiled) {
-    NEREID_KIT_ASSIGN(std::unique_ptr<const Program> program, LoadCompiled(path, settings, model));
+    NEREID_KIT_ASSIGN(std::unique_ptr<const Program> program,
+                      LoadCompiled(path, settings, device, model));
     return std::shared_ptr<const Program>(std::move(program));
   }
   if (Error error = CheckTorchScriptFile(path); !error.ok()) {
     return Error(error.code(), StrCat("failed to load model '", model, "': ", error.message()));
   }
-  NEREID_KIT_ASSIGN(std::unique_ptr<const Program> program, LoadTorchScript(path, settings, model));
+  NEREID_KIT_ASSIGN(std::unique_ptr<const Program> program,
+                    LoadTorchScript(path, settings, device, model));
   return std::shared_ptr<const Program>(std::move(program));
 }
 
@@ -133,7 +136,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   const bool lacks_inputs = settings.is_compiled && config.tensors("input").Empty();
   std::shared_ptr<const Program> program;
   if (auto_complete && (lacks_inputs || config.tensors("output").Empty())) {
-    NEREID_KIT_ASSIGN(program, OpenProgram(location.version_folder, settings, location.name));
+    NEREID_KIT_ASSIGN(program, OpenProgram(location.version_folder, settings, {}, location.name));
     if (lacks_inputs) {
       CompleteInputs(*program, &config);
       NEREID_KIT_ASSIGN(ports, backend::Ports::FromConfig(config));
@@ -157,30 +160,37 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
 }
 
 Result<std::shared_ptr<const BoundProgram>> Model::ProgramForInstance(
-    TRITONBACKEND_ModelInstance* instance) {
+    TRITONBACKEND_ModelInstance* instance, const Device& device) {
   const backend::MutexLock lock(mutex_);
-  if (shared_ != nullptr) {
-    if (settings_.weight_sharing) {
-      backend::LogInfo(StrCat("Reusing TorchScript model for instance '", location_.name, "'"));
+  for (const std::shared_ptr<const BoundProgram>& shared : shared_) {
+    if (shared->program->device() == device) {
+      if (settings_.weight_sharing) {
+        backend::LogInfo(StrCat("Reusing TorchScript model for instance '", location_.name, "'"));
+      }
+      return shared;
     }
-    return shared_;
   }
-  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program, Load(std::move(opened_)));
-  opened_ = nullptr;
-  const backend::MemoryUse use{.bytes = program->program->weight_bytes()};
+  NEREID_KIT_ASSIGN(std::shared_ptr<const BoundProgram> program,
+                    Load(device, std::exchange(opened_, nullptr)));
+  const std::vector<backend::MemoryUse> weights = program->program->weights();
   if (settings_.weight_sharing.value_or(!program->program->signature().writes_attributes)) {
-    shared_ = program;
-    backend::LogIfError(backend::ReportMemoryUse(handle_, {&use, 1}), "memory of the model");
+    shared_.push_back(program);
+    for (const backend::MemoryUse& use : weights) {
+      backend::AddMemoryUse(use, &memory_);
+    }
+    backend::LogIfError(backend::ReportMemoryUse(handle_, memory_), "memory of the model");
   } else {
-    backend::LogIfError(backend::ReportMemoryUse(instance, {&use, 1}), "memory of the instance");
+    backend::LogIfError(backend::ReportMemoryUse(instance, weights), "memory of the instance");
   }
   return program;
 }
 
 Result<std::shared_ptr<const BoundProgram>> Model::Load(
-    std::shared_ptr<const Program> program) const {
-  if (program == nullptr) {
-    NEREID_KIT_ASSIGN(program, OpenProgram(location_.version_folder, settings_, location_.name));
+    const Device& device, std::shared_ptr<const Program> opened) const {
+  std::shared_ptr<const Program> program = std::move(opened);
+  if (program == nullptr || program->device() != device) {
+    NEREID_KIT_ASSIGN(program,
+                      OpenProgram(location_.version_folder, settings_, device, location_.name));
   }
   NEREID_KIT_ASSIGN(
       std::shared_ptr<BoundProgram> bound,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the backend: its configuration, and its program, which instances share unless it
-// changes itself.
+// A model of the backend: its configuration, and its programs, one for each device. The instances
+// on a device share it unless it changes itself.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "backend_kit/config.h"
 #include "backend_kit/entry_points.h"
 #include "backend_kit/location.h"
+#include "backend_kit/memory_use.h"
 #include "backend_kit/mutex.h"
 #include "backend_kit/ports.h"
 #include "pytorch_backend/program.h"
@@ -36,10 +37,10 @@ class Model {
   static backend::Result<std::unique_ptr<Model>> Create(TRITONBACKEND_Model* handle,
                                                         Backend& backend);
 
-  // Returns the program for one more instance, loading it if it is not shared or is the first.
-  // Reports the memory that it takes.
+  // Returns the program for one more instance, loading it if it is not shared or is the first on
+  // its device. Reports the memory that it takes.
   backend::Result<std::shared_ptr<const BoundProgram>> ProgramForInstance(
-      TRITONBACKEND_ModelInstance* instance);
+      TRITONBACKEND_ModelInstance* instance, const Device& device);
 
   const backend::ModelConfig& config() const { return config_; }
   const backend::Ports& ports() const { return ports_; }
@@ -54,9 +55,9 @@ class Model {
         ports_(std::move(ports)),
         opened_(std::move(opened)) {}
 
-  // Loads the program unless it is given.
+  // Loads the program, unless `opened` is one on this device.
   backend::Result<std::shared_ptr<const BoundProgram>> Load(
-      std::shared_ptr<const Program> program) const;
+      const Device& device, std::shared_ptr<const Program> opened) const;
 
   TRITONBACKEND_Model* const handle_;
   const backend::ModelLocation location_;
@@ -65,10 +66,12 @@ class Model {
   const backend::Ports ports_;
 
   backend::Mutex mutex_;
-  // The one that the configuration was completed with, for the first instance.
+  // The one on the CPU that the configuration was completed with, for the first instance.
   std::shared_ptr<const Program> opened_ NEREID_KIT_GUARDED_BY(mutex_);
-  // The first one that was loaded, while it may be shared.
-  std::shared_ptr<const BoundProgram> shared_ NEREID_KIT_GUARDED_BY(mutex_);
+  // The first one that was loaded for each device, if it may be shared.
+  std::vector<std::shared_ptr<const BoundProgram>> shared_ NEREID_KIT_GUARDED_BY(mutex_);
+  // What those take.
+  std::vector<backend::MemoryUse> memory_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::pytorch

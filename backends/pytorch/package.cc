@@ -170,19 +170,30 @@ Result<Package> Package::Read(const std::string& path) {
   return package;
 }
 
-Error Package::CheckMachine(std::string_view cpu_flags) const {
-  const auto value = [&](const char* key) {
-    const auto found = metadata.find(key);
-    return found == metadata.end() ? std::string() : found->second;
-  };
-  const std::string device = value("AOTI_DEVICE_KEY");
-  if (!device.empty() && device != "cpu") {
-    return Error::Unsupported(StrCat("'", path, "' was compiled for the device '", device,
-                                     "', and this build of the PyTorch backend has only the CPU: ",
-                                     "compile the model with its weights and examples on the CPU"));
+std::string Package::ValueOf(const std::string& key) const {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? std::string() : found->second;
+}
+
+Error Package::CheckDevice(const Device& device) const {
+  const std::string compiled_for = ValueOf("AOTI_DEVICE_KEY");
+  if (!compiled_for.empty() && compiled_for != "cpu") {
+    return Error::Unsupported(
+        StrCat("'", path, "' was compiled for the device '", compiled_for,
+               "', and compiled models are served on the CPU only: compile the model with its "
+               "weights and examples on the CPU, or save it as TorchScript"));
   }
-  const std::string platform = value("AOTI_PLATFORM");
-  const std::string machine = value("AOTI_MACHINE");
+  if (device.kind == Device::Kind::kGpu) {
+    return Error::Unsupported(
+        StrCat("'", path, "' was compiled for the CPU, and an instance is to run on GPU ",
+               device.index, ": use KIND_CPU, or save the model as TorchScript"));
+  }
+  return {};
+}
+
+Error Package::CheckMachine(std::string_view cpu_flags) const {
+  const std::string platform = ValueOf("AOTI_PLATFORM");
+  const std::string machine = ValueOf("AOTI_MACHINE");
   utsname here{};
   uname(&here);
   if ((!platform.empty() && platform != "linux") ||
@@ -192,7 +203,7 @@ Error Package::CheckMachine(std::string_view cpu_flags) const {
         StrCat("was compiled for ", platform, " on ", machine, ", this is linux on ", here.machine),
         kCompile);
   }
-  const std::string instructions = value("AOTI_CPU_ISA");
+  const std::string instructions = ValueOf("AOTI_CPU_ISA");
   if (const std::string lacking = LackingFlag(instructions, cpu_flags); !lacking.empty()) {
     return Refuse(path,
                   StrCat("was compiled for a processor with ", instructions,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "pytorch_backend/program.h"
 #include "pytorch_backend/zip_directory.h"
 
 namespace nereid::pytorch {
@@ -26,12 +27,19 @@ struct Package {
   // outside of it, or would fill the disk.
   static backend::Result<Package> Read(const std::string& path);
 
-  // Fails if it was compiled for a GPU, another processor or another system. `cpu_flags` are those
+  // Fails if it was compiled for a GPU, or `device` is one: the code is for the device that it was
+  // compiled for, and the CPU is the only one that we serve it on.
+  backend::Error CheckDevice(const Device& device) const;
+
+  // Fails if it was compiled for another processor or another system. `cpu_flags` are those
   // of /proc/cpuinfo, with a space on each side.
   backend::Error CheckMachine(std::string_view cpu_flags) const;
 
   // Writes the files into an existing folder.
   backend::Error Unpack(const std::string& folder) const;
+
+  // Returns a value of the metadata; empty if there is none.
+  std::string ValueOf(const std::string& key) const;
 };
 
 // The flags of this machine's processor, as CheckMachine takes them.

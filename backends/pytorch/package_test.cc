@@ -106,6 +106,12 @@ class PackageTest : public ::testing::Test {
     return package.ok() ? package.value().CheckMachine(flags).message() : "";
   }
 
+  std::string DeviceError(const std::string& metadata, const Device& device) {
+    auto package = Read(Zip(GoodFiles(metadata)));
+    EXPECT_TRUE(package.ok());
+    return package.ok() ? package.value().CheckDevice(device).message() : "";
+  }
+
   const std::string folder_ = ::testing::TempDir() + "/package_" +
                               ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
@@ -197,10 +203,26 @@ TEST_F(PackageTest, RefusesWhatThisMachineCannotRun) {
                         "one has no AMX_TILE: compile it again"));
   EXPECT_THAT(MachineError(cpu, " sse4_2 "), HasSubstr("has no AVX512:"));
   EXPECT_EQ(MachineError(R"({"AOTI_CPU_ISA": "INVALID_VEC_ISA"})", " "), "");
-  EXPECT_THAT(MachineError(R"({"AOTI_DEVICE_KEY": "cuda"})", kAll),
-              HasSubstr("compiled for the device 'cuda'"));
   EXPECT_THAT(MachineError(R"({"AOTI_PLATFORM": "darwin", "AOTI_MACHINE": "arm64"})", kAll),
               HasSubstr("was compiled for darwin on arm64"));
+}
+
+TEST_F(PackageTest, RefusesDevicesThatItWasNotCompiledFor) {
+  const Device cpu;
+  const Device as_saved{.kind = Device::Kind::kAsSaved};
+  const Device gpu{.kind = Device::Kind::kGpu, .index = 1};
+  for (const char* const metadata : {"{}", R"({"AOTI_DEVICE_KEY": "cpu"})"}) {
+    EXPECT_EQ(DeviceError(metadata, cpu), "");
+    EXPECT_EQ(DeviceError(metadata, as_saved), "");
+    EXPECT_THAT(DeviceError(metadata, gpu),
+                HasSubstr("was compiled for the CPU, and an instance is to run on GPU 1: use "
+                          "KIND_CPU"));
+  }
+  for (const Device& device : {cpu, as_saved, gpu}) {
+    EXPECT_THAT(DeviceError(R"({"AOTI_DEVICE_KEY": "cuda"})", device),
+                HasSubstr("was compiled for the device 'cuda', and compiled models are served on "
+                          "the CPU only"));
+  }
 }
 
 TEST(IsInsideArchive, AcceptsPlainPathsOnly) {

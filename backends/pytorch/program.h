@@ -12,11 +12,21 @@
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "backend_kit/memory_use.h"
 #include "pytorch_backend/binding.h"
 #include "pytorch_backend/settings.h"
 #include "pytorch_backend/signature.h"
 
 namespace nereid::pytorch {
+
+// Where a model runs.
+struct Device {
+  // kAsSaved (KIND_MODEL): the parameters stay where the file says, which may be several GPUs.
+  enum class Kind : uint8_t { kCpu, kGpu, kAsSaved };
+  Kind kind = Kind::kCpu;
+  int32_t index = 0;  // of a kGpu
+  bool operator==(const Device&) const = default;
+};
 
 // The input of a call. Everything is a view that stays valid until the call returns.
 struct CallInput {
@@ -25,6 +35,7 @@ struct CallInput {
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
   std::span<const int64_t> shape;
   const char* data = nullptr;                 // of fixed-size elements, aligned for them
+  bool is_on_gpu = false;                     // `data` is on the program's GPU
   std::span<const std::string_view> strings;  // of BYTES
 };
 
@@ -35,6 +46,7 @@ struct ResultTensor {
   std::string type;
   std::span<const int64_t> shape;
   const char* data = nullptr;
+  bool is_on_gpu = false;  // `data` is on the program's GPU
   uint64_t byte_size = 0;
   std::vector<std::string_view> strings;
   // Whether nothing else can change or free the memory as long as the Results are there.
@@ -47,6 +59,14 @@ struct ResultTensor {
 // order. Immutable.
 struct Results {
   virtual ~Results() = default;
+  // Copies the data of tensor `index` to `to`, which is on the program's GPU or in host memory.
+  virtual backend::Error CopyTo(size_t /*index*/, char* /*to*/, bool /*is_on_gpu*/) const {
+    return backend::Error::Internal("these results cannot be copied");
+  }
+  // The same results in host memory.
+  virtual backend::Result<std::shared_ptr<const Results>> OnHost() const {
+    return backend::Error::Internal("these results cannot be copied");
+  }
   std::vector<ResultTensor> tensors;
 };
 
@@ -78,8 +98,10 @@ class Program {
  public:
   virtual ~Program() = default;
   virtual const Signature& signature() const = 0;
-  // The bytes of weights and other constants.
-  virtual uint64_t weight_bytes() const = 0;
+  // Where it was loaded to.
+  virtual Device device() const { return {}; }
+  // The weights and other constants: one entry for each memory that has some.
+  virtual std::vector<backend::MemoryUse> weights() const = 0;
   // Of a compiled model, one for each tensor that it takes; null where that is not known.
   virtual const std::vector<InputRule>* input_rules() const { return nullptr; }
   // Calls the model. `arguments` are those of BindInputs, whose inputs are numbers in `inputs`.
@@ -95,15 +117,21 @@ void InitializeTorch(void (*log)(const std::string& text));
 // effect.
 void ApplyThreadCounts(const Settings& settings);
 
-// Loads a TorchScript file onto the CPU. `model` is for error texts.
+// Returns how many GPUs PyTorch can use: 0 without a driver, or if the library was installed
+// without its part for GPUs.
+int GpuCount();
+
+// Loads a TorchScript file onto a device. `model` is for error texts.
 backend::Result<std::unique_ptr<const Program>> LoadTorchScript(const std::string& path,
                                                                 const Settings& settings,
+                                                                const Device& device,
                                                                 const std::string& model);
 
-// Loads a package of AOTInductor onto the CPU. Its files are unpacked into a folder that is gone
-// when this returns.
+// Loads a package of AOTInductor, which runs on the CPU; fails if `device` is a GPU. Its files are
+// unpacked into a folder that is gone when this returns.
 backend::Result<std::unique_ptr<const Program>> LoadCompiled(const std::string& path,
                                                              const Settings& settings,
+                                                             const Device& device,
                                                              const std::string& model);
 
 }  // namespace nereid::pytorch

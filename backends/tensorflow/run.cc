@@ -12,7 +12,6 @@
 namespace nereid::tensorflow {
 
 using backend::Error;
-using backend::Result;
 using backend::StrCat;
 
 namespace {

@@ -9,7 +9,7 @@ import pytest
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from harness import models, torch_models
+from harness import cuda, models, torch_models
 from harness import server as servers
 
 pytestmark = pytest.mark.skipif(
@@ -157,6 +157,31 @@ def test_an_instance_on_a_gpu_is_refused(start_server, empty_repository, good):
     server = start_server(empty_repository, args=["--exit-on-error=false", "--strict-readiness=false"])
     with http.InferenceServerClient(server.http) as client:
         assert client.get_model_repository_index()[0]["state"] == "UNAVAILABLE"
+
+
+def test_without_pytorchs_library_for_gpus_models_stay_on_the_cpu(
+    start_server, empty_repository, good, tmp_path
+):
+    if not cuda.is_there() or cuda.IS_REAL:
+        pytest.skip("the tests' CUDA driver is not built")
+    group = "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
+    models.write_model(empty_repository, "gpu", CONFIG + group, {"1": {"model.pt": good}})
+    models.write_model(empty_repository, "auto", CONFIG, {"1": {"model.pt": good}})
+    clean = 'parameters { key: "ENABLE_CACHE_CLEANING" value: { string_value: "true" } }\n'
+    group = "instance_group [ { kind: KIND_MODEL } ]\n"
+    models.write_model(empty_repository, "free", CONFIG + group + clean, {"1": {"model.pt": good}})
+    server = start_server(
+        empty_repository,
+        args=["--exit-on-error=false", "--strict-readiness=false"],
+        env=cuda.Control(tmp_path / "control").environment(),
+    )
+    with http.InferenceServerClient(server.http) as client:
+        reasons = {m["name"]: m.get("reason", "") for m in client.get_model_repository_index()}
+        assert "is to run on GPU 0, but PyTorch has no GPU here" in reasons["gpu"]
+        assert "libtorch_cuda.so" in reasons["gpu"]
+        assert client.get_model_config("auto")["instance_group"][0]["kind"] == "KIND_CPU"
+        assert add(client, "auto").tolist() == [4, 6]
+        assert add(client, "free").tolist() == [4, 6]
 
 
 def test_an_instance_of_kind_model_runs(start_server, empty_repository, good):

@@ -4,5 +4,7 @@
 #include "backend_kit/entry_points.h"
 #include "pytorch_backend/instance.h"
 
-NEREID_KIT_ENTRY_POINTS(nereid::pytorch::Backend, nereid::pytorch::Model, nereid::pytorch::Instance,
-                        NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+NEREID_KIT_ENTRY_POINTS_FOR_ANY_MEMORY(
+    nereid::pytorch::Backend, nereid::pytorch::Model, nereid::pytorch::Instance,
+    NEREIDBACKEND_TRAIT_WRITES_OUTPUTS |
+        (nereid::pytorch::GpuCount() > 0 ? 0 : NEREIDBACKEND_TRAIT_CPU_BY_DEFAULT))

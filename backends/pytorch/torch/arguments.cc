@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "pytorch_backend/torch/gpu.h"
 #include "pytorch_backend/torch/types.h"
 
 namespace nereid::pytorch {
@@ -21,8 +22,9 @@ namespace {
 // Makes values. Confined to MakeCall.
 class Maker {
  public:
-  Maker(std::span<const CallInput> inputs, bool copies, std::vector<at::Tensor>* tensors)
-      : inputs_(inputs), copies_(copies), tensors_(*tensors) {}
+  Maker(std::span<const CallInput> inputs, const Device& device, bool copies,
+        std::vector<at::Tensor>* tensors)
+      : inputs_(inputs), device_(ToTorch(device)), copies_(copies), tensors_(*tensors) {}
 
   // Whether the request has nothing of this value.
   bool IsMissing(const ValueNode& node) const {
@@ -107,13 +109,17 @@ class Maker {
     if (node.type->Required().is_text()) {
       return MakeText(from, kind);
     }
-    at::Tensor tensor = ViewOf(from);
-    if (copies_) {
+    at::Tensor tensor = ViewOf(from, device_);
+    if (kind != Kind::kTensor) {
+      return MakeNumbers(from, kind, tensor.cpu());
+    }
+    if (device_ && tensor.device() != *device_) {
+      tensor = tensor.to(*device_);
+    } else if (copies_) {
       tensor = tensor.clone();
     }
     tensors_.push_back(tensor);
-    return kind == Kind::kTensor ? Result<c10::IValue>(c10::IValue(std::move(tensor)))
-                                 : MakeNumbers(from, kind, tensor);
+    return c10::IValue(std::move(tensor));
   }
 
   static Error NotOneElement(const CallInput& from, int64_t count) {
@@ -169,6 +175,7 @@ class Maker {
   }
 
   const std::span<const CallInput> inputs_;
+  const std::optional<c10::Device> device_;
   const bool copies_;
   std::vector<at::Tensor>& tensors_;
 };
@@ -176,9 +183,9 @@ class Maker {
 }  // namespace
 
 Result<Call> MakeCall(const c10::FunctionSchema& schema, std::span<const ValueNode> arguments,
-                      std::span<const CallInput> inputs, bool copies_inputs,
+                      std::span<const CallInput> inputs, const Device& device, bool copies_inputs,
                       std::vector<at::Tensor>* tensors) {
-  Maker maker(inputs, copies_inputs, tensors);
+  Maker maker(inputs, device, copies_inputs, tensors);
   Call call;
   bool by_name = false;
   for (size_t a = 0; a < arguments.size(); ++a) {

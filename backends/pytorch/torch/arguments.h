@@ -23,12 +23,12 @@ struct Call {
 };
 
 // `schema` is that of forward, with the module as its first argument, which is not part of the
-// call. Tensors use the memory of the inputs, unless `copies_inputs`; a reference to each is
-// appended to `tensors`. Fails if an input that is needed is absent or does not fit its argument.
-// Throws c10::Error.
+// call. Tensors are on `device` and use the memory of inputs that are there, unless
+// `copies_inputs`; a reference to each is appended to `tensors`. Fails if an input that is needed
+// is absent or does not fit its argument. Throws c10::Error.
 backend::Result<Call> MakeCall(const c10::FunctionSchema& schema,
                                std::span<const ValueNode> arguments,
-                               std::span<const CallInput> inputs, bool copies_inputs,
-                               std::vector<at::Tensor>* tensors);
+                               std::span<const CallInput> inputs, const Device& device,
+                               bool copies_inputs, std::vector<at::Tensor>* tensors);
 
 }  // namespace nereid::pytorch

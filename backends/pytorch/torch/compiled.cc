@@ -88,16 +88,19 @@ uint64_t CountBytes(Loader& loader) {
 class CompiledProgram : public Program {
  public:
   CompiledProgram(std::unique_ptr<Loader> loader, Signature signature,
-                  std::optional<std::vector<InputRule>> rules, const Settings& settings)
+                  std::optional<std::vector<InputRule>> rules, const Settings& settings,
+                  const Device& device)
       : loader_(std::move(loader)),
         signature_(std::move(signature)),
         paths_(FlatPaths(signature_.result)),
         rules_(std::move(rules)),
         settings_(settings),
+        device_(device),
         weight_bytes_(CountBytes(*loader_)) {}
 
   const Signature& signature() const override { return signature_; }
-  uint64_t weight_bytes() const override { return weight_bytes_; }
+  Device device() const override { return device_; }
+  std::vector<backend::MemoryUse> weights() const override { return {{.bytes = weight_bytes_}}; }
   const std::vector<InputRule>* input_rules() const override { return rules_ ? &*rules_ : nullptr; }
 
   Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode> arguments,
@@ -138,7 +141,8 @@ class CompiledProgram : public Program {
     }
     for (size_t i = 0; i < flat.size(); ++i) {
       const bool copies = !rules_ || (*rules_)[i].is_written;
-      tensors->push_back(copies ? ViewOf(flat[i]).clone() : ViewOf(flat[i]));
+      const at::Tensor view = ViewOf(flat[i], std::nullopt);
+      tensors->push_back(copies ? view.clone() : view);
     }
     return {};
   }
@@ -159,6 +163,7 @@ class CompiledProgram : public Program {
   const std::vector<std::string> paths_;
   const std::optional<std::vector<InputRule>> rules_;
   const Settings settings_;
+  const Device device_;
   const uint64_t weight_bytes_;
   mutable std::atomic<bool> has_run_{false};
 };
@@ -167,7 +172,7 @@ class CompiledProgram : public Program {
 size_t RunnerCount() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 8, 64); }
 
 Result<std::unique_ptr<const Program>> Load(const Package& package, const Settings& settings,
-                                            const std::string& model) {
+                                            const Device& device, const std::string& model) {
   NEREID_KIT_ASSIGN(const TemporaryFolder folder, TemporaryFolder::Make());
   NEREID_KIT_TRY(package.Unpack(folder.path()));
   const WarningsToLog warnings;
@@ -196,7 +201,7 @@ Result<std::unique_ptr<const Program>> Load(const Package& package, const Settin
                  "checks the inputs, which refuses dimensions of 1 that are variable"));
     }
     return std::unique_ptr<const Program>(std::make_unique<CompiledProgram>(
-        std::move(loader), std::move(signature), std::move(rules), settings));
+        std::move(loader), std::move(signature), std::move(rules), settings, device));
   } catch (const std::exception& error) {
     const std::string text = Replaced(WithPrinted(error, printed), folder.path() + "/", "");
     const bool is_mount = text.find("failed to map segment") != text.npos;
@@ -209,7 +214,7 @@ Result<std::unique_ptr<const Program>> Load(const Package& package, const Settin
 }  // namespace
 
 Result<std::unique_ptr<const Program>> LoadCompiled(const std::string& path,
-                                                    const Settings& settings,
+                                                    const Settings& settings, const Device& device,
                                                     const std::string& model) {
   const auto in_model = [&](Error error) {
     return Error(error.code(), StrCat("failed to load model '", model, "': ", error.message()));
@@ -218,10 +223,13 @@ Result<std::unique_ptr<const Program>> LoadCompiled(const std::string& path,
   if (!package.ok()) {
     return in_model(package.TakeError());
   }
+  if (Error error = package.value().CheckDevice(device); !error.ok()) {
+    return in_model(std::move(error));
+  }
   if (Error error = package.value().CheckMachine(CpuFlags()); !error.ok()) {
     return in_model(std::move(error));
   }
-  auto program = Load(package.value(), settings, model);
+  auto program = Load(package.value(), settings, device, model);
   if (!program.ok()) {
     return in_model(program.TakeError());
   }

@@ -3,6 +3,7 @@
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 
@@ -10,14 +11,55 @@
 #include <utility>
 #include <vector>
 
+#include "pytorch_backend/torch/gpu.h"
 #include "pytorch_backend/torch/types.h"
 
 namespace nereid::pytorch {
 
+using backend::Error;
+using backend::Result;
+using backend::StrCat;
+
 namespace {
+
+// The device, if it is a GPU.
+std::optional<c10::Device> GpuOf(const Device& device) {
+  return device.kind == Device::Kind::kGpu ? ToTorch(device) : std::nullopt;
+}
 
 // The values that the tensors of a result refer to.
 struct TorchResults : Results {
+  Error CopyTo(size_t index, char* to, bool is_on_gpu) const override {
+    try {
+      const OnGpu scope(device);
+      const at::Tensor& tensor = held_tensors[index];
+      const auto where = is_on_gpu ? *ToTorch(device) : c10::Device(c10::kCPU);
+      at::from_blob(to, tensor.sizes(), tensor.options().device(where)).copy_(tensor);
+      scope.Wait();
+      return {};
+    } catch (const std::exception& error) {
+      return Error::Internal(StrCat("PyTorch execute failure: ", MessageOf(error)));
+    }
+  }
+
+  Result<std::shared_ptr<const Results>> OnHost() const override {
+    try {
+      const OnGpu scope(device);
+      auto copy = std::make_shared<TorchResults>(*this);
+      for (size_t i = 0; i < copy->tensors.size(); ++i) {
+        if (copy->tensors[i].is_on_gpu) {
+          copy->held_tensors[i] = held_tensors[i].cpu();
+          Describe(copy->held_tensors[i], &copy->tensors[i]);
+          copy->tensors[i].is_lendable = true;
+        }
+      }
+      return std::shared_ptr<const Results>(std::move(copy));
+    } catch (const std::exception& error) {
+      return Error::Internal(StrCat("PyTorch execute failure: ", MessageOf(error)));
+    }
+  }
+
+  Device device;
   std::vector<at::Tensor> held_tensors;
   std::vector<c10::IValue> held_strings;
   std::vector<std::vector<int64_t>> held_shapes;
@@ -30,7 +72,7 @@ class Flattener {
 
   void AddTensor(const at::Tensor& tensor, const std::string& path) {
     results_.tensors.push_back({.path = path});
-    const at::Tensor plain = Plain(tensor);
+    const at::Tensor plain = Plain(tensor, GpuOf(results_.device));
     if (plain.defined()) {
       Describe(plain, &results_.tensors.back());
     } else {
@@ -121,19 +163,20 @@ class Flattener {
   const bool with_paths_;
 };
 
-// Nobody else may refer to lent memory.
+// Nobody else may refer to lent memory, which is on the host.
 void FindLendable(TorchResults& results) {
   for (size_t i = 0; i < results.tensors.size(); ++i) {
     const at::Tensor& tensor = results.held_tensors[i];
-    results.tensors[i].is_lendable =
-        tensor.defined() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+    results.tensors[i].is_lendable = tensor.defined() && tensor.is_cpu() &&
+                                     tensor.use_count() == 1 && tensor.storage().use_count() == 1;
   }
 }
 
 }  // namespace
 
-std::shared_ptr<const Results> Flatten(c10::IValue result, bool with_paths) {
+std::shared_ptr<const Results> Flatten(c10::IValue result, const Device& device, bool with_paths) {
   auto results = std::make_shared<TorchResults>();
+  results->device = device;
   Flattener(*results, with_paths).Add(result, "");
   result = c10::IValue();
   FindLendable(*results);

@@ -14,10 +14,12 @@
 namespace nereid::pytorch {
 
 // Takes `result`, which the caller must not keep another reference of: memory that anyone else
-// refers to is not lendable. Throws c10::Error.
-std::shared_ptr<const Results> Flatten(c10::IValue result, bool with_paths);
+// refers to is not lendable. Tensors on the program's device stay there if that is a GPU. Throws
+// c10::Error.
+std::shared_ptr<const Results> Flatten(c10::IValue result, const Device& device, bool with_paths);
 
-// The same for tensors that a compiled model returned, whose paths are known. Throws c10::Error.
+// The same for tensors that a compiled model returned, on the CPU and with known paths. Throws
+// c10::Error.
 std::shared_ptr<const Results> Flatten(std::vector<at::Tensor> tensors,
                                        std::span<const std::string> paths);
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "pytorch_backend/torch/arguments.h"
+#include "pytorch_backend/torch/gpu.h"
 #include "pytorch_backend/torch/results.h"
 #include "pytorch_backend/torch/types.h"
 #include "pytorch_backend/torch/warnings.h"
@@ -79,12 +80,17 @@ Signature ReadSignature(const torch::jit::Method& forward) {
 }
 
 // Parameters and buffers, each memory once.
-uint64_t CountBytes(const torch::jit::Module& module) {
-  uint64_t bytes = 0;
+std::vector<backend::MemoryUse> FindWeights(const torch::jit::Module& module) {
+  std::vector<backend::MemoryUse> weights;
   std::set<const void*> counted;
   const auto add = [&](const at::Tensor& tensor) {
     if (tensor.has_storage() && counted.insert(tensor.storage().data()).second) {
-      bytes += tensor.storage().nbytes();
+      backend::MemoryUse use{.bytes = tensor.storage().nbytes()};
+      if (tensor.is_cuda()) {
+        use.type = TRITONSERVER_MEMORY_GPU;
+        use.id = tensor.get_device();
+      }
+      backend::AddMemoryUse(use, &weights);
     }
   };
   for (const at::Tensor& parameter : module.parameters()) {
@@ -93,21 +99,23 @@ uint64_t CountBytes(const torch::jit::Module& module) {
   for (const at::Tensor& buffer : module.buffers()) {
     add(buffer);
   }
-  return bytes;
+  return weights;
 }
 
-// A TorchScript model on the CPU. Thread-safe as far as Program promises.
+// A TorchScript model on its device. Thread-safe as far as Program promises.
 class TorchScriptProgram : public Program {
  public:
-  TorchScriptProgram(torch::jit::Module module, const Settings& settings)
+  TorchScriptProgram(torch::jit::Module module, const Settings& settings, const Device& device)
       : module_(std::move(module)),
+        device_(device),
         forward_(module_.get_method("forward")),
         settings_(settings),
         signature_(ReadSignature(forward_)),
-        weight_bytes_(CountBytes(module_)) {}
+        weights_(FindWeights(module_)) {}
 
   const Signature& signature() const override { return signature_; }
-  uint64_t weight_bytes() const override { return weight_bytes_; }
+  Device device() const override { return device_; }
+  std::vector<backend::MemoryUse> weights() const override { return weights_; }
 
   Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode> arguments,
                                              std::span<const CallInput> inputs,
@@ -117,12 +125,18 @@ class TorchScriptProgram : public Program {
       const c10::InferenceMode inference_mode(settings_.inference_mode);
       const at::NoGradGuard no_gradients;
       ApplyExecutorSettings();
+      const OnGpu gpu(device_);
       // Kept until the results are described: memory that inputs share with results is not theirs.
       std::vector<at::Tensor> tensors;
       NEREID_KIT_ASSIGN(Call call, MakeCall(forward_.function().getSchema(), arguments, inputs,
-                                            signature_.writes_inputs, &tensors));
+                                            device_, signature_.writes_inputs, &tensors));
       c10::IValue result = forward_(std::move(call.positional), call.keywords);
-      return Flatten(std::move(result), with_paths);
+      auto results = Flatten(std::move(result), device_, with_paths);
+      gpu.Wait();
+      if (device_.kind != Device::Kind::kCpu) {
+        CleanCache(settings_);
+      }
+      return results;
     } catch (const std::exception& error) {
       return Error::Internal(StrCat("PyTorch execute failure: ", MessageOf(error)));
     }
@@ -133,6 +147,9 @@ class TorchScriptProgram : public Program {
   // or the process's.
   void ApplyExecutorSettings() const {
     torch::jit::setGraphExecutorOptimize(settings_.optimized_execution);
+    if (device_.kind != Device::Kind::kCpu) {
+      PrepareGpu(settings_);
+    }
     if (settings_.jit_profiling) {
       torch::jit::getProfilingMode() = *settings_.jit_profiling;
     }
@@ -145,28 +162,31 @@ class TorchScriptProgram : public Program {
   }
 
   const torch::jit::Module module_;
+  const Device device_;
   const torch::jit::Method forward_;
   const Settings settings_;
   const Signature signature_;
-  const uint64_t weight_bytes_;
+  const std::vector<backend::MemoryUse> weights_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<const Program>> LoadTorchScript(const std::string& path,
                                                        const Settings& settings,
+                                                       const Device& device,
                                                        const std::string& model) {
   const WarningsToLog warnings;
   try {
     const c10::InferenceMode inference_mode(settings.inference_mode);
-    torch::jit::Module module = torch::jit::load(path, at::Device(at::kCPU));
+    const OnGpu gpu(device);
+    torch::jit::Module module = torch::jit::load(path, ToTorch(device));
     module.eval();
     if (!module.find_method("forward")) {
       return Error::InvalidArgument(
           StrCat("failed to load model '", model, "': it has no method 'forward'"));
     }
     return std::unique_ptr<const Program>(
-        std::make_unique<TorchScriptProgram>(std::move(module), settings));
+        std::make_unique<TorchScriptProgram>(std::move(module), settings, device));
   } catch (const std::exception& error) {
     return Error::Internal(StrCat("failed to load model '", model, "': ", MessageOf(error)));
   }

@@ -127,21 +127,24 @@ std::string MessageOf(const std::exception& error) {
   return text;
 }
 
-at::Tensor ViewOf(const CallInput& input) {
+at::Tensor ViewOf(const CallInput& input, const std::optional<c10::Device>& gpu) {
   const at::IntArrayRef shape(input.shape.data(), input.shape.size());
-  const auto options = at::TensorOptions().dtype(*ToScalarType(input.datatype));
+  const auto options = at::TensorOptions()
+                           .dtype(*ToScalarType(input.datatype))
+                           .device(input.is_on_gpu ? *gpu : c10::Device(c10::kCPU));
   if (input.data == nullptr || c10::multiply_integers(shape) == 0) {
     return at::empty(shape, options);
   }
   return at::from_blob(const_cast<char*>(input.data), shape, options);
 }
 
-at::Tensor Plain(const at::Tensor& tensor) {
+at::Tensor Plain(const at::Tensor& tensor, const std::optional<c10::Device>& gpu) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_quantized() ||
       ToServerType(tensor.scalar_type()) == TRITONSERVER_TYPE_INVALID) {
     return {};
   }
-  return tensor.cpu().resolve_neg().contiguous();
+  const bool stays = gpu && tensor.device() == *gpu;
+  return (stays ? tensor : tensor.cpu()).resolve_neg().contiguous();
 }
 
 void Describe(const at::Tensor& tensor, ResultTensor* result) {
@@ -149,6 +152,7 @@ void Describe(const at::Tensor& tensor, ResultTensor* result) {
   result->datatype = ToServerType(tensor.scalar_type());
   result->shape = {shape.data(), shape.size()};
   result->data = static_cast<const char*>(tensor.const_data_ptr());
+  result->is_on_gpu = !tensor.is_cpu();
   result->byte_size = tensor.nbytes();
 }
 

@@ -23,13 +23,15 @@ ValueType ToValueType(const c10::Type& type);
 // The message of an exception without the addresses of C++ functions that PyTorch adds.
 std::string MessageOf(const std::exception& error);
 
-// A tensor that uses the memory of `input`. REQUIRES: not BYTES.
-at::Tensor ViewOf(const CallInput& input);
+// A tensor that uses the memory of `input`, which is on `gpu` if it is on a GPU. REQUIRES: not
+// BYTES.
+at::Tensor ViewOf(const CallInput& input, const std::optional<c10::Device>& gpu);
 
-// Fills the properties of `tensor`, which must be dense, contiguous and in CPU memory.
+// Fills the properties of `tensor`, which must be dense and contiguous.
 void Describe(const at::Tensor& tensor, ResultTensor* result);
 
-// Makes a tensor dense, contiguous and CPU memory; undefined if that cannot be.
-at::Tensor Plain(const at::Tensor& tensor);
+// Makes a tensor dense and contiguous, on `gpu` if it is there already and otherwise in host
+// memory; undefined if that cannot be.
+at::Tensor Plain(const at::Tensor& tensor, const std::optional<c10::Device>& gpu);
 
 }  // namespace nereid::pytorch
