@@ -36,8 +36,7 @@ class Binder {
  public:
   Binder(const ModelConfig& config, const std::vector<TensorInfo>& tensors,
          const std::string& model, const std::string& owner)
-      : config_(config),
-        tensors_(tensors),
+      : tensors_(tensors),
         model_(model),
         owner_(owner),
         is_batching_(config.max_batch_size() > 0) {}
@@ -216,7 +215,6 @@ class Binder {
                                   ShapeToString(dims)));
   }
 
-  const ModelConfig& config_;
   const std::vector<TensorInfo>& tensors_;
   const std::string& model_;
   const std::string& owner_;

@@ -5,7 +5,6 @@
 
 namespace nereid::tensorrt {
 
-using backend::Error;
 using backend::Result;
 
 Result<std::shared_ptr<char>> HostPool::Take(size_t size) {

@@ -10,7 +10,6 @@ namespace nereid::tensorrt {
 
 using backend::Error;
 using backend::ModelConfig;
-using backend::Result;
 using backend::StrCat;
 
 namespace {

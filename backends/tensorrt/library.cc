@@ -123,7 +123,7 @@ void Logger::Write(Severity severity, const char* text) noexcept {
                  : severity == Severity::kInfo    ? TRITONSERVER_LOG_INFO
                                                   : TRITONSERVER_LOG_VERBOSE,
                  StrCat("TensorRT: ", text));
-  } catch (...) {
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
     // Only memory can be lacking; TensorRT allows no exception here.
   }
 }

@@ -156,7 +156,10 @@ base::Status Response::CopyTo(ResponseOutput& output, const std::byte* data,
   if (gpus == nullptr) {
     return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
   }
-  return gpus->Copy(output.data, output.where, data, where, output.byte_size);
+  const base::Status status = gpus->Copy(output.data, output.where, data, where, output.byte_size);
+  if (status.ok()) return status;
+  return status.WithPrefix("output '" + std::string(output.name) + "' for GPU " +
+                           std::to_string(output.where.id) + ": ");
 }
 
 base::Status Response::MoveOutputs() {
@@ -166,11 +169,7 @@ base::Status Response::MoveOutputs() {
     const base::BufferRef staged = std::move(output.buffer);
     output.data = std::exchange(output.staged_for, nullptr);
     output.where = output.staged_where;
-    const base::Status status = CopyTo(output, staged.data(), {});
-    if (!status.ok()) {
-      return status.WithPrefix("output '" + std::string(output.name) + "' for GPU " +
-                               std::to_string(output.where.id) + ": ");
-    }
+    NEREID_RETURN_IF_ERROR(CopyTo(output, staged.data(), {}));
   }
   has_staged_outputs_ = false;
   return base::OkStatus();
@@ -223,7 +222,8 @@ base::Status Response::ShareBuffer(ResponseOutput& output, const ResponseOutput&
   } else {
     NEREID_RETURN_IF_ERROR(AllocateBuffer(output, source.byte_size, source.where, false));
   }
-  return CopyTo(output, source.data, source.where);
+  NEREID_RETURN_IF_ERROR(CopyTo(output, source.data, source.where));
+  return MoveStagedOutputs();
 }
 
 void Response::AddParameter(const Parameter& parameter) {

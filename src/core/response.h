@@ -63,8 +63,8 @@ class Response {
   // Gives `output` the data of `source`, an output of another response. The data is shared if it is
   // in the pool and the sink does not place it elsewhere, and copied otherwise.
   base::Status ShareBuffer(ResponseOutput& output, const ResponseOutput& source);
-  // Copies outputs that were written to host memory to the GPUs where they are wanted. Called
-  // before the response is sent.
+  // Copies outputs that were written to host memory to the GPUs where they are wanted. Code that
+  // writes to the memory of AllocateBuffer calls this before it sends the response.
   base::Status MoveStagedOutputs() {
     return has_staged_outputs_ ? MoveOutputs() : base::OkStatus();
   }

@@ -75,7 +75,7 @@ base::Status AddOutput(core::Response& response, const core::Request& client,
     if (chunk.size > 0) std::memcpy(to, chunk.data, chunk.size);
     to += chunk.size;
   }
-  return base::OkStatus();
+  return response.MoveStagedOutputs();
 }
 
 }  // namespace

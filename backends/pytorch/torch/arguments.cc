@@ -81,7 +81,7 @@ class Maker {
       NEREID_KIT_ASSIGN(c10::IValue element, Make(child, element_type));
       list.push_back(std::move(element));
     }
-    return c10::IValue(std::move(list));
+    return c10::IValue(list);
   }
 
   Result<c10::IValue> MakeDict(const ValueNode& node, const c10::TypePtr& type) {
@@ -94,7 +94,7 @@ class Maker {
       NEREID_KIT_ASSIGN(c10::IValue value, Make(node.children[i], dict_type.getValueType()));
       dict.insert(node.keys[i], std::move(value));
     }
-    return c10::IValue(std::move(dict));
+    return c10::IValue(dict);
   }
 
   Result<c10::IValue> MakeLeaf(const ValueNode& node) {

@@ -58,7 +58,7 @@ void FindWrites(const torch::jit::Method& forward, Signature* signature) {
     signature->writes_inputs =
         std::any_of(inputs.begin() + 1, inputs.end(),
                     [&](const torch::jit::Value* input) { return aliases.hasWriters(input); });
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): what is set above stays
   }
 }
 
@@ -88,7 +88,7 @@ std::vector<backend::MemoryUse> FindWeights(const torch::jit::Module& module) {
       backend::MemoryUse use{.bytes = tensor.storage().nbytes()};
       if (tensor.is_cuda()) {
         use.type = TRITONSERVER_MEMORY_GPU;
-        use.id = tensor.get_device();
+        use.id = tensor.get_device();  // NOLINT(bugprone-signed-char-misuse): a small number
       }
       backend::AddMemoryUse(use, &weights);
     }

@@ -130,7 +130,7 @@ std::string MessageOf(const std::exception& error) {
 at::Tensor ViewOf(const CallInput& input, const std::optional<c10::Device>& gpu) {
   const at::IntArrayRef shape(input.shape.data(), input.shape.size());
   const auto options = at::TensorOptions()
-                           .dtype(*ToScalarType(input.datatype))
+                           .dtype(ToScalarType(input.datatype))
                            .device(input.is_on_gpu ? *gpu : c10::Device(c10::kCPU));
   if (input.data == nullptr || c10::multiply_integers(shape) == 0) {
     return at::empty(shape, options);
@@ -165,7 +165,7 @@ void ApplyThreadCounts(const Settings& settings) {
   if (settings.inter_op_threads > 0 && !inter_op_is_set.test_and_set()) {
     try {
       at::set_num_interop_threads(settings.inter_op_threads);
-    } catch (const std::exception&) {
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
       // An earlier model has made PyTorch start its threads; their number stays, as in Triton.
     }
   }

@@ -237,11 +237,8 @@ Status AddOutput(const PackedOutput& packed, Response& response) {
   ResponseOutput* const output = response.AddOutput(packed.name, packed.type, packed.shape.dims());
   if (output == nullptr) return base::UnavailableError("out of memory");
   NEREID_RETURN_IF_ERROR(response.AllocateBuffer(*output, packed.data.size(), {}, false));
-  if (output->where.type == memory::MemoryType::kGpu) {
-    return base::InternalError("Only input buffers in CPU memory are allowed in cache currently");
-  }
   if (!packed.data.empty()) std::memcpy(output->data, packed.data.data(), packed.data.size());
-  return base::OkStatus();
+  return response.MoveStagedOutputs();
 }
 
 }  // namespace
