@@ -8,7 +8,11 @@
 
 namespace {
 
-using namespace nereid::caffe2;
+using nereid::caffe2::Border;
+using nereid::caffe2::NetDef;
+using nereid::caffe2::Source;
+using nereid::caffe2::Translate;
+using nereid::caffe2::WireWriter;
 
 std::string MakeArgument(std::string_view name, const std::vector<int64_t>& values) {
   WireWriter argument;
