@@ -232,12 +232,12 @@ TEST_F(GpuInstancesTest, OnTheCpuGetHostMemoryForBoth) {
   EXPECT_EQ(client_.released, taken.data());
 }
 
-TEST_F(GpuInstancesTest, OnTheCpuFailWhenTheDriverDoes) {
+TEST_F(GpuInstancesTest, OnTheCpuFailWhereTheServerHasNoGpuForTheClient) {
   ASSERT_TRUE(Start({{.kind = Kind::kCpu}}).ok());
   client_.place = reinterpret_cast<std::byte*>(~uintptr_t{0} - 4096);  // no memory of a GPU
   core_model_->SetGpus(nullptr);
   Execute(*instances_[0]);
-  EXPECT_THAT(client_.error, HasSubstr("output 'OUTPUT' for GPU 0: "));
+  EXPECT_THAT(client_.error, HasSubstr("output 'OUTPUT' is in GPU memory"));
 }
 
 }  // namespace
