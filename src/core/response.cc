@@ -156,7 +156,7 @@ base::Status Response::CopyTo(ResponseOutput& output, const std::byte* data,
   if (gpus == nullptr) {
     return base::UnsupportedError("output '" + std::string(output.name) + "' is in GPU memory");
   }
-  const base::Status status = gpus->Copy(output.data, output.where, data, where, output.byte_size);
+  base::Status status = gpus->Copy(output.data, output.where, data, where, output.byte_size);
   if (status.ok()) return status;
   return status.WithPrefix("output '" + std::string(output.name) + "' for GPU " +
                            std::to_string(output.where.id) + ": ");
