@@ -345,7 +345,12 @@ int cuMemcpyAsync(unsigned long long to, unsigned long long from, size_t size, v
 }
 int cuStreamSynchronize(void* stream) {
   if (current.empty()) return kInvalidContext;
-  if (const int error = Enter(kSynchronize); error != 0) return error;
+  if (const int error = Enter(kSynchronize); error != 0) {
+    // A device that failed does not do later what it was asked to do before.
+    const std::lock_guard lock(mutex);
+    streams[stream].clear();
+    return error;
+  }
   const std::lock_guard lock(mutex);
   int result = 0;
   for (const Copy& copy : streams[stream]) {
