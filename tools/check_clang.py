@@ -29,7 +29,7 @@ import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ("src", "backends", "caches", "agents", "python")
-TESTS = re.compile(r"_(test|bench|fuzz)\.cc$|/(testing|test_plugin)/")
+TESTS = re.compile(r"_(test|bench|fuzz)\.cc$|/(testing|test_plugin|test_cuda)/")
 ANNOTATION = re.compile(r"\b[A-Z]\w*_(?:GUARDED_BY|REQUIRES|EXCLUDES|ACQUIRE|RELEASE)\(")
 # The macros themselves.
 DEFINITION = re.compile(r"^#define .*", re.M)

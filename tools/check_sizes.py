@@ -33,7 +33,7 @@ MAX_FUNCTION, REVIEW_FUNCTION = 100, 60
 MAX_FIELDS, MAX_CLASS = 20, 500
 # As long as the ABI is.
 GIVEN = "src/abi/triton/"
-TESTS = re.compile(r"_(test|bench|fuzz|fixture)\.|(^|/)(test_\w+\.|(testing|test_plugin|tests)/)")
+TESTS = re.compile(r"_(test|bench|fuzz|fixture)\.|(^|/)(test_\w+\.|(testing|test_plugin|test_cuda|tests)/)")
 
 # Names without nereid::, and why they may be over the budget.
 OVER_BUDGET = {

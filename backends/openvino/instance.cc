@@ -28,24 +28,20 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
   }
   NEREID_KIT_ASSIGN(const std::shared_ptr<Program> program, model.ProgramAt(device));
   NEREID_KIT_ASSIGN(std::unique_ptr<Request> request, program->NewRequest());
-  const int64_t max_batch_size = model.config().max_batch_size();
-  return std::make_unique<Instance>(handle, name, model.ports(), model.binding(), max_batch_size,
-                                    model.settings().fixed_batch ? max_batch_size : 0,
-                                    std::move(request));
+  return std::unique_ptr<Instance>(new Instance(handle, name, model, std::move(request)));
 }
 
-Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
-                   const backend::Ports& ports, const Binding& binding, int64_t max_batch_size,
-                   int64_t fixed_batch, std::unique_ptr<Request> request)
+Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const Model& model,
+                   std::unique_ptr<Request> request)
     : handle_(handle),
-      ports_(ports),
-      binding_(binding),
-      fixed_batch_(fixed_batch),
+      ports_(model.ports()),
+      binding_(model.binding()),
+      fixed_batch_(model.settings().fixed_batch ? model.config().max_batch_size() : 0),
       request_(std::move(request)),
-      gathering_(ports, std::move(name), max_batch_size),
-      scattering_(ports, gathering_),
-      inputs_(ports.inputs.size()),
-      padded_(ports.inputs.size()) {}
+      gathering_(ports_, std::move(name), model.config().max_batch_size()),
+      scattering_(ports_, gathering_),
+      inputs_(ports_.inputs.size()),
+      padded_(ports_.inputs.size()) {}
 
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
   batch_.Process(handle_, requests, count, [this] { return Serve(); });

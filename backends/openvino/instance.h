@@ -20,16 +20,13 @@ class Instance {
   static backend::Result<std::unique_ptr<Instance>> Create(TRITONBACKEND_ModelInstance* handle,
                                                            Model& model);
 
-  // For tests, which bring a request of their own. `fixed_batch` is the only batch size that the
-  // program has; 0 if it has all. Ports and binding outlive the instance.
-  Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const backend::Ports& ports,
-           const Binding& binding, int64_t max_batch_size, int64_t fixed_batch,
-           std::unique_ptr<Request> request);
-
   // Takes ownership of the requests: all have a response and are released on return.
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
 
  private:
+  Instance(TRITONBACKEND_ModelInstance* handle, std::string name, const Model& model,
+           std::unique_ptr<Request> request);
+
   // Executes the batch; requests that cannot be executed fail in batch_.
   uint64_t Serve();
   // Executes the requests that gathering_ has read.

@@ -106,14 +106,12 @@ bool Context::Enqueue(StreamHandle stream) { return Call<bool>(object_, slots_.e
 
 Result<std::shared_ptr<const Engine>> Engine::Load(std::shared_ptr<const Library> library,
                                                    const Device& device, int dla_core,
-                                                   const std::string& path,
-                                                   const PlanHeader& header,
-                                                   bool is_version_compatible, Logger& logger) {
+                                                   const Plan& plan, Logger& logger) {
   OnDevice scope(*device.driver, device.id);
   NEREID_KIT_TRY(scope.TakeError());
   std::shared_ptr<Engine> engine(new Engine(std::move(library), device, logger));
-  NEREID_KIT_TRY(engine->MakeRuntime(dla_core, is_version_compatible));
-  NEREID_KIT_TRY(engine->Deserialize(path, header));
+  NEREID_KIT_TRY(engine->MakeRuntime(dla_core, plan.is_version_compatible));
+  NEREID_KIT_TRY(engine->Deserialize(plan.path, plan.header));
   const Slots::Engine& slots = engine->library_->slots().engine;
   const auto tensors = Call<int32_t>(engine->engine_, slots.tensor_count);
   engine->profile_count_ = Call<int32_t>(engine->engine_, slots.profile_count);

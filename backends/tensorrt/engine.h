@@ -66,16 +66,20 @@ class Context {
   Object* const object_;
 };
 
+// A plan to load.
+struct Plan {
+  const std::string& path;
+  const PlanHeader& header;
+  bool is_version_compatible;  // the library may run code that the plan contains
+};
+
 // A loaded plan. Thread-safe. The current device of a thread that uses it must be the engine's.
 class Engine {
  public:
   // Loads a plan on a device; `dla_core` -1: none. `logger` outlives the engine.
   static backend::Result<std::shared_ptr<const Engine>> Load(std::shared_ptr<const Library> library,
                                                              const Device& device, int dla_core,
-                                                             const std::string& path,
-                                                             const PlanHeader& header,
-                                                             bool is_version_compatible,
-                                                             Logger& logger);
+                                                             const Plan& plan, Logger& logger);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -134,7 +134,7 @@ Error Instance::Prepare(std::shared_ptr<const Engine> engine) {
 Result<std::vector<Profile>> Instance::ReadProfiles(const Engine& engine) const {
   uint32_t count = 0;
   NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceProfileCount(handle_, &count));
-  std::vector<std::pair<std::string, int>> chosen;
+  std::vector<ProfileChoice> chosen;
   for (uint32_t p = 0; p < count; ++p) {
     const char* name = nullptr;
     NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceProfileName(handle_, p, &name));
@@ -145,18 +145,18 @@ Result<std::vector<Profile>> Instance::ReadProfiles(const Engine& engine) const 
           ". Expected optimization profile index range 0-", engine.profile_count() - 1));
     }
     const bool is_new = std::none_of(chosen.begin(), chosen.end(),
-                                     [&](const auto& one) { return one.second == index; });
+                                     [&](const auto& one) { return one.index == index; });
     if (is_new) {
-      chosen.emplace_back(name, index);
+      chosen.push_back({name, index});
     }
   }
   if (chosen.empty()) {
-    chosen.emplace_back("default", 0);
+    chosen.push_back({"default", 0});
   }
   std::vector<Profile> profiles;
-  for (const auto& [name, index] : chosen) {
+  for (const ProfileChoice& choice : chosen) {
     NEREID_KIT_ASSIGN(Profile profile,
-                      Profile::Create(name, index, engine.tensors(), ports_, binding_,
+                      Profile::Create(choice, engine.tensors(), ports_, binding_,
                                       model_.config().max_batch_size(), model_.name()));
     profiles.push_back(std::move(profile));
   }

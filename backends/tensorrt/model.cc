@@ -150,8 +150,8 @@ Result<std::shared_ptr<const Engine>> Model::Load(int device, int dla_core) {
   NEREID_KIT_ASSIGN(const PlanHeader header, ReadPlanHeader(path));
   NEREID_KIT_ASSIGN(std::shared_ptr<const Library> library, backend_.LibraryFor(header));
   NEREID_KIT_ASSIGN(std::shared_ptr<const Engine> engine,
-                    Engine::Load(library, {.driver = driver_, .id = device}, dla_core, path, header,
-                                 backend_.is_version_compatible(), logger_));
+                    Engine::Load(library, {.driver = driver_, .id = device}, dla_core,
+                                 {path, header, backend_.is_version_compatible()}, logger_));
   backend::LogInfo(StrCat("model '", name_, "' is loaded on GPU ", device, " (compute capability ",
                           capability.text(), ") by TensorRT ", library->version(), " (",
                           library->name(), "), ", engine->profile_count(), " optimization profiles",

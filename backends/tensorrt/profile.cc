@@ -98,20 +98,20 @@ Error Restrict(const InputPort& port, int64_t max_batch_size, ProfileRange* rang
 
 }  // namespace
 
-Result<Profile> Profile::Create(std::string name, int index, const std::vector<TensorInfo>& tensors,
+Result<Profile> Profile::Create(const ProfileChoice& choice, const std::vector<TensorInfo>& tensors,
                                 const Ports& ports, const Binding& binding, int64_t max_batch_size,
                                 const std::string& model) {
   Profile profile;
-  profile.name_ = std::move(name);
-  profile.index_ = index;
+  profile.name_ = choice.name;
+  profile.index_ = choice.index;
   profile.tensors_ = &tensors;
   profile.ranges_.resize(tensors.size());
   for (size_t i = 0; i < ports.inputs.size(); ++i) {
     const size_t at = binding.inputs[i];
     const TensorInfo& tensor = tensors[at];
     ProfileRange& range = profile.ranges_[at];
-    if (static_cast<size_t>(index) < tensor.profiles.size()) {
-      range = tensor.profiles[static_cast<size_t>(index)];
+    if (static_cast<size_t>(choice.index) < tensor.profiles.size()) {
+      range = tensor.profiles[static_cast<size_t>(choice.index)];
     } else {
       range = {.min = tensor.dims, .opt = tensor.dims, .max = tensor.dims};
     }

@@ -21,12 +21,17 @@ struct InputCall {
   std::span<const int64_t> values;
 };
 
+// A profile of the engine, as an instance group names it.
+struct ProfileChoice {
+  std::string name;
+  int index = 0;
+};
+
 // The ranges of one profile for one configuration. Immutable.
 class Profile {
  public:
-  // `index` is a profile of the engine. Fails, with Triton's texts, if the configuration has shapes
-  // that the profile does not take.
-  static backend::Result<Profile> Create(std::string name, int index,
+  // Fails, with Triton's texts, if the configuration has shapes that the profile does not take.
+  static backend::Result<Profile> Create(const ProfileChoice& choice,
                                          const std::vector<TensorInfo>& tensors,
                                          const backend::Ports& ports, const Binding& binding,
                                          int64_t max_batch_size, const std::string& model);

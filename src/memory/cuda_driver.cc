@@ -104,6 +104,7 @@ CudaDriver::CudaDriver(std::unique_ptr<base::SharedLibrary> library,
                        std::unique_ptr<Functions> functions, int device_count)
     : library_(std::move(library)),
       functions_(std::move(functions)),
+      device_count_(device_count),
       devices_(static_cast<size_t>(device_count)) {}
 
 CudaDriver::~CudaDriver() = default;

@@ -33,7 +33,7 @@ class CudaDriver {
   // Returns null without a driver or without a GPU.
   static std::unique_ptr<CudaDriver> Open(const std::string& library = kCudaLibrary);
 
-  int device_count() const { return static_cast<int>(devices_.size()); }
+  int device_count() const { return device_count_; }
   // Returns major + minor / 10.
   base::Result<double> ComputeCapability(int64_t device) const;
   // The memory of a GPU in bytes, whoever uses it.
@@ -77,8 +77,9 @@ class CudaDriver {
 
   const std::unique_ptr<base::SharedLibrary> library_;
   const std::unique_ptr<const Functions> functions_;
+  const int device_count_;
   mutable base::Mutex mutex_;
-  mutable std::vector<Device> devices_;  // elements are guarded by mutex_; their number is constant
+  mutable std::vector<Device> devices_ NEREID_GUARDED_BY(mutex_);  // one for each
 };
 
 // Device memory is passed as pointers in the C API and here, and as numbers to the driver.

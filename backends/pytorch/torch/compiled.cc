@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -34,22 +35,29 @@ constexpr const char* kLibraryChecks = "AOTI_RUNTIME_CHECK_INPUTS";
 class FirstRun {
  public:
   FirstRun() : is_users_(std::getenv(kLibraryChecks) != nullptr) {
-    if (!is_users_) {
-      setenv(kLibraryChecks, "1", 1);
-    }
+    const backend::MutexLock lock(mutex_);
+    Set(true);
   }
   // Calls `run` while the variable is as this model needs it.
   template <typename Run>
   auto With(bool library_checks, Run&& run) {
     const backend::MutexLock lock(mutex_);
-    if (!is_users_) {
-      setenv(kLibraryChecks, library_checks ? "1" : "0", 1);
-    }
+    Set(library_checks);
     return run();
   }
 
  private:
+  // Changes the variable only where it has another value, because other threads may read the
+  // environment meanwhile.
+  void Set(bool library_checks) NEREID_KIT_REQUIRES(mutex_) {
+    if (!is_users_ && is_set_ != library_checks) {
+      setenv(kLibraryChecks, library_checks ? "1" : "0", 1);
+      is_set_ = library_checks;
+    }
+  }
+
   backend::Mutex mutex_;
+  std::optional<bool> is_set_ NEREID_KIT_GUARDED_BY(mutex_);
   const bool is_users_;  // set by the user, whose choice counts
 };
 
