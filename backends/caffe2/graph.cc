@@ -36,7 +36,7 @@ constexpr uint32_t kDims = 1, kType = 2, kTexts = 6, kName = 8, kRaw = 9;
 }
 namespace port_field {
 constexpr uint32_t kName = 1, kType = 2;
-// Of the type, of a tensor's type, of its shape, of a dimension.
+// Numbers of the fields of TypeProto, TypeProto.Tensor, TensorShapeProto and Dimension.
 constexpr uint32_t kTensor = 1, kElement = 1, kShape = 2, kDim = 1, kSize = 1;
 }  // namespace port_field
 

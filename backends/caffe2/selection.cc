@@ -13,7 +13,7 @@ namespace {
 // Caffe2 counts negative bounds from behind the last element: -1 is the end.
 int64_t Bound(int64_t bound) { return bound >= 0 ? bound : bound == -1 ? INT64_MAX : bound + 1; }
 
-// The same for bounds that an input brings when the model runs.
+// Returns the name of the bounds that an input brings when the model runs.
 std::string Bounds(Scope& s, size_t input) {
   const std::string given = s.Cast(s.In(input).name, s.In(input).type, Element::kInt64);
   // There may be fewer bounds than dimensions.

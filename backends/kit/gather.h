@@ -3,11 +3,9 @@
 // together, and gives each as one tensor. Nothing is copied if the batch has one request whose data
 // is in one piece.
 //
-//   gathering.Begin(batch);
-//   do {
-//     if (Error error = gathering.Read(batch); !error.ok()) { batch.FailAll(...); break; }
-//     ... Has(i), ShapeOf(i), Data(batch, i) or Strings(i) of each input; compute ...
-//   } while (gathering.HasMore(batch));
+//   gathering.ForEachExecution(batch, [&]() -> Error {
+//     ... Has(i), ShapeOf(i), Data(batch, i) or Strings(i) of each input; compute; respond ...
+//   });
 #pragma once
 
 #include <algorithm>
@@ -33,56 +31,33 @@ class Gathering {
   Gathering(const Ports& ports, std::string instance_name, int64_t max_batch_size)
       : ports_(ports), name_(std::move(instance_name)), max_batch_size_(max_batch_size) {}
 
-  // Starts a new batch.
-  void Begin(const Batch& batch) {
-    count_ = batch.size();
-    state_.assign(count_, Reading::kUnread);
-    batch_sizes_.assign(count_, 1);
-    wanted_.assign(count_ * ports_.outputs.size(), 0);
-  }
-
-  // Reads live requests of the batch that can be executed together and were not read before;
-  // requests that do not fit fail. Usually these are all, but sequences with different shapes of
-  // states, and requests with different optional inputs, need separate executions: call this again
-  // while HasMore. Fails if the whole execution must fail.
-  Error Read(Batch& batch) {
-    members_.clear();
-    total_batch_size_ = 0;
-    uint32_t first = count_;
-    for (uint32_t r = count_; r-- > 0;) {
-      const bool ours = batch.live(r) && state_[r] == Reading::kUnread;
-      state_[r] = ours ? Reading::kNow : Reading::kDone;
-      first = ours ? r : first;
-    }
-    if (first == count_) {
-      return {};
-    }
-    tensors_.resize(ports_.inputs.size());
-    views_.resize(ports_.inputs.size() * count_);
-    NEREID_KIT_TRY(ReadNames(batch, first));
-    for (uint32_t r = first; r < count_; ++r) {
-      if (IsOurs(batch, r)) {
-        if (Error error = ReadRequest(batch, first, r); !error.ok()) {
-          batch.Fail(r, std::move(error));
+  // Reads the requests of the batch, and calls serve(), an Error() callable, for each execution
+  // that they need. If that fails, the requests of the execution fail with its error. Returns the
+  // sum of the batch sizes.
+  template <typename Serve>
+  uint64_t ForEachExecution(Batch& batch, Serve&& serve) {
+    uint64_t total = 0;
+    Begin(batch);
+    do {
+      if (Error error = Read(batch); !error.ok()) {
+        batch.FailAll(std::move(error));
+        break;
+      }
+      if (!members_.empty()) {
+        if (const Error error = serve(); !error.ok()) {
+          for (const uint32_t r : members_) {
+            batch.Fail(r, Error(error.code(), error.message()));
+          }
         }
       }
-    }
-    NEREID_KIT_TRY(AddMembers(batch));
-    return members_.empty() ? Error() : MakeShapes();
+      total += static_cast<uint64_t>(total_batch_size_);
+    } while (HasMore(batch));
+    Trim();
+    return total;
   }
 
-  // Whether there are live requests that were not read yet.
-  bool HasMore(const Batch& batch) const {
-    for (uint32_t r = 0; r < count_; ++r) {
-      if (batch.live(r) && state_[r] == Reading::kUnread) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  // The results of Read. These are the requests of the batch that take part in the execution, in
-  // order:
+  // The requests of the batch that take part in the execution, in order. These and all below are
+  // for serve().
   const std::vector<uint32_t>& members() const { return members_; }
   int64_t batch_size(uint32_t r) const { return batch_sizes_[r]; }
   int64_t total_batch_size() const { return total_batch_size_; }
@@ -112,8 +87,8 @@ class Gathering {
     return view(static_cast<size_t>(i), r).shape;
   }
   // The data of input `i` of the whole batch, in one piece and aligned for its elements; valid
-  // until the next Read. A request with invalid data fails, and its rows are zeros. Fails if the
-  // whole execution must fail.
+  // until the next execution. A request with invalid data fails, and its rows are zeros. Fails if
+  // the whole execution must fail.
   Result<std::span<const char>> Data(Batch& batch, size_t i) {
     Tensor& tensor = tensors_[i];
     const InputPort& port = ports_.inputs[i];
@@ -171,14 +146,14 @@ class Gathering {
     }
   }
   // The data of input `i` if it is in one piece on GPU `device` for the whole batch, and otherwise
-  // null; valid until the next Read.
+  // null; valid until the next execution.
   Result<const char*> DataOnGpu(size_t i, int64_t device) const {
     if (members_.size() != 1 || ports_.inputs[i].origin == InputPort::Origin::kBatchInput) {
       return static_cast<const char*>(nullptr);
     }
     return GpuInput(view(i, members_[0]), device);
   }
-  // The elements of input `i`, which has BYTES, of the whole batch; valid until the next Read.
+  // The elements of input `i`, which has BYTES, of the whole batch; valid until the next execution.
   std::span<const std::string_view> Strings(size_t i) {
     std::vector<std::string_view>& strings = tensors_[i].strings;
     strings.clear();
@@ -192,15 +167,59 @@ class Gathering {
     }
     return strings;
   }
-  // Frees memory beyond `keep` bytes for each input, for use after an exceptionally large batch.
-  void Trim(size_t keep) {
-    for (Tensor& tensor : tensors_) {
-      tensor.scratch.Trim(keep);
-    }
-  }
 
  private:
   enum class Reading : uint8_t { kUnread, kNow, kDone };
+  // The buffer of an input that stays between batches is at most this large.
+  static constexpr size_t kKeptBytes = size_t{16} << 20;
+
+  // Starts a new batch.
+  void Begin(const Batch& batch) {
+    count_ = batch.size();
+    state_.assign(count_, Reading::kUnread);
+    batch_sizes_.assign(count_, 1);
+    wanted_.assign(count_ * ports_.outputs.size(), 0);
+  }
+
+  // Reads live requests of the batch that can be executed together and were not read before;
+  // requests that do not fit fail. Usually these are all, but sequences with different shapes of
+  // states, and requests with different optional inputs, need separate executions: call this again
+  // while HasMore. Fails if the whole execution must fail.
+  Error Read(Batch& batch) {
+    members_.clear();
+    total_batch_size_ = 0;
+    uint32_t first = count_;
+    for (uint32_t r = count_; r-- > 0;) {
+      const bool ours = batch.live(r) && state_[r] == Reading::kUnread;
+      state_[r] = ours ? Reading::kNow : Reading::kDone;
+      first = ours ? r : first;
+    }
+    if (first == count_) {
+      return {};
+    }
+    tensors_.resize(ports_.inputs.size());
+    views_.resize(ports_.inputs.size() * count_);
+    NEREID_KIT_TRY(ReadNames(batch, first));
+    for (uint32_t r = first; r < count_; ++r) {
+      if (IsOurs(batch, r)) {
+        if (Error error = ReadRequest(batch, first, r); !error.ok()) {
+          batch.Fail(r, std::move(error));
+        }
+      }
+    }
+    NEREID_KIT_TRY(AddMembers(batch));
+    return members_.empty() ? Error() : MakeShapes();
+  }
+
+  // Whether there are live requests that were not read yet.
+  bool HasMore(const Batch& batch) const {
+    for (uint32_t r = 0; r < count_; ++r) {
+      if (batch.live(r) && state_[r] == Reading::kUnread) {
+        return true;
+      }
+    }
+    return false;
+  }
 
   // One input of the execution.
   struct Tensor {
@@ -210,6 +229,12 @@ class Gathering {
     ScratchBuffer scratch;
     std::vector<std::string_view> strings;
   };
+
+  void Trim() {
+    for (Tensor& tensor : tensors_) {
+      tensor.scratch.Trim(kKeptBytes);
+    }
+  }
 
   InputView& view(size_t i, uint32_t r) { return views_[i * count_ + r]; }
   const InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }

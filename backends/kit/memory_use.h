@@ -56,7 +56,7 @@ inline Error ReportMemoryUse(TRITONBACKEND_Model* model, std::span<const MemoryU
   return internal::ReportMemoryUse(TRITONBACKEND_ModelReportMemoryUsage, model, uses);
 }
 
-// The same for what an instance holds besides. Memory that instances share is the model's.
+// Reports what one instance holds. Memory that instances share is the model's.
 inline Error ReportMemoryUse(TRITONBACKEND_ModelInstance* instance,
                              std::span<const MemoryUse> uses) {
   return internal::ReportMemoryUse(TRITONBACKEND_ModelInstanceReportMemoryUsage, instance, uses);

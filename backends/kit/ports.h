@@ -56,6 +56,12 @@ inline TRITONSERVER_DataType ConfiguredType(std::string_view text) {
              : TRITONSERVER_TYPE_INVALID;
 }
 
+// TRITONSERVER_TYPE_FP32 → "TYPE_FP32".
+inline std::string ConfiguredName(TRITONSERVER_DataType type) {
+  return StrCat("TYPE_",
+                type == TRITONSERVER_TYPE_BYTES ? "STRING" : TRITONSERVER_DataTypeString(type));
+}
+
 // The tensors of one model. Immutable.
 struct Ports {
   std::vector<InputPort> inputs;

@@ -37,8 +37,8 @@ struct ModelOutput {
   // What keeps `data` as it is; null if it may change after the execution. With it, a server that
   // can (nereid/backend_outputs.h) sends large outputs from where they are.
   std::shared_ptr<const void> keeper;
-  // The same output in a device's memory, if it is there; null otherwise. Then `data` may be null
-  // if NeedsHostData says so.
+  // The output in a device's memory; null if it is in host memory only. With it, `data` may be null
+  // unless NeedsHostData.
   DeviceOutput* device = nullptr;
 };
 

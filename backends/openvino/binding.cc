@@ -8,6 +8,7 @@
 
 namespace nereid::openvino {
 
+using backend::ConfiguredName;
 using backend::Error;
 using backend::InputPort;
 using backend::ModelConfig;
@@ -20,11 +21,6 @@ using backend::StrCat;
 namespace {
 
 using Origin = InputPort::Origin;
-
-std::string TypeName(TRITONSERVER_DataType type) {
-  return type == TRITONSERVER_TYPE_BYTES ? "TYPE_STRING"
-                                         : StrCat("TYPE_", TRITONSERVER_DataTypeString(type));
-}
 
 std::string NamesOf(const std::vector<TensorInfo>& tensors) {
   std::set<std::string_view> sorted;
@@ -93,10 +89,11 @@ Result<std::optional<TRITONSERVER_DataType>> Conversion(const TensorInfo& tensor
   const bool has_text =
       tensor.datatype == TRITONSERVER_TYPE_BYTES || configured == TRITONSERVER_TYPE_BYTES;
   if (has_text) {
-    return Error::InvalidArgument(StrCat(
-        "unable to load model '", model, "', configuration expects datatype ", TypeName(configured),
-        " for ", what, " '", tensor.name, "', model provides ",
-        tensor.datatype == TRITONSERVER_TYPE_INVALID ? tensor.type : TypeName(tensor.datatype)));
+    return Error::InvalidArgument(
+        StrCat("unable to load model '", model, "', configuration expects datatype ",
+               ConfiguredName(configured), " for ", what, " '", tensor.name, "', model provides ",
+               tensor.datatype == TRITONSERVER_TYPE_INVALID ? tensor.type
+                                                            : ConfiguredName(tensor.datatype)));
   }
   return std::optional(configured);
 }
@@ -146,7 +143,7 @@ Error CompleteList(const char* key, const std::vector<TensorInfo>& tensors,
     if (dims.empty()) {
       dims.push_back(1);
     }
-    config->AddTensor(key, tensor.name, TypeName(tensor.datatype), dims);
+    config->AddTensor(key, tensor.name, ConfiguredName(tensor.datatype), dims);
     if (first == 1 && tensor.dims.size() == 1) {
       auto& allocator = config->mutable_json().GetAllocator();
       rapidjson::Value reshape(rapidjson::kObjectType);

@@ -7,13 +7,6 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-namespace {
-
-// Buffers for gathered inputs that stay between executions are at most this large each.
-constexpr size_t kKeptBytes = size_t{16} << 20;
-
-}  // namespace
-
 Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
                                                    Model& model) {
   const char* name = nullptr;
@@ -48,24 +41,7 @@ void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
 }
 
 uint64_t Instance::Serve() {
-  uint64_t total_batch_size = 0;
-  gathering_.Begin(batch_);
-  do {
-    if (Error error = gathering_.Read(batch_); !error.ok()) {
-      batch_.FailAll(std::move(error));
-      break;
-    }
-    if (!gathering_.members().empty()) {
-      if (const Error error = ServeRead(); !error.ok()) {
-        for (const uint32_t r : gathering_.members()) {
-          batch_.Fail(r, Error(error.code(), error.message()));
-        }
-      }
-    }
-    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
-  } while (gathering_.HasMore(batch_));
-  gathering_.Trim(kKeptBytes);
-  return total_batch_size;
+  return gathering_.ForEachExecution(batch_, [this] { return ServeRead(); });
 }
 
 Error Instance::ServeRead() {
@@ -136,7 +112,7 @@ Error Instance::DealOut(bool to_states) {
     }
     NEREID_KIT_ASSIGN(const CallOutput output, request_->Output(binding_.outputs[o]));
     shape_.assign(output.shape.begin(), output.shape.end());
-    // Of rows that were added nobody hears.
+    // Responses do not contain the rows that AddRows added.
     if (fixed_batch_ != 0 && !shape_.empty() && shape_[0] == fixed_batch_) {
       shape_[0] = gathering_.total_batch_size();
     }

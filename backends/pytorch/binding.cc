@@ -72,7 +72,7 @@ class Binder {
     return PlaceIn(nodes_[static_cast<size_t>(argument)], std::span(path).subspan(1), input, name);
   }
 
-  // Its error says only which value is missing.
+  // Checks that each value has an input. The error names only the value that has none.
   Error CheckComplete() const {
     for (size_t a = 0; a < nodes_.size(); ++a) {
       const Argument& argument = signature_.arguments[a];

@@ -5,21 +5,10 @@
 
 namespace nereid::pytorch {
 
+using backend::ConfiguredName;
 using backend::Error;
 using backend::Result;
 using backend::StrCat;
-
-namespace {
-
-// Buffers for gathered inputs that stay between executions are at most this large each.
-constexpr size_t kKeptBytes = size_t{16} << 20;
-
-std::string ConfiguredName(TRITONSERVER_DataType type) {
-  return StrCat("TYPE_",
-                type == TRITONSERVER_TYPE_BYTES ? "STRING" : TRITONSERVER_DataTypeString(type));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
                                                    Model& model) {
@@ -65,24 +54,7 @@ void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
 }
 
 uint64_t Instance::Serve() {
-  uint64_t total_batch_size = 0;
-  gathering_.Begin(batch_);
-  do {
-    if (Error error = gathering_.Read(batch_); !error.ok()) {
-      batch_.FailAll(std::move(error));
-      break;
-    }
-    if (!gathering_.members().empty()) {
-      if (const Error error = ServeRead(); !error.ok()) {
-        for (const uint32_t r : gathering_.members()) {
-          batch_.Fail(r, Error(error.code(), error.message()));
-        }
-      }
-    }
-    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
-  } while (gathering_.HasMore(batch_));
-  gathering_.Trim(kKeptBytes);
-  return total_batch_size;
+  return gathering_.ForEachExecution(batch_, [this] { return ServeRead(); });
 }
 
 Error Instance::ServeRead() {

@@ -12,6 +12,7 @@
 
 namespace nereid::pytorch {
 
+using backend::ConfiguredName;
 using backend::Error;
 using backend::ModelConfig;
 using backend::Result;
@@ -81,12 +82,6 @@ void LogSettings(const Settings& settings, const std::string& model) {
   };
   log("Optimized execution is ", settings.optimized_execution);
   log("Inference Mode is ", settings.inference_mode);
-}
-
-std::string ConfiguredName(TRITONSERVER_DataType datatype) {
-  return StrCat("TYPE_", datatype == TRITONSERVER_TYPE_BYTES
-                             ? "STRING"
-                             : TRITONSERVER_DataTypeString(datatype));
 }
 
 // Adds the inputs of a compiled model to a configuration that has none.

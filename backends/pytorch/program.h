@@ -63,7 +63,7 @@ struct Results {
   virtual backend::Error CopyTo(size_t /*index*/, char* /*to*/, bool /*is_on_gpu*/) const {
     return backend::Error::Internal("these results cannot be copied");
   }
-  // The same results in host memory.
+  // Returns a copy of the results in host memory.
   virtual backend::Result<std::shared_ptr<const Results>> OnHost() const {
     return backend::Error::Internal("these results cannot be copied");
   }
@@ -102,7 +102,8 @@ class Program {
   virtual Device device() const { return {}; }
   // The weights and other constants: one entry for each memory that has some.
   virtual std::vector<backend::MemoryUse> weights() const = 0;
-  // Of a compiled model, one for each tensor that it takes; null where that is not known.
+  // Returns a compiled model's rules, one for each tensor that it takes; null if they are not
+  // known.
   virtual const std::vector<InputRule>* input_rules() const { return nullptr; }
   // Calls the model. `arguments` are those of BindInputs, whose inputs are numbers in `inputs`.
   virtual backend::Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode> arguments,

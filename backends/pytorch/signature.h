@@ -31,7 +31,8 @@ struct ValueType {
   };
 
   Kind kind = Kind::kTensor;
-  // Of a tuple all its elements; of a list, a dictionary and an optional value the only one.
+  // The types of all elements of a tuple; the one element type of a list, a dictionary and an
+  // optional value.
   std::vector<ValueType> elements;
   // The fields of a tuple that has names for them.
   std::vector<std::string> fields;

@@ -8,6 +8,7 @@
 
 namespace nereid::pytorch {
 
+using backend::ConfiguredName;
 using backend::Error;
 using backend::InputPort;
 using backend::OutputPort;
@@ -59,12 +60,6 @@ std::string Join(const std::vector<std::string>& parts) {
     text += (text.empty() ? "" : ", ") + part;
   }
   return text;
-}
-
-std::string ConfiguredName(TRITONSERVER_DataType datatype) {
-  return StrCat("TYPE_", datatype == TRITONSERVER_TYPE_BYTES
-                             ? "STRING"
-                             : TRITONSERVER_DataTypeString(datatype));
 }
 
 std::vector<std::string> RuleTexts(std::span<const InputRule> rules) {

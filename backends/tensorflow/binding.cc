@@ -9,6 +9,7 @@
 
 namespace nereid::tensorflow {
 
+using backend::ConfiguredName;
 using backend::Error;
 using backend::InputPort;
 using backend::OutputPort;
@@ -96,7 +97,7 @@ Error CheckDims(const std::string& name, const TensorInfo& info, std::vector<int
 
 std::string ModelType(const TensorInfo& info) {
   const TRITONSERVER_DataType type = OurType(info.type);
-  return type == TRITONSERVER_TYPE_INVALID ? TheirName(info.type) : ConfigName(type);
+  return type == TRITONSERVER_TYPE_INVALID ? TheirName(info.type) : ConfiguredName(type);
 }
 
 Error CheckType(const char* what, const std::string& name, const TensorInfo& info,
@@ -106,13 +107,13 @@ Error CheckType(const char* what, const std::string& name, const TensorInfo& inf
                                          "', unsupported datatype '", TheirName(info.type), "'"));
   }
   if (TheirType(type) == 0) {
-    return Error::InvalidArgument(StrCat("unsupported datatype '", ConfigName(type),
+    return Error::InvalidArgument(StrCat("unsupported datatype '", ConfiguredName(type),
                                          "' for tensor '", name, "' for model '", model, "'"));
   }
   if (TheirType(type) != info.type) {
-    return Error::InvalidArgument(
-        StrCat("unable to load model '", model, "', configuration expects datatype ",
-               ConfigName(type), " for ", what, " '", name, "', model provides ", ModelType(info)));
+    return Error::InvalidArgument(StrCat(
+        "unable to load model '", model, "', configuration expects datatype ", ConfiguredName(type),
+        " for ", what, " '", name, "', model provides ", ModelType(info)));
   }
   return {};
 }
@@ -128,7 +129,7 @@ Error CheckControl(const InputPort& port, const TensorInfo& info, bool is_batchi
     return Error::InvalidArgument(StrCat("unable to load model '", model, "', sequence control '",
                                          port.name, "': the model expects ", ModelType(info),
                                          " but the model configuration specifies data-type ",
-                                         ConfigName(port.datatype)));
+                                         ConfiguredName(port.datatype)));
   }
   return {};
 }

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "backend_kit/ports.h"
 #include "tensorflow_backend/types.h"
 
 namespace nereid::tensorflow {
 
 using backend::ArrayOf;
 using backend::BoolMember;
+using backend::ConfiguredName;
 using backend::Error;
 using backend::Find;
 using backend::ModelConfig;
@@ -84,7 +86,7 @@ class EntryFiller {
                                              model_, "', unsupported datatype '",
                                              TheirName(info.type), "'"));
       }
-      const std::string type = ConfigName(OurType(info.type));
+      const std::string type = ConfiguredName(OurType(info.type));
       Set(io, "data_type", rapidjson::Value(type.c_str(), allocator()));
     }
     return LacksDims(io) ? FillDims(name, info, io) : Error();

@@ -7,13 +7,6 @@ using backend::Error;
 using backend::Result;
 using backend::StrCat;
 
-namespace {
-
-// Buffers for gathered inputs that stay between executions are at most this large each.
-constexpr size_t kKeptBytes = size_t{16} << 20;
-
-}  // namespace
-
 Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* handle,
                                                    Model& model) {
   const char* name = nullptr;
@@ -48,27 +41,12 @@ void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
 }
 
 uint64_t Instance::Serve() {
-  uint64_t total_batch_size = 0;
-  gathering_.Begin(batch_);
-  do {
-    if (Error error = gathering_.Read(batch_); !error.ok()) {
-      batch_.FailAll(std::move(error));
-      break;
-    }
-    if (!gathering_.members().empty()) {
-      const Error error = ServeRead();
-      // Tensors in the memory of requests must not outlive these.
-      request_->Clear();
-      if (!error.ok()) {
-        for (const uint32_t r : gathering_.members()) {
-          batch_.Fail(r, Error(error.code(), error.message()));
-        }
-      }
-    }
-    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
-  } while (gathering_.HasMore(batch_));
-  gathering_.Trim(kKeptBytes);
-  return total_batch_size;
+  return gathering_.ForEachExecution(batch_, [this] {
+    Error error = ServeRead();
+    // Tensors in the memory of requests must not outlive these.
+    request_->Clear();
+    return error;
+  });
 }
 
 Error Instance::ServeRead() {

@@ -70,9 +70,4 @@ std::string TheirName(int theirs) {
   return backend::StrCat("type ", theirs);
 }
 
-std::string ConfigName(TRITONSERVER_DataType type) {
-  return backend::StrCat(
-      "TYPE_", type == TRITONSERVER_TYPE_BYTES ? "STRING" : TRITONSERVER_DataTypeString(type));
-}
-
 }  // namespace nereid::tensorflow

@@ -17,7 +17,5 @@ int TheirType(TRITONSERVER_DataType ours);
 
 // TensorFlow's name of its type, such as "DT_COMPLEX64".
 std::string TheirName(int theirs);
-// The name of a type in a configuration, such as "TYPE_STRING".
-std::string ConfigName(TRITONSERVER_DataType type);
 
 }  // namespace nereid::tensorflow

@@ -8,6 +8,7 @@
 
 namespace nereid::tensorrt {
 
+using backend::ConfiguredName;
 using backend::Error;
 using backend::InputPort;
 using backend::ModelConfig;
@@ -20,11 +21,6 @@ using backend::StrCat;
 namespace {
 
 using Origin = InputPort::Origin;
-
-std::string TypeName(TRITONSERVER_DataType type) {
-  return StrCat("TYPE_",
-                type == TRITONSERVER_TYPE_BYTES ? "STRING" : TRITONSERVER_DataTypeString(type));
-}
 
 bool Fits(std::span<const int64_t> engine, std::span<const int64_t> dims) {
   return std::equal(engine.begin(), engine.end(), dims.begin(), dims.end(),
@@ -92,9 +88,9 @@ class Binder {
     if (tensor.datatype != TRITONSERVER_TYPE_INVALID && tensor.datatype == configured) {
       return {};
     }
-    return Error::InvalidArgument(StrCat("unexpected datatype ", TypeName(tensor.datatype),
-                                         " for inference ", kind, " '", tensor.name,
-                                         "', expecting ", TypeName(configured), " for ", owner_));
+    return Error::InvalidArgument(
+        StrCat("unexpected datatype ", ConfiguredName(tensor.datatype), " for inference ", kind,
+               " '", tensor.name, "', expecting ", ConfiguredName(configured), " for ", owner_));
   }
 
   // Compares the marks of the configuration with what the tensor is.
@@ -198,7 +194,7 @@ class Binder {
                                     ShapeToString(engine)));
     }
     if (tensor.datatype != TRITONSERVER_TYPE_INT32 && tensor.datatype != TRITONSERVER_TYPE_INT64) {
-      return Error::InvalidArgument(StrCat("unexpected datatype ", TypeName(tensor.datatype),
+      return Error::InvalidArgument(StrCat("unexpected datatype ", ConfiguredName(tensor.datatype),
                                            " in model configuration for shape ",
                                            tensor.is_input ? "input" : "output", " '", tensor.name,
                                            "', expecting TYPE_INT32 or TYPE_INT64 for ", owner_));

@@ -44,7 +44,7 @@ class GrowingOutput : public OutputAllocator {
                    uint64_t alignment) noexcept override;
   void NotifyShape(const char* tensor, const Dims& dims) noexcept override;
 
-  // Of the last execution.
+  // The shape and the address in the last execution.
   const Dims& dims() const { return dims_; }
   DeviceAddress address() const { return memory_ != nullptr ? memory_->address() : 0; }
 

@@ -173,7 +173,7 @@ class Completion {
                                          "' of model '", model_,
                                          "' has a data type that no configuration can have"));
       }
-      const std::string name = StrCat("TYPE_", TRITONSERVER_DataTypeString(tensor.datatype));
+      const std::string name = backend::ConfiguredName(tensor.datatype);
       Set(io, "data_type", rapidjson::Value(name.c_str(), allocator));
     }
     if (backend::ArrayOf(*io, "dims").Empty()) {

@@ -173,23 +173,7 @@ uint64_t Instance::Serve() {
     batch_.FailAll(std::move(error));
     return 0;
   }
-  uint64_t total_batch_size = 0;
-  gathering_.Begin(batch_);
-  do {
-    if (Error error = gathering_.Read(batch_); !error.ok()) {
-      batch_.FailAll(std::move(error));
-      break;
-    }
-    if (!gathering_.members().empty()) {
-      if (const Error error = ServeRead(); !error.ok()) {
-        for (const uint32_t r : gathering_.members()) {
-          batch_.Fail(r, Error(error.code(), error.message()));
-        }
-      }
-    }
-    total_batch_size += static_cast<uint64_t>(gathering_.total_batch_size());
-  } while (gathering_.HasMore(batch_));
-  return total_batch_size;
+  return gathering_.ForEachExecution(batch_, [this] { return ServeRead(); });
 }
 
 Error Instance::ServeRead() {

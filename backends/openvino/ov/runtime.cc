@@ -221,7 +221,7 @@ class OvRequest : public Request {
     for (size_t o = 0; o < outputs_.size(); ++o) {
       const OutputSlot& slot = outputs_[o];
       if (slot.is_lent) {
-        // Of the size of the last one; the library makes it larger where the next result is.
+        // The new memory is as large as the last; the library enlarges it for a larger result.
         GiveMemory(o, ov::Tensor(slot.tensor.get_element_type(), slot.tensor.get_shape()));
       }
     }

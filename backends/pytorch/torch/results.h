@@ -18,7 +18,7 @@ namespace nereid::pytorch {
 // c10::Error.
 std::shared_ptr<const Results> Flatten(c10::IValue result, const Device& device, bool with_paths);
 
-// The same for tensors that a compiled model returned, on the CPU and with known paths. Throws
+// Makes results of tensors that a compiled model returned, on the CPU and with known paths. Throws
 // c10::Error.
 std::shared_ptr<const Results> Flatten(std::vector<at::Tensor> tensors,
                                        std::span<const std::string> paths);
