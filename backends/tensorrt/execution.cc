@@ -7,6 +7,7 @@
 
 #include "backend_kit/handles.h"
 #include "backend_kit/shape.h"
+#include "tensorrt_backend/shape_values.h"
 
 namespace nereid::tensorrt {
 
@@ -29,20 +30,6 @@ Dims ToDims(std::span<const int64_t> shape) {
   dims.count = static_cast<int32_t>(std::min<size_t>(shape.size(), Dims::kMaxCount));
   std::copy_n(shape.begin(), dims.count, dims.sizes.begin());
   return dims;
-}
-
-// Writes shape values as numbers of the tensor's type.
-void StoreValues(std::span<const int64_t> values, TRITONSERVER_DataType type, char* to) {
-  for (const int64_t value : values) {
-    if (type == TRITONSERVER_TYPE_INT32) {
-      const auto narrow = static_cast<int32_t>(value);  // is in the range of the profile
-      std::memcpy(to, &narrow, sizeof(narrow));
-      to += sizeof(narrow);
-    } else {
-      std::memcpy(to, &value, sizeof(value));
-      to += sizeof(value);
-    }
-  }
 }
 
 }  // namespace
