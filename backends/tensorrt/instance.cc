@@ -2,7 +2,6 @@
 #include "tensorrt_backend/instance.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backend_kit/handles.h"
@@ -91,10 +90,8 @@ Error Instance::Prepare(std::shared_ptr<const Engine> engine) {
                                .scattering = scattering_,
                                .device = device_});
   // What TensorRT itself allocates, weights above all, it does not tell.
-  const std::array<backend::MemoryUse, 2> uses = {
-      {{.bytes = execution_->device_bytes(), .type = TRITONSERVER_MEMORY_GPU, .id = device_},
-       {.bytes = execution_->pinned_bytes(), .type = TRITONSERVER_MEMORY_CPU_PINNED}}};
-  backend::LogIfError(backend::ReportMemoryUse(handle_, uses), "cannot report memory");
+  backend::LogIfError(backend::ReportMemoryUse(handle_, execution_->memory_uses()),
+                      "cannot report memory");
   backend::LogInfo(StrCat("Created instance ", name_, " on GPU ", device_,
                           " with optimization profile", listed));
   return {};
