@@ -241,7 +241,7 @@ class OvRequest : public Request {
     if (slot.tensor.get_size() > 0) {
       output.data = static_cast<const char*>(slot.tensor.data());
     }
-    if (slot.tensor.get_byte_size() >= backend::Scattering::kMinLentBytes) {
+    if (slot.tensor.get_byte_size() >= backend::OutputWriter::kMinLentBytes) {
       output.keeper = std::make_shared<ov::Tensor>(slot.tensor);
       slot.is_lent = true;
     }
