@@ -104,7 +104,7 @@ class BatchInputTensor {
   }
 
   std::span<const int64_t> shape() const { return shape_; }
-  std::span<char> data() { return {data_.data(), size_ * 4}; }
+  std::span<const char> data() const { return {data_.data(), size_ * 4}; }
 
  private:
   Error Collect(BatchInputKind kind, std::span<const std::span<const int64_t>> sources) {

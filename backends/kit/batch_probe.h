@@ -16,42 +16,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend_kit/batch_rule.h"
-#include "backend_kit/row_compare.h"
-#include "backend_kit/row_samples.h"
+#include "backend_kit/row_trial.h"
 
 namespace nereid::backend {
-
-// Runs a model. Not thread-safe.
-class RowRunner {
- public:
-  virtual ~RowRunner() = default;
-  // Runs the model once and returns all its outputs, in the same order each time.
-  virtual Result<std::vector<HostTensor>> Run(std::span<const HostTensor> inputs) = 0;
-  // Returns why no more runs are allowed (time, memory), or nothing. A run that fails for this
-  // reason does not count as a failure of the model.
-  virtual std::optional<BatchVerdict> Exhausted() const = 0;
-};
-
-// Limits of a probe.
-struct ProbeOptions {
-  // The largest batch. At most kMaxProbeRows rows are run together, and at least kMinProbeRows even
-  // if the largest batch is one: whether a dimension is a batch also decides how long it may be.
-  int64_t max_rows = 4;
-  // The limit of the input bytes of one row; larger sizes are not tried.
-  uint64_t max_row_bytes = uint64_t{16} << 20;
-};
-
-inline constexpr int64_t kMinProbeRows = 4;
-inline constexpr int64_t kMaxProbeRows = 8;
-
 namespace batch_probe {
 
 // Sizes of the variable dimensions except the first. The probe uses the first ones that the model
@@ -63,10 +36,6 @@ inline constexpr std::array<std::array<int64_t, 2>, 8> kSizes = {
 inline constexpr std::array<SampleStyle, 3> kStyles = {
     {{.min = 1, .max = 9}, {.min = 0, .max = 1}, {.min = 0, .max = 1, .is_unit = true}}};
 
-using Outputs = std::vector<HostTensor>;
-using Group = std::vector<RowKind>;
-
-// A row is identified by its kind; the rows of a group are run together.
 inline std::vector<Group> FullGroups() {
   using enum RowKind;
   return {{kPlain, kWide, kNarrow},
@@ -77,225 +46,6 @@ inline std::vector<Group> BriefGroups() {
   using enum RowKind;
   return {{kWide, kPlain}, {kPlain, kZero, kWide}};
 }
-
-// Rows of one shape and style, and the model's results for each alone. Everything that it refers to
-// outlives it.
-class Trial {
- public:
-  Trial(std::span<const ModelTensor> inputs, const ProbeOptions& options, RowRunner& runner,
-        std::array<int64_t, 2> size, SampleStyle style, uint64_t seed)
-      : inputs_(inputs),
-        options_(options),
-        runner_(runner),
-        size_(size),
-        style_(style),
-        seed_(seed) {}
-
-  // Whether a row of this size is small enough.
-  bool Fits() const {
-    uint64_t bytes = 0;
-    for (const ModelTensor& input : inputs_) {
-      auto size = TensorByteSize(
-          input.type == TRITONSERVER_TYPE_BYTES ? TRITONSERVER_TYPE_FP64 : input.type,
-          ShapeOf(input, 1));
-      if (!size.ok() || size.value() > options_.max_row_bytes - bytes) {
-        return false;
-      }
-      bytes += size.value();
-    }
-    return true;
-  }
-
-  // Runs a row alone, which must succeed before it can be part of a group.
-  Error RunAlone(RowKind kind) {
-    NEREID_KIT_ASSIGN(Outputs outputs, Run({kind}));
-    alone_[kind] = std::move(outputs);
-    return {};
-  }
-
-  // Whether any output depends on the row; otherwise a comparison is meaningless.
-  bool HasEffect() const {
-    for (const auto& [kind, outputs] : alone_) {
-      if (Differ(alone_.begin()->second, outputs)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  // Returns why one input row is not one output row, or nothing if it is.
-  std::optional<BatchVerdict> JudgeAlone() const {
-    for (const auto& [kind, outputs] : alone_) {
-      if (auto refusal = JudgeCounts(outputs, 1)) {
-        return refusal;
-      }
-    }
-    return std::nullopt;
-  }
-
-  // Returns why rows that were run alone must not be run together, or nothing if they may.
-  std::optional<BatchVerdict> JudgeTogether(const std::vector<Group>& groups) {
-    if (auto refusal = JudgeRepetition()) {
-      return refusal;
-    }
-    for (const Group& group : groups) {
-      if (auto refusal = JudgeGroup(group)) {
-        return refusal;
-      }
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::vector<int64_t> ShapeOf(const ModelTensor& input, int64_t rows) const {
-    std::vector<int64_t> shape = input.dims;
-    for (size_t d = 1; d < shape.size(); ++d) {
-      shape[d] = shape[d] == -1 ? size_[IsOfPicture(input, d) ? 1 : 0] : shape[d];
-    }
-    shape[0] = rows;
-    return shape;
-  }
-
-  // A named dimension has the same size in all tensors.
-  bool IsOfPicture(const ModelTensor& tensor, size_t d) const {
-    const std::string_view symbol = tensor.symbol(d);
-    if (symbol.empty()) {
-      return tensor.dims.size() >= 4;
-    }
-    for (const ModelTensor& input : inputs_) {
-      for (size_t other = 1; input.dims.size() >= 4 && other < input.dims.size(); ++other) {
-        if (input.symbol(other) == symbol) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  Result<Outputs> Run(const Group& group) {
-    std::vector<HostTensor> tensors;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      HostTensor tensor{.name = inputs_[i].name,
-                        .type = inputs_[i].type,
-                        .shape = ShapeOf(inputs_[i], static_cast<int64_t>(group.size())),
-                        .bytes = {},
-                        .strings = {}};
-      NEREID_KIT_ASSIGN(const int64_t elements, ElementCount(ShapeOf(inputs_[i], 1)));
-      for (const RowKind kind : group) {
-        AppendRow(tensor, static_cast<uint64_t>(elements), static_cast<uint64_t>(kind), kind,
-                  style_, seed_ + i);
-      }
-      tensors.push_back(std::move(tensor));
-    }
-    return runner_.Run(tensors);
-  }
-
-  static uint64_t RowElements(const HostTensor& output) {
-    auto count = ElementCount(std::span(output.shape).subspan(1));
-    return count.ok() ? static_cast<uint64_t>(count.value()) : 0;
-  }
-
-  // Whether two runs of one row each gave different outputs.
-  static bool Differ(const Outputs& left, const Outputs& right) {
-    for (size_t o = 0; o < left.size(); ++o) {
-      if (left[o].shape != right[o].shape ||
-          (!left[o].shape.empty() && left[o].shape[0] == 1 &&
-           CompareRows(left[o], 0, right[o], 0, RowElements(left[o])))) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  static std::optional<BatchVerdict> JudgeCounts(const Outputs& outputs, size_t rows) {
-    for (const HostTensor& output : outputs) {
-      if (output.shape.empty() || output.shape[0] != static_cast<int64_t>(rows)) {
-        return BatchVerdict::No("row_count", StrCat("output '", output.name, "' has shape ",
-                                                    ShapeToString(output.shape), " for inputs of ",
-                                                    rows, rows == 1 ? " row" : " rows"));
-      }
-    }
-    return std::nullopt;
-  }
-
-  // Runs a row again, which must give the same result.
-  std::optional<BatchVerdict> JudgeRepetition() {
-    const auto& [kind, before] = *alone_.begin();
-    auto again = Run({kind});
-    if (!again.ok()) {
-      return Failed(again.TakeError(), 1);
-    }
-    if (Differ(before, again.value())) {
-      return BatchVerdict::No("not_deterministic",
-                              "the same row run twice does not give the same: the model draws "
-                              "random numbers or keeps a state");
-    }
-    return std::nullopt;
-  }
-
-  std::optional<BatchVerdict> JudgeGroup(Group group) {
-    const auto rows =
-        static_cast<size_t>(std::clamp(options_.max_rows, kMinProbeRows, kMaxProbeRows));
-    group.resize(std::min(group.size(), rows));
-    for (RowKind& kind : group) {
-      kind = alone_.contains(kind) ? kind : RowKind::kWide;
-    }
-    auto outputs = Run(group);
-    if (!outputs.ok()) {
-      return Failed(outputs.TakeError(), group.size());
-    }
-    if (auto refusal = JudgeCounts(outputs.value(), group.size())) {
-      return refusal;
-    }
-    for (size_t row = 0; row < group.size(); ++row) {
-      if (auto refusal = JudgeRow(outputs.value(), row, group)) {
-        return refusal;
-      }
-    }
-    return std::nullopt;
-  }
-
-  std::optional<BatchVerdict> JudgeRow(const Outputs& together, size_t row,
-                                       const Group& group) const {
-    const Outputs& alone = alone_.at(group[row]);
-    for (size_t o = 0; o < together.size(); ++o) {
-      const std::span shape = std::span(together[o].shape).subspan(1);
-      const std::span alone_shape = std::span(alone[o].shape).subspan(1);
-      if (!std::equal(shape.begin(), shape.end(), alone_shape.begin(), alone_shape.end())) {
-        return BatchVerdict::No(
-            "row_shape", StrCat("output '", together[o].name, "' of ", group.size(),
-                                " rows has shape ", ShapeToString(together[o].shape),
-                                ", that of one of them alone ", ShapeToString(alone[o].shape)));
-      }
-      const uint64_t elements = RowElements(alone[o]);
-      if (const auto difference = CompareRows(alone[o], 0, together[o], row, elements)) {
-        return BatchVerdict::No(
-            "row_values",
-            StrCat("element ", difference->element, " of a row of output '", together[o].name,
-                   "' is ", difference->left, " when the row is run alone and ", difference->right,
-                   " when it is row ", row, " of ", group.size()));
-      }
-    }
-    return std::nullopt;
-  }
-
-  BatchVerdict Failed(Error error, size_t rows) const {
-    if (auto exhausted = runner_.Exhausted()) {
-      return *std::move(exhausted);
-    }
-    return BatchVerdict::No("batch_fails",
-                            StrCat("a row runs alone, but ", rows, rows == 1 ? " row" : " rows",
-                                   " later fail: ", error.message()));
-  }
-
-  const std::span<const ModelTensor> inputs_;
-  const ProbeOptions& options_;
-  RowRunner& runner_;
-  const std::array<int64_t, 2> size_;
-  const SampleStyle style_;
-  const uint64_t seed_;
-  std::map<RowKind, Outputs> alone_;
-};
 
 // Tries styles and sizes until two sizes have been judged.
 class Search {
@@ -328,8 +78,9 @@ class Search {
   std::optional<BatchVerdict> Try(const SampleStyle& style) {
     size_t judged = 0;
     for (size_t s = 0; s < (has_open_sizes_ ? kSizes.size() : 2); ++s) {
-      Trial trial(inputs_, options_, runner_, kSizes[s], style, 100 * s + 1);
-      if (!Begin(trial)) {
+      const RowMaker rows(inputs_, kSizes[s], style, 100 * s + 1);
+      Trial trial(rows, options_, runner_);
+      if (!Begin(rows, trial)) {
         if (auto exhausted = runner_.Exhausted()) {
           return exhausted;
         }
@@ -360,8 +111,8 @@ class Search {
   }
 
   // Runs the rows that the model must accept.
-  bool Begin(Trial& trial) {
-    if (!trial.Fits()) {
+  bool Begin(const RowMaker& rows, Trial& trial) {
+    if (!rows.Fits(options_.max_row_bytes)) {
       Note(BatchVerdict::No(
           "too_large", StrCat("one row takes more than ", options_.max_row_bytes >> 20, " MiB")));
       return false;

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "backend_kit/batch_rule.h"
 #include "backend_kit/shape.h"
 
 namespace nereid::backend {

@@ -26,6 +26,8 @@
 
 namespace nereid::onnxruntime {
 
+class WeightFile;
+
 // The files of one model. Thread-compatible.
 class ExternalFiles {
  public:
@@ -46,13 +48,11 @@ class ExternalFiles {
   backend::Error Finish() const;
 
  private:
-  class File;
-
   ExternalFiles(std::string path, const struct stat& model);
 
   const std::string path_;
   const struct stat model_;  // when it was read
-  std::vector<std::unique_ptr<File>> files_;
+  std::vector<std::unique_ptr<WeightFile>> files_;
 };
 
 }  // namespace nereid::onnxruntime

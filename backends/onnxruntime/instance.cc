@@ -50,7 +50,9 @@ Instance::Instance(TRITONBACKEND_ModelInstance* handle, std::string name,
       memory_info_(std::move(memory_info)),
       run_options_(std::move(run_options)),
       ports_(session_->signature(), config),
-      gathering_(ports_, std::move(name), config.max_batch_size(), memory_info_.get(), *session_),
+      gathering_(ports_, std::move(name), config.max_batch_size()),
+      plan_maker_(ports_, gathering_),
+      feeding_(ports_, gathering_, memory_info_.get(), *session_),
       scattering_(ports_, gathering_, config.max_batch_size() > 0) {}
 
 void Instance::Execute(TRITONBACKEND_Request** requests, uint32_t count) {
@@ -79,16 +81,16 @@ uint64_t Instance::Serve() {
 }
 
 Error Instance::ServeRead() {
-  Plan* plan = plans_.Find(gathering_.key());
+  Plan* plan = plans_.Find(plan_maker_.MakeKey());
   if (plan == nullptr) {
-    NEREID_KIT_ASSIGN(std::unique_ptr<Plan> made, gathering_.NewPlan());
+    NEREID_KIT_ASSIGN(std::unique_ptr<Plan> made, plan_maker_.NewPlan());
     plan = plans_.Add(std::move(made));
   }
   return ServePlan(*plan);
 }
 
 Error Instance::ServePlan(Plan& plan) {
-  NEREID_KIT_TRY(gathering_.Fill(batch_, plan, &input_values_));
+  NEREID_KIT_TRY(feeding_.Fill(batch_, plan, &input_values_));
   PrepareOutputs(plan);
   batch_.MarkComputeStart();
   Error error = Run(plan);
@@ -260,7 +262,7 @@ Error Instance::UpdateStates(const Plan& plan, size_t o) {
 void Instance::ReleaseValues() {
   owned_values_.clear();
   output_values_.clear();
-  gathering_.Release();
+  feeding_.Release();
 }
 
 }  // namespace nereid::onnxruntime

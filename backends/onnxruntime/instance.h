@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "onnxruntime_backend/feeding.h"
 #include "onnxruntime_backend/gathering.h"
 #include "onnxruntime_backend/model.h"
 #include "onnxruntime_backend/plan.h"
+#include "onnxruntime_backend/plan_maker.h"
 #include "onnxruntime_backend/scattering.h"
 
 namespace nereid::onnxruntime {
@@ -67,6 +69,8 @@ class Instance {
 
   backend::Batch batch_;
   Gathering gathering_;
+  PlanMaker plan_maker_;
+  Feeding feeding_;
   Scattering scattering_;
   PlanCache plans_;
   std::vector<const OrtValue*> input_values_;

@@ -5,21 +5,13 @@
 
 #include <sys/stat.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "backend_kit/error.h"
+#include "onnxruntime_backend/external_scan.h"
 
 namespace nereid::onnxruntime {
-
-// The location of a tensor outside of the model's own file.
-struct ExternalTensor {
-  std::string name;
-  std::string location;  // a path relative to the model's folder
-  uint64_t offset = 0;
-  uint64_t length = 0;  // 0: to the end of the file
-};
 
 // The properties of a model's file.
 struct ModelFile {

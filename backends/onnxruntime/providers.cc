@@ -107,7 +107,7 @@ Error AddTensorRt(OrtSessionOptions* session_options, const Options& options) {
 }
 
 Error AddGeneric(OrtSessionOptions* session_options, const Provider& provider,
-                 const Accelerator& accelerator) {
+                 const backend::Accelerator& accelerator) {
   Options options = accelerator.parameters;
   if (accelerator.name == "openvino" && options.empty()) {
     options.emplace_back("device_type", "CPU");
@@ -121,7 +121,7 @@ Error AddGeneric(OrtSessionOptions* session_options, const Provider& provider,
 Error AddGpu(OrtSessionOptions* session_options, const Settings& settings, int device,
              const std::string& model_name) {
   Options cuda = settings.cuda_options;
-  for (const Accelerator& accelerator : settings.gpu_accelerators) {
+  for (const backend::Accelerator& accelerator : settings.gpu_accelerators) {
     if (accelerator.name == "tensorrt") {
       NEREID_KIT_ASSIGN(Options options, TensorRtOptions(accelerator));
       Set(&options, "device_id", std::to_string(device));
@@ -197,7 +197,7 @@ Error CheckAccelerator(const std::string& model_name, const std::string& acceler
   return {};
 }
 
-Result<Options> TensorRtOptions(const Accelerator& accelerator) {
+Result<Options> TensorRtOptions(const backend::Accelerator& accelerator) {
   Options options;
   for (const auto& [key, value] : accelerator.parameters) {
     if (key == "precision_mode") {
@@ -228,7 +228,7 @@ Error AddProviders(OrtSessionOptions* options, const Settings& settings, const P
                    const std::string& model_name) {
   NEREID_KIT_ASSIGN(const std::vector<std::string> available, AvailableProviders());
   for (const auto* list : {&settings.gpu_accelerators, &settings.cpu_accelerators}) {
-    for (const Accelerator& accelerator : *list) {
+    for (const backend::Accelerator& accelerator : *list) {
       NEREID_KIT_TRY(CheckAccelerator(model_name, accelerator.name, available));
     }
   }
@@ -242,7 +242,7 @@ Error AddProviders(OrtSessionOptions* options, const Settings& settings, const P
     }
     NEREID_KIT_TRY(AddGpu(options, settings, placement.device, model_name));
   }
-  for (const Accelerator& accelerator : settings.cpu_accelerators) {
+  for (const backend::Accelerator& accelerator : settings.cpu_accelerators) {
     const Provider& provider = *FindProvider(accelerator.name);
     if (provider.generic_name == nullptr) {
       return Error::InvalidArgument(StrCat("unable to load model '", model_name,

@@ -31,7 +31,7 @@ backend::Error CheckAccelerator(const std::string& model_name, const std::string
 // Translates the parameters of the TensorRT accelerator to options of its provider: precision_mode
 // and max_workspace_size_bytes have their own names in Triton, all others have TensorRT's prefix.
 backend::Result<std::vector<std::pair<std::string, std::string>>> TensorRtOptions(
-    const Accelerator& accelerator);
+    const backend::Accelerator& accelerator);
 
 // Fails for options of the CUDA provider that are addresses in this process.
 backend::Error CheckCudaOptions(const std::string& model_name,

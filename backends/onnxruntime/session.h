@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded ONNX model: ONNX Runtime's session and its description of the tensors.
+// A loaded ONNX model: ONNX Runtime's session.
 #pragma once
 
 #include <memory>
@@ -9,36 +9,9 @@
 
 #include "onnxruntime_backend/environment.h"
 #include "onnxruntime_backend/settings.h"
+#include "onnxruntime_backend/signature.h"
 
 namespace nereid::onnxruntime {
-
-// One tensor as the model declares it; -1 for variable dimensions. Immutable.
-struct TensorInfo {
-  std::string name;
-  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
-  std::vector<int64_t> dims;
-};
-
-// Returns the tensor called `name`, or null.
-const TensorInfo* FindTensor(const std::vector<TensorInfo>& tensors, std::string_view name);
-
-// An output of the model that is not a tensor, which responses cannot contain.
-struct OtherOutput {
-  std::string name;
-  std::string_view kind;  // ONNX Runtime's name of the type
-};
-
-// All inputs and outputs of the model, in the model's order. Immutable.
-struct Signature {
-  std::vector<TensorInfo> inputs;
-  std::vector<TensorInfo> outputs;
-  std::vector<TensorInfo> initializers;  // constants that a request may override
-  std::vector<OtherOutput> other_outputs = {};
-};
-
-// Returns the error for a configuration that requires `output`; it explains how to get a tensor
-// instead.
-backend::Error NoTensorError(const OtherOutput& output, const Signature& signature);
 
 // The device of a session.
 struct Placement {

@@ -37,28 +37,6 @@ GraphOptimizationLevel GraphLevel(const rapidjson::Value& optimization) {
   }
 }
 
-std::vector<Accelerator> Accelerators(const rapidjson::Value& optimization, const char* key) {
-  std::vector<Accelerator> accelerators;
-  const rapidjson::Value* all = backend::Find(optimization, "execution_accelerators");
-  if (all == nullptr) {
-    return accelerators;
-  }
-  for (const rapidjson::Value& one : backend::ArrayOf(*all, key)) {
-    Accelerator accelerator{.name = std::string(backend::StringMember(one, "name")),
-                            .parameters = {}};
-    const rapidjson::Value* parameters = backend::Find(one, "parameters");
-    if (parameters != nullptr && parameters->IsObject()) {
-      for (const auto& parameter : parameters->GetObject()) {
-        accelerator.parameters.emplace_back(
-            parameter.name.GetString(),
-            parameter.value.IsString() ? parameter.value.GetString() : "");
-      }
-    }
-    accelerators.push_back(std::move(accelerator));
-  }
-  return accelerators;
-}
-
 Result<ExecutionMode> ModeOf(const ModelConfig& config) {
   NEREID_KIT_ASSIGN(const int mode, config.IntParameter("execution_mode", 0));
   if (mode != 0 && mode != 1) {
@@ -164,8 +142,8 @@ Result<Settings> Settings::FromConfig(const ModelConfig& config) {
   Settings settings;
   if (const rapidjson::Value* optimization = backend::Find(config.json(), "optimization")) {
     settings.graph_level = GraphLevel(*optimization);
-    settings.cpu_accelerators = Accelerators(*optimization, "cpu_execution_accelerator");
-    settings.gpu_accelerators = Accelerators(*optimization, "gpu_execution_accelerator");
+    settings.cpu_accelerators = backend::Accelerators(config, "cpu_execution_accelerator");
+    settings.gpu_accelerators = backend::Accelerators(config, "gpu_execution_accelerator");
   }
   NEREID_KIT_ASSIGN(settings.execution_mode, ModeOf(config));
   NEREID_KIT_ASSIGN(settings.intra_op_threads, config.IntParameter("intra_op_thread_count", 0));

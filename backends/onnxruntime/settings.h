@@ -9,15 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "backend_kit/accelerators.h"
 #include "backend_kit/config.h"
 
 namespace nereid::onnxruntime {
-
-// An entry of optimization.execution_accelerators. Immutable.
-struct Accelerator {
-  std::string name;
-  std::vector<std::pair<std::string, std::string>> parameters;
-};
 
 // The settings of a model. Immutable.
 struct Settings {
@@ -30,8 +25,8 @@ struct Settings {
   std::vector<std::pair<std::string, std::string>> session_entries;  // session.*, mlas.*, …
   std::vector<std::pair<std::string, std::string>> run_entries;      // memory.*
   std::vector<std::pair<std::string, std::string>> cuda_options;     // deprecated parameters
-  std::vector<Accelerator> cpu_accelerators;
-  std::vector<Accelerator> gpu_accelerators;
+  std::vector<backend::Accelerator> cpu_accelerators;
+  std::vector<backend::Accelerator> gpu_accelerators;
   std::vector<std::string> op_libraries;
   std::string model_filename;  // "model.onnx" unless default_model_filename is set
 

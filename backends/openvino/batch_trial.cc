@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "openvino_backend/batch_trial.h"
 
-#include <chrono>
-
 #include "backend_kit/batch_probe.h"
 
 namespace nereid::openvino {
 
 using backend::BatchVerdict;
-using backend::Error;
 using backend::HostTensor;
 using backend::ModelTensor;
 using backend::Result;
@@ -16,67 +13,30 @@ using backend::StrCat;
 
 namespace {
 
-constexpr std::chrono::seconds kMaxTime{10};
-constexpr uint64_t kMaxOutputBytes = uint64_t{128} << 20;
-
-// Runs generated rows until the time is up.
-class Runner : public backend::RowRunner {
+// Runs generated rows.
+class Runner : public backend::TimedRunner {
  public:
-  Runner(const Signature& signature, Request& request)
-      : signature_(signature),
-        request_(request),
-        end_(std::chrono::steady_clock::now() + kMaxTime) {}
+  Runner(const Signature& signature, Request& request) : signature_(signature), request_(request) {}
 
-  Result<std::vector<HostTensor>> Run(std::span<const HostTensor> inputs) override {
-    if (Exhausted()) {
-      return Error::Unavailable("the limits of the probe are reached");
-    }
+ private:
+  Result<std::vector<HostTensor>> RunInTime(std::span<const HostTensor> inputs) override {
     std::vector<CallInput> call;
     for (const HostTensor& input : inputs) {
       call.push_back({.is_present = true, .shape = input.shape, .data = input.bytes.data()});
     }
     NEREID_KIT_TRY(request_.Run(call));
     std::vector<HostTensor> outputs;
-    for (size_t o = 0; o < signature_.outputs.size(); ++o) {
-      NEREID_KIT_ASSIGN(HostTensor output, Read(o));
-      outputs.push_back(std::move(output));
+    for (const TensorInfo& info : signature_.outputs) {
+      NEREID_KIT_ASSIGN(const CallOutput output, request_.Output(outputs.size()));
+      NEREID_KIT_ASSIGN(HostTensor tensor,
+                        Copy(info.name, info.datatype, output.shape, output.data, output.strings));
+      outputs.push_back(std::move(tensor));
     }
     return outputs;
   }
 
-  std::optional<BatchVerdict> Exhausted() const override {
-    if (std::chrono::steady_clock::now() < end_) {
-      return std::nullopt;
-    }
-    return BatchVerdict::No(
-        "too_slow", StrCat("running a few rows took more than ", kMaxTime.count(), " seconds"));
-  }
-
- private:
-  Result<HostTensor> Read(size_t o) {
-    const TensorInfo& info = signature_.outputs[o];
-    NEREID_KIT_ASSIGN(const CallOutput output, request_.Output(o));
-    HostTensor tensor{.name = info.name,
-                      .type = info.datatype,
-                      .shape = {output.shape.begin(), output.shape.end()},
-                      .bytes = {},
-                      .strings = {}};
-    if (tensor.is_string()) {
-      tensor.strings.assign(output.strings.begin(), output.strings.end());
-      return tensor;
-    }
-    NEREID_KIT_ASSIGN(const uint64_t size, backend::TensorByteSize(info.datatype, output.shape));
-    if (size > kMaxOutputBytes) {
-      return Error::Unavailable(
-          StrCat("output '", info.name, "' of a few rows has ", size, " bytes"));
-    }
-    tensor.bytes.assign(output.data, output.data + size);
-    return tensor;
-  }
-
   const Signature& signature_;
   Request& request_;
-  const std::chrono::steady_clock::time_point end_;
 };
 
 std::vector<ModelTensor> Describe(const Signature& signature) {

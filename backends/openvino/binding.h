@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a model's configuration with its tensors: which input of the configuration is which of
-// the model, what has to be changed in the model, and completing a configuration.
+// the model, and what has to be changed in the model.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "backend_kit/config.h"
 #include "backend_kit/ports.h"
 #include "openvino_backend/program.h"
 
@@ -34,16 +33,5 @@ backend::Result<Changes> NeededChanges(const backend::Ports& ports, const Bindin
 backend::Error CheckShapes(const backend::Ports& ports, const Binding& binding,
                            const Signature& signature, int64_t max_batch_size,
                            const Settings& settings, const std::string& model);
-
-// Whether inputs or outputs are not listed in the configuration.
-bool NeedsCompletion(const backend::ModelConfig& config);
-
-// Adds what is not in the configuration. `max_batch_size` is used if it has none. Fails for tensors
-// that a configuration cannot describe.
-backend::Error Complete(const Signature& signature, int64_t max_batch_size,
-                        const std::string& model, backend::ModelConfig* config);
-
-// Whether all first dimensions are variable.
-bool HasBatchDimensions(const Signature& signature);
 
 }  // namespace nereid::openvino

@@ -10,6 +10,7 @@
 #include "backend_kit/memory_use.h"
 #include "backend_kit/missing_file.h"
 #include "openvino_backend/batch_trial.h"
+#include "openvino_backend/completion.h"
 #include "openvino_backend/model_file.h"
 
 namespace nereid::openvino {

@@ -3,18 +3,21 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
-#include <optional>
 #include <span>
+
+#include "backend_kit/open_file.h"
+#include "backend_kit/wire_reader.h"
 
 namespace nereid::openvino {
 
 using backend::Error;
 using backend::Result;
 using backend::StrCat;
+using backend::WireRange;
+using backend::WireReader;
 
 namespace {
 
@@ -22,96 +25,20 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxGraphBytes = uint64_t{2} << 30;  // what a protobuf message can be
 
-// One field of a protobuf message, and where its contents are.
-struct Field {
-  uint64_t number = 0;
-  bool is_bytes = false;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
-
-// Walks over the fields of a protobuf message in a file. Contents are skipped, not read.
-class FieldReader {
- public:
-  FieldReader(std::ifstream& file, uint64_t begin, uint64_t end)
-      : file_(file), at_(begin), end_(end) {}
-
-  bool AtEnd() const { return at_ == end_; }
-  // Nothing if what follows is no field, or one that goes beyond the end of the message.
-  std::optional<Field> Next() {
-    file_.seekg(static_cast<std::streamoff>(at_));
-    const auto tag = Varint();
-    if (!tag || *tag >> 3 == 0) {
-      return std::nullopt;
-    }
-    const auto length = LengthOf(*tag & 7);
-    if (!length || *length > end_ - at_) {
-      return std::nullopt;
-    }
-    const uint64_t begin = at_;
-    at_ += *length;
-    return Field{.number = *tag >> 3, .is_bytes = (*tag & 7) == kBytes, .begin = begin, .end = at_};
-  }
-
- private:
-  static constexpr uint64_t kBytes = 2;
-
-  // The length of the contents that follow; those of a number are read here.
-  std::optional<uint64_t> LengthOf(uint64_t wire_type) {
-    switch (wire_type) {
-      case 0:
-        return Varint() ? std::optional<uint64_t>(0) : std::nullopt;
-      case 1:
-        return 8;
-      case kBytes:
-        return Varint();
-      case 5:
-        return 4;
-      default:
-        return std::nullopt;
-    }
-  }
-
-  std::optional<uint64_t> Varint() {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && at_ < end_; shift += 7) {
-      const int byte = file_.get();
-      if (byte == std::ifstream::traits_type::eof()) {
-        return std::nullopt;
-      }
-      ++at_;
-      value |= (static_cast<uint64_t>(byte) & 0x7f) << shift;
-      if ((byte & 0x80) == 0) {
-        return value;
-      }
-    }
-    return std::nullopt;
-  }
-
-  std::ifstream& file_;
-  uint64_t at_;
-  const uint64_t end_;
-};
-
 // Whether this part of the file is a protobuf message. `path` are numbers of fields: all fields of
 // the first number are messages that have the rest of the path, and there is at least one.
-bool IsMessage(std::ifstream& file, uint64_t begin, uint64_t end, std::span<const uint64_t> path) {
-  FieldReader fields(file, begin, end);
+bool IsMessage(WireReader& reader, WireRange message, std::span<const uint64_t> path) {
   bool has_wanted = path.empty();
-  while (!fields.AtEnd()) {
-    const auto field = fields.Next();
-    if (!field) {
-      return false;
-    }
+  while (const auto field = reader.Next(message)) {
     if (path.empty() || field->number != path[0] || !field->is_bytes) {
       continue;
     }
     has_wanted = true;
-    if (path.size() > 1 && !IsMessage(file, field->begin, field->end, path.subspan(1))) {
+    if (path.size() > 1 && !IsMessage(reader, field->range, path.subspan(1))) {
       return false;
     }
   }
-  return has_wanted;
+  return has_wanted && reader.ok();
 }
 
 std::string Beginning(const fs::path& path) {
@@ -180,9 +107,11 @@ Error CheckMessage(const fs::path& path, uint64_t size, std::initializer_list<ui
   if (size > kMaxGraphBytes) {
     return Refused(path, expected, "it is larger than 2 GiB, which this format cannot be");
   }
-  std::ifstream file(path, std::ios::binary);
-  return IsMessage(file, 0, size, {fields.begin(), fields.size()}) ? Error()
-                                                                   : Refused(path, expected);
+  const backend::OpenFile file(path);
+  WireReader reader(file.fd, size);
+  return IsMessage(reader, reader.whole(), {fields.begin(), fields.size()})
+             ? Error()
+             : Refused(path, expected);
 }
 
 Result<ModelFormat> CheckFolder(const fs::path& path) {

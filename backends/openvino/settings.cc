@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
+
+#include "backend_kit/accelerators.h"
 
 namespace nereid::openvino {
 
@@ -36,29 +37,6 @@ bool IsNumber(const std::string& text) {
 Error Refused(const char* key, const char* expected, const std::string& value) {
   return Error::InvalidArgument(
       StrCat("expected the parameter '", key, "' to be ", expected, ", got ", value));
-}
-
-// The parameters of the execution accelerator "openvino" on the CPU.
-std::vector<std::pair<std::string, std::string>> AcceleratorParameters(const ModelConfig& config) {
-  std::vector<std::pair<std::string, std::string>> found;
-  const rapidjson::Value* optimization = backend::Find(config.json(), "optimization");
-  const rapidjson::Value* all =
-      optimization == nullptr ? nullptr : backend::Find(*optimization, "execution_accelerators");
-  if (all == nullptr) {
-    return found;
-  }
-  for (const rapidjson::Value& one : backend::ArrayOf(*all, "cpu_execution_accelerator")) {
-    const rapidjson::Value* parameters = backend::Find(one, "parameters");
-    if (backend::StringMember(one, "name") != "openvino" || parameters == nullptr ||
-        !parameters->IsObject()) {
-      continue;
-    }
-    for (const auto& parameter : parameters->GetObject()) {
-      found.emplace_back(parameter.name.GetString(),
-                         parameter.value.IsString() ? parameter.value.GetString() : "");
-    }
-  }
-  return found;
 }
 
 // Reads parameters of one model into its settings.
@@ -130,30 +108,12 @@ class Reader {
 
   // Parameters of ONNX Runtime's provider, in a model that is handed over for its accelerator.
   Error ReadAccelerator() {
-    for (const auto& [key, given] : AcceleratorParameters(config_)) {
-      const std::string value = Lower(given);
-      auto& properties = settings_->properties;
-      if (key == "device_type") {
-        const size_t underscore = given.find('_');  // CPU_FP32
-        settings_->device = given.substr(0, underscore);
-        if (underscore != std::string::npos) {
-          properties["INFERENCE_PRECISION_HINT"] = value.ends_with("_fp16") ? "f16" : "f32";
-        }
-      } else if (key == "precision") {
-        if (value != "fp32" && value != "fp16" && value != "accuracy") {
-          return Refused("precision", "FP32, FP16 or ACCURACY", given);
-        }
-        properties["INFERENCE_PRECISION_HINT"] = value == "fp16" ? "f16" : "f32";
-      } else if (key == "num_of_threads" || key == "num_streams") {
-        if (!IsNumber(given)) {
-          return Refused(key.c_str(), "a non-negative number", given);
-        }
-        properties[key == "num_streams" ? "NUM_STREAMS" : "INFERENCE_NUM_THREADS"] = given;
-      } else if (key == "cache_dir") {
-        properties["CACHE_DIR"] = given;
-      } else {
-        backend::LogWarning(
-            StrCat("parameter '", key, "' of execution accelerator 'openvino' has no effect"));
+    for (const auto& accelerator : backend::Accelerators(config_, "cpu_execution_accelerator")) {
+      if (accelerator.name != "openvino") {
+        continue;
+      }
+      for (const auto& [key, value] : accelerator.parameters) {
+        NEREID_KIT_TRY(ReadAcceleratorParameter(key, value));
       }
     }
     return {};
@@ -169,6 +129,34 @@ class Reader {
   }
 
  private:
+  Error ReadAcceleratorParameter(const std::string& key, const std::string& given) {
+    const std::string value = Lower(given);
+    auto& properties = settings_->properties;
+    if (key == "device_type") {
+      const size_t underscore = given.find('_');  // CPU_FP32
+      settings_->device = given.substr(0, underscore);
+      if (underscore != std::string::npos) {
+        properties["INFERENCE_PRECISION_HINT"] = value.ends_with("_fp16") ? "f16" : "f32";
+      }
+    } else if (key == "precision") {
+      if (value != "fp32" && value != "fp16" && value != "accuracy") {
+        return Refused("precision", "FP32, FP16 or ACCURACY", given);
+      }
+      properties["INFERENCE_PRECISION_HINT"] = value == "fp16" ? "f16" : "f32";
+    } else if (key == "num_of_threads" || key == "num_streams") {
+      if (!IsNumber(given)) {
+        return Refused(key.c_str(), "a non-negative number", given);
+      }
+      properties[key == "num_streams" ? "NUM_STREAMS" : "INFERENCE_NUM_THREADS"] = given;
+    } else if (key == "cache_dir") {
+      properties["CACHE_DIR"] = given;
+    } else {
+      backend::LogWarning(
+          StrCat("parameter '", key, "' of execution accelerator 'openvino' has no effect"));
+    }
+    return {};
+  }
+
   // The parameter in lower case; nothing if it is absent or empty.
   std::optional<std::string> Value(const char* key) const {
     auto text = config_.Parameter(key);

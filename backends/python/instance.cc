@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend_kit/batch.h"
+#include "python_backend/batch_lender.h"
 
 namespace nereid::python {
 namespace {
@@ -16,85 +17,7 @@ using backend::StrCat;
 using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
-constexpr seconds kReadyTimeout{5};
 constexpr seconds kFinalizeTimeout{30};
-
-std::string ArgumentsJson(const Model& model, const std::string& name, const std::string& kind,
-                          int32_t device) {
-  rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
-  const auto add = [&writer](const char* key, const std::string& value) {
-    writer.Key(key);
-    writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
-  writer.StartObject();
-  add("model_config", model.config_text());
-  add("model_instance_kind", kind);
-  add("model_instance_name", name);
-  add("model_instance_device_id", std::to_string(device));
-  add("model_repository", model.repository());
-  add("model_version", std::to_string(model.version()));
-  add("model_name", model.name());
-  writer.EndObject();
-  return {text.GetString(), text.GetSize()};
-}
-
-// Lends the blocks of a batch to the server: those of its inputs, once nothing in the worker refers
-// to them, and that of its result.
-class BatchLender final : public Lender {
- public:
-  BatchLender(std::shared_ptr<Worker> worker, BatchEncoder::Encoded& batch, WorkResult& result)
-      : worker_(std::move(worker)), batch_(batch), result_(result) {}
-
-  std::shared_ptr<const void> Lend(std::span<const char> bytes) override {
-    if (kept_ == nullptr) {
-      kept_ = std::make_shared<Kept>();
-      kept_->worker = worker_;
-    }
-    if (Holds(kept_->inputs.exists() ? kept_->inputs : batch_.block, bytes)) {
-      if (!kept_->inputs.exists()) kept_->inputs = std::move(batch_.block);
-      return kept_;
-    }
-    const auto holds = [bytes](const BlockPool::Block& block) { return Holds(block, bytes); };
-    if (std::ranges::any_of(kept_->received, holds)) return kept_;
-    if (std::ranges::any_of(batch_.received, holds)) {
-      kept_->received = std::move(batch_.received);
-      return kept_;
-    }
-    const auto& result = kept_->result != nullptr ? kept_->result : result_.block;
-    if (result != nullptr && Holds(result.get(), bytes)) {
-      if (kept_->result == nullptr) kept_->result = std::move(result_.block);
-      return kept_;
-    }
-    return nullptr;
-  }
-
- private:
-  struct Kept {
-    std::shared_ptr<Worker> worker;  // destroyed last
-    BlockPool::Block inputs;
-    std::vector<BlockPool::Block> received;
-    std::unique_ptr<BlockHeader, ReleaseBlock> result;
-  };
-
-  static bool Holds(const BlockPool::Block& block, std::span<const char> bytes) {
-    return block.exists() && bytes.data() >= block.payload() &&
-           bytes.data() + bytes.size() <= block.payload() + block.capacity() &&
-           block.header().state.load(std::memory_order_acquire) == kBlockFree;
-  }
-  // A worker that reports a wrong block size changes only its own responses.
-  static bool Holds(BlockHeader* result, std::span<const char> bytes) {
-    const auto* const begin = reinterpret_cast<const char*>(result + 1);
-    const uint64_t size = std::atomic_ref(result->size).load();
-    return bytes.data() >= begin && static_cast<uint64_t>(bytes.data() - begin) <= size &&
-           bytes.size() <= size - static_cast<uint64_t>(bytes.data() - begin);
-  }
-
-  const std::shared_ptr<Worker> worker_;
-  BatchEncoder::Encoded& batch_;
-  WorkResult& result_;
-  std::shared_ptr<Kept> kept_;
-};
 
 }  // namespace
 
@@ -108,7 +31,7 @@ Result<std::unique_ptr<Instance>> Instance::Create(TRITONBACKEND_ModelInstance* 
   NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceDeviceId(handle, &device));
   std::unique_ptr<Instance> instance(
       new Instance(handle, model, name,
-                   ArgumentsJson(model, name, TRITONSERVER_InstanceGroupKindString(kind), device)));
+                   model.Arguments(name, TRITONSERVER_InstanceGroupKindString(kind), device)));
   NEREID_KIT_TRY(instance->keeper_.Start().Release());
   return instance;
 }
@@ -133,16 +56,7 @@ Error Instance::CheckReady() {
   if (service == nullptr) {
     return Error::Internal(StrCat("Stub process '", context_.calls.name, "' is not healthy."));
   }
-  if (!service->asks_ready()) return {};
-  auto answer = service->worker()->questions().Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
-  if (!answer.ok()) {
-    Error error = answer.TakeError();
-    if (error.code() != TRITONSERVER_ERROR_UNAVAILABLE) return error;
-    return Error::Unavailable("Timed out waiting for user-defined is_ready() response");
-  }
-  if (answer.value() == "yes") return {};
-  return Error::Unavailable(
-      StrCat("Model '", context_.calls.name, "' is not ready (user-defined check failed)."));
+  return service->CheckReady();
 }
 
 uint64_t Instance::BatchSize() const {

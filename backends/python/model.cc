@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/model.h"
 
-#include <dlfcn.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "backend_kit/missing_file.h"
 #include "python_backend/json.h"
+#include "python_backend/json_object.h"
 
 namespace nereid::python {
 namespace {
@@ -21,39 +24,8 @@ using backend::StrCat;
 // not waited for.
 constexpr std::chrono::seconds kEndTimeout{5};
 
-// Returns the folder of this library, which also contains the worker's scripts.
-Result<std::string> OwnFolder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&OwnFolder), &info) == 0 || info.dli_fname == nullptr) {
-    return Error::Internal("failed to find the folder of the Python backend");
-  }
-  std::error_code error;
-  const fs::path path = fs::absolute(info.dli_fname, error);
-  return path.parent_path().string();
-}
-
 // Names with these characters are refused, as in Triton; they would have no meaning here.
 constexpr std::string_view kRefusedCharacters = ";|&$`<>()[]{}\\\"'*?~#!";
-
-// Copying a smaller tensor costs less than keeping it.
-constexpr uint64_t kFewestLent = uint64_t{64} << 10;
-// Memory that is lent needs so many readable bytes after it.
-constexpr uint64_t kLentPadding = 64;
-
-// A part of a worker's memory that the server uses. Keeps the memory even after the worker has
-// ended.
-struct Lease {
-  Lease(std::shared_ptr<Worker> from, BlockPool::Block lent)
-      : worker(std::move(from)), block(std::move(lent)) {
-    worker->memory().CountLease(1);
-  }
-  ~Lease() { worker->memory().CountLease(-1); }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-
-  std::shared_ptr<Worker> worker;  // destroyed last
-  BlockPool::Block block;
-};
 
 bool DecoupledIn(const rapidjson::Value& config) {
   const rapidjson::Value* const policy = backend::Find(config, "model_transaction_policy");
@@ -61,37 +33,6 @@ bool DecoupledIn(const rapidjson::Value& config) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) {
-  uint32_t major = 0;
-  uint32_t minor = 0;
-  NEREID_KIT_TRY(TRITONBACKEND_ApiVersion(&major, &minor));
-  // Parameters of responses are the newest function that this backend uses.
-  constexpr uint32_t kMinMinor = 17;
-  if (major != TRITONBACKEND_API_VERSION_MAJOR || minor < kMinMinor) {
-    return Error::Unsupported(StrCat("the Python backend needs the backend API 1.", kMinMinor,
-                                     " or newer, the server has ", major, ".", minor));
-  }
-  auto backend = std::make_unique<Backend>();
-  TRITONSERVER_Message* message = nullptr;  // owned by the server
-  NEREID_KIT_TRY(TRITONBACKEND_BackendConfig(handle, &message));
-  NEREID_KIT_ASSIGN(const std::string_view json, backend::MessageText(message));
-  NEREID_KIT_ASSIGN(backend->settings, Settings::Parse(json));
-  NEREID_KIT_ASSIGN(backend->folder, OwnFolder());
-  TRITONBACKEND_ArtifactType type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
-  const char* location = nullptr;
-  NEREID_KIT_TRY(TRITONBACKEND_BackendArtifacts(handle, &type, &location));
-  std::error_code error;
-  // A backend that is a folder with its own model.py, which this library runs.
-  const fs::path shared_model = fs::path(location) / "model.py";
-  if (!fs::equivalent(location, backend->folder, error) && fs::exists(shared_model, error)) {
-    backend->model_folder = location;
-  }
-  backend->supervisor = std::make_unique<Supervisor>();
-  backend->environments = std::make_unique<Environments>(
-      *backend->supervisor, backend->folder + "/nereid_python", backend->settings.interpreter);
-  return backend;
-}
 
 Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backend& backend) {
   NEREID_KIT_ASSIGN(backend::ModelConfig config, backend::ModelConfig::Load(handle));
@@ -108,14 +49,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   model->is_decoupled_ = DecoupledIn(model->config_.json());
   NEREID_KIT_ASSIGN(model->outputs_, OutputRules::Create(model->name_, model->config_,
                                                          backend.settings.checks_outputs));
-  if (NEREIDBACKEND_ModelLendInputs != nullptr && model->LendsInputs()) {
-    NEREID_KIT_TRY(NEREIDBACKEND_ModelLendInputs(
-        handle, kFewestLent,
-        [](void* user, uint64_t size, NEREIDBACKEND_LentInput* lent) {
-          return static_cast<Model*>(user)->Lend(size, lent);
-        },
-        model.get()));
-  }
+  if (model->LendsInputs()) NEREID_KIT_TRY(model->lenders_.Offer(handle).Release());
   return model;
 }
 
@@ -245,38 +179,6 @@ bool Model::LendsInputs() const {
   });
 }
 
-void Model::AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker) {
-  const backend::MutexLock lock(lenders_mutex_);
-  lenders_[instance] = worker;
-}
-
-std::shared_ptr<Worker> Model::FindLender() {
-  std::shared_ptr<Worker> found;
-  const backend::MutexLock lock(lenders_mutex_);
-  for (const auto& [instance, lender] : lenders_) {
-    std::shared_ptr<Worker> worker = lender.lock();
-    if (worker == nullptr || !worker->is_alive()) continue;
-    if (found == nullptr || worker->memory().lease_count() < found->memory().lease_count())
-      found = std::move(worker);
-  }
-  return found;
-}
-
-bool Model::Lend(uint64_t size, NEREIDBACKEND_LentInput* lent) {
-  std::shared_ptr<Worker> worker = FindLender();
-  if (worker == nullptr) return false;
-  auto block = worker->memory().inputs().Allocate(size + kLentPadding);
-  if (!block.ok()) {
-    block.TakeError().Ignore();
-    return false;
-  }
-  auto* const lease = new Lease(std::move(worker), std::move(block).value());
-  lent->buffer = lease->block.payload();
-  lent->release = [](void* user) { delete static_cast<Lease*>(user); };
-  lent->user = lease;
-  return true;
-}
-
 std::string Model::config_text() const {
   rapidjson::StringBuffer text;
   rapidjson::Writer<rapidjson::StringBuffer> writer(text);
@@ -284,39 +186,43 @@ std::string Model::config_text() const {
   return {text.GetString(), text.GetSize()};
 }
 
+std::string Model::Arguments(const std::string& instance, const std::string& kind,
+                             int32_t device) const {
+  JsonObject arguments;
+  arguments.Add("model_config", config_text());
+  arguments.Add("model_instance_kind", kind);
+  arguments.Add("model_instance_name", instance);
+  arguments.Add("model_instance_device_id", std::to_string(device));
+  arguments.Add("model_repository", repository_);
+  arguments.Add("model_version", std::to_string(version_));
+  arguments.Add("model_name", name_);
+  return arguments.Text();
+}
+
 Result<std::shared_ptr<Worker>> Model::StartWorker(const std::string& name,
                                                    Worker::CallHandler on_call,
                                                    Worker::DeathHandler on_death) const {
-  rapidjson::StringBuffer greeting;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(greeting);
-  const auto add = [&writer](const char* key, const std::string& value) {
-    writer.Key(key);
-    writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
-  writer.StartObject();
-  add("name", name);
-  add("model_file", file_);
-  add("model_dir", StrCat(repository_, "/", version_));
-  add("version", std::to_string(version_));
-  add("backend_dir", backend_.folder);
+  JsonObject greeting;
+  greeting.Add("name", name);
+  greeting.Add("model_file", file_);
+  greeting.Add("model_dir", StrCat(repository_, "/", version_));
+  greeting.Add("version", std::to_string(version_));
+  greeting.Add("backend_dir", backend_.folder);
   // Users must not depend on where files lie that came with a load request or out of an archive:
   // errors name the model, or the archive.
   const bool is_temporary = repository_.find("/nereid-tmp-") != std::string::npos;
-  add("hidden_model", is_temporary ? repository_ : "");
-  add("shown_model", name_);
-  add("hidden_environment", environment_.folder == nullptr ? "" : environment_.folder->path());
-  add("shown_environment", environment_.archive);
-  writer.Key("shares_model_file");
-  writer.Bool(!backend_.model_folder.empty());
-  writer.Key("is_decoupled");
-  writer.Bool(is_decoupled_);
-  writer.Key("server_pid");
-  writer.Int(getpid());
-  writer.EndObject();
+  greeting.Add("hidden_model", is_temporary ? repository_ : "");
+  greeting.Add("shown_model", name_);
+  greeting.Add("hidden_environment",
+               environment_.folder == nullptr ? "" : environment_.folder->path());
+  greeting.Add("shown_environment", environment_.archive);
+  greeting.Add("shares_model_file", !backend_.model_folder.empty());
+  greeting.Add("is_decoupled", is_decoupled_);
+  greeting.Add("server_pid", getpid());
   WorkerOptions options{.command = {.arguments = {environment_.interpreter,
                                                   backend_.folder + "/nereid_python/worker.py"},
                                     .environment = environment_.variables},
-                        .greeting = greeting.GetString(),
+                        .greeting = greeting.Text(),
                         .name = name,
                         .start_timeout = backend_.settings.start_timeout};
   return Worker::Start(*backend_.supervisor, std::move(options), std::move(on_call),

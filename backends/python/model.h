@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the Python backend and of one model: where its files are, how its workers are
-// started, and its configuration, which the model may complete.
+// The state of one model: where its files are, how its workers are started, and its configuration,
+// which the model may complete.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
 #include "backend_kit/config.h"
 #include "backend_kit/mutex.h"
-#include "nereid/backend_inputs.h"
+#include "python_backend/backend.h"
 #include "python_backend/environment.h"
+#include "python_backend/input_lenders.h"
 #include "python_backend/outputs.h"
-#include "python_backend/settings.h"
 #include "python_backend/worker.h"
 
 namespace nereid::python {
-
-// Shared by all models. Immutable, except for its parts.
-struct Backend {
-  static backend::Result<std::unique_ptr<Backend>> Create(TRITONBACKEND_Backend* handle);
-
-  Settings settings;
-  std::string folder;        // with the worker's scripts
-  std::string model_folder;  // whose model.py all models run; empty if each has its own
-  std::unique_ptr<Supervisor> supervisor;
-  std::unique_ptr<Environments> environments;
-};
 
 // Immutable once created, except for the spare worker and the workers that lend memory.
 class Model {
@@ -43,13 +31,17 @@ class Model {
   const OutputRules& outputs() const { return outputs_; }
   // Returns the configuration as JSON.
   std::string config_text() const;
+  // Returns the arguments of an instance's initialize, as JSON.
+  std::string Arguments(const std::string& instance, const std::string& kind, int32_t device) const;
   // Null if the server does not let backends call it.
   TRITONSERVER_Server* server() const { return server_; }
 
   ~Model();
 
   // From now on requests may be received into the memory shared with this worker. Thread-safe.
-  void AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker);
+  void AddLender(const std::string& instance, const std::shared_ptr<Worker>& worker) {
+    lenders_.Add(instance, worker);
+  }
 
   // Returns a worker that has not been told to initialize; `name` is its name in messages.
   backend::Result<std::shared_ptr<Worker>> GetWorker(const std::string& name,
@@ -65,9 +57,6 @@ class Model {
   backend::Error Complete(TRITONBACKEND_Model* handle);
   // Returns whether requests of this model can be received into the memory of its workers.
   bool LendsInputs() const;
-  bool Lend(uint64_t size, NEREIDBACKEND_LentInput* lent);
-  // Returns the worker that most likely gets a request: the first one with the fewest on their way.
-  std::shared_ptr<Worker> FindLender();
   backend::Result<std::shared_ptr<Worker>> StartWorker(const std::string& name,
                                                        Worker::CallHandler on_call,
                                                        Worker::DeathHandler on_death) const;
@@ -86,9 +75,7 @@ class Model {
   // any.
   backend::Mutex spare_mutex_;
   std::shared_ptr<Worker> spare_ NEREID_KIT_GUARDED_BY(spare_mutex_);
-  backend::Mutex lenders_mutex_;
-  // The workers by the names of their instances.
-  std::map<std::string, std::weak_ptr<Worker>> lenders_ NEREID_KIT_GUARDED_BY(lenders_mutex_);
+  InputLenders lenders_;
 };
 
 }  // namespace nereid::python

@@ -8,6 +8,12 @@ using backend::Result;
 using backend::StrCat;
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr std::chrono::seconds kReadyTimeout{5};
+
+}  // namespace
+
 Result<std::shared_ptr<Service>> Service::Create(ServiceContext& context) {
   // Used by the calls of one worker only, so that everything they hold ends with it.
   const auto pending = std::make_shared<PendingTable>();
@@ -29,6 +35,19 @@ Error Service::Initialize() {
   asks_ready_.store(initialized.value() == "is_ready", std::memory_order_relaxed);
   context_.model.AddLender(context_.calls.name, worker_);
   return {};
+}
+
+Error Service::CheckReady() {
+  if (!asks_ready_.load(std::memory_order_relaxed)) return {};
+  auto answer = worker_->questions().Ask(Work::kAskReady, Clock::now() + kReadyTimeout);
+  if (!answer.ok()) {
+    Error error = answer.TakeError();
+    if (error.code() != TRITONSERVER_ERROR_UNAVAILABLE) return error;
+    return Error::Unavailable("Timed out waiting for user-defined is_ready() response");
+  }
+  if (answer.value() == "yes") return {};
+  return Error::Unavailable(
+      StrCat("Model '", context_.calls.name, "' is not ready (user-defined check failed)."));
 }
 
 void Service::Bury() {

@@ -32,10 +32,10 @@ class Service {
   const std::shared_ptr<Worker>& worker() const { return worker_; }
   // The requests that the worker has.
   const std::shared_ptr<PendingTable>& pending() const { return pending_; }
-  // Returns whether the model has is_ready. REQUIRES: Initialize succeeded.
-  bool asks_ready() const { return asks_ready_.load(std::memory_order_relaxed); }
 
   backend::Error Initialize();
+  // Asks the model's is_ready, if it has one. REQUIRES: Initialize succeeded.
+  backend::Error CheckReady();
   void Kill(const std::string& why) { worker_->Condemn(why); }
   void Bury();
   bool is_alive() const { return worker_->is_alive(); }
@@ -47,7 +47,7 @@ class Service {
   ServiceContext& context_;
   const std::shared_ptr<Worker> worker_;
   const std::shared_ptr<PendingTable> pending_;
-  std::atomic<bool> asks_ready_{false};
+  std::atomic<bool> asks_ready_{false};  // whether the model has is_ready
 };
 
 }  // namespace nereid::python

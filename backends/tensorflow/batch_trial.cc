@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow_backend/batch_trial.h"
 
-#include <chrono>
-
 #include "backend_kit/batch_probe.h"
 #include "tensorflow_backend/types.h"
 
 namespace nereid::tensorflow {
 
 using backend::BatchVerdict;
-using backend::Error;
 using backend::HostTensor;
 using backend::ModelTensor;
 using backend::Result;
@@ -17,21 +14,13 @@ using backend::StrCat;
 
 namespace {
 
-constexpr std::chrono::seconds kMaxTime{10};
-constexpr uint64_t kMaxOutputBytes = uint64_t{128} << 20;
-
-// Runs generated rows until the time is up.
-class Runner : public backend::RowRunner {
+// Runs generated rows.
+class Runner : public backend::TimedRunner {
  public:
-  Runner(const Signature& signature, Request& request)
-      : signature_(signature),
-        request_(request),
-        end_(std::chrono::steady_clock::now() + kMaxTime) {}
+  Runner(const Signature& signature, Request& request) : signature_(signature), request_(request) {}
 
-  Result<std::vector<HostTensor>> Run(std::span<const HostTensor> inputs) override {
-    if (Exhausted()) {
-      return Error::Unavailable("the limits of the probe are reached");
-    }
+ private:
+  Result<std::vector<HostTensor>> RunInTime(std::span<const HostTensor> inputs) override {
     std::vector<CallInput> call;
     std::vector<std::vector<std::string_view>> texts(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -48,32 +37,12 @@ class Runner : public backend::RowRunner {
     return outputs;
   }
 
-  std::optional<BatchVerdict> Exhausted() const override {
-    if (std::chrono::steady_clock::now() < end_) {
-      return std::nullopt;
-    }
-    return BatchVerdict::No(
-        "too_slow", StrCat("running a few rows took more than ", kMaxTime.count(), " seconds"));
-  }
-
- private:
   Result<std::vector<HostTensor>> ReadAll() {
     std::vector<HostTensor> outputs;
     for (const auto& [name, info] : signature_.outputs) {
       const CallOutput output = request_.Output(outputs.size());
-      HostTensor tensor{.name = name,
-                        .type = OurType(info.type),
-                        .shape = {output.shape.begin(), output.shape.end()},
-                        .bytes = {},
-                        .strings = {output.strings.begin(), output.strings.end()}};
-      if (!tensor.is_string()) {
-        NEREID_KIT_ASSIGN(const uint64_t size, backend::TensorByteSize(tensor.type, output.shape));
-        if (size > kMaxOutputBytes) {
-          return Error::Unavailable(
-              StrCat("output '", name, "' of a few rows has ", size, " bytes"));
-        }
-        tensor.bytes.assign(output.data, output.data + size);
-      }
+      NEREID_KIT_ASSIGN(HostTensor tensor,
+                        Copy(name, OurType(info.type), output.shape, output.data, output.strings));
       outputs.push_back(std::move(tensor));
     }
     return outputs;
@@ -81,7 +50,6 @@ class Runner : public backend::RowRunner {
 
   const Signature& signature_;
   Request& request_;
-  const std::chrono::steady_clock::time_point end_;
 };
 
 std::vector<ModelTensor> Describe(const std::map<std::string, TensorInfo>& tensors,

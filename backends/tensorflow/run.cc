@@ -86,7 +86,7 @@ class TfRequest : public Request {
       return output;
     }
     output.data = data;
-    if (size >= backend::Scattering::kMinLentBytes && !IsInput(data)) {
+    if (size >= backend::OutputWriter::kMinLentBytes && !IsInput(data)) {
       if (result.shared == nullptr) {
         result.shared = std::move(result.tensor);
       }

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "backend_kit/accelerators.h"
+
 namespace nereid::tensorflow {
 
 using backend::Error;
@@ -91,17 +93,11 @@ Result<std::string> SessionConfig(const ModelConfig& config, const CommandLine& 
 }
 
 Error CheckAccelerators(const ModelConfig& config, const std::string& model) {
-  const rapidjson::Value* optimization = backend::Find(config.json(), "optimization");
-  const rapidjson::Value* accelerators =
-      optimization == nullptr ? nullptr : backend::Find(*optimization, "execution_accelerators");
-  if (accelerators == nullptr) {
-    return {};
-  }
-  if (!backend::ArrayOf(*accelerators, "cpu_execution_accelerator").Empty()) {
+  if (!backend::Accelerators(config, "cpu_execution_accelerator").empty()) {
     return Error::InvalidArgument(
         "CPU Execution Accelerator is not supported in TensorFlow backend");
   }
-  if (!backend::ArrayOf(*accelerators, "gpu_execution_accelerator").Empty()) {
+  if (!backend::Accelerators(config, "gpu_execution_accelerator").empty()) {
     backend::LogWarning(StrCat("model '", model,
                                "': GPU Execution Accelerator will be ignored for model instance on "
                                "CPU"));
