@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow_backend/graph_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,11 +10,13 @@
 #include <filesystem>
 #include <optional>
 
+#include "backend_kit/open_file.h"
 #include "tensorflow_backend/graph_parser.h"
 
 namespace nereid::tensorflow {
 
 using backend::Error;
+using backend::OpenFile;
 using backend::Result;
 using backend::StrCat;
 using backend::WireReader;
@@ -25,19 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxBytes = uint64_t{2} << 30;  // what a protobuf message can be
-
-// Closes the file at the end of its scope.
-struct OpenFile {
-  explicit OpenFile(const std::string& path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd >= 0) {
-      ::close(fd);
-    }
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  const int fd;
-};
 
 // What a file is that begins like this and that is no model of TensorFlow; empty if unknown.
 std::string_view Mistaken(std::string_view beginning) {
