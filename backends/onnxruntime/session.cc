@@ -8,7 +8,6 @@ namespace nereid::onnxruntime {
 
 using backend::Error;
 using backend::Result;
-using backend::StrCat;
 
 namespace {
 
