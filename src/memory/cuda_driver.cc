@@ -27,6 +27,7 @@ struct CudaDriver::Functions {
   int (*close_handle)(CudaAddress address);
   int (*get_address_range)(CudaAddress* base, size_t* size, CudaAddress address);
   int (*create_stream)(void** stream, unsigned flags);
+  int (*destroy_stream)(void* stream);
   int (*copy)(CudaAddress to, CudaAddress from, size_t size, void* stream);
   int (*synchronize)(void* stream);
   int (*get_error_string)(int error, const char** text);
@@ -88,6 +89,7 @@ std::unique_ptr<CudaDriver> CudaDriver::Open(const std::string& path) {
   find(functions->close_handle, "cuIpcCloseMemHandle");
   find(functions->get_address_range, "cuMemGetAddressRange_v2");
   find(functions->create_stream, "cuStreamCreate");
+  find(functions->destroy_stream, "cuStreamDestroy_v2");
   find(functions->copy, "cuMemcpyAsync");
   find(functions->synchronize, "cuStreamSynchronize");
   find(functions->get_error_string, "cuGetErrorString");
@@ -107,7 +109,11 @@ CudaDriver::CudaDriver(std::unique_ptr<base::SharedLibrary> library,
       device_count_(device_count),
       devices_(static_cast<size_t>(device_count)) {}
 
-CudaDriver::~CudaDriver() = default;
+CudaDriver::~CudaDriver() {
+  for (const Device& device : devices_) {
+    if (device.stream != nullptr) functions_->destroy_stream(device.stream);
+  }
+}
 
 base::Status CudaDriver::Check(int result) const {
   if (result == 0) return base::OkStatus();
