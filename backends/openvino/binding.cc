@@ -279,6 +279,14 @@ bool HasBatchDimensions(const Signature& signature) {
          std::all_of(signature.outputs.begin(), signature.outputs.end(), has);
 }
 
+bool HasBatchOf(const Signature& signature, int64_t rows) {
+  const auto has = [rows](const TensorInfo& tensor) {
+    return tensor.has_rank && !tensor.dims.empty() && tensor.dims[0] == rows;
+  };
+  return std::all_of(signature.inputs.begin(), signature.inputs.end(), has) &&
+         std::all_of(signature.outputs.begin(), signature.outputs.end(), has);
+}
+
 Error Complete(const Signature& signature, int64_t max_batch_size, const std::string& model,
                ModelConfig* config) {
   if (config->max_batch_size() == 0) {

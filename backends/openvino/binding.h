@@ -46,4 +46,7 @@ backend::Error Complete(const Signature& signature, int64_t max_batch_size,
 // Whether all first dimensions are variable.
 bool HasBatchDimensions(const Signature& signature);
 
+// Whether all first dimensions are `rows`.
+bool HasBatchOf(const Signature& signature, int64_t rows);
+
 }  // namespace nereid::openvino

@@ -61,9 +61,8 @@ bool Fits(std::span<const int64_t> model, std::span<const int64_t> dims, bool is
 }
 
 // A configuration cannot have no dimensions: a scalar may have some of size one.
-bool IsScalar(const TensorInfo& info, std::span<const int64_t> dims) {
-  return info.dims.empty() &&
-         std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim == 1; });
+bool HasOneElement(std::span<const int64_t> dims) {
+  return std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim == 1; });
 }
 
 Error CheckDims(const std::string& name, const TensorInfo& info, std::vector<int64_t> dims,
@@ -81,7 +80,7 @@ Error CheckDims(const std::string& name, const TensorInfo& info, std::vector<int
   if (is_batching) {
     dims.insert(dims.begin(), -1);
   }
-  if (Fits(info.dims, dims, is_exact) || (!is_batching && IsScalar(info, dims))) {
+  if (Fits(info.dims, dims, is_exact) || (!is_batching && IsScalar(info) && HasOneElement(dims))) {
     return {};
   }
   return Error::InvalidArgument(
@@ -198,6 +197,16 @@ Result<TensorInfo> Locate(const TensorInfo& wanted, bool has_signature, const ch
 }
 
 }  // namespace
+
+void OpenScalars(const Ports& ports, int64_t max_batch_size, Signature* signature) {
+  for (const InputPort& port : ports.inputs) {
+    const auto found = signature->inputs.find(port.name);
+    if (found == signature->inputs.end() || !IsScalar(found->second)) {
+      continue;
+    }
+    found->second.has_rank = max_batch_size == 0 && HasOneElement(port.dims);
+  }
+}
 
 Error CheckSignature(const Ports& ports, const Signature& signature, int64_t max_batch_size,
                      const std::string& model) {

@@ -166,6 +166,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
     NEREID_KIT_TRY(model->AutoComplete(handle));
   }
   NEREID_KIT_ASSIGN(model->ports_, Ports::FromConfig(model->config_));
+  OpenScalars(model->ports_, model->config_.max_batch_size(), &model->signature_);
   NEREID_KIT_TRY(model->CheckConfig());
   model->operations_ = model->OperationsOf();
   model->graph_ = {};
@@ -242,7 +243,7 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   if (!changes_size && !NeedsCompletion(config_, signature_)) {
     return {};
   }
-  if (size > 0 && !CanBatch(signature_)) {
+  if (size > 0 && !CanBatchAsConfigured(signature_)) {
     return Error::Internal(StrCat("unable to autofill for '", name_,
                                   "', configuration specified max-batch ", size,
                                   " but model signature does not support batching"));
