@@ -11,6 +11,7 @@
 //   static const CustomOperator<Twice> twice;
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <memory>
@@ -21,6 +22,11 @@
 #include "onnxruntime_backend/ort.h"
 
 namespace nereid::caffe2 {
+
+inline constexpr ONNXTensorElementDataType kFloats = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+inline constexpr ONNXTensorElementDataType kInt32s = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32;
+inline constexpr ONNXTensorElementDataType kInt64s = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
+inline constexpr ONNXTensorElementDataType kAnything = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
 
 // An input or output of a custom operator. Immutable.
 struct OperatorTensor {
@@ -102,6 +108,14 @@ class Arguments {
     static const int64_t kEmpty = 0;
     input.data = data == nullptr ? &kEmpty : data;
     return input;
+  }
+
+  // Writes output i, a tensor of one dimension.
+  template <typename T>
+  backend::Error Put(size_t i, const std::vector<T>& values) const {
+    NEREID_KIT_ASSIGN(const std::span<T> to, Output<T>(i, {static_cast<int64_t>(values.size())}));
+    std::copy_n(values.begin(), to.size(), to.begin());
+    return {};
   }
 
   // Allocates output i.

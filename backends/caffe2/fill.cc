@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "caffe2_backend/scope.h"
+#include "caffe2_backend/tables.h"
 
 namespace nereid::caffe2 {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translations of Int8 operators, whose tensors are bytes with a scale and a zero point. Scale and
 // zero point are arguments, so they are known when the model is loaded.
-#include "caffe2_backend/scope.h"
+#include "caffe2_backend/tables.h"
 
 namespace nereid::caffe2 {
 
@@ -81,16 +81,13 @@ Error Relu(Scope& s) {
 Error OnBytes(Scope& s) {
   NEREID_KIT_ASSIGN(const Quantization how, OfInput(s, 0));
   NEREID_KIT_TRY(CheckSame(s, how));
-  for (const auto table : {ShapeTranslations(), SelectionTranslations()}) {
-    for (const Translation& translation : table) {
-      if (translation.type == s.target()) {
-        NEREID_KIT_TRY(translation.translate(s));
-        s.results()[0]->quantization = how;
-        return {};
-      }
-    }
+  const Translation* const translation = FindTranslation(s.target());
+  if (translation == nullptr) {
+    return s.Refuse("has no translation to ONNX");
   }
-  return s.Refuse("has no translation to ONNX");
+  NEREID_KIT_TRY(translation->translate(s));
+  s.results()[0]->quantization = how;
+  return {};
 }
 
 constexpr Translation kTable[] = {

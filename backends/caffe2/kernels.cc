@@ -2,13 +2,12 @@
 #include "caffe2_backend/kernels.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
+#include <initializer_list>
 
-#include "caffe2_backend/ctc.h"
+#include "caffe2_backend/ctc_kernels.h"
 #include "caffe2_backend/custom_operator.h"
 #include "caffe2_backend/graph.h"
+#include "caffe2_backend/row_table.h"
 
 namespace nereid::caffe2 {
 
@@ -18,11 +17,6 @@ using backend::StrCat;
 using onnxruntime::Api;
 
 namespace {
-
-constexpr ONNXTensorElementDataType kFloats = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
-constexpr ONNXTensorElementDataType kInt32s = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32;
-constexpr ONNXTensorElementDataType kInt64s = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
-constexpr ONNXTensorElementDataType kAnything = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
 
 // Lengths of segments must be at least 0 and together use up all that there is.
 Error CheckLengths(std::span<const int64_t> lengths, size_t available) {
@@ -40,100 +34,6 @@ Error CheckLengths(std::span<const int64_t> lengths, size_t available) {
              : Error::InvalidArgument(StrCat("the lengths sum up to ", sum, ", but there are ",
                                              available, " elements"));
 }
-
-// The number that 16 bits are (IEEE 754, half).
-float FromHalf(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
-  const uint32_t exponent = (bits >> 10) & 0x1FU;
-  const uint32_t mantissa = bits & 0x3FFU;
-  if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) * 0x1p-24F;
-    return sign != 0 ? -value : value;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
-}
-
-// The rows of a table, of whatever kind, as numbers.
-class Table {
- public:
-  static Result<Table> Open(const InputTensor& data, const InputTensor& scale_bias, int64_t bits) {
-    Table table(data, scale_bias, bits);
-    if (data.dims.empty()) {
-      return Error::InvalidArgument("a table needs at least one dimension");
-    }
-    table.rows_ = static_cast<size_t>(data.dims.front());
-    table.stride_ = table.rows_ == 0 ? 0 : data.size / table.rows_;
-    table.width_ = table.stride_;
-    const bool is_bytes = data.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8;
-    if (bits == 0 && !scale_bias) {
-      return data.type == kFloats ? Result<Table>(table)
-                                  : Error::InvalidArgument("the table is not of type FP32");
-    }
-    if (!is_bytes || (scale_bias && scale_bias.size != 2 * table.rows_)) {
-      return Error::InvalidArgument("the table is not of type UINT8, or not all rows have a scale");
-    }
-    if (bits != 0) {
-      const size_t tail = bits == 8 ? 2 * sizeof(float) : 2 * sizeof(uint16_t);
-      if (data.dims.size() != 2 || data.dims.back() < static_cast<int64_t>(tail)) {
-        return Error::InvalidArgument("the rows of the table are too short for scale and bias");
-      }
-      table.stride_ = static_cast<size_t>(data.dims.back());
-      table.width_ = (table.stride_ - tail) * (8 / static_cast<size_t>(bits));
-    }
-    return table;
-  }
-
-  size_t rows() const { return rows_; }
-  size_t width() const { return width_; }
-
-  // Calls combine(place in the row, number) for each element. REQUIRES: row < rows().
-  template <typename Combine>
-  void ForEach(size_t row, Combine&& combine) const {
-    if (bits_ == 0 && !scale_bias_) {
-      const float* const numbers = data_.as<float>().data() + row * stride_;
-      for (size_t i = 0; i < width_; ++i) {
-        combine(i, numbers[i]);
-      }
-      return;
-    }
-    const uint8_t* const bytes = data_.as<uint8_t>().data() + row * stride_;
-    const auto [scale, bias] = ScaleOf(row, bytes);
-    const size_t bits = bits_ == 0 ? 8 : static_cast<size_t>(bits_);
-    const size_t per_byte = 8 / bits;
-    const unsigned mask = (1U << bits) - 1;
-    for (size_t i = 0; i < width_; ++i) {
-      const unsigned quantum = bytes[i / per_byte] >> (bits * (i % per_byte)) & mask;
-      combine(i, scale * static_cast<float>(quantum) + bias);
-    }
-  }
-
- private:
-  Table(const InputTensor& data, const InputTensor& scale_bias, int64_t bits)
-      : data_(data), scale_bias_(scale_bias), bits_(bits) {}
-
-  std::pair<float, float> ScaleOf(size_t row, const uint8_t* bytes) const {
-    if (scale_bias_) {
-      const std::span<const float> all = scale_bias_.as<float>();
-      return {all[2 * row], all[2 * row + 1]};
-    }
-    if (bits_ == 8) {
-      float both[2];
-      std::memcpy(both, bytes + stride_ - sizeof(both), sizeof(both));
-      return {both[0], both[1]};
-    }
-    uint16_t both[2];
-    std::memcpy(both, bytes + stride_ - sizeof(both), sizeof(both));
-    return {FromHalf(both[0]), FromHalf(both[1])};
-  }
-
-  const InputTensor data_;
-  const InputTensor scale_bias_;
-  const int64_t bits_;
-  size_t rows_ = 0;
-  size_t stride_ = 0;  // of a row in the table
-  size_t width_ = 0;   // numbers in a row
-};
 
 // What replaces indices where a table has only some of the rows that there were. A mapping of one 0
 // means that it has all.
@@ -168,7 +68,7 @@ class SegmentReduce {
     NEREID_KIT_ASSIGN(const InputTensor weights, arguments.Input(3));
     NEREID_KIT_ASSIGN(const InputTensor mapping, arguments.Input(4));
     NEREID_KIT_ASSIGN(const InputTensor scale_bias, arguments.Input(5));
-    NEREID_KIT_ASSIGN(const Table table, Table::Open(data, scale_bias, bits_));
+    NEREID_KIT_ASSIGN(const RowTable table, RowTable::Open(data, scale_bias, bits_));
     const size_t picked = indices ? indices.size : table.rows();
     NEREID_KIT_TRY(CheckLengths(lengths.as<int64_t>(), picked));
     if (weights && !by_position_ && weights.size != picked) {
@@ -193,7 +93,7 @@ class SegmentReduce {
 
  private:
   struct Rows {
-    const Table& table;
+    const RowTable& table;
     const InputTensor& indices;
     const InputTensor& weights;
     const InputTensor& mapping;
@@ -276,89 +176,10 @@ class SparseLookup {
       }
       counts.push_back(static_cast<int64_t>(kept.size() - before));
     }
-    NEREID_KIT_TRY(Put<int64_t>(arguments, 0, kept));
-    NEREID_KIT_TRY(Put<int64_t>(arguments, 1, counts));
-    return Put<float>(arguments, 2, factors);
+    NEREID_KIT_TRY(arguments.Put<int64_t>(0, kept));
+    NEREID_KIT_TRY(arguments.Put<int64_t>(1, counts));
+    return arguments.Put<float>(2, factors);
   }
-
- private:
-  template <typename T>
-  static Error Put(const Arguments& arguments, size_t o, const std::vector<T>& values) {
-    NEREID_KIT_ASSIGN(const std::span<T> to,
-                      arguments.Output<T>(o, {static_cast<int64_t>(values.size())}));
-    std::copy_n(values.begin(), to.size(), to.begin());
-    return {};
-  }
-};
-
-// The decoders of kernels.h.
-template <bool kIsBeam>
-class Ctc {
- public:
-  static constexpr const char* kName = kIsBeam ? "CtcBeams" : "CtcGreedy";
-  static constexpr OperatorTensor kInputs[] = {{kFloats}, {kInt64s, true}};
-  static constexpr auto kOutputs = [] {
-    std::array<OperatorTensor, kIsBeam ? 3 : 2> outputs{};
-    outputs[0] = {kInt32s};
-    outputs[1] = {kInt32s};
-    if constexpr (kIsBeam) {
-      outputs[2] = {kFloats, true};
-    }
-    return outputs;
-  }();
-
-  explicit Ctc(const NodeAttributes& attributes)
-      : merge_(attributes.Int("merge") != 0),
-        search_{.width = static_cast<size_t>(attributes.Int("beam_width")),
-                .candidates = static_cast<size_t>(attributes.Int("candidates")),
-                .threshold = attributes.Real("threshold")} {}
-
-  Error Compute(const Arguments& arguments) const {
-    NEREID_KIT_ASSIGN(const InputTensor scores, arguments.Input(0));
-    NEREID_KIT_ASSIGN(const InputTensor lengths, arguments.Input(1));
-    if (scores.dims.size() != 3 || scores.dims[2] < 1) {
-      return Error::InvalidArgument("scores need the dimensions time, batch and label");
-    }
-    const auto times = static_cast<size_t>(scores.dims[0]);
-    const auto batch = static_cast<size_t>(scores.dims[1]);
-    const auto labels = static_cast<size_t>(scores.dims[2]);
-    if (lengths && lengths.size != batch) {
-      return Error::InvalidArgument(
-          StrCat("there are ", lengths.size, " lengths for a batch of ", batch));
-    }
-    CtcResult result;
-    for (size_t n = 0; n < batch; ++n) {
-      const int64_t length = lengths ? lengths.as<int64_t>()[n] : static_cast<int64_t>(times);
-      if (length < 0 || static_cast<size_t>(length) > times) {
-        return Error::InvalidArgument(
-            StrCat("a sequence has the length ", length, ", where there are ", times, " times"));
-      }
-      const CtcScores one{.first = scores.as<float>().data() + n * labels,
-                          .times = static_cast<size_t>(length),
-                          .stride = batch * labels,
-                          .labels = labels};
-      if constexpr (kIsBeam) {
-        SearchBeams(one, search_, &result);
-      } else {
-        DecodeGreedily(one, merge_, &result);
-      }
-    }
-    NEREID_KIT_TRY(Put<int32_t>(arguments, 0, result.lengths));
-    NEREID_KIT_TRY(Put<int32_t>(arguments, 1, result.labels));
-    return kIsBeam ? Put<float>(arguments, 2, result.probabilities) : Error();
-  }
-
- private:
-  template <typename T>
-  static Error Put(const Arguments& arguments, size_t o, const std::vector<T>& values) {
-    NEREID_KIT_ASSIGN(const std::span<T> to,
-                      arguments.Output<T>(o, {static_cast<int64_t>(values.size())}));
-    std::copy_n(values.begin(), to.size(), to.begin());
-    return {};
-  }
-
-  const bool merge_;
-  const CtcSearch search_;
 };
 
 }  // namespace
@@ -366,14 +187,12 @@ class Ctc {
 Result<onnxruntime::Owned<OrtCustomOpDomain>> MakeDomain() {
   static const CustomOperator<SegmentReduce> segment_reduce;
   static const CustomOperator<SparseLookup> sparse_lookup;
-  static const CustomOperator<Ctc<false>> ctc_greedy;
-  static const CustomOperator<Ctc<true>> ctc_beams;
   OrtCustomOpDomain* raw = nullptr;
   const std::string name(Graph::kOwnDomain);
   NEREID_ORT_TRY(Api().CreateCustomOpDomain(name.c_str(), &raw));
   onnxruntime::Owned<OrtCustomOpDomain> domain(raw);
   for (const OrtCustomOp* operation : std::initializer_list<const OrtCustomOp*>{
-           &segment_reduce, &sparse_lookup, &ctc_greedy, &ctc_beams}) {
+           &segment_reduce, &sparse_lookup, CtcGreedyOperator(), CtcBeamsOperator()}) {
     NEREID_ORT_TRY(Api().CustomOpDomain_Add(raw, operation));
   }
   return domain;

@@ -42,15 +42,4 @@ class Model : public onnxruntime::Model {
   OrtCustomOpDomain* const domain_;
 };
 
-// The tensors of a configuration as the translation needs them, all names checked against those of
-// the network.
-struct Borders {
-  std::vector<Border> inputs;
-  std::vector<Border> outputs;
-
-  static backend::Result<Borders> FromConfig(const std::string& model_name,
-                                             const backend::ModelConfig& config, const NetDef& net,
-                                             const NetDef& init);
-};
-
 }  // namespace nereid::caffe2

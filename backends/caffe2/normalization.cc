@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translations of operators that normalise: over the batch, over channels, over a row.
-#include "caffe2_backend/scope.h"
+#include "caffe2_backend/tables.h"
 
 namespace nereid::caffe2 {
 

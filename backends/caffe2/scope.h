@@ -113,42 +113,4 @@ class Scope {
 // A name from the file for an error, cut where it is longer than any real one.
 inline std::string_view Shown(std::string_view name) { return name.substr(0, 200); }
 
-// A row of the tables of translations.
-struct Translation {
-  std::string_view type;  // of Caffe2's operator
-  size_t min_inputs;
-  size_t max_inputs;
-  backend::Error (*translate)(Scope& scope);
-  std::string_view target = {};  // ONNX's operator, where the translation is used for several
-};
-inline constexpr size_t kAny = SIZE_MAX;
-
-// The tables, each in a file of its own.
-std::span<const Translation> ElementwiseTranslations();
-std::span<const Translation> ConvolutionTranslations();
-std::span<const Translation> NormalizationTranslations();
-std::span<const Translation> MatrixTranslations();
-std::span<const Translation> ShapeTranslations();
-std::span<const Translation> SelectionTranslations();
-std::span<const Translation> FillTranslations();
-std::span<const Translation> SparseTranslations();
-std::span<const Translation> Int8Translations();
-
-// Helpers of several tables.
-
-// The element type that Caffe2's TensorProto.DataType has; nothing for those that ONNX lacks.
-std::optional<Element> FromDataType(int64_t data_type);
-// The dimensions that result from broadcasting; unknown ones are -1.
-std::optional<Dims> Broadcast(const std::optional<Dims>& a, const std::optional<Dims>& b);
-// Dimensions of which only the number is known.
-inline Dims AnyDims(int64_t rank) { return Dims(static_cast<size_t>(rank), -1); }
-// Whether argument `order` says NHWC, the last dimension being the channels.
-inline bool IsChannelsLast(const Scope& scope) { return scope.Text("order", "NCHW") == "NHWC"; }
-// Move the channels of a tensor with `rank` dimensions from the last place to the second, and back.
-std::string ToChannelsFirst(Scope& scope, const std::string& value, int64_t rank);
-std::string ToChannelsLast(Scope& scope, const std::string& value, int64_t rank);
-// The shape of a tensor as a tensor, or its dimensions [begin, end) only.
-std::string ShapeOf(Scope& scope, const std::string& value);
-std::string ShapeOf(Scope& scope, const std::string& value, int64_t begin, int64_t end = INT64_MAX);
-
 }  // namespace nereid::caffe2

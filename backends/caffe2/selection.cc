@@ -2,7 +2,7 @@
 // Translations of operators that choose, repeat or count elements.
 #include <algorithm>
 
-#include "caffe2_backend/scope.h"
+#include "caffe2_backend/tables.h"
 
 namespace nereid::caffe2 {
 

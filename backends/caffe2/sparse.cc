@@ -2,7 +2,7 @@
 // Translations of operators on tables of embeddings and of decoders, for which ONNX has nothing:
 // they become the operators of kernels.h.
 #include "caffe2_backend/kernels.h"
-#include "caffe2_backend/scope.h"
+#include "caffe2_backend/tables.h"
 
 namespace nereid::caffe2 {
 

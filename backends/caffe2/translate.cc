@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "caffe2_backend/scope.h"
+#include "caffe2_backend/tables.h"
 
 namespace nereid::caffe2 {
 
@@ -27,22 +27,6 @@ struct Step {
   std::vector<Id> outputs;
   bool is_needed = false;
 };
-
-const std::unordered_map<std::string_view, const Translation*>& Translations() {
-  static const auto* const all = [] {
-    auto* made = new std::unordered_map<std::string_view, const Translation*>();
-    for (const auto table :
-         {ElementwiseTranslations(), ConvolutionTranslations(), NormalizationTranslations(),
-          MatrixTranslations(), ShapeTranslations(), SelectionTranslations(), FillTranslations(),
-          SparseTranslations(), Int8Translations()}) {
-      for (const Translation& translation : table) {
-        made->emplace(translation.type, &translation);
-      }
-    }
-    return made;
-  }();
-  return *all;
-}
 
 // One translation of a model. Used once.
 class Translator {
@@ -177,8 +161,7 @@ class Translator {
   Error TranslateStep(const Step& step) {
     const Operator& operation = *step.operation;
     const std::string& file = step.is_init ? source_.init_name : source_.net_name;
-    const auto found = Translations().find(operation.type);
-    const Translation* translation = found == Translations().end() ? nullptr : found->second;
+    const Translation* const translation = FindTranslation(operation.type);
     std::vector<const Value*> inputs;
     for (const Id id : step.inputs) {
       inputs.push_back(id == kNothing || !values_[id] ? nullptr : &*values_[id]);

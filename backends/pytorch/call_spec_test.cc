@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "pytorch_backend/output_binding.h"
+
 namespace nereid::pytorch {
 namespace {
 

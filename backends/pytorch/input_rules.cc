@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <map>
+
+#include "pytorch_backend/source_text.h"
+#include "pytorch_backend/symbols.h"
 
 namespace nereid::pytorch {
 
-using backend::Error;
 using backend::StrCat;
 
 namespace {
@@ -32,64 +32,6 @@ constexpr std::array<std::pair<std::string_view, TRITONSERVER_DataType>, 13> kTy
     {"bfloat16", TRITONSERVER_TYPE_BF16},
 }};
 
-// The rest of `text` behind `prefix`; nothing if it does not begin so.
-std::optional<std::string_view> After(std::string_view text, std::string_view prefix) {
-  return text.starts_with(prefix) ? std::optional(text.substr(prefix.size())) : std::nullopt;
-}
-
-// What is between the first `open` and the next `close` behind it.
-std::optional<std::string_view> Between(std::string_view text, std::string_view open,
-                                        std::string_view close) {
-  const size_t start = text.find(open);
-  if (start == text.npos) {
-    return std::nullopt;
-  }
-  text.remove_prefix(start + open.size());
-  const size_t end = text.find(close);
-  return end == text.npos ? std::nullopt : std::optional(text.substr(0, end));
-}
-
-// A number as C++ spells it: "64", "4L".
-std::optional<int64_t> Number(std::string_view text) {
-  while (!text.empty() && text.back() == 'L') {
-    text.remove_suffix(1);
-  }
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty()
-             ? std::optional(number)
-             : std::nullopt;
-}
-
-bool IsName(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  });
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-// The elements of "s77, 4L"; none of "" and one of "3L, ".
-std::vector<std::string_view> Split(std::string_view list) {
-  std::vector<std::string_view> elements;
-  while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    if (const std::string_view element = Trimmed(list.substr(0, comma)); !element.empty()) {
-      elements.push_back(element);
-    }
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return elements;
-}
-
 // Reads the source line by line. Confined to ReadInputRules.
 class Reader {
  public:
@@ -104,7 +46,7 @@ class Reader {
     } else if (line.starts_with("void AOTInductorModel::run_impl")) {
       current_ = nullptr;
     } else if (line.starts_with("int64_t ")) {
-      ReadSymbol(line);
+      symbols_.ReadLine(line);
     } else if (current_ != nullptr) {
       ReadCheck(*current_, line);
     }
@@ -196,20 +138,6 @@ class Reader {
     }
   }
 
-  // `int64_t s77 = x_size[0];`, `int64_t s77 = x.sizes()[0];`, `int64_t s78 = s77;`
-  void ReadSymbol(std::string_view line) {
-    const std::optional<std::string_view> symbol = Between(line, "int64_t ", " = ");
-    const std::optional<std::string_view> value = Between(line, " = ", ";");
-    if (!symbol || !value || !IsName(*symbol)) {
-      return;
-    }
-    if (IsName(*value)) {
-      aliases_[*symbol] = *value;
-    } else if (value->ends_with("]") && value->find("size") != value->npos) {
-      sources_[*symbol] = *value;
-    }
-  }
-
   // `assert_size_stride(x, {s77, 4L}, {4L, 1L}, "input")`
   void ReadAssertion(std::string_view line) {
     // In front of it is the condition under which it is executed, which has a brace, too.
@@ -245,19 +173,6 @@ class Reader {
     }
   }
 
-  // The number of a symbol, the same for all its names.
-  std::optional<int> SymbolOf(std::string_view name) {
-    for (int step = 0; step < 8 && aliases_.count(name) > 0; ++step) {
-      name = aliases_[name];
-    }
-    // A symbol that is calculated from others is not a dimension of an input by itself.
-    if (sources_.count(name) == 0) {
-      return std::nullopt;
-    }
-    const auto [entry, is_new] = numbers_.try_emplace(name, static_cast<int>(numbers_.size()));
-    return entry->second < kMaxSymbols ? std::optional(entry->second) : std::nullopt;
-  }
-
   // Adds what the assertion says to what the check says. Returns whether all is known.
   bool Complete(Input& input) {
     InputRule& rule = input.rule;
@@ -280,7 +195,7 @@ class Reader {
         rule.dims[d].fixed = *fixed;
         continue;
       }
-      const std::optional<int> symbol = SymbolOf(size);
+      const std::optional<int> symbol = symbols_.NumberOf(size);
       if (!symbol) {
         return false;
       }
@@ -291,23 +206,8 @@ class Reader {
 
   std::vector<Input> inputs_;
   Input* current_ = nullptr;
-  std::map<std::string_view, std::string_view> aliases_;
-  std::map<std::string_view, std::string_view> sources_;
-  std::map<std::string_view, int> numbers_;
+  Symbols symbols_;
 };
-
-std::string Dims(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (const int64_t dim : shape) {
-    text += StrCat(text.size() > 1 ? ", " : "", dim);
-  }
-  return text + "]";
-}
-
-Error WrongShape(const InputRule& rule, const CallInput& input, const std::string& why) {
-  return Error::InvalidArgument(StrCat("input '", input.name, "' has shape ", Dims(input.shape),
-                                       ", but the model was compiled for ", ShapeText(rule), why));
-}
 
 }  // namespace
 
@@ -319,56 +219,6 @@ std::optional<std::vector<InputRule>> ReadInputRules(std::string_view source) {
     source.remove_prefix(std::min(end + 1, source.size()));
   }
   return reader.Take();
-}
-
-std::string ShapeText(const InputRule& rule) {
-  std::vector<int64_t> shape;
-  for (const DimRule& dim : rule.dims) {
-    shape.push_back(dim.fixed);
-  }
-  return Dims(shape);
-}
-
-Error CheckInputs(std::span<const InputRule> rules, std::span<const CallInput> inputs) {
-  // The size of each symbol, and the input where it was met first.
-  std::array<int64_t, kMaxSymbols> sizes{};
-  std::array<const CallInput*, kMaxSymbols> owners{};
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const InputRule& rule = rules[i];
-    const CallInput& input = inputs[i];
-    if (input.datatype != rule.datatype) {
-      return Error::InvalidArgument(
-          StrCat("input '", input.name, "' has type ", TRITONSERVER_DataTypeString(input.datatype),
-                 ", but the model was compiled for ", TRITONSERVER_DataTypeString(rule.datatype)));
-    }
-    if (input.shape.size() != rule.dims.size()) {
-      return WrongShape(rule, input, "");
-    }
-    for (size_t d = 0; d < rule.dims.size(); ++d) {
-      const DimRule& dim = rule.dims[d];
-      const int64_t size = input.shape[d];
-      if (dim.fixed >= 0 && size != dim.fixed) {
-        return WrongShape(rule, input, "");
-      }
-      if (dim.fixed < 0 && (size < dim.smallest() || size > dim.most)) {
-        return WrongShape(rule, input,
-                          StrCat("; dimension ", d, " may be ", dim.smallest(), " to ", dim.most));
-      }
-      if (dim.symbol < 0) {
-        continue;
-      }
-      const auto symbol = static_cast<size_t>(dim.symbol);
-      if (owners[symbol] == nullptr) {
-        owners[symbol] = &input;
-        sizes[symbol] = size;
-      } else if (sizes[symbol] != size) {
-        return WrongShape(rule, input,
-                          StrCat("; dimension ", d, " has to be ", sizes[symbol], " as in input '",
-                                 owners[symbol]->name, "'"));
-      }
-    }
-  }
-  return {};
 }
 
 }  // namespace nereid::pytorch

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests executions from requests to responses, with a fake server and a program that needs no
 // PyTorch.
-#include "pytorch_backend/instance.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "backend_kit/bytes.h"
-#include "backend_kit/testing/fake_host.h"
-#include "pytorch_backend/validate.h"
+#include "pytorch_backend/instance_fixture.h"
 
 // The functions of the server that these tests need besides the kit's fakes.
 extern "C" TRITONSERVER_DataType TRITONSERVER_StringToDataType(const char* name) {
@@ -29,128 +23,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using Kind = ValueType::Kind;
-
-std::string Floats(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
-}
-std::string Texts(const std::vector<std::string>& values) {
-  std::string data;
-  for (const std::string& value : values) {
-    std::string element(4 + value.size(), '\0');
-    backend::StoreString(element.data(), value);
-    data += element;
-  }
-  return data;
-}
-
-// The result of a FakeProgram, which owns what it describes.
-struct FakeResults : Results {
-  std::vector<std::vector<int64_t>> shapes;
-  std::vector<std::vector<float>> numbers;
-
-  void Add(std::vector<int64_t> shape, std::vector<float> values, std::string path = "") {
-    shapes.push_back(std::move(shape));
-    numbers.push_back(std::move(values));
-    tensors.push_back({.datatype = TRITONSERVER_TYPE_FP32,
-                       .shape = shapes.back(),
-                       .data = reinterpret_cast<const char*>(numbers.back().data()),
-                       .byte_size = numbers.back().size() * sizeof(float),
-                       .path = std::move(path)});
-  }
-};
-
-// Calls a function instead of a model.
-class FakeProgram : public Program {
- public:
-  using Function = std::function<std::shared_ptr<FakeResults>(std::span<const CallInput>)>;
-  FakeProgram(Signature signature, Function function)
-      : signature_(std::move(signature)), function_(std::move(function)) {}
-  const Signature& signature() const override { return signature_; }
-  std::vector<backend::MemoryUse> weights() const override { return {}; }
-  backend::Result<std::shared_ptr<const Results>> Run(std::span<const ValueNode>,
-                                                      std::span<const CallInput> inputs,
-                                                      bool) const override {
-    ++calls;
-    std::shared_ptr<const Results> results = function_(inputs);
-    if (results == nullptr) return backend::Error::Internal("PyTorch execute failure: no");
-    return results;
-  }
-  mutable int calls = 0;
-
- private:
-  const Signature signature_;
-  const Function function_;
-};
-
-std::vector<float> Numbers(const CallInput& input) {
-  int64_t count = 1;
-  for (const int64_t dim : input.shape) count *= dim;
-  const auto* data = reinterpret_cast<const float*>(input.data);
-  return {data, data + count};
-}
-
-// The program returns its first input.
-std::shared_ptr<FakeResults> Echo(std::span<const CallInput> inputs) {
-  auto results = std::make_shared<FakeResults>();
-  results->Add({inputs[0].shape.begin(), inputs[0].shape.end()}, Numbers(inputs[0]));
-  return results;
-}
-
-class Execution : public ::testing::Test {
- protected:
-  void Load(const char* config_json, FakeProgram::Function function, Signature signature = One()) {
-    auto config = backend::ModelConfig::Parse(config_json);
-    ASSERT_TRUE(config.ok());
-    auto ports = backend::Ports::FromConfig(config.value());
-    ASSERT_TRUE(ports.ok());
-    ports_ = std::move(ports).value();
-    auto program = std::make_shared<FakeProgram>(std::move(signature), std::move(function));
-    program_ = program.get();
-    auto bound = std::make_shared<BoundProgram>();
-    bound->program = program;
-    auto arguments = BindInputs(program->signature(), InputNames(ports_), "m");
-    ASSERT_TRUE(arguments.ok()) << arguments.TakeError().message();
-    bound->arguments = std::move(arguments).value();
-    std::vector<std::string> names;
-    for (const backend::OutputPort& output : ports_.outputs) names.push_back(output.name);
-    auto outputs = BindOutputs(program->signature(), names);
-    ASSERT_TRUE(outputs.ok()) << outputs.TakeError().message();
-    bound->outputs = std::move(outputs).value();
-    instance_ =
-        std::make_unique<Instance>(&handle_, "m_0", ports_, config.value().max_batch_size(), bound);
-  }
-
-  static Signature One() {
-    return {.arguments = {{"x", {.kind = Kind::kTensor, .text = "Tensor"}}},
-            .result = {.kind = Kind::kTensor, .text = "Tensor"}};
-  }
-
-  void Run(std::vector<TRITONBACKEND_Request>& requests) {
-    std::vector<TRITONBACKEND_Request*> pointers;
-    for (TRITONBACKEND_Request& request : requests) pointers.push_back(&request);
-    instance_->Execute(pointers.data(), static_cast<uint32_t>(pointers.size()));
-    for (const TRITONBACKEND_Request& request : requests) {
-      EXPECT_EQ(request.answer.times_sent, 1);
-      EXPECT_EQ(request.answer.times_released, 1);
-    }
-  }
-
-  static TRITONBACKEND_Request Request(std::vector<TRITONBACKEND_Input> inputs) {
-    return {.inputs = std::move(inputs), .wanted = {"y"}, .answer = {}};
-  }
-  static TRITONBACKEND_Input Tensor(const std::string& name, std::vector<int64_t> shape,
-                                    const std::vector<float>& values) {
-    return {.name = name,
-            .datatype = TRITONSERVER_TYPE_FP32,
-            .shape = std::move(shape),
-            .buffers = {Floats(values)}};
-  }
-
-  TRITONBACKEND_ModelInstance handle_;
-  backend::Ports ports_;
-  const FakeProgram* program_ = nullptr;
-  std::unique_ptr<Instance> instance_;
-};
 
 constexpr const char* kBatched =
     R"({"max_batch_size":8,"input":[{"name":"x","data_type":"TYPE_FP32","dims":[2]}],
@@ -230,35 +102,32 @@ TEST_F(Execution, GivesAScalarTheConfiguredDimensions) {
               HasSubstr("output 'y' is a scalar which is not supported."));
 }
 
-TEST_F(Execution, FindsOutputsByTheirPathsInTheResult) {
-  Signature signature = One();
-  signature.result = {.kind = Kind::kDict, .elements = {signature.result}, .text = "Dict"};
-  Load(
-      kSingle,
-      [](std::span<const CallInput>) {
-        auto results = std::make_shared<FakeResults>();
-        results->Add({1}, {1}, "[other]");
-        results->Add({1}, {2}, "[y]");
-        return results;
-      },
-      signature);
+// A fixture for models whose result is a dictionary.
+class ExecutionOfDictionary : public Execution {
+ protected:
+  // The model returns 1 at the first path, 2 at the second, and so on.
+  void LoadDictionary(const std::vector<std::string>& paths) {
+    Signature signature = One();
+    signature.result = {.kind = Kind::kDict, .elements = {signature.result}, .text = "Dict"};
+    const auto make = [paths](std::span<const CallInput>) {
+      auto results = std::make_shared<FakeResults>();
+      float number = 0;
+      for (const std::string& path : paths) results->Add({1}, {++number}, path);
+      return results;
+    };
+    Load(kSingle, make, signature);
+  }
+};
+
+TEST_F(ExecutionOfDictionary, FindsOutputsByTheirPaths) {
+  LoadDictionary({"[other]", "[y]"});
   std::vector<TRITONBACKEND_Request> requests = {Request({Tensor("x", {1}, {1})})};
   Run(requests);
   EXPECT_EQ(requests[0].answer.outputs["y"].bytes, Floats({2}));
 }
 
-TEST_F(Execution, NamesWhatAResultHasInsteadOfAMissingOutput) {
-  Signature signature = One();
-  signature.result = {.kind = Kind::kDict, .elements = {signature.result}, .text = "Dict"};
-  Load(
-      kSingle,
-      [](std::span<const CallInput>) {
-        auto results = std::make_shared<FakeResults>();
-        results->Add({1}, {1}, "[a]");
-        results->Add({1}, {2}, "[b][0]");
-        return results;
-      },
-      signature);
+TEST_F(ExecutionOfDictionary, NamesWhatItHasInsteadOfAMissingOutput) {
+  LoadDictionary({"[a]", "[b][0]"});
   std::vector<TRITONBACKEND_Request> requests = {Request({Tensor("x", {1}, {1})})};
   Run(requests);
   EXPECT_EQ(requests[0].answer.error,
@@ -364,33 +233,6 @@ TEST_F(Execution, PassesStringsWithAnyBytes) {
                                                            .buffers = {Texts({zeros, "", "é"})}}})};
   Run(requests);
   EXPECT_EQ(requests[0].answer.outputs["y"].bytes, Texts({"é", "", zeros}));
-}
-
-TEST(CheckPorts, RefusesStringsWithMoreThanOneDimension) {
-  const backend::Ports ports{
-      .inputs = {{.name = "x", .datatype = TRITONSERVER_TYPE_BYTES, .dims = {-1}}}};
-  EXPECT_TRUE(CheckPorts(ports, false, "m").ok());
-  EXPECT_THAT(CheckPorts(ports, true, "m").message(),
-              HasSubstr("only supports 1 dimensional List of String as input for 'x'"));
-}
-
-TEST(CheckInputsListed, WritesAConfigurationToBeginWith) {
-  Signature signature{.arguments = {{"x", {.kind = Kind::kTensor, .text = "Tensor"}},
-                                    {"names", {.kind = Kind::kStrings, .text = "List[str]"}}},
-                      .result = {.kind = Kind::kTensor, .text = "Tensor"}};
-  EXPECT_THAT(CheckInputsListed({}, FakeProgram(signature, Echo), "m").message(),
-              HasSubstr("configuration expects 0 inputs, model provides 2: TorchScript files have "
-                        "no types and shapes, so config.pbtxt has to say them: "
-                        "forward(x: Tensor, names: List[str]) -> Tensor is input [ { name: \"x\" "
-                        "data_type: TYPE_... dims: [ ... ] }, { name: \"names\" data_type: "
-                        "TYPE_STRING dims: [ -1 ] } ]; outputs may be left out"));
-}
-
-TEST(CheckKinds, RefusesNumbersForAListOfStrings) {
-  const backend::Ports ports{.inputs = {{.name = "x", .datatype = TRITONSERVER_TYPE_FP32}}};
-  const ValueType strings{.kind = Kind::kStrings, .text = "List[str]"};
-  EXPECT_STREQ(CheckKinds(ports, {{.type = &strings, .input = 0}}).message(),
-               "configuration expects datatype TYPE_FP32 for input 'x', model provides List[str]");
 }
 
 }  // namespace

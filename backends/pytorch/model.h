@@ -13,6 +13,7 @@
 #include "backend_kit/memory_use.h"
 #include "backend_kit/mutex.h"
 #include "backend_kit/ports.h"
+#include "pytorch_backend/output_binding.h"
 #include "pytorch_backend/program.h"
 
 namespace nereid::pytorch {

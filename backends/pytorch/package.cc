@@ -5,14 +5,13 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <utility>
 
 #include "pytorch_backend/library_file.h"
 #include "pytorch_backend/model_file.h"
+#include "pytorch_backend/processor.h"
 #include "pytorch_backend/zip_file.h"
 
 namespace nereid::pytorch {
@@ -93,43 +92,6 @@ Result<std::string> ChooseModel(const std::vector<ZipEntry>& entries, const std:
                 "call the one to serve 'model', or save it alone");
 }
 
-// What `AOTI_CPU_ISA` calls a group of instructions, and the flags of a processor that has it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kInstructions = {{
-    {"AVX2", "avx2 fma f16c"},
-    {"AVX512", "avx512f avx512dq avx512vl avx512bw fma"},
-    {"AVX512_VNNI", "avx512_vnni"},
-    {"AMX_TILE", "amx_tile amx_bf16 amx_int8"},
-}};
-
-template <typename Each>
-void ForEachWord(std::string_view text, Each&& each) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) {
-      each(text.substr(0, end));
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
-// The first word of `needed` that this processor lacks; nothing if it has all.
-std::string LackingFlag(std::string_view needed, std::string_view cpu_flags) {
-  std::string lacking;
-  ForEachWord(needed, [&](std::string_view group) {
-    for (const auto& [name, flags] : kInstructions) {
-      if (name != group) {
-        continue;
-      }
-      ForEachWord(flags, [&](std::string_view flag) {
-        if (lacking.empty() && cpu_flags.find(StrCat(" ", flag, " ")) == cpu_flags.npos) {
-          lacking = group;
-        }
-      });
-    }
-  });
-  return lacking;
-}
-
 }  // namespace
 
 Result<Package> Package::Read(const std::string& path) {
@@ -204,7 +166,7 @@ Error Package::CheckMachine(std::string_view cpu_flags) const {
         kCompile);
   }
   const std::string instructions = ValueOf("AOTI_CPU_ISA");
-  if (const std::string lacking = LackingFlag(instructions, cpu_flags); !lacking.empty()) {
+  if (const std::string lacking = LackingInstructions(instructions, cpu_flags); !lacking.empty()) {
     return Refuse(path,
                   StrCat("was compiled for a processor with ", instructions,
                          ", and this one has no ", lacking),
@@ -231,17 +193,6 @@ Error Package::Unpack(const std::string& folder) const {
     }
   }
   return {};
-}
-
-std::string CpuFlags() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.starts_with("flags")) {
-      return line.substr(line.find(':') + 1) + " ";
-    }
-  }
-  return " ";
 }
 
 }  // namespace nereid::pytorch

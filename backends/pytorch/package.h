@@ -42,7 +42,4 @@ struct Package {
   std::string ValueOf(const std::string& key) const;
 };
 
-// The flags of this machine's processor, as CheckMachine takes them.
-std::string CpuFlags();
-
 }  // namespace nereid::pytorch

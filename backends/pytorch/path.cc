@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pytorch_backend/path.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace nereid::pytorch {
@@ -39,6 +40,11 @@ std::optional<size_t> IndexOf(std::string_view name) {
   // The first pair of underscores counts, as in Triton.
   const size_t mark = name.find("__");
   return mark == std::string_view::npos ? std::nullopt : ParseIndex(name.substr(mark + 2));
+}
+
+int FindName(const std::vector<std::string>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
 std::string ToString(const Path& path) {

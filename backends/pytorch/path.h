@@ -24,6 +24,9 @@ std::optional<size_t> IndexOf(std::string_view name);
 // A whole number in decimal digits that can be a position.
 std::optional<size_t> ParseIndex(std::string_view text);
 
+// The position of a name in a list; -1 if it is not there.
+int FindName(const std::vector<std::string>& names, std::string_view name);
+
 // "x[0][key]".
 std::string ToString(const Path& path);
 

@@ -8,6 +8,7 @@
 
 #include "backend_kit/config.h"
 #include "backend_kit/ports.h"
+#include "pytorch_backend/output_binding.h"
 #include "pytorch_backend/program.h"
 
 namespace nereid::pytorch {

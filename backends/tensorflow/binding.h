@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend_kit/ports.h"
-#include "tensorflow_backend/graph_file.h"
+#include "tensorflow_backend/graph.h"
 #include "tensorflow_backend/program.h"
 
 namespace nereid::tensorflow {
@@ -22,6 +22,11 @@ backend::Error CheckSignature(const backend::Ports& ports, const Signature& sign
 // Checks names against the nodes of a GraphDef, whose placeholders may be inputs.
 backend::Error CheckNodes(const backend::Ports& ports, const Graph& graph,
                           const std::string& model);
+
+// Fails if no outputs are configured, with what could be: a GraphDef does not say what its inputs
+// and outputs are.
+backend::Error CheckListed(const backend::Ports& ports, const Graph& graph,
+                           const std::string& model);
 
 // Finds the tensors of a configuration that was checked. For a GraphDef, without a signature, names
 // are places, and types are checked here. Does not set keeps_inputs.

@@ -13,7 +13,7 @@
 #include "backend_kit/config.h"
 #include "backend_kit/mutex.h"
 #include "backend_kit/ports.h"
-#include "tensorflow_backend/graph_file.h"
+#include "tensorflow_backend/model_file.h"
 #include "tensorflow_backend/program.h"
 #include "tensorflow_backend/sessions.h"
 #include "tensorflow_backend/settings.h"
@@ -56,19 +56,13 @@ class Model {
   const backend::Ports& ports() const { return ports_; }
 
  private:
-  Model(Backend& backend, std::string name, std::string folder, backend::ModelConfig config,
-        Settings settings)
+  Model(Backend& backend, std::string name, backend::ModelConfig config, Settings settings)
       : backend_(backend),
         name_(std::move(name)),
-        folder_(std::move(folder)),
         config_(std::move(config)),
         settings_(std::move(settings)) {}
 
-  // Fills what the file says into spec_, graph_ and signature_.
-  backend::Error ReadFile(const std::string& version_folder);
-  backend::Error ReadSavedModelGraph();
-  backend::Error ReadInitOps(const std::string& version_folder);
-  const Signature* signature() const { return settings_.is_graph_def ? nullptr : &signature_; }
+  const Signature* signature() const { return settings_.is_graph_def ? nullptr : &file_.signature; }
 
   backend::Error AutoComplete(TRITONBACKEND_Model* handle);
   backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle);
@@ -83,12 +77,9 @@ class Model {
 
   Backend& backend_;
   const std::string name_;
-  const std::string folder_;     // with the configuration
   backend::ModelConfig config_;  // constant after Create, like the following
   const Settings settings_;
-  SessionSpec spec_;
-  Graph graph_;          // while the model is created
-  Signature signature_;  // of a SavedModel
+  ModelFile file_;  // its graph only while the model is created
   std::set<std::string> operations_;
   backend::Ports ports_;
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classes of program.h that call TensorFlow.
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "backend_kit/mutex.h"
 #include "backend_kit/shape.h"
-#include "backend_kit/wire_reader.h"
-#include "tensorflow_backend/graph_file.h"
+#include "tensorflow_backend/graph.h"
 #include "tensorflow_backend/library.h"
 #include "tensorflow_backend/program.h"
 #include "tensorflow_backend/run.h"
+#include "tensorflow_backend/stateful.h"
 #include "tensorflow_backend/status.h"
 
 namespace nereid::tensorflow {
@@ -22,50 +20,6 @@ using backend::Result;
 using backend::StrCat;
 
 namespace {
-
-// Operations that have a state, as all variables, tables and random numbers do, but never keep a
-// tensor that they are given beyond the run.
-constexpr std::array kKeepNothing = {
-    "VarHandleOp",
-    "ReadVariableOp",
-    "VariableV2",
-    "Variable",
-    "Placeholder",
-    "VarIsInitializedOp",
-    "IsVariableInitialized",
-    "HashTable",
-    "HashTableV2",
-    "MutableHashTable",
-    "MutableHashTableV2",
-    "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2",
-    "MutableDenseHashTable",
-    "MutableDenseHashTableV2",
-    "AnonymousHashTable",
-    "LookupTableFind",
-    "LookupTableFindV2",
-    "LookupTableSize",
-    "LookupTableSizeV2",
-    "ResourceGather",
-    "ResourceGatherNd",
-    "StatefulPartitionedCall",
-    "If",
-    "While",
-    "Case",
-    "Assert",
-    "Print",
-    "PrintV2",
-    "RandomUniform",
-    "RandomUniformInt",
-    "RandomStandardNormal",
-    "TruncatedNormal",
-    "Multinomial",
-    "ParameterizedTruncatedNormal",
-    "RandomShuffle",
-    "NoOp",
-};
-
-constexpr uint32_t kIsStatefulOfOpDef = 17;
 
 struct DeleteGraph {
   const Library* library;
@@ -80,10 +34,6 @@ struct DeleteImport {
   void operator()(c::ImportOptions* options) const {
     library->DeleteImportGraphDefOptions(options);
   }
-};
-struct DeleteBuffer {
-  const Library* library;
-  void operator()(c::Buffer* buffer) const { library->DeleteBuffer(buffer); }
 };
 // Ends the session first.
 struct DeleteSession {
@@ -119,11 +69,7 @@ class TfSession : public Session {
   }
 
   bool MayKeep(const std::set<std::string>& operations) override {
-    return std::any_of(operations.begin(), operations.end(), [this](const std::string& name) {
-      const bool is_known =
-          std::find(kKeepNothing.begin(), kKeepNothing.end(), name) != kKeepNothing.end();
-      return !is_known && IsStateful(name);
-    });
+    return MayKeepInputs(library_, graph_.get(), operations);
   }
 
   std::unique_ptr<Request> NewRequest(const Bound& bound) override {
@@ -175,25 +121,6 @@ class TfSession : public Session {
     const bool exists = output.operation != nullptr && output.index >= 0 &&
                         output.index < library_.OperationNumOutputs(output.operation);
     return exists ? std::optional(output) : std::nullopt;
-  }
-
-  // What TensorFlow does not know might have a state.
-  bool IsStateful(const std::string& operation) {
-    const std::unique_ptr<c::Buffer, DeleteBuffer> buffer(library_.NewBuffer(), {&library_});
-    const Status status(library_);
-    library_.GraphGetOpDef(graph_.get(), operation.c_str(), buffer.get(), status.get());
-    if (!status.ok()) {
-      return true;
-    }
-    backend::WireReader reader(
-        std::string_view(static_cast<const char*>(buffer->data), buffer->length));
-    backend::WireRange message = reader.whole();
-    while (const auto field = reader.Next(message)) {
-      if (field->number == kIsStatefulOfOpDef && field->value != 0) {
-        return true;
-      }
-    }
-    return false;
   }
 
   const Library& library_;

@@ -232,37 +232,4 @@ Result<Binding> Bind(const Ports& ports, const ModelConfig& config,
   return Binder(config, tensors, model, owner).Run(ports);
 }
 
-Result<int> ParseProfile(const std::string& text) {
-  if (text.empty()) {
-    return Error::InvalidArgument("profile name must not be empty");
-  }
-  auto number = backend::ParseInt(text);
-  if (!number.ok()) {
-    number.TakeError().Ignore();
-    return Error::InvalidArgument(StrCat("unable to parse '", text, "': it is not a number"));
-  }
-  return number;
-}
-
-Result<std::vector<int>> ProfilesOf(const ModelConfig& config, int profile_count,
-                                    const std::string& model) {
-  std::set<int> profiles;
-  for (const rapidjson::Value& group : backend::ArrayOf(config.json(), "instance_group")) {
-    for (const rapidjson::Value& name : backend::ArrayOf(group, "profile")) {
-      const std::string text = name.IsString() ? name.GetString() : "";
-      NEREID_KIT_ASSIGN(const int profile, ParseProfile(text));
-      if (profile < 0 || profile >= profile_count) {
-        return Error::Internal(
-            StrCat("unable to autofill for '", model, "', configuration specified invalid profile ",
-                   text, " . Number of profiles supported by TensorRT engine: ", profile_count));
-      }
-      profiles.insert(profile);
-    }
-  }
-  if (profiles.empty()) {
-    profiles.insert(0);
-  }
-  return std::vector<int>(profiles.begin(), profiles.end());
-}
-
 }  // namespace nereid::tensorrt

@@ -28,12 +28,4 @@ backend::Result<Binding> Bind(const backend::Ports& ports, const backend::ModelC
 backend::Error Complete(const Engine& engine, const std::vector<int>& profiles,
                         const std::string& model, backend::ModelConfig* config);
 
-// Returns the optimization profiles that the instance groups name, or the first one. Fails for
-// profiles that the engine does not have.
-backend::Result<std::vector<int>> ProfilesOf(const backend::ModelConfig& config, int profile_count,
-                                             const std::string& model);
-
-// "3" → 3. Fails for what is not a number.
-backend::Result<int> ParseProfile(const std::string& text);
-
 }  // namespace nereid::tensorrt

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that is loaded on a device, and the contexts that execute it, over TensorRT's binary
-// interface (layout.h).
+// A plan that is loaded on a device, over TensorRT's binary interface (layout.h).
 #pragma once
 
 #include <memory>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tensorrt_backend/context.h"
 #include "tensorrt_backend/driver.h"
 #include "tensorrt_backend/library.h"
 
@@ -37,33 +37,6 @@ struct TensorInfo {
   std::vector<ProfileRange> profiles;  // of inputs; one for each optimization profile
 
   bool has_variable_dims() const;
-};
-
-// Executes an engine, one execution at a time. Thread-compatible.
-class Context {
- public:
-  Context(const Library& library, Object* object)
-      : slots_(library.slots().context), object_(object) {}
-  ~Context() { Delete(object_); }
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
-
-  bool SetProfile(int profile, StreamHandle stream);
-  bool SetInputShape(const char* tensor, const Dims& dims);
-  Dims ShapeOf(const char* tensor) const;
-  // Device memory, or memory of the host for shape tensors. It must stay until the execution ends.
-  bool SetAddress(const char* tensor, void* memory);
-  bool SetInputAddress(const char* tensor, const void* memory);
-  bool SetOutputAllocator(const char* tensor, OutputAllocator* allocator);
-  // Returns how many inputs lack a shape or values; negative on failure.
-  int InferShapes();
-  // Returns the bytes of an output with the current shapes of the inputs, or an upper bound.
-  int64_t MaxOutputSize(const char* tensor) const;
-  bool Enqueue(StreamHandle stream);
-
- private:
-  const Slots::Context& slots_;
-  Object* const object_;
 };
 
 // A plan to load.

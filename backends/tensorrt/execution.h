@@ -6,16 +6,16 @@
 //   Begin, Put for each piece of the inputs, Run, ShapeOf and Fetch for each wanted output, Wait
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tensorrt_backend/buffers.h"
-#include "tensorrt_backend/graph.h"
-#include "tensorrt_backend/profile.h"
+#include "backend_kit/memory_use.h"
+#include "tensorrt_backend/profile_context.h"
+#include "tensorrt_backend/tensor_memory.h"
 
 namespace nereid::tensorrt {
 
@@ -41,25 +41,31 @@ class Execution {
   // Fails if none takes them.
   backend::Error Begin(std::span<const InputCall> inputs);
   // Copies a piece of an input to its place on the device.
-  backend::Error Put(size_t tensor, uint64_t offset, const backend::InputChunk& chunk);
+  backend::Error Put(size_t tensor, uint64_t offset, const backend::InputChunk& chunk) {
+    return tensors_[tensor].Put(offset, chunk, stream_->handle());
+  }
   // Starts the computation.
   backend::Error Run();
   // The shape of an output; final for outputs without data-dependent shapes.
   Dims ShapeOf(size_t tensor) const;
   // Starts to copy an output to memory of the host, valid once Wait has returned.
-  backend::Result<std::shared_ptr<char>> Fetch(size_t tensor, uint64_t size);
+  backend::Result<std::shared_ptr<char>> Fetch(size_t tensor, uint64_t size) {
+    return tensors_[tensor].Fetch(size, output_stream());
+  }
   // Waits for all that was started.
   backend::Error Wait();
   // Whether the shape of an output is known only after the computation.
-  bool is_data_dependent(size_t tensor) const { return tensors_[tensor].growing != nullptr; }
+  bool is_data_dependent(size_t tensor) const { return tensors_[tensor].growing() != nullptr; }
 
   // Copies a part of an output that was computed to another place on the device. Wait for it again.
-  backend::Error CopyOnDevice(size_t tensor, uint64_t offset, uint64_t size, DeviceAddress to);
+  backend::Error CopyOnDevice(size_t tensor, uint64_t offset, uint64_t size,
+                              DeviceAddress to) const {
+    return tensors_[tensor].CopyTo(to, offset, size, output_stream());
+  }
   // Values of a shape tensor that was computed; valid until the next execution.
-  const char* ShapeValues(size_t tensor) const { return tensors_[tensor].host->data(); }
+  const char* ShapeValues(size_t tensor) const { return tensors_[tensor].values(); }
   // Memory that inputs and outputs have on the device, and page-locked in the host's.
-  uint64_t device_bytes() const;
-  uint64_t pinned_bytes() const;
+  std::array<backend::MemoryUse, 2> memory_uses() const;
   // Nanoseconds that the last execution computed, and copied outputs.
   struct Times {
     uint64_t compute_ns = 0;
@@ -68,32 +74,6 @@ class Execution {
   Times LastTimes() const;
 
  private:
-  // A tensor's memory.
-  struct Tensor {
-    uint64_t capacity = 0;
-    std::unique_ptr<DeviceMemory> device;
-    std::unique_ptr<HostMemory> host;  // values of a shape tensor
-    std::unique_ptr<GrowingOutput> growing;
-    std::shared_ptr<HostPool> pool;  // of outputs
-    // Where pieces of an input lie before they go to the device in one copy.
-    std::unique_ptr<HostMemory> staging;
-    uint64_t staged_from = 0;
-    uint64_t staged_to = 0;
-  };
-  // A graph and what its context says of the outputs for its shapes.
-  struct Recorded {
-    GraphShapes shapes;
-    std::unique_ptr<Graph> graph;
-    std::vector<Dims> outputs;
-  };
-  // A profile with its own context.
-  struct Way {
-    Profile profile;
-    std::unique_ptr<Context> context;
-    std::vector<Dims> current;  // shapes of inputs that the context has
-    std::vector<Recorded> graphs;
-  };
-
   explicit Execution(ExecutionParts parts) : parts_(std::move(parts)) {}
 
   const TensorInfo& info(size_t tensor) const { return parts_.engine->tensors()[tensor]; }
@@ -103,19 +83,13 @@ class Execution {
   }
 
   backend::Error MakeStreams();
-  backend::Error MakeWay(Profile profile);
-  // Finds out how large the tensors can become with a way.
-  backend::Error MeasureInputs(Way& way);
-  backend::Error MeasureOutputs(Way& way);
-  backend::Error AllocateAll();
-  backend::Error SetAddresses(Way& way);
-  backend::Error RecordAll(Way& way);
-  backend::Error RecordOne(Way& way, const GraphSpec& spec);
-  backend::Error SetShape(Way& way, size_t tensor, const Dims& dims);
-  backend::Error PutValues(size_t tensor, std::span<const int64_t> values);
-  // Starts the copy of what was staged.
-  backend::Error Flush(size_t tensor);
-  backend::Error Enqueue();
+  backend::Error MakeContexts(std::vector<Profile> profiles);
+  // Finds out how large the tensors can become with a profile.
+  backend::Error MeasureInputs(ProfileContext& context);
+  backend::Error MeasureOutputs(ProfileContext& context);
+  backend::Error SetAddresses(ProfileContext& context);
+  void RecordAll(ProfileContext& context);
+  backend::Error RecordOne(ProfileContext& context, const GraphSpec& spec);
 
   const ExecutionParts parts_;
   std::unique_ptr<Stream> stream_;
@@ -123,13 +97,13 @@ class Execution {
   std::unique_ptr<Event> inputs_ready_;
   std::unique_ptr<Event> computed_;
   std::unique_ptr<Event> done_;
-  std::vector<Tensor> tensors_;
-  std::vector<Way> ways_;
+  std::vector<TensorMemory> tensors_;  // in the order of the engine's tensors
+  std::vector<ProfileContext> contexts_;
 
   // Of the execution that has begun.
   std::span<const InputCall> inputs_;
-  Way* way_ = nullptr;
-  const Recorded* recorded_ = nullptr;
+  ProfileContext* context_ = nullptr;
+  const RecordedGraph* recorded_ = nullptr;  // null: without a graph
 };
 
 }  // namespace nereid::tensorrt

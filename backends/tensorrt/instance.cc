@@ -2,18 +2,16 @@
 #include "tensorrt_backend/instance.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backend_kit/handles.h"
 #include "backend_kit/memory_use.h"
-#include "backend_kit/shape.h"
+#include "tensorrt_backend/shape_values.h"
 
 namespace nereid::tensorrt {
 
 using backend::Error;
 using backend::InputPort;
-using backend::OutputPort;
 using backend::Result;
 using backend::StrCat;
 
@@ -34,42 +32,6 @@ Result<int> DlaCoreOf(TRITONBACKEND_ModelInstance* handle) {
   }
   return static_cast<int>(id);
 }
-
-// The values of a shape tensor as 64-bit numbers.
-std::vector<int64_t> ToValues(std::span<const char> bytes, TRITONSERVER_DataType type) {
-  const size_t element = backend::ElementByteSize(type);
-  std::vector<int64_t> values(bytes.size() / element);
-  for (size_t v = 0; v < values.size(); ++v) {
-    if (type == TRITONSERVER_TYPE_INT32) {
-      int32_t narrow = 0;
-      std::memcpy(&narrow, bytes.data() + v * element, element);
-      values[v] = narrow;
-    } else {
-      std::memcpy(&values[v], bytes.data() + v * element, element);
-    }
-  }
-  return values;
-}
-
-// An output that responses want in the device's memory.
-class OnDeviceOutput : public backend::DeviceOutput {
- public:
-  OnDeviceOutput(Execution& execution, size_t tensor, int device)
-      : execution_(execution), tensor_(tensor), device_(device) {}
-
-  Error Copy(uint64_t offset, uint64_t size, char* to) override {
-    is_used_ = true;
-    return execution_.CopyOnDevice(tensor_, offset, size, reinterpret_cast<DeviceAddress>(to));
-  }
-  int64_t device() const override { return device_; }
-  bool is_used() const { return is_used_; }
-
- private:
-  Execution& execution_;
-  const size_t tensor_;
-  const int device_;
-  bool is_used_ = false;
-};
 
 }  // namespace
 
@@ -101,8 +63,7 @@ Instance::Instance(TRITONBACKEND_ModelInstance* handle, Model& model, std::strin
       ports_(model.ports()),
       gathering_(ports_, std::move(name), model.config().max_batch_size()),
       scattering_(ports_, gathering_),
-      values_(ports_.inputs.size()),
-      computed_(ports_.outputs.size()) {}
+      values_(ports_.inputs.size()) {}
 
 Error Instance::Prepare(std::shared_ptr<const Engine> engine) {
   NEREID_KIT_ASSIGN(binding_,
@@ -121,38 +82,24 @@ Error Instance::Prepare(std::shared_ptr<const Engine> engine) {
                                        .binding = binding_,
                                        .name = name_},
                                       std::move(profiles)));
+  outputs_.emplace(OutputParts{.ports = ports_,
+                               .binding = binding_,
+                               .execution = *execution_,
+                               .batch = batch_,
+                               .gathering = gathering_,
+                               .scattering = scattering_,
+                               .device = device_});
   // What TensorRT itself allocates, weights above all, it does not tell.
-  const std::array<backend::MemoryUse, 2> uses = {
-      {{.bytes = execution_->device_bytes(), .type = TRITONSERVER_MEMORY_GPU, .id = device_},
-       {.bytes = execution_->pinned_bytes(), .type = TRITONSERVER_MEMORY_CPU_PINNED}}};
-  backend::LogIfError(backend::ReportMemoryUse(handle_, uses), "cannot report memory");
+  backend::LogIfError(backend::ReportMemoryUse(handle_, execution_->memory_uses()),
+                      "cannot report memory");
   backend::LogInfo(StrCat("Created instance ", name_, " on GPU ", device_,
                           " with optimization profile", listed));
   return {};
 }
 
 Result<std::vector<Profile>> Instance::ReadProfiles(const Engine& engine) const {
-  uint32_t count = 0;
-  NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceProfileCount(handle_, &count));
-  std::vector<ProfileChoice> chosen;
-  for (uint32_t p = 0; p < count; ++p) {
-    const char* name = nullptr;
-    NEREID_KIT_TRY(TRITONBACKEND_ModelInstanceProfileName(handle_, p, &name));
-    NEREID_KIT_ASSIGN(const int index, ParseProfile(name));
-    if (index < 0 || index >= std::max(engine.profile_count(), 1)) {
-      return Error::InvalidArgument(StrCat(
-          "Can not set the specified optimization profile ", name, "[", index, "] for ", name_,
-          ". Expected optimization profile index range 0-", engine.profile_count() - 1));
-    }
-    const bool is_new = std::none_of(chosen.begin(), chosen.end(),
-                                     [&](const auto& one) { return one.index == index; });
-    if (is_new) {
-      chosen.push_back({name, index});
-    }
-  }
-  if (chosen.empty()) {
-    chosen.push_back({"default", 0});
-  }
+  NEREID_KIT_ASSIGN(const std::vector<ProfileChoice> chosen,
+                    ProfilesOf(handle_, engine.profile_count(), name_));
   std::vector<Profile> profiles;
   for (const ProfileChoice& choice : chosen) {
     NEREID_KIT_ASSIGN(Profile profile,
@@ -188,19 +135,19 @@ Error Instance::ServeRead() {
   const Execution::Times times = execution_->LastTimes();
   batch_.MarkComputeStart(now - times.output_ns - times.compute_ns);
   batch_.MarkComputeEnd(now - times.output_ns);
-  if (Error error = FetchComputedShapes(); !error.ok()) {
+  if (Error error = outputs_->FetchComputedShapes(); !error.ok()) {
     execution_->Wait().Ignore();
     return error;
   }
-  DealOut(false);
-  DealOut(true);
+  outputs_->DealOut(false);
+  outputs_->DealOut(true);
   return {};
 }
 
 Error Instance::Compute() {
   NEREID_KIT_TRY(PutInputs());
   NEREID_KIT_TRY(execution_->Run());
-  return FetchOutputs();
+  return outputs_->Fetch();
 }
 
 Error Instance::ReadInputs() {
@@ -263,114 +210,6 @@ Error Instance::PutInputs() {
     });
   }
   return {};
-}
-
-Error Instance::FetchOutputs() {
-  for (size_t o = 0; o < ports_.outputs.size(); ++o) {
-    computed_[o].host.reset();
-    computed_[o].is_wanted = gathering_.is_wanted(o);
-    if (computed_[o].is_wanted && !execution_->is_data_dependent(binding_.outputs[o])) {
-      NEREID_KIT_TRY(FetchOutput(o));
-    }
-  }
-  return {};
-}
-
-Error Instance::FetchComputedShapes() {
-  bool waits = false;
-  for (size_t o = 0; o < ports_.outputs.size(); ++o) {
-    if (computed_[o].is_wanted && execution_->is_data_dependent(binding_.outputs[o])) {
-      waits = true;
-      NEREID_KIT_TRY(FetchOutput(o));
-    }
-  }
-  return waits ? execution_->Wait() : Error();
-}
-
-Error Instance::FetchOutput(size_t o) {
-  const size_t tensor = binding_.outputs[o];
-  Computed& computed = computed_[o];
-  const Dims dims = execution_->ShapeOf(tensor);
-  const auto sizes = dims.span();
-  computed.shape.assign(sizes.begin(), sizes.end());
-  const OutputPort& port = ports_.outputs[o];
-  if (port.is_shape_tensor || !scattering_.NeedsHostData(batch_, o, device_)) {
-    return {};
-  }
-  NEREID_KIT_ASSIGN(const uint64_t size, backend::TensorByteSize(port.datatype, computed.shape));
-  NEREID_KIT_ASSIGN(computed.host, execution_->Fetch(tensor, size));
-  return {};
-}
-
-void Instance::DealOut(bool to_states) {
-  bool waits = false;
-  for (size_t o = 0; o < ports_.outputs.size(); ++o) {
-    Computed& computed = computed_[o];
-    if (!computed.is_wanted || (to_states && !ports_.outputs[o].is_state)) {
-      continue;
-    }
-    if (ports_.outputs[o].is_shape_tensor) {
-      DealOutShapeTensor(o, computed);
-      continue;
-    }
-    // Of the rows that a graph for larger batches has added nobody hears.
-    if (gathering_.is_batching() && !ports_.outputs[o].scatter && !computed.shape.empty()) {
-      computed.shape[0] = std::min(computed.shape[0], gathering_.total_batch_size());
-    }
-    OnDeviceOutput device(*execution_, binding_.outputs[o], device_);
-    const backend::ModelOutput dealt{.shape = computed.shape,
-                                     .data = computed.host.get(),
-                                     .strings = {},
-                                     .keeper = computed.host,
-                                     .device = &device};
-    if (to_states) {
-      scattering_.ToStates(batch_, o, dealt);
-    } else {
-      scattering_.ToResponses(batch_, o, dealt);
-    }
-    waits = waits || device.is_used();
-  }
-  if (!waits) {
-    return;
-  }
-  if (const Error error = execution_->Wait(); !error.ok()) {
-    for (const uint32_t r : gathering_.members()) {
-      batch_.Fail(r, Error(error.code(), error.message()));
-    }
-  }
-}
-
-void Instance::DealOutShapeTensor(size_t o, const Computed& computed) {
-  const OutputPort& port = ports_.outputs[o];
-  const size_t element = backend::ElementByteSize(port.datatype);
-  const auto count = static_cast<size_t>(computed.shape.empty() ? 1 : computed.shape[0]);
-  // With batching the first value is the batch size, and each row gets the others.
-  const size_t skipped = gathering_.is_batching() ? 1 : 0;
-  const char* const values = execution_->ShapeValues(binding_.outputs[o]) + skipped * element;
-  const size_t size = (count - std::min(count, skipped)) * element;
-  for (const uint32_t r : gathering_.members()) {
-    if (!batch_.live(r) || !gathering_.wants(r, o)) {
-      continue;
-    }
-    const auto give = [&]() -> Error {
-      std::vector<int64_t> shape(computed.shape.begin(), computed.shape.end());
-      int64_t rows = 1;
-      if (gathering_.is_batching()) {
-        rows = gathering_.batch_size(r);
-        shape = {rows, static_cast<int64_t>(size / element)};
-      }
-      NEREID_KIT_ASSIGN(char* const to,
-                        backend::AddOutput(batch_.response(r), port.name.c_str(), port.datatype,
-                                           shape, size * static_cast<uint64_t>(rows)));
-      for (int64_t row = 0; row < rows; ++row) {
-        std::memcpy(to + static_cast<size_t>(row) * size, values, size);
-      }
-      return {};
-    };
-    if (Error error = give(); !error.ok()) {
-      batch_.Fail(r, std::move(error));
-    }
-  }
 }
 
 }  // namespace nereid::tensorrt

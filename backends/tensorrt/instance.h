@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "backend_kit/scatter.h"
 #include "tensorrt_backend/execution.h"
 #include "tensorrt_backend/model.h"
+#include "tensorrt_backend/outputs.h"
 
 namespace nereid::tensorrt {
 
@@ -26,13 +28,6 @@ class Instance {
   void Execute(TRITONBACKEND_Request** requests, uint32_t count);
 
  private:
-  // An output of the last execution.
-  struct Computed {
-    std::vector<int64_t> shape;
-    std::shared_ptr<char> host;  // null if only devices want it
-    bool is_wanted = false;
-  };
-
   Instance(TRITONBACKEND_ModelInstance* handle, Model& model, std::string name, int device);
 
   backend::Error Prepare(std::shared_ptr<const Engine> engine);
@@ -46,13 +41,6 @@ class Instance {
   backend::Error ReadInputs();
   backend::Error ReadShapeValues(size_t i);
   backend::Error PutInputs();
-  // Starts to copy the outputs to the host.
-  backend::Error FetchOutputs();
-  // The same for those whose shape is known only now that everything is computed; waits for them.
-  backend::Error FetchComputedShapes();
-  backend::Error FetchOutput(size_t o);
-  void DealOut(bool to_states);
-  void DealOutShapeTensor(size_t o, const Computed& computed);
 
   TRITONBACKEND_ModelInstance* const handle_;
   Model& model_;
@@ -67,7 +55,7 @@ class Instance {
   backend::Scattering scattering_;
   std::vector<InputCall> calls_;              // in the engine's order
   std::vector<std::vector<int64_t>> values_;  // of shape tensors, in the ports' order
-  std::vector<Computed> computed_;            // in the ports' order
+  std::optional<Outputs> outputs_;            // there after Create
 };
 
 }  // namespace nereid::tensorrt

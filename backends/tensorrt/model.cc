@@ -6,6 +6,7 @@
 #include "backend_kit/handles.h"
 #include "backend_kit/location.h"
 #include "backend_kit/missing_file.h"
+#include "tensorrt_backend/profile_choice.h"
 
 namespace nereid::tensorrt {
 

@@ -11,6 +11,7 @@
 
 #include "tensorrt_backend/binding.h"
 #include "tensorrt_backend/engine.h"
+#include "tensorrt_backend/profile_choice.h"
 
 namespace nereid::tensorrt {
 
@@ -19,12 +20,6 @@ struct InputCall {
   std::span<const int64_t> shape;
   // Of shape tensors, for the whole batch: with batching the first is the batch size.
   std::span<const int64_t> values;
-};
-
-// A profile of the engine, as an instance group names it.
-struct ProfileChoice {
-  std::string name;
-  int index = 0;
 };
 
 // The ranges of one profile for one configuration. Immutable.

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 #include <set>
 #include <thread>
 
-#include "backend_kit/mutex.h"
 #include "pytorch_backend/call_spec.h"
 #include "pytorch_backend/error_stream.h"
 #include "pytorch_backend/input_rules.h"
 #include "pytorch_backend/package.h"
+#include "pytorch_backend/processor.h"
 #include "pytorch_backend/temporary_folder.h"
+#include "pytorch_backend/torch/first_run.h"
 #include "pytorch_backend/torch/results.h"
 #include "pytorch_backend/torch/types.h"
 #include "pytorch_backend/torch/warnings.h"
@@ -27,44 +27,6 @@ using backend::StrCat;
 using Loader = torch::inductor::AOTIModelPackageLoader;
 
 namespace {
-
-constexpr const char* kLibraryChecks = "AOTI_RUNTIME_CHECK_INPUTS";
-
-// Whether the library of a model checks its inputs is a variable of the environment, which it reads
-// at its first run. Its checks refuse batches of one row, so they are off where ours do the same.
-class FirstRun {
- public:
-  FirstRun() : is_users_(std::getenv(kLibraryChecks) != nullptr) {
-    const backend::MutexLock lock(mutex_);
-    Set(true);
-  }
-  // Calls `run` while the variable is as this model needs it.
-  template <typename Run>
-  auto With(bool library_checks, Run&& run) {
-    const backend::MutexLock lock(mutex_);
-    Set(library_checks);
-    return run();
-  }
-
- private:
-  // Changes the variable only where it has another value, because other threads may read the
-  // environment meanwhile.
-  void Set(bool library_checks) NEREID_KIT_REQUIRES(mutex_) {
-    if (!is_users_ && is_set_ != library_checks) {
-      setenv(kLibraryChecks, library_checks ? "1" : "0", 1);
-      is_set_ = library_checks;
-    }
-  }
-
-  backend::Mutex mutex_;
-  std::optional<bool> is_set_ NEREID_KIT_GUARDED_BY(mutex_);
-  const bool is_users_;  // set by the user, whose choice counts
-};
-
-FirstRun& SharedFirstRun() {
-  static FirstRun first_run;
-  return first_run;
-}
 
 std::string WithPrinted(const std::exception& error, const CapturedErrors& printed) {
   const std::string text = MessageOf(error);

@@ -1,57 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for TensorRT 10 (libnvinfer.so.10). Its objects have TensorRT's layout, which is
 // declared here as a compiler lays it out, and not as the backend counts it.
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "fake_engine.h"
+#include "fake_interfaces.h"
 
 namespace fake_tensorrt {
 
-// Interfaces of the caller. Not in the unnamed namespace: a compiler that sees no class with them
-// there concludes that nobody can call them.
-struct InterfaceInfo {
-  const char* kind;
-  int32_t major;
-  int32_t minor;
-};
-
-struct VersionedInterface {
-  virtual int32_t getAPILanguage() const noexcept = 0;
-  virtual InterfaceInfo getInterfaceInfo() const noexcept = 0;
-  virtual ~VersionedInterface() = default;
-};
-
+// An interface of the caller, as those of fake_interfaces.h.
 struct Logger {
   virtual void log(int32_t severity, const char* text) noexcept = 0;
   virtual ~Logger() = default;
 };
 
-struct OutputAllocator : VersionedInterface {
-  virtual void* reallocateOutput(const char* tensor, void* memory, uint64_t size,
-                                 uint64_t alignment) noexcept = 0;
-  virtual void* reallocateOutputAsync(const char* tensor, void* memory, uint64_t size,
-                                      uint64_t alignment, void* stream) = 0;
-  virtual void notifyShape(const char* tensor, const Dims& dims) noexcept = 0;
-};
-
 namespace {
 
 constexpr int kVersion = 100300;
-
-[[noreturn]] void Unexpected(const char* function) {
-  std::fprintf(stderr, "the backend called %s\n", function);
-  std::abort();
-}
-
-// What the caller holds and deletes: a table with the destructor, and the implementation.
-template <typename Table>
-struct Outer {
-  virtual ~Outer() { delete table; }
-  Table* table = new Table();
-};
 
 struct RuntimeTable {
   virtual ~RuntimeTable() = default;
@@ -194,10 +160,12 @@ struct ContextTable {
   }
   virtual Dims getTensorShape(const char* name) { return context.ShapeOf(name); }
   virtual void getTensorStrides() { Unexpected("getTensorStrides"); }
-  virtual bool setTensorAddress(const char* name, void* memory) { return SetAddress(name, memory); }
+  virtual bool setTensorAddress(const char* name, void* memory) {
+    return SetAddress(context, name, memory);
+  }
   virtual void getTensorAddress() { Unexpected("getTensorAddress"); }
   virtual bool setInputTensorAddress(const char* name, const void* memory) {
-    return SetAddress(name, const_cast<void*>(memory));
+    return SetAddress(context, name, const_cast<void*>(memory));
   }
   virtual void setOutputTensorAddress() { Unexpected("setOutputTensorAddress"); }
   virtual int32_t inferShapes(int32_t, const char**) { return context.InferShapes(); }
@@ -205,7 +173,7 @@ struct ContextTable {
   virtual void getInputConsumedEvent() { Unexpected("getInputConsumedEvent"); }
   virtual void getOutputTensorAddress() { Unexpected("getOutputTensorAddress"); }
   virtual bool setOutputAllocator(const char* name, OutputAllocator* allocator) {
-    return SetAllocator(name, allocator);
+    return SetAllocator(context, name, allocator);
   }
   virtual void getOutputAllocator() { Unexpected("getOutputAllocator"); }
   virtual int64_t getMaxOutputSize(const char* name) { return context.MaxOutputSize(name); }
@@ -224,22 +192,6 @@ struct ContextTable {
   virtual void setAllTensorsDebugState() { Unexpected("setAllTensorsDebugState"); }
   virtual void updateDeviceMemorySizeForShapes() { Unexpected("updateDeviceMemorySizeForShapes"); }
   virtual void setDeviceMemoryV2() { Unexpected("setDeviceMemoryV2"); }
-
-  bool SetAddress(const char* name, void* memory) {
-    if (context.engine->Find(name) == nullptr || context.engine->Fails("set_address")) return false;
-    context.addresses[name] = memory;
-    return true;
-  }
-  bool SetAllocator(const char* name, OutputAllocator* allocator) {
-    context.allocators[name] = {[allocator](const char* tensor, uint64_t size) {
-                                  return allocator->reallocateOutputAsync(tensor, nullptr, size,
-                                                                          256, nullptr);
-                                },
-                                [allocator](const char* tensor, const Dims& dims) {
-                                  allocator->notifyShape(tensor, dims);
-                                }};
-    return true;
-  }
 
   Context context;
 };
