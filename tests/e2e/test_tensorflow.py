@@ -362,6 +362,19 @@ def test_no_dimensions_are_completed_as_the_reshape_of_one(client):
     assert infer(client, "completed_scalar", {"x": np.array([5])}, "INT64")["y"].tolist() == [5]
 
 
+def test_the_bytes_of_the_weights_are_reported_for_each_session(client):
+    """Three instances have two sessions, each with a matrix; a variable counts as a constant does."""
+
+    def reported(model):
+        (use,) = client.as_json("get_inference_statistics", model)["model_stats"][0]["memory_usage"]
+        return int(use["byte_size"])
+
+    matrices = 2 * 4 * 1024 * 1024
+    for platform in PLATFORMS:
+        assert matrices <= reported(f"{platform}_parameters") < matrices + 200
+    assert reported("counter") == 8
+
+
 def test_what_a_configuration_has_decides_and_the_rest_is_completed(client):
     made = configuration(client, "completed_partly")
     assert made["max_batch_size"] == 4, "the dimensions are those of a batched model"

@@ -357,6 +357,18 @@ def test_files_that_were_replaced_are_loaded_anew(server, client):
     shutil.rmtree(server.repository / "replaced")
 
 
+def test_the_bytes_of_the_weights_are_reported_until_the_model_is_unloaded(server, client):
+    client.load_model("fine")
+    matrix = 4 * SIZE * SIZE
+    (use,) = client.as_json("get_inference_statistics", "fine")["model_stats"][0]["memory_usage"]
+    assert use["type"] == "CPU" and matrix <= int(use["byte_size"]) < matrix + 100
+    assert server.scrape()["nereid_model_memory_bytes", "fine"] == int(use["byte_size"])
+    client.unload_model("fine")
+    servers.wait_until(lambda: not client.is_model_ready("fine"), "the model to be gone")
+    assert ("nereid_model_memory_bytes", "fine") not in server.scrape()
+    client.load_model("fine")
+
+
 def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
     values = client.input("x", np.ones((2, SIZE), np.float32), "FP32")
     resident = []
