@@ -16,6 +16,7 @@ namespace nereid::python {
 struct ServiceContext {
   CallContext calls;
   Model& model;
+  TRITONBACKEND_ModelInstance* instance;
   std::string arguments;  // for initialize, as JSON
   Worker::DeathHandler on_death;
 };
@@ -47,6 +48,8 @@ class Service {
   ServiceContext& context_;
   const std::shared_ptr<Worker> worker_;
   const std::shared_ptr<PendingTable> pending_;
+  void ReportMemory() const;
+
   std::atomic<bool> asks_ready_{false};
 };
 
