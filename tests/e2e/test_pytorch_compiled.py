@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tritonclient.utils import InferenceServerException
 
-from harness import clients, models
+from harness import clients, memory, models
 from harness import server as servers
 
 pytestmark = [
@@ -318,3 +318,11 @@ def test_without_its_source_the_library_checks_the_inputs(start_server, empty_re
         ask(client, "m", values(65))
     client.close()
     assert not [line for line in server.log.splitlines() if line.startswith("Error:")]
+
+
+def test_what_a_model_took_is_given_back_when_it_is_unloaded(start_server, empty_repository):
+    models.write_model(empty_repository, "compiled", None, {"1": {"model.pt2": PACKAGE.read_bytes()}})
+    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+    client = clients.Client("http", server)
+    memory.check_cycles(server, client, "compiled", lambda: ask(client, "compiled", values(2)))
+    client.close()

@@ -74,7 +74,7 @@ def write_types(repository):
 
 
 def no_dimensions(dims):
-    """The input is a scalar by the graph and the signature, which the reference's own test models take for any shape."""
+    """By the graph and the signature a scalar, which the reference's own test models take for any shape."""
     graph, inputs, _ = tf.echo("FP32", [])
     return graph, inputs, {"y": ("out_y:0", "FP32", dims)}
 
