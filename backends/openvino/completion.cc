@@ -79,9 +79,9 @@ bool NeedsCompletion(const ModelConfig& config) {
          List(config, "output").Size() == 0;
 }
 
-bool HasBatchDimensions(const Signature& signature) {
-  const auto has = [](const TensorInfo& tensor) {
-    return tensor.has_rank && !tensor.dims.empty() && tensor.dims[0] == -1;
+bool HasBatchOf(const Signature& signature, int64_t rows) {
+  const auto has = [rows](const TensorInfo& tensor) {
+    return tensor.has_rank && !tensor.dims.empty() && tensor.dims[0] == rows;
   };
   return std::all_of(signature.inputs.begin(), signature.inputs.end(), has) &&
          std::all_of(signature.outputs.begin(), signature.outputs.end(), has);

@@ -18,7 +18,7 @@ bool NeedsCompletion(const backend::ModelConfig& config);
 backend::Error Complete(const Signature& signature, int64_t max_batch_size,
                         const std::string& model, backend::ModelConfig* config);
 
-// Whether all first dimensions are variable.
-bool HasBatchDimensions(const Signature& signature);
+// Whether all first dimensions are `rows`, which is -1 for variable ones.
+bool HasBatchOf(const Signature& signature, int64_t rows);
 
 }  // namespace nereid::openvino

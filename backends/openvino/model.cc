@@ -50,7 +50,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   if (auto_complete && NeedsCompletion(model->config_)) {
     NEREID_KIT_ASSIGN(program, model->AutoComplete(handle, *source));
   }
-  NEREID_KIT_ASSIGN(const bool is_changed, model->Adapt(*source));
+  NEREID_KIT_ASSIGN(const bool is_changed, model->Adapt(source));
   const backend::MutexLock lock(model->mutex_);
   if (program != nullptr && !is_changed) {
     model->programs_.emplace_back("CPU", std::move(program));
@@ -117,7 +117,7 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, Source& 
                                StrCat("the configuration lists all dimensions of '", *listed, "'"));
   } else if (default_size <= 0) {
     verdict = BatchVerdict::No("default_max_batch_size", "default-max-batch-size is 0");
-  } else if (!HasBatchDimensions(source.signature())) {
+  } else if (!HasBatchOf(source.signature(), -1)) {
     verdict = BatchVerdict::No(backend::kFixedDimension, "not all first dimensions are variable");
   } else {
     NEREID_KIT_ASSIGN(*program, source.Compile("CPU", settings_));
@@ -130,9 +130,27 @@ Result<BatchVerdict> Model::ChooseBatching(TRITONBACKEND_Model* handle, Source& 
   return verdict;
 }
 
-Result<bool> Model::Adapt(Source& source) {
+Result<bool> Model::Adapt(std::unique_ptr<Source>& source) {
   NEREID_KIT_ASSIGN(ports_, backend::Ports::FromConfig(config_));
-  NEREID_KIT_ASSIGN(binding_, Bind(ports_, source.signature(), name_));
+  NEREID_KIT_ASSIGN(binding_, Bind(ports_, source->signature(), name_));
+  const int64_t rows = config_.max_batch_size();
+  const bool is_made_for_rows = rows > 1 && HasBatchOf(source->signature(), rows);
+  Result<bool> is_changed = ChangeSource(*source);
+  if (is_changed.ok() || settings_.fixed_batch || !is_made_for_rows) {
+    return is_changed;
+  }
+  // Something inside the file has this number of rows, too. The source may be changed by half.
+  settings_.fixed_batch = true;
+  NEREID_KIT_ASSIGN(source, Read());
+  is_changed = ChangeSource(*source);
+  if (is_changed.ok()) {
+    backend::LogInfo(StrCat("model '", name_, "' was made for ", rows,
+                            " rows and cannot have another number: smaller batches are filled up"));
+  }
+  return is_changed;
+}
+
+Result<bool> Model::ChangeSource(Source& source) const {
   NEREID_KIT_ASSIGN(const Changes changes,
                     NeededChanges(ports_, binding_, source.signature(), config_.max_batch_size(),
                                   settings_, name_));

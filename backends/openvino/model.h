@@ -70,8 +70,11 @@ class Model {
                                                          Source& source);
   backend::Result<backend::BatchVerdict> ChooseBatching(TRITONBACKEND_Model* handle, Source& source,
                                                         std::shared_ptr<Program>* program);
-  // Makes the source what the configuration says. Sets ports_ and binding_.
-  backend::Result<bool> Adapt(Source& source);
+  // Makes the source what the configuration says, and returns whether that changed it. Sets ports_,
+  // binding_ and, where the file cannot have other batches than it was made for, fixed_batch of the
+  // settings.
+  backend::Result<bool> Adapt(std::unique_ptr<Source>& source);
+  backend::Result<bool> ChangeSource(Source& source) const;
 
   void ReportMemory() const NEREID_KIT_REQUIRES(mutex_);
 
@@ -80,7 +83,7 @@ class Model {
   const std::string name_;
   std::string path_;
   backend::ModelConfig config_;  // constant after Create, like the following
-  const Settings settings_;
+  Settings settings_;
   backend::Ports ports_;
   Binding binding_;
 

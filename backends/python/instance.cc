@@ -42,6 +42,7 @@ Instance::Instance(TRITONBACKEND_ModelInstance* handle, Model& model, const std:
       model_(model),
       context_{.calls = {.name = name, .server = model.server()},
                .model = model,
+               .instance = handle,
                .arguments = std::move(arguments),
                .on_death = [this] { keeper_.NoticeDeath(); }},
       keeper_({.name = name}, [this] { return Service::Create(context_); }) {}

@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "python_backend/leftovers.h"
 
@@ -78,6 +81,17 @@ Result<pid_t> Spawn(Command command) {
 }  // namespace
 
 Process::~Process() { close(pidfd_); }
+
+uint64_t Process::PrivateBytes() const {
+  std::ifstream file(StrCat("/proc/", pid_, "/smaps_rollup"));
+  uint64_t kilobytes = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("Private_")) {
+      kilobytes += std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10);
+    }
+  }
+  return kilobytes * 1024;
+}
 
 void Process::Kill() const { syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0); }
 

@@ -37,6 +37,8 @@ class Process {
   int pidfd() const { return pidfd_; }
   // Does nothing if the process has ended; never kills another process that got its number.
   void Kill() const;
+  // The bytes of memory that no other process has; 0 if the system does not tell.
+  uint64_t PrivateBytes() const;
 
  private:
   const pid_t pid_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/service.h"
 
+#include "backend_kit/memory_use.h"
+
 namespace nereid::python {
 
 using backend::Error;
@@ -34,6 +36,7 @@ Error Service::Initialize() {
   if (!initialized.ok()) return initialized.TakeError();
   asks_ready_.store(initialized.value() == "is_ready", std::memory_order_relaxed);
   context_.model.AddLender(context_.calls.name, worker_);
+  ReportMemory();
   return {};
 }
 
@@ -48,6 +51,15 @@ Error Service::CheckReady() {
   if (answer.value() == "yes") return {};
   return Error::Unavailable(
       StrCat("Model '", context_.calls.name, "' is not ready (user-defined check failed)."));
+}
+
+// What the model holds once it is initialized, with its interpreter.
+void Service::ReportMemory() const {
+  const backend::MemoryUse use{.bytes = worker_->PrivateBytes()};
+  if (use.bytes > 0) {
+    backend::LogIfError(backend::ReportMemoryUse(context_.instance, {&use, 1}),
+                        "memory of the instance");
+  }
 }
 
 void Service::Bury() {

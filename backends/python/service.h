@@ -16,6 +16,7 @@ namespace nereid::python {
 struct ServiceContext {
   CallContext calls;
   Model& model;
+  TRITONBACKEND_ModelInstance* instance;
   std::string arguments;  // for initialize, as JSON
   Worker::DeathHandler on_death;
 };
@@ -44,6 +45,8 @@ class Service {
   void Finalize(std::chrono::steady_clock::time_point deadline);
 
  private:
+  void ReportMemory() const;
+
   ServiceContext& context_;
   const std::shared_ptr<Worker> worker_;
   const std::shared_ptr<PendingTable> pending_;

@@ -49,6 +49,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   void Adopt(std::string name, CallHandler on_call, DeathHandler on_death);
 
   pid_t pid() const { return process_->pid(); }
+  uint64_t PrivateBytes() const { return process_->PrivateBytes(); }
   WorkerMemory& memory() { return memory_; }
   const Region& region() const { return memory_.region(); }
   BlockPool& blocks() { return memory_.blocks(); }

@@ -78,6 +78,16 @@ Result<TensorInfo> Locate(const TensorInfo& wanted, bool has_signature, const ch
 
 }  // namespace
 
+void OpenScalars(const Ports& ports, int64_t max_batch_size, Signature* signature) {
+  for (const InputPort& port : ports.inputs) {
+    const auto found = signature->inputs.find(port.name);
+    if (found == signature->inputs.end() || !IsScalar(found->second)) {
+      continue;
+    }
+    found->second.has_rank = max_batch_size == 0 && HasOneElement(port.dims);
+  }
+}
+
 Error CheckSignature(const Ports& ports, const Signature& signature, int64_t max_batch_size,
                      const std::string& model) {
   const bool is_batching = max_batch_size > 0;

@@ -10,6 +10,11 @@
 
 namespace nereid::tensorflow {
 
+// Makes inputs that have no dimensions in the signature, but some in the configuration, inputs of
+// any shape. TensorFlow runs with the shape that an input comes with, and Triton serves such
+// models.
+void OpenScalars(const backend::Ports& ports, int64_t max_batch_size, Signature* signature);
+
 // Checks names, types and shapes against a signature of a SavedModel.
 backend::Error CheckSignature(const backend::Ports& ports, const Signature& signature,
                               int64_t max_batch_size, const std::string& model);

@@ -56,6 +56,21 @@ TEST(TensorFlowBinding, TakesAnyShapeForAnUnknownRankAndOneElementForNone) {
             "");
 }
 
+TEST(TensorFlowBinding, GivesAnInputWithoutDimensionsThoseOfTheConfiguration) {
+  const auto opened = [](const std::string& max_batch_size, const std::string& dims) {
+    const ModelConfig config = Config("\"max_batch_size\":" + max_batch_size + "," +
+                                      Io("input", "x", dims) + "," + Io("output", "y", "-1"));
+    Signature signature = OneToOne(Info("x:0", {}), Info("y:0", {-1, -1}));
+    auto ports = backend::Ports::FromConfig(config);
+    OpenScalars(ports.value(), config.max_batch_size(), &signature);
+    return !signature.inputs["x"].has_rank;
+  };
+  EXPECT_TRUE(opened("0", "16"));
+  EXPECT_TRUE(opened("8", "16"));
+  EXPECT_TRUE(opened("8", "1")) << "one element for each row";
+  EXPECT_FALSE(opened("0", "1")) << "one element is what a scalar has";
+}
+
 TEST(TensorFlowBinding, RefusesShapesInTritonsWords) {
   const Signature signature = OneToOne(Info("x:0", {-1, 3}), Info("y:0", {-1}));
   EXPECT_EQ(Check(Config(Io("input", "x", "3") + "," + Io("output", "y", "-1")), signature),
@@ -130,6 +145,15 @@ TEST(TensorFlowCompletion, SeesBatchesInDimensionsOfTheConfiguration) {
   EXPECT_EQ(hint(Io("input", "x", "3") + "," + Io("output", "y", "-1,3")), std::nullopt);
 }
 
+TEST(TensorFlowCompletion, SeesNoHintInATensorWithoutDimensions) {
+  const Signature signature = OneToOne(Info("x:0", {}), Info("y:0", {-1, 3}));
+  auto hint = HintOf(Config(Io("input", "x", "3") + "," + Io("output", "y", "3")), signature, "m");
+  ASSERT_TRUE(hint.ok());
+  EXPECT_EQ(hint.value(), BatchHint::kBatched);
+  EXPECT_FALSE(CanBatch(signature));
+  EXPECT_TRUE(CanBatchAsConfigured(signature));
+}
+
 TEST(TensorFlowCompletion, FillsWhatIsLeftOut) {
   Signature signature = OneToOne(Info("x:0", {-1, 3}), Info("y:0", {-1}));
   signature.inputs["z"] = Info("z:0", {-1, -1});
@@ -156,6 +180,10 @@ TEST(TensorFlowCompletion, LeavesOutputsOutThatAreNotListed) {
 TEST(TensorFlowCompletion, CannotTellWhatHasNoRankOrNoTypeOfTritons) {
   ModelConfig config = Config("");
   backend::Error error = Complete(OneToOne(Unranked("x:0"), Info("y:0", {-1})), "m", &config);
+  EXPECT_THAT(error.message(),
+              HasSubstr("Unable to autofill for 'm': the rank of model tensor 'x'"));
+  ModelConfig batched = Config("\"max_batch_size\":8");
+  error = Complete(OneToOne(Info("x:0", {}), Info("y:0", {-1})), "m", &batched);
   EXPECT_THAT(error.message(),
               HasSubstr("Unable to autofill for 'm': the rank of model tensor 'x'"));
   error = Complete(OneToOne(Info("x:0", {-1}, 8), Info("y:0", {-1})), "m", &config);

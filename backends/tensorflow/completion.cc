@@ -101,7 +101,7 @@ class EntryFiller {
   }
 
   Error FillDims(const std::string& name, const TensorInfo& info, rapidjson::Value& io) {
-    if (!info.has_rank) {
+    if (!info.has_rank || (IsScalar(info) && config_.max_batch_size() > 0)) {
       return Error::InvalidArgument(StrCat("Unable to autofill for '", model_,
                                            "': the rank of model tensor '", name,
                                            "' is 0 and dimensions are not defined"));
@@ -154,11 +154,18 @@ Error CompleteList(const char* key, const Tensors& tensors, bool adds, const std
 }  // namespace
 
 bool CanBatch(const Signature& signature) {
+  return CanBatchAsConfigured(signature) &&
+         std::none_of(signature.inputs.begin(), signature.inputs.end(),
+                      [](const auto& entry) { return IsScalar(entry.second); });
+}
+
+bool CanBatchAsConfigured(const Signature& signature) {
   const auto can = [](const auto& entry) {
     const TensorInfo& info = entry.second;
     return !info.has_rank || (!info.dims.empty() && info.dims[0] == -1);
   };
-  return std::all_of(signature.inputs.begin(), signature.inputs.end(), can) &&
+  return std::all_of(signature.inputs.begin(), signature.inputs.end(),
+                     [&](const auto& entry) { return IsScalar(entry.second) || can(entry); }) &&
          std::all_of(signature.outputs.begin(), signature.outputs.end(), can);
 }
 
@@ -173,7 +180,7 @@ Result<BatchHint> HintOf(const ModelConfig& config, const Signature& signature,
         return BatchHint::kBatched;
       }
       const auto tensor = tensors.find(NameOf(io));
-      if (LacksDims(io) || tensor == tensors.end() || !tensor->second.has_rank) {
+      if (LacksDims(io) || tensor == tensors.end() || tensor->second.dims.empty()) {
         continue;
       }
       const bool is_batched = backend::ModelDims(io).size() + 1 == tensor->second.dims.size();

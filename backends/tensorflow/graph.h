@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file of a model says of its graph, without weights.
+// What the file of a model says of its graph, without the values of weights.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -18,12 +19,14 @@ struct Node {
   std::vector<std::string> inputs;     // places, and with "^" before them nodes
   std::vector<std::string> functions;  // that its attributes name
   TensorInfo info;                     // of placeholders; the shape as far as the file has it
+  uint64_t weight_bytes = 0;           // of a constant or a variable whose size the file has
 };
 
 // A graph: its nodes and, for each function, what its nodes use: operations and other functions.
 struct Graph {
   std::vector<Node> nodes;
   std::map<std::string, std::set<std::string>> functions;
+  uint64_t weight_bytes = 0;  // of constants and variables, also inside functions
 
   // The placeholders, which are what GraphDef has for inputs.
   std::map<std::string, TensorInfo> Placeholders() const;

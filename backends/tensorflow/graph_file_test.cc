@@ -56,6 +56,17 @@ const std::string kGraph =
     Bytes(1, Node("w", "VarHandleOp")) + Bytes(1, Node("y", "Add", {"x:0", "w:1"})) +
     Bytes(1, Node("z", "Neg", {"^w"}));
 
+std::string Tensor(int type, const std::vector<int>& dims, const std::string& values = "") {
+  return Bytes(8, Number(1, type) + Bytes(2, Shape(dims)) + values);
+}
+std::string Constant(const std::string& name, const std::string& tensor) {
+  return Node(name, "Const", {}, Attribute("value", tensor));
+}
+std::string Variable(const std::string& operation, int type, const std::vector<int>& dims) {
+  return Node("v", operation, {},
+              Attribute("dtype", Number(6, type)) + Attribute("shape", Bytes(7, Shape(dims))));
+}
+
 // Writes files into a folder of its own.
 class TensorFlowFile : public testing::Test {
  protected:
@@ -114,6 +125,31 @@ TEST_F(TensorFlowFile, TellsWhatFunctionsDo) {
       "model.graphdef", Bytes(1, Node("y", "PartitionedCall", {}, calls)) + Bytes(2, library)));
   ASSERT_TRUE(graph.ok());
   EXPECT_THAT(graph.value().OperationsOf({"y"}), ElementsAre("Assign", "PartitionedCall"));
+}
+
+TEST_F(TensorFlowFile, TellsTheBytesOfItsWeights) {
+  const auto bytes = [this](const std::string& node) {
+    auto graph = ReadGraphDef(Write("model.graphdef", Bytes(1, node)));
+    return graph.ok() ? std::optional(graph.value().weight_bytes) : std::nullopt;
+  };
+  EXPECT_EQ(bytes(Constant("c", Tensor(1, {3, 5}))), 60U) << "also if one value stands for all";
+  EXPECT_EQ(bytes(Constant("c", Tensor(2, {}))), 8U);
+  EXPECT_EQ(bytes(Constant("c", Tensor(1, {3, 0}))), 0U);
+  EXPECT_EQ(
+      bytes(Constant("c", Tensor(7, {2}, Bytes(8, "short") + Bytes(8, std::string(30, 'a'))))),
+      2 * 24U + 30U);
+  for (const char* operation : {"VarHandleOp", "VariableV2", "Variable"}) {
+    EXPECT_EQ(bytes(Variable(operation, 19, {7, 2})), 28U);
+  }
+  EXPECT_EQ(bytes(Variable("Placeholder", 1, {7, 2})), 0U);
+  EXPECT_EQ(bytes(Node("n", "Other", {}, Attribute("value", Tensor(1, {3, 5})))), 0U);
+  EXPECT_EQ(bytes(Node("v", "VarHandleOp", {}, Attribute("dtype", Number(6, 1)))), 0U)
+      << "the shape is not known";
+  const std::string function =
+      Bytes(1, Bytes(1, Bytes(1, "f")) + Bytes(3, Constant("c", Tensor(1, {4}))));
+  auto graph = ReadGraphDef(Write("model.graphdef", kGraph + Bytes(2, function)));
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(graph.value().weight_bytes, 16U);
 }
 
 TEST_F(TensorFlowFile, HasSignaturesOfEachGraph) {

@@ -3,16 +3,37 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 
+#include "backend_kit/shape.h"
 #include "tensorflow_backend/proto_fields.h"
+#include "tensorflow_backend/types.h"
 
 namespace nereid::tensorflow {
 
+using backend::Result;
 using backend::WireField;
 using backend::WireRange;
 using backend::WireReader;
 
 namespace {
+
+// Texts up to this size are inside their element of a tensor.
+constexpr uint64_t kMaxInlineText = 22;
+
+bool IsVariable(std::string_view operation) {
+  return operation == "VarHandleOp" || operation == "VariableV2" || operation == "Variable";
+}
+
+// Returns 0 if the file does not say how large the tensor is.
+uint64_t BytesOf(const TensorInfo& tensor) {
+  auto count = tensor.has_rank ? backend::ElementCount(tensor.dims) : Result<int64_t>(0);
+  uint64_t bytes = 0;
+  const bool is_too_large =
+      !count.ok() || __builtin_mul_overflow(static_cast<uint64_t>(count.value()),
+                                            BytesOfElement(tensor.type), &bytes);
+  return is_too_large ? 0 : bytes;
+}
 
 // Reads the messages of one file.
 class Parser {
@@ -34,6 +55,7 @@ class Parser {
     ForEach(range, [&](const WireField& field) {
       if (field.number == graph_field::kNode && IsMessage(field)) {
         graph.nodes.push_back(ReadNode(field.range));
+        graph.weight_bytes += graph.nodes.back().weight_bytes;
       } else if (field.number == graph_field::kLibrary && IsMessage(field)) {
         ForEach(field.range, [&](const WireField& function) {
           if (function.number == graph_field::kFunctionOfLibrary && IsMessage(function)) {
@@ -160,6 +182,7 @@ class Parser {
         const Node node = ReadNode(field.range);
         uses.insert(node.operation);
         uses.insert(node.functions.begin(), node.functions.end());
+        graph->weight_bytes += node.weight_bytes;
       }
     });
     graph->functions[std::move(name)] = std::move(uses);
@@ -181,6 +204,11 @@ class Parser {
       }
     });
     node.info.place = node.name;
+    if (IsVariable(node.operation)) {
+      node.weight_bytes = BytesOf(node.info);
+    } else if (node.operation != "Const") {
+      node.weight_bytes = 0;
+    }
     return node;
   }
 
@@ -198,8 +226,26 @@ class Parser {
         node->info.type = static_cast<int>(field.value);
       } else if (field.number == attribute_field::kShape && name == "shape") {
         ReadShape(field.range, &node->info);
+      } else if (field.number == attribute_field::kTensor && name == "value") {
+        node->weight_bytes = BytesOfTensor(field.range);
       }
     });
+  }
+
+  uint64_t BytesOfTensor(WireRange range) {
+    TensorInfo info{.has_rank = true, .dims = {}};
+    uint64_t texts = 0;
+    ForEach(range, [&](const WireField& field) {
+      if (field.number == tensor_field::kType) {
+        info.type = static_cast<int>(field.value);
+      } else if (field.number == tensor_field::kShape) {
+        ReadShape(field.range, &info);
+      } else if (field.number == tensor_field::kText) {
+        const uint64_t size = field.range.end - field.range.begin;
+        texts += size > kMaxInlineText ? size : 0;
+      }
+    });
+    return BytesOf(info) + texts;
   }
 
   void AddFunction(WireRange range, Node* node) {

@@ -3,6 +3,7 @@
 
 #include "backend_kit/completion.h"
 #include "backend_kit/location.h"
+#include "backend_kit/memory_use.h"
 #include "tensorflow_backend/batch_trial.h"
 #include "tensorflow_backend/binding.h"
 #include "tensorflow_backend/completion.h"
@@ -22,15 +23,17 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   NEREID_KIT_ASSIGN(Settings settings,
                     Settings::FromConfig(config, backend.flags(), location.name));
   std::unique_ptr<Model> model(
-      new Model(backend, location.name, std::move(config), std::move(settings)));
+      new Model(handle, backend, location.name, std::move(config), std::move(settings)));
   const ModelPlace place{.folder = location.folder, .version_folder = location.version_folder};
   NEREID_KIT_ASSIGN(model->file_, ModelFile::Read(place, model->settings_, model->name_));
+  model->weight_bytes_ = model->file_.graph.weight_bytes;
   bool auto_complete = false;
   NEREID_KIT_TRY(TRITONBACKEND_ModelAutoCompleteConfig(handle, &auto_complete));
   if (auto_complete && !model->settings_.is_graph_def) {
     NEREID_KIT_TRY(model->AutoComplete(handle));
   }
   NEREID_KIT_ASSIGN(model->ports_, Ports::FromConfig(model->config_));
+  OpenScalars(model->ports_, model->config_.max_batch_size(), &model->file_.signature);
   NEREID_KIT_TRY(model->CheckConfig());
   model->operations_ = model->OperationsOf();
   model->file_.graph = {};
@@ -44,7 +47,7 @@ Error Model::AutoComplete(TRITONBACKEND_Model* handle) {
   if (!changes_size && !NeedsCompletion(config_, file_.signature)) {
     return {};
   }
-  if (size > 0 && !CanBatch(file_.signature)) {
+  if (size > 0 && !CanBatchAsConfigured(file_.signature)) {
     return Error::Internal(StrCat("unable to autofill for '", name_,
                                   "', configuration specified max-batch ", size,
                                   " but model signature does not support batching"));
@@ -155,7 +158,18 @@ Result<std::shared_ptr<Session>> Model::LoadSession(int index) {
   if (first_ == nullptr) {
     first_ = session.value();
   }
+  ReportMemory(session.value());
   return session;
+}
+
+void Model::ReportMemory(const std::shared_ptr<Session>& session) {
+  std::erase_if(sessions_, [&](const std::weak_ptr<Session>& known) {
+    const auto alive = known.lock();
+    return alive == nullptr || alive == session;
+  });
+  sessions_.push_back(session);
+  const backend::MemoryUse use{.bytes = weight_bytes_ * sessions_.size()};
+  backend::LogIfError(backend::ReportMemoryUse(handle_, {&use, 1}), "memory of the model");
 }
 
 Result<BoundSession> Model::SessionForInstance() {

@@ -56,8 +56,10 @@ class Model {
   const backend::Ports& ports() const { return ports_; }
 
  private:
-  Model(Backend& backend, std::string name, backend::ModelConfig config, Settings settings)
-      : backend_(backend),
+  Model(TRITONBACKEND_Model* handle, Backend& backend, std::string name,
+        backend::ModelConfig config, Settings settings)
+      : handle_(handle),
+        backend_(backend),
         name_(std::move(name)),
         config_(std::move(config)),
         settings_(std::move(settings)) {}
@@ -75,18 +77,24 @@ class Model {
   // What the outputs depend on.
   std::set<std::string> OperationsOf() const;
 
+  // Notes that the model uses the session, and reports the memory of all that it uses.
+  void ReportMemory(const std::shared_ptr<Session>& session) NEREID_KIT_REQUIRES(mutex_);
+
+  TRITONBACKEND_Model* const handle_;
   Backend& backend_;
   const std::string name_;
   backend::ModelConfig config_;  // constant after Create, like the following
   const Settings settings_;
   ModelFile file_;  // its graph only while the model is created
   std::set<std::string> operations_;
+  uint64_t weight_bytes_ = 0;  // of one session
   backend::Ports ports_;
 
   backend::Mutex mutex_;
   int instances_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   // Kept while the model is, so that its instances come and go without loading.
   std::shared_ptr<Session> first_ NEREID_KIT_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<Session>> sessions_ NEREID_KIT_GUARDED_BY(mutex_);
 };
 
 }  // namespace nereid::tensorflow

@@ -26,6 +26,8 @@ struct TensorInfo {
   std::vector<int64_t> dims;  // -1 if variable
 };
 
+inline bool IsScalar(const TensorInfo& info) { return info.has_rank && info.dims.empty(); }
+
 // The inputs and outputs of a model, by the names that a configuration has for them.
 struct Signature {
   std::map<std::string, TensorInfo> inputs;

@@ -32,7 +32,11 @@ namespace node_field {
 inline constexpr uint32_t kName = 1, kOperation = 2, kInput = 3, kAttribute = 5;
 }
 namespace attribute_field {
-inline constexpr uint32_t kList = 1, kType = 6, kShape = 7, kFunction = 10, kFunctionOfList = 9;
+inline constexpr uint32_t kList = 1, kType = 6, kShape = 7, kTensor = 8, kFunction = 10;
+inline constexpr uint32_t kFunctionOfList = 9;
+}  // namespace attribute_field
+namespace tensor_field {
+inline constexpr uint32_t kType = 1, kShape = 2, kText = 8;
 }
 namespace map_field {
 inline constexpr uint32_t kKey = 1, kValue = 2;

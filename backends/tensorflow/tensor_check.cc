@@ -27,12 +27,6 @@ bool Fits(std::span<const int64_t> model, std::span<const int64_t> dims, bool is
       [&](int64_t m, int64_t d) { return m == d || m == -1 || (!is_exact && d == -1); });
 }
 
-// A configuration cannot have no dimensions: a scalar may have some of size one.
-bool IsScalar(const TensorInfo& info, std::span<const int64_t> dims) {
-  return info.dims.empty() &&
-         std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim == 1; });
-}
-
 Error CheckDims(const std::string& name, const TensorInfo& info, std::vector<int64_t> dims,
                 bool is_batching, bool is_exact, const std::string& model) {
   if (!info.has_rank) {
@@ -48,7 +42,7 @@ Error CheckDims(const std::string& name, const TensorInfo& info, std::vector<int
   if (is_batching) {
     dims.insert(dims.begin(), -1);
   }
-  if (Fits(info.dims, dims, is_exact) || (!is_batching && IsScalar(info, dims))) {
+  if (Fits(info.dims, dims, is_exact) || (!is_batching && IsScalar(info) && HasOneElement(dims))) {
     return {};
   }
   return Error::InvalidArgument(
@@ -84,6 +78,10 @@ Error CheckControl(const InputPort& port, const TensorInfo& info, bool is_batchi
 }
 
 }  // namespace
+
+bool HasOneElement(std::span<const int64_t> dims) {
+  return std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim == 1; });
+}
 
 Error CheckType(const char* what, const std::string& name, const TensorInfo& info,
                 TRITONSERVER_DataType type, const std::string& model) {

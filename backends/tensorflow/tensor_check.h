@@ -3,12 +3,17 @@
 // texts.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "backend_kit/ports.h"
 #include "tensorflow_backend/program.h"
 
 namespace nereid::tensorflow {
+
+// Whether dimensions of a configuration, which cannot be none, may be those of a scalar.
+bool HasOneElement(std::span<const int64_t> dims);
 
 backend::Error CheckInput(const backend::InputPort& port, const TensorInfo& info, bool is_batching,
                           const std::string& model);

@@ -114,7 +114,11 @@ class Completion {
   bool PyTorch() {
     if (config_.backend.empty()) {
       const bool nothing_else = config_.platform.empty() && config_.default_model_filename.empty();
-      if (config_.platform == "libtorch") config_.backend = kPyTorch;
+      // Users write the name of the backend; which of its platforms they mean, the file says.
+      if (config_.platform == kPyTorch || config_.platform == "libtorch") {
+        config_.backend = kPyTorch;
+        config_.platform.clear();
+      }
       for (const Framework& framework : {kLibTorch, kAoti}) {
         if (!config_.backend.empty() || !PointsTo(framework)) continue;
         config_.backend = kPyTorch;
@@ -125,8 +129,12 @@ class Completion {
     // TorchScript's file name is the default only if the platform was not set. A model in Python
     // has its parameters in a file of that name.
     if (config_.platform.empty()) {
-      config_.platform = kLibTorch.platform;
-      if (config_.runtime != kPython.file) FillFilename(kLibTorch);
+      const bool is_compiled = config_.default_model_filename.empty() &&
+                               config_.runtime != kPython.file && HasFileOf(kAoti) &&
+                               !HasFileOf(kLibTorch);
+      const Framework& framework = is_compiled ? kAoti : kLibTorch;
+      config_.platform = framework.platform;
+      if (config_.runtime != kPython.file) FillFilename(framework);
     } else if (config_.platform == kAoti.platform) {
       FillFilename(kAoti);
     }

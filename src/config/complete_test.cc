@@ -84,6 +84,24 @@ TEST(CompleteFromFiles, GoesByPlatformBackendOrFilename) {
   EXPECT_EQ(FromFiles({}, {.backend = "identity"}), (Completed{"identity", "", ""}));
 }
 
+TEST(CompleteFromFiles, TakesThePlatformPyTorchForTheBackend) {
+  for (const char* platform : {"pytorch", "libtorch"}) {
+    EXPECT_EQ(FromFiles({}, {.platform = platform}),
+              (Completed{"pytorch", "pytorch_libtorch", "model.pt"}));
+    EXPECT_EQ(FromFiles({}, {.platform = platform, .runtime = "model.py"}),
+              (Completed{"pytorch", "pytorch_libtorch", ""}));
+    EXPECT_EQ(FromFiles(File("model.pt2"), {.platform = platform}),
+              (Completed{"pytorch", "torch_aoti", "model.pt2"}));
+  }
+}
+
+TEST(CompleteFromFiles, ChoosesThePlatformOfPyTorchByTheFile) {
+  const ModelConfig named{.backend = "pytorch"};
+  EXPECT_EQ(FromFiles(File("model.pt2"), named), (Completed{"pytorch", "torch_aoti", "model.pt2"}));
+  EXPECT_EQ(FromFiles(VersionFolder{.files = {"model.pt", "model.pt2"}}, named),
+            (Completed{"pytorch", "pytorch_libtorch", "model.pt"}));
+}
+
 TEST(CompleteFromFiles, KeepsPlatformsOfOlderRepositories) {
   for (const ModelConfig& config :
        {ModelConfig{.platform = "caffe2_netdef"}, ModelConfig{.backend = "caffe2"},

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from harness import caffe2_models, clients, models
+from harness import caffe2_models, clients, memory, models
 from harness import server as servers
 from harness.caffe2_models import config, field, net, operator
 from tritonclient.utils import InferenceServerException
@@ -240,12 +240,5 @@ def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
     settings = config(fp32("x", 1, 4), fp32("y", 1, 65536))
     write(server.repository, "heavy", settings, operators, [weights(4 * 65536)])
     values = client.input("x", np.ones((1, 4), np.float32), "FP32")
-    resident = []
-    for _ in range(200):
-        client.load_model("heavy")
-        assert client.infer("heavy", [values]).as_numpy("y")[0, 0] == 2
-        client.unload_model("heavy")
-        servers.wait_until(lambda: not client.is_model_ready("heavy"), "the model to be gone")
-        resident.append(server.resident_bytes())
-    # The weights of all cycles would be 200 MB. What is free goes back to the system some time later.
-    assert min(resident[-20:]) < max(resident[10:40]) * 1.05
+    # The weights of all cycles would be 200 MB.
+    memory.check_cycles(server, client, "heavy", lambda: client.infer("heavy", [values]))

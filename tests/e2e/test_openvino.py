@@ -64,6 +64,7 @@ def write_others(repository):
     add("made_for_one_row", "add_sub", "FP32", "1x4", config(fp32("a", "b"), fp32("sum"), max_batch_size=8))
     skip = parameter("SKIP_OV_DYNAMIC_BATCHSIZE", "YES")
     add("padded", "add_sub", "FP32", "?x4", config(fp32("a", "b"), fp32("sum"), skip, max_batch_size=8))
+    add("made_for_eight_rows", "as_made", "FP32", "8x4", config(*one, max_batch_size=8))
     add("opened", "echo", "FP32", "1x4", config(fp32("x", dims=[-1, -1]), fp32("y", dims=[-1, -1])))
     add("positive", "positive", "FP32", "?", config(fp32("x", dims=[-1]), [("y", "INT64", [1, -1])]))
     add("converted", "echo", "FP16", "?x4", config(*one, max_batch_size=8))
@@ -241,6 +242,12 @@ def test_a_configuration_is_completed_without_batches_elsewhere(client, model):
 def test_a_model_of_a_fixed_batch_serves_every_size(client, model, rows):
     a = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
     np.testing.assert_array_equal(infer(client, model, {"a": a, "b": 10 * a})["sum"], 11 * a)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+def test_a_model_that_can_only_have_the_rows_it_was_made_for_serves_every_size(client, rows):
+    x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+    np.testing.assert_array_equal(infer(client, "made_for_eight_rows", {"x": x})["y"], x)
 
 
 def test_dimensions_that_the_configuration_leaves_open_are_open(client):

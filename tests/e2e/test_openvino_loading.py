@@ -5,9 +5,10 @@ fit, memory that is given back."""
 import re
 
 import numpy as np
+import onnx
 import psutil
 import pytest
-from harness import clients, models, openvino_models
+from harness import clients, memory, models, openvino_formats, openvino_models
 from harness import server as servers
 from harness.openvino_models import config, parameter
 from tritonclient.utils import InferenceServerException
@@ -211,15 +212,35 @@ def test_a_model_that_makes_one_row_of_several_is_not_batched(server, client):
     assert "has a first dimension of 1 for every batch" in refusal(client, "flat")
 
 
-def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
-    values = client.input("x", np.ones((2, 1024), np.float32), "FP32")
-    resident = []
-    for _ in range(200):
-        client.load_model("fine")
-        assert client.infer("fine", [values]).as_numpy("y")[0, 0] == 512
-        client.unload_model("fine")
-        servers.wait_until(lambda: not client.is_model_ready("fine"), "the model to be gone")
-        resident.append(server.resident_bytes())
-    client.load_model("fine")
-    # The weights of all cycles would be 800 MB.
-    assert min(resident[-20:]) < max(resident[10:30]) * 1.05
+FORMATS = {
+    "ir": ("model.xml", lambda g: {"model.xml": g["xml"], "model.bin": g["bin"]}, "x", 1024),
+    "onnx": ("model.onnx", lambda g: {"model.onnx": onnx_matrix()}, "x", 1024),
+    "frozen_graph": ("model.pb", lambda g: {"model.pb": openvino_formats.graph_def()}, "x:0", 4),
+    "saved_model": ("model.savedmodel", lambda g: {"saved_model.pb": openvino_formats.saved_model()}, "x", 4),
+    "lite": ("model.tflite", lambda g: {"model.tflite": openvino_formats.tflite()}, "x", 4),
+    "paddle": ("model.pdmodel", lambda g: {"model.pdmodel": openvino_formats.paddle()}, "x", 4),
+}
+
+
+def onnx_matrix():
+    """y = x times 1024×1024 weights."""
+    weights = onnx.numpy_helper.from_array(np.full((1024, 1024), 0.5, np.float32), "w")
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 1024]) for name in "xy"]
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "matrix", ends[:1], ends[1:], [weights])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    return onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client, good, kind):
+    """The weights of all cycles would be 800 MB, where a format has some."""
+    file, content, name, columns = FORMATS[kind]
+    text = f'backend: "openvino"\nmax_batch_size: 8\ndefault_model_filename: "{file}"\n'
+    folder = models.write_model(server.repository, kind, text) / "1"
+    for part, data in content(good).items():
+        place = folder / file / part if kind == "saved_model" else folder / part
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(data)
+    values = client.input(name, np.ones((2, columns), np.float32), "FP32")
+    memory.check_cycles(server, client, kind, lambda: client.infer(kind, [values]))

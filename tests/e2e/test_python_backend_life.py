@@ -54,6 +54,13 @@ class TritonPythonModel:
 """ + python_models.IDENTITY.split(":\n", 1)[1]
 
 
+HOLDS = """
+class TritonPythonModel:
+    def initialize(self, args):
+        self.weights = np.ones(8 << 20)
+""" + python_models.IDENTITY.split(":\n", 1)[1]
+
+
 def infer(client, model, values, name="INPUT0"):
     value = np.array(values, np.float32)
     tensor = httpclient.InferInput(name, list(value.shape), "FP32")
@@ -317,3 +324,14 @@ def test_a_model_needs_no_configuration_at_all(start_server, folder):
         config = client.get_model_config("bare")
         assert config["backend"] == "python"
         assert config["input"] == config["output"] == []
+
+
+def test_the_memory_of_the_workers_is_reported(start_server, folder):
+    python_models.write(folder, "holds", HOLDS, extra="instance_group [ { count: 2 } ]")
+    server = python_models.start(start_server, folder)
+    with httpclient.InferenceServerClient(server.http) as client:
+        (use,) = client.get_inference_statistics("holds")["model_stats"][0]["memory_usage"]
+    weights = 2 * 8 * (8 << 20)
+    assert (use["type"], use["id"]) == ("CPU", 0)
+    assert weights < use["byte_size"] < weights + 2 * (100 << 20), "with two interpreters"
+    assert server.scrape()["nereid_model_memory_bytes", "holds"] == use["byte_size"]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tritonclient.utils import InferenceServerException
 
-from harness import clients, models
+from harness import clients, memory, models
 from harness import server as servers
 
 pytestmark = [
@@ -73,6 +73,7 @@ def server(require_server, tmp_path_factory):
     models.write_model(repository, "ordinal", config(ORDINAL, OUTPUTS), package)
     models.write_model(repository, "paths", config(BY_PATH, PATHS, extra="instance_group [ { count: 3 } ]"), package)
     models.write_model(repository, "half", 'platform: "torch_aoti"\n', package)
+    models.write_model(repository, "backend_as_platform", 'platform: "pytorch"\n', package)
     shutil.copytree(models.ROOT / "examples/platforms/pytorch/digits_aoti", repository / "digits_aoti")
     rows = (models.ROOT / "examples/platforms/pytorch/digits_aoti/1/model.pt2").read_bytes()
     models.write_model(repository, "rows", 'platform: "torch_aoti"\nmax_batch_size: 16\n', {"1": {"model.pt2": rows}})
@@ -106,7 +107,7 @@ def test_inputs_and_outputs_have_the_names_of_the_call_specification(client):
     np.testing.assert_array_equal(result.as_numpy("RESULT[pair][1]"), given["ids"] + 1)
 
 
-@pytest.mark.parametrize("model", ["bare", "half"])
+@pytest.mark.parametrize("model", ["bare", "half", "backend_as_platform"])
 def test_a_configuration_is_completed_from_the_package(client, server, model):
     metadata = json.loads(server_get(server, f"/v2/models/{model}"))
     tensors = [(t["name"], t["datatype"], t["shape"]) for t in metadata["inputs"] + metadata["outputs"]]
@@ -317,3 +318,11 @@ def test_without_its_source_the_library_checks_the_inputs(start_server, empty_re
         ask(client, "m", values(65))
     client.close()
     assert not [line for line in server.log.splitlines() if line.startswith("Error:")]
+
+
+def test_what_a_model_took_is_given_back_when_it_is_unloaded(start_server, empty_repository):
+    models.write_model(empty_repository, "compiled", None, {"1": {"model.pt2": PACKAGE.read_bytes()}})
+    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+    client = clients.Client("http", server)
+    memory.check_cycles(server, client, "compiled", lambda: ask(client, "compiled", values(2)))
+    client.close()

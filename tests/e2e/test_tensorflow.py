@@ -73,6 +73,12 @@ def write_types(repository):
         repository.add(f"sums_{datatype}", tf.add_sub(datatype, [-1]))
 
 
+def no_dimensions(dims):
+    """By the graph and the signature a scalar, which the reference's own test models take for any shape."""
+    graph, inputs, _ = tf.echo("FP32", [])
+    return graph, inputs, {"y": ("out_y:0", "FP32", dims)}
+
+
 def write_shapes(repository):
     add = repository.add
     add("scalar", tf.echo("FP32", []), dims=[1])
@@ -85,6 +91,8 @@ def write_shapes(repository):
     add("unknown_rank", tf.echo("FP32", UNKNOWN_RANK), dims=[-1, 2])
     add("unknown_rank_batch", tf.echo("FP32", UNKNOWN_RANK), max_batch_size=4, dims=[2])
     add("says_no_shape", tf.echo("FP32", UNKNOWN_RANK), dims=[3])
+    add("says_no_dimensions", no_dimensions([-1, 2]), dims=[-1, 2])
+    add("says_no_dimensions_batch", no_dimensions([-1, 2]), max_batch_size=4, dims=[2])
 
 
 def sequence_model():
@@ -306,6 +314,9 @@ def test_every_type_is_computed_with(client, platform, datatype):
         ("unknown_rank", "FP32", (7, 2)),
         ("unknown_rank_batch", "FP32", (3, 2)),
         ("says_no_shape", "FP32", (3,)),
+        ("says_no_dimensions", "FP32", (7, 2)),
+        ("says_no_dimensions_batch", "FP32", (3, 2)),
+        ("says_no_dimensions_batch", "FP32", (1, 2)),
     ],
 )
 def test_shapes_are_those_of_the_configuration(client, platform, model, datatype, shape):
@@ -349,6 +360,19 @@ def test_no_dimensions_are_completed_as_the_reshape_of_one(client):
     words = np.array([[b"some"], [b"words"]], object)
     assert infer(client, "completed_strings", {"x": words}, "BYTES")["y"].tolist() == words.tolist()
     assert infer(client, "completed_scalar", {"x": np.array([5])}, "INT64")["y"].tolist() == [5]
+
+
+def test_the_bytes_of_the_weights_are_reported_for_each_session(client):
+    """Three instances have two sessions, each with a matrix; a variable counts as a constant does."""
+
+    def reported(model):
+        (use,) = client.as_json("get_inference_statistics", model)["model_stats"][0]["memory_usage"]
+        return int(use["byte_size"])
+
+    matrices = 2 * 4 * 1024 * 1024
+    for platform in PLATFORMS:
+        assert matrices <= reported(f"{platform}_parameters") < matrices + 200
+    assert reported("counter") == 8
 
 
 def test_what_a_configuration_has_decides_and_the_rest_is_completed(client):

@@ -7,7 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from harness import clients, models
+from harness import clients, memory, models
 from harness import server as servers
 from harness import tensorflow_models as tf
 from harness.tensorflow_models import UNKNOWN_RANK, config, message, number, parameter
@@ -357,15 +357,20 @@ def test_files_that_were_replaced_are_loaded_anew(server, client):
     shutil.rmtree(server.repository / "replaced")
 
 
-def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
-    values = client.input("x", np.ones((2, SIZE), np.float32), "FP32")
-    resident = []
-    for _ in range(110):
-        client.load_model("fine")
-        assert client.infer("fine", [values]).as_numpy("y")[0, 0] == SIZE / 2
-        client.unload_model("fine")
-        servers.wait_until(lambda: not client.is_model_ready("fine"), "the model to be gone")
-        resident.append(server.resident_bytes())
+def test_the_bytes_of_the_weights_are_reported_until_the_model_is_unloaded(server, client):
     client.load_model("fine")
-    # The weights of all cycles would be 440 MB.
-    assert min(resident[-20:]) < max(resident[10:40]) * 1.05
+    matrix = 4 * SIZE * SIZE
+    (use,) = client.as_json("get_inference_statistics", "fine")["model_stats"][0]["memory_usage"]
+    assert use["type"] == "CPU" and matrix <= int(use["byte_size"]) < matrix + 100
+    assert server.scrape()["nereid_model_memory_bytes", "fine"] == int(use["byte_size"])
+    client.unload_model("fine")
+    servers.wait_until(lambda: not client.is_model_ready("fine"), "the model to be gone")
+    assert ("nereid_model_memory_bytes", "fine") not in server.scrape()
+    client.load_model("fine")
+
+
+def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
+    """The weights of all cycles would be 800 MB."""
+    values = client.input("x", np.ones((2, SIZE), np.float32), "FP32")
+    memory.check_cycles(server, client, "fine", lambda: client.infer("fine", [values]))
+    client.load_model("fine")

@@ -62,6 +62,38 @@ def saved_model():
     return field(1, 1) + field(2, meta)
 
 
+def paddle():
+    """A program of PaddlePaddle: y = 1 * x + 2 for FP32 rows. It has no file of weights."""
+    fp32, tensor, feed, fetch = 5, 7, 9, 10
+    integer, number, flag = 0, 1, 6
+
+    def variable(name, kind, *dims):
+        lod = field(3, field(1, field(1, fp32) + b"".join(field(2, dim) for dim in dims))) if dims else b""
+        return field(3, field(1, name) + field(2, field(1, kind) + lod) + field(3, 0 if dims else 1))
+
+    def attribute(name, kind, value):
+        return field(4, field(1, name) + field(2, kind) + value)
+
+    def operator(kind, source, target, *attributes):
+        ports = field(1, field(1, "X") + field(2, source)) + field(2, field(1, "Out") + field(2, target))
+        return field(4, ports + field(3, kind) + b"".join(attributes))
+
+    def real(name, value):
+        return attribute(name, number, varint(4 << 3 | 5) + struct.pack("<f", value))
+
+    first = attribute("col", integer, field(3, 0))
+    after = attribute("bias_after_scale", flag, field(10, 1))
+    block = (
+        field(1, 0) + field(2, -1)
+        + variable("feed", feed) + variable("fetch", fetch)
+        + variable("x", tensor, -1, 4) + variable("y", tensor, -1, 4)
+        + operator("feed", "feed", "x", first)
+        + operator("scale", "x", "y", real("scale", 1), real("bias", 2), after)
+        + operator("fetch", "y", "fetch", first)
+    )
+    return field(1, block) + field(4, field(1, 2004000))
+
+
 class Lite:
     """Writes tables of a flatbuffer whose fields are given by number."""
 

@@ -7,6 +7,7 @@
 //   share       y = x divided by the sum of the first column of all rows: rows depend on each other
 //   positive    y = positions of the elements that are not zero: its shape is known after the run
 //   flat        y = x in one row, also where x has several
+//   as_made     y = x in the shape DIMS, which must be fixed
 //   accumulate  y = x + all x before, in a variable inside the model
 //   state       y = next = start > 0 ? x : state + x
 //   offsets     y = x + the sum of offsets
@@ -102,6 +103,12 @@ void Flat(Maker& m, const Type& type, const ov::PartialShape& shape) {
   m.Output("y", kMake<ov::op::v1::Reshape>(m.Input("x", type, shape), Indices({1, -1}), false));
 }
 
+void AsMade(Maker& m, const Type& type, const ov::PartialShape& shape) {
+  const ov::Shape made = shape.to_shape();
+  const Node dims = Indices(std::vector<int64_t>(made.begin(), made.end()));
+  m.Output("y", kMake<ov::op::v1::Reshape>(m.Input("x", type, shape), dims, false));
+}
+
 void Accumulate(Maker& m, const Type& type, const ov::PartialShape& shape) {
   const Node x = m.Input("x", type, shape);
   auto variable =
@@ -139,7 +146,8 @@ void Weights(Maker& m, const Type& type, const ov::PartialShape& shape) {
 const std::map<std::string, void (*)(Maker&, const Type&, const ov::PartialShape&)> kKinds = {
     {"echo", Echo},         {"add_sub", AddSub},  {"share", Share},
     {"positive", Positive}, {"flat", Flat},       {"state", State},
-    {"offsets", Offsets},   {"weights", Weights}, {"accumulate", Accumulate}};
+    {"offsets", Offsets},   {"weights", Weights}, {"accumulate", Accumulate},
+    {"as_made", AsMade}};
 
 }  // namespace
 
