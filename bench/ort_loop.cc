@@ -3,6 +3,7 @@
 // load.
 //
 //   ort_loop --model=FILE --batch=64 [--seconds=2]    runs it in a loop on one thread
+//   ort_loop --model=FILE --rows=8 [--seconds=2]      the same; prints what MeasureLoop does
 //   ort_loop --model=FILE --load=64 --threads=2       makes this many sessions; ready_ms counts
 //   from
 //                                                     --since=NS of the monotonic clock, if given
@@ -20,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "load/loop.h"
 #include "load/options.h"
 
 namespace nereid::bench {
@@ -64,7 +66,7 @@ int64_t InputColumns(OrtSession* session) {
 
 void Run(OrtEnv* env, const Options& options) {
   OrtSession* session = Load(env, options.Text("model", ""));
-  const auto batch = static_cast<int64_t>(options.Count("batch", 1));
+  const auto batch = static_cast<int64_t>(options.Count(options.Has("rows") ? "rows" : "batch", 1));
   const int64_t shape[] = {batch, InputColumns(session)};
   std::vector<float> input(static_cast<size_t>(shape[0] * shape[1]), 0.5F);
   OrtMemoryInfo* memory = nullptr;
@@ -80,13 +82,17 @@ void Run(OrtEnv* env, const Options& options) {
   Check(Api().SessionGetInputName(session, 0, allocator, &input_name));
   Check(Api().SessionGetOutputName(session, 0, allocator, &output_name));
   const double seconds = options.Number("seconds", 2);
+  const auto run = [&] {
+    OrtValue* output = nullptr;
+    Check(Api().Run(session, nullptr, &input_name, &value, 1, &output_name, 1, &output));
+    Api().ReleaseValue(output);
+  };
+  if (options.Has("rows")) return MeasureLoop(options, run);
   std::vector<double> times_us;
   const auto start = Clock::now();
   while (SecondsSince(start) < seconds) {
     const auto run_start = Clock::now();
-    OrtValue* output = nullptr;
-    Check(Api().Run(session, nullptr, &input_name, &value, 1, &output_name, 1, &output));
-    Api().ReleaseValue(output);
+    run();
     times_us.push_back(SecondsSince(run_start) * 1e6);
   }
   const double took = SecondsSince(start);

@@ -46,7 +46,7 @@ InstancePool::Round& InstancePool::RoundOn(core::RoundExecutor& executor) {
 }
 
 void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
-  if (arrival.executor_ == nullptr) return set_.WakeForWork();
+  if (arrival.executor_ == nullptr) return set_.WakeForWork(&arrival.wake_);
   // Other requests of this round may join the batch, so no thread is woken before it is over.
   if (set_.options().collects_rounds) return AnnounceRound(arrival);
   PooledInstance* const idle = set_.FindIdle();
@@ -58,7 +58,7 @@ void InstancePool::Announce(Arrival& arrival, uint64_t now_ns) {
   // A fast model whose thread lags returns to the reactor, which would otherwise keep that thread
   // lagging for as long as requests arrive.
   if (idle == nullptr && set_.RunsInline()) return AnnounceRound(arrival);
-  set_.WakeForWork();
+  set_.WakeForWork(&arrival.wake_);
 }
 
 bool InstancePool::TakeInline(Arrival& arrival, PooledInstance& instance, uint64_t now_ns,
@@ -67,7 +67,7 @@ bool InstancePool::TakeInline(Arrival& arrival, PooledInstance& instance, uint64
   arrival.inline_instance_ = &instance;
   // The requests that waited before this arrival may have been that instance's until now.
   if (set_.HasWaiting()) [[unlikely]]
-    set_.WakeForWork();
+    set_.WakeForWork(&arrival.wake_);
   return true;
 }
 
@@ -77,6 +77,7 @@ void InstancePool::AnnounceRound(Arrival& arrival) {
 }
 
 void InstancePool::Finish(Arrival arrival) {
+  arrival.wake_.Send();
   if (arrival.round_ != nullptr) arrival.round_->Schedule(std::move(arrival.pin_));
   if (arrival.inline_instance_ == nullptr) return;
   PooledInstance& instance = *arrival.inline_instance_;
@@ -86,17 +87,18 @@ void InstancePool::Finish(Arrival arrival) {
   set_.Account(instance);
   // Runs the requests that other reactors left because this one was busy with the instance.
   RunWaiting(set_.policy().round_ns() - static_cast<int64_t>(instance.execution.duration_ns),
-             end_ns);
+             end_ns, arrival.wake_);
 }
 
 void InstancePool::RunRound(Round& round) {
+  PendingWake wake;
   base::MutexLock lock(set_.mutex());
   round.is_announced.Under(set_.mutex()) = false;
   set_.EndRound();
-  if (set_.HasWaiting()) RunWaiting(set_.policy().round_ns(), base::NowNs());
+  if (set_.HasWaiting()) RunWaiting(set_.policy().round_ns(), base::NowNs(), wake);
 }
 
-void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
+void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns, PendingWake& wake) {
   // If every instance is busy, the first thread to finish takes more.
   for (PooledInstance* idle = set_.FindIdle(); idle != nullptr && set_.HasWaiting();
        idle = set_.FindIdle()) {
@@ -105,11 +107,12 @@ void InstancePool::RunWaiting(int64_t left_ns, uint64_t now_ns) {
     const bool begins = choice == InlineChoice::kBegin;
     if (choice == InlineChoice::kLeaveToThread ||
         !set_.TakeBatch(*idle, now_ns, begins ? 1 : SIZE_MAX)) {
-      return set_.WakeForWork();
+      return set_.WakeForWork(&wake);
     }
     // More than this batch waits: another instance need not wait for this thread.
-    if (set_.HasWaiting()) set_.WakeForWork();
+    if (set_.HasWaiting()) set_.WakeForWork(&wake);
     set_.mutex().Unlock();
+    wake.Send();
     if (begins) {
       set_.Begin(*idle);
       return set_.mutex().Lock();

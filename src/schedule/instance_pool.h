@@ -104,8 +104,10 @@ class InstancePool {
   Round& RoundOn(core::RoundExecutor& executor) NEREID_REQUIRES(set_.mutex());
   void RunRound(Round& round) NEREID_EXCLUDES(set_.mutex());
   // Runs what is ready on the calling reactor, for about as long as its time lasts, if permitted,
-  // and leaves the rest to threads. Releases the lock while it runs.
-  void RunWaiting(int64_t left_ns, uint64_t now_ns) NEREID_REQUIRES(set_.mutex());
+  // and leaves the rest to threads. Releases the lock while it runs. The caller sends `wake` once
+  // it has released the lock.
+  void RunWaiting(int64_t left_ns, uint64_t now_ns, PendingWake& wake)
+      NEREID_REQUIRES(set_.mutex());
 
   InstanceSet set_;
   InstanceChanges changes_;
@@ -127,6 +129,7 @@ class InstancePool::Arrival {
   core::RoundExecutor* const executor_;
   Round* round_ = nullptr;
   PooledInstance* inline_instance_ = nullptr;
+  PendingWake wake_;
 };
 
 }  // namespace nereid::schedule

@@ -99,30 +99,32 @@ void InstanceSet::Begin(PooledInstance& instance) {
       execution.batch.empty() || instance.instance->Begin(execution.batch, policy_.patience());
   execution.batch.clear();
   execution.duration_ns = base::NowNs() - execution.taken_ns;
+  PendingWake wake;  // sent after the lock is released
   base::MutexLock lock(mutex_);
   if (!is_over) {
     instance.state.Under(mutex_).is_begun = true;
-    return instance.thread.Wake(mutex_);
+    return instance.thread.Wake(mutex_, &wake);
   }
   Account(instance);
-  WakeForWork();
+  WakeForWork(&wake);
 }
 
 // -- Which thread works. --
 
-void InstanceSet::Notify(PooledInstance& instance) {
-  if (!IsBusy(instance) && !is_ending_ && !IsOver(instance)) instance.thread.WakeOrStart(mutex_);
+void InstanceSet::Notify(PooledInstance& instance, PendingWake* pending) {
+  if (IsBusy(instance) || is_ending_ || IsOver(instance)) return;
+  instance.thread.WakeOrStart(mutex_, pending);
 }
 
-void InstanceSet::WakeForWork() {
+void InstanceSet::WakeForWork(PendingWake* pending) {
   if (has_claims_) WakeThoseInVain();
   if (is_ending_ || !source_.HasWaiting()) return;
-  if (source_.is_instance_bound()) return WakeEachForWork();
-  WakeOneForWork();
+  if (source_.is_instance_bound()) return WakeEachForWork(pending);
+  WakeOneForWork(pending);
 }
 
 // One thread that is awake, or sleeps until the right moment, is enough.
-void InstanceSet::WakeOneForWork() {
+void InstanceSet::WakeOneForWork(PendingWake* pending) {
   std::optional<BatchDecision> decision;
   PooledInstance* candidate = nullptr;
   for (const auto& instance : roster_.instances()) {
@@ -136,10 +138,10 @@ void InstanceSet::WakeOneForWork() {
     }
     if (candidate == nullptr || looks_again_at_ns != 0) candidate = instance.get();
   }
-  if (candidate != nullptr) Notify(*candidate);
+  if (candidate != nullptr) Notify(*candidate, pending);
 }
 
-void InstanceSet::WakeEachForWork() {
+void InstanceSet::WakeEachForWork(PendingWake* pending) {
   const uint64_t now_ns = base::NowNs();
   for (const auto& instance : roster_.instances()) {
     if (!IsAvailable(*instance)) continue;
@@ -148,7 +150,7 @@ void InstanceSet::WakeEachForWork() {
     const bool has_to_look_earlier =
         decision.look_again_at_ns &&
         (looks_again_at_ns == 0 || looks_again_at_ns > *decision.look_again_at_ns);
-    if (decision.request_count > 0 || has_to_look_earlier) Notify(*instance);
+    if (decision.request_count > 0 || has_to_look_earlier) Notify(*instance, pending);
   }
 }
 

@@ -68,8 +68,9 @@ class InstanceSet {
   void Begin(PooledInstance& instance) NEREID_EXCLUDES(mutex_);
 
   // -- Which thread works. -- Called when decisions may have changed: wakes (or starts) threads of
-  // idle instances that have work, or have to wait for a delay.
-  void WakeForWork() NEREID_REQUIRES(mutex_);
+  // idle instances that have work, or have to wait for a delay. One of them is told by `pending`,
+  // if that is given.
+  void WakeForWork(PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
   // Wakes one instance, which was granted its resources.
   void WakeGranted(PooledInstance& instance) NEREID_REQUIRES(mutex_) { Notify(instance); }
   // Called when the requests in the source have changed other than by an arrival or by TakeBatch.
@@ -148,11 +149,11 @@ class InstanceSet {
   }
   void DropCancelled(PooledInstance::Execution& execution) NEREID_EXCLUDES(mutex_);
 
-  void Notify(PooledInstance& instance) NEREID_REQUIRES(mutex_);
+  void Notify(PooledInstance& instance, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
   // WakeForWork if one decision applies to all instances.
-  void WakeOneForWork() NEREID_REQUIRES(mutex_);
+  void WakeOneForWork(PendingWake* pending) NEREID_REQUIRES(mutex_);
   // WakeForWork if decisions differ between instances.
-  void WakeEachForWork() NEREID_REQUIRES(mutex_);
+  void WakeEachForWork(PendingWake* pending) NEREID_REQUIRES(mutex_);
   // Wakes instances that wait in line for resources although others have taken their work, because
   // they block those behind them in the line.
   void WakeThoseInVain() NEREID_REQUIRES(mutex_);

@@ -35,25 +35,26 @@ void InstanceThread::RunFromInitialisation(base::Mutex& mutex, const WarmUp& war
 
 bool InstanceThread::WaitForAdmission(base::Mutex& mutex) {
   base::MutexLock lock(mutex);
-  while (state_.Under(mutex).admission == Admission::kUndecided) wake_.Wait(mutex);
+  while (state_.Under(mutex).admission == Admission::kUndecided) wake_->Wait(mutex);
   return state_.Under(mutex).admission == Admission::kAdmitted;
 }
 
 void InstanceThread::Decide(base::Mutex& mutex, Admission admission) {
   state_.Under(mutex).admission = admission;
-  wake_.NotifyOne();
+  wake_->NotifyOne();
 }
 
-void InstanceThread::Wake(base::Mutex& mutex) {
+void InstanceThread::Wake(base::Mutex& mutex, PendingWake* pending) {
   State& state = state_.Under(mutex);
   if (!state.is_asleep || state.is_woken) return;
   state.is_woken = true;
-  wake_.NotifyOne();
+  if (pending != nullptr && !pending->is_set()) return pending->Set(wake_);
+  wake_->NotifyOne();
 }
 
-void InstanceThread::WakeOrStart(base::Mutex& mutex) {
+void InstanceThread::WakeOrStart(base::Mutex& mutex, PendingWake* pending) {
   State& state = state_.Under(mutex);
-  if (state.exists) return Wake(mutex);
+  if (state.exists) return Wake(mutex, pending);
   state.exists = true;
   thread_.Join();  // a thread that has ended
   thread_ = base::Thread(instance_.name(), main_);
@@ -69,9 +70,9 @@ bool InstanceThread::WaitForWake(base::Mutex& mutex, const base::TimePoint* dead
   state.is_asleep = true;
   bool is_in_time = true;
   if (deadline != nullptr) {
-    is_in_time = wake_.WaitUntil(mutex, *deadline);
+    is_in_time = wake_->WaitUntil(mutex, *deadline);
   } else {
-    wake_.Wait(mutex);
+    wake_->Wait(mutex);
   }
   const bool is_woken = is_in_time || state.is_woken;
   state.is_asleep = false;

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <memory>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/guarded.h"
@@ -19,6 +21,28 @@
 #include "core/scheduler.h"
 
 namespace nereid::schedule {
+
+// A thread that was woken under the lock, and is only told so once the lock is free: told earlier,
+// it might take the place of the thread that has the lock, only to wait for it. Outlives the thread
+// if need be. Confined to a thread.
+class PendingWake {
+ public:
+  PendingWake() = default;
+  PendingWake(PendingWake&&) = default;
+  PendingWake& operator=(PendingWake&&) = delete;
+  ~PendingWake() { Send(); }
+
+  bool is_set() const { return wake_ != nullptr; }
+  // REQUIRES: not is_set().
+  void Set(std::shared_ptr<base::CondVar> wake) { wake_ = std::move(wake); }
+  // Called without the lock, by the destructor at the latest. Does nothing if nothing is set.
+  void Send() {
+    if (const auto wake = std::exchange(wake_, nullptr)) wake->NotifyOne();
+  }
+
+ private:
+  std::shared_ptr<base::CondVar> wake_;
+};
 
 // Thread-safe, provided that the lock is always the same one.
 class InstanceThread {
@@ -44,11 +68,12 @@ class InstanceThread {
   // Lets the thread, which is not needed, finalise the instance and end.
   void Drop(base::Mutex& mutex) NEREID_REQUIRES(mutex) { Decide(mutex, Admission::kDropped); }
 
-  // -- For the pool. -- Wakes the thread if it sleeps.
-  void Wake(base::Mutex& mutex) NEREID_REQUIRES(mutex);
+  // -- For the pool. -- Wakes the thread if it sleeps. It is told by `pending` if that is given and
+  // not yet set, otherwise at once; here and below.
+  void Wake(base::Mutex& mutex, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex);
   // Wakes the thread, or starts one if there is none. REQUIRES: the instance needs no
   // initialisation by it, or is initialised.
-  void WakeOrStart(base::Mutex& mutex) NEREID_REQUIRES(mutex);
+  void WakeOrStart(base::Mutex& mutex, PendingWake* pending = nullptr) NEREID_REQUIRES(mutex);
   bool exists(const base::Mutex& mutex) const NEREID_REQUIRES(mutex) {
     return state_.Under(mutex).exists;
   }
@@ -94,7 +119,7 @@ class InstanceThread {
 
   core::Instance& instance_;
   const std::function<void()> main_;
-  base::CondVar wake_;
+  const std::shared_ptr<base::CondVar> wake_ = std::make_shared<base::CondVar>();
   base::Guarded<State> state_;
   base::Thread thread_;  // set while there is no thread; joined by one thread at a time
 };

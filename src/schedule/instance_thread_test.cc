@@ -141,6 +141,52 @@ TEST_F(InstanceThreadTest, StartsWhenItIsNeededAndSleepsUntilItIsWoken) {
   EXPECT_EQ(instance_.calls, Calls{"work"});
 }
 
+TEST_F(InstanceThreadTest, IsWokenUnderTheLockAndToldAfterwards) {
+  thread_.emplace(instance_, [this] {
+    base::MutexLock lock(mutex_);
+    NoteRest();
+    thread_->Wait(mutex_, 0);
+    instance_.Note("work");
+    thread_->SetEnded(mutex_);
+  });
+  WakeOrStart();
+  WaitForRests(1);
+  PendingWake wake;
+  PendingWake other;
+  {
+    base::MutexLock lock(mutex_);
+    thread_->Wake(mutex_, &wake);
+    EXPECT_TRUE(wake.is_set());
+    EXPECT_TRUE(thread_->is_on_its_way(mutex_)) << "though nobody has told it";
+    thread_->Wake(mutex_, &other);
+    EXPECT_FALSE(other.is_set()) << "once is enough";
+  }
+  wake.Send();
+  thread_->Join();
+  EXPECT_FALSE(wake.is_set());
+  EXPECT_EQ(instance_.calls, Calls{"work"});
+}
+
+TEST_F(InstanceThreadTest, MayBeGoneWhenItIsToldToWakeUp) {
+  const uint64_t soon_ns = base::NowNs() + 1;
+  thread_.emplace(instance_, [this, soon_ns] {
+    base::MutexLock lock(mutex_);
+    NoteRest();
+    thread_->Wait(mutex_, soon_ns);
+    thread_->SetEnded(mutex_);
+  });
+  PendingWake wake;
+  {
+    base::MutexLock lock(mutex_);
+    thread_->WakeOrStart(mutex_);
+    while (rests_ < 1) rested_.Wait(mutex_);
+    thread_->Wake(mutex_, &wake);
+  }
+  thread_->Join();
+  thread_.reset();
+  wake.Send();
+}
+
 TEST_F(InstanceThreadTest, SaysUntilWhenItSleeps) {
   const uint64_t later_ns = base::NowNs() + uint64_t{3'600'000'000'000};
   thread_.emplace(instance_, [this, later_ns] {

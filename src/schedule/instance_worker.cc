@@ -35,8 +35,10 @@ bool InstanceWorker::Work() {
     return false;
   }
   // More than this batch waits: another instance may take it meanwhile.
-  set_.WakeForWork();
+  PendingWake wake;
+  set_.WakeForWork(&wake);
   set_.mutex().Unlock();
+  wake.Send();
   set_.Execute(instance_);
   set_.mutex().Lock();
   set_.Account(instance_);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs codecs and schedulers on one thread, without sockets, so that check.py can count their
-// instructions: each case runs for warm-up, and then kRuns times inside MeasuredRuns, where
-// callgrind collects.
+// instructions.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "http/route.h"
 #include "http1/http_head_parser.h"
 #include "http2/grpc_message.h"
+#include "measured_runs.h"
 #include "schedule/batch_scheduler.h"
 #include "schedule/ensemble_scheduler.h"
 #include "schedule/sequence_scheduler.h"
@@ -29,21 +29,6 @@
 using namespace nereid;
 
 namespace {
-
-// Enough for every scheduler to have measured that its model is quick.
-constexpr int kWarmUp = 200;
-constexpr int kRuns = 100;
-
-// check.py refers to this function by its name.
-extern "C" [[gnu::noinline]] void MeasuredRuns(const std::function<void()>& run) {
-  for (int i = 0; i < kRuns; ++i) run();
-}
-
-void Measure(const char* name, const std::function<void()>& run) {
-  for (int i = 0; i < kWarmUp; ++i) run();
-  std::printf("%s\n", name);
-  MeasuredRuns(run);
-}
 
 // Counts completed requests, without a lock.
 class Sink final : public core::ResponseSink {
