@@ -2,6 +2,7 @@
 """The commands that ask a running server: output, --json, and failures (docs/commands.md)."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -9,8 +10,10 @@ import re
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -544,11 +547,6 @@ def terminal(*args, env=None, columns=80):
     """A command on a terminal of its own: the process, and a function that reads what it shows up to
     a text."""
     ours, theirs = pty.openpty()
-    os.set_inheritable(theirs, True)
-    import fcntl
-    import struct
-    import termios
-
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [servers.binary(), *map(str, args)], stdin=theirs, stdout=theirs, stderr=theirs,
