@@ -96,15 +96,16 @@ class Command {
   Argument& Flag(std::string_view names, bool& value, std::string help);
 
   template <typename T>
-  Argument& Option(std::string_view names, std::string value_name, T& value, std::string help) {
-    return Add(SplitNames(names), std::move(value_name), value, std::move(help));
+  Argument& Option(std::string_view names, const std::string& value_name, T& value,
+                   const std::string& help) {
+    return Add(SplitNames(names), value_name, value, help);
   }
 
   // An argument without dashes; required unless T is an optional or a vector. Only the last
   // positional may be either.
   template <typename T>
-  Argument& Positional(std::string name, T& value, std::string help) {
-    Argument& argument = Add({name}, name, value, std::move(help));
+  Argument& Positional(const std::string& name, T& value, const std::string& help) {
+    Argument& argument = Add({name}, name, value, help);
     argument.is_required = !kIsOptional<T> && !argument.is_repeatable;
     return argument;
   }
@@ -127,12 +128,12 @@ class Command {
   static std::vector<std::string> SplitNames(std::string_view names);
 
   template <typename T>
-  Argument& Add(std::vector<std::string> names, std::string value_name, T& value,
-                std::string help) {
+  Argument& Add(const std::vector<std::string>& names, const std::string& value_name, T& value,
+                const std::string& help) {
     arguments_.push_back(
-        {.names = std::move(names),
-         .value = std::move(value_name),
-         .help = std::move(help),
+        {.names = names,
+         .value = value_name,
+         .help = help,
          .default_text = FormatValue(value),
          .is_repeatable = std::is_same_v<T, std::vector<std::string>>,
          .set = [&value](std::string_view text) { return ReadValue(text, value); }});
