@@ -44,6 +44,7 @@ MODULES = {
     "plugins/repoagent_host": ["abi_objects", "repository", "abi"],
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
+    "check": ["engine"],
     "frontends/common": ["service", "net"],
     "frontends/http": ["common", "http1"],
     "frontends/cloud": ["http"],
