@@ -31,13 +31,17 @@ std::string Suggested(std::string_view name, std::span<const std::string_view> n
   return nearest.empty() ? std::string() : fmt::format("Did you mean '{}'?", nearest);
 }
 
-// Returns the folders of `directory`, which are the names of backends or agents.
-std::vector<std::string> FoldersOf(const std::string& directory) {
+// Returns the folders of `directory` that have a library of their name, or a script: backends or
+// agents.
+std::vector<std::string> InstalledIn(const std::string& directory, std::string_view prefix) {
   std::vector<std::string> names;
   std::error_code error;
   for (auto entry = fs::directory_iterator(directory, error);
        !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->is_directory(error)) names.push_back(entry->path().filename().string());
+    const std::string name = entry->path().filename().string();
+    const std::string folder = JoinPath(directory, name);
+    const bool has_library = Exists(JoinPath(folder, fmt::format("{}{}.so", prefix, name)));
+    if (has_library || Exists(JoinPath(folder, "model.py"))) names.push_back(name);
   }
   std::ranges::sort(names);
   return names;
@@ -59,7 +63,16 @@ bool IsInstalled(const ModelView& model, const CheckOptions& options) {
 void CheckInstalled(const ModelView& model, const CheckOptions& options, Findings& findings) {
   const std::string& backend = model.config->backend;
   if (options.backend_directory.empty() || backend.empty() || IsInstalled(model, options)) return;
-  const std::vector<std::string> installed = FoldersOf(options.backend_directory);
+  if (const std::string& runtime = model.config->runtime; !runtime.empty()) {
+    findings.AtField("backend-not-installed", "runtime",
+                     {.text = fmt::format("backend '{}' has no library '{}', neither in '{}' nor "
+                                          "in the model's folders",
+                                          backend, runtime, options.backend_directory),
+                      .found = fmt::format("'{}'", runtime),
+                      .expected = "the file name of a library"});
+    return;
+  }
+  const std::vector<std::string> installed = InstalledIn(options.backend_directory, "libtriton_");
   const std::vector<std::string_view> names(installed.begin(), installed.end());
   findings.AtField(
       "backend-not-installed", model.Has("backend") ? "backend" : "platform",
@@ -72,7 +85,8 @@ void CheckInstalled(const ModelView& model, const CheckOptions& options, Finding
 void CheckAgents(const ModelView& model, const CheckOptions& options, Findings& findings) {
   if (options.agent_directory.empty() || !model.config->model_repository_agents) return;
   const auto& agents = *model.config->model_repository_agents;
-  const std::vector<std::string> installed = FoldersOf(options.agent_directory);
+  const std::vector<std::string> installed =
+      InstalledIn(options.agent_directory, "libtritonrepoagent_");
   const std::vector<std::string_view> names(installed.begin(), installed.end());
   for (size_t i = 0; i < agents.size(); ++i) {
     const std::string& name = agents[i].name;

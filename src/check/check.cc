@@ -6,14 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "check/read_model.h"
 #include "check/rules.h"
 #include "config/complete.h"
-#include "config/parse.h"
 #include "config/paths.h"
 #include "config/versions.h"
 #include "repository/advice.h"
 #include "repository/local_store.h"
-#include "repository/scanner.h"
 
 namespace nereid::check {
 namespace {
@@ -22,17 +21,6 @@ using config::JoinPath;
 using config::ModelConfig;
 using repository::Entry;
 using repository::ModelSource;
-
-constexpr size_t kMaxConfigBytes = 64 << 20;
-
-// Leaves models where they are: a check runs no agents.
-class NoAgents final : public repository::ModelAgents {
- public:
-  base::Result<repository::LocalFolder> Load(const ModelConfig&, repository::LocalFolder folder,
-                                             const ReadConfig&) override {
-    return folder;
-  }
-};
 
 bool HasConfig(const std::vector<Entry>& entries) {
   return std::ranges::any_of(
@@ -43,17 +31,12 @@ bool HasConfig(const std::vector<Entry>& entries) {
 class ModelCheck {
  public:
   ModelCheck(const ModelSource& source, const CheckOptions& options, std::vector<Finding>& report)
-      : source_(source), options_(options), findings_(view_, report) {}
+      : source_(source),
+        options_(options),
+        view_(ReadModel(source, options)),
+        findings_(view_, report) {}
 
   ModelView Run() && {
-    view_.name = source_.name;
-    view_.name_space = source_.name_space;
-    view_.repository = source_.repository;
-    view_.folder = source_.shown_folder;
-    view_.config_path = source_.config_path;
-    auto entries = store_.List(view_.folder);
-    if (entries.ok()) view_.entries = *std::move(entries);
-    view_.has_config = store_.Exists(view_.config_path);
     if (!IsOtherFolder()) Rules();
     // The server has the last word.
     if (!source_.config.ok() && !findings_.has_errors()) {
@@ -65,7 +48,7 @@ class ModelCheck {
  private:
   // Recognises folders that are no models.
   bool IsOtherFolder() {
-    if (view_.has_config || !source_.versions.empty()) return false;
+    if (view_.has_config || !view_.versions.empty()) return false;
     if (view_.name.starts_with('.')) {
       findings_.AtPath("folder-hidden", view_.folder,
                        {.text = fmt::format("'{}' is loaded as a model", view_.name),
@@ -73,8 +56,10 @@ class ModelCheck {
                         .expected = "folders of models only"});
       return true;
     }
-    const bool is_repository = std::ranges::any_of(view_.entries, [this](const Entry& entry) {
-      return entry.is_folder && Contains(entry.name, "config.pbtxt");
+    const repository::LocalStore store;
+    const bool is_repository = std::ranges::any_of(view_.entries, [&](const Entry& entry) {
+      return entry.is_folder &&
+             store.Exists(JoinPath(JoinPath(view_.folder, entry.name), "config.pbtxt"));
     });
     if (!is_repository) return false;
     findings_.AtPath("folder-nested", view_.folder,
@@ -84,19 +69,14 @@ class ModelCheck {
     return true;
   }
 
-  bool Contains(const std::string& folder, std::string_view file) const {
-    return store_.Exists(JoinPath(JoinPath(view_.folder, folder), file));
-  }
-
   void Rules() {
-    ReadVersions();
     Misplaced();
-    if (ReadConfig()) Complete();
+    Text();
     CheckVersions(view_, findings_);
     if (!view_.config) return;
     const ModelConfig& config = *view_.config;
     findings_.Append(config::ModelConfigErrors(config));
-    findings_.Append(config::PathErrors(config, source_.model_folder));
+    findings_.Append(config::PathErrors(config, view_.folder));
     if (const base::Status status = config::ValidateFolderName(config, view_.name); !status.ok()) {
       findings_.AtField("folder-name", "name",
                         {.text = std::string(status.message()),
@@ -113,23 +93,11 @@ class ModelCheck {
     CheckBackend(view_, options_, findings_);
   }
 
-  void ReadVersions() {
-    for (const Entry& entry : view_.entries) {
-      const config::VersionName name = config::ParseVersionName(entry.name);
-      if (!entry.is_folder || !name.version) continue;
-      auto contents = store_.List(JoinPath(view_.folder, entry.name));
-      view_.versions[*name.version] = contents.ok() ? *std::move(contents) : std::vector<Entry>();
-    }
-  }
-
   void Misplaced() {
     if (view_.has_config) return;
-    const std::string version = repository::FolderToInspect(view_.entries).value_or("");
-    const std::string advice =
-        repository::MisplacedConfigAdvice(view_.folder, view_.entries, version, Contents(version));
-    if (!advice.empty()) {
-      findings_.AtPath("config-misplaced", view_.folder, {.text = advice});
-    }
+    const std::string advice = repository::MisplacedConfigAdvice(
+        view_.folder, view_.entries, view_.inspected, view_.inspected_contents);
+    if (!advice.empty()) findings_.AtPath("config-misplaced", view_.folder, {.text = advice});
     if (!options_.disable_auto_complete) return;
     findings_.AtPath("config-missing", view_.folder,
                      {.text = fmt::format("'{}' is not there", view_.config_path),
@@ -137,91 +105,50 @@ class ModelCheck {
                       .expected = "a configuration"});
   }
 
-  std::vector<Entry> Contents(const std::string& version) const {
-    if (version.empty()) return {};
-    auto contents = store_.List(JoinPath(view_.folder, version));
-    return contents.ok() ? *std::move(contents) : std::vector<Entry>();
-  }
-
-  // Reads the configuration, if there is one; returns false after reporting what is wrong with it.
-  bool ReadConfig() {
-    if (!view_.has_config) {
-      view_.written.emplace();
-      return true;
-    }
-    auto text = store_.Read(view_.config_path, kMaxConfigBytes);
-    if (!text.ok()) {
+  // Reports why the configuration could not be read, parsed or completed.
+  void Text() {
+    if (!view_.read_status.ok()) {
       findings_.AtPath("config-unreadable", view_.config_path,
-                       {.text = std::string(text.status().message())});
-      return false;
+                       {.text = std::string(view_.read_status.message())});
+    } else if (!view_.parse_status.ok()) {
+      Faults(std::string(view_.parse_status.message()));
+    } else if (!view_.complete_status.ok() && !view_.versions.empty()) {
+      // Without a version folder there is another finding, which explains this one.
+      findings_.AtField("backend-unidentified", "",
+                        {.text = std::string(view_.complete_status.message()),
+                         .found = "neither backend nor a file with a known name",
+                         .expected = "backend",
+                         .suggestion = repository::NoBackendAdvice(view_.folder, view_.inspected,
+                                                                   view_.inspected_contents)});
     }
-    view_.text = *std::move(text);
-    view_.places = config::TextPlaces::Read(view_.text);
-    auto parsed = config::ParseModelConfigText(view_.text, view_.config_path);
-    if (parsed.ok()) {
-      view_.written = *std::move(parsed);
-      return true;
-    }
-    Faults(std::string(parsed.status().message()));
-    return false;
   }
 
   void Faults(const std::string& message) {
     const std::vector<config::TextFault> faults = config::DiagnoseModelConfigText(view_.text);
     for (const config::TextFault& fault : faults) {
-      // "one of A, B, perhaps 'B'" suggests a name.
-      const size_t at = fault.expected.rfind("perhaps ");
-      std::string suggestion;
-      if (at != std::string::npos) suggestion = fmt::format("Write {}.", Unquoted(fault, at));
       findings_.AtLine(fault.kind, fault.line, fault.column, fault.field,
                        {.text = fmt::format("{}found {}, expected {}",
                                             fault.field.empty() ? "" : fault.field + ": ",
                                             fault.found, fault.expected),
                         .found = fault.found,
                         .expected = fault.expected,
-                        .suggestion = std::move(suggestion)});
+                        .suggestion = Suggestion(fault.expected)});
     }
     if (faults.empty()) findings_.AtLine("syntax", 1, 1, "", {.text = message});
   }
 
-  static std::string Unquoted(const config::TextFault& fault, size_t at) {
-    std::string name = fault.expected.substr(at + std::string_view("perhaps ").size());
+  // What is expected may end in a suggestion: "one of A, B, perhaps 'B'".
+  static std::string Suggestion(const std::string& expected) {
+    constexpr std::string_view kPerhaps = "perhaps ";
+    const size_t at = expected.rfind(kPerhaps);
+    if (at == std::string::npos) return {};
+    std::string name = expected.substr(at + kPerhaps.size());
     std::erase(name, '\'');
-    return name;
-  }
-
-  void Complete() {
-    const std::optional<std::string> folder = repository::FolderToInspect(view_.entries);
-    std::vector<Entry> contents;
-    std::optional<config::VersionFolder> version;
-    if (folder) {
-      contents = Contents(*folder);
-      version.emplace();
-      for (const Entry& entry : contents) {
-        (entry.is_folder ? version->folders : version->files).insert(entry.name);
-      }
-    }
-    auto completed = config::CompleteFromFiles(*view_.written, view_.name, version);
-    if (!completed.ok()) {
-      if (view_.versions.empty()) return;  // which is reported, and explains it
-      findings_.AtField(
-          "backend-unidentified", "",
-          {.text = std::string(completed.status().message()),
-           .found = "neither backend nor a file with a known name",
-           .expected = "backend",
-           .suggestion = repository::NoBackendAdvice(view_.folder, *folder, contents)});
-      return;
-    }
-    view_.config = config::Normalize(*std::move(completed));
-    std::set<int64_t> available;
-    for (const auto& [number, entries] : view_.versions) available.insert(number);
-    view_.served = config::VersionsToLoad(view_.config->version_policy, available).versions;
-    view_.is_complete = IsComplete(view_, options_);
+    return fmt::format("Write {}.", name);
   }
 
   const ModelSource& source_;
   const CheckOptions& options_;
-  const repository::LocalStore store_;
   ModelView view_;
   Findings findings_;
 };
@@ -282,16 +209,11 @@ void ReportDuplicate(const ModelSource& source, const CheckOptions& options,
 
 Report CheckRepositories(const CheckOptions& options) {
   Report report;
-  repository::ScanOptions scan;
-  for (const std::string& repository : options.repositories) {
-    if (CheckRepository(repository, report.findings)) scan.repositories.push_back(repository);
-  }
-  scan.has_namespaces = options.has_namespaces;
-  scan.model_config_name = options.model_config_name;
-  scan.disable_auto_complete = options.disable_auto_complete;
-  const repository::LocalStore store;
-  NoAgents agents;
-  const repository::ScanResult found = repository::Scanner(store, agents, scan).ScanAll();
+  CheckOptions scanned = options;
+  std::erase_if(scanned.repositories, [&](const std::string& repository) {
+    return !CheckRepository(repository, report.findings);
+  });
+  const repository::ScanResult found = ScanRepositories(scanned);
   std::vector<ModelView> models;
   for (const auto& [id, source] : found.models) {
     if (source.model_folder.empty()) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "check/finding.h"
 #include "config/errors.h"
 #include "config/model_config.h"
@@ -40,12 +41,20 @@ struct ModelView {
   std::vector<repository::Entry> entries;  // of the folder
   std::string config_path;                 // of the file that is read, or would be
   bool has_config = false;
-  std::string text;  // of the configuration
+  std::string text;
   config::TextPlaces places;
-  std::optional<config::ModelConfig> written;  // nothing if the text cannot be parsed
-  std::optional<config::ModelConfig> config;   // completed and normalized; nothing if that failed
+  // Why the configuration could not be read, parsed, and completed from the names of the files.
+  base::Status read_status;
+  base::Status parse_status;
+  base::Status complete_status;
+  // The results of these steps, each nothing if it failed; `config` also has the server's defaults.
+  std::optional<config::ModelConfig> written;
+  std::optional<config::ModelConfig> completed;
+  std::optional<config::ModelConfig> config;
   std::map<int64_t, std::vector<repository::Entry>> versions;  // with the contents of the folders
   std::set<int64_t> served;
+  std::string inspected;  // the folder whose files tell the framework; empty if there is none
+  std::vector<repository::Entry> inspected_contents;
   // Whether the configuration is what the server will serve: the backend adds nothing from the
   // model file.
   bool is_complete = true;

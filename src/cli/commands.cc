@@ -12,9 +12,14 @@
 namespace nereid::cli {
 namespace {
 
+constexpr std::string_view kRepositories = "Model repositories";
 constexpr std::string_view kProgram = "This program";
 
 constexpr CommandEntry kCommands[] = {
+    {kRepositories, "check", "Finds every mistake in model repositories", AddCheck},
+    {kRepositories, "explain", "Shows a configuration in force, and where each value comes from",
+     AddExplain},
+    {kRepositories, "init", "Puts model files into a repository, with configurations", AddInit},
     {kProgram, "help", "Explains a command, or lists all commands", AddHelp},
 };
 

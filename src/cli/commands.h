@@ -15,7 +15,10 @@
 
 namespace nereid::cli {
 
+void AddCheck(Command& command);
+void AddExplain(Command& command);
 void AddHelp(Command& command);
+void AddInit(Command& command);
 
 // A row of the table of commands.
 struct CommandEntry {

@@ -148,15 +148,28 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
                        std::move(expected), kind});
   }
 
-  // Remembers that `path` begins at the current token.
+  // Remembers that the field or message `path` begins at the current token.
   void Note(const std::string& path) {
     if (places_.size() >= kMaxPlaces) return;
-    std::string value = token().text;
-    if (token().type == Tokenizer::TYPE_STRING) {
-      value.clear();
-      Tokenizer::ParseStringAppend(token().text, &value);
-    }
-    places_.try_emplace(path, TextPlace{token().line + 1, token().column + 1, std::move(value)});
+    places_.try_emplace(path, TextPlace{.line = token().line + 1, .column = token().column + 1});
+  }
+
+  // Remembers that the current token begins the scalar `path`, whose place says more than that of
+  // the field's name in front of it.
+  void NoteScalar(const std::string& path) {
+    places_.erase(path);
+    Note(path);
+    SetValue(path, token().text);
+  }
+
+  void SetValue(const std::string& path, const std::string& text) {
+    const auto place = places_.find(path);
+    if (place == places_.end()) return;
+    place->second.is_scalar = true;
+    place->second.value = text;
+    if (token().type != Tokenizer::TYPE_STRING) return;
+    place->second.value.clear();
+    Tokenizer::ParseStringAppend(text, &place->second.value);
   }
 
   // Lets the entry of a map, "parameters[0].value", be found by its key: "parameters['KEY']".
@@ -172,6 +185,9 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     const std::string value = path + ".value";
     // The entry itself is where its key is, and what is in its value where that is.
     std::map<std::string, TextPlace> named = {{name, key->second}};
+    const auto scalar = places_.find(value);
+    named[name].is_scalar = scalar != places_.end() && scalar->second.is_scalar;
+    named[name].value = named[name].is_scalar ? scalar->second.value : "";
     for (auto it = places_.upper_bound(value); it != places_.end() && it->first.starts_with(value);
          ++it) {
       named.insert_or_assign(name + it->first.substr(value.size()), it->second);
@@ -293,13 +309,12 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
 
   void Value(const FieldDescriptor* field, const std::string& name, int depth) {
     const bool is_scalar = field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
-    // The value of a scalar says more than the field's name in front of it.
-    if (is_scalar) places_.erase(name);
-    Note(name);
     if (is_scalar) {
+      NoteScalar(name);
       Scalar(field, name);
       return;
     }
+    Note(name);
     if (depth >= kMaxNesting) {
       Fault(name, fmt::format("at most {} levels of nesting", kMaxNesting));
       SkipValue();
@@ -355,6 +370,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
         return;
       }
       tokens_.Next();
+      SetValue(name, "-" + token().text);
       ++max;
     }
     uint64_t value = 0;
@@ -366,7 +382,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   }
 
   void Number(const std::string& name) {
-    Take("-");
+    if (Take("-")) SetValue(name, "-" + token().text);
     const bool is_number =
         token().type == Tokenizer::TYPE_INTEGER || token().type == Tokenizer::TYPE_FLOAT;
     std::string word = token().text;

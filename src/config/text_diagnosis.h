@@ -28,6 +28,7 @@ std::vector<TextFault> DiagnoseModelConfigText(std::string_view text);
 struct TextPlace {
   int line = 0;       // from 1
   int column = 0;     // from 1
+  bool is_scalar = false;
   std::string value;  // of a scalar, without quotes
 };
 
@@ -41,6 +42,8 @@ class TextPlaces {
   // Returns the place of `field`, or of the nearest field around it that is in the text; null if
   // there is none. Of a list, the element whose value is `found` is returned if there is one.
   const TextPlace* Find(std::string_view field, std::string_view found = {}) const;
+  // All places by path. An entry of a map is there by its key and by its position.
+  const std::map<std::string, TextPlace, std::less<>>& all() const { return places_; }
   // Whether the field itself is in the text.
   bool Has(std::string_view field) const { return places_.contains(field); }
 
