@@ -21,6 +21,7 @@ struct ExplainSettings {
   std::string model;
   std::vector<std::string> repositories;
   std::string backend_directory;
+  std::vector<std::string> backend_config;
   std::string model_config_name;
   bool is_static = false;
   bool disable_auto_complete = false;
@@ -55,6 +56,9 @@ std::vector<std::string> FlagsFor(const ExplainSettings& settings,
   }
   if (!settings.model_config_name.empty()) {
     flags.push_back("--model-config-name=" + settings.model_config_name);
+  }
+  for (const std::string& one : settings.backend_config) {
+    flags.push_back("--backend-config=" + one);
   }
   if (settings.disable_auto_complete) flags.emplace_back("--disable-auto-complete-config");
   return flags;
@@ -184,6 +188,8 @@ void AddExplain(Command& command) {
       .Option("--backend-directory", "FOLDER", settings.backend_directory,
               "The backends of the server. By default those of this program.")
       .Names(Hint::kFolder);
+  command.Option("--backend-config", "BACKEND,SETTING=VALUE", settings.backend_config,
+                 "A setting of a backend, as for the server; may be repeated.");
   command.AddExample("nereid explain models/resnet", "Explains the model in this folder.");
   command.OnRun([&settings](Invocation& invocation) { return Run(settings, invocation); });
 }

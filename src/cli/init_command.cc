@@ -15,6 +15,7 @@ struct InitSettings {
   std::string repository = "models";
   std::string name;
   std::string backend_directory;
+  std::vector<std::string> backend_config;
   bool overwrites = false;
 };
 
@@ -32,6 +33,9 @@ base::Result<Made> Make(const std::string& file, const InitSettings& settings,
   std::vector<std::string> flags = {"--model-repository=" + settings.repository};
   if (!settings.backend_directory.empty()) {
     flags.push_back("--backend-directory=" + settings.backend_directory);
+  }
+  for (const std::string& one : settings.backend_config) {
+    flags.push_back("--backend-config=" + one);
   }
   auto loaded = server.load(std::move(flags), model.config.name);
   Made made{.model = std::move(model), .unknown = {}};
@@ -121,6 +125,8 @@ void AddInit(Command& command) {
       .Option("--backend-directory", "FOLDER", settings.backend_directory,
               "The backends that read the file. By default those of this program.")
       .Names(Hint::kFolder);
+  command.Option("--backend-config", "BACKEND,SETTING=VALUE", settings.backend_config,
+                 "A setting of a backend, as for the server; may be repeated.");
   command.AddExample("nereid init resnet50.onnx",
                      "Makes models/resnet50 with the file and a configuration.");
   command.OnRun([&settings](Invocation& invocation) { return Init(settings, invocation); });

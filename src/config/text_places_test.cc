@@ -31,7 +31,7 @@ constexpr std::string_view kText =
 TEST(TextPlaces, AreThoseOfTheValuesOfScalars) {
   EXPECT_EQ(At(kText, "name"), "1:7 m");
   EXPECT_EQ(At(kText, "max_batch_size"), "2:17 -4");
-  EXPECT_EQ(At(kText, "input[0].dims[1]"), "4:27 -1");
+  EXPECT_EQ(At(kText, "input[0].dims[1]"), "4:26 -1");
   EXPECT_EQ(At(kText, "input[1].dims[1]"), "5:29 6");
 }
 
@@ -48,7 +48,7 @@ TEST(TextPlaces, OfWhatIsMissingAreThoseOfWhatIsAroundIt) {
 }
 
 TEST(TextPlaces, OfAListAreThoseOfTheElementThatWasFound) {
-  EXPECT_EQ(At(kText, "dynamic_batching.preferred_batch_size", "8"), "7:46 8");
+  EXPECT_EQ(At(kText, "dynamic_batching.preferred_batch_size", "8"), "7:47 8");
   EXPECT_EQ(At(kText, "dynamic_batching.preferred_batch_size", "9"), "7:20 ");
 }
 

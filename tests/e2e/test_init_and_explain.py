@@ -135,3 +135,13 @@ def test_an_unknown_model_and_a_broken_configuration_are_told(tmp_path):
     models.write_model(tmp_path, "model", "nonsense: 1\n")
     assert "did you mean 'model'?" in nereid("explain", "modle", "-r", tmp_path, status=1).stderr
     assert "config.pbtxt:1:1" in nereid("explain", "model", "-r", tmp_path, status=1).stderr
+
+
+def test_settings_of_backends_count_as_for_the_server(tmp_path, onnx_file):
+    models.write_model(tmp_path / "models", "m", "", {"1": {"model.onnx": onnx_file.read_bytes()}})
+    arguments = ["-r", tmp_path / "models", "--backend-config", "onnxruntime,default-max-batch-size=16"]
+    values = {one["field"]: one["value"] for one in as_json("explain", "m", *arguments)["values"]}
+    assert values["max_batch_size"] == "16"
+    (made,) = as_json("init", onnx_file, "--name", "n", *arguments)
+    assert made["is_complete"]
+    assert "max_batch_size: 16\n" in (tmp_path / "models" / "n" / "config.pbtxt").read_text()
