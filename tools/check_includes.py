@@ -44,12 +44,13 @@ MODULES = {
     "plugins/repoagent_host": ["abi_objects", "repository", "abi"],
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
+    "check": ["engine"],
     "frontends/common": ["service", "net"],
     "frontends/http": ["common", "http1"],
     "frontends/cloud": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "cli": ["tensor", "http_client"],
+    "cli": ["tensor", "http_client", "check"],
     "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
 }
 # Seen only by those whose own row names them.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/flags.h"
+#include "app/load_once.h"
 #include "app/server.h"
 #include "cli/commands.h"
 
@@ -35,7 +36,8 @@ int RunProgram(int argc, char** argv) {
                               [&](std::vector<std::string> arguments) {
                                 return RunServerWith(argv[0], std::move(arguments));
                               },
-                          .flags = ServerFlags});
+                          .flags = ServerFlags,
+                          .load = LoadOnce});
 }
 
 }  // namespace nereid::app

@@ -15,10 +15,13 @@
 
 namespace nereid::cli {
 
+void AddCheck(Command& command);
 void AddCompletion(Command& command);
+void AddExplain(Command& command);
 void AddHealth(Command& command);
 void AddHelp(Command& command);
 void AddInfer(Command& command);
+void AddInit(Command& command);
 void AddLoad(Command& command);
 void AddLog(Command& command);
 void AddMetrics(Command& command);

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "cli/output.h"
+#include "config/model_config.h"
 
 namespace nereid::cli {
 
@@ -26,6 +28,12 @@ struct ServerProgram {
   // flags as on the command line of the server, without the program's name. No thread may exist.
   std::function<int(std::vector<std::string> arguments)> run;
   std::function<std::vector<ServerFlag>()> flags;
+  // Loads one model in this process, as a server with these flags would, unloads it, and returns
+  // its configuration with everything that the server and the backend have added. The latest
+  // version counts. Nothing is served meanwhile.
+  std::function<base::Result<config::ModelConfig>(std::vector<std::string> arguments,
+                                                  const std::string& model)>
+      load;
 };
 
 // One run of a command.

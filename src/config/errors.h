@@ -18,6 +18,9 @@ struct ConfigError {
   std::string field;     // "input[0].dims"
   std::string found;     // "[ 0 ]"
   std::string expected;  // "dimensions >= 1, or -1"
+  // The kind of mistake, a name that never changes and is not part of the message; docs/check.md
+  // lists them.
+  std::string_view kind = {};
 };
 
 // Errors in the order in which they were found, without repetitions. Thread-compatible.

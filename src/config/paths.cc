@@ -46,7 +46,7 @@ class PathCheck {
  private:
   void Add(base::StatusCode code, std::string text, std::string field, const std::string& found) {
     errors_.Add({code, std::move(text), std::move(field), "'" + found + "'",
-                 "a path inside the model's folder"});
+                 "a path inside the model's folder", "path-outside"});
   }
 
   // A path that cannot be resolved counts as outside, so it is never opened.
@@ -120,7 +120,8 @@ class PathCheck {
       errors_.Add({base::StatusCode::kInvalidArgument,
                    "TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using "
                    "default batching strategy",
-                   field, "'" + found->second + "'", "no such parameter"});
+                   field, "'" + found->second + "'", "no such parameter",
+                   "batch-strategy-sequence"});
     } else if (Escapes(found->second)) {
       Add(base::StatusCode::kInvalidArgument, "Batching library path escapes model repository.",
           field, found->second);
@@ -186,9 +187,13 @@ std::string JoinPath(std::string_view parent, std::string_view child) {
   return path;
 }
 
+ErrorList PathErrors(const ModelConfig& config, const std::string& model_folder) {
+  return PathCheck(config, model_folder).Run();
+}
+
 base::Status ValidatePaths(const ModelConfig& config, const std::string& model_folder,
                            std::string_view file) {
-  return PathCheck(config, model_folder).Run().ToStatus(file);
+  return PathErrors(config, model_folder).ToStatus(file);
 }
 
 }  // namespace nereid::config

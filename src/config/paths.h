@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "config/errors.h"
 #include "config/model_config.h"
 
 namespace nereid::config {
@@ -23,8 +24,10 @@ base::Result<bool> PathEscapes(const std::string& child, const std::string& pare
 std::string JoinPath(std::string_view parent, std::string_view child);
 
 // Checks every path in `config` (labels, model files, warm-up and initial state data, the batching
-// library) against the model's folder. Returns all errors at once; `file` as in validate.h. Model
-// files may be symbolic links to anywhere, but their written path may not leave the folder.
+// library) against the model's folder. Model files may be symbolic links to anywhere, but their
+// written path may not leave the folder.
+ErrorList PathErrors(const ModelConfig& config, const std::string& model_folder);
+// The same as a status with all errors at once; `file` as in validate.h.
 base::Status ValidatePaths(const ModelConfig& config, const std::string& model_folder,
                            std::string_view file = {});
 

@@ -14,6 +14,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "base/nearest_name.h"
+#include "config/text_check.h"
 #include "model_config.pb.h"
 
 namespace nereid::config {
@@ -28,6 +29,9 @@ using google::protobuf::io::Tokenizer;
 
 constexpr size_t kMaxFaults = 100;
 constexpr int kMaxNesting = 100;
+// Far more than any real configuration has.
+constexpr size_t kMaxPlaces = 100'000;
+constexpr std::string_view kSyntax = "syntax";
 
 // Returns "a field of ModelInput, perhaps 'dims'", or the list of all fields if none is similar.
 std::string ExpectedField(const Descriptor* message, std::string_view found) {
@@ -102,10 +106,16 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     return std::move(faults_);
   }
 
+  std::map<std::string, TextPlace, std::less<>> Places() && {
+    Message(inference::ModelConfig::descriptor(), "", "", 0);
+    return std::move(places_);
+  }
+
   // The tokenizer calls this for characters and literals that are not tokens.
   void AddError(int line, int column, const std::string& message) override {
     if (full()) return;
-    faults_.push_back({line + 1, column + 1, "", "unreadable text", "a valid token: " + message});
+    faults_.push_back(
+        {line + 1, column + 1, "", "unreadable text", "a valid token: " + message, kSyntax});
   }
   void AddWarning(int, int, const std::string&) override {}
 
@@ -132,10 +142,57 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     return token().text.size() <= kShown ? token().text : token().text.substr(0, kShown) + "...";
   }
 
-  void Fault(std::string field, std::string expected) {
+  void Fault(std::string field, std::string expected, std::string_view kind = kSyntax) {
     if (full()) return;
-    faults_.push_back(
-        {token().line + 1, token().column + 1, std::move(field), Found(), std::move(expected)});
+    faults_.push_back({token().line + 1, token().column + 1, std::move(field), Found(),
+                       std::move(expected), kind});
+  }
+
+  // Remembers that the field or message `path` begins at the current token.
+  void Note(const std::string& path) {
+    if (places_.size() >= kMaxPlaces) return;
+    places_.try_emplace(path, TextPlace{.line = token().line + 1, .column = token().column + 1});
+  }
+
+  // Remembers that the current token begins the scalar `path`, whose place says more than that of
+  // the field's name in front of it.
+  void NoteScalar(const std::string& path) {
+    places_.erase(path);
+    Note(path);
+    SetValue(path, token().text);
+  }
+
+  void SetValue(const std::string& path, const std::string& text) {
+    const auto place = places_.find(path);
+    if (place == places_.end()) return;
+    place->second.is_scalar = true;
+    place->second.value = text;
+    if (token().type != Tokenizer::TYPE_STRING) return;
+    place->second.value.clear();
+    Tokenizer::ParseStringAppend(text, &place->second.value);
+  }
+
+  // Lets the entry of a map, "parameters[0].value", be found by its key: "parameters['KEY']".
+  void NameEntry(const FieldDescriptor* map, const std::string& path) {
+    const auto key = places_.find(path + ".key");
+    if (key == places_.end()) return;
+    const bool is_text =
+        map->message_type()->FindFieldByName("key")->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    const std::string list = path.substr(0, path.rfind('['));
+    const std::string& value_of_key = key->second.value;
+    const std::string name = is_text ? fmt::format("{}['{}']", list, value_of_key)
+                                     : fmt::format("{}[{}]", list, value_of_key);
+    const std::string value = path + ".value";
+    // The entry itself is where its key is, and what is in its value where that is.
+    std::map<std::string, TextPlace> named = {{name, key->second}};
+    const auto scalar = places_.find(value);
+    named[name].is_scalar = scalar != places_.end() && scalar->second.is_scalar;
+    named[name].value = named[name].is_scalar ? scalar->second.value : "";
+    for (auto it = places_.upper_bound(value); it != places_.end() && it->first.starts_with(value);
+         ++it) {
+      named.insert_or_assign(name + it->first.substr(value.size()), it->second);
+    }
+    if (places_.size() < kMaxPlaces) places_.merge(named);
   }
 
   // Skips one value of unknown kind: a bracketed group as a whole, or one token. A closing bracket
@@ -176,8 +233,10 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
       }
       if (!reported) {
         const bool is_json = At("{") && path.empty() && faults_.empty();
-        Fault(path, is_json ? "a field name: this file has protobuf's text format, not JSON"
-                            : "a field name");
+        Fault(path,
+              is_json ? "a field name: this file has protobuf's text format, not JSON"
+                      : "a field name",
+              is_json ? "config-is-json" : kSyntax);
       }
       reported = true;
       // A closing bracket of another kind would otherwise never be consumed.
@@ -192,7 +251,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   void Field(const Descriptor* type, const std::string& path, Seen& seen, int depth) {
     const FieldDescriptor* field = type->FindFieldByName(token().text);
     if (field == nullptr) {
-      Fault(path, ExpectedField(type, token().text));
+      Fault(path, ExpectedField(type, token().text), "field-unknown");
       tokens_.Next();
       Take(":");
       SkipValue();
@@ -200,6 +259,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     }
     std::string name = path.empty() ? field->name() : path + "." + field->name();
     CheckSeen(field, name, seen);
+    Note(name);
     tokens_.Next();
     const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     if (!Take(":") && !is_message) {
@@ -218,13 +278,14 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   void CheckSeen(const FieldDescriptor* field, const std::string& name, Seen& seen) {
     if (field->is_repeated()) return;
     if (seen.counts.count(field) != 0) {
-      Fault(name, "this field only once");
+      Fault(name, "this field only once", "field-repeated");
       return;
     }
     if (const OneofDescriptor* choice = field->containing_oneof()) {
       const auto [it, first] = seen.choices.try_emplace(choice, field);
       if (!first) {
-        Fault(name, fmt::format("only one of '{}' and '{}'", it->second->name(), field->name()));
+        Fault(name, fmt::format("only one of '{}' and '{}'", it->second->name(), field->name()),
+              "fields-exclusive");
       }
     }
   }
@@ -247,10 +308,13 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   }
 
   void Value(const FieldDescriptor* field, const std::string& name, int depth) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+    const bool is_scalar = field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
+    if (is_scalar) {
+      NoteScalar(name);
       Scalar(field, name);
       return;
     }
+    Note(name);
     if (depth >= kMaxNesting) {
       Fault(name, fmt::format("at most {} levels of nesting", kMaxNesting));
       SkipValue();
@@ -258,8 +322,10 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     }
     if (Take("{")) {
       Message(field->message_type(), name, "}", depth + 1);
+      if (field->is_map()) NameEntry(field, name);
     } else if (Take("<")) {
       Message(field->message_type(), name, ">", depth + 1);
+      if (field->is_map()) NameEntry(field, name);
     } else {
       Fault(name, "'{'");
       if (token().type != Tokenizer::TYPE_IDENTIFIER) SkipValue();
@@ -290,20 +356,21 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     }
   }
 
-  void Reject(const std::string& name, std::string expected) {
-    Fault(name, std::move(expected));
+  void Reject(const std::string& name, std::string expected, std::string_view kind = "value-type") {
+    Fault(name, std::move(expected), kind);
     SkipValue();
   }
 
   void Integer(const std::string& name, uint64_t max, bool is_signed, const char* expected) {
     if (At("-")) {
       if (!is_signed) {
-        Fault(name, expected);
+        Fault(name, expected, "value-type");
         tokens_.Next();
         SkipValue();
         return;
       }
       tokens_.Next();
+      SetValue(name, "-" + token().text);
       ++max;
     }
     uint64_t value = 0;
@@ -315,7 +382,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   }
 
   void Number(const std::string& name) {
-    Take("-");
+    if (Take("-")) SetValue(name, "-" + token().text);
     const bool is_number =
         token().type == Tokenizer::TYPE_INTEGER || token().type == Tokenizer::TYPE_FLOAT;
     std::string word = token().text;
@@ -339,7 +406,7 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
   void Enumerator(const EnumDescriptor* type, const std::string& name) {
     if (token().type == Tokenizer::TYPE_IDENTIFIER) {
       if (type->FindValueByName(token().text) == nullptr) {
-        return Reject(name, ExpectedEnumerator(type, token().text));
+        return Reject(name, ExpectedEnumerator(type, token().text), "value-unknown");
       }
       tokens_.Next();
       return;
@@ -355,23 +422,63 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
     }
     Reject(name,
            ExpectedEnumerator(type, text) +
-               (type->FindValueByName(std::string(text)) != nullptr ? " without quotes" : ""));
+               (type->FindValueByName(std::string(text)) != nullptr ? " without quotes" : ""),
+           "value-unknown");
   }
 
   void String(const std::string& name) {
     if (token().type != Tokenizer::TYPE_STRING) return Reject(name, "a string in quotes");
-    while (token().type == Tokenizer::TYPE_STRING) tokens_.Next();
+    const int line = token().line + 1;
+    const int column = token().column + 1;
+    std::string value;
+    for (; token().type == Tokenizer::TYPE_STRING; tokens_.Next()) {
+      Tokenizer::ParseStringAppend(token().text, &value);
+    }
+    if (IsUtf8(value) || full()) return;
+    faults_.push_back(
+        {line, column, name, "bytes that are not UTF-8", "UTF-8 text", "text-encoding"});
   }
 
   ArrayInputStream stream_;
   Tokenizer tokens_;
   std::vector<TextFault> faults_;
+  std::map<std::string, TextPlace, std::less<>> places_;
 };
 
 }  // namespace
 
 std::vector<TextFault> DiagnoseModelConfigText(std::string_view text) {
   return Diagnosis(text).Run();
+}
+
+TextPlaces TextPlaces::Read(std::string_view text) {
+  TextPlaces places;
+  places.places_ = Diagnosis(text).Places();
+  return places;
+}
+
+const TextPlace* TextPlaces::Find(std::string_view field, std::string_view found) const {
+  if (found.size() >= 2 && found.front() == '\'' && found.back() == '\'') {
+    found = found.substr(1, found.size() - 2);
+  }
+  while (!field.empty()) {
+    if (!found.empty()) {
+      for (size_t i = 0;; ++i) {
+        const auto element = places_.find(fmt::format("{}[{}]", field, i));
+        if (element == places_.end()) break;
+        if (element->second.value == found) return &element->second;
+      }
+      found = {};
+    }
+    const auto place = places_.find(field);
+    if (place != places_.end()) return &place->second;
+    // Drops the last member, index or key.
+    size_t end = field.find_last_of(".[");
+    if (field.back() == ']') end = field.rfind('[');
+    if (end == std::string_view::npos) return nullptr;
+    field = field.substr(0, end);
+  }
+  return nullptr;
 }
 
 }  // namespace nereid::config

@@ -69,20 +69,21 @@ void CheckBackend(const ModelConfig& config, ErrorList& errors) {
   if (config.backend.empty() && !is_ensemble) {
     errors.Add({kInvalid,
                 fmt::format("unexpected platform type '{}' for {}", config.platform, config.name),
-                "platform", Quoted(config.platform), ExpectedPlatform(config.platform)});
+                "platform", Quoted(config.platform), ExpectedPlatform(config.platform),
+                "platform-unknown"});
   } else if (!config.backend.empty() && is_ensemble) {
     errors.Add(
         {kInvalid,
          fmt::format("Ensemble model '{}' must have platform type '{}' and empty backend type",
                      config.name, config.platform),
-         "backend", Quoted(config.backend), "no backend"});
+         "backend", Quoted(config.backend), "no backend", "ensemble-backend"});
   }
   if (!PlatformFits(config.backend, config.platform)) {
     errors.Add({kInvalid,
                 fmt::format("unexpected 'platform' and 'backend' pair, got:{}, {}", config.platform,
                             config.backend),
                 "platform", Quoted(config.platform),
-                fmt::format("a platform of backend '{}'", config.backend)});
+                fmt::format("a platform of backend '{}'", config.backend), "platform-backend"});
   }
 }
 
@@ -92,17 +93,21 @@ void CheckMetrics(const std::vector<MetricControl>& controls, ErrorList& errors)
     const std::string field = fmt::format("model_metrics.metric_control[{}]", i);
     if (!control.metric_family) {
       errors.Add({kInvalid, "metric control must specify 'metric_identifier'",
-                  field + ".metric_identifier", "nothing", "metric_identifier { family: ... }"});
+                  field + ".metric_identifier", "nothing", "metric_identifier { family: ... }",
+                  "metric-control"});
     } else if (control.metric_family->empty()) {
       errors.Add({kInvalid, "metric identifier must specify non-empty 'family'",
-                  field + ".metric_identifier.family", "''", "the name of a metric family"});
+                  field + ".metric_identifier.family", "''", "the name of a metric family",
+                  "metric-control"});
     }
     if (!control.histogram_buckets) {
       errors.Add({kInvalid, "metric control must specify 'histogram_options'",
-                  field + ".histogram_options", "nothing", "histogram_options { buckets: ... }"});
+                  field + ".histogram_options", "nothing", "histogram_options { buckets: ... }",
+                  "metric-control"});
     } else if (control.histogram_buckets->empty()) {
       errors.Add({kInvalid, "histogram options must specify non-empty 'buckets'",
-                  field + ".histogram_options.buckets", "nothing", "at least one bound"});
+                  field + ".histogram_options.buckets", "nothing", "at least one bound",
+                  "metric-control"});
     }
   }
 }
@@ -117,7 +122,7 @@ void CheckNames(const ModelConfig& config, const Tensors& tensors, std::string_v
     if (name.empty() || names.insert(name).second) continue;
     errors.Add({kInvalid,
                 fmt::format("model {} '{}' is configured twice for {}", kind, name, config.name),
-                fmt::format("{}[{}].name", kind, i), Quoted(name), "another name"});
+                fmt::format("{}[{}].name", kind, i), Quoted(name), "another name", "tensor-twice"});
   }
 }
 
@@ -130,7 +135,8 @@ void CheckScheduling(const ModelConfig& config, ErrorList& errors) {
     errors.Add({kInvalid,
                 fmt::format("ensemble scheduling must be set for ensemble {} whose platform is {}",
                             config.name, kEnsemblePlatform),
-                "ensemble_scheduling", "nothing", "ensemble_scheduling { step ... }"});
+                "ensemble_scheduling", "nothing", "ensemble_scheduling { step ... }",
+                "ensemble-scheduling-missing"});
   }
 }
 
@@ -156,7 +162,8 @@ void CheckSequenceSlots(const ModelConfig& config, ErrorList& errors) {
                           "of {} instances",
                           config.name, kMaxSequenceSlots, slots, instances),
               "sequence_batching", std::to_string(slots),
-              "fewer candidate sequences, a smaller max_batch_size, or fewer instances"});
+              "fewer candidate sequences, a smaller max_batch_size, or fewer instances",
+              "sequence-slots"});
 }
 
 void CheckWarmUp(const ModelConfig& config, ErrorList& errors) {
@@ -168,7 +175,7 @@ void CheckWarmUp(const ModelConfig& config, ErrorList& errors) {
                   fmt::format("warmup sample '{}' of {} has {} {}, the limit is {}", sample.name,
                               config.name, field, value, limit),
                   fmt::format("model_warmup[{}].{}", i, field), std::to_string(value),
-                  fmt::format("at most {}", limit)});
+                  fmt::format("at most {}", limit), "warm-up-limit"});
     };
     check("count", sample.count, kMaxWarmUpRuns);
     check("batch_size", sample.batch_size, kMaxWarmUpBatch);
@@ -202,14 +209,14 @@ class GroupCheck {
     if (config_.instance_group.empty()) {
       errors_.Add({kInvalid,
                    fmt::format("must specify one or more 'instance group's for {}", config_.name),
-                   "instance_group", "nothing", "at least one group"});
+                   "instance_group", "nothing", "at least one group", "instance-group-missing"});
     }
     if (const int64_t count = CountInstances(config_); count > kMaxInstances) {
       errors_.Add({kInvalid,
                    fmt::format("instance groups of model {} have {} instances, the limit is {}",
                                config_.name, count, kMaxInstances),
                    "instance_group.count", std::to_string(count),
-                   fmt::format("at most {} instances in all", kMaxInstances)});
+                   fmt::format("at most {} instances in all", kMaxInstances), "instances-limit"});
     }
     for (size_t i = 0; i < config_.instance_group.size(); ++i) {
       field_ = fmt::format("instance_group[{}]", i);
@@ -231,7 +238,7 @@ class GroupCheck {
                        fmt::format("{} has kind {} but specifies one or more GPUs", subject,
                                    KindName(group.kind)),
                        field_ + ".gpus", fmt::format("[ {} ]", fmt::join(group.gpus, ", ")),
-                       "no GPUs"});
+                       "no GPUs", "group-cpu-gpus"});
         }
         return;
       case InstanceGroup::Kind::kGpu:
@@ -241,20 +248,21 @@ class GroupCheck {
     }
     errors_.Add({base::StatusCode::kInternal, subject + " has unexpected kind KIND_AUTO",
                  field_ + ".kind", std::to_string(static_cast<int>(group.kind)),
-                 "KIND_GPU, KIND_CPU or KIND_MODEL"});
+                 "KIND_GPU, KIND_CPU or KIND_MODEL", "group-kind"});
   }
 
   void Gpus(const InstanceGroup& group, const std::string& subject) {
     if (!support_.built_with_gpus) {
       errors_.Add({kInvalid, subject + " has kind KIND_GPU but server does not support GPUs",
-                   field_ + ".kind", "KIND_GPU", "KIND_CPU, KIND_MODEL or KIND_AUTO"});
+                   field_ + ".kind", "KIND_GPU", "KIND_CPU, KIND_MODEL or KIND_AUTO",
+                   "gpu-unavailable"});
       return;
     }
     if (group.gpus.empty()) {
       errors_.Add({kInvalid,
                    subject + (support_.gpus.empty() ? " has kind KIND_GPU but no GPUs are available"
                                                     : " has kind KIND_GPU but specifies no GPUs"),
-                   field_ + ".gpus", "nothing", "the GPUs to use"});
+                   field_ + ".gpus", "nothing", "the GPUs to use", "gpu-unavailable"});
     }
     for (const int32_t gpu : group.gpus) {
       if (support_.gpus.count(gpu) != 0) continue;
@@ -265,7 +273,7 @@ class GroupCheck {
                "{} specifies invalid or unsupported gpu id {}. GPUs with at least the minimum "
                "required CUDA compute compatibility of {:f} are: {}",
                subject, gpu, support_.min_compute_capability, there),
-           field_ + ".gpus", std::to_string(gpu), "one of " + there});
+           field_ + ".gpus", std::to_string(gpu), "one of " + there, "gpu-unavailable"});
     }
   }
 
@@ -278,14 +286,14 @@ class GroupCheck {
                        "which is only supported for TensorRT models",
                        group.name, config_.name, config_.platform),
            field_ + ".profile", fmt::format("[ {} ]", fmt::join(group.profile, ", ")),
-           "no profiles"});
+           "no profiles", "group-profile"});
       return;
     }
     for (const std::string& profile : group.profile) {
       std::string text = ProfileError(group, config_, profile);
       if (text.empty()) continue;
       errors_.Add({kInvalid, std::move(text), field_ + ".profile", Quoted(profile),
-                   "a number >= 0 in quotes"});
+                   "a number >= 0 in quotes", "group-profile"});
     }
   }
 
@@ -297,21 +305,22 @@ class GroupCheck {
 
 }  // namespace
 
-base::Status ValidateModelConfig(const ModelConfig& config, std::string_view file) {
+ErrorList ModelConfigErrors(const ModelConfig& config) {
   ErrorList errors;
   if (config.name.empty()) {
     errors.Add({kInvalid, "model configuration must specify 'name'", "name", "nothing",
-                "the name of the model's folder"});
+                "the name of the model's folder", "name-missing"});
   }
   CheckBackend(config, errors);
   if (config.max_batch_size < 0) {
     errors.Add({kInvalid,
                 fmt::format("'max_batch_size' must be non-negative value for {}", config.name),
-                "max_batch_size", std::to_string(config.max_batch_size), "a number >= 0"});
+                "max_batch_size", std::to_string(config.max_batch_size), "a number >= 0",
+                "batch-size-negative"});
   }
   if (!config.version_policy) {
     errors.Add({kInvalid, fmt::format("must specify 'version policy' for {}", config.name),
-                "version_policy", "nothing", "latest, all or specific"});
+                "version_policy", "nothing", "latest, all or specific", "version-policy-missing"});
   }
   CheckNames(config, config.input, "input", errors);
   CheckNames(config, config.output, "output", errors);
@@ -323,16 +332,24 @@ base::Status ValidateModelConfig(const ModelConfig& config, std::string_view fil
                 fmt::format("Response Cache does not currently support model {} with 'decoupled' "
                             "transaction policy. Please disable the response cache.",
                             config.name),
-                "response_cache.enable", "true", "false"});
+                "response_cache.enable", "true", "false", "cache-decoupled"});
   }
   if (config.model_metrics) CheckMetrics(*config.model_metrics, errors);
-  return errors.ToStatus(file);
+  return errors;
+}
+
+base::Status ValidateModelConfig(const ModelConfig& config, std::string_view file) {
+  return ModelConfigErrors(config).ToStatus(file);
+}
+
+ErrorList InstanceGroupErrors(const ModelConfig& config, const GpuSupport& support) {
+  if (config.ensemble_scheduling() != nullptr) return {};
+  return GroupCheck(config, support).Run();
 }
 
 base::Status ValidateInstanceGroups(const ModelConfig& config, const GpuSupport& support,
                                     std::string_view file) {
-  if (config.ensemble_scheduling() != nullptr) return base::OkStatus();
-  return GroupCheck(config, support).Run().ToStatus(file);
+  return InstanceGroupErrors(config, support).ToStatus(file);
 }
 
 base::Status ValidateFolderName(const ModelConfig& config, std::string_view folder) {

@@ -18,12 +18,13 @@ void CheckPreferredSizes(const ModelConfig& config, const std::vector<int32_t>& 
   for (const int32_t size : sizes) {
     if (size <= 0) {
       errors.Add({kInvalid, fmt::format("{} must be positive for {}", what, config.name), field,
-                  std::to_string(size), "a number >= 1"});
+                  std::to_string(size), "a number >= 1", "preferred-size-range"});
     }
     if (size > config.max_batch_size) {
       errors.Add({kInvalid, fmt::format("{} must be <= max batch size for {}", what, config.name),
                   field, std::to_string(size),
-                  fmt::format("at most max_batch_size {}", config.max_batch_size)});
+                  fmt::format("at most max_batch_size {}", config.max_batch_size),
+                  "preferred-size-range"});
     }
   }
 }
@@ -39,7 +40,7 @@ void CheckPriorities(const ModelConfig& config, const DynamicBatching& batching,
         {kInvalid,
          fmt::format("default priority level must be in range {} for {}", range, config.name),
          "dynamic_batching.default_priority_level", std::to_string(default_level),
-         "a level in " + range});
+         "a level in " + range, "priority-default"});
   }
   for (const auto& [level, policy] : batching.priority_queue_policy) {
     if (level != 0 && level <= levels) continue;
@@ -47,7 +48,7 @@ void CheckPriorities(const ModelConfig& config, const DynamicBatching& batching,
                 fmt::format("priority queue policy must have priority level in range {} for {}",
                             range, config.name),
                 fmt::format("dynamic_batching.priority_queue_policy[{}]", level),
-                std::to_string(level), "a level in " + range});
+                std::to_string(level), "a level in " + range, "priority-policy-level"});
   }
 }
 
@@ -59,7 +60,8 @@ void CheckOrdering(const ModelConfig& config, const DynamicBatching& batching, E
          fmt::format("Only one priority level is allowed when 'preserve_ordering' is true for "
                      "{}",
                      config.name),
-         "dynamic_batching.priority_levels", std::to_string(batching.priority_levels), "0 or 1"});
+         "dynamic_batching.priority_levels", std::to_string(batching.priority_levels), "0 or 1",
+         "ordering-priorities"});
   }
   const auto check = [&](const QueuePolicy& policy, std::string field) {
     if (policy.default_timeout_microseconds == 0 ||
@@ -70,7 +72,7 @@ void CheckOrdering(const ModelConfig& config, const DynamicBatching& batching, E
                 fmt::format("Queue policy can not have DELAY as timeout action when "
                             "'preserve_ordering' is true for {}",
                             config.name),
-                std::move(field), "DELAY", "REJECT"});
+                std::move(field), "DELAY", "REJECT", "ordering-delay"});
   };
   if (batching.default_queue_policy) {
     check(*batching.default_queue_policy, "dynamic_batching.default_queue_policy.timeout_action");
@@ -97,9 +99,10 @@ class ControlCheck {
  private:
   using Control = SequenceBatching::Control;
 
-  void Add(std::string text, std::string field, std::string found, std::string expected) {
+  void Add(std::string text, std::string field, std::string found, std::string expected,
+           std::string_view kind) {
     errors_.Add(
-        {kInvalid, std::move(text), std::move(field), std::move(found), std::move(expected)});
+        {kInvalid, std::move(text), std::move(field), std::move(found), std::move(expected), kind});
   }
 
   void Names() {
@@ -109,12 +112,12 @@ class ControlCheck {
       const std::string& name = inputs_[i].name;
       if (name.empty()) {
         Add(fmt::format("sequence batching control tensor must have a name for {}", config_.name),
-            field, "nothing", "the name of the tensor");
+            field, "nothing", "the name of the tensor", "control-name");
       } else if (!seen.insert(name).second) {
         Add(fmt::format("sequence batching control tensor '{}' is specified for multiple control "
                         "kinds for {}",
                         name, config_.name),
-            field, "'" + name + "' again", "each tensor once");
+            field, "'" + name + "' again", "each tensor once", "control-tensor-twice");
       }
     }
   }
@@ -130,7 +133,8 @@ class ControlCheck {
         if (seen) {
           Add(fmt::format("sequence batching specifies multiple {} tensors for {}", KindName(kind),
                           config_.name),
-              field + ".kind", fmt::format("{} again", KindName(kind)), "each kind once");
+              field + ".kind", fmt::format("{} again", KindName(kind)), "each kind once",
+              "control-kind-twice");
         }
         seen = true;
         if (kind == SequenceBatching::ControlKind::kCorrelationId) {
@@ -154,19 +158,21 @@ class ControlCheck {
       Add("sequence batching must specify either 'int32_false_true', 'fp32_false_true' or "
           "'bool_false_true' for " +
               whose,
-          field, "nothing", "one of int32_false_true, fp32_false_true, bool_false_true");
+          field, "nothing", "one of int32_false_true, fp32_false_true, bool_false_true",
+          "control-values");
     } else if (given > 1) {
       Add("sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' "
           "and "
           "'bool_false_true' for " +
               whose,
-          field, std::to_string(given), "only one of them");
+          field, std::to_string(given), "only one of them", "control-values");
     }
     for (const auto& [name, size] : values) {
       if (size == 0 || size == 2) continue;
       Add(fmt::format("sequence batching control '{}' must have exactly 2 entries for {}", name,
                       whose),
-          fmt::format("{}.{}", field, name), fmt::format("{} entries", size), "2 entries");
+          fmt::format("{}.{}", field, name), fmt::format("{} entries", size), "2 entries",
+          "control-values");
     }
   }
 
@@ -177,7 +183,7 @@ class ControlCheck {
       Add("sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or "
           "'bool_false_true' for " +
               whose,
-          field, "one of them", "data_type alone");
+          field, "one of them", "data_type alone", "control-correlation-id");
     }
     using tensor::DataType;
     constexpr std::array<DataType, 5> kAllowed = {
@@ -187,7 +193,8 @@ class ControlCheck {
                     "TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING",
                     whose),
         field + ".data_type", std::string(tensor::ConfigName(control.data_type)),
-        "TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 or TYPE_STRING");
+        "TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 or TYPE_STRING",
+        "control-correlation-id");
   }
 
   const ModelConfig& config_;
@@ -215,7 +222,7 @@ ErrorList CheckSequenceBatching(const ModelConfig& config) {
                 fmt::format("Response Cache does not currently support model {} with sequence "
                             "batching scheduler. Please disable the response cache.",
                             config.name),
-                "response_cache.enable", "true", "false"});
+                "response_cache.enable", "true", "false", "cache-sequence"});
   }
   ControlCheck(config, errors).Run();
   if (const auto* oldest =
@@ -234,7 +241,7 @@ ErrorList CheckSequenceBatching(const ModelConfig& config) {
                               "1.0] for {}",
                               config.name),
                   "sequence_batching.direct.minimum_slot_utilization",
-                  fmt::format("{}", utilization), "a number in (0.0, 1.0]"});
+                  fmt::format("{}", utilization), "a number in (0.0, 1.0]", "slot-utilization"});
     }
   }
   return errors;

@@ -39,9 +39,10 @@ class EnsembleGraph {
     std::vector<std::string_view> users;
   };
 
-  void Add(std::string text, std::string field, std::string found, std::string expected) {
+  void Add(std::string text, std::string field, std::string found, std::string expected,
+           std::string_view kind) {
     errors_.Add(
-        {kInvalid, std::move(text), std::move(field), std::move(found), std::move(expected)});
+        {kInvalid, std::move(text), std::move(field), std::move(found), std::move(expected), kind});
   }
 
   bool StepIsComplete(size_t i) {
@@ -52,7 +53,7 @@ class EnsembleGraph {
       complete = false;
       Add(fmt::format("must specify '{}' in step {} of ensemble '{}'", member, i, config_.name),
           fmt::format("ensemble_scheduling.step[{}].{}", i, member), "nothing",
-          fmt::format("'{}'", member));
+          fmt::format("'{}'", member), "step-incomplete");
     };
     require(!step.model_name.empty(), "model_name");
     require(!step.input_map.empty(), "input_map");
@@ -72,7 +73,7 @@ class EnsembleGraph {
                         "'{}' step {}",
                         name, config_.name, i),
             fmt::format("ensemble_scheduling.step[{}].output_map['{}']", i, model_output),
-            "'" + name + "'", "a tensor that no other step writes");
+            "'" + name + "'", "a tensor that no other step writes", "ensemble-written-twice");
         distinct = false;
       }
       it->second.is_output = true;
@@ -95,7 +96,8 @@ class EnsembleGraph {
       const auto it = nodes_.find(name);
       if (it == nodes_.end()) {
         Add(fmt::format("ensemble input '{}' for ensemble {}' is not used", name, config_.name),
-            fmt::format("input[{}].name", i), "'" + name + "'", "a tensor of some input_map");
+            fmt::format("input[{}].name", i), "'" + name + "'", "a tensor of some input_map",
+            "ensemble-input-unused");
         continue;
       }
       it->second.ready = true;
@@ -142,7 +144,7 @@ class EnsembleGraph {
       const auto it = nodes_.find(name);
       if (it == nodes_.end()) {
         Add(fmt::format("ensemble output '{}' for ensemble {}' is not used", name, config_.name),
-            field, "'" + name + "'", "a tensor of some output_map");
+            field, "'" + name + "'", "a tensor of some output_map", "ensemble-output-unmapped");
         continue;
       }
       outputs_.insert(it->first);
@@ -154,7 +156,8 @@ class EnsembleGraph {
         text +=
             fmt::format(": at least one of its depending tensors, '{}', is not connected", missing);
       }
-      Add(std::move(text), field, "'" + name + "'", "a tensor that the steps compute");
+      Add(std::move(text), field, "'" + name + "'", "a tensor that the steps compute",
+          "ensemble-output-unwritten");
     }
   }
 
@@ -163,7 +166,7 @@ class EnsembleGraph {
       if (outputs_.count(name) != 0 || (node.ready && !node.users.empty())) continue;
       Add(fmt::format("ensemble tensor '{}' is unused in ensemble '{}'", name, config_.name),
           "ensemble_scheduling", "'" + name + "'",
-          "every tensor to be written and to be read or returned");
+          "every tensor to be written and to be read or returned", "ensemble-tensor-unused");
     }
   }
 
@@ -184,27 +187,28 @@ ErrorList CheckEnsemble(const ModelConfig& config) {
          fmt::format("ensemble scheduling cannot be set for model '{}' whose platform is not "
                      "{}",
                      config.name, kEnsemblePlatform),
-         "platform", "'" + config.platform + "'", fmt::format("'{}'", kEnsemblePlatform)});
+         "platform", "'" + config.platform + "'", fmt::format("'{}'", kEnsemblePlatform),
+         "ensemble-platform"});
   }
   if (!config.instance_group.empty()) {
     errors.Add(
         {kInvalid,
          fmt::format("instance group should not be specified for ensemble '{}'", config.name),
-         "instance_group", "a group", "none"});
+         "instance_group", "a group", "none", "ensemble-setting"});
   }
   if (config.optimization) {
     errors.Add({kInvalid,
                 fmt::format("optimization should not be specified for ensemble '{}'", config.name),
-                "optimization", "settings", "none"});
+                "optimization", "settings", "none", "ensemble-setting"});
   }
   if (!config.model_warmup.empty()) {
     errors.Add({kInvalid,
                 fmt::format("model_warmup can not be specified for ensemble '{}'", config.name),
-                "model_warmup", "samples", "none"});
+                "model_warmup", "samples", "none", "ensemble-setting"});
   }
   if (config.ensemble_scheduling()->step.empty()) {
     errors.Add({kInvalid, fmt::format("must specify 'step' for ensemble '{}'", config.name),
-                "ensemble_scheduling.step", "nothing", "at least one step"});
+                "ensemble_scheduling.step", "nothing", "at least one step", "ensemble-no-steps"});
     return errors;
   }
   EnsembleGraph(config, errors).Run();

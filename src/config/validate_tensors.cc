@@ -75,15 +75,17 @@ class TensorCheck {
 
  private:
   void Add(const std::string& text, std::string_view member, std::string found,
-           std::string expected) {
+           std::string expected, std::string_view kind) {
     errors_.Add({kInvalid, fmt::format("{} for {}", text, config_.name),
-                 fmt::format("{}.{}", field_, member), std::move(found), std::move(expected)});
+                 fmt::format("{}.{}", field_, member), std::move(found), std::move(expected),
+                 kind});
   }
 
   void Input(const ModelInput& input) {
     Tensor(input);
     if (input.format != ModelInput::Format::kNone && input.dims.size() != 3) {
-      Add("model input NHWC/NCHW require 3 dims", "dims", Printed(input.dims), "3 dimensions");
+      Add("model input NHWC/NCHW require 3 dims", "dims", Printed(input.dims), "3 dimensions",
+          "format-dims");
     }
     Flags(input);
   }
@@ -99,15 +101,15 @@ class TensorCheck {
     const bool tensorrt = config_.platform == kTensorRtPlatform;
     if (io.is_shape_tensor && !tensorrt) {
       Add("shape tensors are only supported for TensorRT platform", "is_shape_tensor", "true",
-          "false");
+          "false", "shape-tensor-platform");
     }
     if (!io.is_non_linear_format_io) return;
     if (!tensorrt) {
       Add("Non-linear IO format is only supported for the TensorRT platform",
-          "is_non_linear_format_io", "true", "false");
+          "is_non_linear_format_io", "true", "false", "non-linear-format");
     } else if (io.dims.size() != 3) {
       Add(fmt::format("Non-linear IO format {} requires 3 dims", kind_), "dims", Printed(io.dims),
-          "3 dimensions");
+          "3 dimensions", "non-linear-format");
     }
   }
 
@@ -115,21 +117,24 @@ class TensorCheck {
   void Tensor(const Io& io) {
     const std::string prefix = fmt::format("model {} ", kind_);
     if (io.name.empty()) {
-      Add(prefix + "must specify 'name'", "name", "nothing", "the name of the tensor");
+      Add(prefix + "must specify 'name'", "name", "nothing", "the name of the tensor",
+          "tensor-name");
     }
     // Without a name, the field's position alone identifies the tensor.
     const std::string subject = io.name.empty() ? prefix : fmt::format("{}'{}' ", prefix, io.name);
     if (io.data_type == tensor::DataType::kInvalid) {
-      Add(subject + "must specify 'data_type'", "data_type", "nothing", "a type such as TYPE_FP32");
+      Add(subject + "must specify 'data_type'", "data_type", "nothing", "a type such as TYPE_FP32",
+          "tensor-type");
     }
     if (io.dims.empty()) {
-      Add(subject + "must specify 'dims'", "dims", "nothing", "at least one dimension");
+      Add(subject + "must specify 'dims'", "dims", "nothing", "at least one dimension",
+          "tensor-dims");
     }
     if (io.reshape && io.reshape->empty() && config_.max_batch_size == 0) {
       Add(subject +
               "cannot have empty reshape for non-batching model as scalar tensors are not "
               "supported",
-          "reshape.shape", "[ ]", "at least one dimension");
+          "reshape.shape", "[ ]", "at least one dimension", "reshape-empty");
     }
     const bool dims_fit = Dimensions(io.dims, subject + "dimension", "dims");
     if (!io.reshape) return;
@@ -145,7 +150,7 @@ class TensorCheck {
                                  [](int64_t dim) { return dim >= 1 || dim == kWildcardDim; });
     if (!fit) {
       Add(fmt::format("{} must be integer >= 1, or -1 to indicate a variable-size dimension", what),
-          member, Printed(dims), "numbers >= 1, or -1 for any size");
+          member, Printed(dims), "numbers >= 1, or -1 for any size", "dims-range");
     }
     return fit;
   }
@@ -169,7 +174,7 @@ class TensorCheck {
     if (!count) {
       Add(fmt::format("element count for tensor '{}' exceeds maximum size of {}", name,
                       std::numeric_limits<int64_t>::max()),
-          member, Printed(dims), "fewer elements");
+          member, Printed(dims), "fewer elements", "tensor-size");
     }
     return count;
   }
@@ -180,8 +185,8 @@ class TensorCheck {
     const auto to = StretchCounts(reshape);
     if (from && to && from->size() != to->size()) {
       Add(subject + "has different number of variable-size dimensions for dims and reshape",
-          "reshape.shape", Printed(reshape),
-          fmt::format("as many -1 as in dims {}", Printed(dims)));
+          "reshape.shape", Printed(reshape), fmt::format("as many -1 as in dims {}", Printed(dims)),
+          "reshape-variable");
     } else if (!from || !to || *from != *to) {
       DifferentSize(subject, dims, reshape);
     }
@@ -190,21 +195,23 @@ class TensorCheck {
   void DifferentSize(const std::string& subject, const std::vector<int64_t>& dims,
                      const std::vector<int64_t>& reshape) {
     Add(subject + "has different size for dims and reshape", "reshape.shape", Printed(reshape),
-        fmt::format("as many elements as dims {}", Printed(dims)));
+        fmt::format("as many elements as dims {}", Printed(dims)), "reshape-size");
   }
 
   void BatchIn(const BatchInput& input) {
     if (KindName(input.kind).empty()) {
       Add("unknown batch input kind ''", "kind", std::to_string(static_cast<int>(input.kind)),
-          "a known kind");
+          "a known kind", "batch-kind");
     } else if (input.source_input.size() != 1) {
       Add(fmt::format("batch input kind '{}' expects 1 source input, got {}", KindName(input.kind),
                       input.source_input.size()),
-          "source_input", fmt::format("{} inputs", input.source_input.size()), "1 input");
+          "source_input", fmt::format("{} inputs", input.source_input.size()), "1 input",
+          "batch-source-count");
     }
     if (input.data_type != tensor::DataType::kInt32 && input.data_type != tensor::DataType::kFp32) {
       Add("batch input data type must be TYPE_INT32 or TYPE_FP32", "data_type",
-          std::string(tensor::ConfigName(input.data_type)), "TYPE_INT32 or TYPE_FP32");
+          std::string(tensor::ConfigName(input.data_type)), "TYPE_INT32 or TYPE_FP32",
+          "batch-input-type");
     }
     Sources(input.source_input);
   }
@@ -212,22 +219,23 @@ class TensorCheck {
   void BatchOut(const BatchOutput& output) {
     if (KindName(output.kind).empty()) {
       Add("unknown batch output kind ''", "kind", std::to_string(static_cast<int>(output.kind)),
-          "a known kind");
+          "a known kind", "batch-kind");
     } else if (output.source_input.size() != 1) {
       Add(fmt::format("batch output kind '{}' expects 1 source input, got {}",
                       KindName(output.kind), output.source_input.size()),
-          "source_input", fmt::format("{} inputs", output.source_input.size()), "1 input");
+          "source_input", fmt::format("{} inputs", output.source_input.size()), "1 input",
+          "batch-source-count");
     }
     Sources(output.source_input);
     std::set<std::string_view> targets;
     for (const std::string& name : output.target_name) {
       if (config_.FindOutput(name) == nullptr) {
         Add(fmt::format("unknown target output name '{}'", name), "target_name", "'" + name + "'",
-            "the name of an output");
+            "the name of an output", "batch-output-unknown");
       }
       if (!targets.insert(name).second) {
         Add(fmt::format("target output name '{}' can only be specified once", name), "target_name",
-            "'" + name + "' again", "each output once");
+            "'" + name + "' again", "each output once", "batch-output-twice");
       }
     }
   }
@@ -236,7 +244,7 @@ class TensorCheck {
     for (const std::string& name : names) {
       if (config_.FindInput(name) != nullptr) continue;
       Add(fmt::format("unknown source input name '{}'", name), "source_input", "'" + name + "'",
-          "the name of an input");
+          "the name of an input", "batch-source-unknown");
     }
   }
 
@@ -248,8 +256,10 @@ class TensorCheck {
 
 }  // namespace
 
+ErrorList TensorErrors(const ModelConfig& config) { return TensorCheck(config).Run(); }
+
 base::Status ValidateTensors(const ModelConfig& config, std::string_view file) {
-  return TensorCheck(config).Run().ToStatus(file);
+  return TensorErrors(config).ToStatus(file);
 }
 
 }  // namespace nereid::config

@@ -31,19 +31,6 @@ std::set<int64_t> FindVersions(const std::vector<Entry>& entries) {
   return versions;
 }
 
-// Returns the folder whose files determine the framework: the first that holds a version, or else
-// the first that may be meant as one. Nothing if there is neither.
-std::optional<std::string> FolderToInspect(const std::vector<Entry>& entries) {
-  std::optional<std::string> fallback;
-  for (const Entry& entry : entries) {
-    if (!entry.is_folder) continue;
-    const config::VersionName name = config::ParseVersionName(entry.name);
-    if (name.version) return entry.name;
-    if (!fallback && !name.warning.empty()) fallback = entry.name;
-  }
-  return fallback;
-}
-
 // Logs one line for each line of the reason, because the log would escape line ends.
 void LogRefusal(std::string_view name, std::string_view reason) {
   while (!reason.empty()) {
@@ -79,6 +66,17 @@ std::shared_ptr<ModelFiles> KeepBoth(std::shared_ptr<ModelFiles> told,
 }
 
 }  // namespace
+
+std::optional<std::string> FolderToInspect(const std::vector<Entry>& entries) {
+  std::optional<std::string> fallback;
+  for (const Entry& entry : entries) {
+    if (!entry.is_folder) continue;
+    const config::VersionName name = config::ParseVersionName(entry.name);
+    if (name.version) return entry.name;
+    if (!fallback && !name.warning.empty()) fallback = entry.name;
+  }
+  return fallback;
+}
 
 Scanner::Scanner(const Store& store, ModelAgents& agents, ScanOptions options)
     : store_(store),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ struct ScanOptions {
   // complete.
   bool disable_auto_complete = false;
 };
+
+// Returns the one of a model folder's entries whose files determine the framework: the first folder
+// that holds a version, or else the first that may be meant as one. Nothing if there is neither.
+std::optional<std::string> FolderToInspect(const std::vector<Entry>& entries);
 
 // The scanner. Thread-safe if the store is.
 class Scanner final : public ModelScanner {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "config/errors.h"
 #include "config/model_config.h"
 #include "core/model.h"
 
@@ -103,7 +104,11 @@ class EnsemblePlan {
 };
 
 // Compares an ensemble with the models of its steps, one of `models` for each step: types, shapes,
-// missing and duplicate tensors, batch sizes, decoupled models.
+// missing and duplicate tensors, batch sizes. A model that is null is not known, and its step not
+// compared.
+config::ErrorList EnsembleStepErrors(const config::ModelConfig& ensemble,
+                                     const std::vector<const config::ModelConfig*>& models);
+// Returns the first of these errors.
 base::Status CheckEnsembleSteps(const config::ModelConfig& ensemble,
                                 const std::vector<const config::ModelConfig*>& models);
 

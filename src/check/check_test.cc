@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "check/testing/kind_cases.h"
+
+namespace nereid::check {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<KindCase> AllCases() {
+  std::vector<KindCase> all;
+  for (const auto& cases : {FolderCases(), TextCases(), TensorCases(), SchedulerCases(),
+                            EnsembleCases(), BackendCases()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
+// A server's folders of backends and agents, without libraries that could be opened.
+const RepositoryFolder& Installation() {
+  static const RepositoryFolder folder({
+      {"backends/identity/libtriton_identity.so", ""},
+      {"backends/onnxruntime/libtriton_onnxruntime.so", ""},
+      {"backends/python/libtriton_python.so", ""},
+      {"backends/pytorch/libtriton_pytorch.so", ""},
+      {"backends/openvino/libtriton_openvino.so", ""},
+      {"agents/checksum/libtritonrepoagent_checksum.so", ""},
+  });
+  return folder;
+}
+
+CheckOptions OptionsFor(const std::string& repository) {
+  CheckOptions options;
+  options.repositories = {repository};
+  options.backend_directory = Installation().path() + "/backends";
+  options.agent_directory = Installation().path() + "/agents";
+  options.cpus = 2;
+  return options;
+}
+
+std::string PlaceOf(const Finding& finding, const std::string& repository) {
+  std::string file = finding.file;
+  if (file.starts_with(repository)) file = file.substr(repository.size());
+  if (file.starts_with('/')) file = file.substr(1);
+  return finding.line == 0 ? file : fmt::format("{}:{}:{}", file, finding.line, finding.column);
+}
+
+std::string Listed(const Report& report, const std::string& repository) {
+  std::string text;
+  for (const Finding& finding : report.findings) {
+    text += fmt::format("{} at {}: {} | {} | {} | {}\n", finding.code, PlaceOf(finding, repository),
+                        finding.text, finding.found, finding.expected, finding.suggestion);
+  }
+  return text;
+}
+
+Report CheckFiles(const KindCase& wrong, const RepositoryFolder& repository) {
+  CheckOptions options = OptionsFor(repository.path());
+  options.disable_auto_complete = wrong.setting == Setting::kStrict;
+  if (wrong.setting == Setting::kNoSuchRepository) {
+    options.repositories = {repository.path() + "/nowhere"};
+  }
+  if (wrong.setting != Setting::kTwoRepositories) return CheckRepositories(options);
+  const RepositoryFolder other(wrong.files);
+  options.repositories.push_back(other.path());
+  return CheckRepositories(options);
+}
+
+TEST(Check, NamesKindPlaceAndSuggestionOfEachMistake) {
+  for (const KindCase& wrong : AllCases()) {
+    const RepositoryFolder repository(wrong.files);
+    const Report report = CheckFiles(wrong, repository);
+    const bool is_found = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+      return finding.code == wrong.code && PlaceOf(finding, repository.path()) == wrong.place &&
+             finding.suggestion.find(wrong.suggestion) != std::string::npos;
+    });
+    EXPECT_TRUE(is_found) << wrong.code << " at " << wrong.place << ": "
+                          << Listed(report, repository.path());
+  }
+}
+
+TEST(Check, HasACaseForEachKind) {
+  std::set<std::string_view> covered = {
+      // What remains if the server refuses a model for a reason that no rule knows, and what only
+      // a load can tell.
+      "refused", "load-failed", "batch-strategy-missing"};
+  for (const KindCase& wrong : AllCases()) covered.insert(wrong.code);
+  for (const Kind& kind : Kinds()) EXPECT_TRUE(covered.contains(kind.code)) << kind.code;
+}
+
+// The path of a batching library is absolute, so it is known only when the repository is there.
+TEST(Check, MissesABatchingLibrary) {
+  const std::string name = "strategy.so";
+  const RepositoryFolder repository(PlainModel("", {{"m/notes.txt", ""}}));
+  const std::string path = repository.path() + "/m/" + name;
+  std::ofstream(repository.path() + "/m/config.pbtxt")
+      << Plain("parameters { key: \"TRITON_BATCH_STRATEGY_PATH\" value { string_value: \"" + path +
+               "\" } }\n");
+  const Report report = CheckRepositories(OptionsFor(repository.path()));
+  ASSERT_EQ(report.findings.size(), 1) << Listed(report, repository.path());
+  EXPECT_EQ(report.findings[0].code, "batch-strategy-missing");
+  EXPECT_EQ(PlaceOf(report.findings[0], repository.path()), "m/config.pbtxt:5:19");
+}
+
+TEST(Check, FindsNothingInACorrectModel) {
+  const RepositoryFolder repository(
+      PlainModel("dynamic_batching { max_queue_delay_microseconds: 100 }\n"));
+  const Report report = CheckRepositories(OptionsFor(repository.path()));
+  EXPECT_EQ(Listed(report, repository.path()), "");
+  EXPECT_EQ(report.models, 1);
+}
+
+TEST(Check, FindsAllMistakesOfOneModel) {
+  const RepositoryFolder repository(
+      PlainModel("max_batch_sise: 3\ninput { name: 7 }\ninstance_group { kind: KIND_TPU }\n"));
+  const Report report = CheckRepositories(OptionsFor(repository.path()));
+  std::vector<std::string> places;
+  for (const Finding& finding : report.findings) {
+    places.push_back(fmt::format("{}:{}", finding.line, finding.code));
+  }
+  EXPECT_THAT(places, testing::ElementsAre("5:field-unknown", "6:value-type", "7:value-unknown"));
+}
+
+}  // namespace
+}  // namespace nereid::check

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// nereid explain
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+
+#include "base/log.h"
+#include "base/nearest_name.h"
+#include "check/explain.h"
+#include "check/read_model.h"
+#include "cli/commands.h"
+
+namespace nereid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using check::ExplainedValue;
+
+struct ExplainSettings {
+  std::string model;
+  std::vector<std::string> repositories;
+  std::string backend_directory;
+  std::vector<std::string> backend_config;
+  std::string model_config_name;
+  bool is_static = false;
+  bool disable_auto_complete = false;
+};
+
+// What is known of a model's configuration.
+struct Explanation {
+  check::ModelView model;
+  std::vector<ExplainedValue> values;
+  std::string load_error;  // why the backend could not complete it; empty if it did
+};
+
+base::Result<check::ModelView> FindModel(const check::CheckOptions& options,
+                                         const std::string& name) {
+  const repository::ScanResult found = check::ScanRepositories(options);
+  std::vector<std::string_view> names;
+  for (const auto& [id, source] : found.models) {
+    names.push_back(id.name);
+    if (id.name == name && !source.model_folder.empty()) return check::ReadModel(source, options);
+  }
+  return base::NotFoundError(fmt::format("there is no model '{}' in {}{}", name,
+                                         fmt::join(options.repositories, ", "),
+                                         base::DidYouMean(name, names)));
+}
+
+std::vector<std::string> FlagsFor(const ExplainSettings& settings,
+                                  const std::vector<std::string>& repositories) {
+  std::vector<std::string> flags;
+  for (const std::string& one : repositories) flags.push_back("--model-repository=" + one);
+  if (!settings.backend_directory.empty()) {
+    flags.push_back("--backend-directory=" + settings.backend_directory);
+  }
+  if (!settings.model_config_name.empty()) {
+    flags.push_back("--model-config-name=" + settings.model_config_name);
+  }
+  for (const std::string& one : settings.backend_config) {
+    flags.push_back("--backend-config=" + one);
+  }
+  if (settings.disable_auto_complete) flags.emplace_back("--disable-auto-complete-config");
+  return flags;
+}
+
+base::Result<Explanation> Explain(const ExplainSettings& settings, const ServerProgram& server) {
+  std::string name = settings.model;
+  std::vector<std::string> repositories = settings.repositories;
+  std::error_code error;
+  // A path names the model's folder.
+  if (repositories.empty() && fs::is_directory(name, error)) {
+    fs::path folder = fs::absolute(name, error).lexically_normal();
+    if (folder.filename().empty()) folder = folder.parent_path();
+    name = folder.filename().string();
+    repositories = {folder.parent_path().string()};
+  }
+  if (repositories.empty()) repositories = {"models"};
+  check::CheckOptions options{.repositories = repositories,
+                              .disable_auto_complete = settings.disable_auto_complete,
+                              .model_config_name = settings.model_config_name};
+  Explanation explanation;
+  NEREID_ASSIGN_OR_RETURN(explanation.model, FindModel(options, name));
+  for (const base::Status& status : {explanation.model.read_status, explanation.model.parse_status,
+                                     explanation.model.complete_status}) {
+    NEREID_RETURN_IF_ERROR(status);
+  }
+  config::ModelConfig effective = *explanation.model.config;
+  if (!settings.is_static) {
+    auto loaded = server.load(FlagsFor(settings, repositories), name);
+    if (loaded.ok()) {
+      effective = *std::move(loaded);
+    } else {
+      explanation.load_error = std::string(loaded.status().message());
+    }
+  }
+  explanation.values = check::ExplainConfig(explanation.model, effective);
+  return explanation;
+}
+
+std::string OriginOf(const ExplainedValue& value, const check::ModelView& model) {
+  std::string origin(check::SourceName(value.source));
+  if (value.source == check::Source::kFile) {
+    return value.line == 0 ? model.config_path
+                           : fmt::format("{}:{}", model.config_path, value.line);
+  }
+  if (value.written.empty()) return origin;
+  return fmt::format("{} ({}:{} says {})", origin, model.config_path, value.line, value.written);
+}
+
+void PrintTable(const Explanation& explanation, Output& output) {
+  Table table({{.title = "Field"}, {.title = "Value"}, {.title = "From", .may_shrink = true}});
+  for (const ExplainedValue& value : explanation.values) {
+    table.Add({Cell(value.field), Cell(value.value, Style::kBold),
+               Cell(OriginOf(value, explanation.model))});
+  }
+  output.PrintTable(table);
+}
+
+rapidjson::Document ToJson(const Explanation& explanation) {
+  rapidjson::Document document(rapidjson::kObjectType);
+  auto& allocator = document.GetAllocator();
+  const auto text = [&](std::string_view value) {
+    return rapidjson::Value(value.data(), static_cast<rapidjson::SizeType>(value.size()),
+                            allocator);
+  };
+  document.AddMember("model", text(explanation.model.name), allocator);
+  document.AddMember("config", text(explanation.model.config_path), allocator);
+  document.AddMember("load_error", text(explanation.load_error), allocator);
+  rapidjson::Value values(rapidjson::kArrayType);
+  for (const ExplainedValue& value : explanation.values) {
+    rapidjson::Value one(rapidjson::kObjectType);
+    one.AddMember("field", text(value.field), allocator);
+    one.AddMember("value", text(value.value), allocator);
+    one.AddMember("from", text(check::SourceName(value.source)), allocator);
+    one.AddMember("line", value.line, allocator);
+    one.AddMember("written", text(value.written), allocator);
+    values.PushBack(one, allocator);
+  }
+  document.AddMember("values", values, allocator);
+  return document;
+}
+
+ExitCode Run(const ExplainSettings& settings, Invocation& invocation) {
+  Output& output = invocation.output;
+  // The result tells what went wrong; the log would repeat it.
+  if (const base::Status status =
+          base::ConfigureLog({.info = false, .warning = false, .error = false});
+      !status.ok()) {
+    return output.Fail(ExitCode::kFailure, status.message());
+  }
+  const base::Result<Explanation> explanation = Explain(settings, invocation.server);
+  if (!explanation.ok()) return output.Fail(ExitCode::kFailure, explanation.status().message());
+  if (output.wants_json()) {
+    output.PrintJson(ToJson(*explanation));
+  } else {
+    PrintTable(*explanation, output);
+  }
+  if (explanation->load_error.empty()) return ExitCode::kSuccess;
+  output.Warn(fmt::format("the model cannot be loaded, so what the backend adds is not shown: {}",
+                          explanation->load_error));
+  return ExitCode::kFailure;
+}
+
+}  // namespace
+
+void AddExplain(Command& command) {
+  auto& settings = command.Keep<ExplainSettings>();
+  command.Describe(
+      "Shows the configuration of a model as a server completes it, and for each value where it "
+      "comes from: a line of config.pbtxt, the names of files, the model file, or a default. The "
+      "model is loaded once for this, in this process, and nothing is served.");
+  command
+      .Positional("MODEL", settings.model,
+                  "The name of a model, or the path of its folder if no repository is given.")
+      .Names(Hint::kFolder);
+  command
+      .Option("--repository,-r", "FOLDER", settings.repositories,
+              "A repository; may be repeated. By default the folder models.")
+      .Names(Hint::kFolder);
+  command.Flag("--static", settings.is_static,
+               "Does not load the model: leaves out what its backend would add.");
+  command.Flag("--disable-auto-complete-config", settings.disable_auto_complete,
+               "Explains what a server with this flag does.");
+  command.Option("--model-config-name", "NAME", settings.model_config_name,
+                 "Explains configs/NAME.pbtxt if the model has it.");
+  command
+      .Option("--backend-directory", "FOLDER", settings.backend_directory,
+              "The backends of the server. By default those of this program.")
+      .Names(Hint::kFolder);
+  command.Option("--backend-config", "BACKEND,SETTING=VALUE", settings.backend_config,
+                 "A setting of a backend, as for the server; may be repeated.");
+  command.AddExample("nereid explain models/resnet", "Explains the model in this folder.");
+  command.OnRun([&settings](Invocation& invocation) { return Run(settings, invocation); });
+}
+
+}  // namespace nereid::cli
