@@ -26,8 +26,8 @@ std::vector<TextFault> DiagnoseModelConfigText(std::string_view text);
 
 // The place of one field or value in a config.pbtxt.
 struct TextPlace {
-  int line = 0;       // from 1
-  int column = 0;     // from 1
+  int line = 0;    // from 1
+  int column = 0;  // from 1
   bool is_scalar = false;
   std::string value;  // of a scalar, without quotes
 };
