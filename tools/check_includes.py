@@ -49,7 +49,7 @@ MODULES = {
     "frontends/cloud": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "cli": ["tensor", "http_client"],
+    "cli": ["repository", "service", "http_client"],
     "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
 }
 # Seen only by those whose own row names them.

@@ -14,7 +14,10 @@ namespace {
 
 constexpr std::string_view kProgram = "This program";
 
+constexpr std::string_view kModels = "Models on this machine";
+
 constexpr CommandEntry kCommands[] = {
+    {kModels, "serve", "Serves model files at once, without a repository", AddServe},
     {kProgram, "help", "Explains a command, or lists all commands", AddHelp},
 };
 

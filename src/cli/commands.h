@@ -16,6 +16,7 @@
 namespace nereid::cli {
 
 void AddHelp(Command& command);
+void AddServe(Command& command);
 
 // A row of the table of commands.
 struct CommandEntry {

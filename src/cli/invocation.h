@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/output.h"
+#include "cli/server_hooks.h"
 
 namespace nereid::cli {
 
@@ -24,7 +25,7 @@ struct ServerProgram {
   std::string_view version;
   // Runs a server in this process until it is stopped, and returns the exit status. `arguments` are
   // flags as on the command line of the server, without the program's name. No thread may exist.
-  std::function<int(std::vector<std::string> arguments)> run;
+  std::function<int(std::vector<std::string> arguments, const ServerHooks& hooks)> run;
   std::function<std::vector<ServerFlag>()> flags;
 };
 
