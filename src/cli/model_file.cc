@@ -241,7 +241,9 @@ base::Result<ModelFile> RecognizeFile(const fs::path& path, const std::string& s
   const fs::path folder = path.parent_path();
   const std::string file = path.filename().string();
   if (file == "saved_model.pb" || file == "saved_model.pbtxt") return SavedModel(folder);
-  if (IsOnlyConfiguredVersion(folder)) return Folder(folder.parent_path());
+  if (path.stem() == "model" && IsOnlyConfiguredVersion(folder)) {
+    return Folder(folder.parent_path());
+  }
   if (file == "config.pbtxt") return Folder(folder);
   if (auto caffe2 = Caffe2At(path)) return *std::move(caffe2);
   const std::string ending = Lower(path.extension().string());

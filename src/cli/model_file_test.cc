@@ -93,6 +93,8 @@ TEST_F(ModelFileTest, TheConfigurationOfTheOnlyVersionCounts) {
   EXPECT_EQ(Recognize("digits/1/model.pt").kind, ModelFile::Kind::kFolder);
   EXPECT_EQ(Recognize("digits/1/model.pt").path, Path("digits"));
   EXPECT_EQ(Recognize("digits/config.pbtxt").path, Path("digits"));
+  Write("digits/1/other.pt");
+  EXPECT_EQ(Recognize("digits/1/other.pt").kind, ModelFile::Kind::kFile);
   Write("digits/2/model.pt");
   EXPECT_EQ(Recognize("digits/1/model.pt").kind, ModelFile::Kind::kFile);
 }

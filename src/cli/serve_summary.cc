@@ -19,6 +19,10 @@ namespace {
 // pictures.
 constexpr std::array<int64_t, 8> kSizes = {1, 8, 16, 32, 64, 128, 224, 256};
 
+// The backends whose models only compute, so that a trial has no effects.
+constexpr std::array<std::string_view, 6> kPure = {"onnxruntime", "pytorch",  "tensorflow",
+                                                   "openvino",    "tensorrt", "caffe2"};
+
 // With more models than this, only the first one is shown with a program.
 constexpr size_t kMaxPrograms = 5;
 
@@ -179,8 +183,9 @@ std::vector<ModelSummary> Summarize(service::Service& service, const ServedModel
     }
     model.failure.clear();
     model.config = **config;
-    const bool may_try =
-        model.is_file && model.config.backend != "python" && !model.config.is_decoupled();
+    const bool is_pure = model.config.runtime.empty() &&
+                         std::ranges::find(kPure, model.config.backend) != std::end(kPure);
+    const bool may_try = file != nullptr && is_pure && !model.config.is_decoupled();
     FindCall(service, may_try, model);
   }
   std::vector<ModelSummary> list;

@@ -33,8 +33,8 @@ struct ModelSummary {
 // listens on `host`.
 ServerAddresses AddressesFor(const std::string& host, const ServerPorts& ports);
 
-// Returns all models of the server that are served or have failed, by name. Finds sizes for which a
-// model works by trying a few, if it is one of the files in `served` and no Python code.
+// Returns all models of the server that are served or have failed, by name. Finds sizes that a
+// model of the command line takes by trying a few, unless its code may do anything.
 std::vector<ModelSummary> Summarize(service::Service& service, const ServedModels& served);
 
 // Returns the text. `emphasize` makes a heading stand out.

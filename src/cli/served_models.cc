@@ -201,6 +201,18 @@ ServedModels::~ServedModels() {
   fs::remove_all(folder_.path, ignored);  // does not follow links
 }
 
+// Refuses a folder with a library that the server would take for the model's backend: who serves a
+// file from a folder does not expect to run what else is there.
+static base::Status CheckNeighbours(const ModelFile& model) {
+  const fs::path library = fs::path(model.parent()) / ("libtriton_" + model.backend + ".so");
+  std::error_code ignored;
+  if (!model.needs_folder || !fs::exists(library, ignored)) return base::OkStatus();
+  return InvalidArgumentError(
+      fmt::format("'{}' beside '{}' would be run in place of the server's backend. Remove it, or "
+                  "serve the model from a repository",
+                  library.string(), model.path));
+}
+
 base::Status ServedModels::Add(const ModelFile& model, const ModelSettings& settings) const {
   const fs::path folder = fs::path(folder_.path) / model.name;
   std::error_code error;
@@ -208,6 +220,7 @@ base::Status ServedModels::Add(const ModelFile& model, const ModelSettings& sett
     fs::create_directory_symlink(model.path, folder, error);
     return error ? CannotMake(folder, error) : base::OkStatus();
   }
+  NEREID_RETURN_IF_ERROR(CheckNeighbours(model));
   NEREID_ASSIGN_OR_RETURN(const ModelConfig config, MakeModelConfig(model, settings));
   fs::create_directory(folder, error);
   if (error) return CannotMake(folder, error);

@@ -138,6 +138,14 @@ TEST_F(ServedModelsTest, ABatchNeedsAFreeFirstDimension) {
   EXPECT_THAT(std::string(config.status().message()), HasSubstr("expected -1, found 3"));
 }
 
+TEST_F(ServedModelsTest, ALibraryBesideTheModelIsNotRunInPlaceOfItsBackend) {
+  Write("net.onnx");
+  Write("libtriton_onnxruntime.so");
+  const auto served = ServedModels::Create({*RecognizeModelFile(Path("net.onnx"))}, {});
+  EXPECT_THAT(std::string(served.status().message()),
+              HasSubstr("would be run in place of the server's backend"));
+}
+
 TEST(ParseTensor, ReadsNameTypeAndDimensions) {
   const auto tensor = ParseTensor("serving:x:0:TYPE_STRING:-1,2");
   ASSERT_TRUE(tensor.ok()) << tensor.status().message();
