@@ -169,7 +169,12 @@ ModelFile File(const fs::path& path, const Format& format) {
 ModelFile SavedModel(const fs::path& path) {
   constexpr Format kSavedModel = {"", "TensorFlow SavedModel", "tensorflow",
                                   "tensorflow_savedmodel"};
-  return File(path, kSavedModel);
+  ModelFile model = File(path, kSavedModel);
+  // A dot in the name of a folder begins no ending, but for the usual one.
+  if (path.stem() != "model" && path.extension() != ".savedmodel") {
+    model.name = MakeModelName(path.filename().string());
+  }
+  return model;
 }
 
 // The names of a Caffe2 network and of the network that fills its weights. The first pair is that

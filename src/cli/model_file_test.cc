@@ -67,6 +67,10 @@ TEST_F(ModelFileTest, FoldersAreModelsModelFoldersOrRepositories) {
   EXPECT_EQ(Recognize("saved").platform, "tensorflow_savedmodel");
   EXPECT_EQ(Recognize("saved/saved_model.pb").path, Path("saved"));
   EXPECT_EQ(Recognize("saved/").name, "saved");
+  Write("resnet_v1.5/saved_model.pb");
+  EXPECT_EQ(Recognize("resnet_v1.5").name, "resnet_v1.5");
+  Write("digits/1/model.savedmodel/saved_model.pb");
+  EXPECT_EQ(Recognize("digits/1/model.savedmodel").name, "digits");
   Write("models/a/config.pbtxt");
   Write("models/b/1/model.onnx");
   EXPECT_EQ(Recognize("models").kind, ModelFile::Kind::kRepository);

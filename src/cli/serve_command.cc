@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/serve.h"
@@ -10,6 +11,19 @@
 
 namespace nereid::cli {
 namespace {
+
+void PrintErrorJson(std::string_view text, Output& output) {
+  output.PrintText(base::JsonError(text) + "\n");
+  output.Flush();
+}
+
+// What is wrong with the command line and the files that it names is told apart from what this
+// machine lacks.
+ExitCode CodeOf(const base::Status& status) {
+  const bool is_usage = status.code() == base::StatusCode::kInvalidArgument ||
+                        status.code() == base::StatusCode::kNotFound;
+  return is_usage ? ExitCode::kUsage : ExitCode::kFailure;
+}
 
 void PrintSummary(const std::vector<ModelSummary>& models, const ServerAddresses& addresses,
                   Output& output) {
@@ -28,13 +42,15 @@ void PrintSummary(const std::vector<ModelSummary>& models, const ServerAddresses
 ExitCode Serve(const ServeSettings& settings, Invocation& invocation) {
   Output& output = invocation.output;
   base::Result<ServePlan> plan = PlanServe(settings);
-  if (!plan.ok()) return output.Fail(ExitCode::kFailure, plan.status().message());
+  if (!plan.ok()) return output.Fail(CodeOf(plan.status()), plan.status().message());
   for (const std::string& note : plan->notes) output.Note(note);
   const ServedModels& served = *plan->served;
+  bool is_told = false;  // whether the standard output has a result
   ServerHooks hooks;
   hooks.stores = {served.store()};
   hooks.on_loaded = [&](service::Service& service, const ServerPorts& ports) {
     base::FlushLog();
+    is_told = true;
     PrintSummary(Summarize(service, served), AddressesFor(settings.host, ports), output);
     // What happens from now on is told by the log.
     base::LogChange change{.error = true};
@@ -48,9 +64,16 @@ ExitCode Serve(const ServeSettings& settings, Invocation& invocation) {
       text += fmt::format("{}model '{}' cannot be served: {}", text.empty() ? "" : "\n", model.name,
                           model.failure);
     }
-    return text.empty() ? error : text;
+    if (text.empty()) text = error;
+    if (output.wants_json()) PrintErrorJson(text, output);
+    is_told = true;
+    return text;
   };
-  return static_cast<ExitCode>(invocation.server.run(plan->flags, hooks));
+  const auto code = static_cast<ExitCode>(invocation.server.run(plan->flags, hooks));
+  if (code != ExitCode::kSuccess && !is_told && output.wants_json()) {
+    PrintErrorJson("the server did not start; the standard error says why", output);
+  }
+  return code;
 }
 
 void AddModelOptions(Command& command, ServeSettings& settings) {

@@ -373,22 +373,22 @@ def test_a_chosen_port_that_is_taken_is_an_error_with_the_next_free_one(tmp_path
     assert text.startswith(f"error: port {port} is taken by another program; the next free one is ")
 
 
-@pytest.mark.parametrize("file,content,options,texts", [
-    ("net.onnx", None, [], ["there is no file or folder", "net.onnx"]),
-    ("notes.txt", b"x", [], ["not a kind of model file", "What can be served: ONNX"]),
-    ("net.safetensors", b"x", [], ["weights without the model", "Export the model to ONNX"]),
-    ("net.onnx", b"garbage", [], ["model 'net' cannot be served", "is not an ONNX model", "net.onnx'"]),
-    ("net.onnx", b"x", ["--input", "x:FP32"], ["--input 'x:FP32' is not a tensor"]),
-    ("net.plan", b"x", ["--", "--backend-directory=/nowhere"], ["needs the backend 'tensorrt'"]),
-    ("net.pt", b"x", ["--", "--backend-directory=/nowhere"],
+@pytest.mark.parametrize("file,content,options,status,texts", [
+    ("net.onnx", None, [], 2, ["there is no file or folder", "net.onnx"]),
+    ("notes.txt", b"x", [], 2, ["not a kind of model file", "What can be served: ONNX"]),
+    ("net.safetensors", b"x", [], 2, ["weights without the model", "Export the model to ONNX"]),
+    ("net.onnx", b"garbage", [], 1, ["model 'net' cannot be served", "is not an ONNX model", "net.onnx'"]),
+    ("net.onnx", b"x", ["--input", "x:FP32"], 2, ["--input 'x:FP32' is not a tensor"]),
+    ("net.plan", b"x", ["--", "--backend-directory=/nowhere"], 1, ["needs the backend 'tensorrt'"]),
+    ("net.pt", b"x", ["--", "--backend-directory=/nowhere"], 1,
      ["needs a framework that is not installed", "pip install 'nereid[pytorch]'"]),
 ])
-def test_failures_are_told_in_words(tmp_path, file, content, options, texts):
+def test_failures_are_told_in_words(tmp_path, file, content, options, status, texts):
     if content is not None:
         (tmp_path / file).write_bytes(content)
     if "--" not in options:
         options = [*options, "--", f"--backend-directory={servers.backends()}"]
-    text = fail(tmp_path, tmp_path / file, *FREE, *options)
+    text = fail(tmp_path, tmp_path / file, *FREE, *options, status=status)
     for part in texts:
         assert part in text
     assert "nereid-tmp-" not in text
@@ -405,9 +405,19 @@ def test_a_file_that_lacks_its_inputs_says_how_to_name_them(tmp_path):
 def test_two_files_of_one_name_are_refused(tmp_path):
     for name in ("a", "b"):
         copy(DIGITS, tmp_path / name / "net.onnx")
-    text = fail(tmp_path, tmp_path / "a" / "net.onnx", tmp_path / "b" / "net.onnx")
+    text = fail(tmp_path, tmp_path / "a" / "net.onnx", tmp_path / "b" / "net.onnx", status=2)
     assert "would both be called 'net'" in text
     assert f"net_2={tmp_path / 'b' / 'net.onnx'}" in text
+
+
+@pytest.mark.parametrize("content", [None, b"garbage"])
+def test_failures_are_json_if_that_is_wanted(tmp_path, content):
+    if content is not None:
+        (tmp_path / "net.onnx").write_bytes(content)
+    run = subprocess.run([servers.binary(), "serve", tmp_path / "net.onnx", "--json", *FREE, "--",
+                          f"--backend-directory={servers.backends()}"], capture_output=True, text=True, timeout=120)
+    assert run.returncode in (1, 2)
+    assert json.loads(run.stdout)["error"] in run.stderr
 
 
 def test_wrong_arguments_have_their_own_exit_status(tmp_path):
