@@ -12,12 +12,23 @@
 namespace nereid::cli {
 namespace {
 
+constexpr std::string_view kFiles = "Models on this machine";
+constexpr std::string_view kServer = "A running server";
 constexpr std::string_view kProgram = "This program";
 
-constexpr std::string_view kModels = "Models on this machine";
-
 constexpr CommandEntry kCommands[] = {
-    {kModels, "serve", "Serves model files at once, without a repository", AddServe},
+    {kFiles, "serve", "Serves model files at once, without a repository", AddServe},
+    {kServer, "models", "Shows the models of a server and their states", AddModels},
+    {kServer, "stats", "Shows what models have done, and how long it took", AddStats},
+    {kServer, "load", "Loads a model", AddLoad},
+    {kServer, "unload", "Unloads a model", AddUnload},
+    {kServer, "infer", "Sends a request to a model and shows the outputs", AddInfer},
+    {kServer, "trace", "Shows or changes what requests are traced", AddTrace},
+    {kServer, "log", "Shows or changes what the server logs", AddLog},
+    {kServer, "health", "Tells whether a server or a model is ready", AddHealth},
+    {kServer, "metrics", "Shows the metrics of a server", AddMetrics},
+    {kProgram, "completion", "Prints the completion of commands and options for a shell",
+     AddCompletion},
     {kProgram, "help", "Explains a command, or lists all commands", AddHelp},
 };
 

@@ -15,8 +15,18 @@
 
 namespace nereid::cli {
 
+void AddCompletion(Command& command);
+void AddHealth(Command& command);
 void AddHelp(Command& command);
+void AddInfer(Command& command);
+void AddLoad(Command& command);
+void AddLog(Command& command);
+void AddMetrics(Command& command);
+void AddModels(Command& command);
 void AddServe(Command& command);
+void AddStats(Command& command);
+void AddTrace(Command& command);
+void AddUnload(Command& command);
 
 // A row of the table of commands.
 struct CommandEntry {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,8 @@ enum class ExitCode {
 struct StreamTraits {
   bool is_terminal = false;
   bool has_colours = false;
-  size_t width = 0;  // in columns; 0: unlimited
+  size_t width = 0;   // in columns; 0: unlimited
+  size_t height = 0;  // in lines; 0: unlimited
 
   // Colours are on for terminals unless NO_COLOR is set or TERM is "dumb".
   static StreamTraits Of(std::FILE* stream);
@@ -54,8 +56,8 @@ class Output {
   // Each writes to the standard output. The text brings its own line ends.
   void PrintText(std::string_view text);
   void PrintTable(const Table& table);
-  // Prints the document on several lines for a terminal, else on one. NaN and Infinity are bare
-  // words, as in the responses of servers.
+  // Prints the document on several lines for a terminal, else, and in frames, on one. NaN and
+  // Infinity are bare words, as in the responses of servers.
   void PrintJson(const rapidjson::Value& document);
 
   // Each writes one line to the standard error.
@@ -65,17 +67,30 @@ class Output {
   // `code`, so that a command can end with it.
   ExitCode Fail(ExitCode code, std::string_view text);
 
+  // What is printed between these, errors included, takes the place of the previous frame on a
+  // terminal; elsewhere it follows the previous frame. DropFrame forgets it instead.
+  void BeginFrame();
+  void EndFrame();
+  void DropFrame();
+
   // Sends what is buffered. Returns false if the standard output could not take everything.
   bool Flush();
 
  private:
   friend class Progress;
 
+  void Write(std::string_view text);
+  // Returns how many lines of the terminal the text takes, lines that wrap included.
+  size_t Rows(std::string_view text) const;
+
   std::FILE* const out_;
   std::FILE* const err_;
   const StreamTraits out_traits_;
   const StreamTraits err_traits_;
   bool wants_json_ = false;
+  std::optional<std::string> frame_;  // what was printed since BeginFrame
+  bool has_frames_ = false;           // at least one frame is shown
+  size_t frame_rows_ = 0;             // the lines of the terminal that the last frame takes
 };
 
 }  // namespace nereid::cli

@@ -119,10 +119,12 @@ void Declare(CLI::App& app, std::list<Given>& given) {
 base::Status TakeRest(const Command& command, const std::vector<std::string>& rest,
                       std::list<Given>& given) {
   Given* list = nullptr;
-  std::vector<std::string_view> names = {"--help"};
+  std::vector<std::string_view> names = {"help"};  // without the dashes, which all have
   for (Given& one : given) {
     if (!one.argument->is_positional()) {
-      names.insert(names.end(), one.argument->names.begin(), one.argument->names.end());
+      for (const std::string_view name : one.argument->names) {
+        if (name.starts_with("--")) names.push_back(name.substr(2));
+      }
     } else if (one.argument->is_repeatable) {
       list = &one;
     }
@@ -130,8 +132,11 @@ base::Status TakeRest(const Command& command, const std::vector<std::string>& re
   for (const std::string& text : rest) {
     if (text.size() > 1 && text.starts_with('-')) {
       const std::string name = text.substr(0, text.find('='));
+      const std::string_view meant =
+          base::NearestName(std::string_view(name).substr(name.starts_with("--") ? 2 : 1), names);
       return base::InvalidArgumentError(
-          fmt::format("unknown option '{}'{}", name, base::DidYouMean(name, names)));
+          fmt::format("unknown option '{}'{}", name,
+                      meant.empty() ? "" : fmt::format("; did you mean '--{}'?", meant)));
     }
     if (list == nullptr) {
       return base::InvalidArgumentError(

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "cli/printable.h"
 
 namespace nereid::cli {
 namespace {
@@ -61,6 +62,7 @@ size_t DisplayWidth(std::string_view text) {
 
 void Table::Add(std::vector<Cell> row) {
   NEREID_CHECK(row.size() == columns_.size());
+  for (Cell& cell : row) cell.text = Printable(cell.text);
   rows_.push_back(std::move(row));
 }
 

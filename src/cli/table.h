@@ -24,7 +24,7 @@ struct Cell {
   Cell(std::string text, Style style = Style::kPlain) : text(std::move(text)), style(style) {}
   Cell(const char* text, Style style = Style::kPlain) : text(text), style(style) {}
 
-  std::string text;  // one line
+  std::string text;
   Style style;
 };
 
@@ -40,7 +40,8 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // REQUIRES: as many cells as there are columns.
+  // Control characters, which texts from servers and files may contain, are replaced. REQUIRES: as
+  // many cells as there are columns.
   void Add(std::vector<Cell> row);
   bool empty() const { return rows_.empty(); }
 
