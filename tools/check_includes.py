@@ -50,7 +50,7 @@ MODULES = {
     "frontends/cloud": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "cli": ["tensor", "http_client", "check"],
+    "cli": ["http_client", "check"],
     "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
 }
 # Seen only by those whose own row names them.

@@ -11,11 +11,12 @@
 namespace nereid::app {
 namespace {
 
-int RunServerWith(char* program, std::vector<std::string> arguments) {
+int RunServerWith(char* program, std::vector<std::string> arguments,
+                  const cli::ServerHooks& hooks) {
   std::vector<char*> argv = {program};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  return RunServer(static_cast<int>(argv.size()) - 1, argv.data());
+  return RunServer(static_cast<int>(argv.size()) - 1, argv.data(), hooks);
 }
 
 std::vector<cli::ServerFlag> ServerFlags() {
@@ -30,14 +31,15 @@ std::vector<cli::ServerFlag> ServerFlags() {
 
 int RunProgram(int argc, char** argv) {
   if (!cli::IsForCommand(argc, argv)) return RunServer(argc, argv);
-  return cli::RunCommand(argc, argv,
-                         {.version = NEREID_VERSION,
-                          .run =
-                              [&](std::vector<std::string> arguments) {
-                                return RunServerWith(argv[0], std::move(arguments));
-                              },
-                          .flags = ServerFlags,
-                          .load = LoadOnce});
+  return cli::RunCommand(
+      argc, argv,
+      {.version = NEREID_VERSION,
+       .run =
+           [&](std::vector<std::string> arguments, const cli::ServerHooks& hooks) {
+             return RunServerWith(argv[0], std::move(arguments), hooks);
+           },
+       .flags = ServerFlags,
+       .load = LoadOnce});
 }
 
 }  // namespace nereid::app

@@ -107,15 +107,25 @@ void ServeOn(Signals& signals, std::chrono::seconds time) {
   }
 }
 
+base::Status LoadModels(Server& server, const cli::ServerHooks& hooks) {
+  base::Status status = server.LoadModels();
+  if (status.ok() && hooks.on_loaded) hooks.on_loaded(server.service(), server.ports());
+  if (!status.ok() && hooks.describe_failure) {
+    status = base::Status(status.code(),
+                          hooks.describe_failure(server.service(), std::string(status.message())));
+  }
+  return status;
+}
+
 // Serves until a stop signal. Returns an error, if any. All parts are destroyed by then.
-std::optional<std::string> Serve(Options options, Signals& signals) {
+std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks, Signals& signals) {
   const std::chrono::seconds drain_time = options.drain_time;
-  Server server(std::move(options));
+  Server server(std::move(options), hooks.stores);
   base::Status status = server.Listen();
   if (status.ok()) {
     // Loading may take long; a stop signal is handled meanwhile.
     base::Thread loader("start", [&] {
-      status = server.LoadModels();
+      status = LoadModels(server, hooks);
       signals.Wake();
     });
     if (WaitForStop(signals)) {
@@ -141,7 +151,7 @@ std::optional<std::string> Serve(Options options, Signals& signals) {
 
 }  // namespace
 
-int RunServer(int argc, char** argv) {
+int RunServer(int argc, char** argv, const cli::ServerHooks& hooks) {
   base::Result<Options> options = ParseCommandLine(argc, argv);
   if (!options.ok()) return Fail(options.status().message());
   if (options->wants_help) {
@@ -171,7 +181,7 @@ int RunServer(int argc, char** argv) {
   }
   for (const std::string& warning : options->warnings) NEREID_LOG(kWarning, "{}", warning);
 
-  const std::optional<std::string> error = Serve(*std::move(options), signals);
+  const std::optional<std::string> error = Serve(*std::move(options), hooks, signals);
   if (error) return Fail(*error);
   base::FlushLog();
   return 0;

@@ -60,8 +60,8 @@ base::Status StartError(const char* service, const base::Status& status) {
 
 // The parts in the order of construction; they are destroyed in reverse.
 struct Server::Parts {
-  explicit Parts(const Options& options)
-      : core(options.engine, options.exit_timeout),
+  Parts(const Options& options, std::vector<repository::StoreKind> more_stores)
+      : core(options.engine, options.exit_timeout, std::move(more_stores)),
         reactors(static_cast<unsigned>(std::max(
             {options.http.thread_count, options.grpc.thread_count,
              options.cloud.sagemaker.thread_count, options.cloud.vertex_ai.thread_count}))),
@@ -91,10 +91,10 @@ static std::unique_ptr<LinkFolder> MakeSagemakerLinks(Options& options) {
   return links;
 }
 
-Server::Server(Options options)
+Server::Server(Options options, std::vector<repository::StoreKind> more_stores)
     : sagemaker_links_(MakeSagemakerLinks(options)),
       options_(std::move(options)),
-      parts_(std::make_unique<Parts>(options_)) {}
+      parts_(std::make_unique<Parts>(options_, std::move(more_stores))) {}
 
 Server::~Server() = default;
 
@@ -193,6 +193,14 @@ base::Status Server::LoadModels() {
     return {started.code(), std::move(text)};
   }
   return base::OkStatus();
+}
+
+service::Service& Server::service() { return parts_->engine; }
+
+cli::ServerPorts Server::ports() const {
+  return {.http = parts_->http != nullptr ? parts_->http->port() : uint16_t{0},
+          .grpc = parts_->grpc != nullptr ? parts_->grpc->port() : uint16_t{0},
+          .metrics = parts_->metrics != nullptr ? parts_->metrics->port() : uint16_t{0}};
 }
 
 base::Status Server::ServeLoaded() {

@@ -9,13 +9,16 @@
 
 #include "app/options.h"
 #include "base/status.h"
+#include "cli/server_hooks.h"
+#include "repository/routed_store.h"
+#include "service/service.h"
 
 namespace nereid::app {
 
 // The server process. Confined to the main thread, except for LoadModels.
 class Server {
  public:
-  explicit Server(Options options);
+  explicit Server(Options options, std::vector<repository::StoreKind> more_stores = {});
   ~Server();
 
   // Listen, LoadModels and ServeLoaded are the steps of the start, in this order. The process
@@ -24,6 +27,9 @@ class Server {
   base::Status Listen();
   // May be called on any thread; Stop may be called meanwhile.
   base::Status LoadModels();
+  // Each is there as long as this object, and thread-safe. REQUIRES: Listen succeeded.
+  service::Service& service();
+  cli::ServerPorts ports() const;
   // Starts the services that need loaded models.
   base::Status ServeLoaded();
 
@@ -54,7 +60,7 @@ class Server {
 
 // The main function of the server. Returns 0, or 1 after printing one line with the reason on
 // standard error.
-int RunServer(int argc, char** argv);
+int RunServer(int argc, char** argv, const cli::ServerHooks& hooks = {});
 
 // The main function of the program: a command (cli/commands.h) or the server.
 int RunProgram(int argc, char** argv);

@@ -17,9 +17,23 @@
 using nereid::abi_objects::RunApiCall;
 using nereid::base::Status;
 
+namespace {
+
+std::vector<nereid::repository::StoreKind> AllStoresAnd(
+    std::vector<nereid::repository::StoreKind> more) {
+  for (nereid::repository::StoreKind& kind : nereid::stores::AllStores()) {
+    more.push_back(std::move(kind));
+  }
+  return more;
+}
+
+}  // namespace
+
 TRITONSERVER_Server::TRITONSERVER_Server(nereid::engine::EngineOptions options,
-                                         std::chrono::seconds exit_timeout)
-    : engine(std::move(options), nereid::stores::AllStores(), *this), exit_timeout_(exit_timeout) {}
+                                         std::chrono::seconds exit_timeout,
+                                         std::vector<nereid::repository::StoreKind> more_stores)
+    : engine(std::move(options), AllStoresAnd(std::move(more_stores)), *this),
+      exit_timeout_(exit_timeout) {}
 
 Status TRITONSERVER_Server::Stop() {
   return nereid::base::UnsupportedError("the server belongs to the process that runs it");

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -12,7 +13,9 @@
 
 // Thread-safe.
 struct TRITONSERVER_Server {
-  TRITONSERVER_Server(nereid::engine::EngineOptions options, std::chrono::seconds exit_timeout);
+  // `more_stores` are kinds of repository stores besides the usual ones.
+  TRITONSERVER_Server(nereid::engine::EngineOptions options, std::chrono::seconds exit_timeout,
+                      std::vector<nereid::repository::StoreKind> more_stores = {});
   TRITONSERVER_Server(const TRITONSERVER_Server&) = delete;
   TRITONSERVER_Server& operator=(const TRITONSERVER_Server&) = delete;
   virtual ~TRITONSERVER_Server() = default;

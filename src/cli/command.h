@@ -110,6 +110,12 @@ class Command {
     return argument;
   }
 
+  // Arguments behind `--`, which are taken as they are: for flags of another program.
+  void Rest(std::string value_name, std::vector<std::string>& values) {
+    rest_name_ = std::move(value_name);
+    rest_ = &values;
+  }
+
   // More about the command than the summary, in full sentences; help shows it below the summary.
   void Describe(std::string text) { description_ = std::move(text); }
   void AddExample(std::string line, std::string text);
@@ -123,6 +129,9 @@ class Command {
   const std::list<Argument>& arguments() const { return arguments_; }
   const std::vector<Example>& examples() const { return examples_; }
   const Run& run() const { return run_; }
+  // Empty, and null, if the command takes nothing behind `--`.
+  const std::string& rest_name() const { return rest_name_; }
+  std::vector<std::string>* rest() const { return rest_; }
 
  private:
   static std::vector<std::string> SplitNames(std::string_view names);
@@ -145,6 +154,8 @@ class Command {
   std::string description_;
   std::list<Argument> arguments_;  // a list, because callers keep references while they add
   std::vector<Example> examples_;
+  std::string rest_name_;
+  std::vector<std::string>* rest_ = nullptr;  // null: nothing is taken behind `--`
   std::vector<std::shared_ptr<void>> kept_;
   Run run_;
 };

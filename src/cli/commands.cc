@@ -12,15 +12,16 @@
 namespace nereid::cli {
 namespace {
 
-constexpr std::string_view kRepositories = "Model repositories";
+constexpr std::string_view kFiles = "Models and repositories";
 constexpr std::string_view kServer = "A running server";
 constexpr std::string_view kProgram = "This program";
 
 constexpr CommandEntry kCommands[] = {
-    {kRepositories, "check", "Finds every mistake in model repositories", AddCheck},
-    {kRepositories, "explain", "Shows a configuration in force, and where each value comes from",
+    {kFiles, "serve", "Serves model files at once, without a repository", AddServe},
+    {kFiles, "check", "Finds every mistake in model repositories", AddCheck},
+    {kFiles, "explain", "Shows a configuration in force, and where each value comes from",
      AddExplain},
-    {kRepositories, "init", "Puts model files into a repository, with configurations", AddInit},
+    {kFiles, "init", "Puts model files into a repository, with configurations", AddInit},
     {kServer, "models", "Shows the models of a server and their states", AddModels},
     {kServer, "stats", "Shows what models have done, and how long it took", AddStats},
     {kServer, "load", "Loads a model", AddLoad},

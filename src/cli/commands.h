@@ -26,6 +26,7 @@ void AddLoad(Command& command);
 void AddLog(Command& command);
 void AddMetrics(Command& command);
 void AddModels(Command& command);
+void AddServe(Command& command);
 void AddStats(Command& command);
 void AddTrace(Command& command);
 void AddUnload(Command& command);

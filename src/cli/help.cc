@@ -75,7 +75,8 @@ std::string UsageLine(const Command& command) {
     const std::string title = ArgumentTitle(argument);
     line += argument.is_required ? fmt::format(" {}", title) : fmt::format(" [{}]", title);
   }
-  return line + " [options]";
+  line += " [options]";
+  return command.rest() == nullptr ? line : fmt::format("{} [-- {}...]", line, command.rest_name());
 }
 
 std::string ArgumentHelp(const Argument& argument) {

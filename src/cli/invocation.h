@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "cli/output.h"
+#include "cli/server_hooks.h"
 #include "config/model_config.h"
 
 namespace nereid::cli {
@@ -26,7 +27,7 @@ struct ServerProgram {
   std::string_view version;
   // Runs a server in this process until it is stopped, and returns the exit status. `arguments` are
   // flags as on the command line of the server, without the program's name. No thread may exist.
-  std::function<int(std::vector<std::string> arguments)> run;
+  std::function<int(std::vector<std::string> arguments, const ServerHooks& hooks)> run;
   std::function<std::vector<ServerFlag>()> flags;
   // Loads one model in this process, as a server with these flags would, unloads it, and returns
   // its configuration with everything that the server and the backend have added. The latest

@@ -175,6 +175,11 @@ base::Status SetValues(const std::list<Given>& given) {
 base::Result<ParsedArguments> Parse(const Command& command, std::vector<std::string> arguments) {
   std::list<Given> given;
   for (const Argument& argument : command.arguments()) given.push_back({.argument = &argument});
+  if (command.rest() != nullptr) {
+    const auto dashes = std::ranges::find(arguments, "--");
+    if (dashes != arguments.end()) command.rest()->assign(dashes + 1, arguments.end());
+    arguments.erase(dashes, arguments.end());
+  }
   NEREID_RETURN_IF_ERROR(Prepare(command, arguments));
   CLI::App app;
   try {
