@@ -10,6 +10,7 @@
 
 #include "backend_kit/mutex.h"
 #include "onnxruntime_backend/data_types.h"
+#include "onnxruntime_backend/library.h"
 
 namespace nereid::onnxruntime {
 
@@ -89,7 +90,7 @@ class ArenaMeter {
  public:
   explicit ArenaMeter(const OrtSession* session, const OrtMemoryInfo* memory_info) {
     constexpr uint32_t kTells = 23;
-    api_ = ORT_API_VERSION >= kTells ? OrtGetApiBase()->GetApi(kTells) : nullptr;
+    api_ = ORT_API_VERSION >= kTells ? ApiBase().GetApi(kTells) : nullptr;
     if (api_ != nullptr) {
       FromOrt(api_->CreateAllocator(session, memory_info, &allocator_)).Ignore();
     }
