@@ -13,8 +13,6 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 import clean_root  # noqa: E402
 import made  # noqa: E402
 
-PREDECESSOR = "0.0.9"
-
 
 @pytest.fixture(scope="session", autouse=True)
 def possible(require_server):
@@ -28,13 +26,13 @@ def possible(require_server):
 @pytest.fixture(scope="session")
 def packages(possible, tmp_path_factory):
     """A folder with the packages of the server and of its backends for ONNX and Python."""
-    return made.make(tmp_path_factory.mktemp("packages"), ["tarball", "deb", "image", "wheel"], "nereid,onnxruntime,python,nereid-dev")
+    return made.make(tmp_path_factory.mktemp("packages"), ["tarball", "deb", "image", "wheel"], "nereid,onnxruntime,python")
 
 
 @pytest.fixture(scope="session")
 def predecessors(possible, tmp_path_factory):
     """The same, of an earlier version."""
-    return made.make(tmp_path_factory.mktemp("predecessors"), ["deb", "wheel"], "nereid,onnxruntime", PREDECESSOR)
+    return made.make(tmp_path_factory.mktemp("predecessors"), ["deb", "wheel"], "nereid,onnxruntime", made.PREDECESSOR)
 
 
 @pytest.fixture

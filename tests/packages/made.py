@@ -7,15 +7,19 @@ import sys
 
 from harness import server as servers
 
+# The version of packages that are upgraded.
+PREDECESSOR = "0.0.9"
 
-def make(out, kinds, parts, version=None, **environment):
+
+def make(out, kinds, parts, version=None, umask=-1, **environment):
     """Makes packages; returns the folder."""
     command = [sys.executable, servers.ROOT / "packaging/make.py", *kinds, "--parts", parts, "--out", out]
     command += ["--build", servers.build_folder(), *(["--version", version] if version else [])]
     environment = {"SOURCE_DATE_EPOCH": "1700000000", **environment}
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=os.environ | environment, umask=umask, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return out
+
 
 def only(folder, pattern):
     found = sorted(folder.glob(pattern))
