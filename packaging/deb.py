@@ -153,7 +153,7 @@ def make(build, out, work, parts, version):
         archive.set_modes_and_times(root)
         target = out / f"{part.name}_{version}_{stage.run('dpkg', '--print-architecture').strip()}.deb"
         # One thread, since the number of them shows in the result.
-        command = ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--threads-max=1", "--build", root, target]
+        command = ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z6", "--threads-max=1", "--build", root, target]
         stage.run(*command, env=os.environ | {"SOURCE_DATE_EPOCH": str(archive.epoch())})
         shutil.rmtree(root)
         made.append(target)

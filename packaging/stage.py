@@ -95,20 +95,37 @@ def bring_libraries(folder, also=OPENED, of_system=elf.OF_EVERY_SYSTEM):
 
 
 @functools.lru_cache
-def debian_package(path):
-    """(package, version, source package) of a file of this machine."""
-    real = os.path.realpath(path)
-    for candidate in (path, real, real.removeprefix("/usr")):
-        done = subprocess.run(["dpkg-query", "-S", candidate], capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return package_facts(done.stdout.split(":")[0])
-    raise Failure(f"no Debian package has {path}")
+def owners():
+    """The Debian package of each shared library of this machine."""
+    found = {}
+    for line in run("dpkg-query", "-S", "*.so*").splitlines():
+        packages, _, path = line.partition(": ")
+        if path.startswith("/"):
+            found[path] = packages.split(",")[0].split(":")[0]
+    return found
 
 
 @functools.lru_cache
+def installed():
+    """(package, version, source package) of each Debian package of this machine."""
+    lines = run("dpkg-query", "-W", "-f", "${Package} ${Version} ${source:Package}\n").splitlines()
+    return {line.split()[0]: tuple(line.split()) for line in lines}
+
+
+def debian_package(path):
+    """(package, version, source package) of a library of this machine."""
+    real = os.path.realpath(path)
+    # Where /lib is /usr/lib, packages may have either name.
+    for candidate in (path, real, real.removeprefix("/usr")):
+        if candidate in owners():
+            return installed()[owners()[candidate]]
+    raise Failure(f"no Debian package has {path}")
+
+
 def package_facts(package):
-    line = run("dpkg-query", "-W", "-f", "${Package} ${Version} ${source:Package}\n", package).splitlines()[0]
-    return tuple(line.split())
+    if package not in installed():
+        raise Failure(f"the Debian package {package} is not installed; run tools/setup")
+    return installed()[package]
 
 
 def origins_of_libraries(folder, brought):

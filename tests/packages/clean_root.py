@@ -20,7 +20,7 @@ ENTER = """
 mount --make-rprivate /
 mount -t proc proc "$0/proc"
 mount --rbind /dev "$0/dev"
-exec chroot "$0" "$@"
+exec /usr/sbin/chroot "$0" "$@"
 """
 
 

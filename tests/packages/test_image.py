@@ -74,10 +74,12 @@ def test_unpacked_it_serves_digits_as_nobody_and_read_only(image, tmp_path):
     root = tmp_path / "root"
     image.unpack(root)
     numbers, flags = ports()
-    script = 'mount --make-rprivate /; mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; exec "$@"'
+    (root / "proc").mkdir()
+    script = 'mount --make-rprivate /; mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"'
+    script += '; mount -t proc proc "$0/proc"; exec "$@"'
     user = image.settings["User"].split(":")[0]
-    enter = ["chroot", f"--userspec={user}:{user}", root, *image.settings["Entrypoint"]]
-    command = ["unshare", "--mount", "sh", "-ec", script, root, *enter, REPOSITORY, *flags]
+    enter = ["/usr/sbin/chroot", f"--userspec={user}:{user}", root, *image.settings["Entrypoint"]]
+    command = ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", script, root, *enter, REPOSITORY, *flags]
     with (tmp_path / "server.log").open("wb") as log:
         process = subprocess.Popen(list(map(str, command)), env={}, stdout=log, stderr=subprocess.STDOUT)
     server = servers.Server(process, tmp_path / "server.log", numbers)
@@ -102,7 +104,9 @@ def podman(tmp_path):
 
 
 def test_podman_runs_it_read_only(image, podman, tmp_path):
-    subprocess.run([*podman, "load", "--quiet", "--input", image.path], check=True, capture_output=True)
+    load = [*podman, "load", "--quiet", "--input", image.path]
+    loaded = subprocess.run(load, capture_output=True, text=True, check=False)
+    assert loaded.returncode == 0, loaded.stderr
     limits = ["--cgroups=disabled", "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
     run = ["run", "--rm", "--network=host", "--read-only", *limits]
     probe = subprocess.run([*podman, *run, f"localhost/{image.name}", "--version"], capture_output=True, text=True)

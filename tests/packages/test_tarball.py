@@ -9,7 +9,7 @@ from predictions import check_digits
 
 def unpack(root, packages, to):
     folder = root.folder / to
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["tar", "-xzf", only(packages, "nereid-*-linux-*.tar.gz"), "-C", folder], check=True)
     return f"/{to}/{only(folder, 'nereid-*').name}"
 
