@@ -7,6 +7,7 @@ One image is for the server alone, and one is for each framework; they share the
 
 import json
 import shutil
+import subprocess
 import time
 
 import archive
@@ -65,11 +66,23 @@ def server_layer(build, root, part, version):
     sbom.write(home / "share/doc/nereid/sbom.spdx.json", "nereid-image", version, root, origins)
 
 
-def config_of(version, layers):
+def can_tell_health(program):
+    """Whether the program has the command `health`."""
+    return subprocess.run([program, "health", "--help"], capture_output=True, check=False).returncode == 0
+
+
+def config_of(version, layers, has_health):
     """What podman and docker do with the image if nothing else is said."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(archive.epoch()))
     program = f"/{HOME}/bin/nereid"
     second = 1_000_000_000
+    health = {
+        "Test": ["CMD", program, "health"],
+        "Interval": 30 * second,
+        "Timeout": 5 * second,
+        "StartPeriod": 60 * second,
+        "Retries": 3,
+    }
     return {
         "created": created,
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[stage.machine()],
@@ -82,13 +95,7 @@ def config_of(version, layers):
             "Cmd": ["--model-repository=/models"],
             "WorkingDir": "/",
             "StopSignal": "SIGTERM",
-            "Healthcheck": {
-                "Test": ["CMD", program, "health"],
-                "Interval": 30 * second,
-                "Timeout": 5 * second,
-                "StartPeriod": 60 * second,
-                "Retries": 3,
-            },
+            **({"Healthcheck": health} if has_health else {}),
             "Labels": {
                 "org.opencontainers.image.title": "nereid",
                 "org.opencontainers.image.version": version,
@@ -121,12 +128,12 @@ class Layout:
         path.unlink()
         return described
 
-    def finish(self, name, version, layers):
+    def finish(self, name, version, layers, has_health):
         kind = "application/vnd.oci.image"
         manifest = {
             "schemaVersion": 2,
             "mediaType": f"{kind}.manifest.v1+json",
-            "config": self.add_json(config_of(version, layers), f"{kind}.config.v1+json"),
+            "config": self.add_json(config_of(version, layers, has_health), f"{kind}.config.v1+json"),
             "layers": [self.add(path, f"{kind}.layer.v1.tar+gzip") for path, _ in layers],
         }
         described = self.add_json(manifest, manifest["mediaType"])
@@ -160,7 +167,7 @@ def make(build, out, work, parts, version):
         layers = [server] if part.name == "nereid" else [server, layer]
         name = part.name.replace("nereid-backend-", "nereid-")
         layout = Layout(work / f"{part.name}-layout")
-        layout.finish(name, version, layers)
+        layout.finish(name, version, layers, can_tell_health(build / "src/app/nereid"))
         target = out / f"{name}-{version}-image-{stage.machine()}.tar"
         with target.open("wb") as file:
             archive.write_tar(file, layout.folder)

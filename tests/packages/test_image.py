@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
 import pytest
 from harness import server as servers
@@ -62,6 +63,11 @@ def test_there_is_no_shell_and_nothing_that_changes_users(image, tmp_path):
     assert not {path.name for path in files} & {"sh", "bash", "dash", "busybox", "python3", "apt", "dpkg"}
     assert not [path for path in files if path.stat().st_mode & 0o6000]
     assert image.settings["User"] == "65532:65532"
+
+
+def test_the_program_itself_checks_the_health_of_a_container(image):
+    if subprocess.run([servers.binary(), "health", "--help"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("the program has no command health")
     assert image.settings["Healthcheck"]["Test"][1:] == [*image.settings["Entrypoint"], "health"]
 
 
@@ -95,12 +101,15 @@ def podman(tmp_path):
     """The command line of a podman of our own, in which nothing of the user's is seen."""
     if shutil.which("podman") is None:
         pytest.skip("there is no podman")
-    podman = ["podman", "--root", tmp_path / "storage", "--runroot", tmp_path / "run", "--storage-driver", "vfs"]
+    # podman takes no long path for this one.
+    state = tempfile.mkdtemp(prefix="podman-")
+    podman = ["podman", "--root", tmp_path / "storage", "--runroot", state, "--storage-driver", "vfs"]
     podman += ["--cgroup-manager", "cgroupfs", "--events-backend", "file"]
     # A system with both versions of cgroups, of which crun takes only one.
     script = "mount --make-rprivate /; umount /sys/fs/cgroup/unified 2>/dev/null || true; exec \"$@\""
     yield ["unshare", "--mount", "sh", "-c", script, "sh", *map(str, podman)]
-    shutil.rmtree(tmp_path / "storage", ignore_errors=True)
+    for folder in (tmp_path / "storage", state):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_podman_runs_it_read_only(image, podman, tmp_path):

@@ -54,7 +54,7 @@ def repository(python_root, tmp_path):
         subprocess.run(["rm", "-rf", folder / name], check=True)
     models.copy_example(folder, "digits")
     models.copy_example(folder, "simple")
-    python_models.write(folder, "where", WHERE, datatype="STRING", dims=(1,))
+    python_models.write(folder, "where", WHERE, datatype="BYTES", dims=(1,))
     return "/models"
 
 
