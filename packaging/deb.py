@@ -36,6 +36,7 @@ def add_server_files(root, build, version):
     put(HERE / "nereid.conf", root / "etc/nereid/nereid.conf")
     (root / "var/lib/nereid/models").mkdir(parents=True)
     manual.write(root / "usr/share/man", build / "src/app/nereid", version)
+    manual.write_completions(root / "usr/share", build / "src/app/nereid")
 
 
 def fill(build, root, part, version):

@@ -12,6 +12,7 @@ import time
 
 import archive
 import elf
+import manual
 import sbom
 import stage
 import tarball
@@ -59,7 +60,8 @@ def settings_of_system(root):
 def server_layer(build, root, part, version):
     home = root / HOME
     origins = tarball.fill(build, home, [part], version)
-    shutil.rmtree(home / "share/man", ignore_errors=True)
+    for folder in ("man", *(place.split("/")[0] for place in manual.COMPLETIONS.values())):
+        shutil.rmtree(home / "share" / folder)
     origins = [stage.moved(origin, HOME) for origin in origins] + system_files(root)
     settings_of_system(root)
     stage.put_licenses(home / "share/doc/nereid/licenses", origins)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages nereid(1) and tritonserver(1), from what the program itself says of its flags."""
+"""The manual pages nereid(1) and tritonserver(1), from what the program itself says of its flags, and what shells
+read to complete its commands."""
 
 import gzip
 import re
@@ -22,7 +23,13 @@ on port 8002. Models, clients, backends and flags are those of NVIDIA Triton Inf
 is another name of the program.
 """
 
-TAIL = """.SH SIGNALS
+TAIL = """.SH COMMANDS
+With the name of a command as its first argument,
+.B nereid
+does something else than serve, such as asking a running server.
+.B nereid help
+lists the commands.
+.SH SIGNALS
 SIGTERM and SIGINT stop the server: requests in flight are finished first. SIGHUP opens the log file again.
 .SH EXIT STATUS
 0 after a stop by a signal; 1, with the reason on standard error, if the server could not start or did not stop
@@ -70,3 +77,19 @@ def write(folder, program, version):
     man1.mkdir(parents=True, exist_ok=True)
     for name, text in (("nereid", page(usage, version)), ("tritonserver", ".so man1/nereid.1\n")):
         (man1 / f"{name}.1.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+# Where the shells of distributions look, below share/.
+COMPLETIONS = {
+    "bash": "bash-completion/completions/nereid",
+    "zsh": "zsh/vendor-completions/_nereid",
+    "fish": "fish/vendor_completions.d/nereid.fish",
+}
+
+
+def write_completions(share, program):
+    for shell, place in COMPLETIONS.items():
+        done = subprocess.run([program, "completion", shell], check=True, capture_output=True)
+        target = share / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(done.stdout)

@@ -119,6 +119,7 @@ TAKEN_IN = {
     "libspdlog-dev": "MIT",
     "libfmt-dev": "MIT",
     "libboost1.81-dev": "BSL-1.0",
+    "libcli11-dev": "BSD-3-Clause",
     "rapidjson-dev": "MIT",
     "libfast-float-dev": "Apache-2.0 OR MIT",
     "libxxhash-dev": "BSD-2-Clause",

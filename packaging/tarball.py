@@ -33,6 +33,7 @@ def fill(build, folder, parts, version, name="nereid"):
         brought = stage.bring_libraries(folder)
         origins += stage.origins_of_libraries(folder, brought) + stage.origins_taken_in()
         manual.write(folder / "share/man", build / "src/app/nereid", version)
+        manual.write_completions(folder / "share", build / "src/app/nereid")
         with_onnx = any(part.framework == "onnxruntime" for part in parts)
         stage.put_examples(folder / "share/nereid/models", ["identity"] + ["digits", "simple"] * with_onnx)
     add_documents(folder, name, version, origins)

@@ -49,7 +49,8 @@ MODULES = {
     "frontends/cloud": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "app": ["engine", "http", "cloud", "grpc", "capi"],
+    "cli": ["tensor", "http_client"],
+    "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
 }
 # Seen only by those whose own row names them.
 PRIVATE = {"proto", "abi"}
@@ -62,6 +63,7 @@ CONFINED = [
     (re.compile(r"boost/(asio|beast)"), ["net/http1"], "Beast"),
     (re.compile(r"nghttp2/"), ["net/http2"], "nghttp2"),
     (re.compile(r"cuda"), ["memory"], "CUDA"),
+    (re.compile(r"CLI/"), ["cli"], "CLI11"),
 ]
 # Folders of plug-ins and of the Python extension, and what they may include of ours besides their own files.
 PLUGINS = ["backends", "caches", "agents", "python"]

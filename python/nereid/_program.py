@@ -40,7 +40,9 @@ def main():
         sys.exit(f"nereid: {program} does not exist; the command belongs to an installed wheel")
     prepare_environment()
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
-    os.execv(program, [str(program), *sys.argv[1:]])
+    # Under Triton's name the program takes Triton's flags only.
+    name = "tritonserver" if os.path.basename(sys.argv[0]) == "tritonserver" else "nereid"
+    os.execv(program, [name, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

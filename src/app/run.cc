@@ -20,6 +20,7 @@
 #include "base/reopen_log.h"
 #include "base/thread.h"
 #include "base/timers.h"
+#include "cli/commands.h"
 
 namespace nereid::app {
 namespace {
@@ -159,6 +160,10 @@ int RunServer(int argc, char** argv) {
   if (!options.ok()) return Fail(options.status().message());
   if (options->wants_help) {
     fmt::print("{}", Usage(argv[0]));
+    if (cli::HasCommands(argv[0])) {
+      fmt::print("\nInstead of flags, the first argument may be a command ({} help COMMAND):\n\n{}",
+                 argv[0], cli::CommandList());
+    }
     return 0;
   }
   if (options->wants_version) {

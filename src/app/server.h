@@ -55,8 +55,11 @@ class Server {
   std::unique_ptr<Parts> parts_;
 };
 
-// The main function of the process. Returns 0, or 1 after printing one line with the reason on
+// The main function of the server. Returns 0, or 1 after printing one line with the reason on
 // standard error.
 int RunServer(int argc, char** argv);
+
+// The main function of the program: a command (cli/commands.h) or the server.
+int RunProgram(int argc, char** argv);
 
 }  // namespace nereid::app

@@ -157,6 +157,11 @@ void SetClient(Setup& setup, const HttpClientOptions& options) {
   setup.Set(CURLOPT_TCP_KEEPALIVE, 1L);
   setup.Set(CURLOPT_BUFFERSIZE, 256L << 10);
   if (!options.ca_file.empty()) setup.Set(CURLOPT_CAINFO, options.ca_file.c_str());
+  if (!options.cert_file.empty()) setup.Set(CURLOPT_SSLCERT, options.cert_file.c_str());
+  if (!options.key_file.empty()) setup.Set(CURLOPT_SSLKEY, options.key_file.c_str());
+  if (!options.unix_socket.empty()) {
+    setup.Set(CURLOPT_UNIX_SOCKET_PATH, options.unix_socket.c_str());
+  }
 }
 
 using HeaderList = std::unique_ptr<curl_slist, FreeList>;

@@ -56,9 +56,14 @@ struct HttpRequest {
 struct HttpClientOptions {
   // Certificates to trust instead of the system's, if not empty.
   std::string ca_file = {};
+  // The certificate and private key (PEM) to show to servers that ask for them, if not empty.
+  std::string cert_file = {};
+  std::string key_file = {};
+  // The Unix socket to connect to instead of the host of the URL, if not empty.
+  std::string unix_socket = {};
   // How long to wait for a connection.
   std::chrono::milliseconds connect_timeout{5000};
-  // A reply is given up after this time without a byte. Whole seconds.
+  // A reply is given up after this time without a byte. Whole seconds; 0: never.
   std::chrono::seconds stall_timeout{20};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's program, and the settings of the allocator: unused memory is returned to the system
+// The program, and the settings of the allocator: unused memory is returned to the system
 // within a second, in the background. Threads cache only a few small allocations, so that a thread
 // that executes a few requests and ends does not hold a hundred of each size.
 #include "app/server.h"
@@ -12,4 +12,4 @@ __attribute__((visibility("default"))) const char* malloc_conf =
 
 }  // extern "C"
 
-int main(int argc, char** argv) { return nereid::app::RunServer(argc, argv); }
+int main(int argc, char** argv) { return nereid::app::RunProgram(argc, argv); }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The request that `nereid infer` sends, made from its arguments and what the server says about the
+// model; and the response. Usable for other commands that send requests.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/elements.h"
+#include "cli/model_metadata.h"
+#include "cli/server_client.h"
+
+namespace nereid::cli {
+
+// What the arguments say.
+struct InferArguments {
+  std::vector<std::string> inputs;      // "NAME=JSON", "NAME=@FILE"
+  std::vector<std::string> shapes;      // "NAME=1,28,28"
+  std::vector<std::string> parameters;  // "NAME=VALUE"
+  std::vector<std::string> outputs;     // names; empty: all
+  std::optional<Filling> filling;       // of inputs that are not given
+  int64_t seed = 0;
+  std::string id;
+  int classes = 0;  // the best classes instead of the values; 0: the values
+};
+
+// The body of a request and its headers.
+struct InferBody {
+  std::string body;
+  std::map<std::string, std::string> headers;
+};
+
+// Reads the files that the arguments name. INVALID_ARGUMENT says what is wrong with the arguments.
+base::Result<InferBody> MakeInferBody(const InferArguments& arguments, const ModelMetadata& model);
+
+// An output of a response. Either `bytes` are its elements, as elements.h describes them, or `json`
+// is the array of them, from servers that send no binary data.
+struct InferOutput {
+  std::string name;
+  std::string datatype;
+  std::vector<int64_t> shape;
+  std::optional<std::string> bytes;
+  std::string json;
+};
+
+struct InferReply {
+  std::string model;
+  std::string version;
+  std::string id;
+  std::string parameters;  // as JSON; empty if there are none
+  std::vector<InferOutput> outputs;
+};
+
+base::Result<InferReply> ReadInferReply(const ServerReply& reply);
+
+}  // namespace nereid::cli
