@@ -29,10 +29,10 @@ def missing():
     if os.geteuid() != 0:
         return "clean systems are entered with chroot, which needs root"
     if not TAR.exists():
-        return f"there is no {TAR}: run tools/setup --packaging"
+        return f"there is no {TAR}: run tools/setup --packaging-tests"
     for program in ("unshare", "patchelf", "dpkg-shlibdeps"):
         if shutil.which(program) is None:
-            return f"there is no {program}: run tools/setup --packaging"
+            return f"there is no {program}: run tools/setup --packaging-tests"
     if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
         return "this machine does not permit namespaces"
     return None

@@ -108,7 +108,7 @@ AUDITWHEEL = clean_root.TOOLS / "venv/bin/auditwheel"
 OUTSIDE = ("libtorch*.so*", "libc10.so", "libopenvino.so.*")
 
 
-@pytest.mark.skipif(not AUDITWHEEL.exists(), reason="auditwheel is not here: run tools/setup --packaging")
+@pytest.mark.skipif(not AUDITWHEEL.exists(), reason="auditwheel is not here: run tools/setup --packaging-tests")
 def test_auditwheel_confirms_the_glibc_of_its_name(packages, tmp_path):
     wheel = only(packages, "nereid-*.whl")
     tag = wheel.stem.split("-")[-1]
