@@ -7,7 +7,6 @@ One image is for the server alone, and one is for each framework; they share the
 
 import json
 import shutil
-import subprocess
 import time
 
 import archive
@@ -68,12 +67,7 @@ def server_layer(build, root, part, version):
     sbom.write(home / "share/doc/nereid/sbom.spdx.json", "nereid-image", version, root, origins)
 
 
-def can_tell_health(program):
-    """Whether the program has the command `health`."""
-    return subprocess.run([program, "health", "--help"], capture_output=True, check=False).returncode == 0
-
-
-def config_of(version, layers, has_health):
+def config_of(version, layers):
     """What podman and docker do with the image if nothing else is said."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(archive.epoch()))
     program = f"/{HOME}/bin/nereid"
@@ -97,7 +91,7 @@ def config_of(version, layers, has_health):
             "Cmd": ["--model-repository=/models"],
             "WorkingDir": "/",
             "StopSignal": "SIGTERM",
-            **({"Healthcheck": health} if has_health else {}),
+            "Healthcheck": health,
             "Labels": {
                 "org.opencontainers.image.title": "nereid",
                 "org.opencontainers.image.version": version,
@@ -130,12 +124,12 @@ class Layout:
         path.unlink()
         return described
 
-    def finish(self, name, version, layers, has_health):
+    def finish(self, name, version, layers):
         kind = "application/vnd.oci.image"
         manifest = {
             "schemaVersion": 2,
             "mediaType": f"{kind}.manifest.v1+json",
-            "config": self.add_json(config_of(version, layers, has_health), f"{kind}.config.v1+json"),
+            "config": self.add_json(config_of(version, layers), f"{kind}.config.v1+json"),
             "layers": [self.add(path, f"{kind}.layer.v1.tar+gzip") for path, _ in layers],
         }
         described = self.add_json(manifest, manifest["mediaType"])
@@ -169,7 +163,7 @@ def make(build, out, work, parts, version):
         layers = [server] if part.name == "nereid" else [server, layer]
         name = part.name.replace("nereid-backend-", "nereid-")
         layout = Layout(work / f"{part.name}-layout")
-        layout.finish(name, version, layers, can_tell_health(build / "src/app/nereid"))
+        layout.finish(name, version, layers)
         target = out / f"{name}-{version}-image-{stage.machine()}.tar"
         with target.open("wb") as file:
             archive.write_tar(file, layout.folder)

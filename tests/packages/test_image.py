@@ -66,8 +66,6 @@ def test_there_is_no_shell_and_nothing_that_changes_users(image, tmp_path):
 
 
 def test_the_program_itself_checks_the_health_of_a_container(image):
-    if subprocess.run([servers.binary(), "health", "--help"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("the program has no command health")
     assert image.settings["Healthcheck"]["Test"][1:] == [*image.settings["Entrypoint"], "health"]
 
 
@@ -76,24 +74,31 @@ def ports():
     return numbers, [f"--{name}-port={number}" for name, number in zip(("http", "grpc", "metrics"), numbers)]
 
 
+def inside(image, root, *arguments):
+    """The command line of the image's program as its user, in the unpacked image, which it cannot write to."""
+    (root / "proc").mkdir(exist_ok=True)
+    script = 'mount --make-rprivate /; mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"'
+    script += '; mount -t proc proc "$0/proc"; exec "$@"'
+    user = image.settings["User"].split(":")[0]
+    enter = ["/usr/sbin/chroot", f"--userspec={user}:{user}", root, *image.settings["Entrypoint"], *arguments]
+    return list(map(str, ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", script, root, *enter]))
+
+
 def test_unpacked_it_serves_digits_as_nobody_and_read_only(image, tmp_path):
     root = tmp_path / "root"
     image.unpack(root)
     numbers, flags = ports()
-    (root / "proc").mkdir()
-    script = 'mount --make-rprivate /; mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"'
-    script += '; mount -t proc proc "$0/proc"; exec "$@"'
-    user = image.settings["User"].split(":")[0]
-    enter = ["/usr/sbin/chroot", f"--userspec={user}:{user}", root, *image.settings["Entrypoint"]]
-    command = ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", script, root, *enter, REPOSITORY, *flags]
     with (tmp_path / "server.log").open("wb") as log:
-        process = subprocess.Popen(list(map(str, command)), env={}, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(inside(image, root, REPOSITORY, *flags), env={}, stdout=log, stderr=subprocess.STDOUT)
     server = servers.Server(process, tmp_path / "server.log", numbers)
     try:
         servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
         check_digits(server)
+        asked = inside(image, root, "health", "--url", f"http://{server.http}")
+        assert subprocess.run(asked, env={}, check=False).returncode == 0
     finally:
         server.stop()
+    assert subprocess.run(asked, env={}, check=False).returncode != 0
 
 
 @pytest.fixture
