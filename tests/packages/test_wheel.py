@@ -103,7 +103,7 @@ def test_uninstalling_leaves_nothing(python_root, packages):
     assert left == set()
 
 
-AUDITWHEEL = clean_root.TOOLS / "venv/bin/auditwheel"
+AUDITWHEEL = clean_root.TOOLS / "venv/bin/python"
 # Libraries of frameworks, which come in wheels of their own.
 OUTSIDE = ("libtorch*.so*", "libc10.so", "libopenvino.so.*")
 
@@ -113,7 +113,7 @@ def test_auditwheel_confirms_the_glibc_of_its_name(packages, tmp_path):
     wheel = only(packages, "nereid-*.whl")
     tag = wheel.stem.split("-")[-1]
     exclude = [word for name in OUTSIDE for word in ("--exclude", name)]
-    command = [AUDITWHEEL, "repair", "--plat", tag, *exclude, "--wheel-dir", tmp_path, wheel]
+    command = [AUDITWHEEL, "-m", "auditwheel", "repair", "--plat", tag, *exclude, "--wheel-dir", tmp_path, wheel]
     environment = {"PATH": f"{AUDITWHEEL.parent}:/usr/bin:/bin"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
