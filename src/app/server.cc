@@ -220,7 +220,8 @@ static void LogConnections(base::TimePoint deadline, size_t count, const char* w
 
 std::chrono::seconds Server::exit_timeout() const { return parts_->core.exit_timeout(); }
 
-bool Server::Answers(std::chrono::milliseconds patience) const {
+// Waits until each event loop has done what it was given; returns how many had not by the deadline.
+static size_t CountHanging(net::ReactorPool& reactors, base::TimePoint deadline) {
   // Shared, since a loop that is late looks at it after this function has returned.
   struct Count {
     base::Mutex mutex;
@@ -228,11 +229,10 @@ bool Server::Answers(std::chrono::milliseconds patience) const {
     size_t left NEREID_GUARDED_BY(mutex) = 0;
   };
   const auto count = std::make_shared<Count>();
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + patience;
   base::MutexLock lock(count->mutex);
-  count->left = parts_->reactors.size();
-  for (size_t i = 0; i < parts_->reactors.size(); ++i) {
-    parts_->reactors.reactor(i).Post([count] {
+  count->left = reactors.size();
+  for (size_t i = 0; i < reactors.size(); ++i) {
+    reactors.reactor(i).Post([count] {
       base::MutexLock inner(count->mutex);
       if (--count->left == 0) count->changed.NotifyAll();
     });
@@ -240,7 +240,17 @@ bool Server::Answers(std::chrono::milliseconds patience) const {
   while (count->left > 0) {
     if (!count->changed.WaitUntil(count->mutex, deadline)) break;
   }
-  return count->left == 0 && parts_->engine.IsLive();
+  return count->left;
+}
+
+bool Server::Answers(std::chrono::milliseconds patience) const {
+  const size_t hanging =
+      CountHanging(parts_->reactors, std::chrono::steady_clock::now() + patience);
+  if (hanging > 0) {
+    NEREID_LOG(kError, "the server did not answer within {} ms: {} of {} event loops hang",
+               patience.count(), hanging, parts_->reactors.size());
+  }
+  return hanging == 0 && parts_->engine.IsLive();
 }
 
 Server::Ending Server::Stop() {

@@ -14,8 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
-
 namespace nereid::app {
 namespace {
 
@@ -115,12 +113,7 @@ Watchdog::~Watchdog() {
 
 void Watchdog::Run() {
   do {
-    if (check_(period_)) {
-      manager_.Alive();
-    } else {
-      NEREID_LOG(kError, "the server did not answer within {} ms; the service manager will end it",
-                 period_.count());
-    }
+    if (check_(period_)) manager_.Alive();
   } while (Pause());
 }
 
