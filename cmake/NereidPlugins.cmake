@@ -28,7 +28,8 @@ endfunction()
 
 # nereid_plugin(KIND backend|cache|repoagent NAME <n> SOURCES <files> LIBS <libraries>): the library
 # libtriton[cache|repoagent]_<n>.so (target: without "lib"), in the build folder's and in an
-# installation's <kind>s/<n>, where the server looks for it.
+# installation's <kind>s/<n>, where the server looks for it. The part of an installation
+# (cmake --install --component) is <kind>-<n>; libraries that it brings along are <kind>-<n>-libraries.
 function(nereid_plugin)
   cmake_parse_arguments(P "" "KIND;NAME" "SOURCES;LIBS" ${ARGN})
   string(REGEX REPLACE "^backend$" "" prefix "${P_KIND}")
@@ -45,6 +46,7 @@ function(nereid_plugin)
   set_target_properties(${target} PROPERTIES
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
+    INSTALL_RPATH "$ORIGIN:$ORIGIN/../../lib"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${P_KIND}s/${P_NAME})
-  install(TARGETS ${target} LIBRARY DESTINATION ${P_KIND}s/${P_NAME})
+  install(TARGETS ${target} LIBRARY DESTINATION ${P_KIND}s/${P_NAME} COMPONENT ${P_KIND}-${P_NAME})
 endfunction()

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/arena_meter.h"
 
+#include "onnxruntime_backend/library.h"
+
 #include <cstdlib>
 
 namespace nereid::onnxruntime {
 
 ArenaMeter::ArenaMeter(const OrtSession* session, const OrtMemoryInfo* memory_info) {
   constexpr uint32_t kTells = 23;
-  api_ = ORT_API_VERSION >= kTells ? OrtGetApiBase()->GetApi(kTells) : nullptr;
+  api_ = ORT_API_VERSION >= kTells ? ApiBase().GetApi(kTells) : nullptr;
   if (api_ != nullptr) {
     FromOrt(api_->CreateAllocator(session, memory_info, &allocator_)).Ignore();
   }

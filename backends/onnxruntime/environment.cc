@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "backend_kit/config.h"
+#include "onnxruntime_backend/library.h"
 
 namespace nereid::onnxruntime {
 
@@ -102,9 +103,10 @@ Result<CommandLine> CommandLine::Parse(std::string_view json) {
 
 Result<std::unique_ptr<Environment>> Environment::Create(const CommandLine& options) {
   SwitchOffTelemetry();
+  NEREID_KIT_ASSIGN(const OrtApiBase* const base, OpenLibrary());
   if (ApiOrNull() == nullptr) {
     return Error::Unsupported(StrCat("the ONNX Runtime library found at run time is version ",
-                                     OrtGetApiBase()->GetVersionString(),
+                                     base->GetVersionString(),
                                      ", which is too old for this backend"));
   }
   std::unique_ptr<Environment> environment(new Environment(options));

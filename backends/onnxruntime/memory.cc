@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "onnxruntime_backend/library.h"
+
 namespace nereid::onnxruntime {
 
 using backend::Error;
@@ -18,7 +20,7 @@ constexpr uint32_t kHasStatistics = 23;
 // Returns how many bytes the session's allocator for this memory has given out; 0 if it does not
 // tell.
 Result<uint64_t> BytesInUse(OrtSession* session, const OrtMemoryInfo* memory) {
-  if (OrtGetApiBase()->GetApi(kHasStatistics) == nullptr) {
+  if (ApiBase().GetApi(kHasStatistics) == nullptr) {
     return uint64_t{0};
   }
   OrtAllocator* allocator = nullptr;

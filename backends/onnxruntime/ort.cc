@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/ort.h"
 
+#include "onnxruntime_backend/library.h"
+
 namespace nereid::onnxruntime {
 
 const OrtApi* ApiOrNull() {
@@ -10,7 +12,7 @@ const OrtApi* ApiOrNull() {
   static const OrtApi* const api = [] {
     const OrtApi* found = nullptr;
     for (uint32_t version = ORT_API_VERSION; version >= kOldest && found == nullptr; --version) {
-      found = OrtGetApiBase()->GetApi(version);
+      found = ApiBase().GetApi(version);
     }
     return found;
   }();

@@ -12,6 +12,7 @@ is all that a program for that needs. See docs/python_api.md.
     ...         print(numpy.from_dlpack(response.outputs["OUTPUT0"]))
 """
 
+from nereid import _program as _program
 from nereid import _telemetry as _telemetry
 from nereid._api._enums import DataType as DataType
 from nereid._api._enums import DLDeviceType as DLDeviceType
@@ -52,3 +53,5 @@ from nereid._api._server import RateLimiterResource as RateLimiterResource
 from nereid._api._server import Server as Server
 from nereid._api._tensor import Tensor as Tensor
 from nereid._core import __version__ as __version__
+
+_program.prepare_environment()

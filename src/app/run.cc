@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "app/server.h"
+#include "app/service_manager.h"
 #include "app/signals.h"
 #include "base/buffer.h"
 #include "base/log.h"
@@ -77,8 +78,17 @@ std::optional<std::string> StopServer(Server& server, std::optional<std::string>
   return error;
 }
 
+// The manager sees a reload that has ended when the new file is in use.
+void ReopenLog(ServiceManager& manager) {
+  const bool is_reload = manager.Reloading();
+  if (const base::Status status = base::ReopenLog(); !status.ok()) {
+    NEREID_LOG(kError, "{}", status.message());
+  }
+  if (is_reload) manager.Ready();
+}
+
 // Waits for a stop signal and handles other events. Returns false if Signals::Wake was called.
-bool WaitForStop(Signals& signals) {
+bool WaitForStop(Signals& signals, ServiceManager& manager) {
   while (true) {
     switch (signals.Wait(kTrimTime)) {
       case Signals::Event::kStop:
@@ -86,9 +96,7 @@ bool WaitForStop(Signals& signals) {
       case Signals::Event::kWoken:
         return false;
       case Signals::Event::kReopenLog:
-        if (const base::Status status = base::ReopenLog(); !status.ok()) {
-          NEREID_LOG(kError, "{}", status.message());
-        }
+        ReopenLog(manager);
         break;
       case Signals::Event::kNothing:
         base::TrimBuffers();
@@ -118,7 +126,8 @@ base::Status LoadModels(Server& server, const cli::ServerHooks& hooks) {
 }
 
 // Serves until a stop signal. Returns an error, if any. All parts are destroyed by then.
-std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks, Signals& signals) {
+std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks, Signals& signals,
+                                 ServiceManager& manager) {
   const std::chrono::seconds drain_time = options.drain_time;
   Server server(std::move(options), hooks.stores);
   base::Status status = server.Listen();
@@ -128,7 +137,8 @@ std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks,
       status = LoadModels(server, hooks);
       signals.Wake();
     });
-    if (WaitForStop(signals)) {
+    if (WaitForStop(signals, manager)) {
+      manager.Stopping(server.exit_timeout() + kPatience);
       Signals::LetStopEndTheProcess();
       std::optional<std::string> error = StopServer(server);
       loader.Join();
@@ -142,7 +152,12 @@ std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks,
     Signals::LetStopEndTheProcess();
     return StopServer(server, std::string(status.message()));
   }
-  WaitForStop(signals);
+  manager.Ready();
+  {
+    const Watchdog watchdog(manager, [&](auto patience) { return server.Answers(patience); });
+    WaitForStop(signals, manager);
+  }
+  manager.Stopping(drain_time + server.exit_timeout() + kPatience);
   server.StartDraining();
   ServeOn(signals, drain_time);
   Signals::LetStopEndTheProcess();
@@ -175,13 +190,14 @@ int RunServer(int argc, char** argv, const cli::ServerHooks& hooks) {
   // with the C library what this process has allocated with jemalloc, and end it. With this
   // variable TBB opens them without that flag.
   setenv("TBB_ENABLE_SANITIZERS", "1", /*overwrite=*/0);
+  ServiceManager manager = ServiceManager::FromEnvironment();
   Signals signals;
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {
     return Fail(status.message());
   }
   for (const std::string& warning : options->warnings) NEREID_LOG(kWarning, "{}", warning);
 
-  const std::optional<std::string> error = Serve(*std::move(options), hooks, signals);
+  const std::optional<std::string> error = Serve(*std::move(options), hooks, signals, manager);
   if (error) return Fail(*error);
   base::FlushLog();
   return 0;

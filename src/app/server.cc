@@ -2,12 +2,14 @@
 #include "app/server.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include <fmt/core.h>
 
 #include "app/option_table.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "capi/server.h"
 #include "common/reactor_rounds.h"
 #include "engine/engine.h"
@@ -225,6 +227,39 @@ static void LogConnections(base::TimePoint deadline, size_t count, const char* w
 }
 
 std::chrono::seconds Server::exit_timeout() const { return parts_->core.exit_timeout(); }
+
+// Waits until each event loop has done what it was given; returns how many had not by the deadline.
+static size_t CountHanging(net::ReactorPool& reactors, base::TimePoint deadline) {
+  // Shared, since a loop that is late looks at it after this function has returned.
+  struct Count {
+    base::Mutex mutex;
+    base::CondVar changed;
+    size_t left NEREID_GUARDED_BY(mutex) = 0;
+  };
+  const auto count = std::make_shared<Count>();
+  base::MutexLock lock(count->mutex);
+  count->left = reactors.size();
+  for (size_t i = 0; i < reactors.size(); ++i) {
+    reactors.reactor(i).Post([count] {
+      base::MutexLock inner(count->mutex);
+      if (--count->left == 0) count->changed.NotifyAll();
+    });
+  }
+  while (count->left > 0) {
+    if (!count->changed.WaitUntil(count->mutex, deadline)) break;
+  }
+  return count->left;
+}
+
+bool Server::Answers(std::chrono::milliseconds patience) const {
+  const size_t hanging =
+      CountHanging(parts_->reactors, std::chrono::steady_clock::now() + patience);
+  if (hanging > 0) {
+    NEREID_LOG(kError, "the server did not answer within {} ms: {} of {} event loops hang",
+               patience.count(), hanging, parts_->reactors.size());
+  }
+  return hanging == 0 && parts_->engine.IsLive();
+}
 
 Server::Ending Server::Stop() {
   StartDraining();

@@ -44,6 +44,10 @@ class Server {
   // Returns soon after that time in any case.
   Ending Stop();
   std::chrono::seconds exit_timeout() const;
+  // Whether the server is live and each of its event loops does what it is given within `patience`;
+  // logs if they do not.
+  // From any thread, from Listen until Stop.
+  bool Answers(std::chrono::milliseconds patience) const;
 
  private:
   struct Parts;

@@ -2,8 +2,10 @@
 #include "engine/directories.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 
 #include <filesystem>
+#include <string_view>
 
 namespace nereid::engine {
 
@@ -12,7 +14,10 @@ std::string DefaultBackendDirectory() {
   std::error_code error;
   std::filesystem::path library;
   if (dladdr(reinterpret_cast<const void*>(&DefaultBackendDirectory), &here) != 0) {
-    library = std::filesystem::canonical(here.dli_fname, error);
+    // Of the program itself the loader knows only what it was called as, which is not always a
+    // path.
+    const bool is_program = std::string_view(here.dli_fname) == program_invocation_name;
+    library = std::filesystem::canonical(is_program ? "/proc/self/exe" : here.dli_fname, error);
   }
   // The library is PREFIX/lib/libtritonserver.so or BUILD/src/app/libtritonserver.so.
   const std::filesystem::path above = library.parent_path().parent_path();

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian packages on a minimal Debian: apt installs, upgrades and purges them; the service's command serves."""
+
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+from harness import server as servers
+from harness.notify import NotifySocket
+from made import PREDECESSOR, only
+from predictions import check_digits
+
+UNIT = "lib/systemd/system/nereid.service"
+
+
+def install(root, folder, *names):
+    paths = [root.put(only(folder, f"{name}_*.deb")) for name in names]
+    root.run("apt-get", "install", "-y", "--no-install-recommends", *paths)
+
+
+def installed_version(root):
+    return root.run("dpkg-query", "-W", "-f", "${Version}", "nereid")
+
+
+def service_command(root):
+    """The unit's command with the flags of /etc/nereid, as systemd would run it."""
+    unit = (root.folder / UNIT).read_text()
+    start = re.search(r"(?m)^ExecStart=(.*)$", unit)[1]
+    environment = re.search(r"(?m)^EnvironmentFile=(.*)$", unit)[1]
+    settings = (root.folder / environment.lstrip("/")).read_text()
+    flags = re.search(r'(?m)^NEREID_FLAGS="((?:[^"\\]|\\\n)*)"', settings)[1].replace("\\\n", "")
+    return shlex.split(start.replace("$NEREID_FLAGS", flags))
+
+
+def as_nobody(command):
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", *command]
+
+
+@pytest.fixture
+def installed(clean, packages):
+    install(clean, packages, "nereid", "nereid-backend-onnxruntime")
+    return clean
+
+
+def test_the_service_serves_digits_after_the_installation_as_nobody(installed, tmp_path):
+    socket = NotifySocket(installed.folder / "notify")
+    environment = {"NOTIFY_SOCKET": "/notify", "WATCHDOG_USEC": "300000"}
+    server = installed.serve(as_nobody(service_command(installed)), tmp_path, **environment)
+    check_digits(server)
+    assert socket.receive().startswith("READY=1")
+    assert socket.receive() == "WATCHDOG=1"
+    server.stop()
+    assert "STOPPING=1" in "\n".join(socket.waiting())
+
+
+def test_an_upgrade_keeps_the_configuration(clean, predecessors, packages, tmp_path):
+    install(clean, predecessors, "nereid", "nereid-backend-onnxruntime")
+    assert installed_version(clean) == PREDECESSOR
+    configuration = clean.folder / "etc/nereid/nereid.conf"
+    changed = configuration.read_text().replace("--exit-on-error=false", "--exit-on-error=false --id=mine")
+    configuration.write_text(changed)
+    install(clean, packages, "nereid", "nereid-backend-onnxruntime")
+    assert installed_version(clean) != PREDECESSOR
+    assert configuration.read_text() == changed
+    server = clean.serve(service_command(clean), tmp_path)
+    check_digits(server)
+    server.stop()
+
+
+def test_purging_leaves_nothing(clean, packages):
+    # What our packages depend on stays; it comes first.
+    install(clean, packages, "nereid")
+    clean.run("apt-get", "purge", "-y", "nereid")
+    before = clean.files()
+    install(clean, packages, "nereid", "nereid-backend-onnxruntime")
+    assert "usr/bin/nereid" in clean.files()
+    clean.run("apt-get", "purge", "-y", "nereid", "nereid-backend-onnxruntime")
+    assert clean.files() == before
+
+
+def test_the_program_has_a_manual_page(packages, tmp_path):
+    subprocess.run(["dpkg-deb", "-x", only(packages, "nereid_*.deb"), tmp_path], check=True)
+    page = subprocess.run(["gzip", "-dc", tmp_path / "usr/share/man/man1/nereid.1.gz"], check=True, capture_output=True)
+    assert b"\\-\\-model\\-repository" in page.stdout
+    if shutil.which("man"):
+        command = ["man", "--warnings", "-l", tmp_path / "usr/share/man/man1/nereid.1.gz"]
+        shown = subprocess.run(command, check=True, capture_output=True, text=True, env={"MANWIDTH": "100", "LANG": "C.UTF-8"})
+        assert shown.stderr == ""
+        assert "--model-repository <string>" in shown.stdout
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
+def test_the_service_is_confined(tmp_path):
+    unit = servers.ROOT / "packaging/nereid.service"
+    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", unit]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)[1])
+    assert exposure <= 2.0

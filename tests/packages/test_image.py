@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images: what is inside, and that they run as nobody on a file system that cannot be written to. With podman
+where it can run containers, and else unpacked, with chroot."""
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+import pytest
+from harness import server as servers
+from made import only
+from predictions import check_digits
+
+REPOSITORY = "--model-repository=/opt/nereid/share/nereid/models"
+
+
+class Image:
+    """An archive of an OCI layout, unpacked."""
+
+    def __init__(self, path, folder):
+        self.path = path
+        self.blobs = folder / "blobs/sha256"
+        with tarfile.open(path) as archive:
+            archive.extractall(folder, filter="data")
+        (manifest,) = json.loads((folder / "index.json").read_text())["manifests"]
+        self.name = manifest["annotations"]["org.opencontainers.image.ref.name"]
+        self.manifest = self.read(manifest)
+        self.settings = self.read(self.manifest["config"])["config"]
+
+    def read(self, described):
+        return json.loads((self.blobs / described["digest"].removeprefix("sha256:")).read_text())
+
+    def compressed_bytes(self):
+        return sum(layer["size"] for layer in self.manifest["layers"])
+
+    def unpack(self, folder):
+        for layer in self.manifest["layers"]:
+            with tarfile.open(self.blobs / layer["digest"].removeprefix("sha256:")) as archive:
+                archive.extractall(folder, filter="fully_trusted")
+
+
+@pytest.fixture
+def image(packages, tmp_path):
+    return Image(only(packages, "nereid-onnxruntime-*-image-*.tar"), tmp_path / "layout")
+
+
+def test_images_are_small(packages, tmp_path):
+    alone = Image(only(packages, "nereid-[0-9]*-image-*.tar"), tmp_path / "alone")
+    with_onnx = Image(only(packages, "nereid-onnxruntime-*-image-*.tar"), tmp_path / "with")
+    assert alone.compressed_bytes() < 60e6
+    assert with_onnx.compressed_bytes() < 80e6
+    # The server's layer is stored and fetched once for all images.
+    assert with_onnx.manifest["layers"][0] == alone.manifest["layers"][0]
+
+
+def test_there_is_no_shell_and_nothing_that_changes_users(image, tmp_path):
+    root = tmp_path / "root"
+    image.unpack(root)
+    files = [path for path in root.rglob("*") if path.is_file()]
+    assert not {path.name for path in files} & {"sh", "bash", "dash", "busybox", "python3", "apt", "dpkg"}
+    assert not [path for path in files if path.stat().st_mode & 0o6000]
+    assert image.settings["User"] == "65532:65532"
+
+
+def test_the_program_itself_checks_the_health_of_a_container(image):
+    assert image.settings["Healthcheck"]["Test"][1:] == [*image.settings["Entrypoint"], "health"]
+
+
+def ports():
+    numbers = servers.free_ports(3)
+    return numbers, [f"--{name}-port={number}" for name, number in zip(("http", "grpc", "metrics"), numbers)]
+
+
+def inside(image, root, *arguments):
+    """The command line of the image's program as its user, in the unpacked image, which it cannot write to."""
+    (root / "proc").mkdir(exist_ok=True)
+    script = 'mount --make-rprivate /; mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"'
+    script += '; mount -t proc proc "$0/proc"; exec "$@"'
+    user = image.settings["User"].split(":")[0]
+    enter = ["/usr/sbin/chroot", f"--userspec={user}:{user}", root, *image.settings["Entrypoint"], *arguments]
+    return list(map(str, ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", script, root, *enter]))
+
+
+def test_unpacked_it_serves_digits_as_nobody_and_read_only(image, tmp_path):
+    root = tmp_path / "root"
+    image.unpack(root)
+    numbers, flags = ports()
+    with (tmp_path / "server.log").open("wb") as log:
+        process = subprocess.Popen(inside(image, root, REPOSITORY, *flags), env={}, stdout=log, stderr=subprocess.STDOUT)
+    server = servers.Server(process, tmp_path / "server.log", numbers)
+    try:
+        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+        check_digits(server)
+        asked = inside(image, root, "health", "--url", f"http://{server.http}")
+        assert subprocess.run(asked, env={}, check=False).returncode == 0
+    finally:
+        server.stop()
+    assert subprocess.run(asked, env={}, check=False).returncode != 0
+
+
+@pytest.fixture
+def podman(tmp_path):
+    """The command line of a podman of our own, in which nothing of the user's is seen."""
+    if shutil.which("podman") is None:
+        pytest.skip("there is no podman")
+    # podman takes no long path for this one.
+    state = tempfile.mkdtemp(prefix="podman-")
+    podman = ["podman", "--root", tmp_path / "storage", "--runroot", state, "--storage-driver", "vfs"]
+    podman += ["--cgroup-manager", "cgroupfs", "--events-backend", "file"]
+    # A system with both versions of cgroups, of which crun takes only one.
+    script = "mount --make-rprivate /; umount /sys/fs/cgroup/unified 2>/dev/null || true; exec \"$@\""
+    yield ["unshare", "--mount", "sh", "-c", script, "sh", *map(str, podman)]
+    for folder in (tmp_path / "storage", state):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_podman_runs_it_read_only(image, podman, tmp_path):
+    load = [*podman, "load", "--quiet", "--input", image.path]
+    loaded = subprocess.run(load, capture_output=True, text=True, check=False)
+    assert loaded.returncode == 0, loaded.stderr
+    limits = ["--cgroups=disabled", "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
+    run = ["run", "--rm", "--network=host", "--read-only", *limits]
+    probe = subprocess.run([*podman, *run, f"localhost/{image.name}", "--version"], capture_output=True, text=True)
+    if probe.returncode != 0 and "nereid" not in probe.stdout:
+        pytest.skip(f"podman cannot run containers here: {probe.stderr.strip()[-200:]}")
+    numbers, flags = ports()
+    command = [*podman, *run, "--name=nereid-test", f"localhost/{image.name}", REPOSITORY, *flags]
+    with (tmp_path / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ))
+    server = servers.Server(process, tmp_path / "server.log", numbers)
+    try:
+        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+        check_digits(server)
+    finally:
+        # podman passes the signal on.
+        server.stop()
