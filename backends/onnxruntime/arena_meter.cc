@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnxruntime_backend/arena_meter.h"
 
-#include "onnxruntime_backend/library.h"
-
 #include <cstdlib>
+
+#include "onnxruntime_backend/library.h"
 
 namespace nereid::onnxruntime {
 
