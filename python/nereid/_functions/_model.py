@@ -189,9 +189,10 @@ class FunctionModel:
                     f"model '{self.name}' has {len(given)} inputs, and the function {len(names)} arguments"
                 )
             specs = {name or names[i]: spec for i, (name, spec) in enumerate(zip(named, given))}
-        for name, spec in specs.items():
+        for name in specs:
             if name not in names and not takes_any:
                 raise InvalidArgumentError(f"model '{self.name}': the function has no argument '{name}'")
+        for name, spec in specs.items():
             if spec is inspect.Parameter.empty:
                 raise InvalidArgumentError(
                     f"model '{self.name}': say what '{name}' is, with an annotation or inputs="

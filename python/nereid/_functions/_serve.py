@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator, Optional, Union
 
 from nereid import _core
 from nereid._api._enums import ModelControlMode
-from nereid._api._errors import InvalidArgumentError, TritonError
+from nereid._api._errors import InternalError, InvalidArgumentError, TritonError
 from nereid._api._server import Options, Server, _running
 from nereid._functions._model import FunctionModel, model
 from nereid._functions._repository import FunctionRepository
@@ -43,7 +43,9 @@ class FunctionServer(Server):
             **given,
             "model_repository": [self._repository.path, *repositories],
             "model_control_mode": ModelControlMode.EXPLICIT,
+            "exit_on_error": False,  # `start` says which models failed, and why
         }
+        self._exits_on_error = given.get("exit_on_error", True)
         options.setdefault("startup_models", ["*"])
         super().__init__(**options)
         listening = {name: value for name, value in settings.items() if name not in _OPTIONS}
@@ -54,11 +56,19 @@ class FunctionServer(Server):
     def start(self, *args, **kwargs) -> FunctionServer:
         super().start(*args, **kwargs)
         try:
+            if self._exits_on_error:
+                self._check_models()
             self._server.listen(self._flags)
         except TritonError:
             self.stop()
             raise
         return self
+
+    def _check_models(self) -> None:
+        """Raises the reasons why models could not be loaded."""
+        failed = [one for one in self.models().values() if one.state == "UNAVAILABLE"]
+        if failed:
+            raise InternalError("; ".join(f"failed to load '{one.name}': {one.reason}" for one in failed))
 
     def stop(self) -> None:
         super().stop()
@@ -68,14 +78,15 @@ class FunctionServer(Server):
     def wait(self) -> None:
         """Serves until Ctrl-C or SIGTERM, and stops."""
         asked = threading.Event()
-        is_main = threading.current_thread() is threading.main_thread()
-        former = signal.signal(signal.SIGTERM, lambda *_: asked.set()) if is_main else None
+        former = None
         try:
+            if threading.current_thread() is threading.main_thread():
+                former = signal.signal(signal.SIGTERM, lambda *_: asked.set())
             asked.wait()
         except KeyboardInterrupt:
             pass
         finally:
-            if is_main:
+            if former is not None:
                 signal.signal(signal.SIGTERM, former)
         if self.is_running():
             self.stop()
