@@ -549,6 +549,24 @@ def test_serving_again_with_a_changed_function_replaces_it_in_the_same_server(se
     assert (third.infer("other", y=5), third.infer("answer", x=0)) == (5, 2)
 
 
+def test_functions_that_were_replaced_are_let_go_with_their_threads(serve):
+    def version(value):
+        return nereid.model(lambda x: value, name="answer", inputs={"x": int}, outputs=int)
+
+    server, gone = serve(version(0)), []
+    server.infer("answer", x=0)
+    threads = psutil.Process().num_threads()
+    for value in range(1, 20):
+        function = version(value)
+        gone.append(weakref.ref(function))
+        server.update(function)
+        assert server.infer("answer", x=0) == value
+    del function
+    while any(one() is not None for one in gone[:-1]) or psutil.Process().num_threads() > threads:
+        server.infer("answer", x=0)
+        gc.collect()
+
+
 def test_a_request_is_finished_by_the_function_that_it_came_for(serve):
     began, gate = threading.Event(), threading.Event()
 

@@ -3,7 +3,9 @@
 
 import asyncio
 import json
+import pathlib
 import queue
+import runpy
 import threading
 import typing
 import urllib.error
@@ -172,7 +174,7 @@ def test_an_exception_chooses_the_status_of_http(server, code, status):
     assert text == ("no, no" if code < 3 else "model 'refuse': ValueError: no, no")
 
 
-@pytest.mark.parametrize("code, status", [(0, "INVALID_ARGUMENT"), (1, "NOT_FOUND"), (2, "UNAVAILABLE"), (3, "INTERNAL")])
+@pytest.mark.parametrize("code, status", enumerate(["INVALID_ARGUMENT", "NOT_FOUND", "UNAVAILABLE", "INTERNAL"]))
 def test_an_exception_chooses_the_status_of_grpc(server, code, status):
     with grpcclient.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as client:
         with pytest.raises(InferenceServerException, match="no, no") as caught:
@@ -219,6 +221,19 @@ def test_the_first_example_of_the_documentation_works(server):
         "model_version": "1",
         "output": "Hello, World!",
     }
+
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "functions"
+
+
+def test_the_examples_work():
+    examples = {path.stem: runpy.run_path(str(path)) for path in EXAMPLES.glob("*.py")}
+    say, classifier, hello = examples["stream"]["say"], examples["classifier"]["Classifier"], examples["greet"]["greet"]
+    with nereid.serve(say, classifier, hello, block=False, http_port=0, grpc_port=None, metrics_port=None) as server:
+        assert server.infer(hello, name="you") == "Hello, you!"
+        assert list(server.stream(say, text="one two", delay_s=0.0)) == ["one", "two"]
+        scores = server.infer(classifier, x=[[5.1, 3.5, 1.4, 0.2], [6.5, 3.0, 5.5, 2.0]])["scores"]
+        assert scores.argmax(axis=1).tolist() == [0, 2]
 
 
 def test_clients_do_not_load_models_unless_the_server_lets_them(server):

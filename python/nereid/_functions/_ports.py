@@ -213,7 +213,8 @@ def _of_array(dtype: Any, shape: Sequence[int], name: str) -> Port:
         try:
             made = numpy.dtype(dtype)
             # numpy takes any class for a type of objects.
-            is_known = dtype is not None and (made.kind != "O" or isinstance(dtype, numpy.dtype) or dtype in (object, numpy.object_, "O"))
+            is_object = isinstance(dtype, numpy.dtype) or dtype in (object, numpy.object_, "O")
+            is_known = dtype is not None and (made.kind != "O" or is_object)
         except TypeError:
             is_known = False
         if not is_known:

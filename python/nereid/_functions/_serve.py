@@ -208,8 +208,8 @@ def _flags(settings: dict[str, Any], host: str, model_control: bool) -> list[str
     flags = [f"{service}-address={host}" for service in ("http", "grpc", "metrics")]
     if not model_control:
         # Functions come from this program, and clients load and unload nothing.
-        key = secrets.token_hex(16)
-        flags += [f"{flag}=model-repository:nereid={key}" for flag in ("http-restricted-api", "grpc-restricted-protocol")]
+        rule = f"model-repository:nereid={secrets.token_hex(16)}"
+        flags += [f"http-restricted-api={rule}", f"grpc-restricted-protocol={rule}"]
     for name, value in settings.items():
         if name in _SERVICES:
             is_on = value is not None and value is not False
