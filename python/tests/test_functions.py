@@ -260,6 +260,32 @@ def test_the_context_tells_what_the_client_sent_besides(serve):
     assert json.loads(response.outputs["output"].to_list()[0]) == ["seven", {"a": 1, "b": "two"}, 9]
 
 
+def test_a_sequence_keeps_its_state_in_the_object_of_its_instance(serve):
+    start = {"name": "START", "control": [{"kind": "CONTROL_SEQUENCE_START", "int32_false_true": [0, 1]}]}
+
+    oldest = {"max_candidate_sequences": 4}
+
+    @nereid.model(max_batch_size=2, config={"sequence_batching": {"control_input": [start], "oldest": oldest}})
+    class Total:
+        def __init__(self):
+            self.totals = {}
+
+        def __call__(self, x: list[int], contexts: list[nereid.RequestContext], **controls) -> list[int]:
+            results = []
+            for value, context, begins in zip(x, contexts, controls["START"].ravel()):
+                so_far = 0 if begins else self.totals[context.correlation_id]
+                self.totals[context.correlation_id] = so_far + value
+                results.append(so_far + value)
+            return results
+
+    model = serve(Total).model("Total")
+    results = []
+    for flags, sequence, value in [(1, 5, 1), (1, 6, 10), (0, 5, 2), (2, 5, 3), (2, 6, 20), (1, 5, 7)]:
+        (response,) = model.infer(inputs={"x": [[value]]}, correlation_id=sequence, flags=flags)
+        results.append(response.outputs["output"].to_list())
+    assert results == [[[1]], [[10]], [[3]], [[6]], [[30]], [[7]]]
+
+
 # --- Streams and asyncio --------------------------------------------------------------------------
 
 
