@@ -52,6 +52,7 @@ MODULES = {
     "capi": ["engine", "stores", "abi_objects", "abi"],
     "cli": ["http_client", "check"],
     "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
+    "app/frontends_api": ["app", "abi_objects", "abi"],
 }
 # Seen only by those whose own row names them.
 PRIVATE = {"proto", "abi"}

@@ -5,12 +5,15 @@ The names and what they do are those of Triton's package `tritonserver`, so that
 
     import nereid as tritonserver
 
-is all that a program for that needs. See docs/python_api.md.
+is all that a program for that needs. See docs/python_api.md, and docs/python_functions.md for Python functions
+that are served as models.
 
     >>> with nereid.Server(model_repository="examples/models") as server:
     ...     for response in server.model("simple").infer(inputs={"INPUT0": a, "INPUT1": b}):
     ...         print(numpy.from_dlpack(response.outputs["OUTPUT0"]))
 """
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from nereid import _program as _program
 from nereid import _telemetry as _telemetry
@@ -55,3 +58,31 @@ from nereid._api._tensor import Tensor as Tensor
 from nereid._core import __version__ as __version__
 
 _program.prepare_environment()
+
+if _TYPE_CHECKING:
+    from nereid._functions._model import FunctionModel as FunctionModel
+    from nereid._functions._model import RequestContext as RequestContext
+    from nereid._functions._model import model as model
+    from nereid._functions._ports import TensorSpec as TensorSpec
+    from nereid._functions._serve import FunctionServer as FunctionServer
+    from nereid._functions._serve import serve as serve
+
+# Functions as models need numpy, the rest does not, so they are imported when they are first used.
+_FUNCTIONS = {
+    "FunctionModel": "_model",
+    "FunctionServer": "_serve",
+    "RequestContext": "_model",
+    "TensorSpec": "_ports",
+    "model": "_model",
+    "serve": "_serve",
+}
+
+
+def __getattr__(name):
+    if name not in _FUNCTIONS:
+        raise AttributeError(f"module 'nereid' has no attribute '{name}'")
+    import importlib
+
+    found = getattr(importlib.import_module(f"nereid._functions.{_FUNCTIONS[name]}"), name)
+    globals()[name] = found
+    return found

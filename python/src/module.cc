@@ -10,6 +10,7 @@
 #include "call.h"
 #include "dlpack.h"
 #include "errors.h"
+#include "job.h"
 #include "server.h"
 #include "waker.h"
 
@@ -58,6 +59,7 @@ PYBIND11_MODULE(_core, module) {
   nrd::RegisterServer(module);
   nrd::RegisterMetrics(module);
   nrd::RegisterCall(module);
+  nrd::RegisterJob(module);
   module.attr("__version__") = NEREID_VERSION;
   module.def("library_path", &nrd::LibraryPath);
   module.def("log_message", &nrd::LogMessage);

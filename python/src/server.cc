@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.h"
 
+#include <pybind11/stl.h>
+
 #include "errors.h"
 #include "without_gil.h"
 
@@ -58,9 +60,46 @@ Server::Server(TRITONSERVER_ServerOptions* options) {
   WithoutGil([&] { Check(TRITONSERVER_ServerNew(&server_, options)); });
 }
 
+void Server::Listen(const std::vector<std::string>& flags) {
+  if (frontends_ != nullptr) ThrowInvalidArgument("the server listens already");
+  std::vector<const char*> texts;
+  texts.reserve(flags.size());
+  for (const std::string& flag : flags) texts.push_back(AsCText(flag, "a flag"));
+  WithoutGil(
+      [&] { Check(NEREIDSERVER_FrontendsNew(&frontends_, server_, texts.data(), texts.size())); });
+}
+
+py::tuple Server::Ports() const {
+  uint16_t http = 0;
+  uint16_t grpc = 0;
+  uint16_t metrics = 0;
+  if (frontends_ != nullptr) {
+    Check(NEREIDSERVER_FrontendsPorts(frontends_, &http, &grpc, &metrics));
+  }
+  return py::make_tuple(http, grpc, metrics);
+}
+
+TRITONSERVER_Error* Server::StopAll() {
+  // What the frontends did not finish, the server reports.
+  if (frontends_ != nullptr && !is_stopping_.exchange(true)) {
+    Ignore(NEREIDSERVER_FrontendsStop(frontends_));
+  }
+  return TRITONSERVER_ServerStop(server_);
+}
+
+void Server::Stop() {
+  if (IsForked()) return;
+  WithoutGil([this] { Check(StopAll()); });
+}
+
 Server::~Server() {
+  if (IsForked()) return;
   PyThreadState* const thread = PyEval_SaveThread();
-  TRITONSERVER_Error* const error = TRITONSERVER_ServerDelete(server_);
+  TRITONSERVER_Error* error = StopAll();
+  if (error == nullptr) {
+    if (frontends_ != nullptr) Ignore(NEREIDSERVER_FrontendsDelete(frontends_));
+    error = TRITONSERVER_ServerDelete(server_);
+  }
   PyEval_RestoreThread(thread);
   if (error == nullptr) return;
   PySys_WriteStderr("nereid: a server could not be taken apart: %.500s\n",
@@ -182,8 +221,9 @@ bool ModelIsReady(Server& server, const std::string& model, int64_t version) {
 void RegisterServer(py::module_& module) {
   py::class_<Server>(module, "Server")
       .def("_ptr", [](Server& self) { return reinterpret_cast<uintptr_t>(self.handle()); })
-      .def("stop",
-           [](Server& self) { WithoutGil([&] { Check(TRITONSERVER_ServerStop(self.handle())); }); })
+      .def("listen", &Server::Listen)
+      .def("ports", &Server::Ports)
+      .def("stop", &Server::Stop)
       .def("set_exit_timeout",
            [](Server& self, unsigned int seconds) {
              Check(TRITONSERVER_ServerSetExitTimeout(self.handle(), seconds));

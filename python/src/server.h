@@ -2,12 +2,17 @@
 // A server in this process; the Python class _core.Server.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <pybind11/pybind11.h>
 
+#include "nereid/frontends.h"
 #include "triton/core/tritonserver.h"
 
 namespace nereid::python {
@@ -33,7 +38,8 @@ class Parameters {
 // Converts a Python int; throws InvalidArgumentError if it does not fit.
 int64_t ToInt64(pybind11::handle value, const char* what);
 
-// A server. Every method releases the GIL. Thread-safe, as the server is.
+// A server. Every method releases the GIL. Thread-safe, as the server is, except for Listen. In a
+// child process that the program has forked, where the server's threads are not, nothing happens.
 class Server {
  public:
   // Copies what it needs from `options`.
@@ -45,8 +51,21 @@ class Server {
 
   TRITONSERVER_Server* handle() const { return server_; }
 
+  // Serves others; to be called once. `flags` as in nereid/frontends.h.
+  void Listen(const std::vector<std::string>& flags);
+  // Returns (HTTP, gRPC, metrics), 0 for one that is off.
+  pybind11::tuple Ports() const;
+  // Also ends what listens. May be called again.
+  void Stop();
+
  private:
+  TRITONSERVER_Error* StopAll();
+  bool IsForked() const { return getpid() != process_; }
+
   TRITONSERVER_Server* server_ = nullptr;
+  NEREIDSERVER_Frontends* frontends_ = nullptr;
+  std::atomic<bool> is_stopping_{false};
+  const pid_t process_ = getpid();
 };
 
 void RegisterServer(pybind11::module_& module);

@@ -2,83 +2,27 @@
 #include "app/server.h"
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 
 #include <fmt/core.h>
 
+#include "app/frontends.h"
 #include "app/option_table.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "capi/server.h"
-#include "common/reactor_rounds.h"
 #include "engine/engine.h"
 #include "engine/startup_log.h"
-#include "grpc/frontend.h"
-#include "http/api_handler.h"
-#include "http1/http_server.h"
-#include "net/reactor.h"
 
 namespace nereid::app {
-namespace {
-
-http2::GrpcCompressionLevel ToNet(CompressionLevel level) {
-  switch (level) {
-    case CompressionLevel::kNone:
-      return http2::GrpcCompressionLevel::kNone;
-    case CompressionLevel::kLow:
-      return http2::GrpcCompressionLevel::kLow;
-    case CompressionLevel::kMedium:
-      return http2::GrpcCompressionLevel::kMedium;
-    case CompressionLevel::kHigh:
-      return http2::GrpcCompressionLevel::kHigh;
-  }
-  return http2::GrpcCompressionLevel::kNone;
-}
-
-net::TlsOptions ToNet(const SslOptions& ssl) {
-  net::TlsOptions options;
-  if (!ssl.is_used && !ssl.is_mutual) return options;
-  options.certificate_file = ssl.server_cert;
-  options.key_file = ssl.server_key;
-  if (ssl.is_mutual) options.client_roots_file = ssl.root_cert;
-  return options;
-}
-
-// Room for the JSON head before tensors of the largest permitted size.
-constexpr size_t kMaxJsonHeadBytes = size_t{16} << 20;
-
-std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds time) {
-  return time.count() == 0 ? std::nullopt : std::optional(time);
-}
-
-// Returns "failed to start HTTP service: Unavailable - Socket ...", as Triton words it.
-base::Status StartError(const char* service, const base::Status& status) {
-  return {status.code(), fmt::format("failed to start {} service: {} - {}", service,
-                                     base::StatusCodeName(status.code()), status.message())};
-}
-
-}  // namespace
 
 // The parts in the order of construction; they are destroyed in reverse.
 struct Server::Parts {
   Parts(const Options& options, std::vector<repository::StoreKind> more_stores)
       : core(options.engine, options.exit_timeout, std::move(more_stores)),
-        reactors(static_cast<unsigned>(std::max(
-            {options.http.thread_count, options.grpc.thread_count,
-             options.cloud.sagemaker.thread_count, options.cloud.vertex_ai.thread_count}))),
-        rounds(reactors) {}
+        frontends(options, core.engine) {}
 
   TRITONSERVER_Server core;  // the server as its backends see it
   engine::Engine& engine = core.engine;
-  net::ReactorPool reactors;
-  common::RoundExecutors rounds;
-  std::unique_ptr<http::ApiHandler> http_handler;
-  std::unique_ptr<http::MetricsHandler> metrics_handler;
-  std::unique_ptr<http1::HttpServer> http;
-  std::unique_ptr<http1::HttpServer> metrics;
-  std::unique_ptr<CloudServers> cloud;
-  std::unique_ptr<grpc::Frontend> grpc;
+  Frontends frontends;
 };
 
 // Makes the folder where the models that SageMaker loads are linked; null if it may not load
@@ -100,87 +44,7 @@ Server::Server(Options options, std::vector<repository::StoreKind> more_stores)
 
 Server::~Server() = default;
 
-base::Status Server::StartHttp() {
-  parts_->http_handler = std::make_unique<http::ApiHandler>(
-      http::ApiOptions{.max_input_bytes = options_.http.max_input_bytes,
-                       .restrictions = options_.http.restrictions,
-                       .forwarder = options_.http.forwarder,
-                       .cors = options_.http.cors},
-      parts_->reactors, parts_->engine, parts_->rounds);
-  // The limit applies to tensors and to JSON separately; the handler checks both.
-  const size_t max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
-  parts_->cloud = std::make_unique<CloudServers>(options_.cloud, max_body_bytes, parts_->reactors,
-                                                 parts_->engine, *parts_->http_handler);
-  if (!options_.http.is_allowed) return base::OkStatus();
-  http1::HttpServerOptions options;
-  options.listener = {options_.http.address, static_cast<uint16_t>(options_.http.port),
-                      options_.http.reuse_port, options_.unix_socket_mode};
-  options.tls = ToNet(options_.http.ssl);
-  options.max_connection_age = options_.http.max_connection_age;
-  options.max_body_bytes = max_body_bytes;
-  options.min_body_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
-  auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
-  if (!server.ok()) return StartError("HTTP", server.status());
-  parts_->http = std::move(server).value();
-  NEREID_LOG(kInfo, "Started HTTPService at {}",
-             net::DescribeAddress(options_.http.address, parts_->http->port()));
-  return base::OkStatus();
-}
-
-base::Status Server::StartGrpc() {
-  if (!options_.grpc.is_allowed) return base::OkStatus();
-  const GrpcOptions& grpc = options_.grpc;
-  grpc::FrontendOptions frontend;
-  frontend.restrictions = grpc.restrictions;
-  frontend.forwarder = grpc.forwarder;
-  frontend.max_unsent_responses = static_cast<size_t>(grpc.max_response_pool_size);
-  http2::GrpcServerOptions& options = frontend.server;
-  options.listener = {grpc.address, static_cast<uint16_t>(grpc.port), grpc.reuse_port,
-                      options_.unix_socket_mode};
-  options.tls = ToNet(grpc.ssl);
-  options.min_message_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
-  options.response_compression = ToNet(grpc.response_compression);
-  options.keepalive_time = grpc.keepalive_time;
-  options.keepalive_timeout = grpc.keepalive_timeout;
-  options.keepalive_permit_without_calls = grpc.keepalive_permit_without_calls;
-  options.max_pings_without_data = grpc.max_pings_without_data;
-  options.min_recv_ping_interval_without_data = grpc.min_ping_interval_without_data;
-  options.max_ping_strikes = grpc.max_ping_strikes;
-  options.max_connection_age = NothingIfZero(grpc.max_connection_age);
-  options.max_connection_age_grace = NothingIfZero(grpc.max_connection_age_grace);
-  auto server = grpc::Frontend::Start(frontend, {parts_->engine, parts_->reactors, parts_->rounds});
-  if (!server.ok()) return StartError("GRPC", server.status());
-  parts_->grpc = std::move(server).value();
-  NEREID_LOG(kInfo, "Started GRPCInferenceService at {}",
-             net::DescribeAddress(grpc.address, parts_->grpc->port()));
-  return base::OkStatus();
-}
-
-base::Status Server::StartMetrics() {
-  if (!options_.metrics.is_allowed) return base::OkStatus();
-  parts_->metrics_handler =
-      std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine);
-  const std::string address = MetricsAddress(options_);
-  http1::HttpServerOptions options;
-  options.listener = {address, static_cast<uint16_t>(options_.metrics.port), false,
-                      options_.unix_socket_mode};
-  auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
-  if (!server.ok()) return StartError("Metrics", server.status());
-  parts_->metrics = std::move(server).value();
-  NEREID_LOG(kInfo, "Started Metrics Service at {}",
-             net::DescribeAddress(address, parts_->metrics->port()));
-  return base::OkStatus();
-}
-
-base::Status Server::Listen() {
-  NEREID_RETURN_IF_ERROR(StartGrpc());
-  NEREID_RETURN_IF_ERROR(StartHttp());
-  NEREID_RETURN_IF_ERROR(StartMetrics());
-  if (const base::Status status = parts_->cloud->StartSagemaker(); !status.ok()) {
-    return StartError("Sagemaker", status);
-  }
-  return base::OkStatus();
-}
+base::Status Server::Listen() { return parts_->frontends.Listen(); }
 
 base::Status Server::LoadModels() {
   const base::Status started = parts_->engine.Start();
@@ -200,17 +64,11 @@ base::Status Server::LoadModels() {
 service::Service& Server::service() { return parts_->engine; }
 
 cli::ServerPorts Server::ports() const {
-  return {.http = parts_->http != nullptr ? parts_->http->port() : uint16_t{0},
-          .grpc = parts_->grpc != nullptr ? parts_->grpc->port() : uint16_t{0},
-          .metrics = parts_->metrics != nullptr ? parts_->metrics->port() : uint16_t{0}};
+  const Frontends::Ports ports = parts_->frontends.ports();
+  return {.http = ports.http, .grpc = ports.grpc, .metrics = ports.metrics};
 }
 
-base::Status Server::ServeLoaded() {
-  if (const base::Status status = parts_->cloud->StartVertexAi(); !status.ok()) {
-    return StartError("Vertex AI", status);
-  }
-  return base::OkStatus();
-}
+base::Status Server::ServeLoaded() { return parts_->frontends.ServeLoaded(); }
 
 void Server::StartDraining() { parts_->engine.StartDraining(); }
 
@@ -220,45 +78,10 @@ static int64_t SecondsLeft(base::TimePoint deadline) {
   return std::max<int64_t>(0, std::chrono::ceil<std::chrono::seconds>(left).count());
 }
 
-// `what` is worded as in Triton's server/src/{http,grpc}_server.cc.
-static void LogConnections(base::TimePoint deadline, size_t count, const char* what) {
-  if (count == 0) return;
-  NEREID_LOG(kInfo, "Timeout {}: Found {} {}", SecondsLeft(deadline), count, what);
-}
-
 std::chrono::seconds Server::exit_timeout() const { return parts_->core.exit_timeout(); }
 
-// Waits until each event loop has done what it was given; returns how many had not by the deadline.
-static size_t CountHanging(net::ReactorPool& reactors, base::TimePoint deadline) {
-  // Shared, since a loop that is late looks at it after this function has returned.
-  struct Count {
-    base::Mutex mutex;
-    base::CondVar changed;
-    size_t left NEREID_GUARDED_BY(mutex) = 0;
-  };
-  const auto count = std::make_shared<Count>();
-  base::MutexLock lock(count->mutex);
-  count->left = reactors.size();
-  for (size_t i = 0; i < reactors.size(); ++i) {
-    reactors.reactor(i).Post([count] {
-      base::MutexLock inner(count->mutex);
-      if (--count->left == 0) count->changed.NotifyAll();
-    });
-  }
-  while (count->left > 0) {
-    if (!count->changed.WaitUntil(count->mutex, deadline)) break;
-  }
-  return count->left;
-}
-
 bool Server::Answers(std::chrono::milliseconds patience) const {
-  const size_t hanging =
-      CountHanging(parts_->reactors, std::chrono::steady_clock::now() + patience);
-  if (hanging > 0) {
-    NEREID_LOG(kError, "the server did not answer within {} ms: {} of {} event loops hang",
-               patience.count(), hanging, parts_->reactors.size());
-  }
-  return hanging == 0 && parts_->engine.IsLive();
+  return parts_->frontends.Answers(patience) && parts_->engine.IsLive();
 }
 
 Server::Ending Server::Stop() {
@@ -268,24 +91,12 @@ Server::Ending Server::Stop() {
   parts_->engine.LogInFlight(SecondsLeft(deadline));
   parts_->engine.FinishSequences(deadline);
   Ending ending;
-  if (parts_->http != nullptr) parts_->http->StopAccepting();
-  if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();
-  if (parts_->http != nullptr) {
-    LogConnections(deadline, parts_->http->connections(), "HTTP service connections");
-  }
-  if (parts_->grpc != nullptr) {
-    LogConnections(deadline, parts_->grpc->connections(),
-                   "gRPC service connections and inference handlers");
-    parts_->grpc->RefuseRequests();
-    ending.all_answered &= parts_->grpc->Drain(deadline);
-  }
-  if (parts_->http != nullptr) ending.all_answered &= parts_->http->Drain(deadline);
-  if (parts_->cloud != nullptr) ending.all_answered &= parts_->cloud->Drain(deadline);
+  ending.all_answered = parts_->frontends.Drain(deadline);
   engine::Unfinished left = parts_->engine.Stop(deadline);
   for (const std::string& work : left.work) NEREID_LOG(kError, "{}", work);
   NEREID_LOG(kInfo, "Timeout {}: Found {} model versions that have in-flight inferences",
              SecondsLeft(deadline), left.busy_versions);
-  if (parts_->metrics != nullptr) parts_->metrics->Drain(std::chrono::steady_clock::now());
+  parts_->frontends.StopMetrics();
   ending.unfinished = std::move(left.work);
   return ending;
 }

@@ -52,10 +52,6 @@ class Server {
  private:
   struct Parts;
 
-  base::Status StartHttp();
-  base::Status StartGrpc();
-  base::Status StartMetrics();
-
   // Declared before the options, which refer to it.
   const std::unique_ptr<LinkFolder> sagemaker_links_;
   const Options options_;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import json
+import os
 import pathlib
 import sys
 import time
@@ -469,8 +470,15 @@ _running: weakref.WeakSet = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
+    is_unfinished = False
     for server in list(_running):
         try:
             server.stop()
         except TritonError:
-            pass  # it had its time
+            is_unfinished = True  # it had its time
+    if is_unfinished and "nereid._functions._run" in sys.modules:
+        # A thread of the server is in a function that does not return. It would crash the interpreter that ends.
+        print("nereid: a function did not return in time, and the process ends without it", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)

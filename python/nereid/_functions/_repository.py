@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model repository that a server reads functions from: a temporary folder with a configuration for each,
+and a link to the library that calls Python."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import weakref
+from typing import Any
+
+from nereid import _core
+from nereid._api._errors import InvalidArgumentError
+from nereid._functions._model import FunctionModel
+
+# Fields of a configuration that are maps, and fields whose texts are names of enumerators.
+_MAPS = {"parameters", "metric_tags", "cc_model_filenames", "input_map", "output_map", "inputs", "properties"}
+_ENUMERATIONS = {"data_type", "kind", "format", "timeout_action", "secondary_devices"}
+
+
+class FunctionRepository:
+    """A folder of models that are functions. Removed by `close`, with the last reference, or at the end of
+    the program."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="nereid-functions-")
+        self.close = weakref.finalize(self, _remove, self.path, os.getpid())
+
+    def put(self, model: FunctionModel, function_id: int) -> None:
+        """Writes the model, or writes it anew."""
+        if not re.fullmatch(r"[^/\0]+", model.name) or model.name in (".", ".."):
+            raise InvalidArgumentError(f"a model cannot be called '{model.name}'")
+        folder = pathlib.Path(self.path, model.name)
+        (folder / "1").mkdir(parents=True, exist_ok=True)
+        library = folder / "libtriton_function.so"
+        if not library.is_symlink():
+            library.symlink_to(os.path.abspath(_core.__file__))
+        for port in model.outputs:
+            if port.labels is not None:
+                (folder / f"{port.name}.labels").write_text("".join(f"{label}\n" for label in port.labels))
+        # Replaced as a whole, because the server may be reading.
+        written = folder / "config.new"
+        written.write_text(to_text(model.config(function_id)))
+        written.replace(folder / "config.pbtxt")
+
+
+def _remove(path: str, process: int) -> None:
+    if os.getpid() == process:  # and not in one that was forked from it
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def to_text(message: dict[str, Any], indent: str = "") -> str:
+    """A message in protobuf's text format."""
+    lines = ""
+    for key, value in message.items():
+        if key in _MAPS and isinstance(value, dict):
+            value = [{"key": entry, "value": of_entry} for entry, of_entry in value.items()]
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, dict):
+                lines += f"{indent}{key} {{\n{to_text(item, indent + '  ')}{indent}}}\n"
+            else:
+                lines += f"{indent}{key}: {_scalar(key, item)}\n"
+    return lines
+
+
+def _scalar(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    text = str(value)
+    if key in _ENUMERATIONS:
+        return text
+    return '"' + "".join(
+        char if char.isprintable() and char not in '"\\' else "".join(f"\\{byte:03o}" for byte in char.encode())
+        for char in text
+    ) + '"'
