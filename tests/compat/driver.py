@@ -122,7 +122,8 @@ class Run:
     def plug(self, plugs):
         for plug in plugs:
             self.send(plug)
-        self.gauge.wait_until(lambda v: self.waiting(v) == 0, f"the plug of {self.scenario.model}")
+            # Else the next one may join its batch, and an instance is left without a plug.
+            self.gauge.wait_until(lambda v: self.waiting(v) == 0, f"the plug of {self.scenario.model}")
 
     def line_up(self):
         for count, send in enumerate(self.scenario.sends, 1):
