@@ -95,8 +95,10 @@ OPEN_INFERENCE = {"JSON": OpenInference(), "binary": BinaryOpenInference()}
 PEERS = (
     Peer("nereid", "Nereid", OPEN_INFERENCE),
     Peer("triton", "Triton", OPEN_INFERENCE),
+    # Ray gives its workers the lowest priority but for four; on a machine with neighbours they would starve.
     Peer(
-        "ray_serve", "Ray Serve", {"JSON": Protocol("/", "input", "output")}, "ray", (("RAY_USAGE_STATS_ENABLED", "0"),)
+        "ray_serve", "Ray Serve", {"JSON": Protocol("/", "input", "output")}, "ray",
+        (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_worker_niceness", "0")),
     ),
     Peer(
         "bentoml", "BentoML", {"JSON": Protocol("/predict", "rows", None, is_batch=True)}, "bentoml",

@@ -79,7 +79,7 @@ class Served(process.Process):
             body = self._first_answer(checker.request(protocol), patience)
             self.start_seconds = time.perf_counter() - self.started
             checker.check(protocol, body)
-        except Failure:
+        except BaseException:
             self.stop()
             raise
 

@@ -109,9 +109,13 @@ def answer(body, status="200 OK"):
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
-def events(*chunks):
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+def chunked(*chunks, kind="text/plain"):
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     return head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk.encode()) for chunk in chunks)
+
+
+def events(*chunks):
+    return chunked(*chunks, kind="text/event-stream; charset=utf-8")
 
 
 def load(tmp_path, server, *options):
@@ -152,6 +156,14 @@ def test_http_load_tells_of_an_answer_that_does_not_end(tmp_path):
 def test_http_load_refuses_wrong_answers(tmp_path, answers, complaint):
     run = load(tmp_path, Answering(*answers), "--requests=2", "--check", "--stall=5")
     assert run.returncode == 1 and complaint in run.stderr
+
+
+def test_http_load_takes_an_answer_in_chunks_for_one_answer(tmp_path):
+    server = Answering(chunked("[1, ", "2]", ""), chunked("[1, 2]", ""))
+    run = load(tmp_path, server, "--requests=2", "--check", f"--answer={tmp_path / 'answer'}")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["responses"] == 2
+    assert (tmp_path / "answer").read_text() == "[1, 2]"
 
 
 def test_http_load_sends_the_headers_that_it_is_given_and_accepts_any_length_on_demand(tmp_path):
