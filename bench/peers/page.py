@@ -109,6 +109,7 @@ def describe(content):
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; "
         f"server on core {content['server_core']}, client on core {content['client_core']}; medians of {times} "
         f"rounds, each with loads of {content['seconds']:g} s after {content['warmup']:g} s that do not count; "
+        f"load average before: {', '.join(f'{load:.1f}' for load in content['load_average'])}; "
         f"{', '.join(content['started'])}."
     )
 
