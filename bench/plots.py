@@ -10,8 +10,8 @@ NAMES = {"reference": "reference (tuned)", "nereid": "Nereid", "floor": "limit"}
 LEFT, WIDTH, BAR, GAP, TOP = 330, 460, 7, 9, 56
 
 
-def text(x, y, text, size=11, anchor="start"):
-    return f'<text x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{html.escape(text)}</text>'
+def text(x, y, content, size=11, anchor="start"):
+    return f'<text x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{html.escape(content)}</text>'
 
 
 def rect(x, y, width, height, color):

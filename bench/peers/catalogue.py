@@ -15,6 +15,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 JSON = "Content-Type: application/json"
+ROW = 256  # numbers in a request
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +71,6 @@ class BinaryOpenInference:
     def read(self, body):
         # The tensor is the end of the reply, behind JSON whose length stands in a header.
         return np.frombuffer(body[-4 * ROW :], np.float32)
-
-
-ROW = 256  # numbers in a request
 
 
 @dataclasses.dataclass(frozen=True)

@@ -106,17 +106,18 @@ class Served(process.Process):
         raise Failure(f"no answer in {patience:g} s ({last}):\n{self.tail()}")
 
 
-def load(tool, server, core, protocol, checker, clients, seconds, warmup, folder):
+def load(bench, server, protocol, checker, clients, folder):
     """The figures of one load."""
     request = checker.request(protocol)
     body, answer = folder.with_suffix(".body"), folder.with_suffix(".answer")
     body.write_bytes(request.body)
-    command = [tool, f"--port={server.port}", f"--path={request.path}", f"--body={body}", f"--answer={answer}"]
+    command = [bench.tool, f"--port={server.port}", f"--path={request.path}", f"--body={body}", f"--answer={answer}"]
     command += [f"--header={line}" for line in request.headers]
     # Which batch a row is part of decides how its results are rounded, and so how long they are in JSON.
-    command += ["--any-length", f"--connections={clients}", f"--seconds={seconds}", f"--warmup={warmup}"]
+    command += ["--any-length", f"--connections={clients}"]
+    command += [f"--seconds={bench.seconds}", f"--warmup={bench.warmup}"]
     cpu = server.cpu_seconds()
-    result = json.loads(tools.run_pinned(command, core, timeout=seconds + warmup + 60))
+    result = json.loads(tools.run_pinned(command, bench.client_core, timeout=bench.seconds + bench.warmup + 60))
     cpu = server.cpu_seconds() - cpu
     checker.check(protocol, answer.read_bytes())
     if result["lost"]:
@@ -145,10 +146,7 @@ def measure(bench, peer, workload, env, folder):
             for _ in range(2):
                 checker.check_many(protocol, server.port)
             loads[form] = {
-                str(clients): load(
-                    bench.tool, server, bench.client_core, protocol, checker, clients, bench.seconds, bench.warmup, folder
-                )
-                for clients in CLIENTS
+                str(clients): load(bench, server, protocol, checker, clients, folder) for clients in CLIENTS
             }
         return {
             "start_ms": server.start_seconds * 1e3,

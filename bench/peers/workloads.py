@@ -12,7 +12,7 @@ from function import softmax
 
 
 def make_rows(count):
-    """Different numbers with four decimals, as data has them."""
+    """Different numbers. In JSON they have up to 17 digits, which is how NumPy's tolist gives 32-bit floats."""
     return np.random.default_rng(7).normal(size=(count, ROW)).round(4).astype(np.float32)
 
 
