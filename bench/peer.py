@@ -4,6 +4,8 @@
 FOLDER/triton   the reference server, CPU only (wheel nvidia-pytriton)
 FOLDER/perf     its load generator perf_analyzer (wheel tritonclient 2.45.0, the last to carry it)
 FOLDER/cudart   the CUDA runtime library that perf_analyzer is linked with (it needs no GPU)
+FOLDER/python   a virtual environment for the reference's Python models: what runs them was built before
+                NumPy 2, and with that one their outputs have no bytes
 FOLDER/lib      libtritonserver.so under the name that backends are linked with
 """
 
@@ -20,6 +22,7 @@ WHEELS = {
     "perf": "tritonclient==2.45.0",
     "cudart": "nvidia-cuda-runtime-cu12",
 }
+NUMPY = "numpy==1.26.4"
 
 
 def fetch_wheel(requirement, target):
@@ -31,6 +34,17 @@ def fetch_wheel(requirement, target):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(os.path.join(folder, "content"))
         os.rename(os.path.join(folder, "content"), target)
+
+
+def make_environment(folder):
+    """A virtual environment with NumPy, which is put there last."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        packages = pathlib.Path(work, "packages")
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-t", packages, NUMPY], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        (site,) = folder.glob("lib/python*/site-packages")
+        site.rmdir()
+        packages.rename(site)
 
 
 def has_library(name):
@@ -71,6 +85,8 @@ class Peer:
             if not (self.folder / name).exists():
                 print(f"installing {requirement} into {self.folder / name} ...", file=sys.stderr, flush=True)
                 fetch_wheel(requirement, self.folder / name)
+        if not any(self.folder.glob("python/lib/python*/site-packages/numpy")):
+            make_environment(self.folder / "python")
         library = next((self.folder / "triton" / "nvidia_pytriton.libs").glob("libtritonserver-*.so"))
         link = self.folder / "lib" / "libtritonserver.so"
         link.parent.mkdir(exist_ok=True)
@@ -109,8 +125,9 @@ class Peer:
 
     @property
     def server_env(self):
-        packages = [path for path in sys.path if path.endswith("site-packages")]
-        return {"LD_LIBRARY_PATH": str(self.folder / "lib"), "PYTHONPATH": os.pathsep.join(packages)}
+        # The interpreter of its Python models is the one in PATH.
+        path = [str(self.folder / "python" / "bin"), os.environ.get("PATH", "")]
+        return {"LD_LIBRARY_PATH": str(self.folder / "lib"), "PATH": os.pathsep.join(path)}
 
     @property
     def perf_analyzer_env(self):

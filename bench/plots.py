@@ -10,11 +10,11 @@ NAMES = {"reference": "reference (tuned)", "nereid": "Nereid", "floor": "limit"}
 LEFT, WIDTH, BAR, GAP, TOP = 330, 460, 7, 9, 56
 
 
-def _text(x, y, text, size=11, anchor="start"):
-    return f'<text x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{html.escape(text)}</text>'
+def text(x, y, content, size=11, anchor="start"):
+    return f'<text x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{html.escape(content)}</text>'
 
 
-def _rect(x, y, width, height, color):
+def rect(x, y, width, height, color):
     return f'<rect x="{x}" y="{y}" width="{width:.1f}" height="{height}" fill="{color}"/>'
 
 
@@ -27,18 +27,18 @@ def chart(rows, key, title, more_is_better):
             continue
         most = max(value for value in values.values() if value)
         shown = [(side, color) for side, color in SIDES if values[side]]
-        parts.append(_text(LEFT - 8, y + BAR * len(shown) / 2 + 4, row["title"], anchor="end"))
+        parts.append(text(LEFT - 8, y + BAR * len(shown) / 2 + 4, row["title"], anchor="end"))
         for i, (side, color) in enumerate(shown):
             width = max(values[side] / most * WIDTH, 1)
-            parts.append(_rect(LEFT, y + i * BAR, width, BAR - 1, color))
-            parts.append(_text(LEFT + width + 4, y + i * BAR + BAR - 1, tables.number(values[side]), 7))
+            parts.append(rect(LEFT, y + i * BAR, width, BAR - 1, color))
+            parts.append(text(LEFT + width + 4, y + i * BAR + BAR - 1, tables.number(values[side]), 7))
         y += BAR * len(shown) + GAP
     legend, x = [], LEFT
     for side, color in SIDES:
-        legend += [_rect(x, 30, 10, 10, color), _text(x + 14, 39, NAMES[side])]
+        legend += [rect(x, 30, 10, 10, color), text(x + 14, 39, NAMES[side])]
         x += 130
     hint = "more is better" if more_is_better else "less is better"
-    head = _text(LEFT, 18, f"{title} ({hint})", 14)
+    head = text(LEFT, 18, f"{title} ({hint})", 14)
     total = LEFT + WIDTH + 60
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{y + 4}" '

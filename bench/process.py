@@ -45,7 +45,7 @@ def raise_file_limit():
 class Process:
     """A process on some cores whose costs can be read; its children's are part of them."""
 
-    def __init__(self, command, cores, log, env=None):
+    def __init__(self, command, cores, log, env=None, folder=None):
         self.command = [str(part) for part in command]
         with open(log, "wb") as output:
             self.started = time.perf_counter()
@@ -55,6 +55,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(env or {})},
+                cwd=folder,
                 preexec_fn=lambda: os.sched_setaffinity(0, cores),
                 start_new_session=True,
             )
@@ -98,6 +99,11 @@ class Process:
 
     def peak_bytes(self):
         return self._memory("VmHWM")
+
+    def proportional_bytes(self):
+        """Resident memory in which what processes share counts once."""
+        found = (re.search(r"^Pss:\s+(\d+) kB", _read(f"/proc/{pid}/smaps_rollup"), re.M) for pid in self.pids())
+        return sum(int(match.group(1)) for match in found if match) * 1024
 
     def forget_peak(self):
         for pid in self.pids():

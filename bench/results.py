@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FORMAT = 1
 
 
-def _git(*arguments):
+def git(*arguments):
     run = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
     return run.stdout.strip() if run.returncode == 0 else ""
 
@@ -40,8 +40,8 @@ class Results:
             "format": FORMAT,
             "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "command": ["bench/run", *sys.argv[1:]],
-            "commit": _git("rev-parse", "HEAD"),
-            "is_changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+            "commit": git("rev-parse", "HEAD"),
+            "is_changed": bool(git("status", "--porcelain", "--untracked-files=no")),
             "machine": machine(),
             "load_average": os.getloadavg()[0],
             "server_core": bench.server_core,

@@ -32,7 +32,7 @@ std::string_view Header(std::string_view head, std::string_view name) {
 void HttpAnswer::Reset(bool keep_body) {
   state_ = State::kHead;
   keep_body_ = keep_body;
-  is_chunked_ = false;
+  is_chunked_ = is_events_ = false;
   line_.clear();
   body_.clear();
   body_size_ = matched_ = left_ = 0;
@@ -54,7 +54,7 @@ uint64_t HttpAnswer::Feed(std::string_view received) {
     left_ -= part.size();
     if (state_ != State::kChunkEnd) {
       TakeBody(part);
-      if (is_chunked_) events += CountEvents(part);
+      if (is_events_) events += CountEvents(part);
     }
     if (left_ != 0) continue;
     if (state_ == State::kBody) {
@@ -97,6 +97,7 @@ void HttpAnswer::ParseHead(std::string_view head) {
     Die("the answer has neither a length nor chunks: " + std::string(head));
   }
   is_chunked_ = true;
+  is_events_ = Header(head, "content-type").starts_with("text/event-stream");
   state_ = State::kChunkSize;
 }
 

@@ -20,7 +20,7 @@ class HttpAnswer {
   uint64_t Feed(std::string_view received);
 
   bool is_complete() const { return state_ == State::kDone; }
-  bool is_events() const { return is_chunked_; }
+  bool is_events() const { return is_events_; }
   size_t body_size() const { return body_size_; }
   const std::string& body() const { return body_; }
 
@@ -36,6 +36,7 @@ class HttpAnswer {
   State state_ = State::kHead;
   bool keep_body_ = false;
   bool is_chunked_ = false;
+  bool is_events_ = false;
   std::string line_;  // the incomplete head, or size of a chunk
   size_t left_ = 0;   // bytes left of the body, or of the chunk
   size_t body_size_ = 0;

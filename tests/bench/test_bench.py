@@ -90,7 +90,7 @@ class Answering:
     def __init__(self, *answers):
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
-        self.answers = answers
+        self.answers, self.requests = answers, []
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self):
@@ -100,6 +100,7 @@ class Answering:
                 request = b""
                 while not request.endswith(b"BODY"):
                     request += connection.recv(65536) or b"BODY"
+                self.requests.append(request)
                 connection.sendall(answer)
             connection.recv(1)
 
@@ -108,9 +109,13 @@ def answer(body, status="200 OK"):
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
-def events(*chunks):
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+def chunked(*chunks, kind="text/plain"):
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     return head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk.encode()) for chunk in chunks)
+
+
+def events(*chunks):
+    return chunked(*chunks, kind="text/event-stream; charset=utf-8")
 
 
 def load(tmp_path, server, *options):
@@ -151,6 +156,23 @@ def test_http_load_tells_of_an_answer_that_does_not_end(tmp_path):
 def test_http_load_refuses_wrong_answers(tmp_path, answers, complaint):
     run = load(tmp_path, Answering(*answers), "--requests=2", "--check", "--stall=5")
     assert run.returncode == 1 and complaint in run.stderr
+
+
+def test_http_load_takes_an_answer_in_chunks_for_one_answer(tmp_path):
+    server = Answering(chunked("[1, ", "2]", ""), chunked("[1, 2]", ""))
+    run = load(tmp_path, server, "--requests=2", "--check", f"--answer={tmp_path / 'answer'}")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["responses"] == 2
+    assert (tmp_path / "answer").read_text() == "[1, 2]"
+
+
+def test_http_load_sends_the_headers_that_it_is_given_and_accepts_any_length_on_demand(tmp_path):
+    server = Answering(answer("1"), answer("1.25"))
+    options = ["--requests=2", "--header=Content-Type: application/json", "--header=X-Other: 1", "--any-length"]
+    run = load(tmp_path, server, *options)
+    assert run.returncode == 0, run.stderr
+    head = server.requests[0].partition(b"\r\n\r\n")[0].split(b"\r\n")
+    assert b"Content-Type: application/json" in head and b"X-Other: 1" in head
 
 
 def test_a_load_generator_needs_a_server(tmp_path):
