@@ -67,6 +67,7 @@ PROCESS_WIDE = {
     "src/capi/inference_call.cc": "the submission that is in progress on this thread; a sink that drops everything",
     "src/capi/trace.cc": "numbers of traces",
     "src/app/run.cc": "the alarm of a process that ends",
+    "src/app/frontends_api/": "getopt, whose state belongs to the process",
     "backends/": "a plug-in belongs to the process that loads it",
     "python/": "an extension module belongs to its interpreter",
 }
