@@ -156,6 +156,7 @@ LICENSES = {
     "prometheus-cpp": "MIT",
     "protobuf": "BSD-3-Clause",
     "pugixml": "MIT",
+    "re2": "BSD-3-Clause",
     "rtmpdump": "LGPL-2.1-or-later",
     "zlib": "Zlib",
 }

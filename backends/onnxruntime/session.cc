@@ -2,12 +2,14 @@
 #include "onnxruntime_backend/session.h"
 
 #include "onnxruntime_backend/external_files.h"
+#include "onnxruntime_backend/first_use.h"
 #include "onnxruntime_backend/providers.h"
 
 namespace nereid::onnxruntime {
 
 using backend::Error;
 using backend::Result;
+using backend::StrCat;
 
 namespace {
 
@@ -58,6 +60,27 @@ Result<Owned<OrtSessionOptions>> MakeOptions(const Environment& environment,
   return options;
 }
 
+// ONNX Runtime's table of domains belongs to the process.
+FirstUse& Firsts() {
+  static FirstUse firsts;
+  return firsts;
+}
+
+// Calls create(), an OrtStatus*() callable that makes a session with `operators`, if there are any.
+template <typename Create>
+Error CreateWith(const std::string& operators, const Create& create) {
+  const auto make = [&] { return FromOrt(create()); };
+  return operators.empty() ? make() : Firsts().Call(operators, make);
+}
+
+std::string OperatorsOf(const Settings& settings) {
+  std::string names;
+  for (const std::string& library : settings.op_libraries) {
+    names += library + '\n';
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Session>> Session::Prepare(const Placement& placement, uint64_t file_bytes) {
@@ -86,8 +109,9 @@ Result<std::shared_ptr<Session>> Session::Load(const Environment& environment,
   const uint64_t file_bytes = static_cast<uint64_t>(model.facts.st_size) + external.byte_size();
   NEREID_KIT_ASSIGN(std::shared_ptr<Session> session, Prepare(placement, file_bytes));
   OrtSession* raw_session = nullptr;
-  Error failure =
-      FromOrt(Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session));
+  Error failure = CreateWith(OperatorsOf(settings), [&] {
+    return Api().CreateSession(environment.get(), path.c_str(), raw_options, &raw_session);
+  });
   session->session_.reset(raw_session);
   // Checked first, because a file that was changed explains any other error.
   NEREID_KIT_TRY(external.Finish());
@@ -104,8 +128,12 @@ Result<std::shared_ptr<Session>> Session::LoadBytes(
   NEREID_ORT_TRY(Api().AddCustomOpDomain(options.get(), domain));
   NEREID_KIT_ASSIGN(std::shared_ptr<Session> session, Prepare(placement, bytes.size()));
   OrtSession* raw_session = nullptr;
-  NEREID_ORT_TRY(Api().CreateSessionFromArray(environment.get(), bytes.data(), bytes.size(),
-                                              options.get(), &raw_session));
+  const std::string operators =
+      StrCat(OperatorsOf(settings), "domain at ", reinterpret_cast<uintptr_t>(domain));
+  NEREID_KIT_TRY(CreateWith(operators, [&] {
+    return Api().CreateSessionFromArray(environment.get(), bytes.data(), bytes.size(),
+                                        options.get(), &raw_session);
+  }));
   session->session_.reset(raw_session);
   NEREID_KIT_ASSIGN(session->signature_, ReadSignature(raw_session));
   return session;

@@ -16,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using config::JoinPath;
-using config::ModelConfig;
 
 constexpr std::string_view kStrategyPath = "TRITON_BATCH_STRATEGY_PATH";
 constexpr std::string_view kMetricFamily = "nv_inference_first_response_histogram_ms";

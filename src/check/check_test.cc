@@ -15,8 +15,6 @@
 namespace nereid::check {
 namespace {
 
-using testing::HasSubstr;
-
 std::vector<KindCase> AllCases() {
   std::vector<KindCase> all;
   for (const auto& cases : {FolderCases(), TextCases(), TensorCases(), SchedulerCases(),

@@ -77,7 +77,8 @@ std::vector<ExplainedValue> ExplainConfig(const ModelView& model,
   const Leaves named = LeavesOf(model.completed.value_or(config::ModelConfig()));
   const Leaves normal = LeavesOf(model.config.value_or(config::ModelConfig()));
   const Leaves all = LeavesOf(effective);
-  std::vector<std::pair<Leaf, ExplainedValue>> sorted;
+  // In the order of the text that the effective configuration would be.
+  std::map<std::pair<int, int>, std::vector<ExplainedValue>> by_place;
   for (const auto& [field, leaf] : all) {
     ExplainedValue value{.field = field, .value = leaf.value};
     const auto in_file = written.find(field);
@@ -97,13 +98,10 @@ std::vector<ExplainedValue> ExplainConfig(const ModelView& model,
     if (in_file != written.end() && in_file->second.value != leaf.value) {
       value.written = in_file->second.value;
     }
-    sorted.emplace_back(leaf, std::move(value));
+    by_place[{leaf.line, leaf.column}].push_back(std::move(value));
   }
-  std::ranges::stable_sort(sorted, {}, [](const auto& entry) {
-    return std::pair(entry.first.line, entry.first.column);
-  });
   std::vector<ExplainedValue> values;
-  for (auto& [leaf, value] : sorted) values.push_back(std::move(value));
+  for (auto& [place, group] : by_place) std::ranges::move(group, std::back_inserter(values));
   return values;
 }
 

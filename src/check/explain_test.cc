@@ -12,7 +12,6 @@
 namespace nereid::check {
 namespace {
 
-using testing::Contains;
 using testing::IsSupersetOf;
 
 // Reads the only model of a repository.
