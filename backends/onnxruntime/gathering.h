@@ -43,7 +43,7 @@ class Gathering {
   const std::vector<size_t>& fed() const { return fed_; }
   // The input at position `i` of fed() of request r.
   const backend::InputView& view(size_t i, uint32_t r) const { return views_[i * count_ + r]; }
-  // Its data in one piece and checked, if it is strings.
+  // The data of that input in one piece and checked. REQUIRES: its type is BYTES.
   std::span<const char> string_data(size_t i, uint32_t r) const {
     return strings_.data(i * count_ + r);
   }

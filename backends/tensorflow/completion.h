@@ -11,7 +11,8 @@ namespace nereid::tensorflow {
 
 // Whether all first dimensions are variable, as far as they are known.
 bool CanBatch(const Signature& signature);
-// The same, but inputs without dimensions may have those of a configuration.
+// Whether a configuration can make the model batched: as CanBatch, but inputs without dimensions
+// may have those of the configuration.
 bool CanBatchAsConfigured(const Signature& signature);
 
 // What the dimensions in a configuration say of batches: those of a batched model have no first

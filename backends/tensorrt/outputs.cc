@@ -83,7 +83,7 @@ void Outputs::DealOut(bool to_states) {
       DealOutShapeTensor(o, computed);
       continue;
     }
-    // Of the rows that a graph for larger batches has added nobody hears.
+    // A graph for a larger batch has computed rows that no request has.
     if (parts_.gathering.is_batching() && !parts_.ports.outputs[o].scatter &&
         !computed.shape.empty()) {
       computed.shape[0] = std::min(computed.shape[0], parts_.gathering.total_batch_size());

@@ -31,7 +31,7 @@ class Outputs {
 
   // Starts to copy what is wanted to the host. REQUIRES: the computation has been started.
   backend::Error Fetch();
-  // The same for those whose shape is known only now that everything is computed; waits for them.
+  // Copies the outputs whose shape is known only after the computation, and waits for the copies.
   backend::Error FetchComputedShapes();
   // Gives them to the responses, or to the states of sequences.
   void DealOut(bool to_states);

@@ -19,7 +19,7 @@ void AddWatch(Command& command, std::optional<Seconds>& interval);
 ExitCode Watch(std::optional<Seconds> interval, const ServerOptions& server, Output& output,
                const std::function<base::Result<ExitCode>(ServerClient&)>& print);
 
-// The same, once.
+// Prints once what `ask` prints about a server.
 ExitCode AskServer(const ServerOptions& server, Output& output,
                    const std::function<base::Result<ExitCode>(ServerClient&)>& ask);
 

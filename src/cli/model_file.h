@@ -25,7 +25,7 @@ struct ModelFile {
   std::string name;  // of the model
   std::string path;  // absolute, of the file or folder
 
-  // Of kFile alone:
+  // The following are set for kFile only.
   std::string framework;  // for people: "ONNX"
   std::string backend;
   std::string platform;  // as in a configuration; may be empty

@@ -46,8 +46,8 @@ SampleCall MakeSampleCall(const config::ModelConfig& config, int64_t free_size =
 // Whether `free_size` makes a difference.
 bool HasFreeSizes(const config::ModelConfig& config);
 
-// Executes the call in this process and waits for the end; the error is the model's.
-// It counts in no statistics.
+// Executes the call in this process, uncounted in the statistics, and waits for the end; the error
+// is the model's.
 base::Status Try(service::Service& service, const SampleCall& call);
 
 // Returns a command line for a shell, or nothing if HTTP is off. `addresses` as for clients.

@@ -23,7 +23,7 @@ struct ModelSummary {
   std::string framework;  // for people
   bool is_file = false;   // not in a repository
   std::string failure;    // why it is not served; empty: it is
-  // Of models that are served:
+  // The following are set for models that are served only.
   config::ModelConfig config;
   SampleCall call;
   std::string call_failure;  // why the model refuses the call; empty: it does not, as far as known

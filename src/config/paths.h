@@ -27,7 +27,7 @@ std::string JoinPath(std::string_view parent, std::string_view child);
 // library) against the model's folder. Model files may be symbolic links to anywhere, but their
 // written path may not leave the folder.
 ErrorList PathErrors(const ModelConfig& config, const std::string& model_folder);
-// The same as a status with all errors at once; `file` as in validate.h.
+// Returns all of these errors as one status; `file` as in validate.h.
 base::Status ValidatePaths(const ModelConfig& config, const std::string& model_folder,
                            std::string_view file = {});
 
