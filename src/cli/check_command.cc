@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "check/read_model.h"
 #include "cli/commands.h"
+#include "cli/json.h"
 #include "engine/directories.h"
 #include "memory/gpus.h"
 
@@ -118,10 +119,6 @@ class TextReport {
   SourceLines lines_;
 };
 
-rapidjson::Value Text(std::string_view text, rapidjson::Document& document) {
-  return {text.data(), static_cast<rapidjson::SizeType>(text.size()), document.GetAllocator()};
-}
-
 rapidjson::Document ToJson(const check::Report& report) {
   rapidjson::Document document(rapidjson::kObjectType);
   auto& allocator = document.GetAllocator();
@@ -133,7 +130,7 @@ rapidjson::Document ToJson(const check::Report& report) {
   for (const Finding& finding : report.findings) {
     rapidjson::Value one(rapidjson::kObjectType);
     const auto add = [&](const char* key, std::string_view text) {
-      one.AddMember(rapidjson::StringRef(key), Text(text, document), allocator);
+      one.AddMember(rapidjson::StringRef(key), TextValue(text, document), allocator);
     };
     add("code", finding.code);
     add("severity", check::SeverityName(finding.severity));
@@ -158,10 +155,10 @@ ExitCode ListKinds(Output& output) {
     auto& allocator = document.GetAllocator();
     for (const check::Kind& kind : check::Kinds()) {
       rapidjson::Value one(rapidjson::kObjectType);
-      one.AddMember("code", Text(kind.code, document), allocator);
-      one.AddMember("severity", Text(check::SeverityName(kind.severity), document), allocator);
-      one.AddMember("what", Text(kind.what, document), allocator);
-      one.AddMember("advice", Text(kind.advice, document), allocator);
+      one.AddMember("code", TextValue(kind.code, document), allocator);
+      one.AddMember("severity", TextValue(check::SeverityName(kind.severity), document), allocator);
+      one.AddMember("what", TextValue(kind.what, document), allocator);
+      one.AddMember("advice", TextValue(kind.advice, document), allocator);
       document.PushBack(one, allocator);
     }
     output.PrintJson(document);

@@ -10,6 +10,7 @@
 #include "check/explain.h"
 #include "check/read_model.h"
 #include "cli/commands.h"
+#include "cli/json.h"
 
 namespace nereid::cli {
 namespace {
@@ -120,21 +121,17 @@ void PrintTable(const Explanation& explanation, Output& output) {
 rapidjson::Document ToJson(const Explanation& explanation) {
   rapidjson::Document document(rapidjson::kObjectType);
   auto& allocator = document.GetAllocator();
-  const auto text = [&](std::string_view value) {
-    return rapidjson::Value(value.data(), static_cast<rapidjson::SizeType>(value.size()),
-                            allocator);
-  };
-  document.AddMember("model", text(explanation.model.name), allocator);
-  document.AddMember("config", text(explanation.model.config_path), allocator);
-  document.AddMember("load_error", text(explanation.load_error), allocator);
+  document.AddMember("model", TextValue(explanation.model.name, document), allocator);
+  document.AddMember("config", TextValue(explanation.model.config_path, document), allocator);
+  document.AddMember("load_error", TextValue(explanation.load_error, document), allocator);
   rapidjson::Value values(rapidjson::kArrayType);
   for (const ExplainedValue& value : explanation.values) {
     rapidjson::Value one(rapidjson::kObjectType);
-    one.AddMember("field", text(value.field), allocator);
-    one.AddMember("value", text(value.value), allocator);
-    one.AddMember("from", text(check::SourceName(value.source)), allocator);
+    one.AddMember("field", TextValue(value.field, document), allocator);
+    one.AddMember("value", TextValue(value.value, document), allocator);
+    one.AddMember("from", TextValue(check::SourceName(value.source), document), allocator);
     one.AddMember("line", value.line, allocator);
-    one.AddMember("written", text(value.written), allocator);
+    one.AddMember("written", TextValue(value.written, document), allocator);
     values.PushBack(one, allocator);
   }
   document.AddMember("values", values, allocator);

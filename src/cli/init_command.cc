@@ -6,6 +6,7 @@
 #include "check/new_model.h"
 #include "check/starter_config.h"
 #include "cli/commands.h"
+#include "cli/json.h"
 
 namespace nereid::cli {
 namespace {
@@ -60,19 +61,17 @@ void Print(const Made& made, Output& output) {
 
 void AddJson(const Made& made, rapidjson::Document& document) {
   auto& allocator = document.GetAllocator();
-  const auto text = [&](const std::string& value) {
-    return rapidjson::Value(value.c_str(), static_cast<rapidjson::SizeType>(value.size()),
-                            allocator);
-  };
   rapidjson::Value files(rapidjson::kArrayType);
-  for (const auto& [from, to] : made.model.copies) files.PushBack(text(to), allocator);
+  for (const auto& [from, to] : made.model.copies) {
+    files.PushBack(TextValue(to, document), allocator);
+  }
   rapidjson::Value one(rapidjson::kObjectType);
-  one.AddMember("model", text(made.model.config.name), allocator);
-  one.AddMember("backend", text(made.model.config.backend), allocator);
-  one.AddMember("config", text(made.model.folder + "/config.pbtxt"), allocator);
+  one.AddMember("model", TextValue(made.model.config.name, document), allocator);
+  one.AddMember("backend", TextValue(made.model.config.backend, document), allocator);
+  one.AddMember("config", TextValue(made.model.folder + "/config.pbtxt", document), allocator);
   one.AddMember("files", files, allocator);
   one.AddMember("is_complete", made.unknown.empty(), allocator);
-  one.AddMember("reason", text(made.unknown), allocator);
+  one.AddMember("reason", TextValue(made.unknown, document), allocator);
   document.PushBack(one, allocator);
 }
 

@@ -14,7 +14,7 @@ std::string DefaultBackendDirectory() {
   std::error_code error;
   std::filesystem::path library;
   if (dladdr(reinterpret_cast<const void*>(&DefaultBackendDirectory), &here) != 0) {
-    // Of the program itself the loader knows only what it was called as, which is not always a
+    // The loader knows the program only by the name that it was started with, which need not be a
     // path.
     const bool is_program = std::string_view(here.dli_fname) == program_invocation_name;
     library = std::filesystem::canonical(is_program ? "/proc/self/exe" : here.dli_fname, error);
