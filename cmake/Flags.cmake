@@ -18,6 +18,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v2)
 endif()
 
+# What users get says nothing of the folder it was built in. The later of two maps that fit wins.
+foreach(map "${CMAKE_SOURCE_DIR}/=" "${CMAKE_BINARY_DIR}/=build/")
+  add_compile_options("$<$<CONFIG:Release>:-ffile-prefix-map=${map}>")
+endforeach()
+
 if(NEREID_SANITIZE)
   add_compile_options(-fsanitize=${NEREID_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${NEREID_SANITIZE})
