@@ -78,7 +78,7 @@ void BatchScheduler::Enqueue(core::RequestPtr request) {
     }
     return Refuse(std::move(request), core::FailureReason::kRejected, QueueFullError());
   }
-  pool_.Finish(std::move(arrival));
+  pool_.Finish(arrival);
 }
 
 void BatchScheduler::OnCancelled(core::Request& request) {

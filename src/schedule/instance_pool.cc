@@ -76,7 +76,7 @@ void InstancePool::AnnounceRound(Arrival& arrival) {
   if (!std::exchange(arrival.round_->is_announced.Under(set_.mutex()), true)) set_.ExpectRound();
 }
 
-void InstancePool::Finish(Arrival arrival) {
+void InstancePool::Finish(Arrival& arrival) {
   arrival.wake_.Send();
   if (arrival.round_ != nullptr) arrival.round_->Schedule(std::move(arrival.pin_));
   if (arrival.inline_instance_ == nullptr) return;

@@ -13,7 +13,7 @@
 //     source_.Push(std::move(request));
 //     pool_.Announce(arrival, now_ns);
 //   }
-//   pool_.Finish(std::move(arrival));
+//   pool_.Finish(arrival);
 //
 // The parts: InstanceSet (the instances, and their executions), InstanceWorker (the main function
 // of their threads), InstanceChanges (adding and removing them) and InlinePolicy (what a reactor
@@ -61,7 +61,7 @@ class InstancePool {
   // Reports that the source has new work, because of `arrival` at `now_ns`.
   void Announce(Arrival& arrival, uint64_t now_ns) NEREID_REQUIRES(set_.mutex());
   // Does what Announce left to the calling thread.
-  void Finish(Arrival arrival) NEREID_EXCLUDES(set_.mutex());
+  void Finish(Arrival& arrival) NEREID_EXCLUDES(set_.mutex());
   // Reports that the source's decisions may have changed: wakes (or starts) threads of idle
   // instances that have work, or have to wait for a delay.
   void WakeForWork() NEREID_REQUIRES(set_.mutex()) { set_.WakeForWork(); }

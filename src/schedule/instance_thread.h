@@ -10,7 +10,6 @@
 #include <chrono>
 #include <functional>
 #include <future>
-#include <memory>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,30 +18,9 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "core/scheduler.h"
+#include "schedule/wake_signal.h"
 
 namespace nereid::schedule {
-
-// A thread that was woken under the lock, and is only told so once the lock is free: told earlier,
-// it might take the place of the thread that has the lock, only to wait for it. Outlives the thread
-// if need be. Confined to a thread.
-class PendingWake {
- public:
-  PendingWake() = default;
-  PendingWake(PendingWake&&) = default;
-  PendingWake& operator=(PendingWake&&) = delete;
-  ~PendingWake() { Send(); }
-
-  bool is_set() const { return wake_ != nullptr; }
-  // REQUIRES: not is_set().
-  void Set(std::shared_ptr<base::CondVar> wake) { wake_ = std::move(wake); }
-  // Called without the lock, by the destructor at the latest. Does nothing if nothing is set.
-  void Send() {
-    if (const auto wake = std::exchange(wake_, nullptr)) wake->NotifyOne();
-  }
-
- private:
-  std::shared_ptr<base::CondVar> wake_;
-};
 
 // Thread-safe, provided that the lock is always the same one.
 class InstanceThread {
@@ -119,7 +97,7 @@ class InstanceThread {
 
   core::Instance& instance_;
   const std::function<void()> main_;
-  const std::shared_ptr<base::CondVar> wake_ = std::make_shared<base::CondVar>();
+  const WakeSignal wake_;
   base::Guarded<State> state_;
   base::Thread thread_;  // set while there is no thread; joined by one thread at a time
 };

@@ -176,7 +176,7 @@ void SequenceScheduler::Enqueue(core::RequestPtr request) {
   for (core::RequestPtr& cancelled : admission.cancelled) {
     Refuse(std::move(cancelled), FailureReason::kCancelled, CancelledError());
   }
-  pool_.Finish(std::move(arrival));
+  pool_.Finish(arrival);
 }
 
 void SequenceScheduler::Admit(core::RequestPtr& request, InstancePool::Arrival& arrival,

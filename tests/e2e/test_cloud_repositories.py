@@ -45,7 +45,7 @@ def store(request):
 @pytest.fixture(params=EMULATORS)
 def emulator(request, tmp_path):
     if request.param == "azurite" and not object_stores.Azurite.program().exists():
-        pytest.skip("Azurite is not installed; NEREID_AZURITE names its program azurite-blob")
+        pytest.skip("Azurite is not installed (tools/setup --emulators)")
     program = EMULATORS[request.param](tmp_path / "emulator")
     program.start()
     yield program

@@ -4,7 +4,7 @@
 The fakes check what the real services check (signatures, tokens, generations and ETags), list in pages, and
 are written from the services' documentation. The emulators that others have written run through the same
 tests: gcp-storage-emulator, which knows no accounts, pages or generations, and Azurite, where it is installed
-(NEREID_AZURITE names its program azurite-blob).
+(tools/setup --emulators, or NEREID_AZURITE names its program azurite-blob).
 """
 
 import base64
@@ -386,7 +386,8 @@ class Azurite(Emulator):
 
     @staticmethod
     def program():
-        return pathlib.Path(os.environ.get("NEREID_AZURITE") or "/nonexistent")
+        installed = servers.ROOT / ".deps/azurite/node_modules/.bin/azurite-blob"
+        return pathlib.Path(os.environ.get("NEREID_AZURITE") or installed)
 
     def command(self):
         options = ["--blobHost=127.0.0.1", f"--blobPort={self.port}", "--location=data", "--silent"]

@@ -41,7 +41,7 @@ void Enqueue(InstancePool& pool, Source& source, core::RequestPtr request) {
     source.Push(std::move(request));
     pool.Announce(arrival, base::NowNs());
   }
-  pool.Finish(std::move(arrival));
+  pool.Finish(arrival);
 }
 
 }  // namespace nereid::schedule
