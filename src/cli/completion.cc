@@ -34,6 +34,10 @@ ExitCode PrintCompletion(const CompletionSettings& settings, Invocation& invocat
 
 }  // namespace
 
+void Replace(std::string& text, std::string_view mark, std::string_view by) {
+  text.replace(text.find(mark), mark.size(), by);
+}
+
 std::string FirstSentence(std::string_view help) {
   std::string_view sentence = help.substr(0, help.find(". "));
   if (sentence.ends_with('.')) sentence.remove_suffix(1);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -26,6 +27,8 @@ std::string FishCompletion(const CompletionInput& input);
 // if there is no server.
 inline constexpr const char* kListModels = "nereid models --names --timeout 1s 2>/dev/null";
 
+// Puts `by` in the place of `mark`. REQUIRES: `text` has it.
+void Replace(std::string& text, std::string_view mark, std::string_view by);
 // Returns the first sentence of a help text without its full stop, for lists of options.
 std::string FirstSentence(std::string_view help);
 

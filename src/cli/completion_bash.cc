@@ -9,7 +9,7 @@ namespace {
 
 // Bash makes words of their own of "=" and ":", so that `--url=http` arrives as "--url", "=",
 // "http".
-constexpr const char* kBegin =
+constexpr const char* kBashBegin =
     R"bash(# Completion of nereid for bash. Load it with: source <(nereid completion bash)
 
 _nereid_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }
@@ -55,12 +55,8 @@ _nereid() {
 complete -F _nereid nereid
 )bash";
 
-void Replace(std::string& text, std::string_view mark, std::string_view by) {
-  text.replace(text.find(mark), mark.size(), by);
-}
-
 // What completes the value: a list of words, or the name of a kind.
-std::string ValuesOf(const Argument& argument) {
+std::string BashValues(const Argument& argument) {
   if (!argument.choices.empty()) return fmt::format("{}", fmt::join(argument.choices, " "));
   switch (argument.hint) {
     case Hint::kFile:
@@ -96,7 +92,7 @@ std::string BashCompletion(const CompletionInput& input) {
     std::string values;
     for (const Argument& argument : command->arguments()) {
       if (argument.is_positional()) {
-        if (values.empty()) values = ValuesOf(argument);
+        if (values.empty()) values = BashValues(argument);
         continue;
       }
       options += fmt::format(" {}", fmt::join(argument.names, " "));
@@ -106,7 +102,7 @@ std::string BashCompletion(const CompletionInput& input) {
       for (const std::string& name : argument.names) {
         patterns += fmt::format("{}{}:{}", patterns.empty() ? "" : "|", command->name(), name);
       }
-      value_cases += fmt::format("        {}) {} ;;\n", patterns, ActionFor(ValuesOf(argument)));
+      value_cases += fmt::format("        {}) {} ;;\n", patterns, ActionFor(BashValues(argument)));
     }
     option_cases +=
         fmt::format("        {}) options='{}' values='{}' ;;\n", command->name(), options, values);
@@ -115,7 +111,7 @@ std::string BashCompletion(const CompletionInput& input) {
   for (const ServerFlag& flag : input.flags) {
     flags += fmt::format("{}--{}", flags.empty() ? "" : " ", flag.name);
   }
-  std::string script = kBegin;
+  std::string script = kBashBegin;
   Replace(script, "@COMMANDS@", commands);
   Replace(script, "@FLAGS@", flags);
   Replace(script, "@VALUES@", value_cases);

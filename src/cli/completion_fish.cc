@@ -7,7 +7,7 @@
 namespace nereid::cli {
 namespace {
 
-constexpr const char* kBegin =
+constexpr const char* kFishBegin =
     R"fish(# Completion of nereid for fish. Write it to ~/.config/fish/completions/nereid.fish, or load it with:
 # nereid completion fish | source
 
@@ -39,7 +39,7 @@ std::string Quote(std::string_view text) {
 }
 
 // The options of `complete` that tell how a value is completed.
-std::string ValuesOf(const Argument& argument) {
+std::string FishValues(const Argument& argument) {
   if (!argument.choices.empty()) {
     return fmt::format(" -xa {}", Quote(fmt::format("{}", fmt::join(argument.choices, " "))));
   }
@@ -60,21 +60,21 @@ std::string Line(const Command& command, const Argument& argument) {
   std::string line = fmt::format("complete -c nereid -n '__nereid_is {}'", command.name());
   if (argument.is_positional()) {
     if (argument.hint == Hint::kNothing && argument.choices.empty()) return "";
-    line += argument.hint == Hint::kFile ? " -F" : ValuesOf(argument);
+    line += argument.hint == Hint::kFile ? " -F" : FishValues(argument);
     return line + "\n";
   }
   for (const std::string& name : argument.names) {
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
   // An option that may go without a value must not take the next word for it.
-  if (!argument.value.empty() && !argument.bare) line += ValuesOf(argument);
+  if (!argument.value.empty() && !argument.bare) line += FishValues(argument);
   return line + fmt::format(" -d {}\n", Quote(FirstSentence(argument.help)));
 }
 
 }  // namespace
 
 std::string FishCompletion(const CompletionInput& input) {
-  std::string script = kBegin;
+  std::string script = kFishBegin;
   for (const auto& command : input.commands) {
     script += fmt::format("\ncomplete -c nereid -n __nereid_is_new -a {} -d {}\n", command->name(),
                           Quote(command->summary()));

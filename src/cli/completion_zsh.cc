@@ -7,7 +7,7 @@
 namespace nereid::cli {
 namespace {
 
-constexpr const char* kBegin =
+constexpr const char* kZshBegin =
     R"zsh(#compdef nereid
 # Completion of nereid for zsh. Write it to a file _nereid in a folder of $fpath, or load it with:
 # source <(nereid completion zsh)
@@ -43,10 +43,6 @@ else
     compdef _nereid nereid
 fi
 )zsh";
-
-void Replace(std::string& text, std::string_view mark, std::string_view by) {
-  text.replace(text.find(mark), mark.size(), by);
-}
 
 // Escapes what has a meaning in specifications of _arguments and _describe, and quotes for the
 // shell.
@@ -122,7 +118,7 @@ std::string ZshCompletion(const CompletionInput& input) {
                          Escape(FirstSentence(flag.help)),
                          flag.value.empty() ? "" : fmt::format(":{}:", Escape(flag.value)));
   }
-  std::string script = kBegin;
+  std::string script = kZshBegin;
   Replace(script, "@MODELS@", kListModels);
   Replace(script, "@COMMANDS@", commands);
   Replace(script, "@FLAGS@", flags);

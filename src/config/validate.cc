@@ -17,7 +17,6 @@
 namespace nereid::config {
 namespace {
 
-constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
 
 // Returns the instances of all groups. Cannot overflow: the counts are below 2^31, and so is the
 // number of groups.

@@ -11,8 +11,6 @@
 namespace nereid::config {
 namespace {
 
-constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
-
 void CheckPreferredSizes(const ModelConfig& config, const std::vector<int32_t>& sizes,
                          std::string_view what, const std::string& field, ErrorList& errors) {
   for (const int32_t size : sizes) {

@@ -11,8 +11,6 @@
 namespace nereid::config {
 namespace {
 
-constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
-
 // The tensors of one ensemble and their dependencies. Nodes are identified by name; the map keeps
 // their addresses stable.
 class EnsembleGraph {

@@ -2,10 +2,13 @@
 // The parts of validation that validate.cc combines. Private to this module.
 #pragma once
 
+#include "base/status.h"
 #include "config/errors.h"
 #include "config/model_config.h"
 
 namespace nereid::config {
+
+inline constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
 
 // REQUIRES for each: the configuration has the scheduling choice in the function's name.
 ErrorList CheckDynamicBatching(const ModelConfig& config);

@@ -7,12 +7,12 @@
 
 #include "config/errors.h"
 #include "config/validate.h"
+#include "config/validate_parts.h"
 #include "tensor/data_type.h"
 
 namespace nereid::config {
 namespace {
 
-constexpr auto kInvalid = base::StatusCode::kInvalidArgument;
 constexpr std::string_view kTensorRtPlatform = "tensorrt_plan";
 
 std::string Printed(const std::vector<int64_t>& dims) {

@@ -22,8 +22,6 @@ using base::InvalidArgumentError;
 // Objects with this prefix are the server's own, shared with the processes of the Python backend.
 constexpr std::string_view kReservedPrefix = "triton_python_backend_shm_region_";
 
-std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 // Names only the region: details of a GPU are for the log.
 base::Status InvalidArgs(std::string_view name) {
   return InvalidArgumentError("failed to register shared memory region " + Quoted(name) +
@@ -31,6 +29,8 @@ base::Status InvalidArgs(std::string_view name) {
 }
 
 }  // namespace
+
+std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 // The check skips leading slashes because shm_open ignores them.
 base::Status Region::CheckKey(const SystemRegionSpec& spec) {

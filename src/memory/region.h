@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "memory/cuda_driver.h"
@@ -97,5 +98,8 @@ class Region {
   std::atomic<uint32_t> uses_{0};
   std::atomic<bool> is_leaving_{false};  // to be unregistered with its last use
 };
+
+// Returns a name as error texts show it.
+std::string Quoted(std::string_view text);
 
 }  // namespace nereid::memory

@@ -12,8 +12,6 @@ namespace {
 using base::InvalidArgumentError;
 using base::NotFoundError;
 
-std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 // Checks that [offset, offset + size) lies within the region.
 base::Status CheckBounds(const Region& region, uint64_t offset, uint64_t size) {
   const RegionStatus& status = region.status();

@@ -32,7 +32,7 @@ using Keys = base::Result<Expiring<Credentials>>;
 constexpr const char* kMachine = "http://169.254.169.254";
 constexpr const char* kMachineV6 = "http://[fd00:ec2::254]";
 constexpr const char* kContainer = "http://169.254.170.2";
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kBlanksAndNewlines = " \t\r\n";
 // How long it is remembered that a machine has no keys.
 constexpr std::chrono::minutes kNothingStays{10};
 
@@ -75,11 +75,12 @@ Keys Fetch(HttpClient& client, const WebIdentity& identity) {
   constexpr const char* kWho = "the security token service";
   NEREID_ASSIGN_OR_RETURN(const std::string token, object_store::ReadKeyFile(identity.token_file));
   HttpRequest request = object_store::FormRequest(
-      identity.endpoint + "/", {{"Action", "AssumeRoleWithWebIdentity"},
-                                {"Version", "2011-06-15"},
-                                {"RoleArn", identity.role_arn},
-                                {"RoleSessionName", identity.session_name},
-                                {"WebIdentityToken", std::string(base::Trim(token, kBlanks))}});
+      identity.endpoint + "/",
+      {{"Action", "AssumeRoleWithWebIdentity"},
+       {"Version", "2011-06-15"},
+       {"RoleArn", identity.role_arn},
+       {"RoleSessionName", identity.session_name},
+       {"WebIdentityToken", std::string(base::Trim(token, kBlanksAndNewlines))}});
   const TokenReply reply = object_store::AskForToken(client, std::move(request));
   if (!reply.is_success()) {
     return base::UnavailableError(fmt::format("{} at {} gives no keys for the role '{}': {}", kWho,
@@ -104,7 +105,7 @@ Keys Fetch(HttpClient& client, const ContainerKeys& container) {
   std::string authorization = container.authorization;
   if (!container.authorization_file.empty()) {
     NEREID_ASSIGN_OR_RETURN(authorization, object_store::ReadKeyFile(container.authorization_file));
-    authorization = base::Trim(authorization, kBlanks);
+    authorization = base::Trim(authorization, kBlanksAndNewlines);
   }
   if (!object_store::CanBeHeader(authorization)) {
     return base::InvalidArgumentError("the authorization for the container's agent has line ends");
@@ -149,7 +150,8 @@ Keys Fetch(HttpClient& client, const MachineKeys& machine) {
   if (!roles.is_success()) {
     return base::UnavailableError(fmt::format("{} names no role: {}", kWho, roles.failure));
   }
-  const std::string role(base::Trim(roles.body.substr(0, roles.body.find('\n')), kBlanks));
+  const std::string role(
+      base::Trim(roles.body.substr(0, roles.body.find('\n')), kBlanksAndNewlines));
   if (role.empty()) return NoKeys("this machine has no role");
   request.url += http_client::PercentEncode(role, false);
   const TokenReply reply = object_store::AskForToken(client, request);

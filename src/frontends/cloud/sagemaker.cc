@@ -23,15 +23,15 @@ using http1::HttpExchange;
 using http1::HttpExchangePtr;
 using http1::HttpMethod;
 
-constexpr http::Dialect kDialect{
+constexpr http::Dialect kSageMakerDialect{
     .binary_mime = "application/vnd.sagemaker-triton.binary+json;json-header-size=",
     .has_mime_in_replies = true,
     .compresses_replies = false};
 // The dialect for models that SageMaker loads and invokes by name.
-constexpr http::Dialect kModelDialect{.binary_mime = kDialect.binary_mime,
-                                      .has_mime_in_replies = true,
-                                      .compresses_replies = false,
-                                      .error_status = &SagemakerErrorStatus};
+constexpr http::Dialect kSageMakerModelDialect{.binary_mime = kSageMakerDialect.binary_mime,
+                                               .has_mime_in_replies = true,
+                                               .compresses_replies = false,
+                                               .error_status = &SagemakerErrorStatus};
 
 constexpr std::string_view kTargetHeader = "X-Amzn-SageMaker-Target-Model";
 
@@ -47,7 +47,7 @@ void RespondResult(HttpExchangePtr exchange, const base::Status& status) {
                                  {.status = 200, .content_type = "application/json"});
   }
   if (status.code() != base::StatusCode::kAlreadyExists) {
-    return http::RespondError(std::move(exchange), status, {}, kModelDialect);
+    return http::RespondError(std::move(exchange), status, {}, kSageMakerModelDialect);
   }
   const std::string body = common::JsonError(status.message());
   HttpExchange::Respond(std::move(exchange),
@@ -100,7 +100,7 @@ base::Result<RouteKind> ParseSagemakerInference(std::string_view text) {
 }
 
 http1::HttpBodyPlan SagemakerHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
-  return http::PlanInferBody(head, kDialect, max_bytes);
+  return http::PlanInferBody(head, kSageMakerDialect, max_bytes);
 }
 
 void SagemakerHandler::Handle(HttpExchangePtr exchange) {
@@ -111,14 +111,14 @@ void SagemakerHandler::Handle(HttpExchangePtr exchange) {
       return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");
     }
     exchange->TreatHeadAsGet();
-    return api_.Serve(std::move(exchange), {.kind = options_.ping}, kDialect);
+    return api_.Serve(std::move(exchange), {.kind = options_.ping}, kSageMakerDialect);
   }
   if (path == "/invocations") {
     if (head.method() != HttpMethod::kPost) {
       return RespondStatus(std::move(exchange), 405, "Allow: POST\r\n");
     }
     const Route route{.kind = options_.inference, .model = options_.default_model};
-    return api_.Serve(std::move(exchange), route, kDialect);
+    return api_.Serve(std::move(exchange), route, kSageMakerDialect);
   }
   if (path == "/models" || path.starts_with("/models/")) {
     return HandleModels(std::move(exchange), path.substr(std::string_view("/models").size()));
@@ -191,7 +191,7 @@ void SagemakerHandler::InvokeModel(HttpExchangePtr exchange, const std::string& 
   if (!model) return RespondStatus(std::move(exchange), 404);
   NEREID_VLOG(1, "Invoking SageMaker TargetModel: {}", model->target);
   const Route route{.kind = RouteKind::kModelInfer, .model = model->target};
-  api_.Serve(std::move(exchange), route, kModelDialect);
+  api_.Serve(std::move(exchange), route, kSageMakerModelDialect);
 }
 
 }  // namespace nereid::cloud

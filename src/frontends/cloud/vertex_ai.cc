@@ -19,7 +19,7 @@ using http1::HttpExchange;
 using http1::HttpExchangePtr;
 using http1::HttpMethod;
 
-constexpr http::Dialect kDialect{
+constexpr http::Dialect kVertexDialect{
     .binary_mime = "application/vnd.vertex-ai-triton.binary+json;json-header-size=",
     .compresses_replies = false};
 
@@ -88,7 +88,7 @@ base::Result<std::unique_ptr<VertexAiHandler>> VertexAiHandler::Create(VertexAiO
 }
 
 http1::HttpBodyPlan VertexAiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
-  return http::PlanInferBody(head, kDialect, max_bytes);
+  return http::PlanInferBody(head, kVertexDialect, max_bytes);
 }
 
 void VertexAiHandler::Handle(HttpExchangePtr exchange) {
@@ -98,7 +98,7 @@ void VertexAiHandler::Handle(HttpExchangePtr exchange) {
       return RespondStatus(std::move(exchange), 405, "Allow: GET, HEAD\r\n");
     }
     exchange->TreatHeadAsGet();
-    return api_.Serve(std::move(exchange), {.kind = RouteKind::kServerReady}, kDialect);
+    return api_.Serve(std::move(exchange), {.kind = RouteKind::kServerReady}, kVertexDialect);
   }
   if (head.path() != options_.predict_route) return RespondStatus(std::move(exchange), 400);
   if (head.method() != HttpMethod::kPost) {
@@ -109,7 +109,7 @@ void VertexAiHandler::Handle(HttpExchangePtr exchange) {
     return Redirect(std::move(exchange), target);
   }
   const Route route{.kind = RouteKind::kModelInfer, .model = options_.default_model};
-  api_.Serve(std::move(exchange), route, kDialect);
+  api_.Serve(std::move(exchange), route, kVertexDialect);
 }
 
 void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target) {
@@ -122,7 +122,7 @@ void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target
   const Route route = http::MatchRoute(target);
   switch (ReachOf(route.kind)) {
     case Reach::kOpen:
-      return api_.Serve(std::move(exchange), route, kDialect);
+      return api_.Serve(std::move(exchange), route, kVertexDialect);
     case Reach::kForbidden:
       return RespondStatus(std::move(exchange), 403);
     case Reach::kUnknown:

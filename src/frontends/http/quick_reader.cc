@@ -17,7 +17,6 @@
 namespace nereid::http {
 namespace {
 
-using common::ParameterValue;
 using tensor::DataType;
 
 // At most so much memory for strings is kept for the next request.
@@ -110,11 +109,11 @@ class HeadReader {
   }
   std::optional<std::string_view> ReadEscapedText(JsonCursor& cursor);
   // Reads the value of a parameter that has none yet.
-  bool ReadValue(JsonCursor& cursor, std::optional<ParameterValue>& value) {
+  bool ReadValue(JsonCursor& cursor, std::optional<common::ParameterValue>& value) {
     if (value) return false;
     return cursor.Aside([&](JsonCursor& begin) { return ReadAnyValue(begin, value); });
   }
-  bool ReadAnyValue(JsonCursor& cursor, std::optional<ParameterValue>& value);
+  bool ReadAnyValue(JsonCursor& cursor, std::optional<common::ParameterValue>& value);
 
   const std::string_view json_;
   std::string_view binary_;  // the part that no input has taken yet
@@ -158,7 +157,7 @@ std::optional<std::string_view> HeadReader::ReadEscapedText(JsonCursor& cursor) 
   return request_.arena().Copy(scratch_);
 }
 
-bool HeadReader::ReadAnyValue(JsonCursor& cursor, std::optional<ParameterValue>& value) {
+bool HeadReader::ReadAnyValue(JsonCursor& cursor, std::optional<common::ParameterValue>& value) {
   switch (cursor.Peek()) {
     case '"': {
       const auto text = ReadText(cursor);
@@ -208,7 +207,7 @@ bool HeadReader::ReadParameters(JsonCursor& place) {
   const bool are_taken =
       cursor.Object<"binary_data_output", "sequence_id", "sequence_start", "sequence_end">(
           [&](int member, std::string_view key) {
-            std::optional<ParameterValue> value;
+            std::optional<common::ParameterValue> value;
             if (!ReadValue(cursor, value)) return false;
             if (member < 0) return builder_.SetParameter(key, *value).ok();
             const auto& [usual_key, name] = kUsual[member];
