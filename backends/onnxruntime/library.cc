@@ -14,11 +14,7 @@ using backend::StrCat;
 
 namespace {
 
-#ifndef NEREID_ONNXRUNTIME_LIBRARY
-#define NEREID_ONNXRUNTIME_LIBRARY "libonnxruntime.so.1"
-#endif
-
-constexpr const char* kLibrary = NEREID_ONNXRUNTIME_LIBRARY;
+constexpr const char* kLibrary = NEREID_ONNXRUNTIME_LIBRARY;  // from CMake
 constexpr const char* kVariable = "NEREID_ONNXRUNTIME_LIBRARY";
 
 // Either the entry to the library's functions or why there is none.
