@@ -551,8 +551,8 @@ def test_ten_thousand_calls_leave_nothing_behind(serve, kind):
     call(10_000)
     gc.collect()
     assert len(gc.get_objects()) - objects < 100
-    # 10,000 calls pass 400 MB.
-    assert psutil.Process().memory_info().rss - memory < 30 << 20
+    # 10,000 calls pass 400 MB. AddressSanitizer keeps what was freed.
+    assert "libasan" in os.environ.get("LD_PRELOAD", "") or psutil.Process().memory_info().rss - memory < 30 << 20
 
 
 # --- Life -----------------------------------------------------------------------------------------

@@ -124,6 +124,7 @@ def test_levels_take_effect_at_once(logging_server):
     assert ask(server)[1]["log_verbose_level"] == 1
     servers.wait_until(lambda: "HTTP request: GET /v2/logging" in server.log, "a verbose line")
     ask(server, {"log_verbose_level": 0, "log_info": True})
+    servers.wait_until(lambda: "HTTP request: POST /v2/logging" in server.log, "the last verbose line")
     before = server.log.count("/v2/logging")
     ask(server)
     server.stop()

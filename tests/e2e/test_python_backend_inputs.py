@@ -255,7 +255,7 @@ def test_clients_that_stop_in_the_middle_hold_little_and_give_it_back(start_serv
             with connect(server) as connection:
                 connection.sendall(head_of(size) + bytes(100000))
         servers.wait_until(lambda: ask(client, value)[0] == 1, "the memory to be given back")
-    assert server.resident_bytes() < 200 << 20
+    assert servers.is_sanitized() or server.resident_bytes() < 200 << 20
 
 
 def test_a_body_that_is_too_large_is_refused_as_ever(start_server, folder):
