@@ -82,7 +82,9 @@ class FunctionServer(Server):
         try:
             if threading.current_thread() is threading.main_thread():
                 former = signal.signal(signal.SIGTERM, lambda *_: asked.set())
-            asked.wait()
+            # A signal that comes while the interpreter is about to wait does not end that wait.
+            while not asked.wait(timeout=1):
+                pass
         except KeyboardInterrupt:
             pass
         finally:
