@@ -48,5 +48,9 @@ function(nereid_plugin)
     VISIBILITY_INLINES_HIDDEN ON
     INSTALL_RPATH "$ORIGIN:$ORIGIN/../../lib"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${P_KIND}s/${P_NAME})
+  # Plug-ins of other projects have CMake's usual search path in their build folders.
+  if(COMMAND nereid_search_path)
+    nereid_search_path(${target} INSTALLED "$ORIGIN" "$ORIGIN/../../lib")
+  endif()
   install(TARGETS ${target} LIBRARY DESTINATION ${P_KIND}s/${P_NAME} COMPONENT ${P_KIND}-${P_NAME})
 endfunction()

@@ -68,6 +68,20 @@ std::string FindProgram(const std::string& name) {
   return {};
 }
 
+// Returns the server's variables for a worker, with what keeps libraries from writing and sending
+// what nobody asked for. Python would keep compiled modules beside their sources, that is in model
+// repositories and in the server's installation, unless somebody has said where or whether it may.
+// The server's program switches ONNX Runtime's telemetry off, but other programs may embed it.
+std::vector<std::string> WorkerVariables() {
+  std::vector<std::string> variables = CurrentEnvironment();
+  if (!HasVariable(variables, "PYTHONPYCACHEPREFIX") &&
+      !HasVariable(variables, "PYTHONDONTWRITEBYTECODE")) {
+    SetVariable(variables, "PYTHONDONTWRITEBYTECODE", "1");
+  }
+  SetVariable(variables, "ORT_DISABLE_TELEMETRY", "1");
+  return variables;
+}
+
 // Returns the variables that `bin/activate` of a virtual environment or of a packed conda
 // environment would set; the script itself is never run. `name` is the folder's name in messages.
 Result<Environment> FromFolder(const std::string& folder, const std::string& name) {
@@ -83,7 +97,7 @@ Result<Environment> FromFolder(const std::string& folder, const std::string& nam
                                   "/bin/python3 does not exist. The Python environment should "
                                   "contain an interpreter."));
   }
-  environment.variables = CurrentEnvironment();
+  environment.variables = WorkerVariables();
   SetVariable(environment.variables, "PATH",
               StrCat(folder, "/bin:", Variable(environment.variables, "PATH")));
   const bool is_virtual = fs::exists(fs::path(folder) / "pyvenv.cfg");
@@ -157,7 +171,7 @@ Result<std::string> Environments::DefaultInterpreter() const {
 Result<Environment> Environments::Get(const std::string& path, const std::string& model_dir) {
   if (path.empty()) {
     NEREID_KIT_ASSIGN(std::string interpreter, DefaultInterpreter());
-    return Environment{std::move(interpreter), CurrentEnvironment(), nullptr, {}};
+    return Environment{std::move(interpreter), WorkerVariables(), nullptr, {}};
   }
   NEREID_KIT_ASSIGN(const std::string resolved, ResolvePath(path, model_dir));
   std::error_code error;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_backend/environment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,9 +21,13 @@ namespace fs = std::filesystem;
 // Gives a variable of this process another value for the object's lifetime.
 class WithVariable {
  public:
-  WithVariable(const char* name, const std::string& value) : name_(name) {
+  WithVariable(const char* name, const std::optional<std::string>& value) : name_(name) {
     if (const char* const old = std::getenv(name)) old_ = old;
-    setenv(name, value.c_str(), 1);
+    if (value) {
+      setenv(name, value->c_str(), 1);
+    } else {
+      unsetenv(name);
+    }
   }
   ~WithVariable() {
     if (old_) {
@@ -86,8 +91,40 @@ TEST_F(EnvironmentTest, IsThatOfTheServerWhereAModelNamesNone) {
   auto environment = environments.Get("", "/models/m");
   ASSERT_TRUE(environment.ok());
   EXPECT_EQ(environment.value().interpreter, root_ / "python");
-  EXPECT_EQ(environment.value().variables, CurrentEnvironment());
+  for (const std::string& variable : CurrentEnvironment()) {
+    const std::string key = variable.substr(0, variable.find('='));
+    if (key == "ORT_DISABLE_TELEMETRY") continue;
+    EXPECT_THAT(environment.value().variables, testing::Contains(variable));
+  }
   EXPECT_EQ(environment.value().folder, nullptr);
+}
+
+TEST_F(EnvironmentTest, KeepsLibrariesFromWritingAndSendingByThemselves) {
+  const WithVariable none("PYTHONDONTWRITEBYTECODE", std::nullopt);
+  const WithVariable nowhere("PYTHONPYCACHEPREFIX", std::nullopt);
+  const WithVariable telemetry("ORT_DISABLE_TELEMETRY", "0");
+  Environments environments = Make();
+  for (const std::string& path : {std::string(), MakeFolder("env").string()}) {
+    auto environment = environments.Get(path, "/models/m");
+    ASSERT_TRUE(environment.ok());
+    EXPECT_EQ(Variable(environment.value().variables, "PYTHONDONTWRITEBYTECODE"), "1");
+    EXPECT_EQ(Variable(environment.value().variables, "ORT_DISABLE_TELEMETRY"), "1");
+  }
+}
+
+TEST_F(EnvironmentTest, LeavesItToTheUserWhereAndWhetherPythonKeepsCompiledModules) {
+  Environments environments = Make();
+  const WithVariable none("PYTHONDONTWRITEBYTECODE", std::nullopt);
+  {
+    const WithVariable folder("PYTHONPYCACHEPREFIX", "/cache");
+    auto environment = environments.Get("", "/models/m");
+    ASSERT_TRUE(environment.ok());
+    EXPECT_FALSE(HasVariable(environment.value().variables, "PYTHONDONTWRITEBYTECODE"));
+  }
+  const WithVariable permission("PYTHONDONTWRITEBYTECODE", "");
+  auto environment = environments.Get("", "/models/m");
+  ASSERT_TRUE(environment.ok());
+  EXPECT_EQ(Variable(environment.value().variables, "PYTHONDONTWRITEBYTECODE"), "");
 }
 
 TEST_F(EnvironmentTest, HasTheFirstInterpreterInThePath) {

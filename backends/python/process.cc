@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -220,6 +221,12 @@ void SetVariable(std::vector<std::string>& environment, const std::string& key,
     return variable.compare(0, key.size() + 1, key + "=") == 0;
   });
   environment.push_back(key + "=" + value);
+}
+
+bool HasVariable(const std::vector<std::string>& environment, const std::string& key) {
+  return std::ranges::any_of(environment, [&](const std::string& variable) {
+    return variable.compare(0, key.size() + 1, key + "=") == 0;
+  });
 }
 
 std::string Variable(const std::vector<std::string>& environment, const std::string& key) {

@@ -84,6 +84,8 @@ std::vector<std::string> CurrentEnvironment();
 // Sets KEY in such an environment.
 void SetVariable(std::vector<std::string>& environment, const std::string& key,
                  const std::string& value);
+// Returns whether KEY is there, even with an empty value.
+bool HasVariable(const std::vector<std::string>& environment, const std::string& key);
 // Returns the value of KEY; empty if there is none.
 std::string Variable(const std::vector<std::string>& environment, const std::string& key);
 

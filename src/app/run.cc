@@ -186,6 +186,10 @@ int RunServer(int argc, char** argv, const cli::ServerHooks& hooks) {
   // ONNX Runtime, here or in the processes of Python models, which inherit it, collects and sends
   // usage data.
   setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/1);
+  // The CUDA driver keeps what it compiles in the home folder, unless it is given another one.
+  if (std::getenv("CUDA_CACHE_PATH") == nullptr) {
+    setenv("CUDA_CACHE_DISABLE", "1", /*overwrite=*/0);
+  }
   // TBB, which OpenVINO's backends bring, opens libraries with RTLD_DEEPBIND. These would then free
   // with the C library what this process has allocated with jemalloc, and end it. With this
   // variable TBB opens them without that flag.
