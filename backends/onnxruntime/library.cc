@@ -56,4 +56,11 @@ Result<const OrtApiBase*> OpenLibrary() {
 
 const OrtApiBase& ApiBase() { return *Library().base; }
 
+Result<backend::Framework> FindFramework() {
+  NEREID_KIT_ASSIGN(const OrtApiBase* const base, OpenLibrary());
+  return backend::Framework{
+      base->GetVersionString(),
+      backend::LibraryOf(reinterpret_cast<const void*>(base->GetVersionString))};
+}
+
 }  // namespace nereid::onnxruntime

@@ -8,6 +8,7 @@
 #include <onnxruntime_c_api.h>
 
 #include "backend_kit/error.h"
+#include "backend_kit/framework.h"
 
 namespace nereid::onnxruntime {
 
@@ -16,5 +17,8 @@ backend::Result<const OrtApiBase*> OpenLibrary();
 
 // The entry to the library's functions. REQUIRES: OpenLibrary succeeded.
 const OrtApiBase& ApiBase();
+
+// Opens the library, if need be, and tells its version and place.
+backend::Result<backend::Framework> FindFramework();
 
 }  // namespace nereid::onnxruntime

@@ -156,10 +156,37 @@ TemporaryFolder::~TemporaryFolder() {
 Environments::Environments(Supervisor& supervisor, std::string scripts, std::string interpreter)
     : supervisor_(supervisor), scripts_(std::move(scripts)), interpreter_(std::move(interpreter)) {}
 
-Result<std::string> Environments::DefaultInterpreter() const {
-  if (!interpreter_.empty()) {
-    if (IsExecutable(interpreter_)) return interpreter_;
-    return Error::InvalidArgument(StrCat("python-runtime '", interpreter_, "' is not a program"));
+Result<EndedProgram> RunToEnd(Supervisor& supervisor, std::vector<std::string> arguments) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error::Internal(StrCat("failed to create a socket pair: ", std::strerror(errno)));
+  }
+  struct Ending {
+    backend::Mutex mutex;
+    backend::CondVar changed;
+    std::optional<std::string> how NEREID_KIT_GUARDED_BY(mutex);
+  };
+  const auto ending = std::make_shared<Ending>();
+  Command command{std::move(arguments), CurrentEnvironment(), ends[1]};
+  auto process = supervisor.Start(std::move(command), [ending](std::string how) {
+    const backend::MutexLock lock(ending->mutex);
+    ending->how = std::move(how);
+    ending->changed.NotifyAll();
+  });
+  close(ends[1]);
+  EndedProgram ended{.output = process.ok() ? ReadAll(ends[0], 2000) : std::string(), .how = {}};
+  close(ends[0]);
+  if (!process.ok()) return process.TakeError();
+  const backend::MutexLock lock(ending->mutex);
+  while (!ending->how) ending->changed.Wait(ending->mutex);
+  ended.how = *ending->how;
+  return ended;
+}
+
+Result<std::string> DefaultInterpreter(const std::string& configured) {
+  if (!configured.empty()) {
+    if (IsExecutable(configured)) return configured;
+    return Error::InvalidArgument(StrCat("python-runtime '", configured, "' is not a program"));
   }
   for (const char* name : {"python3", "python"}) {
     std::string found = FindProgram(name);
@@ -170,7 +197,7 @@ Result<std::string> Environments::DefaultInterpreter() const {
 
 Result<Environment> Environments::Get(const std::string& path, const std::string& model_dir) {
   if (path.empty()) {
-    NEREID_KIT_ASSIGN(std::string interpreter, DefaultInterpreter());
+    NEREID_KIT_ASSIGN(std::string interpreter, DefaultInterpreter(interpreter_));
     return Environment{std::move(interpreter), WorkerVariables(), nullptr, {}};
   }
   NEREID_KIT_ASSIGN(const std::string resolved, ResolvePath(path, model_dir));
@@ -203,34 +230,13 @@ Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpacked(const std:
 }
 
 Result<std::shared_ptr<const TemporaryFolder>> Environments::Unpack(const std::string& archive) {
-  NEREID_KIT_ASSIGN(const std::string interpreter, DefaultInterpreter());
+  NEREID_KIT_ASSIGN(const std::string interpreter, DefaultInterpreter(interpreter_));
   NEREID_KIT_ASSIGN(const auto folder, TemporaryFolder::Create());
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return Error::Internal(StrCat("failed to create a socket pair: ", std::strerror(errno)));
-  }
-  struct Ending {
-    backend::Mutex mutex;
-    backend::CondVar changed;
-    std::optional<std::string> how NEREID_KIT_GUARDED_BY(mutex);
-  };
-  const auto ending = std::make_shared<Ending>();
-  Command command{{interpreter, "-I", scripts_ + "/unpack.py", archive, folder->path()},
-                  CurrentEnvironment(),
-                  ends[1]};
-  auto process = supervisor_.Start(std::move(command), [ending](std::string how) {
-    const backend::MutexLock lock(ending->mutex);
-    ending->how = std::move(how);
-    ending->changed.NotifyAll();
-  });
-  close(ends[1]);
-  const std::string output = process.ok() ? ReadAll(ends[0], 2000) : std::string();
-  close(ends[0]);
-  if (!process.ok()) return process.TakeError();
-  const backend::MutexLock lock(ending->mutex);
-  while (!ending->how) ending->changed.Wait(ending->mutex);
-  if (*ending->how == "it exited with status 0") return folder;
-  std::string reason = output.empty() ? *ending->how : output;
+  NEREID_KIT_ASSIGN(
+      const EndedProgram ended,
+      RunToEnd(supervisor_, {interpreter, "-I", scripts_ + "/unpack.py", archive, folder->path()}));
+  if (ended.how == "it exited with status 0") return folder;
+  std::string reason = ended.output.empty() ? ended.how : ended.output;
   for (size_t at = reason.find(folder->path()); at != std::string::npos;
        at = reason.find(folder->path())) {
     reason.erase(at, folder->path().size());  // users must not depend on the folder's path

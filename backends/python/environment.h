@@ -32,6 +32,19 @@ class TemporaryFolder {
   const int lock_;  // a descriptor of the folder
 };
 
+// A program that was run to its end.
+struct EndedProgram {
+  std::string output;  // what it wrote to descriptor 3, at most 2,000 bytes
+  std::string how;     // "it exited with status 0"
+};
+
+// Starts a program in the server's environment and waits for its end.
+backend::Result<EndedProgram> RunToEnd(Supervisor& supervisor, std::vector<std::string> arguments);
+
+// Returns the path of the interpreter that models have without an environment of their own:
+// `configured`, or the first python3 or python in PATH if that is empty.
+backend::Result<std::string> DefaultInterpreter(const std::string& configured);
+
 // The interpreter that runs a model, and the variables that it needs.
 struct Environment {
   std::string interpreter;                        // with its path
@@ -52,7 +65,6 @@ class Environments {
   backend::Result<Environment> Get(const std::string& path, const std::string& model_dir);
 
  private:
-  backend::Result<std::string> DefaultInterpreter() const;
   backend::Result<std::shared_ptr<const TemporaryFolder>> Unpacked(const std::string& archive);
   backend::Result<std::shared_ptr<const TemporaryFolder>> Unpack(const std::string& archive)
       NEREID_KIT_REQUIRES(mutex_);

@@ -104,6 +104,23 @@ Result<std::shared_ptr<const Library>> Libraries::For(const PlanHeader& plan) {
   return found;
 }
 
+Result<backend::Framework> FindFramework() {
+  std::string failures;
+  for (const int major : kMajors) {
+    for (const std::string& name : NamesOf(major)) {
+      auto opened = Library::Open(name);
+      if (opened.ok()) {
+        return backend::Framework{opened.value()->version(), opened.value()->path()};
+      }
+      failures += StrCat(failures.empty() ? "" : "; ", opened.TakeError().message());
+    }
+  }
+  return Error::Unavailable(StrCat(
+      "TensorRT's library cannot be opened; install TensorRT 10 or 11 where the loader finds "
+      "it (LD_LIBRARY_PATH). The loader said: ",
+      failures));
+}
+
 std::string Logger::TakeError() {
   const backend::MutexLock lock(mutex_);
   std::string text = std::move(last_error_);

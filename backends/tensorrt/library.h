@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend_kit/framework.h"
 #include "backend_kit/mutex.h"
 #include "tensorrt_backend/layout.h"
 #include "tensorrt_backend/opened_library.h"
@@ -24,6 +25,10 @@ class Library {
   const std::string& name() const { return name_; }
   int major() const { return MajorOf(version_); }
   std::string version() const { return VersionText(version_); }
+  // Of the file that was found.
+  std::string path() const {
+    return backend::LibraryOf(reinterpret_cast<const void*>(create_runtime_));
+  }
   const Slots& slots() const { return *slots_; }
 
   // Returns a runtime, owned by the caller, or null. Without a driver TensorRT's function does not
@@ -100,5 +105,8 @@ class Logger {
   backend::Mutex mutex_;
   std::string last_error_ NEREID_KIT_GUARDED_BY(mutex_);
 };
+
+// Opens the newest library that is there, and tells its version and place. Needs no driver.
+backend::Result<backend::Framework> FindFramework();
 
 }  // namespace nereid::tensorrt

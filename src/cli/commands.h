@@ -17,6 +17,7 @@ namespace nereid::cli {
 
 void AddCheck(Command& command);
 void AddCompletion(Command& command);
+void AddDoctor(Command& command);
 void AddExplain(Command& command);
 void AddHealth(Command& command);
 void AddHelp(Command& command);

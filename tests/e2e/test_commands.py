@@ -114,7 +114,7 @@ def test_an_unknown_model_is_refused_in_the_words_of_the_server(ask, command):
         assert "nobody" in done.stderr and "no reply" not in done.stderr
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "completion", "help"])
+@pytest.mark.parametrize("command", [*COMMANDS, "completion", "doctor", "help"])
 def test_wrong_arguments_are_answered_with_the_usage(command):
     done = run(command, "--no-such-option", "--json")
     assert done.returncode == USAGE

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that the server calls in the OpenVINO backend.
+#include <openvino/core/version.hpp>
+
 #include "backend_kit/entry_points.h"
+#include "backend_kit/framework.h"
 #include "openvino_backend/instance.h"
 
 namespace nereid::openvino {
@@ -29,8 +32,20 @@ Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) 
   return made;
 }
 
+namespace {
+
+// The library came with the plug-in.
+Result<backend::Framework> FindFramework() {
+  return backend::Framework{
+      ov::get_openvino_version().buildNumber,
+      backend::LibraryOf(reinterpret_cast<const void*>(&ov::get_openvino_version))};
+}
+
+}  // namespace
 }  // namespace nereid::openvino
 
 NEREID_KIT_ENTRY_POINTS(nereid::openvino::Backend, nereid::openvino::Model,
                         nereid::openvino::Instance,
                         NEREIDBACKEND_TRAIT_ANY_THREAD | NEREIDBACKEND_TRAIT_WRITES_OUTPUTS)
+
+NEREID_KIT_FRAMEWORK("OpenVINO", nereid::openvino::FindFramework)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_kit/entry_points.h"
 #include "nereid/backend_execution.h"
+#include "python_backend/framework.h"
 #include "python_backend/instance.h"
 
 // As in Triton, KIND_AUTO is KIND_GPU on a machine with GPUs, because scripts read there which one
@@ -44,3 +45,5 @@ NEREID_KIT_EXPORT void NEREIDBACKEND_ModelInstanceEnd(TRITONBACKEND_ModelInstanc
   if (instance.ok()) return instance.value()->End();
   nereid::backend::LogIfError(instance.TakeError(), "failed to end an execution");
 }
+
+NEREID_KIT_FRAMEWORK("Python", nereid::python::FindFramework)
