@@ -14,7 +14,10 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(nereid_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(nereid_flags INTERFACE -Wthread-safety)
+  # RapidJSON 1.1 has a member function template that clang 19 refuses unless its body is only looked at where it
+  # is used.
+  target_compile_options(nereid_flags INTERFACE -Wthread-safety
+    $<$<COMPILE_LANGUAGE:CXX>:-fdelayed-template-parsing> $<$<COMPILE_LANGUAGE:CXX>:-Wno-delayed-template-parsing-in-cxx20>)
 endif()
 
 # What every x86 server since 2010 has.

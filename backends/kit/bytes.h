@@ -64,6 +64,11 @@ Error ForEachString(std::span<const char> data, int64_t expected, std::string_vi
     return Error::Internal(StrCat("expected ", expected, " strings for inference input '",
                                   input_name, "', got ", seen));
   }
+  if (left != 0) {
+    return Error::InvalidArgument(StrCat("incomplete string length indicator for inference input '",
+                                         input_name, "', expecting 4 bytes but only ", left,
+                                         " bytes available"));
+  }
   return {};
 }
 

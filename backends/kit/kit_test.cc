@@ -65,6 +65,14 @@ TEST(Bytes, RefusesFewerElementsThanExpectedAndATrailingFragment) {
   EXPECT_STREQ(error.message(), "expected 2 strings for inference input 'IN', got 1");
 }
 
+TEST(Bytes, RefusesAFragmentAfterAllElements) {
+  Error error;
+  Visit(Bytes({"a"}) + std::string("\1\0", 2), 1, &error);
+  EXPECT_STREQ(error.message(),
+               "incomplete string length indicator for inference input 'IN', expecting 4 bytes but "
+               "only 2 bytes available");
+}
+
 TEST(Bytes, RefusesALengthNearTheLargestInteger) {
   Error error;
   Visit("\xff\xff\xff\xff", 1, &error);

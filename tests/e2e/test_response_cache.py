@@ -3,9 +3,7 @@
 
 import os
 import queue
-import shutil
 import signal
-import subprocess
 import time
 
 import numpy as np
@@ -15,6 +13,7 @@ import tritonclient.utils
 from harness import models
 from harness import server as servers
 from harness.clients import Client
+from harness.response_caches import Redis, cache_args
 
 CACHE = "response_cache { enable: true }\n"
 KEEP_ORDER = "dynamic_batching { preserve_ordering: true }\n"
@@ -33,13 +32,6 @@ def write_repository(path):
     batching = models.identity_config("FP32", [-1], max_batch_size=8, extra=CACHE + KEEP_ORDER + delay(300))
     models.write_model(path, "ordered", batching)
     return path
-
-
-def cache_args(*settings):
-    return [
-        f"--cache-directory={servers.backends().parent / 'caches'}",
-        *(f"--cache-config={setting}" for setting in settings),
-    ]
 
 
 @pytest.fixture
@@ -379,50 +371,6 @@ def test_models_that_cannot_be_cached_do_not_load(empty_repository, extra, expec
 
 
 # --- Redis ----------------------------------------------------------------------------------
-
-
-class Redis:
-    """A redis-server of the test's own, which keeps nothing on disk."""
-
-    def __init__(self, folder, *options):
-        self.folder = folder
-        self.options = options
-        self.port = servers.free_ports(1)[0]
-        self.process = None
-        self.start()
-
-    def start(self):
-        binary = shutil.which("redis-server")
-        assert binary, "there is no redis-server; tools/setup installs it"
-        self.process = subprocess.Popen(
-            [binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-            + ["--dir", str(self.folder), *self.options],
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        servers.wait_until(lambda: "PONG" in self.cli("PING", check=False), "redis-server")
-
-    def cli(self, *words, check=True):
-        password = [self.options[self.options.index("--requirepass") + 1]] if "--requirepass" in self.options else []
-        auth = ["-a", *password, "--no-auth-warning"] if password else []
-        run = subprocess.run(
-            ["redis-cli", "-p", str(self.port), *auth, *words], capture_output=True, text=True, timeout=30
-        )
-        assert run.returncode == 0 or not check, run.stderr
-        return run.stdout.strip()
-
-    def keys(self):
-        return self.cli("KEYS", "*").split()
-
-    def args(self, *settings):
-        address = ["redis,host=127.0.0.1", f"redis,port={self.port}"]
-        return cache_args(*address, *(f"redis,{setting}" for setting in settings))
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main program of a fuzzer that is built without libFuzzer: x_fuzz [--runs=N] [--seconds=S]
-// [FILE...]. It processes the files, or the seeds and N damaged copies of them. The N copies are
-// the same each time; S stops early on a slow build. An input that ends the process is saved in the
-// file "crash-<name>".
+// [--corpus=FILE] [FILE...]. It processes the files, or the seeds, the inputs of the corpus, and N
+// damaged copies of all of them. The N copies are the same each time; S stops early on a slow
+// build. An input that ends the process is saved in the file "crash-<name>".
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <iterator>
 #include <random>
 
+#include "fuzz/corpus.h"
 #include "fuzz/fuzz.h"
 
 namespace {
@@ -110,11 +111,14 @@ int main(int argc, char** argv) {
   size_t runs = 200'000;
   double seconds = 3;
   std::vector<const char*> files;
+  std::string corpus;
   for (int i = 1; i < argc; ++i) {
     if (std::strncmp(argv[i], "--runs=", 7) == 0) {
       runs = std::strtoull(argv[i] + 7, nullptr, 10);
     } else if (std::strncmp(argv[i], "--seconds=", 10) == 0) {
       seconds = std::strtod(argv[i] + 10, nullptr);
+    } else if (std::strncmp(argv[i], "--corpus=", 9) == 0) {
+      corpus = argv[i] + 9;
     } else {
       files.push_back(argv[i]);
     }
@@ -130,7 +134,11 @@ int main(int argc, char** argv) {
   }
   if (!files.empty()) return 0;
 
-  const std::vector<std::string> seeds = FuzzSeeds();
+  std::vector<std::string> seeds = FuzzSeeds();
+  if (!nereid::fuzz::ReadCorpus(corpus, seeds)) {
+    std::fprintf(stderr, "%s is damaged\n", corpus.c_str());
+    return 1;
+  }
   for (const std::string& seed : seeds) Read(seed);
   Damage damage(seeds);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);

@@ -187,6 +187,9 @@ std::optional<double> JsonCursor::AnyDouble() {
   double number = 0;
   const auto read = std::from_chars(begin, end_, number);
   if (read.ec != std::errc()) return std::nullopt;
+  // A zero may have any exponent here, but RapidJSON refuses those that no other number can have.
+  constexpr ptrdiff_t kUsualExponent = 3;  // such as "e22"
+  if (mantissa == 0 && read.ptr - at > kUsualExponent) return std::nullopt;
   next_ = read.ptr;
   return number;
 }

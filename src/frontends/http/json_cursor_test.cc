@@ -104,6 +104,14 @@ TEST(JsonCursor, ReadsAnIntegerZeroWithoutItsSign) {
   EXPECT_TRUE(std::signbit(Double("-0.0").value()));
 }
 
+TEST(JsonCursor, RefusesAZeroWithAnExponentThatRapidJsonRefuses) {
+  EXPECT_EQ(Double("0e-9"), 0.0);
+  EXPECT_EQ(Double("0.0e99"), 0.0);
+  for (const char* text : {"0e400", "-0e999922", "0.000E+311"}) {
+    EXPECT_EQ(Double(text), std::nullopt) << text;
+  }
+}
+
 TEST(JsonCursor, RefusesInvalidNumbers) {
   for (const char* text :
        {"",      "-",   "+1",       "01",   "-01", ".5",   "5.",  "5.e3",  "1e",     "1e+",

@@ -3,17 +3,12 @@
 // any input, the server must end the connection once the client has, and keep nothing of it.
 #include "http2/grpc_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <string_view>
 
 #include "base/check.h"
 #include "base/object_pool.h"
-#include "base/unique_fd.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/loopback.h"
 
 namespace {
 
@@ -71,27 +66,7 @@ class Server {
     server_ = std::move(*started);
   }
 
-  void Serve(std::string_view bytes) {
-    const base::UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(server_->port());
-    NEREID_CHECK(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) ==
-                 0);
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) break;  // the server has closed the connection
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-    ::shutdown(client.get(), SHUT_WR);
-    char reply[16384];
-    for (;;) {
-      pollfd wait{client.get(), POLLIN, 0};
-      NEREID_CHECK(::poll(&wait, 1, 20'000) == 1);
-      if (::recv(client.get(), reply, sizeof reply, 0) <= 0) return;
-    }
-  }
+  void Serve(std::string_view bytes) { nereid::fuzz::Exchange(server_->port(), bytes); }
 
  private:
   EchoHandler handler_;
