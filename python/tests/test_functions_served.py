@@ -2,10 +2,12 @@
 """Python functions as models, asked by Triton's clients over HTTP and gRPC."""
 
 import asyncio
+import contextlib
 import json
 import pathlib
 import queue
 import runpy
+import socket
 import threading
 import typing
 import urllib.error
@@ -19,6 +21,7 @@ import tritonclient.http as httpclient
 from tritonclient.utils import InferenceServerException
 
 import nereid
+from nereid._functions import _serve
 
 
 @nereid.model
@@ -268,3 +271,22 @@ def test_a_connection_open_at_the_end_does_not_hold_up_the_stop():
         client = httpclient.InferenceServerClient(f"127.0.0.1:{server.http_port}")
         assert client.is_server_ready()
     client.close()
+
+
+def test_usual_ports_that_are_taken_are_replaced_by_the_next_free_ones(monkeypatch, capfd):
+    with contextlib.ExitStack() as held:
+        taken = []
+        for _ in range(3):
+            one = held.enter_context(socket.socket())
+            one.bind(("127.0.0.1", 0))
+            one.listen()
+            taken.append(one.getsockname()[1])
+        usual = {name: _serve._Usual(port) for name, port in zip(("http_port", "grpc_port", "metrics_port"), taken)}
+        monkeypatch.setattr(nereid.serve, "__kwdefaults__", {**nereid.serve.__kwdefaults__, **usual})
+        with nereid.serve(greet, block=False) as server:
+            assert server.http_port not in taken
+            assert server.infer(greet, name="World") == "Hello, World!"
+            said = capfd.readouterr().err
+            assert f"port {taken[0]} is taken by another program: HTTP is on port {server.http_port}" in said
+        with pytest.raises(nereid.UnavailableError):
+            nereid.serve(greet, block=False, http_port=taken[0], grpc_port=None, metrics_port=None)

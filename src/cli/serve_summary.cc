@@ -126,20 +126,23 @@ std::string InstallAdvice(const ModelFile& model) {
   const std::string place = " (docs/platforms.md)";
   if (std::ranges::find(kInWheels, model.backend) != kInWheels.end()) {
     return fmt::format(
-        "'{}' ({}) needs a framework that is not installed with this server. Install "
-        "it with pip install 'nereid[{}]', or in a clone of the source with ./x "
-        "build --with {}{}",
-        model.path, model.framework, model.backend, model.backend, place);
+        "'{0}' ({1}) needs a framework that is not installed with this server. Install it with pip "
+        "install 'nereid[{2}]' (if this is the wheel), from the package nereid-backend-{2} "
+        "(Debian, "
+        "tarball), or in a clone of the source with ./x build --with {2}{3}",
+        model.path, model.framework, model.backend, place);
   }
-  return fmt::format("'{}' ({}) needs the backend '{}', which is not installed with this server{}",
-                     model.path, model.framework, model.backend, place);
+  return fmt::format(
+      "'{0}' ({1}) needs the backend '{2}', which is not installed with this server: it is in the "
+      "package nereid-backend-{2}{3}",
+      model.path, model.framework, model.backend, place);
 }
 
 std::string MissingTensorsAdvice(const ModelFile& model) {
   return fmt::format(
-      "\nThis kind of file does not say what its inputs{0} are. Say it for each: --input "
+      "this kind of file does not say what its inputs{0} are. Say it for each: --input "
       "NAME:TYPE:DIMS, such as --input x:FP32:-1,3,224,224, where -1 stands for any size{1}; "
-      "--max-batch-size 8 runs requests together.",
+      "--max-batch-size 8 runs requests together.\nThe backend says: ",
       model.lacks_outputs ? " and outputs" : "",
       model.lacks_outputs ? "; and --output likewise" : "");
 }
@@ -261,8 +264,12 @@ std::string DescribeFailure(const ServedModels& served, const std::string& name,
   if (reason.find("unable to find backend library for backend") != std::string::npos) {
     return InstallAdvice(*model);
   }
+  // The backend is there, and its framework's library is not: a wheel without the extra.
+  if (reason.find("cannot open shared object file") != std::string::npos) {
+    return fmt::format("{}\nThe backend says: {}", InstallAdvice(*model), text);
+  }
   if (!model->lacks_inputs || served.says_inputs()) return text;
-  return text + MissingTensorsAdvice(*model);
+  return MissingTensorsAdvice(*model) + text;
 }
 
 }  // namespace nereid::cli

@@ -11,6 +11,7 @@ namespace nereid::cli {
 namespace {
 
 using tensor::DataType;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -113,11 +114,19 @@ TEST_F(DescribeFailureTest, SaysHowToGetAMissingFramework) {
   const std::string reason = "Invalid argument: unable to find backend library for backend 'x'";
   EXPECT_THAT(Describe("net.pt", reason), HasSubstr("pip install 'nereid[pytorch]'"));
   EXPECT_THAT(Describe("net.plan", reason), HasSubstr("needs the backend 'tensorrt'"));
+  const std::string loader =
+      "unable to load shared library: libtorch_cpu.so: cannot open shared object file: No such "
+      "file";
+  const std::string text = Describe("net.pt", loader);
+  EXPECT_THAT(text, HasSubstr("pip install 'nereid[pytorch]'"));
+  EXPECT_THAT(text, HasSubstr("The backend says: " + loader));
+  EXPECT_THAT(text, Not(HasSubstr("--input")));
 }
 
 TEST_F(DescribeFailureTest, SaysHowToNameInputsUnlessTheyAreNamed) {
   EXPECT_THAT(Describe("net.pt", "why"), HasSubstr("--input NAME:TYPE:DIMS"));
   EXPECT_THAT(Describe("net.pb", "why"), HasSubstr("and --output likewise"));
+  EXPECT_THAT(Describe("net.pt", "why"), EndsWith("The backend says: why"));
   EXPECT_EQ(Describe("net.pt", "why", {.inputs = {*ParseTensor("x:FP32:1")}}), "why");
   EXPECT_EQ(Describe("net.onnx", "why\n"), "why");
 }

@@ -184,7 +184,14 @@ base::Result<ModelConfig> MakeModelConfig(const ModelFile& model, const ModelSet
 
 base::Result<std::unique_ptr<ServedModels>> ServedModels::Create(std::vector<ModelFile> models,
                                                                  const ModelSettings& settings) {
-  NEREID_ASSIGN_OR_RETURN(base::TemporaryFolder folder, base::MakeTemporaryFolder("serve"));
+  base::Result<base::TemporaryFolder> made = base::MakeTemporaryFolder("serve");
+  if (!made.ok()) {
+    return base::UnavailableError(fmt::format(
+        "{}; the repository of the files is made there: set TMPDIR to a folder that can be written "
+        "to, or give a container one (--tmpfs /tmp)",
+        made.status().message()));
+  }
+  base::TemporaryFolder folder = *std::move(made);
   const bool says_inputs =
       !settings.inputs.empty() || (settings.config && !settings.config->input.empty());
   std::unique_ptr<ServedModels> served(

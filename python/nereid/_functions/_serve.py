@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import secrets
 import signal
+import socket
 import sys
 import threading
 from typing import Any, Callable, Iterator, Optional, Union
@@ -21,6 +23,11 @@ from nereid._functions._run import register
 
 _OPTIONS = {field.name for field in dataclasses.fields(Options)}
 _SERVICES = {"http_port": "allow-http", "grpc_port": "allow-grpc", "metrics_port": "allow-metrics"}
+_TITLES = {"http_port": "HTTP", "grpc_port": "gRPC", "metrics_port": "metrics"}
+
+
+class _Usual(int):
+    """The port of a service for which nobody has chosen one: another one will do where it is taken."""
 
 
 class FunctionServer(Server):
@@ -49,7 +56,7 @@ class FunctionServer(Server):
         options.setdefault("startup_models", ["*"])
         super().__init__(**options)
         listening = {name: value for name, value in settings.items() if name not in _OPTIONS}
-        self._flags = _flags(listening, host, model_control)
+        self._flags = _flags(_choose_ports(listening, host), host, model_control)
         self._update_lock = threading.Lock()
         self._host = host
 
@@ -205,6 +212,35 @@ def _listed(value: Any) -> list:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+def _is_free(host: str, port: int) -> bool:
+    """Whether the server could listen there. What else may be wrong, the server says."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
+    return True
+
+
+def _choose_ports(settings: dict[str, Any], host: str) -> dict[str, Any]:
+    """The settings with the next free port for each service whose usual one is taken, which is said."""
+    reserved = {int(settings[name]) for name in _SERVICES if settings.get(name)}
+    chosen = dict(settings)
+    for name in _SERVICES:
+        port = settings.get(name)
+        if not isinstance(port, _Usual) or _is_free(host, port):
+            continue
+        free = (one for one in range(port + 1, 65536) if one not in reserved and _is_free(host, one))
+        chosen[name] = next(free, 0)
+        reserved.add(chosen[name])
+        text = f"port {port} is taken by another program: {_TITLES[name]} is on port {chosen[name]}"
+        print(text, file=sys.stderr, flush=True)
+    return chosen
+
+
 def _flags(settings: dict[str, Any], host: str, model_control: bool) -> list[str]:
     """The flags of nereid/frontends.h."""
     flags = [f"{service}-address={host}" for service in ("http", "grpc", "metrics")]
@@ -234,9 +270,9 @@ def _is_interactive() -> bool:
 
 def serve(
     *models: Union[FunctionModel, Callable, str, os.PathLike],
-    http_port: Union[int, None] = 8000,
-    grpc_port: Union[int, None] = 8001,
-    metrics_port: Union[int, None] = 8002,
+    http_port: Union[int, None] = _Usual(8000),
+    grpc_port: Union[int, None] = _Usual(8001),
+    metrics_port: Union[int, None] = _Usual(8002),
     host: str = "127.0.0.1",
     block: Optional[bool] = None,
     model_control: bool = False,
@@ -252,7 +288,8 @@ def serve(
     models : FunctionModel | Callable | str | PathLike
         Functions, by `nereid.model` or plain ones with annotations, and paths of model repositories.
     http_port, grpc_port, metrics_port : int | None
-        None for a service that shall be off, 0 for any free port.
+        None for a service that shall be off, 0 for any free port. Without it, the next free one where the
+        usual one is taken, which is said on the standard error.
     host : str
         The address to listen on; "0.0.0.0" for other machines.
     block : Optional[bool]
