@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs that fuzzing has found worth keeping, in one file for each fuzzer (tools/run_fuzzers.py
-// writes it): for each input a line with its size, its bytes, and an end of line.
+// The inputs that fuzzing has found worth keeping, in one file for each fuzzer
+// (tools/run_fuzzers.py writes it): for each input a line with its size, its bytes, and an end of
+// line.
 #pragma once
 
 #include <cstdlib>
