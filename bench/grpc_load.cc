@@ -22,26 +22,34 @@
 #include <vector>
 
 #include "load/driver.h"
-#include "load/grpc_client.h"
 #include "load/options.h"
 #include "load/socket.h"
+#include "loadgen/grpc_connection.h"
+#include "loadgen/target.h"
 
 namespace nereid::bench {
 namespace {
 
-std::string Frame(const std::string& message) {
-  std::string framed(1, '\0');
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    framed.push_back(static_cast<char>(message.size() >> shift & 0xFF));
-  }
-  return framed + message;
+using loadgen::GrpcCall;
+using loadgen::GrpcConnection;
+using loadgen::GrpcFrame;
+
+template <typename T>
+T OrDie(base::Result<T> result) {
+  if (!result.ok()) Die(std::string(result.status().message()));
+  return *std::move(result);
+}
+
+void Check(const base::Status& status) {
+  if (!status.ok()) Die(std::string(status.message()));
 }
 
 Requests MakeRequests(const Options& options) {
-  const std::string message = Frame(options.File("message"));
+  const std::string message = GrpcFrame(options.File("message"));
   if (!options.Has("middle")) return Requests::One(message);
-  return Requests::Sequence(message, Frame(options.File("middle")), Frame(options.File("last")),
-                            options.Count("sequence-length", 20), Requests::IdForm::kVarint);
+  return Requests::Sequence(message, GrpcFrame(options.File("middle")),
+                            GrpcFrame(options.File("last")), options.Count("sequence-length", 20),
+                            Requests::IdForm::kVarint);
 }
 
 struct Call : Slot {
@@ -55,13 +63,18 @@ class Load {
   explicit Load(const Options& options)
       : is_stream_(options.Has("stream")),
         check_(options.Has("check")),
+        port_(std::to_string(options.Count("port", 8001))),
+        address_(OrDie(loadgen::Address::Tcp("127.0.0.1", port_))),
+        head_{.method = std::string("/inference.GRPCInferenceService/") +
+                        (is_stream_ ? "ModelStreamInfer" : "ModelInfer"),
+              .authority = "127.0.0.1:" + port_},
         answer_file_(options.Text("answer", "")),
         driver_(options, MakeRequests(options), [this](Slot& slot, std::string_view request) {
           Begin(static_cast<Call&>(slot), request);
         }) {
     const size_t streams = options.Count("streams", 1);
     for (size_t i = options.Count("connections", 1); i > 0; --i) {
-      Connect(static_cast<int>(options.Count("port", 8001)));
+      Connect();
       for (size_t k = 0; k < streams; ++k) {
         Call& call = calls_.emplace_back();
         call.connection = connections_.back().get();
@@ -78,7 +91,7 @@ class Load {
     while (!driver_.IsDone()) {
       poller_.Wait(driver_.WaitMs(), [this](void* user, uint32_t events) {
         auto& connection = *static_cast<GrpcConnection*>(user);
-        if (events & ~uint32_t{EPOLLOUT}) connection.Receive();
+        if (events & ~uint32_t{EPOLLOUT}) Check(connection.Receive());
         Flush(connection);
       });
       driver_.Tick();
@@ -88,11 +101,10 @@ class Load {
   }
 
  private:
-  void Connect(int port) {
+  void Connect() {
     const size_t keep_bytes = check_ || !answer_file_.empty() ? SIZE_MAX : 256;
-    const std::string method = is_stream_ ? "ModelStreamInfer" : "ModelInfer";
     connections_.push_back(std::make_unique<GrpcConnection>(
-        port, "/inference.GRPCInferenceService/" + method, keep_bytes,
+        OrDie(loadgen::Stream::Connect(address_, nullptr)), head_, keep_bytes,
         GrpcConnection::Events{.on_message = [this](GrpcCall& call) { TakeMessage(call); },
                                .on_close = [this](GrpcCall& call) { TakeClose(call); }}));
     poller_.Add(connections_.back()->fd(), connections_.back().get());
@@ -102,7 +114,7 @@ class Load {
     if (is_stream_ && call.grpc.stream_id >= 0) {
       call.connection->Send(call.grpc, request);
     } else {
-      call.connection->Begin(call.grpc, request);
+      Check(call.connection->Begin(call.grpc, request));
     }
   }
 
@@ -144,7 +156,7 @@ class Load {
   }
 
   void Flush(GrpcConnection& connection) {
-    const bool wants_write = !connection.Flush();
+    const bool wants_write = !OrDie(connection.Flush());
     if (wants_write == connection.wants_write) return;
     connection.wants_write = wants_write;
     poller_.WantWrite(connection.fd(), &connection, wants_write);
@@ -152,6 +164,9 @@ class Load {
 
   const bool is_stream_;
   const bool check_;
+  const std::string port_;
+  const loadgen::Address address_;
+  const loadgen::GrpcHead head_;
   const std::string answer_file_;
   Poller poller_;
   std::vector<std::unique_ptr<GrpcConnection>> connections_;

@@ -32,9 +32,9 @@
 #include <vector>
 
 #include "load/driver.h"
-#include "load/http_answer.h"
 #include "load/options.h"
 #include "load/socket.h"
+#include "loadgen/http_reply_reader.h"
 
 namespace nereid::bench {
 namespace {
@@ -76,7 +76,7 @@ struct Connection : Slot {
   int fd = -1;
   std::string_view request;
   size_t sent = 0;
-  HttpAnswer answer;
+  loadgen::HttpReplyReader answer;
 };
 
 // Runs the load. Confined to one thread.
@@ -142,10 +142,15 @@ class Load {
     const ssize_t n = recv(connection.fd, buffer_.get(), kBufferSize, 0);
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) Die("the server closed a connection");
-    HttpAnswer& answer = connection.answer;
+    loadgen::HttpReplyReader& answer = connection.answer;
     if (answer.is_complete()) Die("an answer to no request");
-    const uint64_t events = answer.Feed({buffer_.get(), static_cast<size_t>(n)});
-    if (events != 0) driver_.Responded(connection, events);
+    const auto events = answer.Feed({buffer_.get(), static_cast<size_t>(n)});
+    if (!events.ok()) Die(std::string(events.status().message()));
+    if (answer.is_complete() && answer.status() != 200) {
+      Die("the server answered with status " + std::to_string(answer.status()) + ": " +
+          answer.body());
+    }
+    if (*events != 0) driver_.Responded(connection, *events);
     if (!answer.is_complete()) return;
     if (!answer.is_events()) {
       CheckAnswer(answer);
@@ -154,7 +159,7 @@ class Load {
     driver_.Finished(connection);
   }
 
-  void CheckAnswer(const HttpAnswer& answer) {
+  void CheckAnswer(const loadgen::HttpReplyReader& answer) {
     if (!has_first_) {
       has_first_ = true;
       first_size_ = answer.body_size();

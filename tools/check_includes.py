@@ -27,6 +27,7 @@ MODULES = {
     "net/http1": ["net"],
     "net/http2": ["net"],
     "http_client": ["base"],
+    "loadgen": ["base"],
     "observe": ["base", "tensor", "http_client"],
     "memory": ["tensor"],
     "config": ["tensor", "proto"],
@@ -51,7 +52,7 @@ MODULES = {
     "frontends/cloud": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "cli": ["http_client", "check", "doctor"],
+    "cli": ["http_client", "loadgen", "check", "doctor"],
     "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
     "app/frontends_api": ["app", "abi_objects", "abi"],
 }
@@ -62,9 +63,9 @@ PRIVATE = {"proto", "abi"}
 CONFINED = [
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), ["proto", "config", "frontends/grpc"], "protobuf"),
     (re.compile(r"triton/core/"), ["abi", "plugins", "capi"], "the C ABI"),
-    (re.compile(r"sys/epoll\.h"), ["net"], "the event loop"),
+    (re.compile(r"sys/epoll\.h"), ["net", "loadgen"], "the event loop"),
     (re.compile(r"boost/(asio|beast)"), ["net/http1"], "Beast"),
-    (re.compile(r"nghttp2/"), ["net/http2"], "nghttp2"),
+    (re.compile(r"nghttp2/"), ["net/http2", "loadgen"], "nghttp2"),
     (re.compile(r"cuda"), ["memory"], "CUDA"),
     (re.compile(r"CLI/"), ["cli"], "CLI11"),
 ]

@@ -69,16 +69,4 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Poller::Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
-
-void Poller::Add(int fd, void* user) {
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = user}};
-  epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
-}
-
-void Poller::WantWrite(int fd, void* user, bool wanted) {
-  epoll_event event{.events = EPOLLIN | (wanted ? EPOLLOUT : 0u), .data = {.ptr = user}};
-  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
-}
-
 }  // namespace nereid::bench

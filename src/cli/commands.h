@@ -15,6 +15,7 @@
 
 namespace nereid::cli {
 
+void AddBench(Command& command);
 void AddCheck(Command& command);
 void AddCompletion(Command& command);
 void AddDoctor(Command& command);
@@ -30,6 +31,7 @@ void AddModels(Command& command);
 void AddServe(Command& command);
 void AddStats(Command& command);
 void AddTrace(Command& command);
+void AddTune(Command& command);
 void AddUnload(Command& command);
 
 // A row of the table of commands.

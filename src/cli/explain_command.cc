@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // nereid explain
-#include <filesystem>
-
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 
 #include "base/log.h"
-#include "base/nearest_name.h"
 #include "check/explain.h"
-#include "check/read_model.h"
 #include "cli/commands.h"
+#include "cli/find_model.h"
 #include "cli/json.h"
 
 namespace nereid::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using check::ExplainedValue;
 
 struct ExplainSettings {
@@ -35,19 +31,6 @@ struct Explanation {
   std::string load_error;  // why the backend could not complete it; empty if it did
 };
 
-base::Result<check::ModelView> FindModel(const check::CheckOptions& options,
-                                         const std::string& name) {
-  const repository::ScanResult found = check::ScanRepositories(options);
-  std::vector<std::string_view> names;
-  for (const auto& [id, source] : found.models) {
-    names.push_back(id.name);
-    if (id.name == name && !source.model_folder.empty()) return check::ReadModel(source, options);
-  }
-  return base::NotFoundError(fmt::format("there is no model '{}' in {}{}", name,
-                                         fmt::join(options.repositories, ", "),
-                                         base::DidYouMean(name, names)));
-}
-
 std::vector<std::string> FlagsFor(const ExplainSettings& settings,
                                   const std::vector<std::string>& repositories) {
   std::vector<std::string> flags;
@@ -66,29 +49,18 @@ std::vector<std::string> FlagsFor(const ExplainSettings& settings,
 }
 
 base::Result<Explanation> Explain(const ExplainSettings& settings, const ServerProgram& server) {
-  std::string name = settings.model;
-  std::vector<std::string> repositories = settings.repositories;
-  std::error_code error;
-  // A path names the model's folder.
-  if (repositories.empty() && fs::is_directory(name, error)) {
-    fs::path folder = fs::absolute(name, error).lexically_normal();
-    if (folder.filename().empty()) folder = folder.parent_path();
-    name = folder.filename().string();
-    repositories = {folder.parent_path().string()};
-  }
-  if (repositories.empty()) repositories = {"models"};
-  check::CheckOptions options{.repositories = repositories,
-                              .disable_auto_complete = settings.disable_auto_complete,
-                              .model_config_name = settings.model_config_name};
+  const ModelPlace place = PlaceOf(settings.model, settings.repositories);
+  const check::CheckOptions options{.disable_auto_complete = settings.disable_auto_complete,
+                                    .model_config_name = settings.model_config_name};
   Explanation explanation;
-  NEREID_ASSIGN_OR_RETURN(explanation.model, FindModel(options, name));
+  NEREID_ASSIGN_OR_RETURN(explanation.model, FindModel(place, options));
   for (const base::Status& status : {explanation.model.read_status, explanation.model.parse_status,
                                      explanation.model.complete_status}) {
     NEREID_RETURN_IF_ERROR(status);
   }
   config::ModelConfig effective = *explanation.model.config;
   if (!settings.is_static) {
-    auto loaded = server.load(FlagsFor(settings, repositories), name);
+    auto loaded = server.load(FlagsFor(settings, place.repositories), place.name);
     if (loaded.ok()) {
       effective = *std::move(loaded);
     } else {

@@ -11,23 +11,11 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cli/elements.h"
+#include "cli/infer_inputs.h"
 #include "cli/model_metadata.h"
 #include "cli/server_client.h"
 
 namespace nereid::cli {
-
-// What the arguments say.
-struct InferArguments {
-  std::vector<std::string> inputs;      // "NAME=JSON", "NAME=@FILE"
-  std::vector<std::string> shapes;      // "NAME=1,28,28"
-  std::vector<std::string> parameters;  // "NAME=VALUE"
-  std::vector<std::string> outputs;     // names; empty: all
-  std::optional<Filling> filling;       // of inputs that are not given
-  int64_t seed = 0;
-  std::string id;
-  int classes = 0;  // the best classes instead of the values; 0: the values
-};
 
 // The body of a request and its headers.
 struct InferBody {
@@ -37,6 +25,9 @@ struct InferBody {
 
 // Reads the files that the arguments name. INVALID_ARGUMENT says what is wrong with the arguments.
 base::Result<InferBody> MakeInferBody(const InferArguments& arguments, const ModelMetadata& model);
+// The same with inputs that were read already.
+base::Result<InferBody> MakeInferBody(const InferArguments& arguments, const ModelMetadata& model,
+                                      std::vector<InferInput> inputs);
 
 // An output of a response. Either `bytes` are its elements, as elements.h describes them, or `json`
 // is the array of them, from servers that send no binary data.

@@ -44,6 +44,8 @@ class Table {
   // many cells as there are columns.
   void Add(std::vector<Cell> row);
   bool empty() const { return rows_.empty(); }
+  const std::vector<Column>& columns() const { return columns_; }
+  const std::vector<std::vector<Cell>>& rows() const { return rows_; }
 
   // Returns the lines, each with its end. `width` is that of the terminal; 0: unlimited.
   std::string Render(size_t width, bool has_colours) const;

@@ -75,7 +75,7 @@ def rows(text):
 
 COMMANDS = {
     "models": [], "stats": [], "load": [MODEL], "unload": [MODEL], "infer": [MODEL, "--zeros"],
-    "trace": [], "log": [], "health": [], "metrics": [],
+    "trace": [], "log": [], "health": [], "metrics": [], "bench": [MODEL],
 }  # fmt: skip
 
 

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "load/grpc_client.h"
+#include "loadgen/grpc_connection.h"
 
 #include <nghttp2/nghttp2.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
-#include "load/options.h"
-#include "load/socket.h"
+#include <fmt/format.h>
 
-namespace nereid::bench {
+namespace nereid::loadgen {
 namespace {
 
 constexpr size_t kBufferSize = 256 * 1024;
@@ -87,10 +84,10 @@ struct GrpcConnection::Callbacks {
   }
 };
 
-GrpcConnection::GrpcConnection(int port, std::string method, size_t keep_bytes, Events events)
-    : fd_(ConnectTo(port)),
-      method_(std::move(method)),
-      authority_("127.0.0.1:" + std::to_string(port)),
+GrpcConnection::GrpcConnection(Stream stream, const GrpcHead& head, size_t keep_bytes,
+                               Events events)
+    : stream_(std::move(stream)),
+      head_(head),
       keep_bytes_(keep_bytes),
       events_(std::move(events)),
       buffer_(new uint8_t[kBufferSize]) {
@@ -109,20 +106,26 @@ GrpcConnection::GrpcConnection(int port, std::string method, size_t keep_bytes, 
 
 GrpcConnection::~GrpcConnection() { nghttp2_session_del(session_); }
 
-void GrpcConnection::Begin(GrpcCall& call, std::string_view message) {
+base::Status GrpcConnection::Begin(GrpcCall& call, std::string_view message) {
   call.outgoing = message;
   call.sent = 0;
   call.ends_here = call.is_waiting = false;
   call.prefix.clear();
+  call.message.clear();
   call.message_left = 0;
   call.status = -1;
-  const nghttp2_nv headers[] = {
-      Header(":method", "POST"), Header(":scheme", "http"),
-      Header(":path", method_),  Header(":authority", authority_),
-      Header("te", "trailers"),  Header("content-type", "application/grpc")};
+  call.status_message.clear();
+  std::vector<nghttp2_nv> headers = {
+      Header(":method", "POST"),     Header(":scheme", head_.is_tls ? "https" : "http"),
+      Header(":path", head_.method), Header(":authority", head_.authority),
+      Header("te", "trailers"),      Header("content-type", "application/grpc")};
+  for (const auto& [name, value] : head_.metadata) headers.push_back(Header(name, value));
   nghttp2_data_provider body{{.ptr = &call}, ReadOutgoing};
-  call.stream_id = nghttp2_submit_request(session_, nullptr, headers, 6, &body, &call);
-  if (call.stream_id < 0) Die(std::string("no new stream: ") + nghttp2_strerror(call.stream_id));
+  call.stream_id =
+      nghttp2_submit_request(session_, nullptr, headers.data(), headers.size(), &body, &call);
+  if (call.stream_id >= 0) return base::OkStatus();
+  return base::UnavailableError(
+      fmt::format("the server takes no more calls: {}", nghttp2_strerror(call.stream_id)));
 }
 
 void GrpcConnection::Send(GrpcCall& call, std::string_view message) {
@@ -163,35 +166,65 @@ void GrpcConnection::TakeData(GrpcCall& call, std::string_view data) {
   }
 }
 
-void GrpcConnection::Receive() {
-  const ssize_t received = recv(fd_, buffer_.get(), kBufferSize, 0);
-  if (received < 0 && errno == EAGAIN) return;
-  if (received <= 0) Die("the server closed a connection");
-  const ssize_t taken =
-      nghttp2_session_mem_recv(session_, buffer_.get(), static_cast<size_t>(received));
-  if (taken < 0) Die(std::string("HTTP/2: ") + nghttp2_strerror(static_cast<int>(taken)));
+void GrpcConnection::Abandon(GrpcCall& call) {
+  if (call.stream_id < 0) return;
+  nghttp2_session_set_stream_user_data(session_, call.stream_id, nullptr);
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call.stream_id, NGHTTP2_CANCEL);
+  call.stream_id = -1;
 }
 
-bool GrpcConnection::Flush() {
+base::Status GrpcConnection::Ended() const {
+  return base::UnavailableError(stream_.failure().empty() ? "the server closed the connection"
+                                                          : stream_.failure());
+}
+
+base::Status GrpcConnection::Receive() {
+  do {
+    size_t received = 0;
+    switch (stream_.Receive(reinterpret_cast<char*>(buffer_.get()), kBufferSize, received)) {
+      case Stream::Outcome::kNothingYet:
+        return base::OkStatus();
+      case Stream::Outcome::kEnd:
+        return Ended();
+      case Stream::Outcome::kSome:
+        break;
+    }
+    const ssize_t taken = nghttp2_session_mem_recv(session_, buffer_.get(), received);
+    if (taken < 0) {
+      return base::UnavailableError(
+          fmt::format("HTTP/2: {}", nghttp2_strerror(static_cast<int>(taken))));
+    }
+  } while (stream_.has_received());
+  return base::OkStatus();
+}
+
+base::Result<bool> GrpcConnection::Flush() {
   for (;;) {
     while (outbox_.size() < kOutboxSize) {
       const uint8_t* data = nullptr;
       const ssize_t size = nghttp2_session_mem_send(session_, &data);
-      if (size < 0) Die(std::string("HTTP/2: ") + nghttp2_strerror(static_cast<int>(size)));
+      if (size < 0) {
+        return base::UnavailableError(
+            fmt::format("HTTP/2: {}", nghttp2_strerror(static_cast<int>(size))));
+      }
       if (size == 0) break;
       outbox_.append(View(data, static_cast<size_t>(size)));
     }
     if (outbox_.empty()) return true;
     while (outbox_sent_ < outbox_.size()) {
-      const ssize_t n =
-          send(fd_, outbox_.data() + outbox_sent_, outbox_.size() - outbox_sent_, MSG_NOSIGNAL);
-      if (n < 0 && errno == EAGAIN) return false;
-      if (n < 0) Die(std::string("send: ") + std::strerror(errno));
-      outbox_sent_ += static_cast<size_t>(n);
+      size_t sent = 0;
+      switch (stream_.Send(std::string_view(outbox_).substr(outbox_sent_), sent)) {
+        case Stream::Outcome::kNothingYet:
+          return false;
+        case Stream::Outcome::kEnd:
+          return Ended();
+        case Stream::Outcome::kSome:
+          outbox_sent_ += sent;
+      }
     }
     outbox_.clear();
     outbox_sent_ = 0;
   }
 }
 
-}  // namespace nereid::bench
+}  // namespace nereid::loadgen

@@ -4,15 +4,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "loadgen/stream.h"
 
 struct nghttp2_session;
 
-namespace nereid::bench {
+namespace nereid::loadgen {
 
 // A call, which is a stream of the connection. Its owner keeps it until the connection reports its
 // end.
@@ -32,6 +36,14 @@ struct GrpcCall {
   void* owner = nullptr;
 };
 
+// What every call of a connection says about itself.
+struct GrpcHead {
+  std::string method;     // "/package.Service/Method"
+  std::string authority;  // "host:port"
+  bool is_tls = false;
+  std::vector<std::pair<std::string, std::string>> metadata;  // names in lower case
+};
+
 // A connection. Confined to one thread.
 class GrpcConnection {
  public:
@@ -42,37 +54,41 @@ class GrpcConnection {
     std::function<void(GrpcCall&)> on_close;
   };
 
-  // `keep_bytes` is how much of each message is kept.
-  GrpcConnection(int port, std::string method, size_t keep_bytes, Events events);
+  // `keep_bytes` is how much of each message is kept. `head` outlives this.
+  GrpcConnection(Stream stream, const GrpcHead& head, size_t keep_bytes, Events events);
   ~GrpcConnection();
   GrpcConnection(const GrpcConnection&) = delete;
   GrpcConnection& operator=(const GrpcConnection&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return stream_.fd(); }
+  bool was_established() const { return stream_.was_established(); }
   // Whether the connection waits for space in the socket's buffer.
   bool wants_write = false;
 
   // Begins a call that sends the framed message. The caller keeps its bytes alive until the call is
-  // closed.
-  void Begin(GrpcCall& call, std::string_view message);
+  // closed. UNAVAILABLE if the server takes no more calls on this connection.
+  base::Status Begin(GrpcCall& call, std::string_view message);
   // Sends another message in a stream. REQUIRES: the previous one was sent.
   void Send(GrpcCall& call, std::string_view message);
   // Ends the sending side of a stream.
   void End(GrpcCall& call);
+  // Cancels the call, about which nothing is reported any more.
+  void Abandon(GrpcCall& call);
 
-  // Reads from the socket. Ends the process if the connection fails.
-  void Receive();
-  // Sends what is queued; returns whether the socket accepted everything.
-  bool Flush();
+  // Reads from the socket. UNAVAILABLE if the connection has ended.
+  base::Status Receive();
+  // Sends what is queued; returns whether the socket accepted everything. UNAVAILABLE if the
+  // connection has ended.
+  base::Result<bool> Flush();
 
  private:
   struct Callbacks;
 
   void TakeData(GrpcCall& call, std::string_view data);
+  base::Status Ended() const;
 
-  const int fd_;
-  const std::string method_;
-  const std::string authority_;
+  Stream stream_;
+  const GrpcHead& head_;
   const size_t keep_bytes_;
   const Events events_;
   nghttp2_session* session_ = nullptr;
@@ -81,4 +97,4 @@ class GrpcConnection {
   size_t outbox_sent_ = 0;
 };
 
-}  // namespace nereid::bench
+}  // namespace nereid::loadgen

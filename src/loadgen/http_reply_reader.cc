@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "load/http_answer.h"
+#include "loadgen/http_reply_reader.h"
 
 #include <strings.h>
 
@@ -7,12 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "load/options.h"
-
-namespace nereid::bench {
+namespace nereid::loadgen {
 namespace {
 
 constexpr std::string_view kEvent = "data:";
+constexpr size_t kHeadStep = 4096;
+constexpr size_t kMaxHead = 16384;
+constexpr size_t kKeptOfErrors = 4096;
 
 // Returns the value of the header, or nothing.
 std::string_view Header(std::string_view head, std::string_view name) {
@@ -29,20 +30,21 @@ std::string_view Header(std::string_view head, std::string_view name) {
 
 }  // namespace
 
-void HttpAnswer::Reset(bool keep_body) {
+void HttpReplyReader::Reset(bool keep_body) {
   state_ = State::kHead;
   keep_body_ = keep_body;
-  is_chunked_ = is_events_ = false;
+  status_ = 0;
+  is_chunked_ = is_events_ = closes_ = false;
   line_.clear();
   body_.clear();
   body_size_ = matched_ = left_ = 0;
 }
 
-uint64_t HttpAnswer::Feed(std::string_view received) {
+base::Result<uint64_t> HttpReplyReader::Feed(std::string_view received) {
   uint64_t events = 0;
   while (!received.empty() && state_ != State::kDone) {
     if (state_ == State::kHead) {
-      received = ReadHead(received);
+      NEREID_ASSIGN_OR_RETURN(received, ReadHead(received));
       continue;
     }
     if (state_ == State::kChunkSize) {
@@ -56,52 +58,61 @@ uint64_t HttpAnswer::Feed(std::string_view received) {
       TakeBody(part);
       if (is_events_) events += CountEvents(part);
     }
-    if (left_ != 0) continue;
-    if (state_ == State::kBody) {
-      state_ = State::kDone;
-    } else if (state_ == State::kChunk) {
-      state_ = State::kChunkEnd;
-      left_ = 2;
-    } else {
-      state_ = is_chunked_ && line_ == "0" ? State::kDone : State::kChunkSize;
-      line_.clear();
-    }
+    if (left_ == 0) EndPart();
   }
-  if (!received.empty()) Die("the answer is longer than it says");
+  if (!received.empty()) return base::InternalError("the reply is longer than it says");
   return events;
 }
 
+void HttpReplyReader::EndPart() {
+  if (state_ == State::kBody) {
+    state_ = State::kDone;
+  } else if (state_ == State::kChunk) {
+    state_ = State::kChunkEnd;
+    left_ = 2;
+  } else {
+    state_ = is_chunked_ && line_ == "0" ? State::kDone : State::kChunkSize;
+    line_.clear();
+  }
+}
+
 // Consumes the head's bytes and returns the remaining ones.
-std::string_view HttpAnswer::ReadHead(std::string_view received) {
+base::Result<std::string_view> HttpReplyReader::ReadHead(std::string_view received) {
   const size_t seen = line_.size();
-  line_.append(received.substr(0, 4096));
+  line_.append(received.substr(0, kHeadStep));
   const size_t end = line_.find("\r\n\r\n");
   if (end == std::string::npos) {
-    if (line_.size() > 16384) Die("the answer's head does not end");
+    if (line_.size() > kMaxHead) return base::InternalError("the reply's head does not end");
     return received.substr(line_.size() - seen);
   }
-  ParseHead(std::string_view(line_).substr(0, end + 2));
+  NEREID_RETURN_IF_ERROR(ParseHead(std::string_view(line_).substr(0, end + 2)));
   line_.clear();
   return received.substr(end + 4 - seen);
 }
 
-void HttpAnswer::ParseHead(std::string_view head) {
-  if (head.substr(9, 3) != "200") Die("the server answered: " + std::string(head));
+base::Status HttpReplyReader::ParseHead(std::string_view head) {
+  if (!head.starts_with("HTTP/1.") || head.size() < 12) {
+    return base::InternalError("the reply is not HTTP/1.1");
+  }
+  status_ = std::atoi(std::string(head.substr(9, 3)).c_str());
+  const std::string_view connection = Header(head, "connection");
+  closes_ = !connection.empty() && strncasecmp(connection.data(), "close", 5) == 0;
   const std::string_view size = Header(head, "content-length");
   if (!size.empty()) {
     left_ = std::strtoull(size.data(), nullptr, 10);
     state_ = left_ == 0 ? State::kDone : State::kBody;
-    return;
+    return base::OkStatus();
   }
   if (Header(head, "transfer-encoding") != "chunked") {
-    Die("the answer has neither a length nor chunks: " + std::string(head));
+    return base::InternalError("the reply has neither a length nor chunks");
   }
   is_chunked_ = true;
   is_events_ = Header(head, "content-type").starts_with("text/event-stream");
   state_ = State::kChunkSize;
+  return base::OkStatus();
 }
 
-std::string_view HttpAnswer::ReadChunkSize(std::string_view received) {
+std::string_view HttpReplyReader::ReadChunkSize(std::string_view received) {
   const size_t end = received.find('\n');
   line_.append(received.substr(0, end));
   if (end == received.npos) return {};
@@ -113,13 +124,17 @@ std::string_view HttpAnswer::ReadChunkSize(std::string_view received) {
   return received.substr(end + 1);
 }
 
-void HttpAnswer::TakeBody(std::string_view part) {
+void HttpReplyReader::TakeBody(std::string_view part) {
   body_size_ += part.size();
-  if (keep_body_) body_.append(part);
+  if (keep_body_) {
+    body_.append(part);
+  } else if (status_ != 200 && body_.size() < kKeptOfErrors) {
+    body_.append(part.substr(0, kKeptOfErrors - body_.size()));
+  }
 }
 
 // Events may be split anywhere, also within the text that begins them.
-uint64_t HttpAnswer::CountEvents(std::string_view part) {
+uint64_t HttpReplyReader::CountEvents(std::string_view part) {
   uint64_t events = 0;
   for (size_t at = 0; at < part.size();) {
     if (matched_ == 0) {
@@ -146,4 +161,4 @@ uint64_t HttpAnswer::CountEvents(std::string_view part) {
   return events;
 }
 
-}  // namespace nereid::bench
+}  // namespace nereid::loadgen

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of `nereid bench` as one HTML page that needs no other file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/bench_result.h"
+#include "cli/table.h"
+
+namespace nereid::cli {
+
+// `before` is an earlier run to compare with, or null.
+std::string BenchReport(const BenchResult& result, const BenchResult* before);
+
+// A page with this heading around `body`.
+std::string HtmlPage(std::string_view heading, std::string_view body);
+
+// The table as HTML.
+std::string HtmlTable(const Table& table);
+
+}  // namespace nereid::cli
