@@ -209,7 +209,10 @@ base::Result<std::vector<LevelResult>> MeasureLevels(const BenchSubject& subject
       std::vector<ModelNumbers> before;
       std::vector<ModelNumbers> after;
       loadgen::LoadHooks hooks;
-      hooks.on_measuring = [&] { before = ReadNumbers(subject); };
+      // A number of requests may be over before anybody notices that the warm-up is. It counts
+      // then.
+      if (load.requests != 0) before = ReadNumbers(subject);
+      if (load.requests == 0) hooks.on_measuring = [&] { before = ReadNumbers(subject); };
       hooks.on_measured = [&] { after = ReadNumbers(subject); };
       hooks.on_progress = [&](double share) {
         if (subject.on_progress) subject.on_progress((done + share) / all, title);
