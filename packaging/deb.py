@@ -39,11 +39,23 @@ def add_server_files(root, build, version):
     manual.write_completions(root / "usr/share", build / "src/app/nereid")
 
 
+def move_package(root):
+    """The Python package goes where Debian's Python finds it, and finds the server from there."""
+    package = root / "usr/lib/python3/dist-packages/nereid"
+    package.parent.mkdir(parents=True)
+    (root / PREFIX / "python/nereid").rename(package)
+    shutil.rmtree(root / PREFIX)
+    for path in package.glob("*.so"):
+        stage.run("patchelf", "--set-rpath", f"/{PREFIX}/lib", path)
+
+
 def fill(build, root, part, version):
     """The files of a part's package. Returns where the software of others in it is from."""
     folder = root / PREFIX
     folder.mkdir(parents=True)
     stage.install(build, folder, part)
+    if part.name == "python3-nereid":
+        move_package(root)
     origins = []
     examples = []
     if part.name == "nereid":
@@ -133,7 +145,8 @@ def add_control(root, part, control):
     ]
     (folder / "md5sums").write_text("".join(sums))
     (folder / "control").write_text(control)
-    kind = {"nereid": "server"}.get(part.name, "backend" if part.name.startswith("nereid-backend") else "")
+    kinds = {"nereid": "server", "python3-nereid": "python"}
+    kind = kinds.get(part.name, "backend" if part.name.startswith("nereid-backend") else "")
     for script in sorted((HERE / "debian" / kind).iterdir()) if kind else ():
         shutil.copyfile(script, folder / script.name)
         (folder / script.name).chmod(0o755)

@@ -103,9 +103,22 @@ PARTS = {
             ),
         ),
         Part(
+            "nereid-library",
+            "the server of Nereid as a library",
+            ("embedding",),
+        ),
+        # For the Python that the build found: Debian's own on Debian.
+        Part(
+            "python3-nereid",
+            "Python functions as models, and the server inside Python programs",
+            ("python-package",),
+            depends=("nereid-library", "python3 (>= 3.11)", "python3 (<< 3.12)", "python3-numpy"),
+        ),
+        Part(
             "nereid-dev",
-            "headers to write backends for Nereid, and the server as a library",
-            ("development", "embedding"),
+            "headers to write backends for Nereid",
+            ("development",),
+            depends=("nereid-library",),
         ),
     )
 }

@@ -44,6 +44,10 @@ def run(*command, **options):
 def is_built(build, part):
     """Whether the build has the plug-ins of a part."""
     for component in part.components:
+        if component == "python-package" and not list((build / "python/nereid").glob("_core.*.so")):
+            return False
+        if component == "embedding" and not (build / "src/app/libtritonserver.so").exists():
+            return False
         kind, _, name = component.partition("-")
         if kind in ("backend", "cache", "repoagent") and not list((build / f"{kind}s" / name).glob("libtriton*.so")):
             return False
@@ -205,7 +209,7 @@ def parts_named(names, build):
         return [part for part in PARTS.values() if is_built(build, part)]
     chosen = []
     for name in names:
-        part = PARTS.get(name) or PARTS.get(f"nereid-backend-{name}")
+        part = PARTS.get(name) or PARTS.get(f"nereid-{name}") or PARTS.get(f"nereid-backend-{name}")
         if part is None:
             raise Failure(f"there is no part '{name}'; there are: {', '.join(PARTS)}")
         if not is_built(build, part):

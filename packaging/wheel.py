@@ -13,7 +13,7 @@ import archive
 import elf
 import sbom
 import stage
-from parts import LICENSE, ROOT, SUMMARY, Failure, Part, framework_version
+from parts import LICENSE, PARTS, ROOT, SUMMARY, Failure, framework_version
 
 # Where the program's installation lies, in the package.
 SERVER = "nereid/_server"
@@ -33,8 +33,8 @@ EXTRAS = {
     "tensorflow": "tensorflow-cpu>={tensorflow},<3",
     "openvino": "openvino=={openvino}",
 }
-PACKAGE = Part("nereid-python", "the Python package", ("python-package",))
-EMBEDDING = Part("nereid-embedding", "the server as a library", ("embedding",))
+PACKAGE = PARTS["python3-nereid"]
+EMBEDDING = PARTS["nereid-library"]
 
 # The oldest glibc of systems whose libstdc++ has these symbols (PEP 600 names systems by their glibc).
 GLIBC_OF_GLIBCXX = {(3, 4, 28): (2, 31), (3, 4, 29): (2, 34), (3, 4, 30): (2, 35), (3, 4, 31): (2, 38)}
@@ -121,7 +121,7 @@ def python_of(root):
 
 def make(build, out, work, parts, version):
     root = work / "root"
-    parts = [part for part in parts if part.name != "nereid-dev"]
+    parts = [part for part in parts if part not in (PACKAGE, EMBEDDING) and part.name != "nereid-dev"]
     origins = install_server(build, root, parts) + stage.origins_taken_in()
     install_package(build, root)
     python = python_of(root)

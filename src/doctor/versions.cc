@@ -39,7 +39,8 @@ void ListLibraries(Versions& versions) {
   const char* jemalloc = nullptr;
   size_t size = sizeof jemalloc;
   if (const auto control = Find<int(const char*, void*, size_t*, void*, size_t)>("mallctl");
-      control != nullptr && control("version", &jemalloc, &size, nullptr, 0) == 0) {
+      control != nullptr &&
+      control("version", static_cast<void*>(&jemalloc), &size, nullptr, 0) == 0) {
     versions.emplace_back("jemalloc", jemalloc);
   }
 }

@@ -76,12 +76,15 @@ class CleanRoot:
             raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return done.stdout
 
-    def serve(self, command, log_dir, flags=(), **environment):
+    def serve(self, command, log_dir, options=("--http-port", "--grpc-port", "--metrics-port"), **environment):
         """Starts a server in there; clients of this machine reach it. `command` has no flags for ports."""
-        log_path = log_dir / "server.log"
         ports = servers.free_ports(3)
-        names = ("http", "grpc", "metrics")
-        line = [*command, *(f"--{name}-port={port}" for name, port in zip(names, ports)), *flags]
+        line = [*command, *(f"{option}={port}" for option, port in zip(options, ports))]
+        return self.start(line, ports, log_dir, **environment)
+
+    def start(self, line, ports, log_dir, **environment):
+        """Runs a command line that makes a server with these ports."""
+        log_path = log_dir / "server.log"
         with open(log_path, "wb") as log:
             process = subprocess.Popen(
                 self.command(*line),

@@ -6,7 +6,9 @@ import shutil
 import sys
 
 import pytest
+from harness import models
 from harness import server as servers
+from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 
@@ -25,8 +27,8 @@ def possible(require_server):
 
 @pytest.fixture(scope="session")
 def packages(possible, tmp_path_factory):
-    """A folder with the packages of the server and of its backends for ONNX and Python."""
-    return made.make(tmp_path_factory.mktemp("packages"), ["tarball", "deb", "image", "wheel"], "nereid,onnxruntime,python")
+    """A folder with the packages of the server, of its backends for ONNX and Python, and of the Python package."""
+    return made.make(tmp_path_factory.mktemp("packages"), ["tarball", "deb", "image", "wheel"], "nereid,onnxruntime,python,library,python3-nereid")
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +42,24 @@ def clean(tmp_path):
     root = clean_root.CleanRoot.unpack(tmp_path / "root")
     yield root
     shutil.rmtree(root.folder)
+
+
+@pytest.fixture(scope="session")
+def python_root(possible, tmp_path_factory):
+    """A system with Python and an empty virtual environment, and all wheels but ours in /wheels."""
+    root = clean_root.CleanRoot.unpack(tmp_path_factory.mktemp("python") / "root")
+    root.run("apt-get", "install", "-y", "--no-install-recommends", "python3", "python3-venv")
+    root.run("python3", "-m", "venv", "/venv")
+    for wheel in sorted((clean_root.TOOLS / "wheels").glob("*.whl")):
+        root.put(wheel, "/wheels")
+    return root
+
+
+@pytest.fixture(scope="session")
+def own_model(tmp_path_factory):
+    """An ONNX file of a user: the softmax of rows of four numbers."""
+    path = tmp_path_factory.mktemp("own") / "own.onnx"
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=1)
+    ends = [("x", TensorProto.FLOAT, ["n", 4])], [("y", TensorProto.FLOAT, ["n", 4])]
+    path.write_bytes(models.onnx_model([node], *ends).SerializeToString())
+    return path

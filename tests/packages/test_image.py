@@ -74,10 +74,12 @@ def ports():
     return numbers, [f"--{name}-port={number}" for name, number in zip(("http", "grpc", "metrics"), numbers)]
 
 
-def inside(image, root, *arguments):
-    """The command line of the image's program as its user, in the unpacked image, which it cannot write to."""
+def inside(image, root, *arguments, temporary=False):
+    """The command line of the image's program as its user, in the unpacked image, which it cannot write to but for
+    a temporary folder, if that is wanted."""
     (root / "proc").mkdir(exist_ok=True)
     script = 'mount --make-rprivate /; mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"'
+    script += '; mount -t tmpfs tmpfs "$0/tmp"' if temporary else ""
     script += '; mount -t proc proc "$0/proc"; exec "$@"'
     user = image.settings["User"].split(":")[0]
     enter = ["/usr/sbin/chroot", f"--userspec={user}:{user}", root, *image.settings["Entrypoint"], *arguments]
@@ -99,6 +101,25 @@ def test_unpacked_it_serves_digits_as_nobody_and_read_only(image, tmp_path):
     finally:
         server.stop()
     assert subprocess.run(asked, env={}, check=False).returncode != 0
+
+
+def test_a_file_is_served_read_only_with_a_temporary_folder(image, own_model, tmp_path):
+    root = tmp_path / "root"
+    image.unpack(root)
+    shutil.copy(own_model, root / "own.onnx")
+    numbers = servers.free_ports(3)
+    options = [f"{option}={number}" for option, number in zip(("--port", "--grpc-port", "--metrics-port"), numbers)]
+    command = inside(image, root, "serve", "--host=0.0.0.0", "/own.onnx", *options, temporary=True)
+    with (tmp_path / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, env={}, stdout=log, stderr=subprocess.STDOUT)
+    server = servers.Server(process, tmp_path / "server.log", numbers)
+    try:
+        servers.wait_until(lambda: server.is_ready() or process.poll() is not None, "a server that is ready", 60)
+        asked = inside(image, root, "infer", "own", "--zeros", "--json", "--url", f"http://{server.http}")
+        told = json.loads(subprocess.run(asked, env={}, check=True, capture_output=True).stdout)
+        assert told["outputs"][0]["data"] == [0.25] * 4
+    finally:
+        server.stop()
 
 
 @pytest.fixture

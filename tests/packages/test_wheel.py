@@ -22,17 +22,6 @@ class TritonPythonModel:
 """
 
 
-@pytest.fixture(scope="session")
-def python_root(possible, tmp_path_factory):
-    """A system with Python and an empty virtual environment, and all wheels but ours in /wheels."""
-    root = clean_root.CleanRoot.unpack(tmp_path_factory.mktemp("python") / "root")
-    root.run("apt-get", "install", "-y", "--no-install-recommends", "python3", "python3-venv")
-    root.run("python3", "-m", "venv", "/venv")
-    for wheel in sorted((clean_root.TOOLS / "wheels").glob("*.whl")):
-        root.put(wheel, "/wheels")
-    return root
-
-
 def install(root, folder):
     path = root.put(only(folder, "nereid-*.whl"), "/ours")
     root.run(PIP, "install", "--no-index", "--find-links", "/wheels", path)
