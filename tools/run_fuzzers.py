@@ -147,7 +147,9 @@ class Target:
             if room < 0:
                 break
             kept.append(content)
-        write_corpus(KEPT / self.name, kept)
+        # A target that breaks at once has reached nothing.
+        if kept:
+            write_corpus(KEPT / self.name, kept)
         return len(kept)
 
 
