@@ -137,7 +137,8 @@ class Target:
     def keep(self):
         """Puts the fewest inputs that reach everything, as far as there is room, into the repository."""
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([self.program, "-set_cover_merge=1", f"-max_len={MAX_KEPT_INPUT}", folder, self.corpus],
+            subprocess.run([self.program, "-set_cover_merge=1", f"-max_len={MAX_KEPT_INPUT}",
+                            f"-artifact_prefix={self.findings}/", folder, self.corpus],
                            check=True, capture_output=True)
             inputs = sorted((path.read_bytes() for path in pathlib.Path(folder).iterdir()),
                             key=lambda content: (len(content), content))
@@ -147,7 +148,9 @@ class Target:
             if room < 0:
                 break
             kept.append(content)
-        write_corpus(KEPT / self.name, kept)
+        # A target that breaks at once has reached nothing.
+        if kept:
+            write_corpus(KEPT / self.name, kept)
         return len(kept)
 
 

@@ -15,6 +15,7 @@ MODELS_GO = (
     "is not at ready state",
     "models that are not available or ambiguous",
     "must specify the START flag",  # the sequence began before its model was loaded again
+    "the load was given up, because the model was unloaded meanwhile",  # by another trouble at the same time
 )
 WORKERS_DIE = (
     "is not healthy",

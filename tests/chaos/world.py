@@ -4,7 +4,6 @@
 import contextlib
 import http.server
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -171,7 +170,6 @@ class World:
         if self.s3:
             environment |= s3.environment(self.disk.path / "copies", self.folder)
             repositories.append(self.s3.url("bucket"))
-        self._objects = shared_memory_objects()
         server = servers.start(*repositories, env=environment, args=self._flags(), log_dir=self.folder, wait=False)
         self.server = server
         servers.wait_until(lambda: server.process.poll() is not None or self.get("/v2/health/ready") == 200,
@@ -273,7 +271,7 @@ class World:
         _, alive = psutil.wait_procs(children, 5)
         if alive:
             self.oracle.problem(f"processes were left: {alive}")
-        left = [str(path) for path in self.temporary.iterdir()] + sorted(shared_memory_objects() - self._objects)
+        left = [str(path) for path in self.temporary.iterdir()]
         if left:
             self.oracle.problem(f"was left behind: {left}")
         return took
@@ -287,10 +285,6 @@ class World:
             if part is not None:
                 part.stop()
         self.disk.close()
-
-
-def shared_memory_objects():
-    return {name for name in os.listdir("/dev/shm") if "nereid" in name}
 
 
 @contextlib.contextmanager
