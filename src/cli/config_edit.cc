@@ -2,6 +2,7 @@
 #include "cli/config_edit.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <vector>
 
@@ -116,7 +117,8 @@ std::string SetConfigField(std::string text, std::string_view parent, std::strin
   if (parent.empty() || !places.Has(parent)) return Append(std::move(text), block);
   const size_t brace = text.find_first_of("{<", OffsetOf(text, *places.Find(parent)));
   if (brace == std::string::npos) return Append(std::move(text), block);
-  return text.insert(brace + 1, fmt::format(" {}: {} ", field, value));
+  const bool has_space = brace + 1 < text.size() && std::isspace(text[brace + 1]) != 0;
+  return text.insert(brace + 1, fmt::format(" {}: {}{}", field, value, has_space ? "" : " "));
 }
 
 std::string SetConfigParameter(std::string text, std::string_view key, std::string_view value) {

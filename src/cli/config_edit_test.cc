@@ -23,12 +23,14 @@ TEST(SetConfigField, ReplacesAValueAndKeepsComments) {
 
 TEST(SetConfigField, AddsAFieldToAMessage) {
   EXPECT_EQ(SetDelay("dynamic_batching { preserve_ordering: true }"),
-            "dynamic_batching { max_queue_delay_microseconds: 100  preserve_ordering: true }");
+            "dynamic_batching { max_queue_delay_microseconds: 100 preserve_ordering: true }");
+  EXPECT_EQ(SetDelay("dynamic_batching {}"),
+            "dynamic_batching { max_queue_delay_microseconds: 100 }");
   EXPECT_EQ(SetDelay("dynamic_batching { }"),
-            "dynamic_batching { max_queue_delay_microseconds: 100  }");
+            "dynamic_batching { max_queue_delay_microseconds: 100 }");
   EXPECT_EQ(SetConfigField("instance_group [\n  { kind: KIND_CPU }\n]\n", "instance_group[0]",
                            "count", "2", ""),
-            "instance_group [\n  { count: 2  kind: KIND_CPU }\n]\n");
+            "instance_group [\n  { count: 2 kind: KIND_CPU }\n]\n");
 }
 
 TEST(SetConfigField, AppendsAMessageThatIsMissing) {

@@ -44,7 +44,7 @@ figure{margin:0;background:var(--card);border:1px solid var(--grid);border-radiu
 figcaption{font-weight:600;font-size:15px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft);margin:4px 0}
 .key{display:inline-block;width:14px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px}
-svg{display:block;width:100%;height:auto}
+svg{display:block;width:100%;max-width:760px;height:auto}
 svg text{font:15px system-ui,sans-serif;fill:var(--soft)}
 svg .label{fill:var(--ink)}
 svg .grid-line{stroke:var(--grid)}

@@ -2,9 +2,8 @@
 #include "cli/tune_model.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <charconv>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -63,6 +62,24 @@ int IntegerOf(const rapidjson::Value& object, std::string_view name) {
   return value != nullptr && value->IsInt() ? value->GetInt() : 0;
 }
 
+// Returns what a completed configuration says about everything that may be varied.
+TuneChoice PresentChoice(const rapidjson::Value& config, std::string_view thread_parameter) {
+  TuneChoice present{.max_batch = IntegerOf(config, "max_batch_size")};
+  const auto groups = ListOf(config, "instance_group");
+  if (groups.Size() == 1) present.instances = IntegerOf(groups[0], "count");
+  if (const rapidjson::Value* const batching = MemberOf(config, "dynamic_batching")) {
+    present.delay_us = IntegerOf(*batching, "max_queue_delay_microseconds");
+  }
+  const rapidjson::Value* const parameters = MemberOf(config, "parameters");
+  const rapidjson::Value* const threads =
+      parameters == nullptr ? nullptr : MemberOf(*parameters, thread_parameter);
+  if (threads != nullptr) {
+    const std::string_view text = TextOf(*threads, "string_value");
+    std::from_chars(text.data(), text.data() + text.size(), present.threads);
+  }
+  return present;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<TunedModel>> TunedModel::Create(const check::ModelView& model,
@@ -99,21 +116,22 @@ base::Status TunedModel::MakeLinks() {
 
 std::string TunedModel::TextWith(const TuneChoice& choice) const {
   std::string text = model_.text;
-  if (choice.instances > 0) {
+  // What is so already stays unwritten: a patch says what matters.
+  if (choice.instances > 0 && choice.instances != present_.instances) {
     const std::string count = fmt::format("{}", choice.instances);
     text = SetConfigField(std::move(text), "instance_group[0]", "count", count,
                           fmt::format("instance_group [ {{ count: {} }} ]\n", count));
   }
-  if (choice.threads > 0) {
+  if (choice.threads > 0 && choice.threads != present_.threads) {
     text =
         SetConfigParameter(std::move(text), thread_parameter_, fmt::format("{}", choice.threads));
   }
-  if (choice.max_batch > 0) {
+  if (choice.max_batch > 0 && choice.max_batch != present_.max_batch) {
     const std::string size = fmt::format("{}", choice.max_batch);
     text = SetConfigField(std::move(text), "", "max_batch_size", size,
                           fmt::format("max_batch_size: {}\n", size));
   }
-  if (choice.delay_us >= 0) {
+  if (choice.delay_us >= 0 && choice.delay_us != present_.delay_us) {
     const std::string delay = fmt::format("{}", choice.delay_us);
     text = SetConfigField(
         std::move(text), "dynamic_batching", "max_queue_delay_microseconds", delay,
@@ -175,24 +193,23 @@ base::Result<TuneSpace> TunedModel::ReadSpace() {
                              .on_progress = {},
                              .stop = stop_};
   NEREID_RETURN_IF_ERROR(TryRequest(subject, goal_.timeout));
-  const auto cpus = static_cast<int>(base::AvailableCpus());
-  const auto groups = ListOf(config, "instance_group");
-  TuneSpace space;
-  // Several groups were made by somebody who knows what they are for.
-  if (groups.Size() <= 1) space.instances = PowersUpTo(2 * cpus);
   for (const ThreadParameter& one : kThreadParameters) {
     if (one.backend == BackendOf(config)) thread_parameter_ = one.parameter;
   }
+  present_ = PresentChoice(config, thread_parameter_);
+  const auto cpus = static_cast<int>(base::AvailableCpus());
+  TuneSpace space;
+  // Several groups were made by somebody who knows what they are for.
+  if (ListOf(config, "instance_group").Size() <= 1) space.instances = PowersUpTo(2 * cpus);
   if (!thread_parameter_.empty() && cpus > 1) space.threads = PowersUpTo(cpus);
-  const int batch = IntegerOf(config, "max_batch_size");
-  if (batch > 0) {
-    for (int size = batch; size <= std::max(kMaxBatch, batch); size *= 2) {
-      space.max_batches.push_back(size);
-    }
-    if (space.max_batches.size() == 1) space.max_batches.clear();
-    for (const int delay : {0, 100, 500, 2000, 5000}) {
-      if (delay <= goal_.p99_us / 2) space.delays_us.push_back(delay);
-    }
+  const int batch = present_.max_batch;
+  if (batch <= 0) return space;
+  for (int size = batch; size <= std::max(kMaxBatch, batch); size *= 2) {
+    space.max_batches.push_back(size);
+  }
+  if (space.max_batches.size() == 1) space.max_batches.clear();
+  for (const int delay : {0, 100, 500, 2000, 5000}) {
+    if (delay <= goal_.p99_us / 2) space.delays_us.push_back(delay);
   }
   return space;
 }
@@ -265,7 +282,9 @@ TuneScore FindConcurrency(double goal_us, double begin, double limit,
     at = more;
     return is_rising;
   };
-  while (too_many == 0 && at < limit && is_worth(std::min(at * 2, limit))) {
+  // One step without a gain may be noise.
+  for (int flat = 0; too_many == 0 && at < limit && flat < 2;) {
+    flat = is_worth(std::min(at * 2, limit)) ? 0 : flat + 1;
   }
   // The goal lies between two numbers of which one is up to twice the other.
   while (too_many > at * kFineEnough && std::floor((at + too_many) / 2) > at) {

@@ -44,7 +44,7 @@ class TunedModel {
   // Measures the most requests a second for which the goal is met. REQUIRES: ReadSpace succeeded.
   TuneScore Measure(const TuneChoice& choice, double effort, double concurrency);
 
-  // The text of the configuration with a choice.
+  // The text of the configuration with a choice. REQUIRES: as for Measure.
   std::string TextWith(const TuneChoice& choice) const;
   // "2 instances, 1 thread, batches of 8, 100 us".
   std::string Describe(const TuneChoice& choice) const;
@@ -64,6 +64,7 @@ class TunedModel {
   const std::stop_token stop_;
   const base::TemporaryFolder folder_;
   std::vector<std::string> requests_;
+  TuneChoice present_;            // what the configuration says, as completed
   std::string thread_parameter_;  // of the model's backend; empty: it has none
 };
 

@@ -31,13 +31,13 @@ TEST(FindConcurrency, StopsWhereMoreRequestsInFlightGainNothing) {
   EXPECT_TRUE(score.meets);
   EXPECT_EQ(score.rate, 8000);
   EXPECT_EQ(score.concurrency, 8);
-  EXPECT_EQ(server.measured(), (std::vector<double>{1, 2, 4, 8, 16}));
+  EXPECT_EQ(server.measured(), (std::vector<double>{1, 2, 4, 8, 16, 32}));
 }
 
 TEST(FindConcurrency, BeginsWhereAnotherConfigurationWasBest) {
   Server server;
   EXPECT_EQ(server.Find(1e6, 8).rate, 8000);
-  EXPECT_EQ(server.measured(), (std::vector<double>{8, 16}));
+  EXPECT_EQ(server.measured(), (std::vector<double>{8, 16, 32}));
 }
 
 TEST(FindConcurrency, GoesDownToWhatMeetsTheGoal) {

@@ -41,7 +41,7 @@ Plot TrialPlot(const TuneResult& result) {
   PlotSeries best{.name = "best", .colour = 2, .has_line = false};
   best.is_large = true;
   best.points.push_back(PointOf(result.outcome.best, result));
-  best.points.front().label = result.describe(result.outcome.best.choice);
+  best.points.front().label = "best";
   plot.series = {std::move(search), std::move(finals), std::move(present), std::move(best)};
   return plot;
 }
@@ -113,7 +113,7 @@ std::string TuneVerdict(const TuneResult& result) {
         "No configuration has a p99 of {}: the nearest is {} with one request in flight ({}).",
         goal, TimeText(best.score.p99_us), result.describe(best.choice));
   }
-  if (best.choice == TuneChoice{}) {
+  if (result.patch.empty()) {
     return fmt::format("The configuration as it is is as good as any that was tried: {}.",
                        ScoreText(best.score));
   }

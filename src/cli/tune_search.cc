@@ -215,7 +215,9 @@ class Search {
     if (rates.empty()) return result;
     result.rate = MedianOf(rates);
     result.p99_us = MedianOf(latencies);
-    result.concurrency = MedianOf(concurrencies);
+    // One of those that were measured, not a number between two.
+    std::ranges::sort(concurrencies);
+    result.concurrency = concurrencies[concurrencies.size() / 2];
     return result;
   }
 
