@@ -81,6 +81,7 @@ def test_what_a_quick_model_logs_and_how_it_fails(quick):
     with pytest.raises(InferenceServerException, match="asked to fail"):
         infer(client, 3)
     assert infer(client, 0) == 0
+    servers.wait_until(lambda: server.log.count("asked to log") >= 50, "all lines of the log")
     assert server.log.count("asked to log") == 50
     statistics = client.get_inference_statistics("does")["model_stats"][0]
     assert statistics["inference_stats"]["success"]["count"] == 251
