@@ -20,7 +20,7 @@ using nereid::pytorch::Package;
 
 std::string Number(uint64_t value, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
+  for (int i = 0; i < bytes; ++i) text += i < 8 ? static_cast<char>(value >> 8 * i) : '\0';
   return text;
 }
 

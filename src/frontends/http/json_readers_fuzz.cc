@@ -2,8 +2,9 @@
 // Fuzzes the readers of JSON against each other: what the cursor of the quick reader accepts, the
 // document reader accepts too, with the same values. The reader of generate requests gets the same
 // text.
-#include <bit>
+#include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "base/check.h"
 #include "core/model.h"
@@ -86,8 +87,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static core::Model* const model = core::MakeFakeModel(0, {-1}).release();
   static NoSink sink;
   // A copy of exactly this size, for AddressSanitizer.
-  const std::vector<char> copy(data, data + size);
-  const std::string_view text(copy.data(), copy.size());
+  const auto copy = std::make_unique<char[]>(size);
+  std::copy_n(reinterpret_cast<const char*>(data), size, copy.get());
+  const std::string_view text(copy.get(), size);
   Compare(text);
   core::RequestPtr request = core::Request::Create(sink);
   NEREID_CHECK(model->TryPin());
