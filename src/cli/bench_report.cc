@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_report.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@ namespace {
 
 // More lines than this cannot be told apart.
 constexpr size_t kMaxLines = 8;
+constexpr size_t kTicks = 6;
 
 std::string Milliseconds(double ms) { return fmt::format("{:g}", ms); }
 std::string RateTick(double rate) {
@@ -91,6 +93,10 @@ Plot OverTime(const BenchResult& result, std::string title, double BenchMoment::
   Plot plot{.title = std::move(title),
             .x = {.title = "interval; the rounds follow each other"},
             .y = {.title = std::move(unit), .format = RateTick}};
+  size_t count = 1;
+  for (const LevelResult& level : result.levels) count = std::max(count, level.moments.size());
+  const size_t step = (count + kTicks - 1) / kTicks;
+  for (size_t i = 0; i < count + step; i += step) plot.x.ticks.push_back(static_cast<double>(i));
   for (size_t i = 0; i < std::min(result.levels.size(), kMaxLines); ++i) {
     const LevelResult& level = result.levels[i];
     PlotSeries series{.name = level.Title(), .colour = i};

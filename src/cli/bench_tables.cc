@@ -121,10 +121,11 @@ std::vector<std::string> BenchWarnings(const BenchResult& result) {
           title, level.busy * 100));
     }
     if (level.is_open && level.rate.value < level.load * kRateReached) {
-      warnings.push_back(fmt::format(
-          "{}: the server managed {} requests/s only, so the latencies grow for as long as the "
-          "measurement lasts",
-          title, FormatRate(level.rate.value)));
+      warnings.push_back(
+          fmt::format("{}: {} requests/s succeeded in time; if that is the most the server can do, "
+                      "latencies grow "
+                      "for as long as the measurement lasts",
+                      title, FormatRate(level.rate.value)));
     }
     if (level.unfinished > 0) {
       warnings.push_back(fmt::format(

@@ -14,7 +14,7 @@ namespace {
 constexpr double kWidth = 620;
 constexpr double kHeight = 340;
 constexpr double kLeft = 86;
-constexpr double kRight = 24;
+constexpr double kRight = 34;
 constexpr double kTop = 16;
 constexpr double kBottom = 60;
 constexpr size_t kTicks = 6;

@@ -25,6 +25,7 @@ constexpr Seconds kLongestLevel{3};
 constexpr Seconds kWarmUp{0.1};
 // For a server that has just started: libraries prepare themselves in the first runs.
 constexpr Seconds kFirstWarmUp{0.5};
+constexpr Seconds kFirstTimeout{60};
 // Larger batches take memory and hardly make a CPU faster.
 constexpr int kMaxBatch = 128;
 // With twice the requests in flight, a server that has anything left is faster by more.
@@ -192,7 +193,7 @@ base::Result<TuneSpace> TunedModel::ReadSpace() {
                              .statistics = nullptr,
                              .on_progress = {},
                              .stop = stop_};
-  NEREID_RETURN_IF_ERROR(TryRequest(subject, goal_.timeout));
+  NEREID_RETURN_IF_ERROR(TryRequest(subject, kFirstTimeout));
   for (const ThreadParameter& one : kThreadParameters) {
     if (one.backend == BackendOf(config)) thread_parameter_ = one.parameter;
   }
@@ -226,6 +227,9 @@ TuneScore TunedModel::Measure(const TuneChoice& choice, double effort, double co
                              .statistics = nullptr,
                              .on_progress = {},
                              .stop = stop_};
+  if (const base::Status first = TryRequest(subject, kFirstTimeout); !first.ok()) {
+    return {.failure = std::string(first.message())};
+  }
   bool is_first = true;
   const auto measure = [&](double load) -> TuneLevel {
     BenchPlan plan;

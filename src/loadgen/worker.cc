@@ -75,8 +75,9 @@ void Worker::Run() {
 }
 
 void Worker::Tick(base::TimePoint now) {
+  // Before the end is seen: a thread that was kept waiting must not forget what was due meanwhile.
+  if (is_open() && !is_ending_) StartDue(std::min(now, load_.to - base::nanoseconds(1)));
   if (now >= load_.to || load_.stop.stop_requested() || load_.is_over) is_ending_ = true;
-  if (is_open() && !is_ending_) StartDue(now);
   if (now - last_check_ >= kTimeoutCheck) {
     last_check_ = now;
     CheckTimeouts(now);
