@@ -91,7 +91,8 @@ class Load {
     while (!driver_.IsDone()) {
       poller_.Wait(driver_.WaitMs(), [this](void* user, uint32_t events) {
         auto& connection = *static_cast<GrpcConnection*>(user);
-        if (events & ~uint32_t{EPOLLOUT}) Check(connection.Receive());
+        if (events & ~uint32_t{EPOLLOUT})
+          Check(connection.Receive().WithPrefix("port " + port_ + ": "));
         Flush(connection);
       });
       driver_.Tick();

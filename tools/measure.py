@@ -62,6 +62,7 @@ PROCESS_WIDE = {
     "src/net/reactor.cc": "the reactor of this thread",
     "src/schedule/cache_key.cc": "hashing contexts of a thread",
     "src/plugins/backend_host/api_backend.cc": "a handle without anything behind it",
+    "src/schedule/wake_signal.cc": "condition variables that outlive their owners; a late notification is harmless",
     "src/schedule/direct_source.cc": "a sink without a state",
     "src/schedule/step_limiter.cc": "places given on this thread",
     "src/capi/inference_call.cc": "the submission that is in progress on this thread; a sink that drops everything",

@@ -144,7 +144,7 @@ std::string TunedModel::TextWith(const TuneChoice& choice) const {
 std::string TunedModel::Describe(const TuneChoice& choice) const {
   if (choice == TuneChoice{}) return "as it is";
   std::string text;
-  const auto add = [&text](std::string part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (choice.instances > 0) {
     add(fmt::format("{} instance{}", choice.instances, choice.instances == 1 ? "" : "s"));
   }

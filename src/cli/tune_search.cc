@@ -114,8 +114,9 @@ class Search {
     for (const auto& [choice, score] : scores_) {
       if (score.failure.empty()) ranked.push_back(choice);
     }
-    std::ranges::stable_sort(ranked, [this](const TuneChoice& a, const TuneChoice& b) {
-      return IsBetter(scores_.at(a), scores_.at(b));
+    std::ranges::sort(ranked, [this](const TuneChoice& a, const TuneChoice& b) {
+      if (IsBetter(scores_.at(a), scores_.at(b))) return true;
+      return !IsBetter(scores_.at(b), scores_.at(a)) && a < b;
     });
     return ranked;
   }

@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kFull = 16 * kMiB;
 constexpr uint64_t kNearlyFull = 1024 * kMiB;
 // A file's time may be a little ahead on file systems of other machines.

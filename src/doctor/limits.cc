@@ -11,11 +11,11 @@
 #include "base/thread.h"
 #include "doctor/control_group.h"
 #include "doctor/machine.h"
+#include "doctor/system_files.h"
 
 namespace nereid::doctor {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 // With fewer descriptors a server soon serves only health requests: each connection needs one.
 constexpr uint64_t kFewDescriptors = 1024;
 constexpr uint64_t kManyDescriptors = 4096;

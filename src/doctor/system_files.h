@@ -10,6 +10,8 @@
 
 namespace nereid::doctor {
 
+inline constexpr uint64_t kMiB = uint64_t{1} << 20;
+
 // The files of a machine. Immutable; thread-safe.
 class SystemFiles {
  public:

@@ -16,7 +16,7 @@ constexpr size_t kMaxHead = 16384;
 constexpr size_t kKeptOfErrors = 4096;
 
 // Returns the value of the header, or nothing.
-std::string_view Header(std::string_view head, std::string_view name) {
+std::string_view HeaderValue(std::string_view head, std::string_view name) {
   for (size_t at = head.find("\r\n"); at != head.npos; at = head.find("\r\n", at + 2)) {
     std::string_view line = head.substr(at + 2);
     if (line.size() <= name.size() || line[name.size()] != ':') continue;
@@ -95,19 +95,19 @@ base::Status HttpReplyReader::ParseHead(std::string_view head) {
     return base::InternalError("the reply is not HTTP/1.1");
   }
   status_ = std::atoi(std::string(head.substr(9, 3)).c_str());
-  const std::string_view connection = Header(head, "connection");
+  const std::string_view connection = HeaderValue(head, "connection");
   closes_ = !connection.empty() && strncasecmp(connection.data(), "close", 5) == 0;
-  const std::string_view size = Header(head, "content-length");
+  const std::string_view size = HeaderValue(head, "content-length");
   if (!size.empty()) {
     left_ = std::strtoull(size.data(), nullptr, 10);
     state_ = left_ == 0 ? State::kDone : State::kBody;
     return base::OkStatus();
   }
-  if (Header(head, "transfer-encoding") != "chunked") {
+  if (HeaderValue(head, "transfer-encoding") != "chunked") {
     return base::InternalError("the reply has neither a length nor chunks");
   }
   is_chunked_ = true;
-  is_events_ = Header(head, "content-type").starts_with("text/event-stream");
+  is_events_ = HeaderValue(head, "content-type").starts_with("text/event-stream");
   state_ = State::kChunkSize;
   return base::OkStatus();
 }

@@ -10,7 +10,7 @@
 namespace nereid::loadgen {
 namespace {
 
-constexpr size_t kBufferSize = 1 << 20;
+constexpr size_t kReplyBufferSize = 1 << 20;
 
 // The text of a reply that refuses a request: the value of "error" in its JSON, else its beginning.
 std::string RefusalText(const HttpReplyReader& reply) {
@@ -50,7 +50,7 @@ class HttpRequestClient final : public RequestClient {
         poller_(poller),
         on_end_(std::move(on_end)),
         connections_(calls),
-        buffer_(new char[kBufferSize]) {}
+        buffer_(new char[kReplyBufferSize]) {}
 
   base::Status Begin(size_t call, std::string_view request) override {
     Connection& connection = connections_[call];
@@ -124,7 +124,7 @@ class HttpRequestClient final : public RequestClient {
   void Receive(Connection& connection) {
     do {
       size_t count = 0;
-      switch (connection.stream.Receive(buffer_.get(), kBufferSize, count)) {
+      switch (connection.stream.Receive(buffer_.get(), kReplyBufferSize, count)) {
         case Stream::Outcome::kNothingYet:
           return;
         case Stream::Outcome::kEnd:
