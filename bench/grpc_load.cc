@@ -91,8 +91,7 @@ class Load {
     while (!driver_.IsDone()) {
       poller_.Wait(driver_.WaitMs(), [this](void* user, uint32_t events) {
         auto& connection = *static_cast<GrpcConnection*>(user);
-        if (events & ~uint32_t{EPOLLOUT})
-          Check(connection.Receive().WithPrefix("port " + port_ + ": "));
+        if (events & ~uint32_t{EPOLLOUT}) CheckPort(connection.Receive());
         Flush(connection);
       });
       driver_.Tick();
@@ -104,11 +103,17 @@ class Load {
  private:
   void Connect() {
     const size_t keep_bytes = check_ || !answer_file_.empty() ? SIZE_MAX : 256;
+    auto stream = loadgen::Stream::Connect(address_, nullptr);
+    CheckPort(stream.status());
     connections_.push_back(std::make_unique<GrpcConnection>(
-        OrDie(loadgen::Stream::Connect(address_, nullptr)), head_, keep_bytes,
+        std::move(stream).value(), head_, keep_bytes,
         GrpcConnection::Events{.on_message = [this](GrpcCall& call) { TakeMessage(call); },
                                .on_close = [this](GrpcCall& call) { TakeClose(call); }}));
     poller_.Add(connections_.back()->fd(), connections_.back().get());
+  }
+
+  void CheckPort(const base::Status& status) const {
+    Check(status.WithPrefix("port " + port_ + ": "));
   }
 
   void Begin(Call& call, std::string_view request) {
@@ -157,7 +162,9 @@ class Load {
   }
 
   void Flush(GrpcConnection& connection) {
-    const bool wants_write = !OrDie(connection.Flush());
+    const auto flushed = connection.Flush();
+    CheckPort(flushed.status());
+    const bool wants_write = !*flushed;
     if (wants_write == connection.wants_write) return;
     connection.wants_write = wants_write;
     poller_.WantWrite(connection.fd(), &connection, wants_write);
