@@ -17,7 +17,6 @@
 namespace nereid::config {
 namespace {
 
-
 // Returns the instances of all groups. Cannot overflow: the counts are below 2^31, and so is the
 // number of groups.
 int64_t CountInstances(const ModelConfig& config) {
