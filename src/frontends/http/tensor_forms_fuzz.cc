@@ -158,11 +158,12 @@ std::string Read(const std::string& head, const std::string& binary) {
 }  // namespace
 
 std::vector<std::string> FuzzSeeds() {
+  using std::string_literals::operator""s;
   std::vector<std::string> seeds;
   for (size_t type = 0; type < kTypes.size(); ++type) {
     for (const char shape : {'\0', '\2'}) {
       seeds.push_back(std::string{static_cast<char>(type), shape} +
-                      std::string("\3a\"\n\2\\\x7f\0\0\x80\x3f\xff\xff\xff\xff\1\2\3\4\5\6\7", 24));
+                      "\3a\"\n\2\\\x7f\0\0\x80\x3f\xff\xff\xff\xff\1\2\3\4\5\6\7"s);
     }
   }
   return seeds;
