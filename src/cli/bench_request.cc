@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kInferMethod = "/inference.GRPCInferenceService/ModelInfer";
-constexpr int64_t kAnySize = -1;
 // All prepared requests together.
 constexpr size_t kMaxBytes = size_t{4} << 30;
 

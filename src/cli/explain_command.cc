@@ -139,14 +139,7 @@ void AddExplain(Command& command) {
       "Shows the configuration of a model as a server completes it, and for each value where it "
       "comes from: a line of config.pbtxt, the names of files, the model file, or a default. The "
       "model is loaded once for this, in this process, and nothing is served.");
-  command
-      .Positional("MODEL", settings.model,
-                  "The name of a model, or the path of its folder if no repository is given.")
-      .Names(Hint::kFolder);
-  command
-      .Option("--repository,-r", "FOLDER", settings.repositories,
-              "A repository; may be repeated. By default the folder models.")
-      .Names(Hint::kFolder);
+  AddModelPlace(command, settings.model, settings.repositories);
   command.Flag("--static", settings.is_static,
                "Does not load the model: leaves out what its backend would add.");
   command.Flag("--disable-auto-complete-config", settings.disable_auto_complete,

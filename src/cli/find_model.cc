@@ -14,6 +14,17 @@ namespace nereid::cli {
 
 namespace fs = std::filesystem;
 
+void AddModelPlace(Command& command, std::string& model, std::vector<std::string>& repositories) {
+  command
+      .Positional("MODEL", model,
+                  "The name of a model, or the path of its folder if no repository is given.")
+      .Names(Hint::kFolder);
+  command
+      .Option("--repository,-r", "FOLDER", repositories,
+              "A repository; may be repeated. By default the folder models.")
+      .Names(Hint::kFolder);
+}
+
 ModelPlace PlaceOf(const std::string& model, const std::vector<std::string>& repositories) {
   ModelPlace place{model, repositories};
   std::error_code error;

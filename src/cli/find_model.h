@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "check/model_view.h"
+#include "cli/command.h"
 
 namespace nereid::cli {
 
@@ -15,6 +16,9 @@ struct ModelPlace {
   std::string name;
   std::vector<std::string> repositories;
 };
+
+// Adds the arguments from which PlaceOf makes a place: MODEL and --repository.
+void AddModelPlace(Command& command, std::string& model, std::vector<std::string>& repositories);
 
 // Without repositories, `model` is the path of a folder, or a model of the folder "models".
 ModelPlace PlaceOf(const std::string& model, const std::vector<std::string>& repositories);

@@ -16,8 +16,6 @@
 namespace nereid::cli {
 namespace {
 
-constexpr int64_t kAnySize = -1;
-
 // Finds what `text` ("NAME=...") is about, and takes the name and the equals sign from it. The name
 // may be left out in front of a file or an array if the model has one input only.
 base::Result<const TensorMetadata*> TakeInput(std::string_view option, std::string_view& text,

@@ -12,7 +12,6 @@ namespace nereid::cli {
 namespace {
 
 constexpr const char* kHeaderLength = "inference-header-content-length";
-constexpr int64_t kAnySize = -1;
 
 // A number or a boolean where the text is one, else a text.
 rapidjson::Value ParameterValue(std::string_view text, rapidjson::Document& document) {

@@ -25,7 +25,7 @@ struct InferBody {
 
 // Reads the files that the arguments name. INVALID_ARGUMENT says what is wrong with the arguments.
 base::Result<InferBody> MakeInferBody(const InferArguments& arguments, const ModelMetadata& model);
-// The same with inputs that were read already.
+// Makes the body with inputs that were read already.
 base::Result<InferBody> MakeInferBody(const InferArguments& arguments, const ModelMetadata& model,
                                       std::vector<InferInput> inputs);
 

@@ -12,10 +12,13 @@
 
 namespace nereid::cli {
 
+// A dimension that a request may choose.
+inline constexpr int64_t kAnySize = -1;
+
 struct TensorMetadata {
   std::string name;
   std::string datatype;        // as in protocols: "FP32"
-  std::vector<int64_t> shape;  // with the batch dimension, if the model has one; -1: any size
+  std::vector<int64_t> shape;  // with the batch dimension, if the model has one; may be kAnySize
 };
 
 struct ModelMetadata {

@@ -223,14 +223,7 @@ void AddTune(Command& command) {
       "framework, rows in a batch, and how long a batch waits. Each trial is a server of its own, "
       "under the load of 'nereid bench', on a copy of the configuration. Shows the change as a "
       "patch; the exit status is 1 if no configuration meets the goal.");
-  command
-      .Positional("MODEL", settings.model,
-                  "The name of a model, or the path of its folder if no repository is given.")
-      .Names(Hint::kFolder);
-  command
-      .Option("--repository,-r", "FOLDER", settings.repositories,
-              "A repository; may be repeated. By default the folder models.")
-      .Names(Hint::kFolder);
+  AddModelPlace(command, settings.model, settings.repositories);
   command.Option("--p99", "TIME", settings.p99, "The goal: 99 % of the requests take no longer.")
       .Required();
   command.Option("--budget", "TIME", settings.budget,

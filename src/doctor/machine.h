@@ -17,7 +17,7 @@ void ExamineClocks(const SystemFiles& files, Report& report);
 // Settings of the kernel that servers feel.
 void ExamineKernel(const SystemFiles& files, Report& report);
 
-// Of the parts above, what only depends on its arguments.
+// The part of ExamineLimits about open files, for tests: what it finds depends on nothing else.
 void JudgeDescriptors(uint64_t soft, uint64_t hard, Report& report);
 // Returns the level of x86-64 (1 to 4) that a processor with these features has.
 int LevelOfX86(const std::vector<std::string_view>& features);
