@@ -46,6 +46,7 @@ PARTS = {
                 "cache-redis",
                 "repoagent-checksum",
                 "backend-identity",
+                "backend-isolation",
             ),
             # Opened when an object store is first used or traces are sent.
             depends=("libcurl4", "ca-certificates"),

@@ -12,7 +12,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 
-from harness import models, repository  # noqa: E402
+from harness import models, repository, transports  # noqa: E402
 from harness import server as servers  # noqa: E402
 
 
@@ -46,6 +46,17 @@ def server(require_server, repository_path, tmp_path_factory):
     """The server that most tests share. Whoever changes its state starts one of their own."""
     with servers.running(repository_path, log_dir=tmp_path_factory.mktemp("server")) as running:
         yield running
+
+
+@pytest.fixture(scope="module", params=transports.KINDS)
+def any_server(request, require_server, repository_path, tmp_path_factory):
+    """A server of the shared repository over each transport in turn."""
+    transport = transports.KINDS[request.param]()
+    with servers.running(
+        repository_path, transport=transport, log_dir=tmp_path_factory.mktemp("server")
+    ) as running:
+        yield running
+    transport.close()
 
 
 @pytest.fixture

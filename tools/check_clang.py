@@ -12,8 +12,11 @@ usage: tools/check_clang.py [--tidy] [--clang-tidy PROGRAM] [--jobs N] [--list] 
 
   BUILD     the folder of compile_commands.json (default: build/release); the target `proto` must be built
   FILE...   only these files
-  --tidy    all checks of .clang-tidy and all warnings, over all files, tests included
+  --tidy    all checks of .clang-tidy and all warnings, over each file by itself, tests included
   --list    prints the files that would be read, and reads none
+
+Where the build compiles several sources of a module as one (a unity build), they are read as one, too, which takes
+less than half of the time, unless --tidy or FILE... is given.
 """
 
 import argparse
@@ -31,6 +34,8 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ("src", "backends", "caches", "agents", "python")
 TESTS = re.compile(r"_(test|bench|fuzz)\.cc$|/(testing|test_plugin|test_cuda)/")
 ANNOTATION = re.compile(r"\b[A-Z]\w*_(?:GUARDED_BY|REQUIRES|EXCLUDES|ACQUIRE|RELEASE)\(")
+# A file of CMake's that includes the sources of one batch.
+UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 # The macros themselves.
 DEFINITION = re.compile(r"^#define .*", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
@@ -107,18 +112,32 @@ def sees_annotations(path, folders):
     return False
 
 
+def sources_of(entry):
+    """The sources that are compiled with an entry of compile_commands.json: one, or those of a unity build."""
+    path = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+    if UNITY.search(path):
+        return [os.path.realpath(name) for name in scan(path)[1]]
+    return [path]
+
+
 def chosen(options):
-    """The entries of compile_commands.json to read, and their files relative to the root."""
+    """What to read: a name to call it by, and an entry like those of compile_commands.json."""
     named = {os.path.realpath(file) for file in options.files}
     for entry in json.loads((options.build / "compile_commands.json").read_text()):
-        path = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
-        name = os.path.relpath(path, options.root)
-        if not name.endswith(".cc") or not name.startswith(tuple(part + "/" for part in PARTS)):
+        wanted = []
+        for path in sources_of(entry):
+            name = os.path.relpath(path, options.root)
+            if not name.endswith(".cc") or not name.startswith(tuple(part + "/" for part in PARTS)):
+                continue
+            if named and path not in named:
+                continue
+            if options.tidy or not TESTS.search(name) and sees_annotations(path, include_folders(entry)):
+                wanted.append((name, path))
+        if wanted and not named and not options.tidy:
+            yield " ".join(name for name, _ in wanted), entry
             continue
-        if named and path not in named:
-            continue
-        if options.tidy or not TESTS.search(name) and sees_annotations(path, include_folders(entry)):
-            yield name, entry
+        for name, path in wanted:
+            yield name, entry | {"file": path}
 
 
 def read(options, name, entry):
@@ -156,7 +175,8 @@ def main():
             if findings and findings not in shown:
                 shown.add(findings)
                 print(findings, flush=True)
-    print(f"{len(files)} files read, {failed} with findings")
+    count = sum(len(name.split()) for name, _ in files)
+    print(f"{count} files read, {failed} with findings")
     sys.exit(1 if failed or not files else 0)
 
 

@@ -32,6 +32,7 @@ MODULES = {
     "memory": ["tensor"],
     "config": ["tensor", "proto"],
     "core": ["memory", "config", "observe"],
+    "access": ["core", "http_client", "net"],
     "schedule": ["core"],
     "repository": ["core"],
     "object_store": ["repository", "http_client"],
@@ -45,15 +46,16 @@ MODULES = {
     "plugins/repoagent_host": ["abi_objects", "repository", "abi"],
     "service": ["core"],
     "engine": ["service", "schedule", "repository", "abi_objects", "backend_host", "cache_host", "repoagent_host"],
+    "isolation": ["backend_host", "abi_objects", "core", "abi"],
     "check": ["engine"],
     "doctor": ["engine", "backend_host"],
-    "frontends/common": ["service", "net"],
+    "frontends/common": ["service", "access", "net"],
     "frontends/http": ["common", "http1"],
     "frontends/cloud": ["http"],
     "frontends/grpc": ["common", "http2", "proto"],
     "capi": ["engine", "stores", "abi_objects", "abi"],
-    "cli": ["http_client", "loadgen", "check", "doctor"],
-    "app": ["cli", "engine", "http", "cloud", "grpc", "capi"],
+    "cli": ["http_client", "loadgen", "check", "doctor", "access"],
+    "app": ["cli", "engine", "http", "cloud", "grpc", "capi", "isolation"],
     "app/frontends_api": ["app", "abi_objects", "abi"],
 }
 # Seen only by those whose own row names them.
@@ -62,7 +64,7 @@ PRIVATE = {"proto", "abi"}
 # (pattern of the included file, folders that may include it, what it is)
 CONFINED = [
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), ["proto", "config", "frontends/grpc"], "protobuf"),
-    (re.compile(r"triton/core/"), ["abi", "plugins", "capi"], "the C ABI"),
+    (re.compile(r"triton/core/"), ["abi", "plugins", "capi", "isolation"], "the C ABI"),
     (re.compile(r"sys/epoll\.h"), ["net", "loadgen"], "the event loop"),
     (re.compile(r"boost/(asio|beast)"), ["net/http1"], "Beast"),
     (re.compile(r"nghttp2/"), ["net/http2", "loadgen"], "nghttp2"),

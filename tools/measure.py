@@ -33,6 +33,9 @@ LOCKS = re.compile(r"(^|/)mutex\.h$")
 LONE_LOCKS = {
     ("src/engine/engine.h", "polling_"): "makes one poll wait for another and guards no field",
     ("src/schedule/ensemble_runs.h", "mutex_"): "for the wait until the buckets are empty, which have locks of their own",
+    ("src/base/stack_trace.cc", "reading_mutex"): "for one reading at a time; what is read is written by a signal handler",
+    ("src/core/execution_mark.cc", "slots_mutex"): "keeps names still while they are read; signal handlers read the slots",
+    ("src/isolation/channel.h", "ring_mutex_"): "for one writer of a ring, which lies in shared memory",
     ("src/net/connection.h", "mutex_"): "for the wait until an atomic count is zero",
 }
 # A variable that outlives every object: static, thread-local or of a namespace, and not constant.
@@ -48,9 +51,13 @@ PROCESS_WIDE = {
     "src/base/log.cc": "the log",
     "src/base/buffer.cc": "the pool of buffers",
     "src/base/object_pool": "the pools of objects",
+    "src/base/budget": "a thread's share of units",
+    "src/base/heartbeat.h": "the kernel's number of this thread",
+    "src/base/stack_trace.cc": "the stack that a signal handler reads",
     "src/base/per_thread.h": "a thread's share of a pool",
     "src/base/quick_exit.cc": "what the process removes when it ends",
     "src/core/statistics.cc": "slots of counters, of which a thread has its own",
+    "src/core/execution_mark.cc": "what executes, for the report of a crash, which is a signal handler",
     "src/core/release_scope.h": "the execution that is in progress on this thread",
     "src/engine/published.h": "tells published values apart",
     "src/http_client/curl_library.cc": "libcurl, which is opened once",
@@ -67,6 +74,8 @@ PROCESS_WIDE = {
     "src/schedule/step_limiter.cc": "places given on this thread",
     "src/capi/inference_call.cc": "the submission that is in progress on this thread; a sink that drops everything",
     "src/capi/trace.cc": "numbers of traces",
+    "src/access/gate.cc": "tells gates apart in what a thread keeps of them",
+    "src/app/crash_report.cc": "the report of a crash, which is a signal handler",
     "src/app/run.cc": "the alarm of a process that ends",
     "src/app/frontends_api/": "getopt, whose state belongs to the process",
     "backends/": "a plug-in belongs to the process that loads it",

@@ -8,6 +8,7 @@
 #include "backend_kit/error.h"
 #include "python_backend/environment.h"
 #include "python_backend/settings.h"
+#include "python_backend/watch.h"
 #include "python_backend/worker.h"
 
 namespace nereid::python {
@@ -21,6 +22,7 @@ struct Backend {
   std::string model_folder;  // whose model.py all models run; empty if each has its own
   std::unique_ptr<Supervisor> supervisor;
   std::unique_ptr<Environments> environments;
+  Watch watch;  // over workers whose time is limited
 };
 
 }  // namespace nereid::python

@@ -164,6 +164,8 @@ void Calls::Dispatch(const std::shared_ptr<Worker>& worker, const CallBlock& cal
     case Call::kStreamClose:
       inferences_.Close(reader.Read<uint64_t>());
       return Release(call.header);
+    case Call::kRelease:
+      break;
   }
   worker->Condemn("it asked for something unknown");
 }

@@ -33,6 +33,9 @@ Error SetParameters(TRITONBACKEND_Response* response, const std::string& json) {
       },
       [&](const char* name, bool value) {
         return TRITONBACKEND_ResponseSetBoolParameter(response, name, value);
+      },
+      [&](const char* name, double value) {
+        return TRITONBACKEND_ResponseSetDoubleParameter(response, name, value);
       });
 }
 

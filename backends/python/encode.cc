@@ -32,7 +32,10 @@ Result<std::string> ParametersJson(TRITONBACKEND_Request* request) {
   NEREID_KIT_TRY(TRITONBACKEND_RequestParameterCount(request, &count));
   if (count == 0) return std::string();
   rapidjson::StringBuffer text;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  // Python's reader takes doubles that JSON has no form for.
+  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>,
+                    rapidjson::CrtAllocator, rapidjson::kWriteNanAndInfFlag>
+      writer(text);
   writer.StartObject();
   for (uint32_t i = 0; i < count; ++i) {
     const char* key = nullptr;

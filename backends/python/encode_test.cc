@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include <random>
 
 #include "backend_kit/bytes.h"
@@ -308,6 +311,17 @@ TEST(ParametersJson, HasTheValuesOfAllTypes) {
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(json.value(),
             R"({"text":"a \"b\"","number":-9007199254740993,"truth":true,"real":0.5})");
+}
+
+TEST(ParametersJson, IsWhatPythonReadsForDoublesThatJsonLacks) {
+  TRITONBACKEND_Request request;
+  const double infinite = std::numeric_limits<double>::infinity();
+  request.parameters = {{.name = "a", .type = TRITONSERVER_PARAMETER_DOUBLE, .real = std::nan("")},
+                        {.name = "b", .type = TRITONSERVER_PARAMETER_DOUBLE, .real = infinite},
+                        {.name = "c", .type = TRITONSERVER_PARAMETER_DOUBLE, .real = -infinite}};
+  auto json = ParametersJson(&request);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json.value(), R"({"a":NaN,"b":Infinity,"c":-Infinity})");
 }
 
 TEST(ParametersJson, IsEmptyWithoutParametersAndAnErrorForBytes) {

@@ -77,11 +77,14 @@ Result<Instance::Execution> Instance::Encode(ServicePtr service) {
   table_ = service->pending();
   numbered_.clear();
   for (Item& item : batch_) {
+    // The time since the request came may have been spent waiting for a worker.
+    item.pending->NoteActivity();
     item.handle = table_->Add(item.pending);
     numbered_.push_back({item.request, item.handle});
   }
   NEREID_KIT_ASSIGN(BatchEncoder::Encoded batch,
                     encoder_.Encode(numbered_, worker->blocks(), worker->memory().inputs()));
+  if (model_.timeout()) model_.watch().Wake();
   times_.compute_start = NowNs();
   batch.block.Share();
   for (const BlockPool::Block& block : batch.received) block.Share();

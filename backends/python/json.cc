@@ -4,7 +4,9 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <charconv>
 #include <optional>
+#include <system_error>
 
 namespace nereid::python {
 namespace {
@@ -20,7 +22,9 @@ class Bounded {
   using Ch = char;
   using Size = rapidjson::SizeType;
 
-  Bounded(rapidjson::Document& to, const JsonLimits& limits) : to_(to), limits_(limits) {}
+  Bounded(rapidjson::Document& to, const JsonLimits& limits, std::string_view text,
+          const rapidjson::MemoryStream& stream)
+      : to_(to), limits_(limits), text_(text), stream_(stream) {}
 
   bool is_too_deep() const { return is_too_deep_; }
   bool has_too_many() const { return values_ > limits_.values; }
@@ -32,7 +36,7 @@ class Bounded {
   bool Uint(unsigned value) { return Counts() && to_.Uint(value); }
   bool Int64(int64_t value) { return Counts() && to_.Int64(value); }
   bool Uint64(uint64_t value) { return Counts() && to_.Uint64(value); }
-  bool Double(double value) { return Counts() && to_.Double(value); }
+  bool Double(double value) { return Counts() && to_.Double(Exactly(value)); }
   bool RawNumber(const char* text, Size size, bool copy) {
     return Counts() && to_.RawNumber(text, size, copy);
   }
@@ -48,6 +52,18 @@ class Bounded {
   bool EndArray(Size count) { return Leaves() && to_.EndArray(count); }
 
  private:
+  // Reads the number at whose end the stream is again: RapidJSON rounds it, and its own exact mode
+  // does not keep to C++ (it shifts by the leading zeros of zero).
+  double Exactly(double value) const {
+    const size_t end = stream_.Tell();
+    size_t begin = end;
+    while (begin > 0 && std::string_view("0123456789+-.eE").find(text_[begin - 1]) != text_.npos) {
+      --begin;
+    }
+    double exact = 0;
+    const auto read = std::from_chars(text_.data() + begin, text_.data() + end, exact);
+    return read.ec == std::errc() && read.ptr == text_.data() + end ? exact : value;
+  }
   bool Counts() { return ++values_ <= limits_.values; }
   // The only invalid UTF-8 that the reader accepts is a half of a surrogate pair.
   bool IsUtf8(std::string_view text) {
@@ -68,6 +84,8 @@ class Bounded {
 
   rapidjson::Document& to_;
   const JsonLimits limits_;
+  const std::string_view text_;
+  const rapidjson::MemoryStream& stream_;
   uint32_t depth_ = 0;
   uint32_t values_ = 0;
   bool is_too_deep_ = false;
@@ -84,13 +102,16 @@ Result<rapidjson::Document> ParseObject(const std::string& text, std::string_vie
   rapidjson::Document document;
   std::optional<Bounded> bounded;
   const auto read = [&](rapidjson::Document& handler) {
-    bounded.emplace(handler, limits);
     rapidjson::MemoryStream stream(text.data(), text.size());
+    bounded.emplace(handler, limits, text, stream);
     rapidjson::Reader reader;
     // The reader does not recurse, and validates texts, because the server passes them on as UTF-8.
     constexpr unsigned kFlags =
         rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
-    return !reader.Parse<kFlags>(stream, *bounded).IsError();
+    const auto result = limits.takes_nan ? reader.Parse < kFlags |
+                                               rapidjson::kParseNanAndInfFlag > (stream, *bounded)
+                                         : reader.Parse<kFlags>(stream, *bounded);
+    return !result.IsError();
   };
   document.Populate(read);
   if (bounded->is_too_deep()) {

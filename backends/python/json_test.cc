@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <limits>
 #include <random>
 
 namespace nereid::python {
@@ -38,6 +42,29 @@ TEST(WorkersJson, IsRefusedWhereItIsNone) {
                            "{\"\xff\":1}", "{'a':1}", "nul"}) {
     EXPECT_EQ(ErrorOf(text), "labels are not a JSON object") << text;
   }
+}
+
+TEST(WorkersJson, LosesNoBitOfADouble) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto number = std::bit_cast<double>(random());
+    if (!std::isfinite(number)) continue;
+    char text[64];
+    std::snprintf(text, sizeof(text), "{\"a\":%.17e}", number);
+    auto parsed = ParseObject(text, "parameters");
+    ASSERT_TRUE(parsed.ok()) << text;
+    ASSERT_EQ(parsed.value()["a"].GetDouble(), number) << text;
+  }
+}
+
+TEST(WorkersJson, HasWhatPythonWritesForDoublesThatJsonLacksOnlyInParameters) {
+  const std::string text = R"({"a":NaN,"b":Infinity,"c":-Infinity})";
+  auto parsed = ParseObject(text, "parameters");
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_TRUE(std::isnan(parsed.value()["a"].GetDouble()));
+  EXPECT_EQ(parsed.value()["b"].GetDouble(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(parsed.value()["c"].GetDouble(), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(ErrorOf(text, kConfigJson), "labels are not a JSON object");
 }
 
 TEST(WorkersJson, ThatIsNestedAMillionDeepIsAnError) {

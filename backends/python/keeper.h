@@ -24,6 +24,7 @@ namespace nereid::python {
 // How long requests wait for a new body, and when a failed start is retried.
 struct KeeperOptions {
   std::string name;                          // of the instance, in messages
+  std::string what = "Stub process";         // what messages call its process
   std::chrono::milliseconds patience{5000};  // of a request that arrives while a body starts
   // The first start that replaces a dead body has no pause before it. The pauses between failed
   // starts double from the shortest to the longest.
@@ -39,6 +40,7 @@ struct KeeperOptions {
 //                                           fails all requests and calls that it still has
 //   bool is_alive() const;
 //   std::string DeathMessage() const;       REQUIRES: !is_alive()
+//   bool has_served() const;                optional: it did some work, so its start was no failure
 // Thread-safe, except that Start must be called first.
 template <typename Body>
 class Keeper {
@@ -84,10 +86,10 @@ class Keeper {
     if (state_ == LifeState::kReady && current_ != nullptr) return current_;
     if (state_ == LifeState::kStopping) {
       return backend::Error::Unavailable(backend::StrCat(
-          "Stub process '", options_.name, "' is not healthy: its model is unloaded"));
+          options_.what, " '", options_.name, "' is not healthy: its model is unloaded"));
     }
     return backend::Error::Internal(
-        failure_.empty() ? backend::StrCat("Stub process '", options_.name, "' is not healthy.")
+        failure_.empty() ? backend::StrCat(options_.what, " '", options_.name, "' is not healthy.")
                          : failure_);
   }
 
@@ -189,7 +191,9 @@ class Keeper {
     while (const BodyPtr dead = AwaitDeath()) {
       backend::LogWarning(backend::StrCat(dead->DeathMessage(), "; starting another"));
       dead->Bury();
-      if (Clock::now() - started > options_.long_life) pause = std::chrono::milliseconds(0);
+      if (Clock::now() - started > options_.long_life || HasServed(*dead)) {
+        pause = std::chrono::milliseconds(0);
+      }
       for (bool is_there = false; !is_there;) {
         if (!Rest(pause)) return;
         pause = std::clamp(pause * 2, options_.shortest_pause, options_.longest_pause);
@@ -198,6 +202,14 @@ class Keeper {
         is_there = error.ok();
         if (!is_there) LogFailure(error);
       }
+    }
+  }
+
+  static bool HasServed(const Body& body) {
+    if constexpr (requires { body.has_served(); }) {
+      return body.has_served();
+    } else {
+      return false;
     }
   }
 

@@ -35,8 +35,7 @@ Result<WorkResult> Mailboxes::Await(Ticket ticket, nanoseconds spin, Clock::time
     const uint32_t word = WaitWhile(from_.word, from_.sleeping, ticket.seen, spin, deadline);
     if (word == ticket.seen) {
       if (Clock::now() < deadline) continue;
-      return Error::Unavailable(
-          StrCat("Stub process '", vitals_.name(), "' did not respond in time"));
+      return Error::Unavailable(StrCat(vitals_.label(), " did not respond in time"));
     }
     ticket.seen = word;
     if (IsFor(ticket)) return Read();
@@ -51,8 +50,7 @@ Result<WorkResult> Mailboxes::Read() {
   if (at % alignof(BlockHeader) != 0 || !region_.Holds(at, sizeof(BlockHeader)) ||
       !region_.Holds(at + sizeof(BlockHeader), size)) {
     vitals_.Condemn(kCorruption);
-    return Error::Internal(
-        StrCat("Stub process '", vitals_.name(), "' is not healthy: ", kCorruption));
+    return Error::Internal(StrCat(vitals_.label(), " is not healthy: ", kCorruption));
   }
   result.block.reset(reinterpret_cast<BlockHeader*>(region_.At(at)));
   result.payload = {region_.At(at + sizeof(BlockHeader)), static_cast<size_t>(size)};
@@ -101,7 +99,7 @@ Result<std::string> WorkLine::RunText(Work work, std::string_view text,
   return payload;
 }
 
-Result<std::string> QuestionLine::Ask(Work question, Clock::time_point deadline) {
+Result<std::string> QuestionLine::Ask(Work question, Clock::time_point deadline, uint64_t number) {
   const backend::MutexLock lock(mutex_);
   Mailboxes::Ticket ticket = std::exchange(open_, {});
   if (ticket.number != 0 && boxes_.HasNews(ticket)) {
@@ -110,7 +108,7 @@ Result<std::string> QuestionLine::Ask(Work question, Clock::time_point deadline)
     if (!old.ok()) old.TakeError().Ignore();
     ticket = {};
   }
-  if (ticket.number == 0) ticket = boxes_.Put(question, 0, 0);
+  if (ticket.number == 0) ticket = boxes_.Put(question, 0, number);
   auto answered = boxes_.Await(ticket, nanoseconds(0), deadline);
   if (!answered.ok()) {
     open_ = ticket;

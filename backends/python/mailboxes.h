@@ -112,7 +112,8 @@ class QuestionLine {
 
   // Returns the worker's reply. There is one question at a time, for any number of threads: if an
   // earlier one has no reply yet, its reply serves for all.
-  backend::Result<std::string> Ask(Work question, Clock::time_point deadline);
+  // `number` goes with the question.
+  backend::Result<std::string> Ask(Work question, Clock::time_point deadline, uint64_t number = 0);
 
  private:
   backend::Mutex mutex_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "backend_kit/missing_file.h"
+#include "isolation_profile/program.h"
 #include "python_backend/json.h"
 #include "python_backend/json_object.h"
 
@@ -39,6 +40,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
   NEREID_KIT_TRY(model->Locate(handle).Release());
   NEREID_KIT_TRY(model->ReadParameters().Release());
+  NEREID_KIT_TRY(model->ReadIsolation().Release());
   if (Error error(TRITONBACKEND_ModelServer(handle, &model->server_)); !error.ok()) {
     model->server_ = nullptr;
   }
@@ -107,6 +109,38 @@ Error Model::ReadParameters() {
                                "needed here: any Python interpreter can run a model"));
   }
   return {};
+}
+
+Error Model::ReadIsolation() {
+  if (config_.Parameter("isolation").value_or("none") != "process") return {};
+  Isolation wanted;
+  NEREID_KIT_ASSIGN(wanted.settings, isolation::Settings::Parse(config_));
+  NEREID_KIT_ASSIGN(wanted.program, isolation::FindProgram());
+  NEREID_KIT_ASSIGN(wanted.temporary, TemporaryFolder::Create());
+  isolation_ = std::move(wanted);
+  return {};
+}
+
+Command Model::WorkerCommand(const std::string& name) const {
+  Command command{
+      .arguments = {environment_.interpreter, backend_.folder + "/nereid_python/worker.py"},
+      .environment = environment_.variables};
+  if (!isolation_) return command;
+  // The interpreter is where its environment is, and where links from there lead.
+  std::error_code error;
+  const fs::path given(environment_.interpreter);
+  const fs::path real = fs::canonical(given, error);
+  isolation::ModelPlaces places;
+  places.model = repository_;
+  places.readable = {backend_.folder, backend_.model_folder,
+                     given.parent_path().parent_path().string(),
+                     real.parent_path().parent_path().string()};
+  places.temporary = isolation_->temporary->path();
+  SetVariable(command.environment, "TMPDIR", places.temporary);
+  command.arguments.insert(command.arguments.begin(),
+                           {isolation_->program, isolation::kProgramMode, name,
+                            isolation_->settings.ConfinementFor(places)});
+  return command;
 }
 
 Error Model::Complete(TRITONBACKEND_Model* handle) {
@@ -219,9 +253,7 @@ Result<std::shared_ptr<Worker>> Model::StartWorker(const std::string& name,
   greeting.Add("shares_model_file", !backend_.model_folder.empty());
   greeting.Add("is_decoupled", is_decoupled_);
   greeting.Add("server_pid", getpid());
-  WorkerOptions options{.command = {.arguments = {environment_.interpreter,
-                                                  backend_.folder + "/nereid_python/worker.py"},
-                                    .environment = environment_.variables},
+  WorkerOptions options{.command = WorkerCommand(name),
                         .greeting = greeting.Text(),
                         .name = name,
                         .start_timeout = backend_.settings.start_timeout};

@@ -3,11 +3,14 @@
 // which the model may complete.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend_kit/config.h"
 #include "backend_kit/mutex.h"
+#include "isolation_profile/settings.h"
 #include "python_backend/backend.h"
 #include "python_backend/environment.h"
 #include "python_backend/input_lenders.h"
@@ -29,6 +32,11 @@ class Model {
   int64_t max_batch_size() const { return config_.max_batch_size(); }
   // Rules that the model's responses must follow.
   const OutputRules& outputs() const { return outputs_; }
+  // The longest time without a response to a request; without it, any time.
+  std::optional<std::chrono::milliseconds> timeout() const {
+    return isolation_ ? isolation_->settings.timeout : std::nullopt;
+  }
+  Watch& watch() const { return backend_.watch; }
   // Returns the configuration as JSON.
   std::string config_text() const;
   // Returns the arguments of an instance's initialize, as JSON.
@@ -54,6 +62,10 @@ class Model {
 
   backend::Error Locate(TRITONBACKEND_Model* handle);
   backend::Error ReadParameters();
+  // Reads what its workers may do, if the configuration says that they are to be confined.
+  backend::Error ReadIsolation();
+  // Returns the command that starts a worker, in its confinement.
+  Command WorkerCommand(const std::string& name) const;
   backend::Error Complete(TRITONBACKEND_Model* handle);
   // Returns whether requests of this model can be received into the memory of its workers.
   bool LendsInputs() const;
@@ -71,6 +83,13 @@ class Model {
   TRITONSERVER_Server* server_ = nullptr;
   OutputRules outputs_;
   Environment environment_;
+  // How workers are confined.
+  struct Isolation {
+    isolation::Settings settings;
+    std::string program;
+    std::shared_ptr<const TemporaryFolder> temporary;
+  };
+  std::optional<Isolation> isolation_;
   // The worker that completed the model's configuration, if the model turned out not to complete
   // any.
   backend::Mutex spare_mutex_;

@@ -7,28 +7,6 @@ using backend::Error;
 using backend::LogIfError;
 using backend::Result;
 
-Pending::~Pending() {
-  if (factory_ != nullptr) Error(TRITONBACKEND_ResponseFactoryDelete(factory_)).Ignore();
-}
-
-Error Pending::EnsureFactory() {
-  if (factory_ != nullptr) return {};
-  if (request_ == nullptr) return Error::Internal("the request is gone");
-  return Error(TRITONBACKEND_ResponseFactoryNew(&factory_, request_));
-}
-
-Result<TRITONBACKEND_Response*> Pending::NewResponse() {
-  TRITONBACKEND_Response* response = nullptr;
-  if (factory_ != nullptr) {
-    NEREID_KIT_TRY(TRITONBACKEND_ResponseNewFromFactory(&response, factory_));
-  } else if (request_ != nullptr) {
-    NEREID_KIT_TRY(TRITONBACKEND_ResponseNew(&response, request_));
-  } else {
-    return Error::Internal("the request is gone");
-  }
-  return response;
-}
-
 Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
   TRITONBACKEND_Response* response = nullptr;
   {
@@ -36,8 +14,9 @@ Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
     if (is_closed_.load()) {
       return Error::Internal("Unable to send response. Response sender has been closed.");
     }
-    NEREID_KIT_ASSIGN(response, NewResponse());
+    NEREID_KIT_ASSIGN(response, source_.NewResponse());
     ++sent_;
+    NoteActivity();
     if (is_final) is_closed_.store(true);
   }
   Error error = from.kind == ResponseKind::kError ? Error(from.code, from.text)
@@ -52,7 +31,8 @@ Error Pending::Send(const ModelResponse& from, bool is_final, Lender* lender) {
 
 Error Pending::Check(const ModelResponse& response) {
   const backend::MutexLock lock(mutex_);
-  return request_ != nullptr ? rules_.Check(response, request_) : rules_.Check(response, owed_);
+  TRITONBACKEND_Request* request = source_.request();
+  return request != nullptr ? rules_.Check(response, request) : rules_.Check(response, owed_);
 }
 
 Error Pending::End() {
@@ -60,10 +40,9 @@ Error Pending::End() {
   if (is_closed_.load()) {
     return Error::Internal("Unable to send response. Response sender has been closed.");
   }
-  NEREID_KIT_TRY(EnsureFactory().Release());
+  NEREID_KIT_TRY(source_.EnsureFactory().Release());
   is_closed_.store(true);
-  return Error(
-      TRITONBACKEND_ResponseFactorySendFlags(factory_, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+  return source_.SendEnd();
 }
 
 void Pending::Fail(const Error& error) {
@@ -74,7 +53,7 @@ void Pending::Fail(const Error& error) {
     has_responded = !is_decoupled_ && sent_ > 0 && !is_closed_.load();
     if (!has_responded) {
       if (is_closed_.exchange(true)) return;
-      auto made = NewResponse();
+      auto made = source_.NewResponse();
       if (!made.ok()) return LogIfError(made.TakeError(), "failed to create a response");
       response = made.value();
     }
@@ -101,48 +80,16 @@ void Pending::Abandon() {
 
 Result<bool> Pending::IsCancelled() {
   const backend::MutexLock lock(mutex_);
-  bool is_cancelled = false;
-  if (factory_ != nullptr) {
-    NEREID_KIT_TRY(TRITONBACKEND_ResponseFactoryIsCancelled(factory_, &is_cancelled));
-  } else if (request_ != nullptr) {
-    NEREID_KIT_TRY(TRITONBACKEND_RequestIsCancelled(request_, &is_cancelled));
-  }
-  return is_cancelled;
+  return source_.IsCancelled();
 }
 
 void Pending::Detach() {
   const backend::MutexLock lock(mutex_);
   if (!is_closed_.load()) {
-    LogIfError(EnsureFactory(), "failed to create a response factory");
-    if (request_ != nullptr) owed_ = rules_.OwedTo(request_);
+    LogIfError(source_.EnsureFactory(), "failed to create a response factory");
+    if (source_.request() != nullptr) owed_ = rules_.OwedTo(source_.request());
   }
-  request_ = nullptr;
-}
-
-uint64_t PendingTable::Add(std::shared_ptr<Pending> pending) {
-  const backend::MutexLock lock(mutex_);
-  table_.emplace(++last_, std::move(pending));
-  return last_;
-}
-
-std::shared_ptr<Pending> PendingTable::Find(uint64_t handle) {
-  const backend::MutexLock lock(mutex_);
-  const auto found = table_.find(handle);
-  return found == table_.end() ? nullptr : found->second;
-}
-
-void PendingTable::Remove(uint64_t handle) {
-  const backend::MutexLock lock(mutex_);
-  table_.erase(handle);
-}
-
-void PendingTable::FailAll(const Error& error) {
-  std::unordered_map<uint64_t, std::shared_ptr<Pending>> all;
-  {
-    const backend::MutexLock lock(mutex_);
-    all.swap(table_);
-  }
-  for (const auto& [handle, pending] : all) pending->Fail(error);
+  source_.set_request(nullptr);
 }
 
 }  // namespace nereid::python

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <unordered_map>
-#include <vector>
 
 #include "backend_kit/mutex.h"
+#include "backend_kit/numbered_table.h"
+#include "backend_kit/response_source.h"
 #include "backend_kit/responses.h"
 #include "python_backend/outputs.h"
 
@@ -19,10 +18,10 @@ class Pending {
  public:
   // `rules` outlive this object.
   Pending(TRITONBACKEND_Request* request, bool is_decoupled, const OutputRules& rules)
-      : is_decoupled_(is_decoupled), rules_(rules), request_(request) {}
-  ~Pending();
-  Pending(const Pending&) = delete;
-  Pending& operator=(const Pending&) = delete;
+      : is_decoupled_(is_decoupled),
+        rules_(rules),
+        last_activity_ns_(backend::NowNs()),
+        source_(request) {}
 
   // Sends a response; if `is_final`, it is the last one. Fails if a final response was sent before.
   backend::Error Send(const ModelResponse& response, bool is_final, Lender* lender = nullptr);
@@ -37,6 +36,10 @@ class Pending {
   // error.
   void Abandon();
   bool is_closed() const { return is_closed_.load(); }
+  // The worker gets it now.
+  void NoteActivity() { last_activity_ns_.store(backend::NowNs(), std::memory_order_relaxed); }
+  // When the worker got it, or last responded to it, in nanoseconds of the server's clock.
+  uint64_t last_activity_ns() const { return last_activity_ns_.load(std::memory_order_relaxed); }
   backend::Result<bool> IsCancelled();
   // Calls use(trace) with the request's trace, which is null if there is none or the request was
   // released.
@@ -44,8 +47,10 @@ class Pending {
   auto WithTrace(Use&& use) {
     const backend::MutexLock lock(mutex_);
     TRITONSERVER_InferenceTrace* trace = nullptr;
-    if (request_ != nullptr) {
-      if (!backend::Error(TRITONBACKEND_RequestTrace(request_, &trace)).ok()) trace = nullptr;
+    if (source_.request() != nullptr) {
+      if (!backend::Error(TRITONBACKEND_RequestTrace(source_.request(), &trace)).ok()) {
+        trace = nullptr;
+      }
     }
     return use(trace);
   }
@@ -53,32 +58,17 @@ class Pending {
   void Detach();
 
  private:
-  backend::Result<TRITONBACKEND_Response*> NewResponse() NEREID_KIT_REQUIRES(mutex_);
-  backend::Error EnsureFactory() NEREID_KIT_REQUIRES(mutex_);
-
   const bool is_decoupled_;
   const OutputRules& rules_;
+  std::atomic<uint64_t> last_activity_ns_;  // a lone number
   backend::Mutex mutex_;
-  TRITONBACKEND_Request* request_ NEREID_KIT_GUARDED_BY(mutex_);  // null once detached
-  TRITONBACKEND_ResponseFactory* factory_ NEREID_KIT_GUARDED_BY(mutex_) = nullptr;
+  backend::ResponseSource source_ NEREID_KIT_GUARDED_BY(mutex_);
   OutputRules::Set owed_ NEREID_KIT_GUARDED_BY(mutex_);  // set once detached
   uint32_t sent_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> is_closed_{false};
 };
 
-// The pending requests by their numbers. Thread-safe.
-class PendingTable {
- public:
-  uint64_t Add(std::shared_ptr<Pending> pending);
-  std::shared_ptr<Pending> Find(uint64_t handle);
-  void Remove(uint64_t handle);
-  // Completes all requests with an error, and forgets them.
-  void FailAll(const backend::Error& error);
-
- private:
-  backend::Mutex mutex_;
-  uint64_t last_ NEREID_KIT_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<uint64_t, std::shared_ptr<Pending>> table_ NEREID_KIT_GUARDED_BY(mutex_);
-};
+// The pending requests by the numbers under which the worker knows them.
+using PendingTable = backend::NumberedTable<Pending>;
 
 }  // namespace nereid::python

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,6 +64,24 @@ Result<std::unique_ptr<Region>> Region::Create() {
                                 error == EFBIG ? " (the limit on the size of files, ulimit -f, is "
                                                  "too low for a Python model's memory)"
                                                : ""));
+}
+
+Result<std::unique_ptr<Region>> Region::Open(int fd) {
+  struct stat status{};
+  if (fstat(fd, &status) != 0 || static_cast<uint64_t>(status.st_size) < kMinBytes) {
+    return Error::Internal("the shared memory has no usable size");
+  }
+  const auto size = static_cast<uint64_t>(status.st_size);
+  void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED) {
+    return Error::Internal(StrCat("failed to map shared memory: ", std::strerror(errno)));
+  }
+  madvise(base, size, MADV_DONTDUMP);
+  std::unique_ptr<Region> region(new Region(fd, static_cast<char*>(base), size));
+  if (region->control().version != kProtocolVersion) {
+    return Error::Internal("the worker is not of the server's version");
+  }
+  return region;
 }
 
 Region::~Region() {

@@ -21,6 +21,8 @@ namespace nereid::python {
 class Region {
  public:
   static backend::Result<std::unique_ptr<Region>> Create();
+  // Maps the memory that another process has created. Takes the descriptor.
+  static backend::Result<std::unique_ptr<Region>> Open(int fd);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;

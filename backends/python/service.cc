@@ -2,6 +2,7 @@
 #include "python_backend/service.h"
 
 #include "backend_kit/memory_use.h"
+#include "python_backend/time_limit.h"
 
 namespace nereid::python {
 
@@ -27,7 +28,9 @@ Result<std::shared_ptr<Service>> Service::Create(ServiceContext& context) {
                           calls->Handle(from, call);
                         },
                         context.on_death));
-  return std::make_shared<Service>(context, std::move(worker), pending);
+  auto service = std::make_shared<Service>(context, std::move(worker), pending);
+  if (context.model.timeout()) context.model.watch().Add(service);
+  return service;
 }
 
 Error Service::Initialize() {
@@ -60,6 +63,14 @@ void Service::ReportMemory() const {
     backend::LogIfError(backend::ReportMemoryUse(context_.instance, {&use, 1}),
                         "memory of the instance");
   }
+}
+
+bool Service::Look() {
+  if (!is_alive() || pending_->is_empty()) return false;
+  for (const auto& [number, pending] : pending_->List()) {
+    if (!pending->is_closed()) CheckTime(*worker_, timeout_, pending->last_activity_ns());
+  }
+  return true;
 }
 
 void Service::Bury() {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "python_backend/calls.h"
@@ -22,13 +24,16 @@ struct ServiceContext {
 };
 
 // Thread-safe; Keeper describes each function.
-class Service {
+class Service final : public Watched {
  public:
   // Starts the process, or takes one that was started before.
   static backend::Result<std::shared_ptr<Service>> Create(ServiceContext& context);
   Service(ServiceContext& context, std::shared_ptr<Worker> worker,
           std::shared_ptr<PendingTable> pending)
-      : context_(context), worker_(std::move(worker)), pending_(std::move(pending)) {}
+      : context_(context),
+        timeout_(context.model.timeout()),
+        worker_(std::move(worker)),
+        pending_(std::move(pending)) {}
 
   const std::shared_ptr<Worker>& worker() const { return worker_; }
   // The requests that the worker has.
@@ -43,11 +48,15 @@ class Service {
   std::string DeathMessage() const { return worker_->DeathMessage(); }
   // Lets the model finalize until `deadline`. Not concurrent with any other call.
   void Finalize(std::chrono::steady_clock::time_point deadline);
+  // Ends the worker if it takes too long for a request.
+  bool Look() override;
+  bool needs_looks() const override { return false; }
 
  private:
   void ReportMemory() const;
 
   ServiceContext& context_;
+  const std::optional<std::chrono::milliseconds> timeout_;
   const std::shared_ptr<Worker> worker_;
   const std::shared_ptr<PendingTable> pending_;
   std::atomic<bool> asks_ready_{false};  // whether the model has is_ready

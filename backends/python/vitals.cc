@@ -6,9 +6,9 @@
 
 namespace nereid::python {
 
-std::string Vitals::name() const {
+std::string Vitals::label() const {
   const backend::MutexLock lock(mutex_);
-  return name_;
+  return backend::StrCat(what_, " '", name_, "'");
 }
 
 void Vitals::Rename(std::string name) {
@@ -61,7 +61,7 @@ void Vitals::WaitForExit() {
 
 std::string Vitals::DeathMessage() const {
   const backend::MutexLock lock(mutex_);
-  return backend::StrCat("Stub process '", name_, "' is not healthy: ", why_);
+  return backend::StrCat(what_, " '", name_, "' is not healthy: ", why_);
 }
 
 }  // namespace nereid::python

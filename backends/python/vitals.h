@@ -22,13 +22,16 @@ class Vitals {
 
   // `name` is the worker's name in messages, `control` has the words that threads of this process
   // wait for, and `kill` kills the worker's process without waiting for its end.
-  Vitals(std::string name, Control& control, std::function<void()> kill)
-      : control_(control), kill_(std::move(kill)), name_(std::move(name)) {}
+  // `what` is what messages call such a process.
+  Vitals(std::string name, Control& control, std::function<void()> kill,
+         std::string what = "Stub process")
+      : control_(control), kill_(std::move(kill)), what_(std::move(what)), name_(std::move(name)) {}
   Vitals(const Vitals&) = delete;
   Vitals& operator=(const Vitals&) = delete;
 
   bool is_alive() const { return !is_dead_.load(std::memory_order_acquire); }
-  std::string name() const;
+  // Returns what the process is, and its name.
+  std::string label() const;
   void Rename(std::string name);
 
   // Ends the process because of a fault. Does nothing if it has ended or was condemned before.
@@ -38,7 +41,7 @@ class Vitals {
   // Waits until the process has ended. Returns false at `deadline`.
   bool WaitForExit(Clock::time_point deadline);
   void WaitForExit();
-  // Describes why the worker is not there, in Triton's words, and what happened. REQUIRES:
+  // Describes why the worker is not there, and what happened. REQUIRES:
   // !is_alive().
   std::string DeathMessage() const;
 
@@ -48,6 +51,7 @@ class Vitals {
 
   Control& control_;
   const std::function<void()> kill_;
+  const std::string what_;
   std::atomic<bool> is_dead_{false};
   mutable backend::Mutex mutex_;
   backend::CondVar exited_;

@@ -52,7 +52,7 @@ TEST_F(VitalsTest, AProcessThatHasEndedIsNotKilled) {
 
 TEST_F(VitalsTest, MessagesNameTheWorkerAsItIsCalledNow) {
   vitals_.Rename("m_1");
-  EXPECT_EQ(vitals_.name(), "m_1");
+  EXPECT_EQ(vitals_.label(), "Stub process 'm_1'");
   vitals_.NoteExit("it ended");
   EXPECT_EQ(vitals_.DeathMessage(), "Stub process 'm_1' is not healthy: it ended");
 }

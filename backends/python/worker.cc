@@ -48,7 +48,8 @@ Worker::Worker(WorkerOptions options, std::unique_ptr<Region> region, CallHandle
                DeathHandler on_death)
     : options_(std::move(options)),
       memory_(std::move(region)),
-      vitals_(options_.name, memory_.region().control(), [this] { process_->Kill(); }),
+      vitals_(
+          options_.name, memory_.region().control(), [this] { process_->Kill(); }, options_.what),
       calls_(memory_.region()),
       work_(memory_.region(), vitals_, memory_.blocks(), calls_),
       questions_(memory_.region(), vitals_),
@@ -105,17 +106,15 @@ Error Worker::WaitForHello() {
   const auto deadline = Clock::now() + options_.start_timeout;
   while (done.word.load(std::memory_order_acquire) == 0 && is_alive()) {
     if (Clock::now() >= deadline) {
-      return Error::Internal(StrCat("Stub process '", vitals_.name(),
-                                    "' is not healthy: it did not start in ",
+      return Error::Internal(StrCat(vitals_.label(), " is not healthy: it did not start in ",
                                     options_.start_timeout.count(), " seconds"));
     }
     WaitWhile(done.word, done.sleeping, 0, SpinTime(), deadline);
   }
   if (is_alive()) return {};
   const std::string words = LastWords();
-  return Error::Internal(
-      words.empty() ? DeathMessage()
-                    : StrCat("Stub process '", vitals_.name(), "' is not healthy: ", words));
+  return Error::Internal(words.empty() ? DeathMessage()
+                                       : StrCat(vitals_.label(), " is not healthy: ", words));
 }
 
 std::string Worker::LastWords() const {

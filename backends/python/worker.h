@@ -22,9 +22,10 @@ namespace nereid::python {
 
 // How a worker is started.
 struct WorkerOptions {
-  Command command;       // without the channel
-  std::string greeting;  // JSON, sent to the worker first
-  std::string name;      // the instance's name, in errors
+  Command command;                    // without the channel
+  std::string greeting;               // JSON, sent to the worker first
+  std::string name;                   // the instance's name, in errors
+  std::string what = "Stub process";  // what errors call such a process
   std::chrono::seconds start_timeout{30};
 };
 

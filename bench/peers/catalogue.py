@@ -110,7 +110,7 @@ PEERS = (
 def lines_written(folder):
     """Lines of the files in a folder that are neither empty nor comments."""
     lines = []
-    # Triton's models are a link to ours, and its user writes them as well.
+    # Triton's ONNX model is a link to ours, and its user writes it as well.
     for root, _, files in os.walk(folder, followlinks=True):
         for file in files:
             lines += map(str.strip, pathlib.Path(root, file).read_text().splitlines())

@@ -714,6 +714,8 @@ def test_a_forked_process_ends_without_touching_the_server():
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
 def test_a_blocking_serve_ends_with_a_signal(number):
     done = run(f"""
+        # Shells start programs in the background with SIGINT ignored, and this may be one of them.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         def end():
             while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL: time.sleep(0.01)
             os.kill(os.getpid(), signal.{number})

@@ -70,10 +70,9 @@ LinkFolder::~LinkFolder() {
 
 base::Result<std::unique_ptr<http1::HttpServer>> CloudServers::Start(
     const CloudServiceOptions& options, http1::HttpHandler& handler) const {
-  http1::HttpServerOptions server;
+  http1::HttpServerOptions server = server_;
   server.listener.address = options.address;
   server.listener.port = options.port;
-  server.max_body_bytes = max_body_bytes_;
   return http1::HttpServer::Start(server, reactors_, handler);
 }
 

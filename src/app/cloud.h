@@ -66,11 +66,12 @@ class LinkFolder {
 // The servers of the entry points. Confined to the main thread.
 class CloudServers {
  public:
-  // Starts nothing. The references outlive the servers.
-  CloudServers(const CloudOptions& options, size_t max_body_bytes, net::ReactorPool& reactors,
-               service::Service& service, http::ApiHandler& api)
+  // Starts nothing. `server` has what all HTTP servers have in common. The references outlive the
+  // servers.
+  CloudServers(const CloudOptions& options, http1::HttpServerOptions server,
+               net::ReactorPool& reactors, service::Service& service, http::ApiHandler& api)
       : options_(options),
-        max_body_bytes_(max_body_bytes),
+        server_(std::move(server)),
         reactors_(reactors),
         service_(service),
         api_(api) {}
@@ -86,7 +87,7 @@ class CloudServers {
                                                          http1::HttpHandler& handler) const;
 
   const CloudOptions& options_;
-  const size_t max_body_bytes_;
+  const http1::HttpServerOptions server_;
   net::ReactorPool& reactors_;
   service::Service& service_;
   http::ApiHandler& api_;

@@ -14,6 +14,11 @@
 
 namespace nereid::app {
 
+// What the help calls the value of a flag.
+inline constexpr std::string_view kBool = "<boolean>";
+inline constexpr std::string_view kInteger = "<integer>";
+inline constexpr std::string_view kString = "<string>";
+
 // The expectation for a port number.
 inline constexpr std::string_view kExpectedPort =
     "expected a port from 0 to 65535, where 0 takes any free one";

@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "app/budget_flags.h"
+#include "app/flag_setters.h"
 #include "app/flag_values.h"
 #include "app/trace_flags.h"
 
@@ -19,60 +21,17 @@ using base::OkStatus;
 using base::Status;
 using std::chrono::milliseconds;
 
-constexpr std::string_view kBool = "<boolean>";
-constexpr std::string_view kInteger = "<integer>";
-constexpr std::string_view kString = "<string>";
-constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
-
-// Functions that apply the common kinds of values. `Member` returns a reference to the field.
-template <auto Member>
-Status SetBool(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(Member(options), ReadBool(value));
-  return OkStatus();
-}
-
-template <auto Member, int64_t kMin, int64_t kMax>
-Status SetInteger(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, kMin, kMax));
-  auto& field = Member(options);
-  field = static_cast<std::remove_reference_t<decltype(field)>>(number);
-  return OkStatus();
-}
-
-template <auto Member>
-Status SetString(std::string_view value, Options& options) {
-  Member(options) = std::string(value);
-  return OkStatus();
-}
-
-template <auto Member>
-Status SetMilliseconds(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, 0, kIntMax));
-  Member(options) = milliseconds(number);
-  return OkStatus();
-}
-
-template <auto Member>
-Status SetSeconds(std::string_view value, Options& options) {
-  NEREID_ASSIGN_OR_RETURN(const int64_t number, ReadInteger(value, 0, kIntMax));
-  Member(options) = std::chrono::seconds(number);
-  return OkStatus();
-}
-
-// The range of the port is checked later, if the service is enabled.
-template <auto Member>
-Status SetPort(std::string_view value, Options& options) {
-  const auto number = ReadInteger(value, -kIntMax, kIntMax);
-  if (!number.ok()) return InvalidArgumentError(std::string(kExpectedPort));
-  Member(options) = static_cast<int32_t>(*number);
-  return OkStatus();
-}
-
 // For flags that are accepted without effect.
 Status Ignore(std::string_view, Options&) { return OkStatus(); }
 
 Status IgnoreInteger(std::string_view value, Options&) {
   return ReadInteger(value, std::numeric_limits<int64_t>::min()).status();
+}
+
+Status SetAdminAddress(std::string_view value, Options& options) {
+  if (value.empty()) return InvalidArgumentError("expected an address");
+  options.access.admin_address = std::string(value);
+  return OkStatus();
 }
 
 Status AddRepository(std::string_view value, Options& options) {
@@ -409,6 +368,19 @@ constexpr Flag kGeneral[] = {
      "Seconds for which the server goes on serving at shutdown, although no longer ready, so that "
      "load balancers can stop sending requests (0).",
      SetSeconds<FIELD(drain_time)>},
+    {"watchdog-secs", kInteger,
+     "Seconds without progress after which a thread of the server counts as stuck: the server is "
+     "then no longer live or, if only an instance is concerned, its model no longer ready. "
+     "0: never (30).",
+     SetSeconds<FIELD(engine.watchdog_limit)>},
+    {"watchdog-execution-secs", kInteger,
+     "The same for one execution of a model on its instance's thread, which may take minutes by "
+     "its nature. 0: never (0).",
+     SetSeconds<FIELD(engine.execution_limit)>},
+    {"exit-on-fatal-error", kBool,
+     "Exit after an error that only a new process cures, such as a GPU's; false: stay, not live "
+     "(false).",
+     SetBool<FIELD(exits_on_fatal_error)>},
     {"min-body-rate", kInteger,
      "Bytes a second at which a request body or a gRPC message must at least arrive, checked every "
      "30 s. Slower requests are refused; 0: none are (240).",
@@ -610,6 +582,28 @@ constexpr Flag kMetrics[] = {
      AddMetricsConfig},
 };
 
+constexpr Flag kAccess[] = {
+    {"api-keys", kString,
+     "File that says who may do what, by API keys, tokens and certificates; read again when it "
+     "changes (none: everybody may do everything). 'nereid keys' writes it.",
+     SetString<FIELD(access.keys_file)>},
+    {"admin-address", kString,
+     "Address of the admin listener, or unix:<path>; other than this machine's own only with "
+     "--api-keys (127.0.0.1).",
+     SetAdminAddress},
+    {"admin-port", kInteger,
+     "Port of the admin listener, which serves the whole API over HTTP and the metrics; 0: any "
+     "free port (8003, if one of these flags asks for the listener).",
+     SetPort<FIELD(access.admin_port)>},
+    {"admin-grpc-port", kInteger,
+     "Port of the admin listener for gRPC, which serves all RPCs; 0: any free port (none).",
+     SetPort<FIELD(access.admin_grpc_port)>},
+    {"admin-on-main", kBool,
+     "Whether the HTTP and gRPC ports serve the control APIs too: loading, and the settings of "
+     "traces and of the log (true, or false with an admin listener).",
+     SetBool<FIELD(access.admin_on_main)>},
+};
+
 constexpr Flag kTracing[] = {
     {"trace-config", "[<mode>,]<string>=<string>",
      "A setting for traces: level, rate, count or mode; triton,file=<path> and "
@@ -661,6 +655,11 @@ constexpr Flag kBackends[] = {
      "Backends that allow it run on the thread that received the request if executions take no "
      "longer than this on average; 0: never (50).",
      SetInlineBudget},
+    {"adaptive-concurrency", kBool,
+     "Limit the requests of each model that wait or execute by how fast it is, unless its "
+     "parameter "
+     "adaptive_concurrency says otherwise (false).",
+     SetBool<FIELD(engine.adapts_concurrency)>},
     {"host-policy", "<string>,<string>=<string>", "A setting of a host policy.", AddHostPolicy},
     {"min-supported-compute-capability", "<float>",
      "Minimum compute capability of a GPU that is used.", SetComputeCapability},
@@ -703,20 +702,23 @@ constexpr Flag kBackends[] = {
 
 #undef FIELD
 
-constexpr FlagGroup kGroups[] = {
-    {"General", kGeneral},
-    {"Logging", kLogging},
-    {"Model repository", kRepository},
-    {"HTTP", kHttp},
-    {"gRPC", kGrpc},
-    {"Metrics", kMetrics},
-    {"Tracing", kTracing},
-    {"Cloud entry points", kCloud},
-    {"Backends and models", kBackends},
-};
-
 }  // namespace
 
-std::span<const FlagGroup> AllFlags() { return kGroups; }
+std::span<const FlagGroup> AllFlags() {
+  static const FlagGroup kGroups[] = {
+      {"General", kGeneral},
+      {"Logging", kLogging},
+      {"Model repository", kRepository},
+      {"HTTP", kHttp},
+      {"gRPC", kGrpc},
+      {"Metrics", kMetrics},
+      {"Access", kAccess},
+      {"Tracing", kTracing},
+      {"Cloud entry points", kCloud},
+      {"Backends and models", kBackends},
+      {"Limits", BudgetFlags()},
+  };
+  return kGroups;
+}
 
 }  // namespace nereid::app

@@ -30,6 +30,10 @@ const std::vector<Case> kGeneral = {
     {{"--id=mine"}, HOLDS(o.engine.server_id == "mine")},
     {{"--exit-timeout-secs=7"}, HOLDS(o.exit_timeout == seconds(7))},
     {{"--drain-secs=8"}, HOLDS(o.drain_time == seconds(8))},
+    {{}, HOLDS(o.engine.watchdog_limit == seconds(30) && o.engine.execution_limit == seconds(0))},
+    {{"--watchdog-secs=0"}, HOLDS(o.engine.watchdog_limit == seconds(0))},
+    {{"--watchdog-execution-secs=9"}, HOLDS(o.engine.execution_limit == seconds(9))},
+    {{"--exit-on-fatal-error=true"}, HOLDS(o.exits_on_fatal_error)},
     {{"--min-body-rate=9"}, HOLDS(o.min_body_rate == 9)},
     {{"--unix-socket-mode=600"}, HOLDS(o.unix_socket_mode == 0600)},
     {{"--log-verbose=3"}, HOLDS(o.log.verbose_level == 3)},
@@ -57,7 +61,7 @@ const std::vector<Case> kRepository = {
     {{"--allow-poll-model-repository=true"},
      HOLDS(o.engine.control.mode == engine::ControlMode::kPoll && o.warnings.size() == 1)},
     {{"--allow-model-control=true"},
-     HOLDS(o.engine.control.mode == engine::ControlMode::kExplicit && o.warnings.size() == 1)},
+     HOLDS(o.engine.control.mode == engine::ControlMode::kExplicit && !o.warnings.empty())},
     {{"--repository-poll-secs=5"}, HOLDS(o.engine.poll_interval == seconds(5))},
     {{"--model-control-mode=explicit", "--load-model=a", "--load-model=b"},
      HOLDS((o.engine.control.startup_models == std::set<std::string>{"a", "b"}))},
@@ -163,6 +167,7 @@ const std::vector<Case> kBackends = {
     {{"--backend-config=onnxruntime,a=1", "--backend-config=b=2"},
      HOLDS(o.engine.backends.backend_settings.at("onnxruntime").at("a") == "1" &&
            o.engine.backends.backend_settings.at("").at("b") == "2")},
+    {{"--adaptive-concurrency=true"}, HOLDS(o.engine.adapts_concurrency)},
     {{"--inline-exec-budget-us=70"}, HOLDS(o.engine.inline_budget == microseconds(70))},
     {{"--host-policy=numa0,numa-node=0"},
      HOLDS(o.engine.backends.host_policies.at("numa0").at("numa-node") == "0")},
@@ -194,12 +199,45 @@ const std::vector<Case> kBackends = {
      HOLDS(o.engine.trusts_client_regions && !o.engine.allows_client_regions)},
 };
 
+const std::vector<Case> kLimits = {
+    {{"--max-connections=4711"}, HOLDS(o.engine.budgets.connections == 4711)},
+    {{"--max-connections-per-address=4711"},
+     HOLDS(o.engine.budgets.connections_per_address == 4711)},
+    {{"--max-requests=4711"}, HOLDS(o.engine.budgets.requests == 4711)},
+    {{"--max-requests-per-model=4711"}, HOLDS(o.engine.budgets.requests_per_model == 4711)},
+    {{"--max-request-memory=4711"}, HOLDS(o.engine.budgets.request_bytes == 4711)},
+    {{"--max-unsent-memory=4711"}, HOLDS(o.engine.budgets.unsent_bytes == 4711)},
+    {{"--max-resets-per-second=4711"}, HOLDS(o.engine.budgets.resets_per_second == 4711)},
+    {{"--max-control-frames-per-second=4711"},
+     HOLDS(o.engine.budgets.control_frames_per_second == 4711)},
+    {{"--max-load-memory=4711"}, HOLDS(o.engine.budgets.load_bytes == 4711)},
+    {{"--max-load-instances=4711"}, HOLDS(o.engine.budgets.load_instances == 4711)},
+    {{"--max-load-warm-up-runs=4711"}, HOLDS(o.engine.budgets.load_warm_up_runs == 4711)},
+    {{"--max-requests-per-connection=4711"}, HOLDS(o.limits.requests == 4711)},
+    {{"--max-stream-backlog=4711"}, HOLDS(o.limits.stream_backlog_bytes == 4711)},
+    {{"--min-read-rate=4711"}, HOLDS(o.limits.min_read_rate == 4711)},
+    {{"--max-header-bytes=4711"}, HOLDS(o.limits.header_bytes == 4711)},
+    {{"--write-timeout-secs=4711"}, HOLDS(o.limits.write_timeout == std::chrono::seconds(4711))},
+};
+
+const std::vector<Case> kAccess = {
+    {{"--api-keys=keys.json"},
+     HOLDS(o.access.keys_file == "keys.json" && !o.access.has_admin_listener())},
+    {{"--admin-address=::1"},
+     HOLDS(AdminAddress(o) == "::1" && o.access.has_admin_listener() &&
+           !o.access.control_is_on_main())},
+    {{"--admin-port=4711"}, HOLDS(AdminPort(o) == 4711 && o.access.has_admin_listener())},
+    {{"--admin-grpc-port=4711"},
+     HOLDS(o.access.admin_grpc_port == 4711 && o.access.has_admin_listener())},
+    {{"--admin-port=4711", "--admin-on-main=true"}, HOLDS(o.access.control_is_on_main())},
+};
+
 #undef HOLDS
 
 std::vector<Case> AllCases() {
   std::vector<Case> all;
-  for (const auto& cases :
-       {kGeneral, kRepository, kHttp, kGrpc, kMetricsAndTraces, kClouds, kBackends}) {
+  for (const auto& cases : {kGeneral, kRepository, kHttp, kGrpc, kMetricsAndTraces, kClouds,
+                            kBackends, kLimits, kAccess}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

@@ -7,13 +7,17 @@
 
 #include <fmt/core.h>
 
+#include "access/gate.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "common/reactor_rounds.h"
+#include "core/budgets.h"
 #include "engine/engine.h"
 #include "grpc/frontend.h"
+#include "http/admin_handler.h"
 #include "http/api_handler.h"
 #include "http1/http_server.h"
+#include "net/connection_budget.h"
 #include "net/reactor.h"
 
 namespace nereid::app {
@@ -45,6 +49,9 @@ net::TlsOptions ToNet(const SslOptions& ssl) {
 // Room for the JSON head before tensors of the largest permitted size.
 constexpr size_t kMaxJsonHeadBytes = size_t{16} << 20;
 
+constexpr std::string_view kControlIsElsewhere =
+    "this server's control APIs are on its admin listener (--admin-address, --admin-port)";
+
 std::optional<std::chrono::milliseconds> NothingIfZero(std::chrono::milliseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(time);
 }
@@ -61,20 +68,32 @@ base::Status StartError(const char* service, const base::Status& status) {
 struct Frontends::Parts {
   Parts(const Options& options, engine::Engine& served)
       : engine(served),
+        connections(served.budgets().connections, served.budgets().connections_per_address),
         reactors(static_cast<unsigned>(std::max(
-            {options.http.thread_count, options.grpc.thread_count,
-             options.cloud.sagemaker.thread_count, options.cloud.vertex_ai.thread_count}))),
+                     {options.http.thread_count, options.grpc.thread_count,
+                      options.cloud.sagemaker.thread_count, options.cloud.vertex_ai.thread_count})),
+                 &served.watchdog()),
         rounds(reactors) {}
 
   engine::Engine& engine;
+  std::unique_ptr<access::Gate> gate;  // null: everybody may do everything
+  net::ConnectionBudget connections;
+  // Metrics are served whatever the other ports do.
+  base::Budget metrics_total{256};
+  base::Budget metrics_of_address;
+  net::ConnectionBudget metrics_connections{metrics_total, metrics_of_address};
   net::ReactorPool reactors;
   common::RoundExecutors rounds;
   std::unique_ptr<http::ApiHandler> http_handler;
+  std::unique_ptr<http::ApiHandler> admin_api;
   std::unique_ptr<http::MetricsHandler> metrics_handler;
+  std::unique_ptr<http::AdminHandler> admin_handler;
   std::unique_ptr<http1::HttpServer> http;
+  std::unique_ptr<http1::HttpServer> admin;
   std::unique_ptr<http1::HttpServer> metrics;
   std::unique_ptr<CloudServers> cloud;
   std::unique_ptr<grpc::Frontend> grpc;
+  std::unique_ptr<grpc::Frontend> admin_grpc;
 };
 
 Frontends::Frontends(const Options& options, engine::Engine& engine)
@@ -82,25 +101,46 @@ Frontends::Frontends(const Options& options, engine::Engine& engine)
 
 Frontends::~Frontends() = default;
 
-base::Status Frontends::StartHttp() {
-  parts_->http_handler = std::make_unique<http::ApiHandler>(
-      http::ApiOptions{.max_input_bytes = options_.http.max_input_bytes,
-                       .restrictions = options_.http.restrictions,
-                       .forwarder = options_.http.forwarder,
-                       .cors = options_.http.cors},
-      parts_->reactors, parts_->engine, parts_->rounds);
+http::ApiOptions Frontends::MakeApiOptions() const {
+  return {.max_input_bytes = options_.http.max_input_bytes,
+          .restrictions = options_.http.restrictions,
+          .gate = parts_->gate.get(),
+          .control = {.is_elsewhere = !options_.access.control_is_on_main(),
+                      .where = std::string(kControlIsElsewhere)},
+          .forwarder = options_.http.forwarder,
+          .cors = options_.http.cors,
+          .stream_limits = {.most_waiting_bytes = options_.limits.stream_backlog_bytes},
+          .budgets = &parts_->engine.budgets()};
+}
+
+http1::HttpServerOptions Frontends::HttpOptionsForAll() const {
+  core::Budgets& budgets = parts_->engine.budgets();
+  http1::HttpServerOptions options;
+  options.listener.unix_socket_mode = options_.unix_socket_mode;
+  options.listener.budget = &parts_->connections;
+  options.received_bytes = &budgets.request_bytes;
+  options.unsent_bytes = &budgets.unsent_bytes;
+  options.max_header_bytes = options_.limits.header_bytes;
   // The limit applies to tensors and to JSON separately; the handler checks both.
-  const size_t max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
-  parts_->cloud = std::make_unique<CloudServers>(options_.cloud, max_body_bytes, parts_->reactors,
+  options.max_body_bytes = options_.http.max_input_bytes + kMaxJsonHeadBytes;
+  options.min_body_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
+  options.min_read_bytes_per_s = static_cast<uint64_t>(options_.limits.min_read_rate);
+  options.write_timeout = options_.limits.write_timeout;
+  return options;
+}
+
+base::Status Frontends::StartHttp() {
+  parts_->http_handler = std::make_unique<http::ApiHandler>(MakeApiOptions(), parts_->reactors,
+                                                            parts_->engine, parts_->rounds);
+  http1::HttpServerOptions options = HttpOptionsForAll();
+  parts_->cloud = std::make_unique<CloudServers>(options_.cloud, options, parts_->reactors,
                                                  parts_->engine, *parts_->http_handler);
   if (!options_.http.is_allowed) return base::OkStatus();
-  http1::HttpServerOptions options;
-  options.listener = {options_.http.address, static_cast<uint16_t>(options_.http.port),
-                      options_.http.reuse_port, options_.unix_socket_mode};
+  options.listener.address = options_.http.address;
+  options.listener.port = static_cast<uint16_t>(options_.http.port);
+  options.listener.reuse_port = options_.http.reuse_port;
   options.tls = ToNet(options_.http.ssl);
   options.max_connection_age = options_.http.max_connection_age;
-  options.max_body_bytes = max_body_bytes;
-  options.min_body_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
   auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->http_handler);
   if (!server.ok()) return StartError("HTTP", server.status());
   parts_->http = std::move(server).value();
@@ -109,16 +149,31 @@ base::Status Frontends::StartHttp() {
   return base::OkStatus();
 }
 
-base::Status Frontends::StartGrpc() {
-  if (!options_.grpc.is_allowed) return base::OkStatus();
+grpc::FrontendOptions Frontends::MakeGrpcOptions() const {
   const GrpcOptions& grpc = options_.grpc;
   grpc::FrontendOptions frontend;
   frontend.restrictions = grpc.restrictions;
+  frontend.gate = parts_->gate.get();
+  if (!options_.access.control_is_on_main()) frontend.control_is_elsewhere = kControlIsElsewhere;
   frontend.forwarder = grpc.forwarder;
   frontend.max_unsent_responses = static_cast<size_t>(grpc.max_response_pool_size);
+  frontend.max_unsent_bytes = options_.limits.stream_backlog_bytes;
+  frontend.max_stream_requests = options_.limits.requests;
+  frontend.budgets = &parts_->engine.budgets();
   http2::GrpcServerOptions& options = frontend.server;
   options.listener = {grpc.address, static_cast<uint16_t>(grpc.port), grpc.reuse_port,
-                      options_.unix_socket_mode};
+                      options_.unix_socket_mode, &parts_->connections};
+  core::Budgets& budgets = parts_->engine.budgets();
+  options.received_bytes = &budgets.request_bytes;
+  options.unsent_bytes = &budgets.unsent_bytes;
+  options.reset_refusals = &budgets.resets_per_second;
+  options.control_refusals = &budgets.control_frames_per_second;
+  options.resets_per_second = static_cast<uint32_t>(budgets.limits.resets_per_second);
+  options.control_frames_per_second =
+      static_cast<uint32_t>(budgets.limits.control_frames_per_second);
+  options.max_concurrent_streams = options_.limits.requests;
+  options.max_header_list_bytes = options_.limits.header_bytes;
+  options.write_timeout = options_.limits.write_timeout;
   options.tls = ToNet(grpc.ssl);
   options.min_message_bytes_per_s = static_cast<uint64_t>(options_.min_body_rate);
   options.response_compression = ToNet(grpc.response_compression);
@@ -130,22 +185,29 @@ base::Status Frontends::StartGrpc() {
   options.max_ping_strikes = grpc.max_ping_strikes;
   options.max_connection_age = NothingIfZero(grpc.max_connection_age);
   options.max_connection_age_grace = NothingIfZero(grpc.max_connection_age_grace);
-  auto server = grpc::Frontend::Start(frontend, {parts_->engine, parts_->reactors, parts_->rounds});
+  return frontend;
+}
+
+base::Status Frontends::StartGrpc() {
+  if (!options_.grpc.is_allowed) return base::OkStatus();
+  auto server =
+      grpc::Frontend::Start(MakeGrpcOptions(), {parts_->engine, parts_->reactors, parts_->rounds});
   if (!server.ok()) return StartError("GRPC", server.status());
   parts_->grpc = std::move(server).value();
   NEREID_LOG(kInfo, "Started GRPCInferenceService at {}",
-             net::DescribeAddress(grpc.address, parts_->grpc->port()));
+             net::DescribeAddress(options_.grpc.address, parts_->grpc->port()));
   return base::OkStatus();
 }
 
 base::Status Frontends::StartMetrics() {
-  if (!options_.metrics.is_allowed) return base::OkStatus();
   parts_->metrics_handler =
-      std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine);
+      std::make_unique<http::MetricsHandler>(parts_->reactors, parts_->engine, parts_->gate.get());
+  if (!options_.metrics.is_allowed) return base::OkStatus();
   const std::string address = MetricsAddress(options_);
-  http1::HttpServerOptions options;
-  options.listener = {address, static_cast<uint16_t>(options_.metrics.port), false,
-                      options_.unix_socket_mode};
+  http1::HttpServerOptions options = HttpOptionsForAll();
+  options.listener.address = address;
+  options.listener.port = static_cast<uint16_t>(options_.metrics.port);
+  options.listener.budget = &parts_->metrics_connections;
   auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->metrics_handler);
   if (!server.ok()) return StartError("Metrics", server.status());
   parts_->metrics = std::move(server).value();
@@ -154,10 +216,64 @@ base::Status Frontends::StartMetrics() {
   return base::OkStatus();
 }
 
+// Requests of all scopes are served here, so that one address is enough for whoever operates the
+// server.
+base::Status Frontends::StartAdmin() {
+  if (!options_.access.has_admin_listener()) {
+    NEREID_LOG(kInfo,
+               "The control APIs are served on the HTTP and gRPC ports, as in Triton; --admin-port "
+               "gives them a port of their own");
+    return base::OkStatus();
+  }
+  http::ApiOptions api = MakeApiOptions();
+  api.control = {};
+  parts_->admin_api = std::make_unique<http::ApiHandler>(std::move(api), parts_->reactors,
+                                                         parts_->engine, parts_->rounds);
+  parts_->admin_handler =
+      std::make_unique<http::AdminHandler>(*parts_->admin_api, *parts_->metrics_handler);
+  const std::string address = AdminAddress(options_);
+  http1::HttpServerOptions options = HttpOptionsForAll();
+  options.listener.address = address;
+  options.listener.port = static_cast<uint16_t>(AdminPort(options_));
+  options.tls = ToNet(options_.http.ssl);
+  auto server = http1::HttpServer::Start(options, parts_->reactors, *parts_->admin_handler);
+  if (!server.ok()) return StartError("admin", server.status());
+  parts_->admin = std::move(server).value();
+  NEREID_LOG(kInfo, "Started Admin Service at {}{}",
+             net::DescribeAddress(address, parts_->admin->port()),
+             options_.access.control_is_on_main()
+                 ? "; the HTTP and gRPC ports serve the control APIs as well"
+                 : "; the HTTP and gRPC ports refuse the control APIs");
+  return base::OkStatus();
+}
+
+base::Status Frontends::StartAdminGrpc() {
+  if (!options_.access.admin_grpc_port) return base::OkStatus();
+  grpc::FrontendOptions options = MakeGrpcOptions();
+  options.control_is_elsewhere.clear();
+  const std::string address = AdminAddress(options_);
+  options.server.listener.address = address;
+  options.server.listener.port = static_cast<uint16_t>(*options_.access.admin_grpc_port);
+  options.server.listener.reuse_port = false;
+  auto server = grpc::Frontend::Start(options, {parts_->engine, parts_->reactors, parts_->rounds});
+  if (!server.ok()) return StartError("admin GRPC", server.status());
+  parts_->admin_grpc = std::move(server).value();
+  NEREID_LOG(kInfo, "Started Admin GRPC Service at {}",
+             net::DescribeAddress(address, parts_->admin_grpc->port()));
+  return base::OkStatus();
+}
+
 base::Status Frontends::Listen() {
+  if (!options_.access.keys_file.empty()) {
+    auto gate = access::Gate::Create(options_.access.keys_file);
+    if (!gate.ok()) return gate.status().WithPrefix("--api-keys ");
+    parts_->gate = std::move(gate).value();
+  }
   NEREID_RETURN_IF_ERROR(StartGrpc());
   NEREID_RETURN_IF_ERROR(StartHttp());
   NEREID_RETURN_IF_ERROR(StartMetrics());
+  NEREID_RETURN_IF_ERROR(StartAdmin());
+  NEREID_RETURN_IF_ERROR(StartAdminGrpc());
   if (const base::Status status = parts_->cloud->StartSagemaker(); !status.ok()) {
     return StartError("Sagemaker", status);
   }
@@ -176,6 +292,8 @@ Frontends::Ports Frontends::ports() const {
   if (parts_->http != nullptr) ports.http = parts_->http->port();
   if (parts_->grpc != nullptr) ports.grpc = parts_->grpc->port();
   if (parts_->metrics != nullptr) ports.metrics = parts_->metrics->port();
+  if (parts_->admin != nullptr) ports.admin = parts_->admin->port();
+  if (parts_->admin_grpc != nullptr) ports.admin_grpc = parts_->admin_grpc->port();
   return ports;
 }
 
@@ -227,6 +345,7 @@ static void LogConnections(base::TimePoint deadline, size_t count, const char* w
 bool Frontends::Drain(base::TimePoint deadline) {
   bool all_answered = true;
   if (parts_->http != nullptr) parts_->http->StopAccepting();
+  if (parts_->admin != nullptr) parts_->admin->StopAccepting();
   if (parts_->cloud != nullptr) parts_->cloud->StopAccepting();
   if (parts_->http != nullptr) {
     LogConnections(deadline, parts_->http->connections(), "HTTP service connections");
@@ -234,10 +353,14 @@ bool Frontends::Drain(base::TimePoint deadline) {
   if (parts_->grpc != nullptr) {
     LogConnections(deadline, parts_->grpc->connections(),
                    "gRPC service connections and inference handlers");
-    parts_->grpc->RefuseRequests();
-    all_answered &= parts_->grpc->Drain(deadline);
+  }
+  for (grpc::Frontend* frontend : {parts_->grpc.get(), parts_->admin_grpc.get()}) {
+    if (frontend == nullptr) continue;
+    frontend->EndStreams();
+    all_answered &= frontend->Drain(deadline);
   }
   if (parts_->http != nullptr) all_answered &= parts_->http->Drain(deadline);
+  if (parts_->admin != nullptr) all_answered &= parts_->admin->Drain(deadline);
   if (parts_->cloud != nullptr) all_answered &= parts_->cloud->Drain(deadline);
   return all_answered;
 }

@@ -12,6 +12,12 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "http/api_handler.h"
+#include "http1/http_server.h"
+
+namespace nereid::grpc {
+struct FrontendOptions;
+}
 
 namespace nereid::app {
 
@@ -34,6 +40,8 @@ class Frontends {
     uint16_t http = 0;
     uint16_t grpc = 0;
     uint16_t metrics = 0;
+    uint16_t admin = 0;
+    uint16_t admin_grpc = 0;
   };
   Ports ports() const;
 
@@ -48,9 +56,15 @@ class Frontends {
  private:
   struct Parts;
 
+  // What all HTTP servers have in common.
+  http1::HttpServerOptions HttpOptionsForAll() const;
   base::Status StartHttp();
   base::Status StartGrpc();
   base::Status StartMetrics();
+  base::Status StartAdmin();
+  base::Status StartAdminGrpc();
+  http::ApiOptions MakeApiOptions() const;
+  grpc::FrontendOptions MakeGrpcOptions() const;
 
   const Options& options_;
   std::unique_ptr<Parts> parts_;

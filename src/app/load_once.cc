@@ -24,7 +24,7 @@ base::Result<Options> ParseFlags(std::vector<std::string> arguments) {
 
 base::Result<config::ModelConfig> Load(engine::Engine& engine, const std::string& model) {
   NEREID_RETURN_IF_ERROR(engine.Start());
-  NEREID_RETURN_IF_ERROR(engine.LoadModel(model, {}));
+  NEREID_RETURN_IF_ERROR(engine.LoadTrusted(model, {}));
   NEREID_ASSIGN_OR_RETURN(const auto config, engine.GetModelConfig(model, ""));
   return *config;
 }

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -89,54 +93,74 @@ bool IsNumericAddress(const std::string& text) {
          ::inet_pton(AF_INET6, text.c_str(), &any) == 1;
 }
 
-base::Status CheckPorts(const Options& options) {
-  // One listening server.
-  struct Endpoint {
-    const char* name;
-    bool is_used;
-    const std::string& address;
-    int32_t port;
-    bool is_sagemaker = false;
-  };
-  const std::string metrics_address = MetricsAddress(options);
-  const Endpoint endpoints[] = {
+// One listening server.
+struct Endpoint {
+  const char* name;
+  bool is_used;
+  std::string address;
+  int32_t port;
+  bool is_sagemaker = false;
+
+  // The flag for the port.
+  std::string flag() const {
+    std::string text;
+    for (const char c : std::string_view(name)) {
+      text += c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return "--" + text + "-port";
+  }
+};
+
+std::vector<Endpoint> EndpointsOf(const Options& options) {
+  return {
       {"HTTP", options.http.is_allowed, options.http.address, options.http.port},
       {"GRPC", options.grpc.is_allowed, options.grpc.address, options.grpc.port},
-      {"metrics", options.metrics.is_allowed, metrics_address, options.metrics.port},
+      {"metrics", options.metrics.is_allowed, MetricsAddress(options), options.metrics.port},
+      {"admin", options.access.has_admin_listener(), AdminAddress(options), AdminPort(options)},
+      {"admin GRPC", options.access.admin_grpc_port.has_value(), AdminAddress(options),
+       options.access.admin_grpc_port.value_or(0)},
       {"SageMaker", options.cloud.sagemaker.is_allowed, options.cloud.sagemaker.address,
        options.cloud.sagemaker.port, true},
       {"Vertex AI", options.cloud.vertex_ai.is_allowed, options.cloud.vertex_ai.address,
        options.cloud.vertex_ai.port},
   };
-  if (options.cloud.sagemaker.is_allowed && options.cloud.safe_ports) {
-    const auto [min, max] = *options.cloud.safe_ports;
-    for (const Endpoint& other : endpoints) {
-      if (!other.is_used || other.is_sagemaker) continue;
-      if (other.address == options.cloud.sagemaker.address &&
-          (other.port < min || other.port > max)) {
-        return base::InvalidArgumentError(
-            fmt::format("The server cannot listen to {} requests at port {}, allowed port range is "
-                        "[{}, {}]",
-                        other.name, other.port, min, max));
-      }
+}
+
+// SageMaker says which ports others may use at its address.
+base::Status CheckSafePorts(const Options& options, std::span<const Endpoint> endpoints) {
+  if (!options.cloud.sagemaker.is_allowed || !options.cloud.safe_ports) return base::OkStatus();
+  const auto [min, max] = *options.cloud.safe_ports;
+  for (const Endpoint& other : endpoints) {
+    if (!other.is_used || other.is_sagemaker) continue;
+    if (other.address == options.cloud.sagemaker.address &&
+        (other.port < min || other.port > max)) {
+      return base::InvalidArgumentError(
+          fmt::format("The server cannot listen to {} requests at port {}, allowed port range is "
+                      "[{}, {}]",
+                      other.name, other.port, min, max));
     }
   }
+  return base::OkStatus();
+}
+
+base::Status CheckPorts(const Options& options) {
+  const std::vector<Endpoint> endpoints = EndpointsOf(options);
+  NEREID_RETURN_IF_ERROR(CheckSafePorts(options, endpoints));
   for (const Endpoint& a : endpoints) {
-    if (a.is_used && (a.port < 0 || a.port > 65'535)) {
-      std::string flag(a.name);
-      for (char& c : flag) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!a.is_used) continue;
+    if (a.port < 0 || a.port > 65'535) {
       return base::InvalidArgumentError(
-          fmt::format("--{}-port '{}': {}", flag, a.port, kExpectedPort));
+          fmt::format("{} '{}': {}", a.flag(), a.port, kExpectedPort));
     }
+    const bool is_path = a.address.starts_with("unix:");
     for (const Endpoint& b : endpoints) {
-      const bool is_path = a.address.starts_with("unix:");
-      if (&a < &b && a.is_used && b.is_used && a.address == b.address && is_path) {
+      if (&a >= &b || !b.is_used || a.address != b.address) continue;
+      if (is_path) {
         return base::InvalidArgumentError(fmt::format(
             "the server cannot listen to {} requests and {} requests at the same path {}", a.name,
             b.name, a.address));
       }
-      if (&a < &b && a.is_used && b.is_used && a.port == b.port && a.port != 0 &&
-          a.address == b.address) {
+      if (a.port == b.port && a.port != 0) {
         return base::InvalidArgumentError(fmt::format(
             "the server cannot listen to {} requests and {} requests at the same address and port "
             "{}:{}",
@@ -179,6 +203,45 @@ base::Status FinishControl(Options& options) {
   return base::OkStatus();
 }
 
+// Without keys, any client that reaches the admin listener can do anything, so only this machine
+// may reach it.
+base::Status CheckAdmin(const Options& options) {
+  if (!options.access.has_admin_listener()) return base::OkStatus();
+  const std::string address = AdminAddress(options);
+  if (options.access.admin_grpc_port && address.starts_with("unix:")) {
+    return base::InvalidArgumentError(fmt::format(
+        "--admin-grpc-port: the Unix socket '{}' serves HTTP only; expected an --admin-address "
+        "with ports",
+        address));
+  }
+  if (!options.access.keys_file.empty()) return base::OkStatus();
+  if (IsLocalAddress(address)) return base::OkStatus();
+  return base::InvalidArgumentError(fmt::format(
+      "--admin-address '{}': without --api-keys everybody who can connect could load models; "
+      "expected 127.0.0.1, ::1 or unix:<path>",
+      address));
+}
+
+// What an operator who comes from Triton should know about.
+void NoteOpenControl(Options& options) {
+  const bool is_explicit = options.engine.control.mode == engine::ControlMode::kExplicit;
+  if (!is_explicit || !options.access.control_is_on_main()) return;
+  if (!options.access.keys_file.empty()) return;
+  const auto is_open = [](bool is_allowed, const std::string& address, const SslOptions& ssl,
+                          const common::Restrictions& restrictions) {
+    return is_allowed && !IsLocalAddress(address) && !ssl.is_mutual &&
+           !restrictions.IsRestricted(common::Category::kModelRepository);
+  };
+  const HttpOptions& http = options.http;
+  const GrpcOptions& grpc = options.grpc;
+  if (is_open(http.is_allowed, http.address, http.ssl, http.restrictions) ||
+      is_open(grpc.is_allowed, grpc.address, grpc.ssl, grpc.restrictions)) {
+    options.warnings.emplace_back(
+        "as in Triton, everybody who can connect may load models, which is running code; "
+        "--api-keys asks who they are, and --admin-port moves loading to a port of its own");
+  }
+}
+
 base::Status Finish(Options& options) {
   if (options.wants_help || options.wants_version) return base::OkStatus();
   if (options.engine.repository.repositories.empty() && !options.cloud.storage.empty()) {
@@ -215,6 +278,8 @@ base::Status Finish(Options& options) {
   }
   NEREID_RETURN_IF_ERROR(CheckSsl("http", options.http.ssl));
   NEREID_RETURN_IF_ERROR(CheckSsl("grpc", options.grpc.ssl));
+  NEREID_RETURN_IF_ERROR(CheckAdmin(options));
+  NoteOpenControl(options);
   return CheckPorts(options);
 }
 
@@ -226,6 +291,20 @@ std::string MetricsAddress(const Options& options) {
   // If the service is disabled, its address need not be valid.
   const bool has_meaning = options.http.is_allowed || IsNumericAddress(options.http.address);
   return has_meaning ? options.http.address : "0.0.0.0";
+}
+
+std::string AdminAddress(const Options& options) {
+  return options.access.admin_address.value_or("127.0.0.1");
+}
+
+int32_t AdminPort(const Options& options) { return options.access.admin_port.value_or(8003); }
+
+bool IsLocalAddress(std::string_view address) {
+  if (address.starts_with("unix:")) return true;
+  for (const std::string_view kind : {"ipv4:", "ipv6:"}) {
+    if (address.starts_with(kind)) address.remove_prefix(kind.size());
+  }
+  return address.starts_with("127.") || address == "::1" || address == "[::1]";
 }
 
 base::Result<Options> ParseCommandLine(int argc, char** argv) {
@@ -244,6 +323,8 @@ base::Result<Options> ParseCommandLine(int argc, char** argv) {
   options.cloud = std::move(cloud.options);
   if (cloud.is_vertex_ai) options.http.is_allowed = options.grpc.is_allowed = false;
   options.engine.backends.backend_directory = engine::DefaultBackendDirectory();
+  // Servers inside other programs have none, because it interrupts threads by a signal.
+  options.engine.watchdog_limit = std::chrono::seconds(30);
   opterr = 0;
   optind = 0;
   while (true) {

@@ -73,11 +73,37 @@ struct GrpcOptions {
   std::shared_ptr<const common::HeaderForwarder> forwarder;
 };
 
+// The limits of single connections and streams. Those of all clients together are
+// engine.budgets.
+struct ConnectionLimits {
+  uint32_t requests = 8192;  // in progress, over gRPC: calls, and requests of one stream
+  size_t header_bytes = 64 << 10;
+  size_t stream_backlog_bytes = size_t{64} << 20;
+  std::chrono::seconds write_timeout{120};
+  int64_t min_read_rate = 240;
+};
+
 // The flags --metrics-… and --allow-metrics
 struct MetricsOptions {
   bool is_allowed = true;
   std::string address;  // empty: see MetricsAddress
   int32_t port = 8002;
+};
+
+// The flags --api-keys and --admin-…
+struct AccessOptions {
+  std::string keys_file;  // empty: everybody may do everything
+  // The admin listener is opened if any of these was given, and one for gRPC if its port was.
+  std::optional<std::string> admin_address;
+  std::optional<int32_t> admin_port;
+  std::optional<int32_t> admin_grpc_port;
+  std::optional<bool> admin_on_main;
+
+  bool has_admin_listener() const {
+    return admin_address || admin_port || admin_grpc_port || !admin_on_main.value_or(true);
+  }
+  // Whether the HTTP and gRPC ports serve the control APIs, as Triton's do.
+  bool control_is_on_main() const { return admin_on_main.value_or(!has_admin_listener()); }
 };
 
 // Flags of traces in their original form, until all of them are known.
@@ -102,6 +128,7 @@ struct Options {
   HttpOptions http;
   GrpcOptions grpc;
   MetricsOptions metrics;
+  AccessOptions access;
   CloudOptions cloud;
   bool has_control_mode = false;
   bool allows_polling = false;
@@ -112,6 +139,8 @@ struct Options {
   bool has_cache_byte_size = false;
   std::chrono::seconds exit_timeout{30};
   std::chrono::seconds drain_time{0};
+  bool exits_on_fatal_error = false;
+  ConnectionLimits limits;
   // The minimum bytes per second of an incomplete body or message; slower ones are aborted. 0: no
   // limit.
   int min_body_rate = 240;
@@ -122,6 +151,12 @@ struct Options {
 // The address of the metrics server: by default that of HTTP. If that is a Unix socket, the default
 // is the loopback address, because its user does not expect a port open to others.
 std::string MetricsAddress(const Options& options);
+
+// The address of the admin listener: by default the loopback address.
+std::string AdminAddress(const Options& options);
+int32_t AdminPort(const Options& options);
+// Whether only this machine, or users of a socket's file, can connect to that address.
+bool IsLocalAddress(std::string_view address);
 
 // The error is one line with the flag, its value and what was expected.
 base::Result<Options> ParseCommandLine(int argc, char** argv);

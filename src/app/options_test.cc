@@ -63,6 +63,13 @@ TEST_F(OptionsTest, CheckPortsOfServicesThatAreOn) {
             "--http-port '70000': expected a port from 0 to 65535, where 0 takes any free one");
   EXPECT_EQ(WhyNot({"--grpc-port=-1"}),
             "--grpc-port '-1': expected a port from 0 to 65535, where 0 takes any free one");
+  EXPECT_EQ(
+      WhyNot({"--admin-grpc-port=70000"}),
+      "--admin-grpc-port '70000': expected a port from 0 to 65535, where 0 takes any free one");
+  EXPECT_EQ(
+      WhyNot({"--admin-grpc-port=8003"}),
+      "the server cannot listen to admin requests and admin GRPC requests at the same address "
+      "and port 127.0.0.1:8003");
   EXPECT_EQ(WhyNot({"--http-port=70000", "--allow-http=false", "--metrics-address=0.0.0.0"}), "");
   EXPECT_EQ(WhyNot({"--http-port=8001"}),
             "the server cannot listen to HTTP requests and GRPC requests at the same address and "

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "app/crash_report.h"
 #include "app/server.h"
 #include "app/service_manager.h"
 #include "app/signals.h"
@@ -87,8 +89,10 @@ void ReopenLog(ServiceManager& manager) {
   if (is_reload) manager.Ready();
 }
 
-// Waits for a stop signal and handles other events. Returns false if Signals::Wake was called.
-bool WaitForStop(Signals& signals, ServiceManager& manager) {
+// Waits for a stop signal and handles other events. Returns false if Signals::Wake was called, or
+// `must_end`, which is asked now and then, says so.
+bool WaitForStop(Signals& signals, ServiceManager& manager,
+                 const std::function<bool()>& must_end = {}) {
   while (true) {
     switch (signals.Wait(kTrimTime)) {
       case Signals::Event::kStop:
@@ -99,6 +103,7 @@ bool WaitForStop(Signals& signals, ServiceManager& manager) {
         ReopenLog(manager);
         break;
       case Signals::Event::kNothing:
+        if (must_end && must_end()) return false;
         base::TrimBuffers();
         base::TrimObjectPools();
     }
@@ -129,6 +134,7 @@ base::Status LoadModels(Server& server, const cli::ServerHooks& hooks) {
 std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks, Signals& signals,
                                  ServiceManager& manager) {
   const std::chrono::seconds drain_time = options.drain_time;
+  const bool exits_on_fatal_error = options.exits_on_fatal_error;
   Server server(std::move(options), hooks.stores);
   base::Status status = server.Listen();
   if (status.ok()) {
@@ -153,9 +159,20 @@ std::optional<std::string> Serve(Options options, const cli::ServerHooks& hooks,
     return StopServer(server, std::string(status.message()));
   }
   manager.Ready();
+  std::optional<std::string> fatal_error;
   {
     const Watchdog watchdog(manager, [&](auto patience) { return server.Answers(patience); });
-    WaitForStop(signals, manager);
+    WaitForStop(signals, manager, [&] {
+      if (exits_on_fatal_error) fatal_error = server.FatalError();
+      return fatal_error.has_value();
+    });
+  }
+  if (fatal_error) {
+    // A supervisor that restarts the process should not have to wait.
+    manager.Stopping(server.exit_timeout() + kPatience);
+    Signals::LetStopEndTheProcess();
+    return StopServer(server, "the server ends after an error that only a new process cures: " +
+                                  *std::move(fatal_error));
   }
   manager.Stopping(drain_time + server.exit_timeout() + kPatience);
   server.StartDraining();
@@ -194,6 +211,7 @@ int RunServer(int argc, char** argv, const cli::ServerHooks& hooks) {
   // with the C library what this process has allocated with jemalloc, and end it. With this
   // variable TBB opens them without that flag.
   setenv("TBB_ENABLE_SANITIZERS", "1", /*overwrite=*/0);
+  InstallCrashReport();
   ServiceManager manager = ServiceManager::FromEnvironment();
   Signals signals;
   if (const base::Status status = base::ConfigureLog(options->log); !status.ok()) {

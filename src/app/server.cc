@@ -81,8 +81,16 @@ static int64_t SecondsLeft(base::TimePoint deadline) {
 std::chrono::seconds Server::exit_timeout() const { return parts_->core.exit_timeout(); }
 
 bool Server::Answers(std::chrono::milliseconds patience) const {
-  return parts_->frontends.Answers(patience) && parts_->engine.IsLive();
+  if (!parts_->frontends.Answers(patience)) return false;
+  if (parts_->engine.IsWell()) return true;
+  NEREID_LOG(
+      kError,
+      "the service manager is not told that the server is alive: a thread, an execution or a "
+      "device does not work");
+  return false;
 }
+
+std::optional<std::string> Server::FatalError() const { return parts_->engine.FatalError(); }
 
 Server::Ending Server::Stop() {
   StartDraining();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,11 @@ class Server {
   // Returns soon after that time in any case.
   Ending Stop();
   std::chrono::seconds exit_timeout() const;
-  // Whether the server is live and each of its event loops does what it is given within `patience`;
-  // logs if they do not.
-  // From any thread, from Listen until Stop.
+  // Returns the error that only a new process cures.
+  std::optional<std::string> FatalError() const;
+  // For the service manager: whether the server is live, all its threads and devices work, and each
+  // of its event loops does what it is given within `patience`; logs if they do not. From any
+  // thread, from Listen until Stop.
   bool Answers(std::chrono::milliseconds patience) const;
 
  private:

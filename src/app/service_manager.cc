@@ -100,7 +100,7 @@ void ServiceManager::Send(std::string_view message) const {
 
 Watchdog::Watchdog(const ServiceManager& manager, Check check)
     : manager_(manager), check_(std::move(check)), period_(PeriodOf(manager)) {
-  if (manager.watchdog_time()) thread_ = base::Thread("watchdog", [this] { Run(); });
+  if (manager.watchdog_time()) thread_ = base::Thread("service-manager", [this] { Run(); });
 }
 
 Watchdog::~Watchdog() {

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "azure/http_date.h"
+#include "base/text_encodings.h"
 #include "http_client/url.h"
 #include "object_store/digest.h"
 
@@ -59,7 +60,7 @@ base::Result<object_store::Object> ParseBlob(const pugi::xml_node& blob) {
   object.size = *size;
   object.modified_ns = *time;
   const auto md5 = object_store::DecodeBase64(properties.child_value("Content-MD5"));
-  if (md5 && md5->size() == 16) object.md5 = object_store::Hex(*md5);
+  if (md5 && md5->size() == 16) object.md5 = base::ToHex(*md5);
   if (IsFolder(blob, properties) && !object.key.ends_with('/')) object.key += '/';
   return object;
 }

@@ -24,6 +24,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/buffer_budget.h"
 #include "base/mutex.h"
 #include "base/per_thread.h"
 #include "base/platform.h"
@@ -47,8 +48,22 @@ constexpr size_t kHeadRoom = size_t{16} << 10;
 // Buffers of at least this size are mappings. Sanitizers see into the allocator's memory only.
 constexpr size_t kMappedFrom = kHasAddressSanitizer ? SIZE_MAX : size_t{1} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
-// When the depot holds more bytes than this, buffers are freed at once.
+// Each takes up to three of the mappings of which Linux allows a process 65,530. The allocator
+// needs some as well, and cannot do without.
+constexpr size_t kMaxMapped = 16'384;
+// When the depot holds more bytes than its limit, buffers are freed at once.
 constexpr size_t kDepotLimit = size_t{512} << 20;
+constexpr size_t kPage = 4096;
+// A charge grows to twice its size, but by no more than this ahead of the bytes.
+constexpr size_t kMaxChargeStep = size_t{1} << 20;
+
+// The header of a buffer whose memory is allocated here.
+struct OwnHeader final : Header {
+  Budget* budget = nullptr;
+  uint64_t charged : 63 = 0;      // bytes of the budget that are held until the buffer is recycled
+  uint64_t was_used : 1 = false;  // earlier contents may still take memory
+};
+static_assert(sizeof(OwnHeader) == sizeof(Header));
 
 size_t ClassBytes(uint32_t size_class) {
   const size_t base = kSmallest << (size_class / 4);
@@ -110,14 +125,24 @@ void EndSmallStart(Header& header) {
   ::madvise(&header, kHugePage, kCollapse);
 }
 
+// The buffers that are mappings of their own.
+std::atomic<size_t> mapped_buffers{0};
+
 Header* Allocate(size_t capacity, uint32_t size_class, size_t used, Pages pages) {
   if (capacity > SIZE_MAX / 2) return nullptr;  // no sum below overflows
   const bool is_mapped = capacity >= kMappedFrom;
+  if (is_mapped && mapped_buffers.fetch_add(1) >= kMaxMapped) {
+    mapped_buffers.fetch_sub(1);
+    return nullptr;
+  }
   const size_t bytes = RoundUp(sizeof(Header) + capacity + kBufferPadding, kBufferAlignment);
   void* const memory = is_mapped ? Map(MappedBytes(capacity), sizeof(Header) + used, pages)
                                  : std::aligned_alloc(kBufferAlignment, bytes);
-  if (memory == nullptr) return nullptr;
-  auto* header = new (memory) Header{};
+  if (memory == nullptr) {
+    if (is_mapped) mapped_buffers.fetch_sub(1);
+    return nullptr;
+  }
+  auto* header = new (memory) OwnHeader{};
   header->size_class = size_class & kUnpooled;
   header->has_small_start = is_mapped && pages == Pages::kSmallStart;
   header->capacity = capacity;
@@ -129,9 +154,10 @@ Header* Allocate(size_t capacity, uint32_t size_class, size_t used, Pages pages)
 
 void Free(Header* header) {
   const size_t capacity = header->capacity;
-  header->~Header();
+  static_cast<OwnHeader*>(header)->~OwnHeader();
   if (capacity >= kMappedFrom) {
     ::munmap(header, MappedBytes(capacity));
+    mapped_buffers.fetch_sub(1);
   } else {
     std::free(header);
   }
@@ -163,6 +189,7 @@ struct Depot {
   Mutex mutex;
   std::array<FreeList, kClasses> lists NEREID_GUARDED_BY(mutex);
   size_t bytes NEREID_GUARDED_BY(mutex) = 0;
+  size_t limit NEREID_GUARDED_BY(mutex) = kDepotLimit;
 };
 
 // Leaked on purpose: buffers may be released while the process exits.
@@ -172,7 +199,7 @@ Depot& TheDepot() {
 }
 
 void SpillLocked(Depot& depot, Header* header) NEREID_REQUIRES(depot.mutex) {
-  if (depot.bytes + header->capacity > kDepotLimit) {
+  if (depot.bytes + header->capacity > depot.limit) {
     Free(header);
     return;
   }
@@ -222,7 +249,13 @@ void buffer_internal::Recycle(Header* header) {
     delete header;
     return release(user);
   }
+  auto* const own = static_cast<OwnHeader*>(header);
+  if (own->charged != 0) {
+    own->budget->Give(own->charged);
+    own->charged = 0;
+  }
   if (header->size_class == kUnpooled) return Free(header);
+  own->was_used = true;
   Depot& depot = TheDepot();
   if (header->size_class < kCachedClasses) {
     FreeList& list = Cache().lists[header->size_class];
@@ -283,6 +316,28 @@ BufferRef AcquireZeroedBuffer(size_t size) {
   BufferRef buffer = AcquireBuffer(size);
   if (buffer) std::memset(buffer.data(), 0, size);
   return buffer;
+}
+
+// A charge doubles, so that it is rarely changed and never much more than what has arrived.
+bool ChargeBuffer(const BufferRef& buffer, Budget& budget, size_t bytes) {
+  if (buffer.is_lent()) return true;
+  OwnHeader& header = *(reinterpret_cast<OwnHeader*>(buffer.data()) - 1);
+  if (bytes <= header.charged) return true;
+  const size_t whole = RoundUp(header.capacity, kPage);
+  const size_t ahead = header.charged + std::min<size_t>(header.charged, kMaxChargeStep);
+  const size_t wanted =
+      header.was_used ? whole : std::min(RoundUp(std::max(bytes, ahead), kPage), whole);
+  if (wanted <= header.charged) return true;
+  if (!budget.TryTake(wanted - header.charged)) return false;
+  header.budget = &budget;
+  header.charged = wanted;
+  return true;
+}
+
+void LimitBufferPool(size_t bytes) {
+  Depot& depot = TheDepot();
+  MutexLock lock(depot.mutex);
+  depot.limit = bytes;
 }
 
 size_t PooledBufferBytes() {

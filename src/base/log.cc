@@ -8,7 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <mutex>
+#include <future>
+#include <utility>
 
 #include <spdlog/async.h>
 #include <spdlog/async_logger.h>
@@ -35,6 +36,27 @@ constexpr size_t kMaxMessageBytes = 16 * 1024;
 // than the writer can write waits.
 constexpr size_t kQueuedLines = 512;
 
+// The thread that writes the lines, and its queue. Whoever is writing a message keeps it: a logger
+// alone throws when its pool has gone.
+class LogThread {
+ public:
+  explicit LogThread(std::promise<void> ended) : ended_(std::move(ended)) {}
+  ~LogThread() {
+    // Joins the thread once the queue is empty.
+    pool_.reset();
+    ended_.set_value();
+  }
+  LogThread(const LogThread&) = delete;
+  LogThread& operator=(const LogThread&) = delete;
+
+  const std::shared_ptr<spdlog::details::thread_pool>& pool() const { return pool_; }
+
+ private:
+  std::promise<void> ended_;
+  std::shared_ptr<spdlog::details::thread_pool> pool_ =
+      std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
+};
+
 // The state of the process log.
 struct LogState {
   // Triton's variable: with "0", messages are written without escapes. JSON lines are always
@@ -45,7 +67,8 @@ struct LogState {
   }();
   Mutex mutex;
   LogOptions options NEREID_GUARDED_BY(mutex);
-  std::shared_ptr<spdlog::details::thread_pool> pool NEREID_GUARDED_BY(mutex);
+  std::shared_ptr<LogThread> thread NEREID_GUARDED_BY(mutex);
+  std::shared_future<void> ended NEREID_GUARDED_BY(mutex);  // of that thread, or the one before
   // The loggers of information and of errors (from warnings on). They are the same when logging to
   // a file.
   std::shared_ptr<spdlog::logger> logger NEREID_GUARDED_BY(mutex);
@@ -250,9 +273,15 @@ std::optional<LogFormat> ParseLogFormat(std::string_view name) {
 
 Status OpenLog(LogState& state, const LogOptions& options, std::shared_ptr<spdlog::logger>& old)
     NEREID_REQUIRES(state.mutex) {
+  if (state.thread == nullptr) {
+    std::promise<void> ended;
+    state.ended = ended.get_future().share();
+    state.thread = std::make_shared<LogThread>(std::move(ended));
+  }
   try {
-    std::shared_ptr<spdlog::logger> opened = MakeLogger(state.pool, options.file, false);
-    state.error_logger = options.file.empty() ? MakeLogger(state.pool, options.file, true) : opened;
+    const auto& pool = state.thread->pool();
+    std::shared_ptr<spdlog::logger> opened = MakeLogger(pool, options.file, false);
+    state.error_logger = options.file.empty() ? MakeLogger(pool, options.file, true) : opened;
     old = std::exchange(state.logger, std::move(opened));
   } catch (const spdlog::spdlog_ex& error) {
     return InvalidArgumentError(
@@ -273,9 +302,6 @@ Status ConfigureLog(const LogOptions& options) {
   LogState& state = State();
   std::shared_ptr<spdlog::logger> old;  // destroyed outside the lock
   MutexLock lock(state.mutex);
-  if (state.pool == nullptr) {
-    state.pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
-  }
   if (state.logger == nullptr || options.file != state.options.file) {
     NEREID_RETURN_IF_ERROR(OpenLog(state, options, old));
   }
@@ -304,40 +330,36 @@ LogOptions CurrentLogOptions() {
 
 void FlushLog() {
   LogState& state = State();
-  std::shared_ptr<spdlog::details::thread_pool> pool;
+  std::shared_ptr<LogThread> thread;
+  std::shared_future<void> ended;
   {
     MutexLock lock(state.mutex);
-    // Dropping the pool joins its thread once the queue is empty. The next message starts a new
-    // one.
     state.logger.reset();
     state.error_logger.reset();
-    pool = std::move(state.pool);
-    state.pool = nullptr;
+    thread = std::exchange(state.thread, nullptr);
+    ended = state.ended;
   }
+  // The last one who writes a message lets the thread go. The next message starts another.
+  thread.reset();
+  if (ended.valid()) ended.wait();
 }
 
 namespace {
 
 // Where and how to write a message.
 struct Sink {
+  std::shared_ptr<LogThread> thread;
   std::shared_ptr<spdlog::logger> logger;  // null: the log could not be opened
-  LogFormat format;
-  bool escapes;
+  LogFormat format = LogFormat::kDefault;
+  bool escapes = true;
 };
 
 Sink FindSink(LogLevel level) {
   LogState& state = State();
-  LogOptions options;
-  {
-    MutexLock lock(state.mutex);
-    options = state.options;
-    if (state.LoggerFor(level) != nullptr) {
-      return {state.LoggerFor(level), options.format, state.escapes};
-    }
-  }
-  if (!ConfigureLog(options).ok()) return {nullptr, options.format, true};
+  std::shared_ptr<spdlog::logger> old;  // null: a log that is open is not opened again
   MutexLock lock(state.mutex);
-  return {state.LoggerFor(level), options.format, state.escapes};
+  if (state.logger == nullptr && !OpenLog(state, state.options, old).ok()) return {};
+  return {state.thread, state.LoggerFor(level), state.options.format, state.escapes};
 }
 
 }  // namespace

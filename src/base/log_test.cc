@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -160,6 +161,24 @@ TEST_F(LogTest, LosesNothingOfManyThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < 500; ++i) NEREID_LOG(kInfo, "{}", i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Lines().size(), 2000u);
+}
+
+TEST_F(LogTest, CanBeFlushedWhileThreadsWrite) {
+  std::atomic<int> writing = 4;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) NEREID_LOG(kInfo, "{}", i);
+      --writing;
+    });
+  }
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      while (writing > 0) FlushLog();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -23,6 +23,13 @@ inline constexpr bool kHasAddressSanitizer = true;
 inline constexpr bool kHasAddressSanitizer = false;
 #endif
 
+// Whether accesses by several threads at once are detected.
+#if defined(__SANITIZE_THREAD__) || NEREID_HAS_FEATURE(thread_sanitizer)
+inline constexpr bool kHasThreadSanitizer = true;
+#else
+inline constexpr bool kHasThreadSanitizer = false;
+#endif
+
 }  // namespace nereid::base
 
 #define NEREID_CAPABILITY(x) NEREID_THREAD_ANNOTATION(capability(x))

@@ -29,6 +29,10 @@ std::string_view StatusCodeName(StatusCode code) {
       return "Already exists";
     case StatusCode::kCancelled:
       return "Cancelled";
+    case StatusCode::kDeadlineExceeded:
+      return "Deadline exceeded";
+    case StatusCode::kResourceExhausted:
+      return "Resource exhausted";
   }
   return "<invalid code>";
 }
@@ -40,7 +44,16 @@ std::string Status::ToString() const {
 
 Status Status::WithPrefix(std::string_view prefix) const {
   if (ok()) return *this;
-  return {code(), std::string(prefix) + std::string(message())};
+  Failure prefixed = *failure_;
+  prefixed.message.insert(0, prefix);
+  return Status(std::move(prefixed));
+}
+
+Status Status::WithRetryAfter(std::chrono::nanoseconds after) const {
+  NEREID_CHECK(!ok());
+  Failure failure = *failure_;
+  failure.retry_after = after;
+  return Status(std::move(failure));
 }
 
 }  // namespace nereid::base

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as values: Status (success or one of the eight codes of the C API plus a message) and
-// Result<T> (a T or a Status). A message tells users what was wrong with their input: model, field,
-// value, limit. Context is added by prefix on the way up; the frontend that sends the error logs it
-// once.
+// Errors as values: Status (success, or a code plus a message) and Result<T> (a T or a Status). A
+// message tells users what was wrong with their input: model, field, value, limit. Context is added
+// by prefix on the way up; the frontend that sends the error logs it once.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +16,8 @@
 
 namespace nereid::base {
 
-// The values are those of TRITONSERVER_Error_Code, so the C edge is a cast.
+// Up to kCancelled, the values are those of TRITONSERVER_Error_Code. The C API has none for the
+// others and reports them as unavailable.
 enum class StatusCode {
   kUnknown = 0,
   kInternal = 1,
@@ -26,6 +27,8 @@ enum class StatusCode {
   kUnsupported = 5,
   kAlreadyExists = 6,
   kCancelled = 7,
+  kDeadlineExceeded = 8,   // the client's time for the request is over
+  kResourceExhausted = 9,  // the client has used what it may use for now
 };
 
 // Returns the names that logs and the C API print: "Internal", "Invalid argument", ...
@@ -36,7 +39,7 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(StatusCode code, std::string message)
-      : failure_(std::make_shared<const Failure>(Failure{code, std::move(message)})) {}
+      : Status(Failure{.code = code, .message = std::move(message)}) {}
 
   bool ok() const { return failure_ == nullptr; }
   // REQUIRES: !ok().
@@ -48,15 +51,25 @@ class [[nodiscard]] Status {
   std::string_view message() const { return ok() ? std::string_view() : failure_->message; }
   // Returns "OK" or "<code name>: <message>".
   std::string ToString() const;
-  // Returns the same code with `prefix` put before the message; success stays success.
+  // Returns the same with `prefix` put before the message; success stays success.
   Status WithPrefix(std::string_view prefix) const;
+  // When it makes sense to try again; 0: nobody knows.
+  std::chrono::nanoseconds retry_after() const {
+    return ok() ? std::chrono::nanoseconds(0) : failure_->retry_after;
+  }
+  // Returns the same error, which says when it makes sense to try again. REQUIRES: !ok().
+  Status WithRetryAfter(std::chrono::nanoseconds after) const;
 
  private:
   // The content of a status that is not OK.
   struct Failure {
     StatusCode code;
     std::string message;
+    std::chrono::nanoseconds retry_after{0};
   };
+  explicit Status(Failure failure)
+      : failure_(std::make_shared<const Failure>(std::move(failure))) {}
+
   std::shared_ptr<const Failure> failure_;  // shared by copies of this status
 };
 
@@ -72,6 +85,12 @@ inline Status AlreadyExistsError(std::string m) {
   return {StatusCode::kAlreadyExists, std::move(m)};
 }
 inline Status CancelledError(std::string m) { return {StatusCode::kCancelled, std::move(m)}; }
+inline Status DeadlineExceededError(std::string m) {
+  return {StatusCode::kDeadlineExceeded, std::move(m)};
+}
+inline Status ResourceExhaustedError(std::string m) {
+  return {StatusCode::kResourceExhausted, std::move(m)};
+}
 
 // A T or the error that explains why there is none.
 template <typename T>

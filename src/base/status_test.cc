@@ -24,6 +24,13 @@ TEST(Status, CarriesCodeAndMessageThroughPrefixes) {
   EXPECT_TRUE(OkStatus().WithPrefix("x").ok());
 }
 
+TEST(Status, KeepsTheTimeToTryAgainThroughPrefixes) {
+  EXPECT_EQ(UnavailableError("full").retry_after().count(), 0);
+  const Status status = UnavailableError("full").WithRetryAfter(std::chrono::seconds(2));
+  EXPECT_EQ(status.WithPrefix("m: ").retry_after(), std::chrono::seconds(2));
+  EXPECT_EQ(status.WithPrefix("m: ").message(), "m: full");
+}
+
 TEST(Result, PropagatesTheFirstFailure) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(6).status().message(), "odd");

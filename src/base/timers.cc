@@ -5,6 +5,11 @@
 
 namespace nereid::base {
 
+Timers::Timers(Watchdog* watchdog) {
+  if (watchdog == nullptr) return;
+  watch_ = watchdog->Add({.heartbeat = heartbeat_, .kind = "scheduler", .name = "timers"});
+}
+
 Timers::~Timers() {
   {
     MutexLock lock(mutex_);
@@ -30,7 +35,9 @@ void Timers::Run() {
     timer->at_ns_ = 0;
     running_ = timer;
     mutex_.Unlock();
+    heartbeat_.Start();
     timer->callback_();
+    heartbeat_.Rest();
     mutex_.Lock();
     // running_ is already null if the callback destroyed its timer.
     running_ = nullptr;

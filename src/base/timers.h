@@ -10,6 +10,7 @@
 
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "base/watchdog.h"
 
 namespace nereid::base {
 
@@ -18,7 +19,8 @@ class Timer;
 // The thread of the timers. Thread-safe. Outlives its timers.
 class Timers {
  public:
-  Timers() = default;
+  // `watchdog`, if any, watches the thread, and outlives it.
+  explicit Timers(Watchdog* watchdog = nullptr);
   ~Timers();
   Timers(const Timers&) = delete;
   Timers& operator=(const Timers&) = delete;
@@ -33,6 +35,8 @@ class Timers {
   std::set<std::pair<uint64_t, Timer*>> armed_ NEREID_GUARDED_BY(mutex_);
   Timer* running_ NEREID_GUARDED_BY(mutex_) = nullptr;
   bool is_ending_ NEREID_GUARDED_BY(mutex_) = false;
+  Heartbeat heartbeat_;  // of the callbacks
+  Watchdog::Watch watch_;
   Thread thread_;  // started under mutex_
 };
 

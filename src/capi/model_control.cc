@@ -95,7 +95,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerPollModelRepository(TRITONSERVER_Server* 
 
 TRITONSERVER_Error* TRITONSERVER_ServerLoadModel(TRITONSERVER_Server* server,
                                                  const char* model_name) {
-  return RunApiCall([&] { return server->engine.LoadModel(model_name, {}); });
+  return RunApiCall([&] { return server->engine.LoadTrusted(model_name, {}); });
 }
 
 TRITONSERVER_Error* TRITONSERVER_ServerLoadModelWithParameters(
@@ -108,7 +108,7 @@ TRITONSERVER_Error* TRITONSERVER_ServerLoadModelWithParameters(
     }
     NEREID_ASSIGN_OR_RETURN(const LoadOptions options,
                             ToLoadOptions({parameters, parameter_count}));
-    return server->engine.LoadModel(model_name, options);
+    return server->engine.LoadTrusted(model_name, options);
   });
 }
 

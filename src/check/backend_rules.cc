@@ -102,7 +102,7 @@ void CheckAgents(const ModelView& model, const CheckOptions& options, Findings& 
 }
 
 // Parameters that the server itself reads, with every backend.
-bool IsOfServer(std::string_view name) { return name == kStrategyPath; }
+bool IsOfServer(std::string_view name) { return name == kStrategyPath || IsOfIsolation(name); }
 
 const ParameterFact* FindParameter(const BackendFacts& facts, std::string_view name) {
   for (const ParameterFact& known : facts.parameters) {
@@ -244,6 +244,7 @@ void CheckBackend(const ModelView& model, const CheckOptions& options, Findings&
   if (model.config->ensemble_scheduling() != nullptr) return;
   CheckInstalled(model, options, findings);
   CheckStrategyLibrary(model, findings);
+  CheckIsolation(model, findings);
   const BackendFacts* const facts = FactsOf(model.config->backend);
   if (facts == nullptr || !model.config->runtime.empty()) return;
   CheckParameters(model, *facts, findings);

@@ -305,6 +305,8 @@ constexpr auto kKinds = std::to_array<Kind>({
      "Correct or remove the parameter."},
     {"parameter-value", kError, "The backend does not understand the value of this parameter.",
      "Write a value of the expected kind."},
+    {"isolation-unused", kWarning, "A parameter of isolation stands without `isolation` itself.",
+     "Add the parameter isolation with the value process."},
     {"accelerator-unknown", kError, "The backend has no execution accelerator of this name.",
      "Correct or remove the accelerator."},
     {"optimization-unused", kWarning, "The backend has no use for this setting.",

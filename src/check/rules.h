@@ -33,6 +33,10 @@ void CheckInstances(const ModelView& model, const CheckOptions& options, Finding
 void CheckLabels(const ModelView& model, Findings& findings);
 void CheckStates(const ModelView& model, Findings& findings);
 void CheckWarmUp(const ModelView& model, Findings& findings);
+// The parameters of a model in a process of its own. REQUIRES: model.config.
+void CheckIsolation(const ModelView& model, Findings& findings);
+// Whether a parameter is one of those.
+bool IsOfIsolation(std::string_view parameter);
 // What the backend makes of its settings, and whether it is installed. REQUIRES: model.config.
 void CheckBackend(const ModelView& model, const CheckOptions& options, Findings& findings);
 

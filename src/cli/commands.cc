@@ -33,6 +33,7 @@ constexpr CommandEntry kCommands[] = {
     {kServer, "log", "Shows or changes what the server logs", AddLog},
     {kServer, "health", "Tells whether a server or a model is ready", AddHealth},
     {kServer, "metrics", "Shows the metrics of a server", AddMetrics},
+    {kProgram, "keys", "Adds, lists and revokes API keys", AddKeys},
     {kProgram, "doctor", "Examines this machine for what keeps a server from working", AddDoctor},
     {kProgram, "completion", "Prints the completion of commands and options for a shell",
      AddCompletion},

@@ -24,6 +24,7 @@ void AddHealth(Command& command);
 void AddHelp(Command& command);
 void AddInfer(Command& command);
 void AddInit(Command& command);
+void AddKeys(Command& command);
 void AddLoad(Command& command);
 void AddLog(Command& command);
 void AddMetrics(Command& command);

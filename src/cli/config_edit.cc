@@ -27,14 +27,42 @@ size_t OffsetOf(std::string_view text, const config::TextPlace& place) {
   return at;
 }
 
-// Returns the end of the number, word or quoted text that begins at `at`.
-size_t TokenEnd(std::string_view text, size_t at) {
-  const char quote = text[at];
-  if (quote != '"' && quote != '\'') {
+// Returns the end of the spaces and comments that begin at `at`.
+size_t SpaceEnd(std::string_view text, size_t at) {
+  while (at < text.size() &&
+         (std::isspace(static_cast<unsigned char>(text[at])) != 0 || text[at] == '#')) {
+    at = text[at] == '#' ? std::min(text.find('\n', at), text.size()) : at + 1;
+  }
+  return at;
+}
+
+bool IsQuoteAt(std::string_view text, size_t at) {
+  return at < text.size() && (text[at] == '"' || text[at] == '\'');
+}
+
+// Returns the end of the number, word or quoted text that begins at `at`. Quoted texts behind each
+// other are one text.
+size_t ValueEnd(std::string_view text, size_t at) {
+  if (!IsQuoteAt(text, at)) {
+    if (text[at] == '-') at = SpaceEnd(text, at + 1);
     return std::min(text.find_first_of(" \t\r\n,;:}]>#", at), text.size());
   }
-  for (++at; at < text.size() && text[at] != quote; ++at) at += text[at] == '\\' ? 1 : 0;
-  return std::min(at + 1, text.size());
+  size_t end = at;
+  for (; IsQuoteAt(text, at); at = SpaceEnd(text, end)) {
+    const char quote = text[at];
+    for (++at; at < text.size() && text[at] != quote; ++at) at += text[at] == '\\' ? 1 : 0;
+    end = std::min(at + 1, text.size());
+  }
+  return end;
+}
+
+// Returns where the bracket is that opens the message at `at`, which is that of its name or of the
+// bracket itself.
+size_t BracketAfter(std::string_view text, size_t at) {
+  while (at < text.size() && text[at] != '{' && text[at] != '<') {
+    at = text[at] == '#' ? SpaceEnd(text, at) : at + 1;
+  }
+  return at;
 }
 
 std::string Append(std::string text, std::string_view block) {
@@ -112,18 +140,20 @@ std::string SetConfigField(std::string text, std::string_view parent, std::strin
       parent.empty() ? std::string(field) : fmt::format("{}.{}", parent, field);
   if (places.Has(path)) {
     const size_t at = OffsetOf(text, *places.Find(path));
-    return text.replace(at, TokenEnd(text, at) - at, value);
+    return text.replace(at, ValueEnd(text, at) - at, value);
   }
   if (parent.empty() || !places.Has(parent)) return Append(std::move(text), block);
-  const size_t brace = text.find_first_of("{<", OffsetOf(text, *places.Find(parent)));
-  if (brace == std::string::npos) return Append(std::move(text), block);
+  const size_t brace = BracketAfter(text, OffsetOf(text, *places.Find(parent)));
+  if (brace == text.size()) return Append(std::move(text), block);
   const bool has_space = brace + 1 < text.size() && std::isspace(text[brace + 1]) != 0;
   return text.insert(brace + 1, fmt::format(" {}: {}{}", field, value, has_space ? "" : " "));
 }
 
 std::string SetConfigParameter(std::string text, std::string_view key, std::string_view value) {
+  // As a field of the configuration rather than of the entry: an entry without a text has no place
+  // for one that is certain to be found, and of two entries with the same key the last one counts.
   return SetConfigField(
-      std::move(text), fmt::format("parameters['{}']", key), "string_value",
+      std::move(text), "", fmt::format("parameters['{}'].string_value", key),
       fmt::format("\"{}\"", value),
       fmt::format("parameters {{\n  key: \"{}\"\n  value {{ string_value: \"{}\" }}\n}}\n", key,
                   value));

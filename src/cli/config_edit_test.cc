@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/config_edit.h"
 
+#include <algorithm>
+#include <charconv>
+#include <random>
+#include <vector>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "config/parse.h"
 
 namespace nereid::cli {
 namespace {
@@ -71,6 +79,186 @@ TEST(UnifiedDiff, KeepsDistantChangesApart) {
 TEST(UnifiedDiff, SaysThatALastLineHasNoEnd) {
   EXPECT_EQ(UnifiedDiff("a", "a\nb\n", "c"),
             "--- a/c\n+++ b/c\n@@ -1,1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+b\n");
+}
+
+config::ModelConfig Parsed(const std::string& text) {
+  auto config = config::ParseModelConfigText(text, "config.pbtxt");
+  EXPECT_TRUE(config.ok()) << config.status().message() << "\n" << text;
+  return config.ok() ? *std::move(config) : config::ModelConfig();
+}
+
+TEST(SetConfigField, TextsInSeveralPartsAreReplacedAsAWhole) {
+  EXPECT_EQ(
+      SetConfigField("backend: 'a' \"b\" # c\n 'd\\'' # e\nname: 'n'", "", "backend", "\"x\"", ""),
+      "backend: \"x\" # e\nname: 'n'");
+}
+
+TEST(SetConfigField, ASignMayStandApartFromItsNumber) {
+  EXPECT_EQ(SetConfigField("max_batch_size: - 5;", "", "max_batch_size", "2", ""),
+            "max_batch_size: 2;");
+  EXPECT_EQ(SetConfigField("max_batch_size:-5", "", "max_batch_size", "2", ""), "max_batch_size:2");
+}
+
+TEST(SetConfigField, BracketsInCommentsAreNotThoseOfTheMessage) {
+  EXPECT_EQ(SetDelay("dynamic_batching # { see <docs>\n{ }"),
+            "dynamic_batching # { see <docs>\n{ max_queue_delay_microseconds: 100 }");
+}
+
+TEST(SetConfigParameter, AnEntryWithoutATextLeavesOtherMessagesAlone) {
+  for (const char* entry :
+       {"parameters { key: 'k' }", "parameters { value { } key: 'k' }",
+        "parameters { key: 'k' value { } }", "parameters [ { value <> key: 'k' } ]",
+        "parameters { key: 'k', value { string_value: '1' '2' } }"}) {
+    const std::string rest = " instance_group { count: 2 } dynamic_batching { }";
+    config::ModelConfig expected = Parsed(entry + rest);
+    expected.parameters["k"] = "7";
+    EXPECT_EQ(Parsed(SetConfigParameter(entry + rest, "k", "7")), expected) << entry;
+  }
+}
+
+// Writes configurations as people do: any order, brackets, separators, spaces and comments.
+class RandomText {
+ public:
+  explicit RandomText(unsigned seed) : random_(seed) {}
+
+  std::string Make() {
+    std::vector<std::string> fields = {
+        Field("name", "\"m\""),
+        "parameters" + Message({Field("key", "'other'"),
+                                "value" + Message({Field("string_value", "\"o\"")})})};
+    if (Chance()) fields.push_back(Field("max_batch_size", Chance() ? "16" : "-1"));
+    if (Chance()) fields.push_back("dynamic_batching" + Message(Batching()));
+    if (Chance()) {
+      fields.push_back("parameters" +
+                       Message({Field("key", Chance() ? "\"k\"" : "'k'"),
+                                "value" + Message({Field("string_value", "'it\\'s {4}'")})}));
+    }
+    if (Chance()) {
+      fields.push_back("instance_group" + Space() + "[" + Braces({Field("kind", "KIND_CPU")}) +
+                       (Chance() ? "," + Braces({Field("count", "3")}) : "") + "]");
+    } else {
+      fields.push_back("instance_group" + Message({}));
+    }
+    std::ranges::shuffle(fields, random_);
+    std::string text = Space();
+    for (const std::string& field : fields) text += field + End();
+    return text;
+  }
+
+ private:
+  bool Chance() { return random_() % 2 == 0; }
+  std::string Space() {
+    constexpr const char* kSpaces[] = {" ",    "\n",      "\t", "  \t ", " # {note} 'é\n",
+                                       "\r\n", " # <\n\t"};
+    return kSpaces[random_() % std::size(kSpaces)];
+  }
+  std::string End() { return (Chance() ? "" : Chance() ? "," : ";") + Space(); }
+  std::string Field(const std::string& name, const std::string& value) {
+    return name + (Chance() ? ":" : ":" + Space()) + value;
+  }
+  std::string Message(std::vector<std::string> fields) {
+    return (Chance() ? "" : ":") + Braces(std::move(fields));
+  }
+  std::string Braces(std::vector<std::string> fields) {
+    std::ranges::shuffle(fields, random_);
+    const bool is_angular = random_() % 4 == 0;
+    std::string text = Space() + (is_angular ? "<" : "{");
+    if (Chance()) text += Space();
+    for (const std::string& field : fields) text += field + End();
+    return text + (is_angular ? ">" : "}");
+  }
+  std::vector<std::string> Batching() {
+    std::vector<std::string> fields;
+    if (Chance()) fields.push_back(Field("preserve_ordering", "true"));
+    if (Chance()) fields.push_back(Field("max_queue_delay_microseconds", "5"));
+    if (Chance()) fields.push_back(Field("preferred_batch_size", "[ 4, 8 ]"));
+    return fields;
+  }
+
+  std::mt19937 random_;
+};
+
+TEST(SetConfigField, ChangesWhatWasAskedForAndNothingElseHoweverTheTextIsWritten) {
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    const std::string before = RandomText(seed).Make();
+    config::ModelConfig expected = Parsed(before);
+    if (HasFailure()) return;
+    std::string text = SetConfigField(before, "", "max_batch_size", "8", "max_batch_size: 8\n");
+    expected.max_batch_size = 8;
+    expected.gives_max_batch_size = true;
+    text = SetDelay(text);
+    if (expected.dynamic_batching() == nullptr) {
+      expected.scheduling_choice = config::DynamicBatching();
+    }
+    std::get<config::DynamicBatching>(expected.scheduling_choice).max_queue_delay_microseconds =
+        100;
+    text = SetConfigField(text, "instance_group[0]", "count", "2", "instance_group { count: 2 }\n");
+    expected.instance_group.front().count = 2;
+    text = SetConfigParameter(text, "k", "7");
+    expected.parameters["k"] = "7";
+    ASSERT_EQ(Parsed(text), expected) << before << "\nbecame\n" << text;
+    const auto comments = [](const std::string& all) { return std::ranges::count(all, '#'); };
+    ASSERT_EQ(comments(text), comments(before)) << text;
+    // A second edit of the same kind changes nothing.
+    ASSERT_EQ(SetConfigParameter(SetDelay(text), "k", "7"), text);
+  }
+}
+
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return lines;
+}
+
+// Applies a patch as `patch` does; "conflict" if it does not fit the text exactly.
+std::string Apply(std::string_view before, std::string_view patch) {
+  const std::vector<std::string> old = Lines(before);
+  const std::vector<std::string> lines = Lines(patch);
+  std::string out;
+  size_t at = 0;
+  for (size_t i = 2; i < lines.size(); ++i) {
+    std::string line = lines[i];
+    if (line.starts_with("@@ -")) {
+      size_t begin = 0;
+      const char* const end =
+          std::from_chars(line.data() + 4, line.data() + line.size(), begin).ptr;
+      const bool is_empty = std::string_view(end).starts_with(",0");
+      while (at + (is_empty ? 0 : 1) < begin) out += old.at(at++);
+      continue;
+    }
+    if (line.starts_with('\\')) continue;
+    if (i + 1 < lines.size() && lines[i + 1].starts_with('\\')) line.pop_back();
+    const std::string text = line.substr(1);
+    if (line[0] != '+' && (at >= old.size() || old[at++] != text)) return "conflict";
+    if (line[0] != '-') out += text;
+  }
+  while (at < old.size()) out += old[at++];
+  return out;
+}
+
+TEST(UnifiedDiff, MakesTheOneTextOfTheOther) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    const auto random_text = [&] {
+      std::string text;
+      for (size_t i = random() % 40; i > 0; --i) text += fmt::format("{}\n", random() % 9);
+      return text;
+    };
+    std::string before = random_text();
+    std::string after = round % 2 == 0 ? random_text() : before;
+    for (size_t i = random() % 3; i > 0 && !after.empty(); --i) {
+      after[random() % after.size()] = 'x';
+    }
+    if (random() % 4 == 0 && !before.empty()) before.pop_back();
+    if (random() % 4 == 0 && !after.empty()) after.pop_back();
+    const std::string patch = UnifiedDiff(before, after, "m/config.pbtxt");
+    ASSERT_EQ(patch.empty(), before == after);
+    ASSERT_EQ(Apply(before, patch), after) << "from\n" << before << "with\n" << patch;
+  }
 }
 
 }  // namespace

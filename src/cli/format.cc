@@ -21,7 +21,10 @@ std::string FormatNanoseconds(double ns) {
   return ThreeDigits(ns / 1e9) + " s";
 }
 
-std::string FormatRate(double rate) { return rate == 0 ? "0" : ThreeDigits(rate); }
+std::string FormatRate(double rate) {
+  if (rate == 0) return "0";
+  return rate < 0.1 ? fmt::format("{:.3g}", rate) : ThreeDigits(rate);
+}
 
 std::string FormatAge(int64_t seconds) {
   if (seconds < 120) return fmt::format("{}s", seconds);

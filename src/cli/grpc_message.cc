@@ -15,7 +15,7 @@ namespace {
 enum RequestField { kModelName = 1, kModelVersion = 2, kParameters = 4, kInputs = 5, kRaw = 7 };
 enum InputField { kName = 1, kDatatype = 2, kShape = 3 };
 enum EntryField { kKey = 1, kValue = 2 };
-enum ParameterField { kBool = 1, kInt64 = 2, kString = 3, kDouble = 4 };
+enum ParameterField { kBool = 1, kInt64 = 2, kString = 3, kDouble = 4, kUint64 = 5 };
 enum WireType { kVarint = 0, kFixed64 = 1, kLength = 2 };
 
 void AppendVarint(std::string& out, uint64_t value) {
@@ -46,6 +46,9 @@ std::string ParameterMessage(std::string_view text) {
     AppendInteger(out, kBool, value.GetBool() ? 1 : 0);
   } else if (value.IsInt64()) {
     AppendInteger(out, kInt64, value.GetInt64());
+  } else if (value.IsUint64()) {
+    AppendTag(out, kUint64, kVarint);
+    AppendVarint(out, value.GetUint64());
   } else if (value.IsNumber()) {
     const double number = value.GetDouble();
     char bytes[sizeof number];

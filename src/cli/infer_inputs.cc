@@ -191,7 +191,11 @@ class InputReader {
     NEREID_ASSIGN_OR_RETURN(std::string content, ReadFile(path));
     base::Result<InferInput> input = [&]() -> base::Result<InferInput> {
       if (path.ends_with(".npy")) return FromNpy(tensor, content);
-      if (path.ends_with(".json") || path == "-") return FromJson(tensor, content);
+      if (path.ends_with(".json") || path == "-") {
+        auto input = FromJson(tensor, content);
+        // The content may be long.
+        return input.ok() ? std::move(input) : base::InvalidArgumentError("it is not JSON");
+      }
       if (path.ends_with(".raw")) return FromRaw(tensor, std::move(content));
       return base::InvalidArgumentError("expected a file .npy, .json or .raw");
     }();

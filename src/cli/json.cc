@@ -3,18 +3,63 @@
 
 #include <string>
 
+#include <rapidjson/encodedstream.h>
+#include <rapidjson/memorystream.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include "base/exact_number.h"
+
 namespace nereid::cli {
+namespace {
+
+// Far deeper than any tensor or reply. Copying and writing a document take stack for each level.
+constexpr size_t kMaxDepth = 1000;
+
+using JsonStream = rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream>;
+
+// A document that takes what RapidJSON reads, but reads real numbers again: RapidJSON's own are
+// wrong in the last digit (and so are those of its exact mode for some texts, in 1.1).
+class ExactDocument : public rapidjson::Document {
+ public:
+  ExactDocument(std::string_view text, const JsonStream& stream) : text_(text), stream_(stream) {}
+
+  bool Double(double value) {
+    // The stream is at the end of the number.
+    return Base::Double(base::ExactNumber(value, text_, stream_.Tell()));
+  }
+  bool StartObject() { return ++depth_ <= kMaxDepth && Base::StartObject(); }
+  bool EndObject(rapidjson::SizeType members) { return --depth_, Base::EndObject(members); }
+  bool StartArray() { return ++depth_ <= kMaxDepth && Base::StartArray(); }
+  bool EndArray(rapidjson::SizeType elements) { return --depth_, Base::EndArray(elements); }
+
+ private:
+  using Base = rapidjson::Document;
+
+  const std::string_view text_;
+  const JsonStream& stream_;
+  size_t depth_ = 0;
+};
+
+}  // namespace
 
 bool ParseJson(std::string_view text, rapidjson::Document& document) {
-  // Iterative, because nesting from outside could exhaust the stack.
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
-                                                                                  text.size());
-  if (!document.HasParseError()) return true;
+  rapidjson::MemoryStream source(text.data(), text.size());
+  JsonStream stream(source);
+  ExactDocument exact(text, stream);
+  rapidjson::ParseResult result;
+  const auto parse = [&](rapidjson::Document&) {
+    rapidjson::Reader reader;
+    // Iterative, so that what is too deep is found before the stack is exhausted.
+    result = reader.Parse < rapidjson::kParseIterativeFlag |
+             rapidjson::kParseNanAndInfFlag > (stream, exact);
+    return !result.IsError();
+  };
+  exact.Populate(parse);
   document.SetNull();
-  return false;
+  if (result.IsError()) return false;
+  document.Swap(exact);
+  return true;
 }
 
 base::Result<rapidjson::Document> ParseReply(std::string_view body) {

@@ -12,8 +12,9 @@
 
 namespace nereid::cli {
 
-// Parses the text, in which NaN and Infinity may be bare words. Returns false, and leaves null in
-// `document`, if it is not JSON.
+// Parses the text, in which NaN and Infinity may be bare words; real numbers become the nearest
+// double. Returns false, and leaves null in `document`, if it is not JSON or nested more than 1000
+// levels deep.
 bool ParseJson(std::string_view text, rapidjson::Document& document);
 
 // Parses the body of a server's reply; an empty one is an empty object.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json_elements.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -39,16 +41,36 @@ bool AppendInteger(std::string& out, const rapidjson::Value& value) {
   }
 }
 
-// FloatToHalf rounds only numbers from 0 to 1; others are cut, which is exact for small integers.
-uint16_t HalfOf(float value) {
-  if (value >= 0 && value <= 1) return FloatToHalf(value);
+// Appends the nearest number of FP16, BF16 or FP32; of two that are as near, the one whose last bit
+// is 0. Returns false if it would be infinite, and `number` is not.
+bool AppendReal(std::string& out, DataType type, double number) {
+  const bool is_half = type == DataType::kFp16;
+  const int digits = is_half ? 11 : type == DataType::kBf16 ? 8 : 24;
+  const int min_exponent = is_half ? -13 : -125;
+  const double largest = is_half ? 65504 : type == DataType::kBf16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
+  double rounded = number;
+  if (std::isfinite(number)) {
+    int exponent = 0;
+    std::frexp(number, &exponent);
+    // The distance between numbers of the type, which below the smallest normal number stays.
+    const int step = std::max(exponent, min_exponent) - digits;
+    rounded = std::ldexp(std::nearbyint(std::ldexp(number, -step)), step);
+    if (std::abs(rounded) > largest) return false;
+  }
+  const auto value = static_cast<float>(rounded);
   const auto bits = std::bit_cast<uint32_t>(value);
+  if (type == DataType::kFp32) return Append(out, value);
+  if (type == DataType::kBf16) return Append(out, static_cast<uint16_t>(bits >> 16));
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000U);
-  const float magnitude = std::bit_cast<float>(bits & 0x7FFFFFFFU);
-  if (magnitude <= 1) return sign | FloatToHalf(magnitude);
-  constexpr float kLargest = 65504;
-  if (!(magnitude <= kLargest)) return sign | (magnitude != magnitude ? 0x7E00U : 0x7C00U);
-  return sign | static_cast<uint16_t>(((std::bit_cast<uint32_t>(magnitude) - 0x38000000U) >> 13));
+  if (std::isnan(value)) return Append(out, static_cast<uint16_t>(sign | 0x7E00U));
+  if (std::isinf(value)) return Append(out, static_cast<uint16_t>(sign | 0x7C00U));
+  // Below the smallest normal number, the bits count the steps.
+  if (std::abs(value) < 0x1p-14F) {
+    return Append(out,
+                  static_cast<uint16_t>(sign | static_cast<unsigned>(std::abs(value) * 0x1p24F)));
+  }
+  // FP32 has 13 bits more behind the point, and an exponent that is larger by 112.
+  return Append(out, static_cast<uint16_t>(sign | (((bits & 0x7FFFFFFFU) - (112U << 23)) >> 13)));
 }
 
 bool AppendElement(std::string& out, DataType type, const rapidjson::Value& value) {
@@ -73,13 +95,9 @@ bool AppendElement(std::string& out, DataType type, const rapidjson::Value& valu
     case DataType::kInt64:
       return AppendInteger<int64_t>(out, value);
     case DataType::kFp16:
-      return value.IsNumber() && Append(out, HalfOf(static_cast<float>(value.GetDouble())));
     case DataType::kBf16:
-      return value.IsNumber() &&
-             Append(out, static_cast<uint16_t>(
-                             std::bit_cast<uint32_t>(static_cast<float>(value.GetDouble())) >> 16));
     case DataType::kFp32:
-      return value.IsNumber() && Append(out, static_cast<float>(value.GetDouble()));
+      return value.IsNumber() && AppendReal(out, type, value.GetDouble());
     case DataType::kFp64:
       return value.IsNumber() && Append(out, value.GetDouble());
     case DataType::kBytes:
@@ -96,7 +114,7 @@ bool AppendElement(std::string& out, DataType type, const rapidjson::Value& valu
 
 base::Result<std::string> BytesOfJson(DataType type, const rapidjson::Value& value) {
   std::string out;
-  // A stack rather than recursion, because nesting from outside has no limit.
+  // A stack rather than recursion, because how deep it goes is not ours to say.
   std::vector<std::pair<const rapidjson::Value*, rapidjson::SizeType>> open;
   const rapidjson::Value* at = &value;
   while (true) {

@@ -3,8 +3,13 @@
 
 #include <map>
 
+#include "base/trim.h"
+
 namespace nereid::cli {
 namespace {
+
+// What may stand between the parts of a line.
+constexpr std::string_view kSpaces = " \t";
 
 // What the comments of the page say about a family.
 struct Family {
@@ -23,7 +28,8 @@ std::pair<std::string_view, std::string_view> Split(std::string_view text, char 
 // something else.
 bool TakeLabels(std::string_view& text, MetricSample& sample) {
   while (!text.empty() && text.front() != '}') {
-    const auto [name, rest] = Split(text, '=');
+    const auto [name, behind] = Split(text, '=');
+    const std::string_view rest = base::Trim(behind, kSpaces);
     if (!rest.starts_with('"')) return false;
     std::string value;
     size_t i = 1;
@@ -36,9 +42,9 @@ bool TakeLabels(std::string_view& text, MetricSample& sample) {
       }
     }
     if (i >= rest.size()) return false;
-    sample.labels.emplace_back(name, std::move(value));
-    text = rest.substr(i + 1);
-    if (text.starts_with(',')) text.remove_prefix(1);
+    sample.labels.emplace_back(base::Trim(name, kSpaces), std::move(value));
+    text = base::Trim(rest.substr(i + 1), kSpaces);
+    if (text.starts_with(',')) text = base::Trim(text.substr(1), kSpaces);
   }
   if (text.empty()) return false;
   text.remove_prefix(1);
@@ -46,14 +52,17 @@ bool TakeLabels(std::string_view& text, MetricSample& sample) {
 }
 
 bool ReadSample(std::string_view line, MetricSample& sample) {
-  const size_t end = line.find_first_of("{ ");
+  line = base::Trim(line, kSpaces);
+  const size_t end = line.find_first_of("{ \t");
   if (end == std::string_view::npos || end == 0) return false;
   sample.name = line.substr(0, end);
-  const bool has_labels = line[end] == '{';
-  line.remove_prefix(end + (has_labels ? 1 : 0));
-  if (has_labels && !TakeLabels(line, sample)) return false;
-  while (line.starts_with(' ')) line.remove_prefix(1);
-  sample.value = Split(line, ' ').first;  // a time may follow
+  line = base::Trim(line.substr(end), kSpaces);
+  if (line.starts_with('{')) {
+    line = base::Trim(line.substr(1), kSpaces);
+    if (!TakeLabels(line, sample)) return false;
+    line = base::Trim(line, kSpaces);
+  }
+  sample.value = line.substr(0, line.find_first_of(kSpaces));  // a time may follow
   return !sample.value.empty();
 }
 

@@ -22,6 +22,8 @@ using tensor::DataType;
 constexpr std::string_view kMagic = "\x93NUMPY";
 // The data begin at a multiple of this.
 constexpr size_t kAlignment = 64;
+// All byte strings of a file that is written together.
+constexpr size_t kMaxStrings = size_t{4} << 30;
 
 // A data type and NumPy's name for it, without the byte order.
 struct Name {
@@ -96,12 +98,14 @@ std::string StringsToBytes(std::string_view data, size_t width, bool is_text) {
       continue;
     }
     std::string text;
+    size_t size = 0;  // without the zeros at the end
     for (size_t i = 0; i + 4 <= width; i += 4) {
       uint32_t code = 0;
       std::memcpy(&code, element.data() + i, sizeof code);
-      if (code != 0) AppendUtf8(text, code);
+      AppendUtf8(text, code);
+      if (code != 0) size = text.size();
     }
-    AppendBytes(out, text);
+    AppendBytes(out, std::string_view(text).substr(0, size));
   }
   return out;
 }
@@ -171,6 +175,10 @@ base::Result<std::string> WriteNpy(DataType type, const std::vector<int64_t>& sh
     if (!elements) return Wrong("the lengths of the elements are wrong");
     size_t width = 1;
     for (const std::string_view element : *elements) width = std::max(width, element.size());
+    // One long text among many short ones makes a file much larger than the tensor.
+    if (width > kMaxStrings / std::max<size_t>(elements->size(), 1)) {
+      return Wrong("its elements would take more than 4 GiB as byte strings of equal length");
+    }
     data.clear();
     for (const std::string_view element : *elements) {
       data.append(element).append(width - element.size(), '\0');

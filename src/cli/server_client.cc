@@ -71,6 +71,12 @@ void AddServerOptions(Command& command, ServerOptions& options) {
       .Names(Hint::kFile)
       .In(heading);
   command
+      .Option("--api-key", "KEY", options.api_key,
+              "The API key or token for the server. Other users of this machine can see arguments, "
+              "so the variable is better.")
+      .Variable("NEREID_API_KEY")
+      .In(heading);
+  command
       .Option("--header,-H", "'NAME: VALUE'", options.headers,
               "A header for each request, such as the key of a restricted API.")
       .In(heading);
@@ -90,6 +96,11 @@ ExitCode ExitCodeOf(const base::Status& status) {
 
 base::Result<std::unique_ptr<ServerClient>> ServerClient::Create(const ServerOptions& options) {
   NEREID_ASSIGN_OR_RETURN(auto headers, ReadHeaders(options.headers));
+  if (!options.api_key.empty()) {
+    const bool is_clean = options.api_key.find_first_of("\r\n") == std::string::npos;
+    if (!is_clean) return base::InvalidArgumentError("--api-key: expected one line");
+    headers.emplace("Authorization", "Bearer " + options.api_key);
+  }
   if (options.key_file.empty() != options.cert_file.empty()) {
     return base::InvalidArgumentError("--cert and --key need each other");
   }

@@ -23,6 +23,7 @@ struct ServerOptions {
   std::string ca_file;
   std::string cert_file;
   std::string key_file;
+  std::string api_key;               // empty: none
   std::vector<std::string> headers;  // "Name: value"
 };
 

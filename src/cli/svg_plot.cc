@@ -248,6 +248,8 @@ std::vector<double> RoundTicks(double low, double high, bool is_log) {
   }
   const double step = high / static_cast<double>(kTicks - 1);
   const double power = std::pow(10, std::floor(std::log10(step)));
+  // So near to zero, there are no round numbers between.
+  if (!std::isnormal(power)) return {0, high};
   double round = 10 * power;
   for (const double digit : {1.0, 2.0, 2.5, 5.0}) {
     if (digit * power >= step * 0.999) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -134,6 +135,121 @@ TEST(IsBetter, PutsTheGoalBeforeTheRateAndTheLatencyInThePlaceOfAMissedGoal) {
   EXPECT_TRUE(IsBetter(missed, missed_more));
   EXPECT_TRUE(IsBetter(missed_more, failed));
   EXPECT_FALSE(IsBetter(failed, failed));
+}
+
+// A machine without noise on which each setting helps or harms by itself, and has one best value.
+class Landscape {
+ public:
+  Landscape(const TuneSpace& space, unsigned seed) {
+    std::mt19937 random(seed);
+    const auto peak = [&](const std::vector<int>& values, std::map<int, double>& factors) {
+      const auto best = static_cast<int>(random() % std::max<size_t>(values.size(), 1));
+      // Larger steps than noise, so that the search sees each of them.
+      const double step = 1.05 + static_cast<double>(random() % 20) / 1000;
+      for (int i = 0; i < static_cast<int>(values.size()); ++i) {
+        factors[values[static_cast<size_t>(i)]] = std::pow(step, -std::abs(i - best));
+      }
+    };
+    peak(space.instances, instances_);
+    peak(space.threads, threads_);
+    peak(space.max_batches, max_batches_);
+    peak(space.delays_us, delays_);
+  }
+
+  double RateOf(const TuneChoice& choice) const {
+    // What is as in the present configuration is bad, but works.
+    const auto factor = [](const std::map<int, double>& factors, int value) {
+      const auto found = factors.find(value);
+      return found == factors.end() ? 0.5 : found->second;
+    };
+    return 1000 * factor(instances_, choice.instances) * factor(threads_, choice.threads) *
+           factor(max_batches_, choice.max_batch) * factor(delays_, choice.delay_us);
+  }
+
+ private:
+  std::map<int, double> instances_;
+  std::map<int, double> threads_;
+  std::map<int, double> max_batches_;
+  std::map<int, double> delays_;
+};
+
+TuneSpace RandomSpace(std::mt19937& random) {
+  const auto values = [&](std::vector<int> all) {
+    all.resize(random() % (all.size() + 1));
+    return all;
+  };
+  return {.instances = values({1, 2, 4, 8, 16}),
+          .threads = values({1, 2, 4}),
+          .max_batches = values({4, 8, 16, 32}),
+          .delays_us = values({0, 100, 500})};
+}
+
+TEST(SearchChoices, FindsTheBestOfAllWhereNothingIsInDoubt) {
+  std::mt19937 random(1);
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const TuneSpace space = RandomSpace(random);
+    const std::vector<TuneChoice> all = space.All();
+    ASSERT_EQ(all.size(), space.size());
+    ASSERT_EQ(std::set<TuneChoice>(all.begin(), all.end()).size(), all.size());
+    const Landscape land(space, seed);
+    size_t told = 0;
+    double used = 0;
+    const TuneWorld world = {
+        .measure =
+            [&](const TuneChoice& choice, double effort, double) {
+              used += effort / 1000;
+              return TuneScore{.meets = true, .rate = land.RateOf(choice), .concurrency = 1};
+            },
+        .left = [&] { return 1 - used; },
+        .on_trial = [&](const TuneTrial&) { ++told; }};
+    const TuneOutcome outcome = SearchChoices(space, world);
+    const TuneChoice& best = std::ranges::max(
+        all, [&](const auto& a, const auto& b) { return land.RateOf(a) < land.RateOf(b); });
+    EXPECT_DOUBLE_EQ(land.RateOf(outcome.best.choice), land.RateOf(best)) << seed;
+    EXPECT_EQ(outcome.is_certain, outcome.best.choice != TuneChoice{});
+    EXPECT_EQ(told, outcome.trials.size());
+  }
+}
+
+TEST(SearchChoices, WhateverTheMeasurementsSayTheWinnerWasMeasuredAndIsOfTheSpace) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 500; ++round) {
+    const TuneSpace space = RandomSpace(random);
+    const std::vector<TuneChoice> all = space.All();
+    double used = 0;
+    const double budget = static_cast<double>(1 + random() % 60);
+    const TuneWorld world = {.measure =
+                                 [&](const TuneChoice&, double effort, double) {
+                                   used += effort / budget;
+                                   TuneScore score{.meets = random() % 2 == 0,
+                                                   .rate = static_cast<double>(random() % 100),
+                                                   .p99_us = static_cast<double>(random() % 100),
+                                                   .concurrency = 1.0 + random() % 8};
+                                   if (random() % 4 == 0) score.failure = "it failed";
+                                   return score;
+                                 },
+                             .left = [&] { return 1 - used; },
+                             .on_trial = {}};
+    const TuneOutcome outcome = SearchChoices(space, world);
+    ASSERT_EQ(outcome.trials.front().choice, TuneChoice{});
+    for (const TuneTrial& trial : outcome.trials) {
+      // A climb may begin at the present configuration and so leave some settings as they are.
+      const TuneChoice& choice = trial.choice;
+      const auto is_of = [](int value, const std::vector<int>& values, int present) {
+        return value == present || std::ranges::find(values, value) != values.end();
+      };
+      ASSERT_TRUE(is_of(choice.instances, space.instances, 0) &&
+                  is_of(choice.threads, space.threads, 0) &&
+                  is_of(choice.max_batch, space.max_batches, 0) &&
+                  is_of(choice.delay_us, space.delays_us, -1));
+    }
+    ASSERT_NE(std::ranges::find(outcome.trials, outcome.best.choice, &TuneTrial::choice),
+              outcome.trials.end());
+    // Nothing is called certain that is not better, or that is no change.
+    if (!outcome.is_certain) continue;
+    ASSERT_NE(outcome.best.choice, TuneChoice{});
+    ASSERT_TRUE(IsBetter(outcome.best.score, outcome.present.score));
+  }
 }
 
 }  // namespace

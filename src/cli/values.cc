@@ -65,8 +65,9 @@ base::Status ReadValue(std::string_view text, Seconds& value) {
   double read = 0;
   if (TakeNumber(text, read) && std::isfinite(read) && read >= 0) {
     for (const Unit& unit : kUnits) {
-      if (text != unit.name) continue;
-      value = Seconds(read * unit.seconds);
+      const double seconds = read * unit.seconds;
+      if (text != unit.name || !std::isfinite(seconds)) continue;
+      value = Seconds(seconds);
       return base::OkStatus();
     }
   }

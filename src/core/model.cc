@@ -47,16 +47,18 @@ bool Model::TryPin() {
 void Model::Unpin() {
   // The model may be destroyed as soon as another thread sees the count fall, so only the thread
   // that takes it to zero accesses it afterwards.
-  if (pins_.fetch_sub(1) == (kClosed | 1)) {
-    // A failed TryPin may bring the count to zero a second time, but the callback runs only once.
-    // The model stays closed: a thread that still reads an old table of models may try to pin it at
-    // any time.
-    uint64_t expected = kClosed;
-    if (pins_.compare_exchange_strong(expected, kClosed | kDrained)) {
-      const auto drained = std::move(drained_);
-      drained();
-    }
-  }
+  if (pins_.fetch_sub(1) == (kClosed | 1)) [[unlikely]]
+    Drain();
+}
+
+void Model::Drain() {
+  // A failed TryPin may bring the count to zero a second time, but the callback runs only once.
+  // The model stays closed: a thread that still reads an old table of models may try to pin it at
+  // any time.
+  uint64_t expected = kClosed;
+  if (!pins_.compare_exchange_strong(expected, kClosed | kDrained)) return;
+  const auto drained = std::move(drained_);
+  drained();
 }
 
 void Model::Close(std::function<void()> drained) {
@@ -74,8 +76,6 @@ ModelHandle ModelHandle::Duplicate() const {
   return ModelHandle(*model_);
 }
 
-void ModelHandle::Reset() {
-  if (Model* model = std::exchange(model_, nullptr); model != nullptr) model->Unpin();
-}
+void ModelHandle::Unpin(Model& model) { model.Unpin(); }
 
 }  // namespace nereid::core

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/status.h"
 #include "config/model_config.h"
+#include "core/caller.h"
 #include "core/model_handle.h"
 #include "core/scheduler.h"
 #include "core/statistics.h"
@@ -49,6 +50,8 @@ struct ModelOptions {
   bool is_decoupled = false;
   // Changes with the files that the version was made from.
   std::string fingerprint;
+  // What each caller may take of this model.
+  CallerLimits caller_limits = {};
 };
 
 // A loaded version. Immutable except for its pins, statistics and scheduler, which synchronise
@@ -71,6 +74,7 @@ class Model {
   int64_t max_batch_size() const { return options_.max_batch_size; }
   bool is_decoupled() const { return options_.is_decoupled; }
   const std::string& fingerprint() const { return options_.fingerprint; }
+  const CallerLimits& caller_limits() const { return options_.caller_limits; }
   // The positions of the outputs in the order of their names, which is the order that backends see.
   const std::vector<uint32_t>& outputs_by_name() const { return outputs_by_name_; }
   // The number of inputs that are not optional.
@@ -130,6 +134,9 @@ class Model {
   }
 
  private:
+  // Calls `drained`, unless that was done.
+  void Drain();
+
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
   static constexpr uint64_t kDrained = uint64_t{1} << 62;  // `drained` was called
 

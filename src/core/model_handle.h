@@ -27,11 +27,15 @@ class ModelHandle {
   explicit operator bool() const { return model_ != nullptr; }
   Model& operator*() const { return *model_; }
   Model* operator->() const { return model_; }
-  void Reset();
+  void Reset() {
+    if (Model* const model = std::exchange(model_, nullptr)) Unpin(*model);
+  }
   // Returns a second pin on the same version, even if that is closing. Empty for an empty handle.
   ModelHandle Duplicate() const;
 
  private:
+  static void Unpin(Model& model);
+
   Model* model_ = nullptr;
 };
 

@@ -72,6 +72,8 @@ void Request::Recycle() {
   correlation_id = uint64_t{0};
   priority = 0;
   timeout_us = 0;
+  deadline_ns = 0;
+  quota_left = {};
   round = nullptr;
   batch_size = 0;
   times = {};
@@ -83,6 +85,7 @@ void Request::Recycle() {
   is_counted = true;
   states = nullptr;
   trace.reset();
+  caller.reset();
   has_responded_ = false;
   sink_ = nullptr;
   clears_outputs = false;

@@ -18,6 +18,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "core/caller.h"
 #include "core/model_handle.h"
 #include "core/parameter.h"
 #include "core/response_sink.h"
@@ -170,11 +171,15 @@ class Request final : public RequestHandle {
   CorrelationId correlation_id = uint64_t{0};
   uint64_t priority = 0;    // 0: the model's default
   uint64_t timeout_us = 0;  // 0: the queue policy's default
+  CallerRef caller;         // null unless the server asks who sends requests
+  // When the client stops waiting for the response, in monotonic nanoseconds; 0: never.
+  uint64_t deadline_ns = 0;
   // The reactor that received this request, or null: lets a scheduler run or wake up once per round
   // of arrivals.
   RoundExecutor* round = nullptr;
 
   // -- Set by the engine and the scheduler. --
+  QuotaLeft quota_left;     // of a caller with a limit
   uint32_t batch_size = 0;  // 0 for a model without batching, which counts as 1
   RequestTimes times;
   // While in a scheduler's queue. REQUIRES: the lock of that scheduler is held.

@@ -180,6 +180,19 @@ struct AtomicBuckets {
   }
 };
 
+// How often something happened, by why it did.
+struct ReasonCounters {
+  std::array<std::atomic<uint64_t>, kFailureReasons> failures{};
+  std::array<std::atomic<uint64_t>, kBatchClosedReasons> batches_closed{};
+  std::array<std::atomic<uint64_t>, kRefusals> refusals{};
+};
+
+template <size_t count>
+void AddAll(const std::array<std::atomic<uint64_t>, count>& counters,
+            std::array<uint64_t, count>& sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] += counters[i].load();
+}
+
 }  // namespace
 
 struct alignas(128) ModelStatistics::Shard {
@@ -190,8 +203,7 @@ struct alignas(128) ModelStatistics::Shard {
   std::atomic<uint64_t> execution_count{0};
   std::atomic<uint64_t> last_executed_ns{0};
   std::atomic<int64_t> pending{0};
-  std::array<std::atomic<uint64_t>, kFailureReasons> failures{};
-  std::array<std::atomic<uint64_t>, kBatchClosedReasons> batches_closed{};
+  ReasonCounters reasons;
   BatchTable batches;
   mutable base::Mutex mutex;
   std::map<uint64_t, ResponseStatistics> responses NEREID_GUARDED_BY(mutex);
@@ -268,7 +280,12 @@ void ModelStatistics::RecordFailure(FailureReason reason, uint64_t request_start
                                     uint64_t request_end_ns) {
   const auto [shard, add] = Mine();
   shard.fail.Record(add, Since(request_start_ns, request_end_ns));
-  add(shard.failures[static_cast<size_t>(reason)], 1);
+  add(shard.reasons.failures[static_cast<size_t>(reason)], 1);
+}
+
+void ModelStatistics::RecordRefusal(Refusal reason) {
+  const auto [shard, add] = Mine();
+  add(shard.reasons.refusals[static_cast<size_t>(reason)], 1);
 }
 
 void ModelStatistics::RecordExecution(uint64_t batch_size, const ComputeTimes& compute,
@@ -306,7 +323,7 @@ void ModelStatistics::RecordCacheMiss(uint64_t cache_ns) {
 
 void ModelStatistics::RecordBatchClosed(BatchClosed reason) {
   const auto [shard, add] = Mine();
-  add(shard.batches_closed[static_cast<size_t>(reason)], 1);
+  add(shard.reasons.batches_closed[static_cast<size_t>(reason)], 1);
 }
 
 void ModelStatistics::RecordResponse(uint64_t position, const ResponseStatistics& response) {
@@ -367,12 +384,9 @@ StatisticsSnapshot ModelStatistics::Read() const {
     sum.execution_count += shard.execution_count.load();
     last_executed_ns = std::max(last_executed_ns, shard.last_executed_ns.load());
     pending += shard.pending.load();
-    for (size_t reason = 0; reason < kFailureReasons; ++reason) {
-      sum.failures[reason] += shard.failures[reason].load();
-    }
-    for (size_t reason = 0; reason < kBatchClosedReasons; ++reason) {
-      sum.batches_closed[reason] += shard.batches_closed[reason].load();
-    }
+    AddAll(shard.reasons.failures, sum.failures);
+    AddAll(shard.reasons.batches_closed, sum.batches_closed);
+    AddAll(shard.reasons.refusals, sum.refusals);
     shard.batches.AddTo(sum.batches);
     base::MutexLock lock(shard.mutex);
     for (const auto& [position, response] : shard.responses) sum.responses[position] += response;

@@ -56,6 +56,17 @@ inline constexpr size_t kBatchClosedReasons = 5;
 inline constexpr std::array<std::string_view, kBatchClosedReasons> kBatchClosedNames = {
     "full", "preferred", "delay", "incompatible", "eager"};
 
+// Why a request was refused to keep an overloaded model useful for the others.
+enum class Refusal : uint8_t {
+  kHopeless = 0,     // by what the model takes lately, its deadline would have passed
+  kExpired = 1,      // its deadline passed in the queue
+  kConcurrency = 2,  // the model's adaptive limit was reached
+  kRate = 3,         // the caller's rate was used up
+};
+inline constexpr size_t kRefusals = 4;
+inline constexpr std::array<std::string_view, kRefusals> kRefusalNames = {"deadline", "expired",
+                                                                          "concurrency", "rate"};
+
 // The costs of one response of a decoupled model, by its position among the request's responses.
 struct ResponseStatistics {
   Duration compute_infer, compute_output, success, fail, empty_response, cancel;
@@ -92,6 +103,7 @@ struct StatisticsSnapshot {
   Duration cache_hit, cache_miss;
   std::array<uint64_t, kFailureReasons> failures{};
   std::array<uint64_t, kBatchClosedReasons> batches_closed{};
+  std::array<uint64_t, kRefusals> refusals{};
   std::map<uint64_t, BatchStatistics> batches;       // by executed batch size
   std::map<uint64_t, ResponseStatistics> responses;  // by position
   std::vector<MemoryUse> memory;                     // by type and device
@@ -121,6 +133,8 @@ class ModelStatistics {
   void RecordSuccess(uint64_t batch_size, uint64_t request_start_ns, uint64_t queue_start_ns,
                      const ComputeTimes& compute, uint64_t request_end_ns);
   void RecordFailure(FailureReason reason, uint64_t request_start_ns, uint64_t request_end_ns);
+  // Counts a refusal, whose failure is recorded as well.
+  void RecordRefusal(Refusal reason);
   // Records the execution of a batch, which ended at `executed_ns`.
   void RecordExecution(uint64_t batch_size, const ComputeTimes& compute, uint64_t executed_ns);
   // Records a response from the cache after a lookup of `lookup_ns`: a success without an

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 
 namespace nereid::doctor {
 namespace {
@@ -29,11 +30,7 @@ using Clock = std::chrono::steady_clock;
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
   std::string out;
   for (const std::string& text : body()) out.append(text).push_back('\0');
-  for (std::string_view rest = out; !rest.empty();) {
-    const ssize_t sent = ::write(pipe, rest.data(), rest.size());
-    if (sent <= 0) ::_exit(1);
-    rest.remove_prefix(static_cast<size_t>(sent));
-  }
+  if (!base::WriteAll(pipe, out)) ::_exit(1);
   // No handler of the framework's runs: some crash without an initialised environment.
   ::_exit(0);
 }

@@ -9,7 +9,7 @@
 namespace nereid::doctor {
 
 Report Examine(const Options& options) {
-  const SystemFiles files;
+  const base::SystemFiles files;
   Report report;
   ExaminePorts(files, options.ports, report);
   ExamineLimits(files, report);

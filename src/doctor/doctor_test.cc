@@ -11,9 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/control_group.h"
 #include "base/temporary_folder.h"
 #include "doctor/child.h"
-#include "doctor/control_group.h"
 #include "doctor/gpu.h"
 #include "doctor/machine.h"
 #include "doctor/ports.h"
@@ -35,7 +35,7 @@ class Machine : public testing::Test {
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text << "\n";
   }
-  SystemFiles files() const { return SystemFiles(root_.path); }
+  base::SystemFiles files() const { return base::SystemFiles(root_.path); }
   std::string Path(const std::string& path) const { return root_.path + path; }
 
  private:
@@ -91,7 +91,7 @@ TEST_F(Machine, TheStrictestControlGroupOfVersion2Counts) {
   Write("/sys/fs/cgroup/a/b/cpu.max", "150000 100000");
   Write("/sys/fs/cgroup/a/cpu.max", "max 100000");
   Write("/sys/fs/cgroup/a/b/pids.max", "100");
-  const ControlGroupLimits limits = ReadControlGroups(files());
+  const base::ControlGroupLimits limits = base::ReadControlGroups(files());
   EXPECT_EQ(limits.memory_bytes, 1073741824);
   EXPECT_EQ(limits.memory_used_bytes, 100000000);
   EXPECT_EQ(limits.cpus, 1.5);
@@ -104,7 +104,7 @@ TEST_F(Machine, ControlGroupsOfVersion1AreReadAlsoWhereTheirPathIsThatOfTheHost)
   Write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000");
   Write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000");
   Write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000");
-  const ControlGroupLimits limits = ReadControlGroups(files());
+  const base::ControlGroupLimits limits = base::ReadControlGroups(files());
   EXPECT_EQ(limits.memory_bytes, 536870912);
   EXPECT_EQ(limits.memory_used_bytes, 1000);
   EXPECT_EQ(limits.cpus, 0.5);
@@ -115,7 +115,7 @@ TEST_F(Machine, LimitsThatAreNoneAreNoLimits) {
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
   Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
   Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
-  const ControlGroupLimits limits = ReadControlGroups(files());
+  const base::ControlGroupLimits limits = base::ReadControlGroups(files());
   EXPECT_EQ(limits.memory_bytes, std::nullopt);
   EXPECT_EQ(limits.cpus, std::nullopt);
 }
@@ -134,11 +134,11 @@ TEST(Limits, FewDescriptorsAreAProblemAndModestOnesANote) {
 TEST(Processor, LevelsNeedAllTheirFeatures) {
   const std::string level2 = "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3";
   const std::string level3 = level2 + " abm avx avx2 bmi1 bmi2 f16c fma movbe xsave";
-  EXPECT_EQ(LevelOfX86(Words("fpu sse2")), 1);
-  EXPECT_EQ(LevelOfX86(Words(level2)), 2);
-  EXPECT_EQ(LevelOfX86(Words(level2 + " avx avx2")), 2);
-  EXPECT_EQ(LevelOfX86(Words(level3)), 3);
-  EXPECT_EQ(LevelOfX86(Words(level3 + " avx512f avx512bw avx512cd avx512dq avx512vl")), 4);
+  EXPECT_EQ(LevelOfX86(base::Words("fpu sse2")), 1);
+  EXPECT_EQ(LevelOfX86(base::Words(level2)), 2);
+  EXPECT_EQ(LevelOfX86(base::Words(level2 + " avx avx2")), 2);
+  EXPECT_EQ(LevelOfX86(base::Words(level3)), 3);
+  EXPECT_EQ(LevelOfX86(base::Words(level3 + " avx512f avx512bw avx512cd avx512dq avx512vl")), 4);
 }
 
 TEST_F(Machine, AnOldProcessorAndSeveralNodesAreNoted) {

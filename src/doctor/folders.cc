@@ -13,8 +13,9 @@
 
 #include <fmt/format.h>
 
+#include "base/system_files.h"
 #include "base/unique_fd.h"
-#include "doctor/system_files.h"
+#include "doctor/units.h"
 
 namespace nereid::doctor {
 namespace {

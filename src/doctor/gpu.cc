@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "doctor/child.h"
+#include "doctor/units.h"
 #include "memory/cuda_driver.h"
 
 namespace nereid::doctor {
@@ -15,7 +16,7 @@ namespace {
 constexpr const char* kDriver = "/proc/driver/nvidia";
 
 // Returns the number of NVIDIA GPUs on the PCI bus, with or without a driver.
-size_t CountOnBus(const SystemFiles& files) {
+size_t CountOnBus(const base::SystemFiles& files) {
   constexpr const char* kBus = "/sys/bus/pci/devices";
   size_t count = 0;
   for (const std::string& name : files.Names(kBus)) {
@@ -30,17 +31,17 @@ size_t CountOnBus(const SystemFiles& files) {
 }
 
 // Returns "535.104.05" of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat ...".
-std::string DriverVersion(const SystemFiles& files) {
+std::string DriverVersion(const base::SystemFiles& files) {
   const std::string text =
       files.Field(fmt::format("{}/version", kDriver), "NVRM version").value_or("");
-  for (const std::string_view word : Words(text)) {
-    const bool is_number = ToNumber(word.substr(0, word.find('.'))).has_value();
+  for (const std::string_view word : base::Words(text)) {
+    const bool is_number = base::ToNumber(word.substr(0, word.find('.'))).has_value();
     if (is_number && word.find('.') != std::string_view::npos) return std::string(word);
   }
   return "of unknown version";
 }
 
-void NameDevices(const SystemFiles& files, Report& report) {
+void NameDevices(const base::SystemFiles& files, Report& report) {
   size_t number = 0;
   for (const std::string& name : files.Names(fmt::format("{}/gpus", kDriver))) {
     const std::string path = fmt::format("{}/gpus/{}/information", kDriver, name);
@@ -51,7 +52,7 @@ void NameDevices(const SystemFiles& files, Report& report) {
 }
 
 // GPUs in MIG mode are used through their instances only.
-void ExamineMig(const SystemFiles& files, Report& report) {
+void ExamineMig(const base::SystemFiles& files, Report& report) {
   const std::string folder = fmt::format("{}/capabilities", kDriver);
   for (const std::string& gpu : files.Names(folder)) {
     const std::string mig = fmt::format("{}/{}/mig", folder, gpu);
@@ -66,7 +67,7 @@ void ExamineMig(const SystemFiles& files, Report& report) {
 }
 
 // The reasons why a driver that the kernel has does not work for this process.
-std::string AdviceFor(const SystemFiles& files) {
+std::string AdviceFor(const base::SystemFiles& files) {
   if (!files.Exists("/dev/nvidiactl")) {
     return "The devices are not visible here: start the container with --gpus all (docker) or "
            "--device nvidia.com/gpu=all (podman); for the service, set DeviceAllow= and "
@@ -100,7 +101,7 @@ base::Result<std::vector<std::string>> TryCudaDriver() {
       kLimit);
 }
 
-void ExamineGpus(const SystemFiles& files,
+void ExamineGpus(const base::SystemFiles& files,
                  const std::function<base::Result<std::vector<std::string>>()>& try_driver,
                  Report& report) {
   const size_t on_bus = CountOnBus(files);

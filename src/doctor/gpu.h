@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/system_files.h"
 #include "doctor/report.h"
-#include "doctor/system_files.h"
 
 namespace nereid::doctor {
 
@@ -16,7 +16,7 @@ namespace nereid::doctor {
 base::Result<std::vector<std::string>> TryCudaDriver();
 
 // `try_driver` is TryCudaDriver but in tests.
-void ExamineGpus(const SystemFiles& files,
+void ExamineGpus(const base::SystemFiles& files,
                  const std::function<base::Result<std::vector<std::string>>()>& try_driver,
                  Report& report);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kClockSource =
     "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-void ExamineClockSource(const SystemFiles& files, Report& report) {
+void ExamineClockSource(const base::SystemFiles& files, Report& report) {
   const auto source = files.Text(kClockSource);
   if (!source) {
     report.Ok("clocks.monotonic", "the kernel does not tell its clock source");
@@ -49,7 +49,7 @@ void ExamineSystemClock(Report& report) {
               "signatures that are minutes off.");
 }
 
-void ExamineHugePages(const SystemFiles& files, Report& report) {
+void ExamineHugePages(const base::SystemFiles& files, Report& report) {
   const auto choices = files.Text("/sys/kernel/mm/transparent_hugepage/enabled");
   if (!choices) {
     report.Ok("kernel.huge_pages", "no transparent huge pages");
@@ -83,12 +83,12 @@ constexpr Least kLeast[] = {
 
 }  // namespace
 
-void ExamineClocks(const SystemFiles& files, Report& report) {
+void ExamineClocks(const base::SystemFiles& files, Report& report) {
   ExamineClockSource(files, report);
   ExamineSystemClock(report);
 }
 
-void ExamineKernel(const SystemFiles& files, Report& report) {
+void ExamineKernel(const base::SystemFiles& files, Report& report) {
   ExamineHugePages(files, report);
   constexpr uint64_t kNeverOvercommits = 2;
   if (const auto mode = files.Number("/proc/sys/vm/overcommit_memory")) {

@@ -8,10 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "base/control_group.h"
+#include "base/system_files.h"
 #include "base/thread.h"
-#include "doctor/control_group.h"
 #include "doctor/machine.h"
-#include "doctor/system_files.h"
+#include "doctor/units.h"
 
 namespace nereid::doctor {
 namespace {
@@ -34,7 +35,7 @@ rlimit LimitOf(__rlimit_resource resource) {
   return limit;
 }
 
-void ExamineTasks(const ControlGroupLimits& groups, Report& report) {
+void ExamineTasks(const base::ControlGroupLimits& groups, Report& report) {
   const uint64_t tasks =
       std::min<uint64_t>(LimitOf(RLIMIT_NPROC).rlim_cur, groups.tasks.value_or(RLIM_INFINITY));
   if (tasks >= kFewTasks) {
@@ -70,10 +71,11 @@ void ExamineSharedMemory(Report& report) {
   }
 }
 
-void ExamineMemory(const SystemFiles& files, const ControlGroupLimits& groups, Report& report) {
+void ExamineMemory(const base::SystemFiles& files, const base::ControlGroupLimits& groups,
+                   Report& report) {
   const auto field = [&](std::string_view name) {
     const std::string text = files.Field("/proc/meminfo", name).value_or("");  // "123 kB"
-    return ToNumber(text.substr(0, text.find(' '))).value_or(0) * 1024;
+    return base::ToNumber(text.substr(0, text.find(' '))).value_or(0) * 1024;
   };
   uint64_t available = field("MemAvailable");
   std::string text =
@@ -96,13 +98,13 @@ void ExamineMemory(const SystemFiles& files, const ControlGroupLimits& groups, R
   }
 }
 
-void ExamineQuota(const ControlGroupLimits& groups, Report& report) {
+void ExamineQuota(const base::ControlGroupLimits& groups, Report& report) {
   if (!groups.cpus) {
     report.Ok("limits.cpu", "no quota of processor time");
     return;
   }
   const std::string text =
-      fmt::format("the control group permits {:.2g} cores' time", *groups.cpus);
+      fmt::format("the control group permits {:.4g} cores' time", *groups.cpus);
   report.Note("limits.cpu", text,
               fmt::format("The server starts threads for {} of the cores. Frameworks may start one "
                           "for each core that they see, and then stand still for the rest of each "
@@ -129,8 +131,8 @@ void JudgeDescriptors(uint64_t soft, uint64_t hard, Report& report) {
   }
 }
 
-void ExamineLimits(const SystemFiles& files, Report& report) {
-  const ControlGroupLimits groups = ReadControlGroups(files);
+void ExamineLimits(const base::SystemFiles& files, Report& report) {
+  const base::ControlGroupLimits groups = base::ReadControlGroups(files);
   const rlimit descriptors = LimitOf(RLIMIT_NOFILE);
   JudgeDescriptors(descriptors.rlim_cur, descriptors.rlim_max, report);
   ExamineTasks(groups, report);

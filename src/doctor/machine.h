@@ -3,19 +3,19 @@
 // settings of its kernel. Each function adds findings of one area.
 #pragma once
 
+#include "base/system_files.h"
 #include "doctor/report.h"
-#include "doctor/system_files.h"
 
 namespace nereid::doctor {
 
 // Descriptors, processes, locked memory, shared memory, and the limits of control groups.
-void ExamineLimits(const SystemFiles& files, Report& report);
+void ExamineLimits(const base::SystemFiles& files, Report& report);
 // Features of the processor, cores, NUMA nodes, how busy it is, and memory.
-void ExamineProcessor(const SystemFiles& files, Report& report);
+void ExamineProcessor(const base::SystemFiles& files, Report& report);
 // Clocks, as far as the server and its traces, timeouts and caches of files depend on them.
-void ExamineClocks(const SystemFiles& files, Report& report);
+void ExamineClocks(const base::SystemFiles& files, Report& report);
 // Settings of the kernel that servers feel.
-void ExamineKernel(const SystemFiles& files, Report& report);
+void ExamineKernel(const base::SystemFiles& files, Report& report);
 
 // The part of ExamineLimits about open files, for tests: what it finds depends on nothing else.
 void JudgeDescriptors(uint64_t soft, uint64_t hard, Report& report);

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system_files.h"
 #include "doctor/report.h"
-#include "doctor/system_files.h"
 
 namespace nereid::doctor {
 
@@ -24,8 +24,8 @@ struct Port {
 
 // Returns "python3 (process 12)", or nothing if the process cannot be seen: it may be in another
 // container, or belong to another user.
-std::optional<std::string> FindListener(const SystemFiles& files, uint16_t port);
+std::optional<std::string> FindListener(const base::SystemFiles& files, uint16_t port);
 
-void ExaminePorts(const SystemFiles& files, const std::vector<Port>& ports, Report& report);
+void ExaminePorts(const base::SystemFiles& files, const std::vector<Port>& ports, Report& report);
 
 }  // namespace nereid::doctor

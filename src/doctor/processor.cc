@@ -35,13 +35,13 @@ bool HasAll(const Features& features, const std::array<std::string_view, n>& nam
   return std::ranges::all_of(names, [&](std::string_view name) { return Has(features, name); });
 }
 
-void ExamineFeatures(const SystemFiles& files, Report& report) {
+void ExamineFeatures(const base::SystemFiles& files, Report& report) {
   const std::optional<std::string> flags = files.Field("/proc/cpuinfo", "flags");
   if (!flags) {
     report.Ok("processor.features", "no x86-64 processor, so its features are not examined");
     return;
   }
-  const Features features = Words(*flags);
+  const Features features = base::Words(*flags);
   const int level = LevelOfX86(features);
   std::string text = fmt::format("x86-64-v{}", level);
   for (const std::string_view name : kFast) {
@@ -67,7 +67,7 @@ int UsableCores() {
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-void ExamineCores(const SystemFiles& files, Report& report) {
+void ExamineCores(const base::SystemFiles& files, Report& report) {
   const std::string online = files.Text("/sys/devices/system/cpu/online").value_or("?");
   const int usable = UsableCores();
   report.Ok("processor.cores", fmt::format("{} cores may be used (online: {})", usable, online));
@@ -82,10 +82,11 @@ void ExamineCores(const SystemFiles& files, Report& report) {
   }
 }
 
-void ExamineNuma(const SystemFiles& files, Report& report) {
+void ExamineNuma(const base::SystemFiles& files, Report& report) {
   const auto nodes =
       std::ranges::count_if(files.Names("/sys/devices/system/node"), [](const std::string& name) {
-        return name.starts_with("node") && ToNumber(std::string_view(name).substr(4)).has_value();
+        return name.starts_with("node") &&
+               base::ToNumber(std::string_view(name).substr(4)).has_value();
       });
   if (nodes <= 1) {
     report.Ok("processor.numa", "one NUMA node");
@@ -96,7 +97,7 @@ void ExamineNuma(const SystemFiles& files, Report& report) {
               "server for each node with numactl.");
 }
 
-void ExamineFrequency(const SystemFiles& files, Report& report) {
+void ExamineFrequency(const base::SystemFiles& files, Report& report) {
   const auto governor = files.Text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (!governor) return;  // usual in virtual machines
   if (*governor != "powersave") {
@@ -116,7 +117,7 @@ int LevelOfX86(const std::vector<std::string_view>& features) {
   return HasAll(features, kLevel4) ? 4 : 3;
 }
 
-void ExamineProcessor(const SystemFiles& files, Report& report) {
+void ExamineProcessor(const base::SystemFiles& files, Report& report) {
   ExamineFeatures(files, report);
   ExamineCores(files, report);
   ExamineNuma(files, report);

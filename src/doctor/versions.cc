@@ -45,7 +45,7 @@ void ListLibraries(Versions& versions) {
   }
 }
 
-std::string ContainerText(const SystemFiles& files) {
+std::string ContainerText(const base::SystemFiles& files) {
   if (files.Exists("/run/.containerenv")) return "podman";
   if (files.Exists("/.dockerenv")) return "docker";
   if (files.Exists("/var/run/secrets/kubernetes.io")) return "Kubernetes";
@@ -59,10 +59,10 @@ std::string Unquoted(std::string text) {
   return text;
 }
 
-std::string SystemName(const SystemFiles& files) {
+std::string SystemName(const base::SystemFiles& files) {
   const std::string text = files.Text("/etc/os-release").value_or("");
   constexpr std::string_view kName = "PRETTY_NAME=";
-  for (const std::string_view line : Lines(text)) {
+  for (const std::string_view line : base::Lines(text)) {
     if (line.starts_with(kName)) return Unquoted(std::string(line.substr(kName.size())));
   }
   return "a system without /etc/os-release";
@@ -70,7 +70,7 @@ std::string SystemName(const SystemFiles& files) {
 
 }  // namespace
 
-void ListVersions(const SystemFiles& files, const std::string& version, Report& report) {
+void ListVersions(const base::SystemFiles& files, const std::string& version, Report& report) {
   Versions versions;
   std::error_code error;
   versions.emplace_back(

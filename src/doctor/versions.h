@@ -4,12 +4,12 @@
 
 #include <string>
 
+#include "base/system_files.h"
 #include "doctor/report.h"
-#include "doctor/system_files.h"
 
 namespace nereid::doctor {
 
 // `version` is that of the program. Puts the versions in front of those that are there.
-void ListVersions(const SystemFiles& files, const std::string& version, Report& report);
+void ListVersions(const base::SystemFiles& files, const std::string& version, Report& report);
 
 }  // namespace nereid::doctor

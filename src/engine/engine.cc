@@ -6,23 +6,17 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/buffer_budget.h"
 #include "base/log.h"
 #include "base/temporary_folder.h"
+#include "core/execution_mark.h"
+#include "engine/load_limits.h"
 #include "engine/metrics.h"
 #include "engine/normalize.h"
 #include "engine/startup_log.h"
 
 namespace nereid::engine {
 namespace {
-
-bool SaysReady(const core::Model& model) {
-  const base::Status status = model.CheckReady();
-  if (!status.ok()) {
-    NEREID_VLOG(1, "Model '{}' version {} is not ready: {}", model.name(), model.version_text(),
-                status.message());
-  }
-  return status.ok();
-}
 
 // Lists only extensions that are really served, in Triton's order.
 service::ServerMetadata MakeMetadata(const EngineOptions& options) {
@@ -39,10 +33,13 @@ memory::GpuOptions GpusFor(const EngineOptions& options) {
   return gpus;
 }
 
-backend_host::BackendLibrariesOptions WithGpus(backend_host::BackendLibrariesOptions options,
-                                               memory::Gpus& gpus) {
-  options.gpus = &gpus;
-  return options;
+backend_host::BackendLibrariesOptions BackendsFor(const EngineOptions& options, memory::Gpus& gpus,
+                                                  base::Watchdog& watchdog) {
+  backend_host::BackendLibrariesOptions backends = options.backends;
+  backends.gpus = &gpus;
+  backends.watchdog = &watchdog;
+  backends.execution_limit = options.execution_limit;
+  return backends;
 }
 
 template <typename Tensors>
@@ -58,6 +55,13 @@ std::vector<service::TensorMetadata> DescribeTensors(const Tensors& tensors, boo
   return described;
 }
 
+core::BudgetLimits ChooseBudgets(const core::BudgetLimits& asked) {
+  core::ChosenLimits chosen = core::ChooseLimits(asked, base::ReadSystemLimits());
+  for (const std::string& warning : chosen.warnings) NEREID_LOG(kWarning, "{}", warning);
+  base::LimitBufferPool(chosen.pool_bytes);
+  return chosen.limits;
+}
+
 // The time for tearing down models after the deadline has passed while requests were still running.
 constexpr std::chrono::milliseconds kTeardownGrace{500};
 
@@ -69,18 +73,26 @@ constexpr size_t kBlockingThreads = 256;
 Engine::Engine(EngineOptions options, std::vector<repository::StoreKind> stores,
                TRITONSERVER_Server& server)
     : options_(std::move(options)),
+      budgets_(ChooseBudgets(options_.budgets)),
       metadata_(MakeMetadata(options_)),
+      watchdog_(options_.watchdog_limit, core::DescribeExecutionsOf),
       gpus_(GpusFor(options_)),
+      health_(watchdog_, gpus_),
       regions_(options_.allows_client_regions, options_.trusts_client_regions, &gpus_),
       tracing_(options_.trace),
       metrics_(options_.metrics, gpus_),
+      timers_(&watchdog_),
       rate_limiter_(options_.rate_limits),
-      libraries_(WithGpus(options_.backends, gpus_), server),
+      libraries_(BackendsFor(options_, gpus_, watchdog_), server),
       agents_(options_.agent_directory),
-      loader_({.timers = timers_, .reaper = reaper_, .rate_limiter = rate_limiter_}, *this,
-              libraries_,
+      loader_({.timers = timers_,
+               .reaper = reaper_,
+               .rate_limiter = rate_limiter_,
+               .watchdog = &watchdog_},
+              *this, libraries_,
               {.inline_budget = options_.inline_budget,
                .limits_rate = options_.limits_rate,
+               .adapts_concurrency = options_.adapts_concurrency,
                .metrics = options_.metrics}),
       life_cycle_(loader_, {.load_threads = options_.model_load_threads,
                             .load_retries = options_.model_load_retries,
@@ -260,11 +272,35 @@ Unfinished Engine::Stop(base::TimePoint deadline) {
   return left;
 }
 
-bool Engine::IsLive() const { return !is_stopped_.load() && !has_failed_.load(); }
+bool Engine::IsLive() const {
+  return !is_stopped_.load() && !has_failed_.load() && health_.IsLive();
+}
 
 bool Engine::IsReady() const {
   return is_started_.load() && IsLive() && !is_draining_.load() &&
-         (!options_.strict_readiness || (life_cycle_.Table().all_ready() && AreBackendsReady()));
+         (!options_.strict_readiness || AreModelsReady());
+}
+
+bool Engine::AreModelsReady() const {
+  if (!life_cycle_.Table().all_ready() || !AreBackendsReady()) return false;
+  // Asked only if something is wrong somewhere: this takes time for each model.
+  return health_.IsWell() || CheckModels().problems.empty();
+}
+
+base::Status Engine::ReadinessOf(const core::Model& model) const {
+  if (std::string reason = health_.WhyNot(model); !reason.empty()) {
+    return base::UnavailableError(std::move(reason));
+  }
+  return model.CheckReady();
+}
+
+bool Engine::SaysReady(const core::Model& model) const {
+  const base::Status status = ReadinessOf(model);
+  if (!status.ok()) {
+    NEREID_VLOG(1, "Model '{}' version {} is not ready: {}", model.name(), model.version_text(),
+                status.message());
+  }
+  return status.ok();
 }
 
 bool Engine::AreBackendsReady() const {
@@ -274,7 +310,7 @@ bool Engine::AreBackendsReady() const {
     if (model->TryPin()) models.push_back(core::ModelHandle(*model));
   }
   return std::ranges::all_of(models,
-                             [](const core::ModelHandle& model) { return SaysReady(*model); });
+                             [this](const core::ModelHandle& model) { return SaysReady(*model); });
 }
 
 bool Engine::ReadinessMayBlock() const { return !life_cycle_.Table().to_be_asked().empty(); }
@@ -292,6 +328,70 @@ base::Result<bool> Engine::IsModelReady(std::string_view name, std::string_view 
   // A known model that is not ready is a valid result; any other error is returned.
   if (model.status().code() == base::StatusCode::kUnavailable) return false;
   return model.status();
+}
+
+service::HealthChecks Engine::CheckLiveness() const {
+  service::HealthCheck start{.name = "start"};
+  if (has_failed_.load()) start.problems.emplace_back("the server failed to start");
+  if (is_stopped_.load()) start.problems.emplace_back("the server is stopping");
+  service::HealthChecks checks = {std::move(start)};
+  health_.AddChecks(checks);
+  return checks;
+}
+
+service::HealthChecks Engine::CheckReadiness() const {
+  service::HealthChecks checks = CheckLiveness();
+  service::HealthCheck serving{.name = "serving"};
+  if (!is_started_.load()) serving.problems.emplace_back("models of the start are being loaded");
+  if (is_draining_.load()) serving.problems.emplace_back("the server is draining");
+  checks.push_back(std::move(serving));
+  // Without strict readiness, models do not matter.
+  if (options_.strict_readiness && is_started_.load()) checks.push_back(CheckModels());
+  return checks;
+}
+
+// Reasons of failed loads are left to the repository index, which fewer people may read.
+service::HealthCheck Engine::CheckModels() const {
+  service::HealthCheck check{.name = "models"};
+  const ModelTable& table = life_cycle_.Table();
+  std::vector<core::ModelHandle> loaded;
+  for (const auto& [id, record] : table.models()) {
+    for (const auto& [version, state] : record->versions) {
+      if (state.state == VersionState::kReady && state.model->TryPin()) {
+        loaded.emplace_back(*state.model);
+      } else if (state.state != VersionState::kReady && state.reason != kUnloadedReason) {
+        check.problems.push_back(
+            fmt::format("model '{}' version {} is {}", id.Text(), version, StateName(state.state)));
+      }
+    }
+  }
+  for (const core::ModelHandle& model : loaded) {
+    const base::Status status = ReadinessOf(*model);
+    if (status.ok()) continue;
+    check.problems.push_back(fmt::format("model '{}' version {}: {}", model->name(),
+                                         model->version_text(), status.message()));
+  }
+  return check;
+}
+
+base::Result<service::HealthChecks> Engine::CheckModel(std::string_view name,
+                                                       std::string_view version) {
+  service::HealthCheck state{.name = "state"};
+  service::HealthCheck instances{.name = "instances"};
+  service::HealthCheck backend{.name = "backend"};
+  const base::Result<core::ModelHandle> model = FindModel(name, version);
+  if (model.ok()) {
+    if (std::string reason = health_.WhyNot(**model); !reason.empty()) {
+      instances.problems.push_back(std::move(reason));
+    } else if (const base::Status status = (*model)->CheckReady(); !status.ok()) {
+      backend.problems.emplace_back(status.message());
+    }
+  } else if (model.status().code() == base::StatusCode::kUnavailable) {
+    state.problems.emplace_back(model.status().message());
+  } else {
+    return model.status();
+  }
+  return service::HealthChecks{std::move(state), std::move(instances), std::move(backend)};
 }
 
 base::Result<service::ModelMetadata> Engine::DescribeModel(std::string_view name,
@@ -324,6 +424,12 @@ std::vector<service::IndexEntry> Engine::RepositoryIndex(bool only_ready) {
 }
 
 base::Status Engine::LoadModel(std::string_view name, const service::LoadOptions& options) {
+  base::BudgetGrant grant;
+  NEREID_RETURN_IF_ERROR(TakeLoad(name, options, budgets_, grant));
+  return LoadTrusted(name, options);
+}
+
+base::Status Engine::LoadTrusted(std::string_view name, const service::LoadOptions& options) {
   if (!is_started_.load() || is_draining_.load()) return base::UnavailableError("Server not ready");
   return control_.Load(std::string(name), options);
 }
@@ -360,6 +466,15 @@ base::Result<std::vector<service::ModelStatistics>> Engine::ReadStatistics(
 }
 
 void Engine::Infer(core::RequestPtr request) {
+  if (request->caller != nullptr) [[unlikely]] {
+    if (base::Status status = AdmitCaller(*request); !status.ok()) {
+      return core::CompleteWithError(std::move(request), std::move(status));
+    }
+  }
+  Submit(std::move(request));
+}
+
+void Engine::Submit(core::RequestPtr request) {
   core::RequestTimes& times = request->times;
   if (request->trace != nullptr) [[unlikely]] {
     if (times.request_start_ns == 0) times.request_start_ns = base::NowNs();
@@ -371,6 +486,19 @@ void Engine::Infer(core::RequestPtr request) {
   }
   if (starts_now) times.queue_start_ns = times.request_start_ns;
   Schedule(std::move(request));
+}
+
+base::Status Engine::AdmitCaller(core::Request& request) {
+  const uint64_t now_ns = base::NowNs();
+  base::Status status = quotas_.Admit(request, now_ns);
+  if (!status.ok()) {
+    core::ModelStatistics& statistics = request.model->statistics();
+    statistics.RecordRefusal(core::Refusal::kRate);
+    statistics.RecordFailure(
+        core::FailureReason::kRejected,
+        request.times.request_start_ns == 0 ? now_ns : request.times.request_start_ns, now_ns);
+  }
+  return status;
 }
 
 base::Status Engine::Prepare(core::Request& request) {
@@ -399,7 +527,7 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return metrics_.Page(life_cycle_.LoadedModels(), cache_ != nullptr);
+  return metrics_.Page(life_cycle_.LoadedModels(), cache_ != nullptr, health_, budgets_);
 }
 
 }  // namespace nereid::engine

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,11 @@
 #include "base/thread.h"
 #include "base/thread_reaper.h"
 #include "base/timers.h"
+#include "base/watchdog.h"
 #include "cache_host/cache_library.h"
+#include "core/budgets.h"
 #include "core/submitter.h"
+#include "engine/health.h"
 #include "engine/life_cycle.h"
 #include "engine/metrics.h"
 #include "engine/model_control.h"
@@ -27,6 +31,7 @@
 #include "repoagent_host/agents.h"
 #include "repository/routed_store.h"
 #include "repository/scanner.h"
+#include "schedule/caller_quotas.h"
 #include "schedule/rate_limiter.h"
 #include "service/service.h"
 
@@ -58,6 +63,7 @@ struct EngineOptions {
   CacheOptions cache;
   std::string agent_directory;        // contains a folder for each repository agent
   bool limits_rate = false;           // whether instances compete for resources
+  bool adapts_concurrency = false;    // of models that do not say so themselves
   schedule::ResourceMap rate_limits;  // if limits_rate: the counts that are not derived
   ModelControlOptions control;
   std::chrono::seconds poll_interval{15};  // in poll mode; 0: only once, at start-up
@@ -65,10 +71,15 @@ struct EngineOptions {
   unsigned model_load_retries = 0;
   bool exit_on_error = true;
   bool strict_readiness = true;
+  // After how long without progress a thread counts as stuck (base/watchdog.h), and an execution;
+  // 0: never.
+  std::chrono::seconds watchdog_limit{0};
+  std::chrono::seconds execution_limit{0};
   bool allows_client_regions = false;  // of shared memory
   bool trusts_client_regions = false;  // clients do not change a region while a model uses it
   MetricsConfig metrics;
   observe::TraceOptions trace;
+  core::BudgetLimits budgets;
 };
 
 // The server. Thread-safe.
@@ -102,6 +113,17 @@ class Engine final : public service::Service, private core::Submitter {
 
   bool IsLive() const override;
   bool IsReady() const override;
+  // Whether the server is live and all its threads and devices work, also those without which it
+  // can serve some of its models.
+  bool IsWell() const { return IsLive() && health_.IsWell(); }
+  // Returns the error that only a new process cures; OK if there is none.
+  std::optional<std::string> FatalError() const { return health_.FatalError(); }
+  service::HealthChecks CheckLiveness() const override;
+  service::HealthChecks CheckReadiness() const override;
+  base::Result<service::HealthChecks> CheckModel(std::string_view name,
+                                                 std::string_view version) override;
+  // Watches over threads that serve this engine.
+  base::Watchdog& watchdog() { return watchdog_; }
   bool ReadinessMayBlock() const override;
   const service::ServerMetadata& metadata() const override { return metadata_; }
   base::Result<core::ModelHandle> FindModel(std::string_view name,
@@ -112,7 +134,9 @@ class Engine final : public service::Service, private core::Submitter {
   base::Result<std::shared_ptr<const config::ModelConfig>> GetModelConfig(
       std::string_view name, std::string_view version) override;
   std::vector<service::IndexEntry> RepositoryIndex(bool only_ready) override;
+  // Refuses what budgets do not allow a client. For the program itself there is LoadTrusted.
   base::Status LoadModel(std::string_view name, const service::LoadOptions& options) override;
+  base::Status LoadTrusted(std::string_view name, const service::LoadOptions& options);
   base::Status UnloadModel(std::string_view name, bool unload_dependents) override;
   void RunBlocking(base::UniqueFunction<void()> work) override;
   base::Result<std::vector<service::ModelStatistics>> ReadStatistics(
@@ -135,6 +159,8 @@ class Engine final : public service::Service, private core::Submitter {
   memory::RegionTable& regions() override { return regions_; }
   std::string MetricsText() override;
   observe::Tracing* tracing() override { return &tracing_; }
+  // What clients may make the server hold; the frontends use their part of it.
+  core::Budgets& budgets() { return budgets_; }
 
  private:
   base::Status OpenCache();
@@ -142,20 +168,32 @@ class Engine final : public service::Service, private core::Submitter {
   // Ends the polling thread; returns false if it is still busy at `deadline`.
   bool StopPolling(base::TimePoint deadline);
   bool AreBackendsReady() const;
+  // Takes what the request needs of its caller's quotas.
+  base::Status AdmitCaller(core::Request& request);
+  bool AreModelsReady() const;
+  bool SaysReady(const core::Model& model) const;
+  // Returns why a loaded model is not ready; OK if it is. Asks its backend.
+  base::Status ReadinessOf(const core::Model& model) const;
+  service::HealthCheck CheckModels() const;
 
   base::Result<core::ModelHandle> PinModel(std::string_view name, int64_t version) override;
-  void Submit(core::RequestPtr request) override { Infer(std::move(request)); }
+  // Also for the steps of ensembles, whose callers have been admitted with the ensemble's request.
+  void Submit(core::RequestPtr request) override;
   void CancelSubmitted(core::Request& request) override { Cancel(request); }
 
   const EngineOptions options_;
+  core::Budgets budgets_;
   const service::ServerMetadata metadata_;
+  base::Watchdog watchdog_;
   memory::Gpus gpus_;
+  const Health health_;
   memory::RegionTable regions_;
   observe::Tracing tracing_;
   Metrics metrics_;
   base::Timers timers_;
   base::ThreadReaper reaper_;
   schedule::RateLimiter rate_limiter_;
+  schedule::CallerQuotas quotas_;
   backend_host::BackendLibraries libraries_;
   repoagent_host::Agents agents_;
   std::unique_ptr<core::ResponseCache> cache_;  // null: none; set by Start

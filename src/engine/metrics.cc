@@ -237,6 +237,27 @@ void AddMemory(MetricsPage& page, const Rows& rows) {
   }
 }
 
+void AddBudgets(MetricsPage& page, const core::Budgets& budgets) {
+  const std::vector<core::BudgetReading> readings = budgets.Read();
+  const auto labels = [](const core::BudgetReading& reading) {
+    return observe::RenderLabels({{"budget", std::string(reading.name)}});
+  };
+  page.StartFamily("nereid_budget_limit", "Most that clients together can make the server hold",
+                   Kind::kGauge);
+  for (const auto& reading : readings)
+    page.Add(labels(reading), static_cast<double>(reading.limit));
+  page.StartFamily("nereid_budget_used", "How much of that they make it hold now", Kind::kGauge);
+  for (const auto& reading : readings) {
+    if (reading.used) page.Add(labels(reading), static_cast<double>(*reading.used));
+  }
+  page.StartFamily("nereid_budget_refusals_total",
+                   "Number of connections, requests and loads refused because of a budget",
+                   Kind::kCounter);
+  for (const auto& reading : readings) {
+    page.Add(labels(reading), static_cast<double>(reading.refusals));
+  }
+}
+
 Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
   Rows rows;
   for (const auto& [id, model, load_seconds] : models) {
@@ -295,7 +316,8 @@ Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
   }
 }
 
-std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
+std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache,
+                          const Health& health, const core::Budgets& budgets) {
   const Rows rows = MakeRows(models, has_cache);
   MetricsPage page;
   for (const Family& family : kCounts) AddFamily(page, family, rows);
@@ -328,7 +350,15 @@ std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has
     AddReasons(page, row, core::kBatchClosedNames, row.statistics.batches_closed,
                ZeroReasons::kLeftOut);
   }
+  page.StartFamily("nereid_overload_refusals_total",
+                   "Number of requests refused to keep an overloaded model useful, by reason",
+                   Kind::kCounter);
+  for (const Row& row : rows) {
+    AddReasons(page, row, core::kRefusalNames, row.statistics.refusals, ZeroReasons::kLeftOut);
+  }
   AddMemory(page, rows);
+  health.AddTo(page);
+  AddBudgets(page, budgets);
   if (config_.nereid_histograms) AddOwnHistograms(page, rows);
   return page.Take();
 }

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/budgets.h"
 #include "core/model.h"
+#include "engine/health.h"
 #include "engine/life_cycle.h"
 #include "engine/metrics_config.h"
 #include "memory/gpus.h"
@@ -29,7 +31,8 @@ class Metrics {
 
   const MetricsConfig& config() const { return config_; }
   // Returns the page for the loaded models.
-  std::string Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache);
+  std::string Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache,
+                   const Health& health, const core::Budgets& budgets);
 
  private:
   const MetricsConfig config_;

@@ -12,6 +12,7 @@
 #include "config/labels.h"
 #include "config/validate.h"
 #include "engine/metrics.h"
+#include "engine/model_parameters.h"
 #include "engine/warm_up.h"
 #include "schedule/batch_scheduler.h"
 #include "schedule/caching_scheduler.h"
@@ -53,6 +54,7 @@ base::Result<core::ModelOptions> Compile(const repository::ModelSource& source, 
   options.max_batch_size = config.max_batch_size;
   options.is_decoupled = config.is_decoupled();
   options.fingerprint = std::to_string(source.timestamp.Latest());
+  NEREID_ASSIGN_OR_RETURN(options.caller_limits, CallerLimitsOf(config));
   for (const config::ModelInput& input : config.input) {
     core::ModelTensor tensor =
         CompileTensor(input.name, input.data_type, input.dims, input.reshape);
@@ -164,6 +166,8 @@ base::Result<std::unique_ptr<core::Scheduler>> ModelLoader::MakeBatchScheduler(
   const config::ModelConfig& config = loaded.backend->config();
   schedule::BatchSchedulerOptions options{.policy = schedule::BatchPolicy::FromConfig(config),
                                           .pool = std::move(pool)};
+  NEREID_ASSIGN_OR_RETURN(options.adapts_concurrency,
+                          AdaptsConcurrency(config, options_.adapts_concurrency));
   if (config.dynamic_batching() != nullptr) {
     options.policy.hold_until_waiting = HoldCount("TRITONSERVER_DELAY_SCHEDULER");
   }

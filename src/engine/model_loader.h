@@ -24,6 +24,8 @@ struct ModelLoaderOptions {
   // See schedule::InstancePoolOptions.
   std::chrono::nanoseconds inline_budget = std::chrono::microseconds(50);
   bool limits_rate = false;  // whether instances compete for the rate limiter's resources
+  // Whether models limit their requests in flight by their speed, if they do not say so themselves.
+  bool adapts_concurrency = false;
   MetricsConfig metrics;
 };
 

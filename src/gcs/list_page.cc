@@ -7,6 +7,7 @@
 
 #include <rapidjson/document.h>
 
+#include "base/text_encodings.h"
 #include "object_store/digest.h"
 #include "object_store/token_request.h"
 
@@ -41,7 +42,7 @@ base::Result<object_store::Object> ParseObject(const rapidjson::Value& item) {
   object.modified_ns = *time;
   // Objects that were composed of others have none.
   const auto md5 = object_store::DecodeBase64(TextOf(item, "md5Hash"));
-  if (md5 && md5->size() == 16) object.md5 = object_store::Hex(*md5);
+  if (md5 && md5->size() == 16) object.md5 = base::ToHex(*md5);
   return object;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "base/log.h"
+#include "base/text_encodings.h"
 #include "base/trim.h"
 #include "object_store/credential_file.h"
 #include "object_store/digest.h"
@@ -154,12 +155,12 @@ base::Result<std::string> MakeAssertion(const ServiceAccount& account, std::stri
   const std::string claims =
       fmt::format(R"({{"iss":{},"scope":{},"aud":{},"iat":{},"exp":{}}})", Quoted(account.email),
                   Quoted(scope), Quoted(account.token_uri), now, now + 3600);
-  const std::string text = object_store::Base64Url(head) + "." + object_store::Base64Url(claims);
+  const std::string text = base::EncodeBase64Url(head) + "." + base::EncodeBase64Url(claims);
   base::Result<std::string> signature = object_store::SignRs256(account.private_key, text);
   if (!signature.ok()) {
     return signature.status().WithPrefix(fmt::format("service account '{}': ", account.email));
   }
-  return text + "." + object_store::Base64Url(*signature);
+  return text + "." + base::EncodeBase64Url(*signature);
 }
 
 Token FetchToken(HttpClient& client, const Account& account) {

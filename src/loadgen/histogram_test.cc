@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loadgen/histogram.h"
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace nereid::loadgen {
@@ -33,6 +38,31 @@ TEST(Histogram, FindsQuantilesOfManyTimes) {
   EXPECT_EQ(times.QuantileNs(1), 1e7);
   EXPECT_NEAR(times.mean_ns(), 5.0005e6, 1);
   EXPECT_EQ(times.max_ns(), 10'000'000U);
+}
+
+TEST(Histogram, IsNearTheSortedTimesAtEveryQuantile) {
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> times(15, 3);
+  for (int round = 0; round < 50; ++round) {
+    Histogram histogram;
+    std::vector<double> sorted;
+    for (uint64_t i = 1 + random() % 500; i > 0; --i) {
+      const auto ns = static_cast<int64_t>(std::min(times(random), 1e13));
+      histogram.Add(nanoseconds(ns));
+      sorted.push_back(static_cast<double>(ns));
+    }
+    std::ranges::sort(sorted);
+    double last = 0;
+    for (const double share : {0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+      const double rank = std::ceil(share * static_cast<double>(sorted.size()));
+      const double exact = sorted[static_cast<size_t>(std::max(rank, 1.0)) - 1];
+      const double found = histogram.QuantileNs(share);
+      EXPECT_NEAR(found, exact, exact * 0.008 + 0.5) << share << " of " << sorted.size();
+      EXPECT_GE(found, last);
+      last = found;
+    }
+    EXPECT_LE(last, sorted.back());
+  }
 }
 
 TEST(Histogram, AddsAnother) {

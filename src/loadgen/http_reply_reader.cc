@@ -4,13 +4,15 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 
 namespace nereid::loadgen {
 namespace {
 
-constexpr std::string_view kEvent = "data:";
+// The text that begins an event. The line's end before it tells it from the same text in the data.
+constexpr std::string_view kEvent = "\ndata:";
+constexpr std::string_view kLineEnd = "\r\n";
 constexpr size_t kHeadStep = 4096;
 constexpr size_t kMaxHead = 16384;
 constexpr size_t kKeptOfErrors = 4096;
@@ -22,10 +24,25 @@ std::string_view HeaderValue(std::string_view head, std::string_view name) {
     if (line.size() <= name.size() || line[name.size()] != ':') continue;
     if (strncasecmp(line.data(), name.data(), name.size()) != 0) continue;
     line.remove_prefix(name.size() + 1);
+    line = line.substr(0, line.find(kLineEnd));
     while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
-    return line.substr(0, line.find("\r\n"));
+    while (!line.empty() && line.back() == ' ') line.remove_suffix(1);
+    return line;
   }
   return {};
+}
+
+bool IsSame(std::string_view text, std::string_view lower_case) {
+  return text.size() == lower_case.size() &&
+         strncasecmp(text.data(), lower_case.data(), text.size()) == 0;
+}
+
+// Reads a text that is nothing but a number.
+template <typename Number>
+bool ReadNumber(std::string_view text, int base, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number, base);
+  return error == std::errc() && at == end;
 }
 
 }  // namespace
@@ -34,10 +51,11 @@ void HttpReplyReader::Reset(bool keep_body) {
   state_ = State::kHead;
   keep_body_ = keep_body;
   status_ = 0;
-  is_chunked_ = is_events_ = closes_ = false;
+  is_events_ = closes_ = false;
   line_.clear();
   body_.clear();
-  body_size_ = matched_ = left_ = 0;
+  body_size_ = left_ = 0;
+  matched_ = 1;  // the first event has no line before it
 }
 
 base::Result<uint64_t> HttpReplyReader::Feed(std::string_view received) {
@@ -45,35 +63,37 @@ base::Result<uint64_t> HttpReplyReader::Feed(std::string_view received) {
   while (!received.empty() && state_ != State::kDone) {
     if (state_ == State::kHead) {
       NEREID_ASSIGN_OR_RETURN(received, ReadHead(received));
-      continue;
+    } else if (state_ == State::kChunkSize || state_ == State::kTrailers) {
+      NEREID_ASSIGN_OR_RETURN(received, ReadLine(received));
+    } else {
+      const std::string_view part = received.substr(0, left_);
+      received.remove_prefix(part.size());
+      NEREID_RETURN_IF_ERROR(TakePart(part, events));
     }
-    if (state_ == State::kChunkSize) {
-      received = ReadChunkSize(received);
-      continue;
-    }
-    const std::string_view part = received.substr(0, left_);
-    received.remove_prefix(part.size());
-    left_ -= part.size();
-    if (state_ != State::kChunkEnd) {
-      TakeBody(part);
-      if (is_events_) events += CountEvents(part);
-    }
-    if (left_ == 0) EndPart();
   }
   if (!received.empty()) return base::InternalError("the reply is longer than it says");
   return events;
 }
 
-void HttpReplyReader::EndPart() {
-  if (state_ == State::kBody) {
-    state_ = State::kDone;
-  } else if (state_ == State::kChunk) {
-    state_ = State::kChunkEnd;
-    left_ = 2;
+// Takes bytes of the body, of a chunk, or of the line's end behind a chunk.
+base::Status HttpReplyReader::TakePart(std::string_view part, uint64_t& events) {
+  if (state_ == State::kChunkEnd) {
+    if (part != kLineEnd.substr(kLineEnd.size() - left_, part.size())) {
+      return base::InternalError("a chunk of the reply is longer than it says");
+    }
   } else {
-    state_ = is_chunked_ && line_ == "0" ? State::kDone : State::kChunkSize;
-    line_.clear();
+    TakeBody(part);
+    if (is_events_) events += CountEvents(part);
   }
+  left_ -= part.size();
+  if (left_ > 0) return base::OkStatus();
+  if (state_ == State::kChunk) {
+    state_ = State::kChunkEnd;
+    left_ = kLineEnd.size();
+  } else {
+    state_ = state_ == State::kBody ? State::kDone : State::kChunkSize;
+  }
+  return base::OkStatus();
 }
 
 // Consumes the head's bytes and returns the remaining ones.
@@ -91,37 +111,58 @@ base::Result<std::string_view> HttpReplyReader::ReadHead(std::string_view receiv
 }
 
 base::Status HttpReplyReader::ParseHead(std::string_view head) {
-  if (!head.starts_with("HTTP/1.") || head.size() < 12) {
+  if (!head.starts_with("HTTP/1.") || head.size() < 12 ||
+      !ReadNumber(head.substr(9, 3), 10, status_) || status_ < 100) {
     return base::InternalError("the reply is not HTTP/1.1");
   }
-  status_ = std::atoi(std::string(head.substr(9, 3)).c_str());
   const std::string_view connection = HeaderValue(head, "connection");
-  closes_ = !connection.empty() && strncasecmp(connection.data(), "close", 5) == 0;
-  const std::string_view size = HeaderValue(head, "content-length");
-  if (!size.empty()) {
-    left_ = std::strtoull(size.data(), nullptr, 10);
-    state_ = left_ == 0 ? State::kDone : State::kBody;
+  closes_ = head.starts_with("HTTP/1.0") ? !IsSame(connection, "keep-alive")
+                                         : IsSame(connection, "close");
+  // The reply proper follows one that only says that the server is at work.
+  if (status_ < 200) return base::OkStatus();
+  constexpr int kNoContent = 204;
+  constexpr int kNotModified = 304;
+  if (status_ == kNoContent || status_ == kNotModified) {
+    state_ = State::kDone;
     return base::OkStatus();
   }
-  if (HeaderValue(head, "transfer-encoding") != "chunked") {
-    return base::InternalError("the reply has neither a length nor chunks");
+  if (IsSame(HeaderValue(head, "transfer-encoding"), "chunked")) {
+    is_events_ = HeaderValue(head, "content-type").starts_with("text/event-stream");
+    state_ = State::kChunkSize;
+    return base::OkStatus();
   }
-  is_chunked_ = true;
-  is_events_ = HeaderValue(head, "content-type").starts_with("text/event-stream");
-  state_ = State::kChunkSize;
+  const std::string_view size = HeaderValue(head, "content-length");
+  if (size.empty()) return base::InternalError("the reply has neither a length nor chunks");
+  if (!ReadNumber(size, 10, left_)) {
+    return base::InternalError("the reply's content-length is not a number");
+  }
+  state_ = left_ == 0 ? State::kDone : State::kBody;
   return base::OkStatus();
 }
 
-std::string_view HttpReplyReader::ReadChunkSize(std::string_view received) {
+// Consumes a line between chunks, or behind the last one, and returns the remaining bytes.
+base::Result<std::string_view> HttpReplyReader::ReadLine(std::string_view received) {
   const size_t end = received.find('\n');
   line_.append(received.substr(0, end));
-  if (end == received.npos) return {};
-  left_ = std::strtoull(line_.c_str(), nullptr, 16);
-  // The last chunk, of size 0, is followed by an empty line like any other.
-  line_ = left_ == 0 ? "0" : "";
-  state_ = left_ == 0 ? State::kChunkEnd : State::kChunk;
-  if (left_ == 0) left_ = 2;
+  if (line_.size() > kMaxHead) return base::InternalError("a line of the reply does not end");
+  if (end == received.npos) return std::string_view();
+  if (line_.ends_with('\r')) line_.pop_back();
+  NEREID_RETURN_IF_ERROR(EndLine());
+  line_.clear();
   return received.substr(end + 1);
+}
+
+base::Status HttpReplyReader::EndLine() {
+  if (state_ == State::kTrailers) {
+    if (line_.empty()) state_ = State::kDone;
+    return base::OkStatus();
+  }
+  // Extensions of a chunk may follow its size.
+  if (!ReadNumber(std::string_view(line_).substr(0, line_.find_first_of("; ")), 16, left_)) {
+    return base::InternalError("the size of a chunk of the reply is not a number");
+  }
+  state_ = left_ == 0 ? State::kTrailers : State::kChunk;
+  return base::OkStatus();
 }
 
 void HttpReplyReader::TakeBody(std::string_view part) {
@@ -138,7 +179,7 @@ uint64_t HttpReplyReader::CountEvents(std::string_view part) {
   uint64_t events = 0;
   for (size_t at = 0; at < part.size();) {
     if (matched_ == 0) {
-      at = part.find("data:", at);
+      at = part.find(kEvent, at);
       if (at == part.npos) {
         // The end may contain the beginning of that text.
         size_t tail = std::min(kEvent.size() - 1, part.size());

@@ -18,8 +18,8 @@ class HttpReplyReader {
   // to 4 KiB.
   void Reset(bool keep_body);
 
-  // Takes received bytes. Returns the number of server-sent events that became complete (0 for
-  // other replies), or what is wrong with the reply, such as bytes behind its end.
+  // Takes received bytes. Returns the number of server-sent events that began in them (0 for other
+  // replies), or what is wrong with the reply, such as bytes behind its end.
   base::Result<uint64_t> Feed(std::string_view received);
 
   bool has_begun() const { return state_ != State::kHead || !line_.empty(); }
@@ -33,22 +33,22 @@ class HttpReplyReader {
   const std::string& body() const { return body_; }
 
  private:
-  enum class State { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kDone };
+  enum class State { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kTrailers, kDone };
 
   base::Result<std::string_view> ReadHead(std::string_view received);
   base::Status ParseHead(std::string_view head);
-  std::string_view ReadChunkSize(std::string_view received);
-  void EndPart();
+  base::Result<std::string_view> ReadLine(std::string_view received);
+  base::Status EndLine();
+  base::Status TakePart(std::string_view part, uint64_t& events);
   void TakeBody(std::string_view part);
   uint64_t CountEvents(std::string_view part);
 
   State state_ = State::kHead;
   bool keep_body_ = false;
   int status_ = 0;
-  bool is_chunked_ = false;
   bool is_events_ = false;
   bool closes_ = false;
-  std::string line_;  // the incomplete head, or size of a chunk
+  std::string line_;  // the incomplete head, size of a chunk, or line behind the last chunk
   size_t left_ = 0;   // bytes left of the body, or of the chunk
   size_t body_size_ = 0;
   size_t matched_ = 0;  // matched bytes of the text that begins an event

@@ -27,8 +27,14 @@ std::string RefusalText(const HttpReplyReader& reply) {
   }
   std::string text;
   for (size_t at = begin + 1; at < body.size() && body[at] != '"'; ++at) {
-    if (body[at] == '\\' && at + 1 < body.size()) ++at;
-    text += body[at];
+    if (body[at] != '\\' || at + 1 == body.size()) {
+      text += body[at];
+    } else if (const char escaped = body[++at];
+               escaped == 'n' || escaped == 'r' || escaped == 't') {
+      text += ' ';  // an error is shown in one line
+    } else {
+      text += escaped;
+    }
   }
   return text;
 }

@@ -4,7 +4,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace nereid::loadgen {
 
@@ -27,7 +29,9 @@ void Poller::WakeAt(base::TimePoint time) {
     timer_ = base::UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     Add(timer_.get(), this);
   }
-  const int64_t ns = time.time_since_epoch().count();
+  // The clock begins with the machine: an earlier time is no time, and zero would switch the timer
+  // off.
+  const int64_t ns = std::max<int64_t>(1, time.time_since_epoch().count());
   constexpr int64_t kSecond = 1'000'000'000;
   const itimerspec when{.it_interval = {}, .it_value = {ns / kSecond, ns % kSecond}};
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);

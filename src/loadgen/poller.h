@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/unique_fd.h"
@@ -44,7 +45,7 @@ class Poller {
 
   base::UniqueFd epoll_;
   base::UniqueFd timer_;  // made when it is first needed
-  base::TimePoint wake_at_;
+  std::optional<base::TimePoint> wake_at_;
 };
 
 }  // namespace nereid::loadgen

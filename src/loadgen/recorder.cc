@@ -35,13 +35,16 @@ void Recorder::Succeeded(base::TimePoint due, base::TimePoint now, bool is_open)
 void Recorder::Failed(base::TimePoint due, base::TimePoint now, bool is_open,
                       std::string_view text) {
   if (IsMeasured(now)) CountEnd(now);
-  if (!IsMeasured(is_open ? due : now)) return;
+  if (IsMeasured(is_open ? due : now)) CountErrors(text, 1);
+}
+
+void Recorder::CountErrors(std::string_view text, uint64_t count) {
   auto found = errors_.find(text);
   if (found == errors_.end()) {
     const bool is_full = errors_.size() >= kMaxTexts;
     found = errors_.try_emplace(std::string(is_full ? kOthers : text)).first;
   }
-  ++found->second;
+  found->second += count;
 }
 
 void Recorder::Unfinished(base::TimePoint due, base::TimePoint now) {
@@ -56,7 +59,7 @@ void Recorder::Add(const Recorder& other) {
     intervals_[i].succeeded += other.intervals_[i].succeeded;
     intervals_[i].latencies.Add(other.intervals_[i].latencies);
   }
-  for (const auto& [text, count] : other.errors_) errors_[text] += count;
+  for (const auto& [text, count] : other.errors_) CountErrors(text, count);
   ended_ += other.ended_;
   unfinished_ += other.unfinished_;
   last_end_ = std::max(last_end_, other.last_end_);

@@ -54,6 +54,7 @@ class Recorder {
   // Returns the interval of a time that is measured.
   Interval& At(base::TimePoint time);
   void CountEnd(base::TimePoint now);
+  void CountErrors(std::string_view text, uint64_t count);
 
   base::TimePoint from_;
   base::TimePoint to_;

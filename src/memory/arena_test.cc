@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace nereid::memory {
 namespace {
@@ -28,6 +30,43 @@ TEST(Arena, HonoursAlignmentAndServesLargeRequests) {
   std::memset(large, 7, 100000);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(large) % 64, 0u);
   EXPECT_EQ(arena.Copy("small"), "small");
+}
+
+TEST(Arena, GivesPiecesThatNeverOverlapWhateverTheirSizesAndAlignments) {
+  std::mt19937 random(1);
+  InlineArena<512> arena;
+  for (int round = 0; round < 50; ++round) {
+    struct Piece {
+      std::byte* data;
+      size_t size;
+      std::byte mark;
+    };
+    std::vector<Piece> pieces;
+    for (uint32_t i = random() % 300; i > 0; --i) {
+      const size_t alignment = size_t{1} << random() % 7;
+      const size_t size = random() % 10 == 0 ? random() % 20'000 : random() % 100;
+      std::byte* const data = arena.Allocate(size, alignment);
+      ASSERT_NE(data, nullptr);
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(data) % alignment, 0u);
+      const auto mark = static_cast<std::byte>(random());
+      for (size_t at = 0; at < size; ++at) data[at] = mark;
+      pieces.push_back({data, size, mark});
+    }
+    for (const Piece& piece : pieces) {
+      for (size_t at = 0; at < piece.size; ++at) ASSERT_EQ(piece.data[at], piece.mark);
+    }
+    arena.Reset();
+  }
+}
+
+TEST(Arena, EndsTextsWithAZeroWhereAsked) {
+  InlineArena<64> arena;
+  EXPECT_STREQ(arena.CopyTerminated("").data(), "");
+  for (size_t size = 1; size < 300; ++size) {
+    const std::string_view copy = arena.CopyTerminated(std::string(size, 'x'));
+    ASSERT_EQ(copy.size(), size);
+    ASSERT_EQ(std::strlen(copy.data()), size);
+  }
 }
 
 }  // namespace

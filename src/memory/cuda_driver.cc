@@ -164,6 +164,46 @@ base::Result<CudaDriver::MemoryInfo> CudaDriver::ReadMemory(int64_t device) cons
   return info;
 }
 
+namespace {
+
+// The errors after which, as the documentation of the driver says, the process must be ended and
+// started again to use CUDA.
+bool IsSticky(int error) {
+  switch (error) {
+    case 214:  // CUDA_ERROR_ECC_UNCORRECTABLE
+    case 220:  // CUDA_ERROR_NVLINK_UNCORRECTABLE
+    case 226:  // CUDA_ERROR_CONTAINED
+    case 700:  // CUDA_ERROR_ILLEGAL_ADDRESS
+    case 702:  // CUDA_ERROR_LAUNCH_TIMEOUT
+    case 709:  // CUDA_ERROR_CONTEXT_IS_DESTROYED
+    case 710:  // CUDA_ERROR_ASSERT
+    case 714:  // CUDA_ERROR_HARDWARE_STACK_ERROR
+    case 715:  // CUDA_ERROR_ILLEGAL_INSTRUCTION
+    case 716:  // CUDA_ERROR_MISALIGNED_ADDRESS
+    case 717:  // CUDA_ERROR_INVALID_ADDRESS_SPACE
+    case 718:  // CUDA_ERROR_INVALID_PC
+    case 719:  // CUDA_ERROR_LAUNCH_FAILED
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+base::Status CudaDriver::StickyError(int64_t device) const {
+  NEREID_ASSIGN_OR_RETURN(const Device used, Use(device));
+  int result = functions_->push_context(used.context);
+  if (result == 0) {
+    // Every call returns a sticky error; this one does nothing else and waits for nothing.
+    MemoryInfo info;
+    result = functions_->get_memory_info(&info.free, &info.total);
+    void* context = nullptr;
+    functions_->pop_context(&context);
+  }
+  return IsSticky(result) ? Check(result) : base::OkStatus();
+}
+
 base::Result<CudaAddress> CudaDriver::Allocate(size_t size, int64_t device) const {
   const CurrentContext context(*this, device);
   NEREID_RETURN_IF_ERROR(context.status());

@@ -43,6 +43,10 @@ class CudaDriver {
   };
   base::Result<MemoryInfo> ReadMemory(int64_t device) const;
 
+  // Returns the error after which nothing works on `device` until this process ends, as after an
+  // access to memory that is not there; OK if there was none.
+  base::Status StickyError(int64_t device) const;
+
   base::Result<CudaAddress> Allocate(size_t size, int64_t device) const;
   base::Status Free(CudaAddress address, int64_t device) const;
   // Host memory that does not move, which every GPU copies from and to without a detour.

@@ -148,9 +148,42 @@ void Gpus::Prepare(int32_t device) {
     base::MutexLock lock(pool_mutex_);
     if (!prepared_.insert(device).second) return;
   }
+  is_prepared_.store(true);
   if (options_.enables_peer_access) EnablePeers(device);
   PoolFor({.type = MemoryType::kCpuPinned});
   PoolFor({.type = MemoryType::kGpu, .id = device});
+}
+
+void Gpus::LookForFailures() const {
+  constexpr uint64_t kPauseNs = 200'000'000;
+  if (!is_prepared_.load()) return;
+  const uint64_t now_ns = base::NowNs();
+  uint64_t last_ns = looked_at_ns_.load();
+  if (now_ns - last_ns < kPauseNs || !looked_at_ns_.compare_exchange_strong(last_ns, now_ns))
+    return;
+  std::set<int32_t> asked;
+  {
+    base::MutexLock lock(pool_mutex_);
+    asked = prepared_;
+    for (const auto& [device, error] : failures_) asked.erase(device);
+  }
+  for (const int32_t device : asked) {
+    const base::Status status = driver()->StickyError(device);
+    if (status.ok()) continue;
+    {
+      base::MutexLock lock(pool_mutex_);
+      if (!failures_.try_emplace(device, status.message()).second) continue;
+    }
+    has_failed_.store(true);
+    NEREID_LOG(kError, "GPU {} has failed for good ({}): only a restart of the server cures this",
+               device, status.message());
+  }
+}
+
+std::map<int32_t, std::string> Gpus::Failures() const {
+  if (!has_failed()) return {};
+  base::MutexLock lock(pool_mutex_);
+  return failures_;
 }
 
 base::Result<std::byte*> Gpus::Allocate(size_t size, const Placement& where) {
@@ -209,7 +242,9 @@ base::Status Gpus::Copy(void* to, const Placement& to_where, const void* from,
   }
   const CudaDriver* const cuda = driver();
   if (cuda == nullptr) return base::UnsupportedError("there is no GPU");
-  return cuda->Copy(to, from, size, to_gpu ? to_where.id : from_where.id);
+  base::Status status = cuda->Copy(to, from, size, to_gpu ? to_where.id : from_where.id);
+  if (!status.ok()) LookForFailures();
+  return status;
 }
 
 size_t Gpus::UsedPinnedBytes() const {

@@ -4,6 +4,7 @@
 // runs on a GPU or memory is wanted.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -75,6 +76,13 @@ class Gpus {
   // what fails; the server works without.
   void Prepare(int32_t device);
 
+  // Looks whether a prepared GPU has failed for good, and remembers and logs it. Called when
+  // something has failed that may have used a GPU; looks a few times a second at most.
+  void LookForFailures() const;
+  bool has_failed() const { return has_failed_.load(); }
+  // The errors of the GPUs that have failed for good.
+  std::map<int32_t, std::string> Failures() const;
+
   // Takes memory of a pool. Fails with the reason if there is no room or no pool; a caller then
   // uses other memory. REQUIRES: `where` is no plain CPU memory.
   base::Result<std::byte*> Allocate(size_t size, const Placement& where);
@@ -123,6 +131,10 @@ class Gpus {
   base::CondVar pool_made_;
   std::map<int64_t, Entry> pools_ NEREID_GUARDED_BY(pool_mutex_);  // by device; -1: pinned memory
   std::set<int32_t> prepared_ NEREID_GUARDED_BY(pool_mutex_);
+  mutable std::map<int32_t, std::string> failures_ NEREID_GUARDED_BY(pool_mutex_);
+  std::atomic<bool> is_prepared_{false};  // a GPU is
+  mutable std::atomic<bool> has_failed_{false};
+  mutable std::atomic<uint64_t> looked_at_ns_{0};  // for failures, the last time
 };
 
 }  // namespace nereid::memory

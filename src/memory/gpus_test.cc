@@ -110,6 +110,16 @@ TEST(Gpus, APoolThatTheDriverRefusesSaysWhy) {
   EXPECT_TRUE(gpus.Allocate(1, kPinned).ok());
 }
 
+TEST(Gpus, LookForFailuresOnlyWhereInstancesAre) {
+  Gpus gpus(Options());
+  gpus.LookForFailures();
+  EXPECT_FALSE(gpus.has_failed());
+  gpus.Prepare(0);
+  gpus.LookForFailures();
+  EXPECT_FALSE(gpus.has_failed());
+  EXPECT_TRUE(gpus.Failures().empty());
+}
+
 TEST(Gpus, ManyThreadsGetOnePoolAndPiecesOfTheirOwn) {
   GpuOptions options = Options();
   options.gpu_pool_bytes = 1 << 20;

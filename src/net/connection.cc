@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/connection.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <latch>
@@ -117,16 +120,16 @@ void ConnectionGroup::Shutdown() {
   ForEachReactor([](Reactor&, Shard& shard) { shard.sweep.reset(); });
 }
 
-Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+Connection::Connection(Reactor& reactor, ConnectionGroup& group, Accepted accepted,
                        std::unique_ptr<TlsChannel> tls)
     : reactor_(reactor),
       group_(group),
-      socket_(std::move(socket)),
-      fd_(socket_.get()),
-      is_crowded_(DescriptorsLeft(fd_) < ReservedDescriptors()),
+      accepted_(std::move(accepted)),
+      fd_(accepted_.socket.get()),
+      is_crowded_(accepted_.grant.is_extra() || DescriptorsLeft(fd_) < ReservedDescriptors()),
       tls_(std::move(tls)) {
   reactor.AddConnection();
-  if (is_crowded_) {
+  if (is_crowded_ && !accepted_.grant.is_of_address()) {
     group.crowded_until_ms_.store(NowMs() + kCrowdedMs);
   }
   // If the socket cannot be watched, the caller's first ArmRead finds it closed.
@@ -137,7 +140,7 @@ Connection::Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd 
 Connection::~Connection() {
   reactor_.RemoveConnection();
   group_.Remove(*this);
-  socket_ = base::UniqueFd();
+  accepted_ = {};
   group_.Gone();
 }
 
@@ -266,13 +269,13 @@ void Connection::FinishSending() {
   ::shutdown(fd_, SHUT_WR);
 }
 
-base::UniqueFd Connection::TakeSocket() {
+Accepted Connection::TakeSocket() {
   NEREID_CHECK(!read_armed_ && !write_armed_ && !closed_);
   closed_ = true;
   reactor_.Unwatch(fd_);
-  base::UniqueFd socket = std::move(socket_);
+  Accepted accepted = std::move(accepted_);
   Release();
-  return socket;
+  return accepted;
 }
 
 void Connection::Close() {
@@ -285,6 +288,26 @@ void Connection::Close() {
   reactor_.Unwatch(fd_);
   read_armed_ = write_armed_ = false;
   Release();
+}
+
+std::string Connection::PeerAddress() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text.data(),
+              text.size());
+  } else if (address.ss_family == AF_INET6) {
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text.data(),
+              text.size());
+  } else {
+    ucred user{};
+    socklen_t user_size = sizeof user;
+    if (::getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &user, &user_size) != 0) return "unix";
+    return "unix:uid=" + std::to_string(user.uid);
+  }
+  return text.data();
 }
 
 uint64_t Connection::CoarseNowMs() const { return group_.shards_[reactor_.index()].now_ms; }

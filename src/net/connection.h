@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <sys/uio.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/unique_fd.h"
+#include "net/connection_budget.h"
 #include "net/reactor.h"
 #include "net/tls_channel.h"
 
@@ -80,6 +82,11 @@ class Connection : private Watched {
   // Whether this is among the last connections that the process can have. Only health requests are
   // served on it, so that they always work.
   bool is_crowded() const { return is_crowded_; }
+  // Returns the client's address without its port: "10.0.0.7", "::1", or "unix:uid=1000" for a Unix
+  // socket. Empty if the client has gone. Any thread.
+  std::string PeerAddress() const;
+  // What the client's certificate says; null if it has shown none. Any thread.
+  const PeerIdentity* peer_identity() const { return tls_ == nullptr ? nullptr : tls_->peer(); }
 
   // Keeps the object (but not the socket open) until Release. Any thread.
   void Hold() { references_.fetch_add(1); }
@@ -91,7 +98,7 @@ class Connection : private Watched {
  protected:
   // Registers with the group; the socket is non-blocking. With `tls`, whose handshake is done, all
   // bytes pass through TLS.
-  Connection(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+  Connection(Reactor& reactor, ConnectionGroup& group, Accepted accepted,
              std::unique_ptr<TlsChannel> tls = nullptr);
   virtual ~Connection();
 
@@ -126,7 +133,7 @@ class Connection : private Watched {
   bool closed() const { return closed_; }
   // Passes the socket on to another connection; this one is then closed, without OnClosed.
   // REQUIRES: nothing is armed.
-  base::UniqueFd TakeSocket();
+  Accepted TakeSocket();
   // Closes the sending side, so that the client sees the end of the last reply. Any thread.
   void FinishSending();
 
@@ -178,7 +185,7 @@ class Connection : private Watched {
 
   Reactor& reactor_;
   ConnectionGroup& group_;
-  base::UniqueFd socket_;
+  Accepted accepted_;
   const int fd_;
   const bool is_crowded_;
   bool closed_ = false;

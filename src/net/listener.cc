@@ -92,12 +92,14 @@ base::Result<uint16_t> BoundPort(int socket) {
 }
 
 // The protocol is not known yet: an HTTP client gets the reason, a gRPC client only sees the end.
-void RefuseCrowded(int socket) {
-  constexpr std::string_view kReply =
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
-      "Connection: close\r\n\r\n{\"error\":\"too many connections\"}";
+void Refuse(int socket, std::string_view reason) {
+  const std::string body = fmt::format("{{\"error\":\"too many connections: {}\"}}", reason);
+  const std::string reply = fmt::format(
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+      "Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+      body.size(), body);
   [[maybe_unused]] const ssize_t sent =
-      ::send(socket, kReply.data(), kReply.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      ::send(socket, reply.data(), reply.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
@@ -113,13 +115,15 @@ std::string DescribeAddress(std::string_view address, uint16_t port) {
   return address.starts_with("unix:") ? std::string(address) : fmt::format("{}:{}", address, port);
 }
 
-// Confined to reactor 0, except for `stopped` and on_accept, which every reactor uses.
+// Confined to reactor 0, except for `stopping` and on_accept, which every reactor uses.
 struct Listener::State final : Watched, std::enable_shared_from_this<Listener::State> {
-  State(ReactorPool& pool, UnixSocket listening, uint16_t port, AcceptHandler on_accept)
+  State(ReactorPool& pool, UnixSocket listening, uint16_t port, ConnectionBudget* budget,
+        AcceptHandler on_accept)
       : pool(pool),
         retry(pool.reactor(0)),
         port(port),
         is_tcp(listening.file == nullptr),
+        budget(budget),
         on_accept(std::move(on_accept)),
         listening(std::move(listening.socket)),
         file(std::move(listening.file)) {}
@@ -127,37 +131,50 @@ struct Listener::State final : Watched, std::enable_shared_from_this<Listener::S
   void OnEvents(uint32_t) override { Accept(); }
 
   void Accept() {
-    if (stopped.load()) return;
-    for (int i = 0; i < kAcceptBurst; ++i) {
-      base::UniqueFd socket(
-          ::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!socket.valid()) {
-        if (errno == ECONNABORTED || errno == EINTR) continue;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-        NEREID_LOG(kWarning, "cannot accept connections on port {}: {}", port,
-                   std::strerror(errno));
-        retry.Start(kAcceptPause, [this] { Accept(); });
-        return;
-      }
-      // The rest of the reserve stays free, so that there is a descriptor for the next connection.
-      if (DescriptorsLeft(socket.get()) < ReservedDescriptors() / 2) {
-        RefuseCrowded(socket.get());
-        continue;
-      }
-      const int on = 1;
-      if (is_tcp) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      HandOver(std::move(socket));
-    }
+    if (is_stopped || !AcceptSome(kAcceptBurst)) return;
     // There may be more connections, which no event will announce.
     pool.reactor(0).Post([self = shared_from_this()] { self->Accept(); });
   }
 
-  void HandOver(base::UniqueFd socket) {
+  // Returns whether `count` connections were accepted, so that there may be more.
+  bool AcceptSome(int count) {
+    for (int i = 0; i < count; ++i) {
+      sockaddr_storage peer{};
+      socklen_t peer_size = sizeof peer;
+      base::UniqueFd socket(::accept4(listening.get(), reinterpret_cast<sockaddr*>(&peer),
+                                      &peer_size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket.valid()) {
+        if (errno == ECONNABORTED || errno == EINTR) continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+        NEREID_LOG(kWarning, "cannot accept connections on port {}: {}", port,
+                   std::strerror(errno));
+        retry.Start(kAcceptPause, [this] { Accept(); });
+        return false;
+      }
+      // The rest of the reserve stays free, so that there is a descriptor for the next connection.
+      if (DescriptorsLeft(socket.get()) < ReservedDescriptors() / 2) {
+        Refuse(socket.get(), "the process has no descriptors left");
+        continue;
+      }
+      ConnectionBudget::Admission admission;
+      if (budget != nullptr) admission = budget->Admit(peer);
+      if (!admission.refusal.empty()) {
+        Refuse(socket.get(), admission.refusal);
+        continue;
+      }
+      const int on = 1;
+      if (is_tcp) ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      HandOver({std::move(socket), std::move(admission.grant)});
+    }
+    return true;
+  }
+
+  void HandOver(Accepted accepted) {
     Reactor& reactor = pool.LeastLoaded();
     // Counted from here on, so that a burst is spread; the connection counts itself afterwards.
     reactor.AddConnection();
-    auto run = [self = shared_from_this(), &reactor, socket = std::move(socket)]() mutable {
-      if (!self->stopped.load()) self->on_accept(reactor, std::move(socket));
+    auto run = [self = shared_from_this(), &reactor, accepted = std::move(accepted)]() mutable {
+      self->on_accept(reactor, std::move(accepted));
       reactor.RemoveConnection();
     };
     if (reactor.IsCurrent()) return run();
@@ -168,10 +185,12 @@ struct Listener::State final : Watched, std::enable_shared_from_this<Listener::S
   Timer retry;
   const uint16_t port;
   const bool is_tcp;
+  ConnectionBudget* const budget;  // null: no limit
   AcceptHandler on_accept;
   base::UniqueFd listening;
   std::unique_ptr<UnixSocketFile> file;  // null for TCP
-  std::atomic<bool> stopped{false};
+  std::atomic<bool> stopping{false};     // Stop was called
+  bool is_stopped = false;
 };
 
 base::Result<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& options,
@@ -186,7 +205,8 @@ base::Result<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& o
     NEREID_ASSIGN_OR_RETURN(listening.socket, OpenPort(options));
   }
   NEREID_ASSIGN_OR_RETURN(const uint16_t port, BoundPort(listening.socket.get()));
-  auto state = std::make_shared<State>(pool, std::move(listening), port, std::move(on_accept));
+  auto state = std::make_shared<State>(pool, std::move(listening), port, options.budget,
+                                       std::move(on_accept));
   pool.reactor(0).Post(
       [state] { NEREID_CHECK(state->pool.reactor(0).Watch(state->listening.get(), *state)); });
   return std::unique_ptr<Listener>(new Listener(std::move(state)));
@@ -200,12 +220,15 @@ uint16_t Listener::port() const { return state_->port; }
 
 void Listener::Stop() {
   NEREID_CHECK(Reactor::Current() == nullptr);
-  if (state_->stopped.exchange(true)) return;
+  if (state_->stopping.exchange(true)) return;
   ReactorPool& pool = state_->pool;
   std::latch passed(static_cast<std::ptrdiff_t>(pool.size()));
   // Reactor 0 posts the barriers, so they follow every hand-over that it has made.
   pool.reactor(0).Post([this, &pool, &passed] {
     state_->file.reset();
+    // Clients of connections that wait here believe that they are connected.
+    state_->AcceptSome(SOMAXCONN);
+    state_->is_stopped = true;
     pool.reactor(0).Unwatch(state_->listening.get());
     state_->listening = base::UniqueFd();
     state_->retry.Cancel();

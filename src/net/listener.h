@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "base/status.h"
-#include "base/unique_fd.h"
 #include "base/unique_function.h"
+#include "net/connection_budget.h"
 #include "net/reactor.h"
 
 namespace nereid::net {
@@ -26,6 +26,9 @@ struct ListenerOptions {
   bool reuse_port = false;
   // The permissions of the file of a Unix socket: who may connect.
   mode_t unix_socket_mode = 0660;
+  // Counts the connections, together with those of other listeners; null: no limit. Outlives the
+  // listener and its connections.
+  ConnectionBudget* budget = nullptr;
 };
 
 // Returns the path of a "unix:<path>" or "unix://<path>" address; empty for others.
@@ -39,7 +42,7 @@ class Listener {
  public:
   // Called on the reactor that will own the connection. The socket is non-blocking and has
   // TCP_NODELAY.
-  using AcceptHandler = base::UniqueFunction<void(Reactor&, base::UniqueFd)>;
+  using AcceptHandler = base::UniqueFunction<void(Reactor&, Accepted)>;
 
   // Unavailable if the port is taken or the address is not ours, in Triton's words ("Socket
   // '0.0.0.0:8000' already in use "). The file of a Unix socket is replaced if no process listens
@@ -52,7 +55,8 @@ class Listener {
 
   // Returns the actual port; 0 for a path.
   uint16_t port() const;
-  // Closes the listening socket; returns when no further on_accept will start. Not from a reactor.
+  // Accepts the connections that wait and closes the listening socket; returns when no further
+  // on_accept will start. Not from a reactor.
   void Stop();
 
  private:

@@ -50,7 +50,7 @@ void RunAll(base::Queue<Task> tasks) {
 
 Reactor* Reactor::Current() { return current_reactor; }
 
-Reactor::Reactor(unsigned index)
+Reactor::Reactor(unsigned index, base::Watchdog* watchdog)
     : index_(index),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -58,13 +58,18 @@ Reactor::Reactor(unsigned index)
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   NEREID_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0);
-  thread_ = base::Thread("nereid-net-" + std::to_string(index), [this] { Run(); });
+  const std::string name = "nereid-net-" + std::to_string(index);
+  if (watchdog != nullptr) {
+    watch_ = watchdog->Add({.heartbeat = heartbeat_, .kind = "reactor", .name = name});
+  }
+  thread_ = base::Thread(name, [this] { Run(); });
 }
 
 Reactor::~Reactor() { Stop(); }
 
 void Reactor::Run() {
   current_reactor = this;
+  heartbeat_.Start();
   while (!is_stopping_) {
     int timeout_ms = RunTimers();
     if (!soon_.empty() || !round_.empty()) timeout_ms = 0;
@@ -77,6 +82,7 @@ void Reactor::Run() {
     is_in_round_ = false;
     RunTogetherNow();
   }
+  heartbeat_.Rest();
   current_reactor = nullptr;
 }
 
@@ -84,7 +90,9 @@ void Reactor::HandleEvents(int timeout_ms) {
   // A thread that posts while the inbox rests wakes the loop.
   if (timeout_ms != 0 && !inbox_.TryRest()) timeout_ms = 0;
   epoll_event events[kEvents];
+  heartbeat_.Rest();
   const int count = ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
+  heartbeat_.Start();
   inbox_.EndRest();
   NEREID_CHECK(count >= 0 || errno == EINTR);
   for (int i = 0; i < count; ++i) {
@@ -219,14 +227,14 @@ void Timer::Cancel() {
   fn_ = {};
 }
 
-ReactorPool::ReactorPool(unsigned threads)
+ReactorPool::ReactorPool(unsigned threads, base::Watchdog* watchdog)
     : workers_("nereid-work", std::clamp(base::AvailableCpus() / 2, 2u, 16u)) {
   if (threads == 0) {
     const unsigned cpus = base::AvailableCpus();
     threads = cpus == 1 ? 1 : std::clamp(cpus / 4, 2u, 16u);
   }
   for (unsigned i = 0; i < threads; ++i) {
-    reactors_.push_back(std::unique_ptr<Reactor>(new Reactor(i)));
+    reactors_.push_back(std::unique_ptr<Reactor>(new Reactor(i, watchdog)));
   }
 }
 

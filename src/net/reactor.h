@@ -18,6 +18,7 @@
 #include "base/thread.h"
 #include "base/unique_fd.h"
 #include "base/unique_function.h"
+#include "base/watchdog.h"
 
 namespace nereid::net {
 
@@ -98,7 +99,7 @@ class Reactor {
   friend class ReactorPool;
   friend class Timer;
 
-  explicit Reactor(unsigned index);
+  Reactor(unsigned index, base::Watchdog* watchdog);
   void Run();
   void HandleEvents(int timeout_ms);
   void RunTogetherNow();
@@ -126,6 +127,8 @@ class Reactor {
   bool is_in_round_ = false;
   base::Queue<Task> round_;
   std::vector<Timer*> timers_;  // a heap, the earliest first
+  base::Heartbeat heartbeat_;   // rests while the loop sleeps
+  base::Watchdog::Watch watch_;
   base::Thread thread_;
 };
 
@@ -157,7 +160,8 @@ class Timer {
 class ReactorPool {
  public:
   // 0 means the default: a quarter of the CPUs, at least 2 if there are 2, at most 16.
-  explicit ReactorPool(unsigned threads = 0);
+  // `watchdog`, if any, watches the threads, and outlives them.
+  explicit ReactorPool(unsigned threads = 0, base::Watchdog* watchdog = nullptr);
   ~ReactorPool();
   ReactorPool(const ReactorPool&) = delete;
   ReactorPool& operator=(const ReactorPool&) = delete;

@@ -11,6 +11,7 @@
 #include <openssl/err.h>
 
 #include "base/check.h"
+#include "net/peer_certificate.h"
 
 namespace nereid::net {
 namespace {
@@ -137,6 +138,7 @@ TlsChannel::Step TlsChannel::Handshake() {
   const int result = SSL_do_handshake(ssl_);
   if (result == 1) {
     is_established_ = true;
+    peer_ = ReadPeerIdentity(ssl_);
     return Step::kDone;
   }
   switch (SSL_get_error(ssl_, result)) {

@@ -17,6 +17,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "net/peer_identity.h"
 #include "net/tls.h"
 
 namespace nereid::net {
@@ -36,6 +37,8 @@ class TlsChannel {
   Step Handshake();
   // Returns why it failed, for the log.
   std::string FailureText();
+  // What the client's certificate says; null if it has shown none. REQUIRES: the handshake is done.
+  const PeerIdentity* peer() const { return peer_.get(); }
 
   static constexpr ssize_t kBroken = -1;
   static constexpr ssize_t kEnd = -2;  // the client has closed its side
@@ -58,6 +61,8 @@ class TlsChannel {
 
   explicit TlsChannel(SSL* ssl) : ssl_(ssl) {}
 
+  // Constant once the handshake is done, which happens before the channel is shared.
+  std::unique_ptr<const PeerIdentity> peer_;
   base::Mutex mutex_;
   SSL* const ssl_ NEREID_PT_GUARDED_BY(mutex_);
   bool is_established_ NEREID_GUARDED_BY(mutex_) = false;

@@ -5,20 +5,20 @@
 
 namespace nereid::net {
 
-void TlsHandshake::Start(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+void TlsHandshake::Start(Reactor& reactor, ConnectionGroup& group, Accepted accepted,
                          TlsContext& context, const Next& next) {
-  std::unique_ptr<TlsChannel> channel = context.NewChannel(socket.get());
+  std::unique_ptr<TlsChannel> channel = context.NewChannel(accepted.socket.get());
   if (channel == nullptr) return;
   auto* const handshake =
-      new TlsHandshake(reactor, group, std::move(socket), std::move(channel), context, next);
+      new TlsHandshake(reactor, group, std::move(accepted), std::move(channel), context, next);
   if (handshake->closed()) return handshake->Release();  // the socket could not be watched
   handshake->Step();
 }
 
-TlsHandshake::TlsHandshake(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+TlsHandshake::TlsHandshake(Reactor& reactor, ConnectionGroup& group, Accepted accepted,
                            std::unique_ptr<TlsChannel> channel, TlsContext& context,
                            const Next& next)
-    : Connection(reactor, group, std::move(socket)),
+    : Connection(reactor, group, std::move(accepted)),
       channel_(std::move(channel)),
       context_(context),
       next_(next),

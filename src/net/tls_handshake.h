@@ -17,15 +17,15 @@ namespace nereid::net {
 class TlsHandshake final : public Connection {
  public:
   // Starts the actual connection, on the same reactor.
-  using Next = std::function<void(Reactor&, base::UniqueFd, std::unique_ptr<TlsChannel>)>;
+  using Next = std::function<void(Reactor&, Accepted, std::unique_ptr<TlsChannel>)>;
 
   // Starts a handshake, on the reactor. `context` and `next` outlive the group's connections. A
   // client that is too slow or does not speak TLS is dropped.
-  static void Start(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+  static void Start(Reactor& reactor, ConnectionGroup& group, Accepted accepted,
                     TlsContext& context, const Next& next);
 
  private:
-  TlsHandshake(Reactor& reactor, ConnectionGroup& group, base::UniqueFd socket,
+  TlsHandshake(Reactor& reactor, ConnectionGroup& group, Accepted accepted,
                std::unique_ptr<TlsChannel> channel, TlsContext& context, const Next& next);
 
   void Step();

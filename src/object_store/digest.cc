@@ -13,6 +13,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/text_encodings.h"
+
 namespace nereid::object_store {
 namespace {
 
@@ -37,23 +39,11 @@ std::string_view View(const unsigned char* bytes, size_t size) {
 
 }  // namespace
 
-std::string Hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 std::string Sha256Hex(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return Hex(View(digest.data(), size));
+  return base::ToHex(View(digest.data(), size));
 }
 
 std::string HmacSha256(std::string_view key, std::string_view text) {
@@ -69,14 +59,6 @@ std::string Base64(std::string_view bytes) {
   text.resize(static_cast<size_t>(EVP_EncodeBlock(
       reinterpret_cast<unsigned char*>(text.data()),
       reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()))));
-  return text;
-}
-
-std::string Base64Url(std::string_view bytes) {
-  std::string text = Base64(bytes);
-  text.resize(std::min(text.find('='), text.size()));
-  std::replace(text.begin(), text.end(), '+', '-');
-  std::replace(text.begin(), text.end(), '/', '_');
   return text;
 }
 
@@ -135,7 +117,7 @@ std::string Md5OfFile(int fd, uint64_t size) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned digest_size = 0;
   EVP_DigestFinal_ex(context.get(), digest.data(), &digest_size);
-  return Hex(View(digest.data(), digest_size));
+  return base::ToHex(View(digest.data(), digest_size));
 }
 
 }  // namespace nereid::object_store

@@ -11,16 +11,12 @@
 
 namespace nereid::object_store {
 
-// Returns the bytes as lower-case hexadecimal digits.
-std::string Hex(std::string_view bytes);
 // Returns the digest in hexadecimal digits.
 std::string Sha256Hex(std::string_view text);
 // Returns HMAC-SHA256, 32 bytes.
 std::string HmacSha256(std::string_view key, std::string_view text);
 // Returns the text in base64 with padding.
 std::string Base64(std::string_view bytes);
-// Returns the text in the base64 of tokens: with - and _ instead of + and /, without padding.
-std::string Base64Url(std::string_view bytes);
 // Returns the bytes of base64 with padding; nothing for any other text.
 std::optional<std::string> DecodeBase64(std::string_view text);
 // Returns the signature RS256 (RSA with SHA-256, PKCS #1 v1.5) of the text. Fails if `pem` is not a

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 
 namespace nereid::repository {
 namespace {
@@ -53,17 +54,6 @@ base::Result<std::vector<std::string>> SplitPath(const OverrideFile& file) {
   return parts;
 }
 
-base::Status WriteAll(int fd, const OverrideFile& file) {
-  std::string_view rest = file.content;
-  while (!rest.empty()) {
-    const ssize_t count = ::write(fd, rest.data(), rest.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return CannotWrite(file, errno);
-    rest.remove_prefix(static_cast<size_t>(count));
-  }
-  return base::OkStatus();
-}
-
 }  // namespace
 
 base::Result<std::shared_ptr<PrivateFolder>> PrivateFolder::Create(
@@ -91,7 +81,7 @@ base::Status PrivateFolder::Write(const OverrideFile& file) const {
   const base::UniqueFd fd(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return CannotWrite(file, errno);
-  return WriteAll(fd.get(), file);
+  return base::WriteAll(fd.get(), file.content) ? base::OkStatus() : CannotWrite(file, errno);
 }
 
 }  // namespace nereid::repository

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/text_encodings.h"
 #include "object_store/digest.h"
 
 namespace nereid::s3 {
 
-using object_store::Hex;
 using object_store::HmacSha256;
 using object_store::Sha256Hex;
 
@@ -45,7 +45,7 @@ std::map<std::string, std::string> SignedHeaders(const UnsignedRequest& request,
   }
   headers["authorization"] =
       fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}",
-                  credentials.key_id, scope, names, Hex(HmacSha256(key, to_sign)));
+                  credentials.key_id, scope, names, base::ToHex(HmacSha256(key, to_sign)));
   return headers;
 }
 

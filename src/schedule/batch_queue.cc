@@ -4,72 +4,6 @@
 #include <algorithm>
 
 namespace nereid::schedule {
-namespace {
-
-// The largest number of microseconds that fits the clock as nanoseconds.
-constexpr uint64_t kMaxUs = UINT64_C(9'000'000'000'000'000);
-
-}  // namespace
-
-BatchPolicy BatchPolicy::FromConfig(const config::ModelConfig& config) {
-  BatchPolicy policy;
-  policy.max_batch_size = static_cast<size_t>(std::max(config.max_batch_size, 1));
-  const config::DynamicBatching* dynamic = config.dynamic_batching();
-  if (dynamic == nullptr) return policy;
-  policy.is_dynamic = true;
-  for (const int32_t size : dynamic->preferred_batch_size) {
-    if (size > 0) policy.preferred_batch_sizes.push_back(static_cast<size_t>(size));
-  }
-  std::ranges::sort(policy.preferred_batch_sizes);
-  policy.max_queue_delay =
-      std::chrono::microseconds(std::min(dynamic->max_queue_delay_microseconds, kMaxUs));
-  policy.preserves_order = dynamic->preserve_ordering;
-  policy.priority_levels = dynamic->priority_levels;
-  policy.default_priority_level = dynamic->default_priority_level;
-  policy.default_queue_policy = dynamic->default_queue_policy.value_or(config::QueuePolicy());
-  policy.priority_queue_policy = dynamic->priority_queue_policy;
-  return policy;
-}
-
-// Visits requests in the order of execution: highest priority first; within a level, requests in
-// time before those that lost their turn.
-class BatchQueue::Walk {
- public:
-  explicit Walk(std::map<uint64_t, Level>& levels) : levels_(levels), level_(levels.begin()) {
-    Enter();
-  }
-  core::Request* request() const { return request_; }
-  void Next() {
-    request_ = request_->next;
-    if (request_ == nullptr) Continue();
-  }
-
- private:
-  void Enter() {
-    if (level_ == levels_.end()) return;
-    is_delayed_ = false;
-    request_ = level_->second.waiting.front();
-    if (request_ == nullptr) Continue();
-  }
-  void Continue() {
-    while (request_ == nullptr && level_ != levels_.end()) {
-      if (!is_delayed_) {
-        is_delayed_ = true;
-        request_ = level_->second.delayed.front();
-        continue;
-      }
-      ++level_;
-      if (level_ == levels_.end()) return;
-      is_delayed_ = false;
-      request_ = level_->second.waiting.front();
-    }
-  }
-
-  std::map<uint64_t, Level>& levels_;
-  std::map<uint64_t, Level>::iterator level_;
-  core::Request* request_ = nullptr;
-  bool is_delayed_ = false;
-};
 
 struct BatchQueue::Pending {
   core::Request* first = nullptr;
@@ -86,54 +20,60 @@ BatchQueue::BatchQueue(const core::Model& model, BatchPolicy policy, core::Batch
       strategy_(strategy),
       max_preferred_(policy_.preferred_batch_sizes.empty() ? policy_.max_batch_size
                                                            : policy_.preferred_batch_sizes.back()),
+      has_timeouts_(policy_.HasTimeouts()),
       matcher_(model),
-      hold_until_(policy_.hold_until_waiting) {
-  if (policy_.priority_levels == 0) LevelAt(0);
+      lanes_(policy_),
+      hold_until_(policy_.hold_until_waiting) {}
+
+uint64_t BatchQueue::OwnTimeoutNs(const core::Request& request) const {
+  if (request.timeout_us == 0) return 0;
+  const config::QueuePolicy& policy = policy_.PolicyAt(policy_.PriorityOf(request));
+  const bool is_heard = policy.allow_timeout_override &&
+                        policy.timeout_action == config::QueuePolicy::TimeoutAction::kReject &&
+                        request.timeout_us < policy.default_timeout_microseconds;
+  return is_heard ? std::min(request.timeout_us, kMaxQueueUs) * 1000 : 0;
 }
 
-uint64_t BatchQueue::PriorityOf(const core::Request& request) const {
-  if (policy_.priority_levels == 0) return 0;
-  const bool is_valid = request.priority > 0 && request.priority <= policy_.priority_levels;
-  return is_valid ? request.priority : policy_.default_priority_level;
-}
-
-// There may be 2^64 levels, so only those with requests exist.
-BatchQueue::Level& BatchQueue::LevelAt(uint64_t priority) {
-  const auto found = levels_.find(priority);
-  if (found != levels_.end()) return found->second;
-  const auto own = policy_.priority_queue_policy.find(priority);
-  Level& level = levels_[priority];
-  level.policy =
-      own == policy_.priority_queue_policy.end() ? &policy_.default_queue_policy : &own->second;
-  return level;
-}
-
-void BatchQueue::SetExpiry(core::Request& request, const config::QueuePolicy& policy) {
+void BatchQueue::ComputeExpiry(core::Request& request) {
+  const config::QueuePolicy& policy = policy_.PolicyAt(policy_.PriorityOf(request));
   uint64_t timeout_us = policy.default_timeout_microseconds;
   // A client may shorten the wait, but not lengthen it.
   if (policy.allow_timeout_override && request.timeout_us != 0) {
     timeout_us = std::min(timeout_us, request.timeout_us);
   }
-  request.expires_at_ns = 0;
-  if (timeout_us == 0) return;
-  request.expires_at_ns = request.times.queue_start_ns + std::min(timeout_us, kMaxUs) * 1000;
-  expiries_.insert({request.expires_at_ns, &request});
+  uint64_t at_ns = request.deadline_ns;
+  if (timeout_us != 0) {
+    const uint64_t turn_ns =
+        request.times.queue_start_ns + std::min(timeout_us, kMaxQueueUs) * 1000;
+    at_ns = at_ns == 0 ? turn_ns : std::min(at_ns, turn_ns);
+  }
+  ExpireAt(request, at_ns);
+}
+
+void BatchQueue::ExpireAt(core::Request& request, uint64_t at_ns) {
+  request.expires_at_ns = at_ns;
+  // Most requests of a model have the same time, so this one comes last.
+  if (at_ns != 0) expiries_.emplace_hint(expiries_.end(), at_ns, &request);
 }
 
 bool BatchQueue::Push(core::RequestPtr& request) {
-  Level& level = LevelAt(PriorityOf(*request));
-  if (level.policy->max_queue_size != 0 && level.size() >= level.policy->max_queue_size) {
-    return false;
-  }
-  SetExpiry(*request, *level.policy);
-  level.waiting.PushBack(std::move(request));
-  ++size_;
+  const uint64_t priority = policy_.PriorityOf(*request);
+  const size_t most = policy_.PolicyAt(priority).max_queue_size;
+  if (most != 0 && lanes_.CountAt(priority) >= most) return false;
+  SetExpiry(*request);
+  lanes_.Push(std::move(request));
   return true;
 }
 
+core::RequestPtr BatchQueue::MakeRoom(const core::Request& request) {
+  core::Request* const newest = lanes_.FindSurplus(request);
+  return newest == nullptr ? nullptr : Remove(*newest);
+}
+
 core::RequestPtr BatchQueue::PopFront() {
-  core::Request* const first = Walk(levels_).request();
-  return first == nullptr ? nullptr : Remove(*first);
+  core::RequestPtr first = lanes_.PopFront();
+  if (first != nullptr && first->expires_at_ns != 0) ForgetExpiry(*first);
+  return first;
 }
 
 void BatchQueue::ForgetExpiry(core::Request& request) {
@@ -146,25 +86,19 @@ core::RequestPtr BatchQueue::Remove(core::Request& request) {
   RequestList* const list = RequestList::Of(request);
   if (list == nullptr) return nullptr;
   if (request.expires_at_ns != 0) ForgetExpiry(request);
-  const bool was_waiting = list != &expired_;
-  core::RequestPtr removed = list->Unlink(request);
-  if (!was_waiting) return removed;
-  --size_;
-  if (policy_.priority_levels != 0) {
-    const auto level = levels_.find(PriorityOf(*removed));
-    if (level != levels_.end() && level->second.size() == 0) levels_.erase(level);
-  }
-  return removed;
+  return list == &expired_ ? expired_.Unlink(request) : lanes_.Remove(request);
 }
 
 void BatchQueue::ApplyTimeouts(uint64_t now_ns) {
+  using Action = config::QueuePolicy::TimeoutAction;
   while (!expiries_.empty() && expiries_.begin()->first <= now_ns) {
     core::Request& request = *expiries_.begin()->second;
-    Level& level = LevelAt(PriorityOf(request));
-    if (level.policy->timeout_action == config::QueuePolicy::TimeoutAction::kDelay) {
+    const bool is_over = request.deadline_ns != 0 && request.deadline_ns <= now_ns;
+    if (!is_over &&
+        policy_.PolicyAt(policy_.PriorityOf(request)).timeout_action == Action::kDelay) {
       expiries_.erase(expiries_.begin());
-      request.expires_at_ns = 0;
-      level.delayed.PushBack(level.waiting.Unlink(request));
+      lanes_.Delay(request);
+      ExpireAt(request, request.deadline_ns);
     } else {
       expired_.PushBack(Remove(request));
     }
@@ -213,15 +147,15 @@ bool BatchQueue::Joins(Pending& pending, core::Request& request) {
 // oldest request is over.
 BatchDecision BatchQueue::Decide(size_t /*instance*/, uint64_t now_ns) {
   if (!expiries_.empty()) ApplyTimeouts(now_ns);
-  if (size_ == 0) return {};
+  if (size() == 0) return {};
   if (hold_until_ > 0) {
-    if (size_ < hold_until_ && !is_draining_) return {};
+    if (size() < hold_until_ && !is_draining_) return {};
     hold_until_ = 0;
   }
   if (!policy_.is_dynamic) return {.request_count = 1};
   if (strategy_ != nullptr) strategy_->Begin();
   Pending pending;
-  for (Walk walk(levels_); walk.request() != nullptr; walk.Next()) {
+  for (FairLanes::Walk walk(lanes_); walk.request() != nullptr; walk.Next()) {
     core::Request& request = *walk.request();
     if (!Joins(pending, request)) break;
     if (pending.first == nullptr) pending.first = &request;

@@ -10,36 +10,15 @@
 #include <optional>
 #include <vector>
 
-#include "base/clock.h"
-#include "config/model_config.h"
 #include "core/model.h"
 #include "core/scheduler.h"
+#include "schedule/batch_policy.h"
+#include "schedule/fair_lanes.h"
 #include "schedule/request_list.h"
 #include "schedule/request_matcher.h"
 #include "schedule/work_source.h"
 
 namespace nereid::schedule {
-
-// How a model's requests are queued and batched.
-struct BatchPolicy {
-  // Off: every request runs alone, as soon as an instance is free.
-  bool is_dynamic = false;
-  size_t max_batch_size = 1;
-  // Ascending; empty means {max_batch_size}.
-  std::vector<size_t> preferred_batch_sizes;
-  // How long the oldest request may wait for a preferred size to be reached.
-  base::nanoseconds max_queue_delay{0};
-  bool preserves_order = false;
-  uint64_t priority_levels = 0;  // 1 is served first; 0: no levels
-  uint64_t default_priority_level = 0;
-  config::QueuePolicy default_queue_policy;
-  std::map<uint64_t, config::QueuePolicy> priority_queue_policy;
-  // Nothing runs before so many requests have waited at the same time, once. Lets a test prepare a
-  // queue.
-  size_t hold_until_waiting = 0;
-
-  static BatchPolicy FromConfig(const config::ModelConfig& config);
-};
 
 // Confined to the lock of its scheduler; owns the requests in it.
 class BatchQueue final : public WorkSource {
@@ -52,6 +31,10 @@ class BatchQueue final : public WorkSource {
   // The request has waited since its times.queue_start_ns. Returns false, and leaves the request
   // alone, if its level is full.
   bool Push(core::RequestPtr& request);
+  // Returns a request of the level of `request`, which Push has refused, that makes room for it:
+  // the newest of the caller who takes up the most, if that is more than the share of `request`'s
+  // caller would be with it. Null if there is none.
+  core::RequestPtr MakeRoom(const core::Request& request);
   // Returns null if the queue is empty.
   core::RequestPtr PopFront();
   // Removes `request` from the middle; null if it is not here.
@@ -59,48 +42,54 @@ class BatchQueue final : public WorkSource {
   // Ends all delays: everything that waits may run at once.
   void StopWaiting() { is_draining_ = true; }
 
-  // Returns a request that has expired and whose policy rejects it; the caller completes it.
+  // Returns how many requests would run before `request` if it were pushed now.
+  size_t CountAhead(const core::Request& request) const { return lanes_.CountAhead(request); }
+  // Whether the caller of `request` has fewer requests here than its share of `total`.
+  bool IsBelowShare(const core::Request& request, size_t total) const {
+    return lanes_.IsBelowShare(request, total);
+  }
+  // Returns how long `request` itself, and not its model, says that it may wait here before it is
+  // refused; 0 if it does not, or may not, say so.
+  uint64_t OwnTimeoutNs(const core::Request& request) const;
+
+  // Returns a request that has expired and whose policy rejects it, or whose deadline has passed;
+  // the caller completes it.
   core::RequestPtr PopExpired(uint64_t now_ns);
   // Returns when PopExpired, or the order of the queue, next changes by itself.
   std::optional<uint64_t> NextExpiry() const;
 
-  bool HasWaiting() const override { return size_ > 0; }
+  bool HasWaiting() const override { return lanes_.size() > 0; }
   BatchDecision Decide(size_t instance, uint64_t now_ns) override;
   void Take(size_t instance, const BatchDecision& decision,
             std::vector<core::RequestPtr>& batch) override;
 
-  size_t size() const { return size_; }
+  size_t size() const { return lanes_.size(); }
   const BatchPolicy& policy() const { return policy_; }
 
  private:
-  // The requests of one priority. Those that lost their turn (DELAY) follow the others.
-  struct Level {
-    const config::QueuePolicy* policy;
-    RequestList waiting;
-    RequestList delayed;
-    size_t size() const { return waiting.size() + delayed.size(); }
-  };
-  // An iterator in the order of execution.
-  class Walk;
   // The state of a walk.
   struct Pending;
 
-  Level& LevelAt(uint64_t priority);
-  uint64_t PriorityOf(const core::Request& request) const;
-  void SetExpiry(core::Request& request, const config::QueuePolicy& policy);
+  void SetExpiry(core::Request& request) {
+    request.expires_at_ns = 0;
+    if (has_timeouts_ || request.deadline_ns != 0) [[unlikely]]
+      ComputeExpiry(request);
+  }
+  void ComputeExpiry(core::Request& request);
+  void ExpireAt(core::Request& request, uint64_t at_ns);
+  void ForgetExpiry(core::Request& request);
   // Moves expired requests out of the line.
   void ApplyTimeouts(uint64_t now_ns);
   bool Joins(Pending& pending, core::Request& request);
-  void ForgetExpiry(core::Request& request);
 
   const BatchPolicy policy_;
   core::BatchStrategy* const strategy_;
   const size_t max_preferred_;
+  const bool has_timeouts_;
   const RequestMatcher matcher_;
-  std::map<uint64_t, Level> levels_;                  // in the order of execution
+  FairLanes lanes_;
   std::multimap<uint64_t, core::Request*> expiries_;  // equal times in the order of arrival
   RequestList expired_;
-  size_t size_ = 0;  // of all levels
   size_t hold_until_;
   bool is_draining_ = false;
 };

@@ -23,6 +23,7 @@ class BatchQueueTest : public testing::Test {
     uint64_t priority = 0;
     uint64_t timeout_us = 0;
     uint64_t at_us = 0;
+    uint64_t deadline_us = 0;  // 0: none
   };
   void Push(std::initializer_list<int64_t> shape, uint64_t at_us = 0) {
     EXPECT_TRUE(Push(shape, Wish{.at_us = at_us}));
@@ -33,6 +34,7 @@ class BatchQueueTest : public testing::Test {
     request->priority = wish.priority;
     request->timeout_us = wish.timeout_us;
     request->times.queue_start_ns = kStart + wish.at_us * 1000;
+    if (wish.deadline_us != 0) request->deadline_ns = kStart + wish.deadline_us * 1000;
     return queue_->Push(request);
   }
   // Takes the next batch; returns its ids.
@@ -299,6 +301,70 @@ TEST_F(BatchQueueTest, LetsTheModelsOwnRuleCloseABatch) {
   // A request that it never accepts still runs, alone or as the first.
   EXPECT_EQ(TakeAt(0), "cd");
   EXPECT_EQ(strategy.batches, 2);
+}
+
+TEST_F(BatchQueueTest, DropsARequestWhoseDeadlineHasPassedWithoutAnyQueuePolicy) {
+  Make({.max_batch_size = 8});
+  Push({1, 16}, {.id = "a", .deadline_us = 100});
+  Push({1, 16}, {.id = "b"});
+  EXPECT_EQ(queue_->NextExpiry(), kStart + 100'000);
+  EXPECT_EQ(ExpiredAt(99), "");
+  EXPECT_EQ(TakeAt(100), "b");
+  EXPECT_EQ(ExpiredAt(100), "a");
+}
+
+TEST_F(BatchQueueTest, DelaysARequestAtItsTimeoutAndDropsItAtItsDeadline) {
+  BatchPolicy policy{.max_batch_size = 1};
+  policy.default_queue_policy = {.timeout_action = config::QueuePolicy::TimeoutAction::kDelay,
+                                 .default_timeout_microseconds = 50};
+  Make(policy);
+  Push({1, 16}, {.id = "a", .deadline_us = 100});
+  Push({1, 16}, {.id = "b", .at_us = 20});
+  EXPECT_EQ(TakeAt(60), "b");
+  EXPECT_EQ(queue_->NextExpiry(), kStart + 100'000);
+  EXPECT_EQ(ExpiredAt(100), "a");
+  EXPECT_FALSE(queue_->HasWaiting());
+}
+
+TEST_F(BatchQueueTest, RejectsAtTheEarlierOfTimeoutAndDeadline) {
+  BatchPolicy policy{.max_batch_size = 8};
+  policy.default_queue_policy = {.default_timeout_microseconds = 50};
+  Make(policy);
+  Push({1, 16}, {.id = "a", .deadline_us = 100});
+  Push({1, 16}, {.id = "b", .deadline_us = 30});
+  EXPECT_EQ(ExpiredAt(30), "b");
+  EXPECT_EQ(ExpiredAt(50), "a");
+}
+
+TEST_F(BatchQueueTest, CountsOnlyRequestsThatRunEarlierAsAhead) {
+  Make({.max_batch_size = 8, .priority_levels = 3, .default_priority_level = 2});
+  Push({1, 16}, {.id = "a", .priority = 1});
+  Push({1, 16}, {.id = "b", .priority = 2});
+  Push({1, 16}, {.id = "c", .priority = 3});
+  core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1, 16});
+  EXPECT_EQ(queue_->CountAhead(*request), 2u);
+  request->priority = 1;
+  EXPECT_EQ(queue_->CountAhead(*request), 1u);
+  request->priority = 3;
+  EXPECT_EQ(queue_->CountAhead(*request), 3u);
+}
+
+TEST_F(BatchQueueTest, HearsARequestsOwnTimeoutOnlyWhereThePolicyRejectsAndAllowsIt) {
+  const auto own = [&](config::QueuePolicy policy, uint64_t timeout_us) {
+    Make({.max_batch_size = 8, .default_queue_policy = policy});
+    core::RequestPtr request = core::MakeFakeRequest(*model_, sink_, {1, 16});
+    request->timeout_us = timeout_us;
+    return queue_->OwnTimeoutNs(*request);
+  };
+  config::QueuePolicy policy{.default_timeout_microseconds = 50, .allow_timeout_override = true};
+  EXPECT_EQ(own(policy, 30), 30'000u);
+  EXPECT_EQ(own(policy, 50), 0u);
+  EXPECT_EQ(own(policy, 0), 0u);
+  policy.allow_timeout_override = false;
+  EXPECT_EQ(own(policy, 30), 0u);
+  policy.allow_timeout_override = true;
+  policy.timeout_action = config::QueuePolicy::TimeoutAction::kDelay;
+  EXPECT_EQ(own(policy, 30), 0u);
 }
 
 }  // namespace

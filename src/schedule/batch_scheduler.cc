@@ -10,6 +10,7 @@ void BatchScheduler::Source::Take(size_t instance, const BatchDecision& decision
                                   std::vector<core::RequestPtr>& batch) {
   const size_t before = batch.size();
   queue_.Take(instance, decision, batch);
+  guard_.NoteTaken(instance, std::span(batch).subspan(before), queue_);
   if (order_ == nullptr) return;
   for (size_t i = before; i < batch.size(); ++i) order_->Join(*batch[i]);
 }
@@ -27,7 +28,9 @@ BatchScheduler::BatchScheduler(core::Model& model, SchedulerContext context,
     : model_(model),
       options_(std::move(options)),
       queue_(model, options_.policy, options_.strategy.get()),
-      source_(queue_, options_.policy.preserves_order ? &order_ : nullptr),
+      guard_(options_.policy.is_dynamic ? options_.policy.max_batch_size : 0,
+             options_.adapts_concurrency),
+      source_(queue_, guard_, options_.policy.preserves_order ? &order_ : nullptr),
       pool_(model, source_, context, PoolOptions(options_)),
       expiry_timer_(context.timers, [this] { ApplyTimeouts(); }) {}
 
@@ -54,31 +57,63 @@ BatchScheduler::~BatchScheduler() {
   }
 }
 
+BatchScheduler::Arrived BatchScheduler::Admit(core::RequestPtr& request, uint64_t now_ns) {
+  using As = Arrived::As;
+  if (pool_.is_stopping()) return {.as = As::kStopping};
+  // A thread that cancelled it before it was in the queue does not try again.
+  if (request->is_cancelled()) return {.as = As::kCancelled};
+  if (const auto refused = guard_.Check(*request, queue_, now_ns)) {
+    return {.as = As::kRefused, .refused = *refused};
+  }
+  if (queue_.Push(request)) return {};
+  Arrived arrived{.displaced = queue_.MakeRoom(*request)};
+  if (arrived.displaced == nullptr || !queue_.Push(request)) arrived.as = As::kQueueFull;
+  return arrived;
+}
+
 void BatchScheduler::Enqueue(core::RequestPtr request) {
   const uint64_t now_ns = request->MarkQueued();
   InstancePool::Arrival arrival(*request);
-  bool is_stopping = false;
-  bool is_cancelled = false;
+  std::optional<Arrived> arrived;  // of a request that does not simply join the queue
   {
     base::MutexLock lock(pool_.mutex());
-    is_stopping = pool_.is_stopping();
-    // A thread that cancelled it before it was in the queue does not try again.
-    is_cancelled = request->is_cancelled();
-    if (!is_stopping && !is_cancelled && queue_.Push(request)) {
-      model_.statistics().AddPending(1);
+    const bool joins = !pool_.is_stopping() && !request->is_cancelled() &&
+                       !guard_.Concerns(*request) && queue_.Push(request);
+    if (!joins) [[unlikely]]
+      arrived = Admit(request, now_ns);
+    if (request == nullptr) [[likely]] {
+      const bool has_replaced = arrived && arrived->displaced != nullptr;
+      model_.statistics().AddPending(has_replaced ? 0 : 1);
       WatchExpiry();
       pool_.Announce(arrival, now_ns);
     }
   }
-  if (request != nullptr) [[unlikely]] {
-    if (is_stopping)
-      return Refuse(std::move(request), core::FailureReason::kOther, StoppingError());
-    if (is_cancelled) {
-      return Refuse(std::move(request), core::FailureReason::kCancelled, CancelledError());
+  if (arrived) [[unlikely]] {
+    if (arrived->displaced != nullptr) {
+      Refuse(std::move(arrived->displaced), core::FailureReason::kRejected, QueueFullError());
     }
-    return Refuse(std::move(request), core::FailureReason::kRejected, QueueFullError());
+    if (request != nullptr) return RefuseArrived(std::move(request), *arrived);
   }
   pool_.Finish(arrival);
+}
+
+void BatchScheduler::RefuseArrived(core::RequestPtr request, const Arrived& arrived) {
+  using As = Arrived::As;
+  using core::FailureReason;
+  switch (arrived.as) {
+    case As::kStopping:
+      return Refuse(std::move(request), FailureReason::kOther, StoppingError());
+    case As::kCancelled:
+      return Refuse(std::move(request), FailureReason::kCancelled, CancelledError());
+    case As::kRefused:
+      model_.statistics().RecordRefusal(arrived.refused.reason);
+      return Refuse(std::move(request), FailureReason::kRejected,
+                    DoorError(arrived.refused, model_));
+    case As::kQueueFull:
+    case As::kQueued:
+      break;
+  }
+  Refuse(std::move(request), FailureReason::kRejected, QueueFullError());
 }
 
 void BatchScheduler::OnCancelled(core::Request& request) {
@@ -91,20 +126,33 @@ void BatchScheduler::OnCancelled(core::Request& request) {
       pool_.NoteChange();
     }
   }
-  if (removed != nullptr) {
-    Refuse(std::move(removed), core::FailureReason::kCancelled, CancelledError());
+  if (removed == nullptr) return;
+  // A frontend that keeps the deadline itself cancels the request when it has passed.
+  if (removed->deadline_ns != 0 && removed->deadline_ns <= base::NowNs()) {
+    return RefuseExpired(std::move(removed), core::FailureReason::kCancelled);
   }
+  Refuse(std::move(removed), core::FailureReason::kCancelled, CancelledError());
 }
 
+void BatchScheduler::RefuseExpired(core::RequestPtr request, core::FailureReason reason) {
+  model_.statistics().RecordRefusal(core::Refusal::kExpired);
+  Refuse(std::move(request), reason, DeadlineError(model_));
+}
+
+// The timer is not set to a later time when its reason has gone: it fires once in vain, which costs
+// less than setting it for each request.
 void BatchScheduler::WatchExpiry() {
-  // At worst this timer fires once in vain, because a request that runs in time does not reset it.
-  if (const auto next = queue_.NextExpiry()) expiry_timer_.ArmAt(*next);
+  const std::optional<uint64_t> next = queue_.NextExpiry();
+  if (!next || (timer_at_ns_ != 0 && timer_at_ns_ <= *next)) return;
+  timer_at_ns_ = *next;
+  expiry_timer_.ArmAt(*next);
 }
 
 void BatchScheduler::ApplyTimeouts() {
   std::vector<core::RequestPtr> expired;
   {
     base::MutexLock lock(pool_.mutex());
+    timer_at_ns_ = 0;
     const uint64_t now_ns = base::NowNs();
     while (core::RequestPtr request = queue_.PopExpired(now_ns)) {
       expired.push_back(std::move(request));
@@ -115,7 +163,11 @@ void BatchScheduler::ApplyTimeouts() {
     pool_.NoteChange();
   }
   for (core::RequestPtr& request : expired) {
-    RefusePlainly(std::move(request), core::FailureReason::kRejected, TimeoutError());
+    if (request->expires_at_ns == request->deadline_ns) {
+      RefuseExpired(std::move(request), core::FailureReason::kRejected);
+    } else {
+      RefusePlainly(std::move(request), core::FailureReason::kRejected, TimeoutError());
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "schedule/instance_pool.h"
 #include "schedule/instance_pool_options.h"
 #include "schedule/ordered_responses.h"
+#include "schedule/overload_guard.h"
 
 namespace nereid::schedule {
 
@@ -22,6 +23,8 @@ struct BatchSchedulerOptions {
   BatchPolicy policy = {};
   // The model's own batching rule; null: none.
   std::unique_ptr<core::BatchStrategy> strategy = nullptr;
+  // Whether a limit of requests in flight follows the model's speed (ConcurrencyLimit).
+  bool adapts_concurrency = false;
   InstancePoolOptions pool = {};
 };
 
@@ -50,25 +53,48 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
   }
 
  private:
-  // The queue as the pool sees it: requests that leave it join the line of responses.
+  // The queue as the pool sees it: requests that leave it join the line of responses, and how long
+  // they take is noted.
   class Source final : public WorkSource {
    public:
-    Source(BatchQueue& queue, OrderedResponses* order) : queue_(queue), order_(order) {}
+    Source(BatchQueue& queue, OverloadGuard& guard, OrderedResponses* order)
+        : queue_(queue), guard_(guard), order_(order) {}
     bool HasWaiting() const override { return queue_.HasWaiting(); }
     BatchDecision Decide(size_t instance, uint64_t now_ns) override {
       return queue_.Decide(instance, now_ns);
     }
     void Take(size_t instance, const BatchDecision& decision,
               std::vector<core::RequestPtr>& batch) override;
+    void OnExecuted(size_t instance) override { guard_.NoteExecuted(instance, queue_); }
+    void AddInstance(size_t instance, uint64_t /*now_ns*/) override {
+      guard_.AddInstance(instance);
+    }
+    void RetireInstance(size_t instance) override { guard_.RetireInstance(instance); }
 
    private:
     BatchQueue& queue_;
+    OverloadGuard& guard_;
     OrderedResponses* const order_;  // null: responses are sent as they come
   };
 
   BatchScheduler(core::Model& model, SchedulerContext context, BatchSchedulerOptions options);
 
+  // What becomes of an arriving request.
+  struct Arrived {
+    enum class As { kQueued, kStopping, kCancelled, kQueueFull, kRefused } as = As::kQueued;
+    RefusedAtDoor refused = {};  // as kRefused
+    // A request of another caller that had to leave the full queue; usually null.
+    core::RequestPtr displaced = nullptr;
+  };
+
   static InstancePoolOptions PoolOptions(const BatchSchedulerOptions& options);
+  // Moves `request` into the queue, or leaves it alone.
+  Arrived Admit(core::RequestPtr& request, uint64_t now_ns) NEREID_REQUIRES(pool_.mutex());
+  void RefuseArrived(core::RequestPtr request, const Arrived& arrived)
+      NEREID_EXCLUDES(pool_.mutex());
+  // Completes a request whose deadline has passed.
+  void RefuseExpired(core::RequestPtr request, core::FailureReason reason)
+      NEREID_EXCLUDES(pool_.mutex());
   // Completes expired requests, or moves them out of the line, and re-evaluates the rest.
   void ApplyTimeouts();
   // Sets the timer for the next expiry.
@@ -78,8 +104,10 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
   const BatchSchedulerOptions options_;
   OrderedResponses order_;
   BatchQueue queue_ NEREID_GUARDED_BY(pool_.mutex());
+  OverloadGuard guard_ NEREID_GUARDED_BY(pool_.mutex());
   Source source_ NEREID_GUARDED_BY(pool_.mutex());
   InstancePool pool_;
+  uint64_t timer_at_ns_ NEREID_GUARDED_BY(pool_.mutex()) = 0;  // 0: not set
   base::Timer expiry_timer_;
 };
 

@@ -306,6 +306,8 @@ TEST_F(EnsembleSchedulerTest, PassesOnWhatTheRequestCarries) {
   request->id = "id";
   request->priority = 3;
   request->timeout_us = 77;
+  const auto caller = std::make_shared<const core::Caller>();
+  request->caller = caller;
   request->flags = core::kSequenceStart;
   request->correlation_id = std::string_view("sequence");
   request->parameters.push_back({.name = "p", .value = int64_t{1}});
@@ -315,6 +317,7 @@ TEST_F(EnsembleSchedulerTest, PassesOnWhatTheRequestCarries) {
   EXPECT_EQ(seen->id, "id");
   EXPECT_EQ(seen->priority, 3u);
   EXPECT_EQ(seen->timeout_us, 77u);
+  EXPECT_EQ(seen->caller, caller);
   EXPECT_EQ(seen->flags, core::kSequenceStart);
   EXPECT_EQ(std::get<std::string_view>(seen->correlation_id), "sequence");
   EXPECT_EQ(seen->parameters.size(), 1u);

@@ -109,7 +109,9 @@ core::RequestPtr EnsembleRun::MakeRequest(StepCall& call, core::ModelHandle mode
   request->id = request_->id;
   request->parameters = request_->parameters;
   request->priority = request_->priority;
+  request->caller = request_->caller;
   request->timeout_us = request_->timeout_us;
+  request->deadline_ns = request_->deadline_ns;
   request->times.request_start_ns = request->times.queue_start_ns = std::exchange(begins_ns_, 0);
   if (IsHome()) request->round = request_->round;
   call.sequence = SequenceOfStep(*request_, step, *call.frame);

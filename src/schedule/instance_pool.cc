@@ -33,8 +33,7 @@ class InstancePool::Round final : public core::RoundTask {
 
 InstancePool::InstancePool(core::Model& model, WorkSource& source, SchedulerContext context,
                            InstancePoolOptions options)
-    : set_(model, source, context.reaper, std::move(options)),
-      changes_(set_, context.rate_limiter) {}
+    : set_(model, source, context, std::move(options)), changes_(set_, context.rate_limiter) {}
 
 InstancePool::~InstancePool() { End(); }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/thread_reaper.h"
 #include "base/timers.h"
+#include "base/watchdog.h"
 #include "core/scheduler.h"
 #include "schedule/rate_limiter.h"
 
@@ -36,8 +37,9 @@ struct InstancePoolOptions {
 // Shared by the schedulers of all models. Everything in it outlives them.
 struct SchedulerContext {
   base::Timers& timers;
-  base::ThreadReaper& reaper;  // joins threads of instances that ended for lack of work
-  RateLimiter& rate_limiter;   // for the instances that have claims
+  base::ThreadReaper& reaper;          // joins threads of instances that ended for lack of work
+  RateLimiter& rate_limiter;           // for the instances that have claims
+  base::Watchdog* watchdog = nullptr;  // over the threads of instances; null: none
 };
 
 }  // namespace nereid::schedule

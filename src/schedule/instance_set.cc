@@ -18,11 +18,12 @@ constexpr int64_t kReservedBatch = 1024;
 
 }  // namespace
 
-InstanceSet::InstanceSet(core::Model& model, WorkSource& source, base::ThreadReaper& reaper,
+InstanceSet::InstanceSet(core::Model& model, WorkSource& source, const SchedulerContext& context,
                          InstancePoolOptions options)
     : model_(model),
       source_(source),
-      reaper_(reaper),
+      reaper_(context.reaper),
+      watchdog_(context.watchdog),
       options_(std::move(options)),
       policy_(options_.inline_budget, base::AvailableCpus()),
       roster_(source) {}
@@ -183,6 +184,13 @@ std::unique_ptr<PooledInstance> InstanceSet::Make(std::unique_ptr<core::Instance
   auto made = std::make_unique<PooledInstance>(
       std::move(instance), policy_.NewRecord(traits),
       [this](PooledInstance& executing) { InstanceWorker(*this, executing).Run(); });
+  if (watchdog_ != nullptr) {
+    made->watch = watchdog_->Add({.heartbeat = made->heartbeat,
+                                  .kind = "instance",
+                                  .name = made->instance->name(),
+                                  .part = made->instance.get(),
+                                  .owner = &model_});
+  }
   made->execution.batch.reserve(
       static_cast<size_t>(std::clamp<int64_t>(model_.max_batch_size(), 1, kReservedBatch)));
   return made;

@@ -26,8 +26,8 @@ namespace nereid::schedule {
 // Thread-safe.
 class InstanceSet {
  public:
-  // `model`, `source` and `reaper` outlive the set.
-  InstanceSet(core::Model& model, WorkSource& source, base::ThreadReaper& reaper,
+  // `model`, `source` and everything in `context` outlive the set.
+  InstanceSet(core::Model& model, WorkSource& source, const SchedulerContext& context,
               InstancePoolOptions options);
   // REQUIRES: the threads have ended (JoinThreads).
   ~InstanceSet() = default;
@@ -166,6 +166,7 @@ class InstanceSet {
   core::Model& model_;
   WorkSource& source_ NEREID_GUARDED_BY(mutex_);
   base::ThreadReaper& reaper_;
+  base::Watchdog* const watchdog_;  // null: none
   const InstancePoolOptions options_;
   const InlinePolicy policy_;
 

@@ -82,7 +82,7 @@ class InstanceSetTest : public testing::Test {
   InstanceSet set_{
       *model_,
       source_,
-      context_.reaper,
+      context_.Get(),
       {.inline_budget = std::chrono::hours(1), .idle_thread_lifetime = std::chrono::hours(1)}};
 };
 

@@ -6,6 +6,7 @@
 namespace nereid::schedule {
 
 void InstanceWorker::Run() {
+  instance_.heartbeat.Start();
   set_.mutex().Lock();
   while (true) {
     if (Work()) continue;
@@ -14,12 +15,14 @@ void InstanceWorker::Run() {
     base::ThreadReaper& reaper = set_.reaper();
     base::Thread self = instance_.thread.Leave(set_.mutex());
     set_.NoteThreadEnded(instance_);
+    instance_.heartbeat.Rest();
     set_.mutex().Unlock();
     // The set may be destroyed now. The next request starts another thread.
     return reaper.Leave(std::move(self));
   }
   instance_.thread.SetEnded(set_.mutex());
   set_.NoteThreadEnded(instance_);
+  instance_.heartbeat.Rest();
   set_.mutex().Unlock();
   instance_.instance->FinalizeOnThread();
 }
@@ -39,7 +42,9 @@ bool InstanceWorker::Work() {
   set_.WakeForWork(&wake);
   set_.mutex().Unlock();
   wake.Send();
+  instance_.heartbeat.Rest();
   set_.Execute(instance_);
+  instance_.heartbeat.Start();
   set_.mutex().Lock();
   set_.Account(instance_);
   return true;
@@ -48,7 +53,9 @@ bool InstanceWorker::Work() {
 void InstanceWorker::EndBegun() {
   instance_.state.Under(set_.mutex()).is_begun = false;
   set_.mutex().Unlock();
+  instance_.heartbeat.Rest();
   instance_.instance->End();
+  instance_.heartbeat.Start();
   instance_.execution.duration_ns = base::NowNs() - instance_.execution.taken_ns;
   set_.mutex().Lock();
   set_.Account(instance_);
@@ -82,11 +89,15 @@ bool InstanceWorker::WaitForWork() {
   set_.NotifyIdle();
   if (until_ns != 0 || state.is_busy || instance_.claim.is_limited() ||
       !instance_.instance->runs_on_any_thread()) {
+    instance_.heartbeat.Rest();
     instance_.thread.Wait(set_.mutex(), until_ns);
+    instance_.heartbeat.Start();
     return true;
   }
-  return instance_.thread.WaitFor(set_.mutex(), set_.options().idle_thread_lifetime) ||
-         state.is_busy || set_.is_ending();
+  instance_.heartbeat.Rest();
+  const bool is_woken = instance_.thread.WaitFor(set_.mutex(), set_.options().idle_thread_lifetime);
+  instance_.heartbeat.Start();
+  return is_woken || state.is_busy || set_.is_ending();
 }
 
 }  // namespace nereid::schedule

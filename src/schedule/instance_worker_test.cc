@@ -36,6 +36,37 @@ class LineWithDelay final : public WorkSource {
   int asked_ = 0;
 };
 
+// A line whose second decision takes as long as the test likes, as one of a model's own batching
+// library may. The first one is made by the thread that brings the request, the second one by the
+// instance's thread.
+class SlowLine final : public WorkSource {
+ public:
+  explicit SlowLine(std::future<void> gate) : gate_(std::move(gate)) {}
+  void Push(core::RequestPtr request) { waiting_ = std::move(request); }
+  // Ready when the second decision has begun.
+  std::future<void> asked() { return asked_.get_future(); }
+
+  bool HasWaiting() const override { return waiting_ != nullptr; }
+  BatchDecision Decide(size_t /*instance*/, uint64_t /*now_ns*/) override {
+    if (waiting_ == nullptr) return {};
+    if (++decisions_ == 2) {
+      asked_.set_value();
+      gate_.wait();
+    }
+    return {.request_count = 1, .look_again_at_ns = {}};
+  }
+  void Take(size_t /*instance*/, const BatchDecision& /*decision*/,
+            std::vector<core::RequestPtr>& batch) override {
+    batch.push_back(std::move(waiting_));
+  }
+
+ private:
+  const std::future<void> gate_;
+  std::promise<void> asked_;
+  int decisions_ = 0;
+  core::RequestPtr waiting_;
+};
+
 // Reports when the thread that first used it ends.
 struct EndOfThread {
   std::promise<void> promise;
@@ -66,6 +97,72 @@ TEST(InstanceWorker, AThreadWithoutWorkEndsAndAnotherComesWithTheNextRequest) {
     ASSERT_EQ(ends.size(), i) << "a thread of its own served each request";
     ASSERT_EQ(ends.back().wait_for(std::chrono::minutes(1)), std::future_status::ready);
   }
+  pool.End();
+}
+
+// The watchdogs of these tests look when they are told to.
+constexpr std::chrono::hours kHour{1};
+
+// Two looks: the first one only sees that the thread works.
+void LookTwice(base::Watchdog& watchdog) {
+  watchdog.Look(kHour);
+  watchdog.Look(kHour);
+}
+
+base::TimePoint InAMinute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
+
+TEST(InstanceWorker, AThreadThatIsHeldUpOutsideAnExecutionIsStuckUntilItGoesOn) {
+  base::Watchdog watchdog(kHour);
+  std::promise<void> gate;
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  SlowLine line(gate.get_future());
+  std::future<void> asked = line.asked();
+  TestContext context;
+  context.watchdog = &watchdog;
+  InstancePool pool(*model, line, context.Get(), {});
+  std::vector<NewInstance> instances;
+  instances.emplace_back(std::make_unique<core::FakeInstance>("slow", false, nullptr));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  ASSERT_TRUE(pool.WaitUntilAsleepForTest(InAMinute()));
+  Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
+  asked.wait();
+  LookTwice(watchdog);
+  const std::vector<base::Watchdog::Stuck> stuck = watchdog.AllStuck();
+  gate.set_value();
+  ASSERT_EQ(stuck.size(), 1u);
+  EXPECT_EQ(stuck[0].Describe(), "the instance 'slow' has not got on for 3600 s");
+  EXPECT_EQ(stuck[0].owner, model.get());
+  EXPECT_TRUE(sink.WaitForGone(1));
+  ASSERT_TRUE(pool.WaitUntilAsleepForTest(InAMinute()));
+  watchdog.Look(kHour);
+  EXPECT_FALSE(watchdog.has_stuck());
+  pool.End();
+}
+
+TEST(InstanceWorker, AThreadThatExecutesIsNotStuckHoweverLongThatTakes) {
+  base::Watchdog watchdog(kHour);
+  std::promise<void> gate;
+  std::promise<void> executes;
+  core::FakeSink sink;
+  const auto model = core::MakeFakeModel(0, {16});
+  Line line;
+  TestContext context;
+  context.watchdog = &watchdog;
+  InstancePool pool(*model, line, context.Get(), {});
+  std::vector<NewInstance> instances;
+  instances.emplace_back(std::make_unique<core::FakeInstance>(
+      "slow", false, [&](std::span<core::RequestPtr> /*batch*/) {
+        executes.set_value();
+        gate.get_future().wait();
+      }));
+  ASSERT_TRUE(pool.Start(std::move(instances)).ok());
+  Enqueue(pool, line, core::MakeFakeRequest(*model, sink, {16}));
+  executes.get_future().wait();
+  LookTwice(watchdog);
+  EXPECT_FALSE(watchdog.has_stuck());
+  gate.set_value();
+  EXPECT_TRUE(sink.WaitForGone(1));
   pool.End();
 }
 

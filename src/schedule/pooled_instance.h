@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/guarded.h"
+#include "base/heartbeat.h"
+#include "base/watchdog.h"
 #include "core/request.h"
 #include "core/scheduler.h"
 #include "schedule/inline_policy.h"
@@ -48,6 +50,10 @@ struct PooledInstance {
         state(State{.record = record}) {}
 
   const std::unique_ptr<core::Instance> instance;
+  // The heartbeat of the instance's thread, which rests during executions: those have heartbeats of
+  // their own (core/execution_mark.h), and may take as long as they like.
+  base::Heartbeat heartbeat;
+  base::Watchdog::Watch watch;
   InstanceClaim claim;  // constant while the instance may execute
   InstanceThread thread;
   base::Guarded<State> state;

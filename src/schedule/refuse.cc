@@ -2,6 +2,8 @@
 // Texts: core/src/{dynamic_batch_scheduler,scheduler_utils}.cc of Triton.
 #include "schedule/refuse.h"
 
+#include <fmt/format.h>
+
 #include "base/clock.h"
 #include "core/model.h"
 
@@ -17,6 +19,11 @@ base::Status CancelledError() { return base::CancelledError("Request cancelled")
 base::Status TimeoutError() { return base::UnavailableError("Request timeout expired"); }
 
 base::Status QueueFullError() { return base::UnavailableError("Exceeds maximum queue size"); }
+
+base::Status DeadlineError(const core::Model& model) {
+  return base::DeadlineExceededError(fmt::format(
+      "the deadline of the request passed before model '{}' could execute it", model.name()));
+}
 
 void Refuse(core::RequestPtr request, core::FailureReason reason, base::Status error) {
   request->model->statistics().RecordFailure(reason, request->times.request_start_ns,

@@ -12,6 +12,8 @@ base::Status StoppingError();
 base::Status CancelledError();
 base::Status TimeoutError();
 base::Status QueueFullError();
+// For a request whose deadline has passed in the queue, or before it.
+base::Status DeadlineError(const core::Model& model);
 
 // Both respond with an error, count it for the model, and release the request. Never under a lock:
 // the response may call back into anything. Refuse puts the request's id before the text;

@@ -24,6 +24,7 @@ class RequestList {
   bool empty() const { return head_ == nullptr; }
   size_t size() const { return size_; }
   core::Request* front() const { return head_; }
+  core::Request* back() const { return tail_; }
 
   void PushBack(core::RequestPtr request) {
     core::Request* const added = request.release();

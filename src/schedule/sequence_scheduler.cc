@@ -130,6 +130,10 @@ SequenceScheduler::~SequenceScheduler() {
 
 base::Status SequenceScheduler::Prepare(core::Request& request) {
   NEREID_RETURN_IF_ERROR(plan_.CheckCorrelationId(request));
+  if (request.deadline_ns != 0 && request.deadline_ns <= base::NowNs()) {
+    model_.statistics().RecordRefusal(core::Refusal::kExpired);
+    return DeadlineError(model_);
+  }
   if (request.batch_count() > 1) {
     return base::InvalidArgumentError(
         fmt::format("inference request to model '{}' must specify batch-size 1 due to requirements "

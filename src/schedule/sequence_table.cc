@@ -131,10 +131,12 @@ void SequenceTable::Admit(Sequence& sequence, core::RequestPtr request, uint64_t
 
 void SequenceTable::ShortenExpiry(Sequence& sequence, const core::Request& request,
                                   uint64_t since_ns) {
-  if (request.timeout_us == 0) return;
-  const uint64_t timeout_ns =
-      request.timeout_us > UINT64_MAX / 1000 ? UINT64_MAX : request.timeout_us * 1000;
-  const uint64_t expires_ns = AddSaturated(since_ns, timeout_ns);
+  uint64_t expires_ns = request.deadline_ns == 0 ? UINT64_MAX : request.deadline_ns;
+  if (request.timeout_us != 0) {
+    const uint64_t timeout_ns =
+        request.timeout_us > UINT64_MAX / 1000 ? UINT64_MAX : request.timeout_us * 1000;
+    expires_ns = std::min(expires_ns, AddSaturated(since_ns, timeout_ns));
+  }
   if (expires_ns >= sequence.expires_ns_) return;
   expiries_.erase({sequence.expires_ns_, &sequence});
   sequence.expires_ns_ = expires_ns;

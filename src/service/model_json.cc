@@ -159,4 +159,20 @@ std::string ToJson(std::span<const IndexEntry> index) {
   return json;
 }
 
+std::string ToJson(std::string_view quality, bool is_good, std::span<const HealthCheck> checks) {
+  std::string json = "{";
+  AppendJsonString(json, quality);
+  json += is_good ? ":true" : ":false";
+  json += ",\"checks\":";
+  AppendList(json, checks, [&](const HealthCheck& check) {
+    json += "{\"name\":";
+    AppendJsonString(json, check.name);
+    json += check.problems.empty() ? ",\"ok\":true" : ",\"ok\":false,\"problems\":";
+    if (!check.problems.empty()) AppendTexts(json, check.problems);
+    json += '}';
+  });
+  json += '}';
+  return json;
+}
+
 }  // namespace nereid::service

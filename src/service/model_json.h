@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "service/service.h"
 
@@ -13,5 +14,7 @@ std::string ToJson(const ServerMetadata& metadata);
 std::string ToJson(const ModelMetadata& metadata);
 std::string ToJson(std::span<const ModelStatistics> list);
 std::string ToJson(std::span<const IndexEntry> index);
+// {"ready":false,"checks":[...]}, where `quality` is "ready" or "live".
+std::string ToJson(std::string_view quality, bool is_good, std::span<const HealthCheck> checks);
 
 }  // namespace nereid::service

@@ -69,6 +69,13 @@ struct ModelStatistics {
   core::StatisticsSnapshot statistics;
 };
 
+// One of the things that health depends on.
+struct HealthCheck {
+  std::string name;
+  std::vector<std::string> problems;  // sentences; empty if all is well
+};
+using HealthChecks = std::vector<HealthCheck>;
+
 // The server. Versions are text as protocols carry them: "" is the latest version that is ready.
 // Thread-safe. No method waits for a model or a disk unless its comment says so.
 class Service {
@@ -80,6 +87,14 @@ class Service {
   // Whether IsReady and IsModelReady ask backends, which may take time. If so, call them in
   // RunBlocking.
   virtual bool ReadinessMayBlock() const { return false; }
+  // What IsLive, IsReady and IsModelReady are made of, for people: each problem makes the result
+  // negative. Block where IsReady may.
+  virtual HealthChecks CheckLiveness() const { return {}; }
+  virtual HealthChecks CheckReadiness() const { return {}; }
+  virtual base::Result<HealthChecks> CheckModel(std::string_view /*name*/,
+                                                std::string_view /*version*/) {
+    return HealthChecks();
+  }
   virtual const ServerMetadata& metadata() const = 0;
 
   // Pins a version that is ready. Errors for an unknown or unavailable model are those that every

@@ -8,7 +8,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from harness import cuda, models
+from harness import cuda, models, trouble
 from harness import server as servers
 from harness.shared_memory import ENSEMBLE, both, connected, refused, shared_input, shared_output
 from tritonclient.utils import InferenceServerException
@@ -431,6 +431,63 @@ def test_a_copy_that_fails_is_an_error_of_the_request(call, model, args, serve, 
     server.stop()
     left = ("live_device_bytes", "live_host_bytes", "open_handles")
     assert [control[name] for name in left] == [0, 0, 0]
+
+
+def lose(control, error=cuda.DEVICE_LOST):
+    """Lets the GPUs fail for good: from now on, every call that asks says so."""
+    for call in ("copy", "synchronize", "memory_info"):
+        control.fail(call, error)
+
+
+def status_of_copy(connection):
+    """The status of a request whose data is in the message, which the backend copies to the GPU."""
+    tensor = {"name": "INPUT", "datatype": "UINT8", "shape": [3], "data": [1, 2, 3]}
+    connection.request("POST", "/v2/models/copy/infer", json.dumps({"inputs": [tensor]}))
+    reply = connection.getresponse()
+    reply.read()
+    return reply.status
+
+
+@replaced
+def test_a_gpu_that_has_failed_for_good_makes_the_server_not_live_until_its_end(serve, control):
+    server = serve({"copy": group("{ kind: KIND_GPU gpus: [ 0 ] }"), "cpu": group("{ kind: KIND_CPU }")})
+    connection = trouble.connect(server)
+    assert status_of_copy(connection) == 200
+    lose(control)
+    assert status_of_copy(connection) != 200
+    server.wait_for_log("GPU 0 has failed for good (an illegal memory access was encountered)")
+    status, body = trouble.get(connection, "/v2/health/live?verbose")
+    problem = "GPU 0 has failed for good: an illegal memory access was encountered"
+    assert (status, trouble.problems(body)) == (400, {"devices": [problem]})
+    assert not server.is_ready()
+    status, body = trouble.get(connection, "/v2/models/copy/ready?verbose")
+    assert (status, trouble.problems(body)) == (400, {"instances": [problem]})
+    assert trouble.get(connection, "/v2/models/cpu/ready")[0] == 200
+    # A driver that seems to work again has not been started again.
+    lose(control, 0)
+    assert status_of_copy(connection) == 200
+    assert not server.is_live()
+
+
+@replaced
+def test_an_error_that_passes_is_not_taken_for_a_failure_for_good(serve, control):
+    server = serve({"copy": group("{ kind: KIND_GPU gpus: [ 0 ] }")})
+    connection = trouble.connect(server)
+    control.fail("copy", cuda.OUT_OF_MEMORY)
+    assert status_of_copy(connection) != 200
+    control.fail("copy", 0)
+    assert status_of_copy(connection) == 200
+    assert server.is_live() and server.is_ready()
+
+
+@replaced
+def test_the_process_ends_after_a_fatal_error_if_it_shall(serve, control):
+    server = serve({"copy": group("{ kind: KIND_GPU gpus: [ 0 ] }")}, args=["--exit-on-fatal-error=true"])
+    connection = trouble.connect(server)
+    lose(control)
+    assert status_of_copy(connection) != 200
+    assert server.wait() == 1
+    assert "the server ends after an error that only a new process cures: GPU 0 has failed for good" in server.log
 
 
 @replaced

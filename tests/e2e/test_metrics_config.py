@@ -28,6 +28,10 @@ COUNTERS = {f"nv_inference_{part}_duration_us": ("counter", MODEL)
             for part in ("request", "queue", "compute_input", "compute_infer", "compute_output")}
 CPU = {name: ("gauge", ()) for name in
        ("nv_cpu_utilization", "nv_cpu_memory_total_bytes", "nv_cpu_memory_used_bytes")}
+# Of the server, not of a model.
+OURS = {"nereid_budget_limit": ("gauge", None), "nereid_budget_used": ("gauge", None),
+        "nereid_budget_refusals_total": ("counter", None),
+        "nereid_stuck_threads": ("gauge", None), "nereid_watchdog_alarms_total": ("counter", None)}
 QUANTILE = ("model", "version", "quantile")
 SUMMARIES = {f"nv_inference_{part}_summary_us": ("summary", QUANTILE)
              for part in ("request", "queue", "compute_input", "compute_infer", "compute_output")}
@@ -115,14 +119,14 @@ def without_gpus(found):
 
 def test_every_family(page):
     server = page()
-    assert without_gpus(families(server)) == {**ALWAYS, **COUNTERS, **CPU}
+    assert without_gpus(families(server)) == {**ALWAYS, **OURS, **COUNTERS, **CPU}
     assert DASHBOARD <= set(families(server))
 
 
 def test_every_family_with_all_kinds_and_a_cache(page):
     server = page("--metrics-config=summary_latencies=true", "--metrics-config", "histogram_latencies=true",
                   cached=True)
-    everything = {**ALWAYS, **COUNTERS, **CPU, **SUMMARIES, **HISTOGRAMS, **LOCAL_CACHE}
+    everything = {**ALWAYS, **OURS, **COUNTERS, **CPU, **SUMMARIES, **HISTOGRAMS, **LOCAL_CACHE}
     known = without_gpus(families(server))
     for name in list(known):
         if name in CACHE or name in CACHE_SUMMARIES:
@@ -146,13 +150,13 @@ def test_what_the_local_cache_tells(page):
 
 def test_counters_of_durations_can_be_left_out(page):
     server = page("--metrics-config=counter_latencies=false", "--metrics-config=summary_latencies=true")
-    assert without_gpus(families(server)) == {**ALWAYS, **CPU, **SUMMARIES}
+    assert without_gpus(families(server)) == {**ALWAYS, **OURS, **CPU, **SUMMARIES}
     infer(server)
     assert values(server, "nv_inference_request_success")['model="id",version="1"'] == 1
 
 
 def test_cpu_values_can_be_left_out(page):
-    assert without_gpus(families(page("--allow-cpu-metrics=false"))) == {**ALWAYS, **COUNTERS}
+    assert without_gpus(families(page("--allow-cpu-metrics=false"))) == {**ALWAYS, **OURS, **COUNTERS}
 
 
 def test_cpu_values(page):

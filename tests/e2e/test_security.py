@@ -24,6 +24,11 @@ GOOD = json.dumps(
 pytestmark = pytest.mark.newer
 
 
+@pytest.fixture
+def server(any_server):
+    return any_server
+
+
 @pytest.fixture(autouse=True)
 def server_is_as_before(server):
     """The server is alive, still right, and has not kept what it was sent."""
@@ -245,7 +250,7 @@ def test_very_many_invented_tensors_over_grpc(server, field):
             added.shape.append(1)
     count = len(request.inputs)
     request.raw_input_contents.extend([b"1234"] * count)
-    with grpc.insecure_channel(server.grpc) as channel:
+    with server.channel() as channel:
         call = channel.unary_unary(
             "/inference.GRPCInferenceService/ModelInfer",
             request_serializer=pb.ModelInferRequest.SerializeToString,

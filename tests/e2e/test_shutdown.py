@@ -2,10 +2,13 @@
 """SIGTERM: what is in flight is finished, and the process ends with status 0."""
 
 import concurrent.futures
+import http.client
+import json
 import queue
 import re
 import signal
 import socket
+import threading
 
 import grpc
 import numpy as np
@@ -116,3 +119,81 @@ def test_an_open_stream_is_ended_once_its_requests_are(repository, start_server)
             assert "shutting down" in caught.value.details()
         requests.put(None)
         assert server.wait(timeout=60) == 0
+
+
+class HttpClient:
+    """One connection to the first of some servers, or to the next one when told to close it."""
+
+    def __init__(self, ports):
+        self.ports = list(ports)
+        self.connection = None
+
+    def ask(self):
+        """The version of the model that responded."""
+        body = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1,1],"data":[1]}]}'
+        while self.connection is None:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.ports[0], timeout=60)
+            try:
+                self.connection.connect()
+            except ConnectionRefusedError:
+                self.leave()
+        self.connection.request("POST", "/v2/models/quick/infer", body)
+        with self.connection.getresponse() as response:
+            assert response.status == 200
+            result = json.loads(response.read())
+        if response.headers.get("Connection") == "close":
+            self.leave()
+        assert result["outputs"][0]["data"] == [1.0]
+        return result["model_version"]
+
+    def leave(self):
+        self.connection.close()
+        self.connection = None
+        self.ports.pop(0)
+
+
+class GrpcClient:
+    """One channel with the addresses of all servers: the library leaves one that sends GOAWAY."""
+
+    def __init__(self, ports):
+        addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
+        self.stub = service_pb2_grpc.GRPCInferenceServiceStub(grpc.insecure_channel(f"ipv4:{addresses}"))
+
+    def ask(self):
+        """The version of the model that responded."""
+        request = service_pb2.ModelInferRequest(model_name="quick")
+        request.inputs.add(name="INPUT0", datatype="FP32", shape=[1, 1]).contents.fp32_contents.append(1)
+        response = self.stub.ModelInfer(request, timeout=60)
+        assert np.frombuffer(response.raw_output_contents[0], np.float32) == [1]
+        return response.model_version
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_a_stop_under_load_loses_no_request(tmp_path, start_server, kind):
+    """Of clients that follow Connection: close and GOAWAY; without --drain-secs."""
+    running = []
+    for version in (1, 2):
+        config = models.identity_config("FP32", [-1], 1, 8)
+        models.write_model(tmp_path / str(version), "quick", config, {str(version): {}})
+        running.append(start_server(tmp_path / str(version)))
+    ports = [server.http_port if kind == "http" else server.grpc_port for server in running]
+    have_begun = threading.Barrier(9, timeout=60)
+
+    def work():
+        client = (HttpClient if kind == "http" else GrpcClient)(ports)
+        for _ in range(20):
+            assert client.ask() == "1"
+        have_begun.wait()
+        while client.ask() == "1":
+            pass
+        for _ in range(20):
+            assert client.ask() == "2"
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        workers = [pool.submit(work) for _ in range(8)]
+        have_begun.wait()
+        running[0].signal()
+        for worker in workers:
+            worker.result(timeout=60)
+    assert running[0].wait() == 0

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entry point of Google Vertex AI: health, predictions, and redirections to other routes."""
 
-import types
-
 import pytest
 import requests
 
@@ -164,7 +162,7 @@ def test_other_paths_and_methods(server):
 def test_security_s11_chunks(server):
     port = int(server.cloud.rsplit(":", 1)[1])
     head = b"POST /v1/predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with wire.Connection(types.SimpleNamespace(http_port=port)) as connection:
+    with wire.Connection(servers.Server(None, None, (port, 0, 0))) as connection:
         connection.send(head)
         try:
             connection.send(b"1\r\nA\r\n" * 70_000)

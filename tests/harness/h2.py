@@ -24,16 +24,24 @@ def header(name, value):
     return b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
 
 
+def prefix(size):
+    """What gRPC puts before a message of so many bytes."""
+    return struct.pack(">BI", 0, size)
+
+
 def message(data):
     """A message with the prefix gRPC gives it."""
-    return struct.pack(">BI", 0, len(data)) + data
+    return prefix(len(data)) + data
 
 
 class Connection:
-    def __init__(self, port, timeout=30, room=True):
-        """With `room` the server may send without end."""
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, server, timeout=30, room=True):
+        """To a server over its transport, or to a port. With `room` the server may send without end."""
+        if isinstance(server, int):
+            self.socket = socket.create_connection(("127.0.0.1", server), timeout)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:
+            self.socket = server.connect("grpc", timeout)
         self.buffer = bytearray()
         self.next_stream = 1
         self.received = 0  # bytes of data that the server was not given room for again
@@ -71,8 +79,8 @@ class Connection:
             self.socket.sendall(self._room(self.received))
             self.received = 0
 
-    def send_calls(self, method, body, count):
-        """Sends `count` calls with this body in one piece."""
+    @staticmethod
+    def head_of(method):
         fields = [
             (":method", "POST"),
             (":scheme", "http"),
@@ -81,7 +89,41 @@ class Connection:
             ("te", "trailers"),
             ("content-type", "application/grpc"),
         ]
-        head = b"".join(header(*field) for field in fields)
+        return b"".join(header(*field) for field in fields)
+
+    def begin_call(self, method, body):
+        """Sends a call that does not end; returns its stream. What the server does not read is not sent."""
+        stream = self.next_stream
+        self.next_stream += 2
+        self.socket.sendall(frame(HEADERS, END_HEADERS, stream, self.head_of(method)))
+        try:
+            for at in range(0, len(body), FRAME):
+                self.socket.sendall(frame(DATA, 0, stream, body[at : at + FRAME]))
+        except OSError:
+            pass
+        return stream
+
+    def is_refused(self, timeout):
+        """Whether a call ends in time."""
+        self.socket.settimeout(timeout)
+        try:
+            while True:
+                kind, flags, _, _ = self.next_frame()
+                if kind == HEADERS and flags & END_STREAM:
+                    return True
+        except (EOFError, OSError):
+            return False
+
+    def goaway_code(self):
+        """The reason for which the server ends the connection."""
+        while True:
+            kind, _, _, payload = self.next_frame()
+            if kind == GOAWAY:
+                return int.from_bytes(payload[4:8], "big")
+
+    def send_calls(self, method, body, count):
+        """Sends `count` calls with this body in one piece."""
+        head = self.head_of(method)
         out = bytearray()
         for _ in range(count):
             out += frame(HEADERS, END_HEADERS, self.next_stream, head)

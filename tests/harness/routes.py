@@ -73,3 +73,26 @@ RPCS = {
     "trace": ["TraceSetting"],
     "logging": ["LogSettings"],
 }
+
+# The scope that a sender needs (--api-keys) by category; what differs from its category, after that.
+SCOPES = {
+    "health": "health",
+    "metadata": "metadata",
+    "inference": "infer",
+    "shared-memory": "shared-memory",
+    "model-config": "metadata",
+    "model-repository": "model-control",
+    "statistics": "metadata",
+    "trace": "trace-log",
+    "logging": "trace-log",
+}
+GRANTABLE_SCOPES = ["infer", "metadata", "metrics", "model-control", "shared-memory", "trace-log", "admin"]
+# What an admin listener takes away from the other ports.
+CONTROL_SCOPES = ["model-control", "trace-log", "admin"]
+
+
+def scope_of(category, name):
+    """The scope for a path or an RPC of the category. The index of the repository only reads."""
+    if name.endswith("/index") or name == "RepositoryIndex":
+        return "metadata"
+    return SCOPES[category]

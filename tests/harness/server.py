@@ -19,6 +19,8 @@ import urllib.request
 
 import psutil
 
+from harness import transports, wire
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REFERENCE = os.environ.get("NEREID_REFERENCE", "") not in ("", "0")
 
@@ -89,8 +91,9 @@ def wait_until(condition, what, timeout=20.0):
 class Server:
     """A running server. Made by start(); stop() ends it and checks how it ended."""
 
-    def __init__(self, process, log_path, ports):
+    def __init__(self, process, log_path, ports, transport=None):
         self.process = process
+        self.transport = transport or transports.Tcp()
         self.log_path = log_path
         self.http_port, self.grpc_port, self.metrics_port = ports
         self.http = f"127.0.0.1:{self.http_port}"
@@ -116,7 +119,20 @@ class Server:
     def is_live(self):
         return self._status("/v2/health/live") == 200
 
+    def connect(self, service, timeout=30):
+        """A connected socket for `service`, http or grpc, over the server's transport."""
+        return self.transport.connect(self, service, timeout)
+
+    def channel(self, options=()):
+        """A channel of grpcio over the server's transport."""
+        return self.transport.channel(self, options)
+
     def _status(self, path):
+        if self.transport.name != "tcp":
+            try:
+                return wire.request(self, "GET", path).status
+            except (OSError, EOFError):
+                return None
         try:
             with urllib.request.urlopen(f"http://{self.http}{path}", timeout=5) as reply:
                 return reply.status
@@ -180,8 +196,12 @@ def command(repositories, ports, args, executable=None):
     return line + [str(a) for a in args]
 
 
-def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60, executable=None):
-    """Starts a server; with `wait`, returns once it is ready, or fails with the end of its log."""
+def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60, executable=None,
+          transport=None, before=None):  # fmt: skip
+    """Starts a server; with `wait`, returns once it is ready, or fails with the end of its log.
+    `before` runs in the process of the server before it starts."""
+    if transport is not None:
+        args = [*args, *transport.args]
     log_path = pathlib.Path(tempfile.mkdtemp(dir=log_dir)) / "server.log"
     ports = free_ports(3)
     with open(log_path, "wb") as log:
@@ -193,8 +213,9 @@ def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60,
             env={**os.environ, **(env or {})},
             # Ctrl-C on the tests must not reach the server: the fixtures stop it.
             start_new_session=True,
+            preexec_fn=before,
         )
-    server = Server(process, log_path, ports)
+    server = Server(process, log_path, ports, transport)
     if wait:
         deadline = time.monotonic() + timeout * SLOWNESS
         while not server.is_ready():

@@ -2,7 +2,6 @@
 """HTTP/1.1 by hand over a socket, for what well-behaved clients never send."""
 
 import json
-import socket
 
 
 class Reply:
@@ -28,8 +27,7 @@ class Connection:
     """One connection. Reads keep what came early, so pipelined replies come out one by one."""
 
     def __init__(self, server, timeout=30):
-        self.socket = socket.create_connection(("127.0.0.1", server.http_port), timeout)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = server.connect("http", timeout)
         self.buffer = b""
 
     def __enter__(self):

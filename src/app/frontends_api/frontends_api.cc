@@ -35,8 +35,11 @@ namespace {
 
 // Whether the flag is about listeners. The others are about the server, which exists already.
 bool IsOfFrontends(std::string_view name) {
-  constexpr std::string_view kOthers[] = {"allow-metrics", "metrics-address", "metrics-port",
-                                          "min-body-rate", "unix-socket-mode"};
+  constexpr std::string_view kOthers[] = {"allow-metrics",      "metrics-address",
+                                          "metrics-port",       "min-body-rate",
+                                          "unix-socket-mode",   "max-header-bytes",
+                                          "max-stream-backlog", "min-read-rate",
+                                          "write-timeout-secs", "max-requests-per-connection"};
   if (std::ranges::find(kOthers, name) != std::end(kOthers)) return true;
   for (const FlagGroup& group : AllFlags()) {
     if (group.title != "HTTP" && group.title != "gRPC") continue;

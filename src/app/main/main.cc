@@ -2,7 +2,12 @@
 // The program, and the settings of the allocator: unused memory is returned to the system
 // within a second, in the background. Threads cache only a few small allocations, so that a thread
 // that executes a few requests and ends does not hold a hundred of each size.
+#include <chrono>
+#include <utility>
+
 #include "app/server.h"
+#include "capi/server.h"
+#include "isolation/run.h"
 
 extern "C" {
 
@@ -12,4 +17,19 @@ __attribute__((visibility("default"))) const char* malloc_conf =
 
 }  // extern "C"
 
-int main(int argc, char** argv) { return nereid::app::RunProgram(argc, argv); }
+namespace {
+
+// Backends in the process of an isolated model may ask for their server. This one has no models.
+TRITONSERVER_Server& EmptyServer() {
+  nereid::engine::EngineOptions options;
+  return *new TRITONSERVER_Server(std::move(options), std::chrono::seconds(0));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (nereid::isolation::IsForIsolatedModel(argc, argv)) {
+    return nereid::isolation::RunIsolatedModel(argc, argv, EmptyServer);
+  }
+  return nereid::app::RunProgram(argc, argv);
+}

@@ -148,7 +148,9 @@ void SagemakerHandler::HandleModels(HttpExchangePtr exchange, std::string_view r
 
 void SagemakerHandler::ListModels(HttpExchangePtr exchange) {
   std::string json = "{\"models\":[";
+  const access::GrantRef sender = http::SenderOf(*exchange);
   for (const SagemakerModels::Model& model : models_.List()) {
+    if (sender != nullptr && !sender->models.Allows(model.target)) continue;
     if (json.back() == '}') json += ',';
     AppendModel(model, json);
   }
@@ -158,6 +160,7 @@ void SagemakerHandler::ListModels(HttpExchangePtr exchange) {
 void SagemakerHandler::GetModel(HttpExchangePtr exchange, const std::string& name) {
   const std::optional<SagemakerModels::Model> model = models_.Find(name);
   if (!model) return RespondStatus(std::move(exchange), 404);
+  if (!api_.AdmitModel(exchange, model->target)) return;
   std::string json;
   AppendModel(*model, json);
   RespondJson(std::move(exchange), json);
@@ -167,6 +170,7 @@ void SagemakerHandler::LoadModel(HttpExchangePtr exchange) {
   if (!api_.Admit(exchange, {.kind = RouteKind::kRepositoryLoad})) return;
   base::Result<LoadRequest> request = ReadLoadRequest(*exchange);
   if (!request.ok()) return RespondResult(std::move(exchange), request.status());
+  if (!api_.AdmitModel(exchange, request->target)) return;
   NEREID_LOG(kInfo, "Loading SageMaker TargetModel: {}", request->target);
   service_.RunBlocking(
       [this, exchange = std::move(exchange), load = *std::move(request)]() mutable {
@@ -176,6 +180,8 @@ void SagemakerHandler::LoadModel(HttpExchangePtr exchange) {
 
 void SagemakerHandler::UnloadModel(HttpExchangePtr exchange, std::string name) {
   if (!api_.Admit(exchange, {.kind = RouteKind::kRepositoryUnload})) return;
+  const std::optional<SagemakerModels::Model> model = models_.Find(name);
+  if (model && !api_.AdmitModel(exchange, model->target)) return;
   service_.RunBlocking([this, exchange = std::move(exchange), name = std::move(name)]() mutable {
     const std::optional<base::Status> status = models_.Unload(name);
     if (!status) return RespondStatus(std::move(exchange), 404);

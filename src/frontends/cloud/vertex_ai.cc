@@ -114,6 +114,7 @@ void VertexAiHandler::Handle(HttpExchangePtr exchange) {
 
 void VertexAiHandler::Redirect(HttpExchangePtr exchange, std::string_view target) {
   if (target == "/metrics") {
+    if (!api_.AdmitMetrics(exchange)) return;
     const std::string text = service_.MetricsText();
     return HttpExchange::Respond(
         std::move(exchange),

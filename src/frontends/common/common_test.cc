@@ -32,6 +32,13 @@ TEST(StatusCodes, AreThoseOfTriton) {
   EXPECT_EQ(GrpcStatus(StatusCode::kCancelled), 1);
 }
 
+TEST(StatusCodes, TellDeadlinesAndUsedUpSharesApart) {
+  EXPECT_EQ(HttpStatus(StatusCode::kDeadlineExceeded), 504);
+  EXPECT_EQ(HttpStatus(StatusCode::kResourceExhausted), 429);
+  EXPECT_EQ(GrpcStatus(StatusCode::kDeadlineExceeded), 4);
+  EXPECT_EQ(GrpcStatus(StatusCode::kResourceExhausted), 8);
+}
+
 TEST(Parameters, KnowTheirReservedNames) {
   EXPECT_EQ(ClassifyParameter("sequence_id"), ParameterKey::kSequenceId);
   EXPECT_EQ(ClassifyParameter("timeout"), ParameterKey::kTimeout);

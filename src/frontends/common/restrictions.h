@@ -15,9 +15,8 @@ namespace nereid::common {
 
 // The error for requests, except those for health, on one of the last possible connections.
 inline constexpr std::string_view kCrowdedText =
-    "too many connections: the server has few file descriptors left (ulimit -n), which are kept "
-    "for "
-    "questions of health";
+    "too many connections: the last ones that --max-connections, --max-connections-per-address and "
+    "'ulimit -n' allow are kept for questions of health";
 
 // Every route and every RPC belongs to one of these.
 enum class Category : uint8_t {

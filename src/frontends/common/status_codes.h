@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our error codes on the wire. Clients decide by these numbers whether to retry, so both tables are
-// Triton's.
+// Triton's as far as Triton has the code.
 #pragma once
 
 #include "base/status.h"
@@ -18,6 +18,10 @@ constexpr int HttpStatus(base::StatusCode code) {
       return 503;
     case base::StatusCode::kUnsupported:
       return 501;
+    case base::StatusCode::kDeadlineExceeded:
+      return 504;
+    case base::StatusCode::kResourceExhausted:
+      return 429;
     case base::StatusCode::kUnknown:
     case base::StatusCode::kInvalidArgument:
     case base::StatusCode::kAlreadyExists:
@@ -44,6 +48,10 @@ constexpr int GrpcStatus(base::StatusCode code) {
       return 6;
     case base::StatusCode::kCancelled:
       return 1;
+    case base::StatusCode::kDeadlineExceeded:
+      return 4;
+    case base::StatusCode::kResourceExhausted:
+      return 8;
     case base::StatusCode::kUnknown:
       break;
   }

@@ -11,6 +11,23 @@ bool IsOfTheTransport(std::string_view name) {
 
 }  // namespace
 
+http2::GrpcStatus StatusOf(access::Denial denial) {
+  switch (denial) {
+    case access::Denial::kMissing:
+    case access::Denial::kInvalid:
+    case access::Denial::kExpired:
+      return http2::GrpcStatus::kUnauthenticated;
+    case access::Denial::kScope:
+    case access::Denial::kModel:
+      return http2::GrpcStatus::kPermissionDenied;
+    case access::Denial::kTooMany:
+      return http2::GrpcStatus::kResourceExhausted;
+    case access::Denial::kNotReady:
+      return http2::GrpcStatus::kUnavailable;
+  }
+  return http2::GrpcStatus::kPermissionDenied;
+}
+
 base::Status ForwardMetadata(const CallContext& context, const http2::GrpcCall& call,
                              core::Request& request) {
   if (context.forwarder == nullptr) return base::OkStatus();

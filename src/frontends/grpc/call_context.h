@@ -7,20 +7,25 @@
 #include <memory>
 #include <string_view>
 
+#include "access/gate.h"
 #include "base/status.h"
 #include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
 #include "common/status_codes.h"
+#include "core/budgets.h"
 #include "http2/grpc_server.h"
 #include "service/service.h"
 
 namespace nereid::grpc {
 
-// Limits for responses of one stream that wait for a client that does not read.
+// Limits for one stream: for its requests, and for responses that wait for a client that does not
+// read.
 struct StreamLimits {
   // The number of responses and bytes that may wait before the model that sends them has to wait.
   size_t most_unsent_responses = INT32_MAX;
   size_t most_unsent_bytes = size_t{64} << 20;
+  // The number of requests in progress. A client that sends more loses the stream.
+  size_t most_requests = SIZE_MAX;
   // How long the model waits for the client to take the next response before the stream is aborted.
   std::chrono::milliseconds longest_pause{60'000};
 };
@@ -29,16 +34,19 @@ struct StreamLimits {
 struct CallContext {
   service::Service& service;
   const common::RoundExecutors& rounds;
+  // Knows who may do what; null: everybody may do everything.
+  access::Gate* gate = nullptr;
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   StreamLimits stream_limits;
+  core::Budgets* budgets = nullptr;     // of which requests take their part; null: no limits
   observe::Tracing* tracing = nullptr;  // null: no traces
   // A delay before each response of ModelInfer; only tests of cancellation, which need the time,
   // set it.
   std::chrono::milliseconds response_delay{0};
   // A delay before each response of the calls without tensors, for tests of clients' deadlines.
   std::chrono::milliseconds control_delay{0};
-  std::atomic<bool> is_stopping{false};  // new requests are refused
+  std::atomic<bool> ends_streams{false};  // which take no more requests
 };
 
 inline constexpr std::string_view kStoppingText =
@@ -51,6 +59,12 @@ inline constexpr std::string_view kUnparsableText = "Unable to parse request";
 base::Status ForwardMetadata(const CallContext& context, const http2::GrpcCall& call,
                              core::Request& request);
 
+// Returns when the client of `call` stops waiting, in monotonic nanoseconds; 0: never.
+inline uint64_t DeadlineNs(const http2::GrpcCall& call) {
+  const auto deadline = call.deadline();
+  return deadline ? static_cast<uint64_t>(deadline->time_since_epoch().count()) : 0;
+}
+
 // Returns null unless the request is traced.
 inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context,
                                                   const http2::GrpcCall& call,
@@ -60,6 +74,27 @@ inline std::shared_ptr<observe::Trace> StartTrace(const CallContext& context,
   return context.tracing->Start(model, {.traceparent = call.Metadata("traceparent"),
                                         .tracestate = call.Metadata("tracestate")});
 }
+
+// The sender of a call.
+class CallSender final : public access::Sender {
+ public:
+  explicit CallSender(const http2::GrpcCall& call) : call_(call) {}
+  std::string_view Authorization() const override { return call_.Metadata("authorization"); }
+  std::string_view ApiKey() const override { return call_.Metadata("x-api-key"); }
+  const net::PeerIdentity* certificate() const override { return call_.peer_identity(); }
+  std::string Address() const override { return call_.PeerAddress(); }
+
+ private:
+  const http2::GrpcCall& call_;
+};
+
+// The regions of shared memory that requests of the sender may use; null if none.
+inline memory::RegionTable* RegionsFor(CallContext& context, const access::Grant* grant) {
+  return access::MayUseRegions(grant) ? &context.service.regions() : nullptr;
+}
+
+// The status of a call that the gate refuses.
+http2::GrpcStatus StatusOf(access::Denial denial);
 
 inline void FinishWith(http2::GrpcCall& call, const base::Status& error) {
   call.Finish(static_cast<http2::GrpcStatus>(common::GrpcStatus(error.code())), error.message());

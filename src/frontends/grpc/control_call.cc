@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grpc/control_call.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/object_pool.h"
 #include "base/sleep.h"
+#include "common/audit.h"
+#include "common/visible_models.h"
 #include "config/print.h"
 #include "grpc/region_methods.h"
 #include "grpc/repository_methods.h"
 #include "grpc/settings_methods.h"
+#include "grpc/wire_reader.h"
 #include "grpc/wire_writer.h"
 #include "grpc_service.pb.h"
 #include "health.pb.h"
@@ -158,58 +162,84 @@ base::Result<std::string> ModelConfig(service::Service& service, std::string_vie
   return reply;
 }
 
+using access::Scope;
 using common::Category;
 
 constexpr ControlRoute kRoutes[] = {
-    {"/inference.GRPCInferenceService/ServerLive", Category::kHealth,
+    {"/inference.GRPCInferenceService/ServerLive", Category::kHealth, Scope::kHealth,
+     ModelField::kNone,
      &Method<inference::ServerLiveRequest, inference::ServerLiveResponse, ServerLive>},
-    {"/inference.GRPCInferenceService/ServerReady", Category::kHealth,
+    {"/inference.GRPCInferenceService/ServerReady", Category::kHealth, Scope::kHealth,
+     ModelField::kNone,
      &Method<inference::ServerReadyRequest, inference::ServerReadyResponse, ServerReady>,
      MayBlock::kAsReadiness},
-    {"/inference.GRPCInferenceService/ModelReady", Category::kHealth,
+    {"/inference.GRPCInferenceService/ModelReady", Category::kHealth, Scope::kHealth,
+     ModelField::kFirst,
      &Method<inference::ModelReadyRequest, inference::ModelReadyResponse, ModelReady>,
      MayBlock::kAsReadiness},
-    {"/inference.GRPCInferenceService/ServerMetadata", Category::kMetadata,
+    {"/inference.GRPCInferenceService/ServerMetadata", Category::kMetadata, Scope::kMetadata,
+     ModelField::kNone,
      &Method<inference::ServerMetadataRequest, inference::ServerMetadataResponse, ServerMetadata>},
-    {"/inference.GRPCInferenceService/ModelMetadata", Category::kMetadata,
+    {"/inference.GRPCInferenceService/ModelMetadata", Category::kMetadata, Scope::kMetadata,
+     ModelField::kFirst,
      &Method<inference::ModelMetadataRequest, inference::ModelMetadataResponse, ModelMetadata>},
-    {"/inference.GRPCInferenceService/ModelConfig", Category::kModelConfig, &ModelConfig},
-    {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics,
+    {"/inference.GRPCInferenceService/ModelConfig", Category::kModelConfig, Scope::kMetadata,
+     ModelField::kFirst, &ModelConfig},
+    {"/inference.GRPCInferenceService/ModelStatistics", Category::kStatistics, Scope::kMetadata,
+     ModelField::kFirst,
      &Method<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse,
              ModelStatistics>},
     {"/inference.GRPCInferenceService/RepositoryIndex", Category::kModelRepository,
-     &RepositoryIndex, MayBlock::kYes},
+     Scope::kMetadata, ModelField::kNone, &RepositoryIndex, MayBlock::kYes},
     {"/inference.GRPCInferenceService/RepositoryModelLoad", Category::kModelRepository,
-     &RepositoryModelLoad, MayBlock::kYes},
+     Scope::kModelControl, ModelField::kSecond, &RepositoryModelLoad, MayBlock::kYes},
     {"/inference.GRPCInferenceService/RepositoryModelUnload", Category::kModelRepository,
-     &RepositoryModelUnload, MayBlock::kYes},
+     Scope::kModelControl, ModelField::kSecond, &RepositoryModelUnload, MayBlock::kYes},
     {"/inference.GRPCInferenceService/SystemSharedMemoryStatus", Category::kSharedMemory,
+     Scope::kSharedMemory, ModelField::kNone,
      &Method<inference::SystemSharedMemoryStatusRequest,
              inference::SystemSharedMemoryStatusResponse, SystemSharedMemoryStatus>},
     {"/inference.GRPCInferenceService/SystemSharedMemoryRegister", Category::kSharedMemory,
+     Scope::kSharedMemory, ModelField::kNone,
      &Method<inference::SystemSharedMemoryRegisterRequest,
              inference::SystemSharedMemoryRegisterResponse, SystemSharedMemoryRegister>},
     {"/inference.GRPCInferenceService/SystemSharedMemoryUnregister", Category::kSharedMemory,
+     Scope::kSharedMemory, ModelField::kNone,
      &Method<inference::SystemSharedMemoryUnregisterRequest,
              inference::SystemSharedMemoryUnregisterResponse, SystemSharedMemoryUnregister>},
     {"/inference.GRPCInferenceService/CudaSharedMemoryStatus", Category::kSharedMemory,
+     Scope::kSharedMemory, ModelField::kNone,
      &Method<inference::CudaSharedMemoryStatusRequest, inference::CudaSharedMemoryStatusResponse,
              CudaSharedMemoryStatus>},
     {"/inference.GRPCInferenceService/CudaSharedMemoryRegister", Category::kSharedMemory,
+     Scope::kSharedMemory, ModelField::kNone,
      &Method<inference::CudaSharedMemoryRegisterRequest,
              inference::CudaSharedMemoryRegisterResponse, CudaSharedMemoryRegister>},
     {"/inference.GRPCInferenceService/CudaSharedMemoryUnregister", Category::kSharedMemory,
+     Scope::kSharedMemory, ModelField::kNone,
      &Method<inference::CudaSharedMemoryUnregisterRequest,
              inference::CudaSharedMemoryUnregisterResponse, CudaSharedMemoryUnregister>},
-    {"/inference.GRPCInferenceService/TraceSetting", Category::kTrace,
+    {"/inference.GRPCInferenceService/TraceSetting", Category::kTrace, Scope::kTraceLog,
+     ModelField::kSecond,
      &Method<inference::TraceSettingRequest, inference::TraceSettingResponse, TraceSetting>},
-    {"/inference.GRPCInferenceService/LogSettings", Category::kLogging,
+    {"/inference.GRPCInferenceService/LogSettings", Category::kLogging, Scope::kTraceLog,
+     ModelField::kNone,
      &Method<inference::LogSettingsRequest, inference::LogSettingsResponse, LogSettings>},
-    {"/grpc.health.v1.Health/Check", Category::kHealth,
+    {"/grpc.health.v1.Health/Check", Category::kHealth, Scope::kHealth, ModelField::kNone,
      &Method<::grpc::health::v1::HealthCheckRequest, ::grpc::health::v1::HealthCheckResponse,
              HealthCheck>,
      MayBlock::kAsReadiness},
 };
+
+common::AuditedCall CallToAudit(const http2::GrpcCall& call, const access::Grant* grant) {
+  return {
+      .who = common::WhoIs(grant), .what = std::string(call.path()), .address = call.PeerAddress()};
+}
+
+// Logs what came of a request.
+void AuditReply(const common::AuditedCall& call, const base::Result<std::string>& reply) {
+  common::Audit(call, reply.ok() ? "OK" : reply.status().ToString(), !reply.ok());
+}
 
 void SendReply(http2::GrpcCall& call, const base::Result<std::string>& reply) {
   if (!reply.ok()) return FinishWith(call, reply.status());
@@ -229,12 +259,29 @@ const ControlRoute* FindControlRoute(std::string_view path) {
   return nullptr;
 }
 
+// Returns the name of the model in a request; empty if there is none. If the field occurs more than
+// once, the last one counts, as for protobuf's own parser.
+std::string_view NamedModel(ModelField field, std::string_view request) {
+  std::string_view name;
+  if (field == ModelField::kNone) return name;
+  WireReader reader(request);
+  for (WireTag tag; reader.Next(&tag);) {
+    if (tag.Is(static_cast<uint32_t>(field), WireType::kBytes)) {
+      name = reader.ReadBytes();
+    } else {
+      reader.Skip(tag);
+    }
+  }
+  return reader.failed() ? std::string_view() : name;
+}
+
 http2::GrpcCallEvents* ControlCall::Start(CallContext& context, http2::GrpcCallRef call,
-                                          const ControlRoute& route) {
+                                          const ControlRoute& route, access::GrantRef grant) {
   ControlCall* const self = base::ObjectPool<ControlCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
   self->route_ = &route;
+  self->grant_ = std::move(grant);
   return self;
 }
 
@@ -244,18 +291,47 @@ void ControlCall::OnMessage(base::BufferRef buffer, std::string_view message) {
   bytes_ = message;
 }
 
+bool ControlCall::MayUseModel() {
+  if (grant_ == nullptr || route_->scope == access::Scope::kHealth) return true;
+  const std::string_view model = NamedModel(route_->model_field, bytes_);
+  if (model.empty() || context_->gate->AllowsModel(*grant_, model)) return true;
+  const std::string text = access::Gate::ModelText(*grant_, model);
+  call_->Finish(StatusOf(access::Denial::kModel), text);
+  if (IsAudited()) {
+    common::Audit(CallToAudit(*call_, grant_.get()), text, /*is_refused=*/true);
+  }
+  return false;
+}
+
+// Requests for a status, and for settings that name no change, only read.
+bool ControlCall::IsAudited() const {
+  return access::IsAudited(route_->scope) && !route_->path.ends_with("Status") &&
+         (route_->scope != access::Scope::kTraceLog || !bytes_.empty());
+}
+
 void ControlCall::OnHalfClose() {
   if (!has_message_) return call_->Finish(http2::GrpcStatus::kInternal, kUnparsableText);
+  if (!MayUseModel()) return;
+  std::optional<common::AuditedCall> audited;
+  if (IsAudited()) audited = CallToAudit(*call_, grant_.get());
   service::Service& service = context_->service;
   const bool may_block =
       route_->may_block == MayBlock::kYes ||
       (route_->may_block == MayBlock::kAsReadiness && service.ReadinessMayBlock()) ||
       context_->control_delay.count() > 0;
-  if (!may_block) return SendReply(*call_, route_->method(service, bytes_));
+  if (!may_block) {
+    common::VisibleModels visible(service, grant_);
+    const base::Result<std::string> reply = route_->method(visible, bytes_);
+    if (audited) AuditReply(*audited, reply);
+    return SendReply(*call_, reply);
+  }
   service.RunBlocking([call = http2::GrpcCallRef(*call_), method = route_->method, &service,
+                       grant = grant_, audited = std::move(audited),
                        delay = context_->control_delay, buffer = std::move(buffer_),
                        bytes = bytes_]() mutable {
-    const base::Result<std::string> reply = method(service, bytes);
+    common::VisibleModels visible(service, std::move(grant));
+    const base::Result<std::string> reply = method(visible, bytes);
+    if (audited) AuditReply(*audited, reply);
     buffer.Reset();
     if (delay.count() > 0) [[unlikely]]
       base::SleepFor(delay);
@@ -268,6 +344,7 @@ void ControlCall::OnDone() { base::ObjectPool<ControlCall>::Give(this); }
 void ControlCall::Recycle() {
   context_ = nullptr;
   call_.Reset();
+  grant_.reset();
   route_ = nullptr;
   buffer_.Reset();
   bytes_ = {};

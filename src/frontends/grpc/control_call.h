@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "access/grant.h"
 #include "common/restrictions.h"
 #include "grpc/call_context.h"
 
@@ -19,14 +20,26 @@ using ControlMethod = base::Result<std::string> (*)(service::Service& service,
 // says so.
 enum class MayBlock { kNo, kAsReadiness, kYes };
 
-// A method and its category for --grpc-restricted-protocol; every method has one.
+// The field of a request that names a model. A method whose requests name none has kNone.
+enum class ModelField : uint32_t { kNone = 0, kFirst = 1, kSecond = 2 };
+
+// A method, its category for --grpc-restricted-protocol, and what its sender needs where senders
+// are asked who they are; every method has all of them.
 struct ControlRoute {
-  constexpr ControlRoute(std::string_view path, common::Category category, ControlMethod method,
+  constexpr ControlRoute(std::string_view path, common::Category category, access::Scope scope,
+                         ModelField model_field, ControlMethod method,
                          MayBlock may_block = MayBlock::kNo)
-      : path(path), category(category), method(method), may_block(may_block) {}
+      : path(path),
+        category(category),
+        scope(scope),
+        model_field(model_field),
+        method(method),
+        may_block(may_block) {}
 
   std::string_view path;
   common::Category category;
+  access::Scope scope;
+  ModelField model_field;
   ControlMethod method;
   MayBlock may_block;
 };
@@ -34,12 +47,15 @@ struct ControlRoute {
 // Returns null if `path` is no method of this kind. The routes are immutable.
 const ControlRoute* FindControlRoute(std::string_view path);
 
+// Returns the model that a request names; empty if it names none, or is malformed.
+std::string_view NamedModel(ModelField field, std::string_view request);
+
 // Pooled; confined to the events of its call. A method that may block does not use it, because the
 // call may end before.
 class ControlCall final : public http2::GrpcCallEvents {
  public:
   static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call,
-                                      const ControlRoute& route);
+                                      const ControlRoute& route, access::GrantRef grant);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   bool IsHeavy(std::string_view /*message*/) const override { return true; }
@@ -51,8 +67,14 @@ class ControlCall final : public http2::GrpcCallEvents {
   void Recycle();
 
  private:
+  // Whether the sender may use the model that the request names; finishes the call if not.
+  bool MayUseModel();
+  // Whether this request gets a line in the log.
+  bool IsAudited() const;
+
   CallContext* context_ = nullptr;
   http2::GrpcCallRef call_;
+  access::GrantRef grant_;  // null if senders are not asked
   const ControlRoute* route_ = nullptr;
   base::BufferRef buffer_;
   std::string_view bytes_;

@@ -66,6 +66,36 @@ TEST_F(ControlMethods, ServeEveryMethodOfTheProtocolWithoutTensors) {
   EXPECT_EQ(FindControlRoute(""), nullptr);
 }
 
+// Names of regions of shared memory are the only other names in requests.
+TEST_F(ControlMethods, KnowWhichFieldNamesTheModel) {
+  const auto* const protocol = inference::ModelInferRequest::descriptor()->file()->service(0);
+  for (int i = 0; i < protocol->method_count(); ++i) {
+    const auto* const method = protocol->method(i);
+    const ControlRoute* const route =
+        FindControlRoute("/" + protocol->full_name() + "/" + method->name());
+    if (route == nullptr) continue;
+    const auto* field = method->input_type()->FindFieldByName("model_name");
+    if (field == nullptr && method->name().find("SharedMemory") == std::string::npos) {
+      field = method->input_type()->FindFieldByName("name");
+    }
+    const int number = field == nullptr ? 0 : field->number();
+    EXPECT_EQ(static_cast<int>(route->model_field), number) << method->name();
+  }
+}
+
+TEST(NamedModel, IsTheLastOneAsForTheParser) {
+  inference::RepositoryModelLoadRequest request;
+  request.set_repository_name("r");
+  request.set_model_name("first");
+  (*request.mutable_parameters())["config"].set_string_param("{}");
+  const std::string bytes = request.SerializeAsString();
+  EXPECT_EQ(NamedModel(ModelField::kSecond, bytes), "first");
+  EXPECT_EQ(NamedModel(ModelField::kSecond, bytes + "\x12\x04last"), "last");
+  EXPECT_EQ(NamedModel(ModelField::kNone, bytes), "");
+  EXPECT_EQ(NamedModel(ModelField::kSecond, ""), "");
+  EXPECT_EQ(NamedModel(ModelField::kSecond, "\x12\xff"), "");
+}
+
 TEST_F(ControlMethods, RefuseBytesThatAreNoMessage) {
   const auto* const protocol = inference::ModelInferRequest::descriptor()->file()->service(0);
   for (int i = 0; i < protocol->method_count(); ++i) {

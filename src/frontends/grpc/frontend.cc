@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "common/audit.h"
 #include "grpc/call_context.h"
 #include "grpc/control_call.h"
 #include "grpc/infer_call.h"
@@ -47,10 +48,15 @@ class Frontend::Handler final : public http2::GrpcHandler {
  public:
   Handler(const FrontendOptions& options, const FrontendParts& parts)
       : restrictions_(options.restrictions),
+        control_is_elsewhere_(options.control_is_elsewhere),
         context{.service = parts.service,
                 .rounds = parts.rounds,
+                .gate = options.gate,
                 .forwarder = options.forwarder,
-                .stream_limits = {.most_unsent_responses = options.max_unsent_responses},
+                .stream_limits = {.most_unsent_responses = options.max_unsent_responses,
+                                  .most_unsent_bytes = options.max_unsent_bytes,
+                                  .most_requests = options.max_stream_requests},
+                .budgets = options.budgets,
                 .tracing = parts.service.tracing(),
                 .response_delay = ResponseDelay(),
                 .control_delay = ControlDelay()} {}
@@ -66,6 +72,22 @@ class Frontend::Handler final : public http2::GrpcHandler {
       call->Finish(http2::GrpcStatus::kUnavailable, common::kCrowdedText);
       return nullptr;
     }
+    access::GrantRef grant;
+    uint64_t generation = 0;
+    if (context.gate != nullptr) [[unlikely]] {
+      generation = context.gate->generation();
+      access::Admission admission =
+          context.gate->Admit(CallSender(*call), rpc->scope, /*model=*/{});
+      if (admission.denial) {
+        Refuse(*call, *rpc, admission.grant.get(), StatusOf(*admission.denial), admission.text);
+        return nullptr;
+      }
+      grant = std::move(admission.grant);
+    }
+    if (!control_is_elsewhere_.empty() && access::IsControl(rpc->scope)) [[unlikely]] {
+      Refuse(*call, *rpc, grant.get(), http2::GrpcStatus::kPermissionDenied, control_is_elsewhere_);
+      return nullptr;
+    }
     if (!restrictions_.empty() && IsRefused(*call, rpc->category)) {
       call->Finish(http2::GrpcStatus::kUnavailable,
                    "This protocol is restricted, expecting header '" +
@@ -74,11 +96,11 @@ class Frontend::Handler final : public http2::GrpcHandler {
     }
     switch (rpc->kind) {
       case RpcKind::kInfer:
-        return InferCall::Start(context, std::move(call));
+        return InferCall::Start(context, std::move(call), std::move(grant));
       case RpcKind::kStreamInfer:
-        return StreamCall::Start(context, std::move(call));
+        return StreamCall::Start(context, std::move(call), std::move(grant), generation);
       case RpcKind::kControl:
-        return ControlCall::Start(context, std::move(call), *rpc->route);
+        return ControlCall::Start(context, std::move(call), *rpc->route, std::move(grant));
       case RpcKind::kReflection:
         return ReflectionCall::Start(std::move(call));
     }
@@ -87,27 +109,32 @@ class Frontend::Handler final : public http2::GrpcHandler {
 
  private:
   enum class RpcKind : uint8_t { kInfer, kStreamInfer, kControl, kReflection };
-  // Every RPC has a category.
+  // Every RPC has a category and a scope.
   struct Rpc {
-    Rpc(RpcKind kind, common::Category category, const ControlRoute* route = nullptr)
-        : kind(kind), category(category), route(route) {}
+    Rpc(RpcKind kind, common::Category category, access::Scope scope,
+        const ControlRoute* route = nullptr)
+        : kind(kind), category(category), scope(scope), route(route) {}
     RpcKind kind;
     common::Category category;
+    access::Scope scope;
     const ControlRoute* route;  // only for kControl
   };
 
   static std::optional<Rpc> FindRpc(std::string_view path) {
+    using access::Scope;
     using common::Category;
     if (path == "/inference.GRPCInferenceService/ModelInfer") {
-      return Rpc(RpcKind::kInfer, Category::kInference);
+      return Rpc(RpcKind::kInfer, Category::kInference, Scope::kInfer);
     }
     if (path == "/inference.GRPCInferenceService/ModelStreamInfer") {
-      return Rpc(RpcKind::kStreamInfer, Category::kInference);
+      return Rpc(RpcKind::kStreamInfer, Category::kInference, Scope::kInfer);
     }
     if (const ControlRoute* const route = FindControlRoute(path)) {
-      return Rpc(RpcKind::kControl, route->category, route);
+      return Rpc(RpcKind::kControl, route->category, route->scope, route);
     }
-    if (IsReflectionPath(path)) return Rpc(RpcKind::kReflection, Category::kMetadata);
+    if (IsReflectionPath(path)) {
+      return Rpc(RpcKind::kReflection, Category::kMetadata, Scope::kMetadata);
+    }
     return std::nullopt;
   }
 
@@ -116,7 +143,19 @@ class Frontend::Handler final : public http2::GrpcHandler {
            restrictions_.Refuses(category, call.Metadata(restrictions_.lower_key(category)));
   }
 
+  static void Refuse(http2::GrpcCall& call, const Rpc& rpc, const access::Grant* grant,
+                     http2::GrpcStatus status, std::string_view text) {
+    if (access::IsAudited(rpc.scope)) {
+      common::Audit({.who = common::WhoIs(grant),
+                     .what = std::string(call.path()),
+                     .address = call.PeerAddress()},
+                    text, /*is_refused=*/true);
+    }
+    call.Finish(status, text);
+  }
+
   const common::Restrictions restrictions_;
+  const std::string control_is_elsewhere_;
 
  public:
   CallContext context;
@@ -138,7 +177,7 @@ uint16_t Frontend::port() const { return server_->port(); }
 
 size_t Frontend::connections() const { return server_->connections(); }
 
-void Frontend::RefuseRequests() { handler_->context.is_stopping.store(true); }
+void Frontend::EndStreams() { handler_->context.ends_streams.store(true); }
 
 bool Frontend::Drain(base::TimePoint deadline) { return server_->Drain(deadline); }
 

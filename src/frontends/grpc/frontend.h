@@ -7,11 +7,13 @@
 
 #include <memory>
 
+#include "access/gate.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
 #include "common/restrictions.h"
+#include "core/budgets.h"
 #include "http2/grpc_server.h"
 #include "net/reactor.h"
 #include "service/service.h"
@@ -23,10 +25,20 @@ struct FrontendOptions {
   http2::GrpcServerOptions server;
   // The RPCs that need a header.
   common::Restrictions restrictions;
+  // Knows who may do what; null: everybody may do everything. Outlives the frontend.
+  access::Gate* gate = nullptr;
+  // If another listener serves the control RPCs: the message to those who call them here.
+  std::string control_is_elsewhere;
   // Which metadata become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   // The number of responses of decoupled models that may wait for the client of a stream.
   size_t max_unsent_responses = INT32_MAX;
+  // The number of bytes of them.
+  size_t max_unsent_bytes = size_t{64} << 20;
+  // The number of requests of a stream that may be in progress.
+  size_t max_stream_requests = 8192;
+  // The budgets of which requests take their part; null: no limits. Outlives the frontend.
+  core::Budgets* budgets = nullptr;
 };
 
 // What a frontend uses; all of it outlives the frontend.
@@ -47,9 +59,10 @@ class Frontend {
 
   uint16_t port() const;
   size_t connections() const;
-  // From now on new requests are refused as UNAVAILABLE; requests in progress and their connections
-  // continue.
-  void RefuseRequests();
+  // From now on open streams take no more requests, and end as UNAVAILABLE once none of theirs is
+  // in progress. Other calls are served as long as their connections last, because a client may
+  // have sent them before it could know.
+  void EndStreams();
   // Closes the port, tells clients to disconnect and lets calls finish until the deadline. Returns
   // whether all did. Not from a reactor.
   bool Drain(base::TimePoint deadline);

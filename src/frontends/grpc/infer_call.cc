@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/object_pool.h"
 #include "base/sleep.h"
+#include "common/admission.h"
 #include "common/failed_inference.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
@@ -13,10 +14,12 @@
 
 namespace nereid::grpc {
 
-http2::GrpcCallEvents* InferCall::Start(CallContext& context, http2::GrpcCallRef call) {
+http2::GrpcCallEvents* InferCall::Start(CallContext& context, http2::GrpcCallRef call,
+                                        access::GrantRef grant) {
   InferCall* const self = base::ObjectPool<InferCall>::Take();
   self->context_ = &context;
   self->call_ = std::move(call);
+  self->grant_ = std::move(grant);
   self->references_.store(1);
   NEREID_VLOG(2, "StateNew, of a call of ModelInferHandler");
   return self;
@@ -30,11 +33,12 @@ void InferCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 }
 
 void InferCall::OnHalfClose() {
-  if (context_->is_stopping.load()) {
-    return call_->Finish(http2::GrpcStatus::kUnavailable, kStoppingText);
-  }
   if (!has_message_) return call_->Finish(http2::GrpcStatus::kInternal, kUnparsableText);
   if (!message_.Parse(bytes_)) return call_->Finish(message_.refusal_status(), message_.refusal());
+  if (grant_ != nullptr && !context_->gate->AllowsModel(*grant_, message_.model_name)) {
+    return call_->Finish(StatusOf(access::Denial::kModel),
+                         access::Gate::ModelText(*grant_, message_.model_name));
+  }
   if (const base::Status error = Submit(); !error.ok()) FinishWith(*call_, error);
 }
 
@@ -49,12 +53,19 @@ base::Status InferCall::Submit() {
     common::LogFailedInference(message_.id, model.status());
     return model.status();
   }
+  if (const base::Status refusal = common::Admit(context_->budgets, **model, in_flight_);
+      !refusal.ok()) [[unlikely]] {
+    common::LogFailedInference(message_.id, refusal);
+    return refusal;
+  }
   references_.fetch_add(1);  // released by OnRequestGone
   core::RequestPtr request = core::Request::Create(*this);
   request->model = std::move(*model);
   request->Hold(std::move(buffer_));
   request->round = context_->rounds.Here();
+  if (grant_ != nullptr) request->caller = grant_->caller;
   request->times.request_start_ns = call_->start_ns();
+  request->deadline_ns = DeadlineNs(*call_);
   if (base::Status error = Fill(*request); !error.ok()) {
     common::LogFailedInference(message_.id, error);
     return error;
@@ -72,7 +83,7 @@ base::Status InferCall::Submit() {
 
 base::Status InferCall::Fill(core::Request& request) {
   const base::Result<InferOptions> options =
-      FillRequest(message_, request, &context_->service.regions());
+      FillRequest(message_, request, RegionsFor(*context_, grant_.get()));
   return options.ok() ? ForwardMetadata(*context_, *call_, request) : options.status();
 }
 
@@ -137,6 +148,7 @@ void InferCall::Unreference() {
 void InferCall::Recycle() {
   context_ = nullptr;
   call_.Reset();
+  grant_.reset();
   buffer_.Reset();
   bytes_ = {};
   has_message_ = false;

@@ -16,7 +16,9 @@ namespace nereid::grpc {
 // the handle that cancels the request, which are thread-safe.
 class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink {
  public:
-  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call);
+  // `grant` is null if senders are not asked.
+  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call,
+                                      access::GrantRef grant);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
@@ -25,7 +27,10 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
   void OnDone() override;
 
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestGone() override { Unreference(); }
+  void OnRequestGone() override {
+    in_flight_.Reset();
+    Unreference();
+  }
 
   // For ObjectPool.
   void Recycle();
@@ -40,12 +45,14 @@ class InferCall final : public http2::GrpcCallEvents, public core::ResponseSink 
 
   CallContext* context_ = nullptr;
   http2::GrpcCallRef call_;
+  access::GrantRef grant_;
   base::BufferRef buffer_;
   std::string_view bytes_;
   bool has_message_ = false;
   InferMessage message_;
   core::CancelHandle cancellation_;  // until OnDone
   std::shared_ptr<observe::Trace> trace_;
+  base::UnitGrant in_flight_;
   std::atomic<int> references_{0};  // held by the stream and the request
   // Confined to the sender.
   size_t response_count_ = 0;

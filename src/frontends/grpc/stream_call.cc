@@ -4,8 +4,11 @@
 // must not be held then.
 #include "grpc/stream_call.h"
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 #include "base/object_pool.h"
+#include "common/admission.h"
 #include "common/failed_inference.h"
 #include "core/model.h"
 #include "grpc/infer_request.h"
@@ -19,23 +22,46 @@ constexpr size_t kCreditStep = size_t{256} << 10;
 
 }  // namespace
 
-http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRef call) {
+http2::GrpcCallEvents* StreamCall::Start(CallContext& context, http2::GrpcCallRef call,
+                                         access::GrantRef grant, uint64_t generation) {
   StreamCall* const self = base::ObjectPool<StreamCall>::Take();
   self->context_ = &context;
   self->errors_end_stream_ = call->Metadata("triton_grpc_error") == "true";
   self->call_ = std::move(call);
+  self->grant_ = std::move(grant);
+  self->generation_ = generation;
   self->references_.store(1);
   NEREID_VLOG(2, "StateNew, of a call of ModelStreamInferHandler");
   return self;
 }
 
+bool StreamCall::IsStillAdmitted() {
+  if (grant_ == nullptr || context_->gate->IsCurrent(*grant_, generation_)) [[likely]]
+    return true;
+  generation_ = context_->gate->generation();
+  access::Admission admission =
+      context_->gate->Admit(CallSender(*call_), access::Scope::kInfer, /*model=*/{});
+  if (admission.denial) {
+    EndWith(StatusOf(*admission.denial), admission.text);
+    return false;
+  }
+  grant_ = std::move(admission.grant);
+  return true;
+}
+
 void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
-  if (is_ended_.load()) return;
+  if (is_ended_.load() || !IsStillAdmitted()) return;
   if (!message_.Parse(message)) {
     is_ended_.store(true);
     call_->Finish(message_.refusal_status(), message_.refusal());
     CancelAll();
     return;
+  }
+  if (IsCrammed()) [[unlikely]] {
+    return EndWith(
+        base::UnavailableError(fmt::format("the stream has {} requests in progress, the most that "
+                                           "--max-requests-per-connection allows",
+                                           context_->stream_limits.most_requests)));
   }
   StreamRequest* const request = base::ObjectPool<StreamRequest>::Take();
   references_.fetch_add(1);
@@ -50,9 +76,18 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
     request->previous_ = last_;
     (last_ != nullptr ? last_->next_ : first_) = request;
     last_ = request;
+    ++request_count_;
   }
-  if (const base::Status error = Submit(std::move(buffer), *request); !error.ok()) {
+  const bool is_allowed =
+      grant_ == nullptr || context_->gate->AllowsModel(*grant_, request->model_name_);
+  const base::Status error =
+      is_allowed ? Submit(std::move(buffer), *request)
+                 : base::UnavailableError(access::Gate::ModelText(*grant_, request->model_name_));
+  if (!error.ok()) {
     common::LogFailedInference(request->id_, error);
+    if (errors_end_stream_ && !is_allowed) {
+      EndWith(StatusOf(access::Denial::kModel), error.message());
+    }
     if (errors_end_stream_) EndWith(error);
     // The error refers to the request only by its id.
     Deliver(*request, EncodeStreamNotice({.error = error.message(), .id = request->id_}), true);
@@ -61,7 +96,7 @@ void StreamCall::OnMessage(base::BufferRef buffer, std::string_view message) {
 }
 
 base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) {
-  if (context_->is_stopping.load()) {
+  if (context_->ends_streams.load()) {
     return base::UnavailableError(std::string(kStoppingText));
   }
   NEREID_ASSIGN_OR_RETURN(core::ModelHandle model,
@@ -72,14 +107,17 @@ base::Status StreamCall::Submit(base::BufferRef buffer, StreamRequest& request) 
     base::MutexLock lock(mutex_);
     request.is_decoupled_ = model->is_decoupled();
   }
+  NEREID_RETURN_IF_ERROR(common::Admit(context_->budgets, *model, request.in_flight_));
   request.references_.fetch_add(1);  // released by OnRequestGone
   core::RequestPtr inference = core::Request::Create(request);
   inference->model = std::move(model);
   inference->Hold(std::move(buffer));
   inference->round = context_->rounds.Here();
+  if (grant_ != nullptr) inference->caller = grant_->caller;
   inference->times.request_start_ns = base::NowNs();
+  inference->deadline_ns = DeadlineNs(*call_);
   NEREID_ASSIGN_OR_RETURN(const InferOptions options,
-                          FillRequest(message_, *inference, &context_->service.regions()));
+                          FillRequest(message_, *inference, RegionsFor(*context_, grant_.get())));
   NEREID_RETURN_IF_ERROR(ForwardMetadata(*context_, *call_, *inference));
   request.wants_empty_final_ = options.wants_empty_final_response;
   if ((request.trace_ = StartTrace(*context_, *call_, inference->model->name())) != nullptr)
@@ -213,7 +251,13 @@ bool StreamCall::TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) {
   return !sendable.empty();
 }
 
+bool StreamCall::IsCrammed() {
+  base::MutexLock lock(mutex_);
+  return request_count_ >= context_->stream_limits.most_requests;
+}
+
 void StreamCall::Unlink(StreamRequest& request) {
+  --request_count_;
   (request.previous_ != nullptr ? request.previous_->next_ : first_) = request.next_;
   (request.next_ != nullptr ? request.next_->previous_ : last_) = request.previous_;
   request.previous_ = nullptr;
@@ -257,7 +301,7 @@ void StreamCall::Drain() {
 }
 
 void StreamCall::OnDrain() {
-  if (!context_->is_stopping.load()) return;
+  if (!context_->ends_streams.load()) return;
   references_.fetch_add(1);
   {
     base::MutexLock lock(mutex_);
@@ -278,12 +322,16 @@ void StreamCall::OnHalfClose() {
 }
 
 void StreamCall::EndWith(const base::Status& error) {
+  EndWith(static_cast<http2::GrpcStatus>(common::GrpcStatus(error.code())), error.message());
+}
+
+void StreamCall::EndWith(http2::GrpcStatus status, std::string_view text) {
   if (is_ended_.exchange(true)) return;
   {
     base::MutexLock lock(mutex_);
     sent_.NotifyAll();
   }
-  FinishWith(*call_, error);
+  call_->Finish(status, text);
   CancelAll();
 }
 
@@ -324,12 +372,14 @@ void StreamCall::Unreference() {
 void StreamCall::Recycle() {
   context_ = nullptr;
   call_.Reset();
+  grant_.reset();
   errors_end_stream_ = false;
   message_.Clear();
   is_ended_.store(false);
   base::MutexLock lock(mutex_);
   first_ = nullptr;
   last_ = nullptr;
+  request_count_ = 0;
   out_of_order_.clear();
   is_half_closed_ = false;
   ends_when_idle_ = false;

@@ -24,7 +24,10 @@ class StreamCall;
 class StreamRequest final : public core::ResponseSink {
  public:
   void Send(core::ResponsePtr response, bool is_final) override;
-  void OnRequestGone() override { Unreference(); }
+  void OnRequestGone() override {
+    in_flight_.Reset();
+    Unreference();
+  }
 
   // For ObjectPool.
   void Recycle();
@@ -38,6 +41,7 @@ class StreamRequest final : public core::ResponseSink {
   bool wants_empty_final_ = false;
   bool has_responded_ = false;  // confined to the sender
   size_t message_bytes_ = 0;
+  base::UnitGrant in_flight_;
   std::string id_;
   std::string model_name_;
   std::string model_version_;
@@ -56,7 +60,10 @@ class StreamRequest final : public core::ResponseSink {
 // Pooled; the stream and each of its requests hold a reference.
 class StreamCall final : public http2::GrpcCallEvents {
  public:
-  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call);
+  // `grant` was given by the gate when its generation was `generation`; null if senders are not
+  // asked.
+  static http2::GrpcCallEvents* Start(CallContext& context, http2::GrpcCallRef call,
+                                      access::GrantRef grant, uint64_t generation);
 
   void OnMessage(base::BufferRef buffer, std::string_view message) override;
   bool IsHeavy(std::string_view message) const override { return IsHeavyToParse(message); }
@@ -78,6 +85,9 @@ class StreamCall final : public http2::GrpcCallEvents {
   // ones. Never on a reactor, which serves other clients. Aborts the stream if that takes too long.
   void WaitForRoom();
 
+  // Whether the sender may still send requests; ends the stream if not, because its key was revoked
+  // or its token has expired meanwhile.
+  bool IsStillAdmitted();
   base::Status Submit(base::BufferRef buffer, StreamRequest& request);
   // Passes one message (or none) of `request`; `is_final` says that it is the last.
   void Deliver(StreamRequest& request, http2::GrpcMessagePtr message, bool is_final);
@@ -85,14 +95,20 @@ class StreamCall final : public http2::GrpcCallEvents {
   void Drain();
   bool TakeSendable(std::vector<http2::GrpcMessagePtr>& sendable) NEREID_REQUIRES(mutex_);
   void Unlink(StreamRequest& request) NEREID_REQUIRES(mutex_);
-  // Ends the stream with `error`, in triton_grpc_error mode.
+  // Whether the stream has as many requests in progress as it may have.
+  bool IsCrammed();
+  // Ends the stream with an error. Requests in progress are cancelled.
+  void EndWith(http2::GrpcStatus status, std::string_view text);
+  // Ends the stream with `error`: in triton_grpc_error mode, or because its client goes too far.
   void EndWith(const base::Status& error);
   void CancelAll();
   void Unreference();
 
   CallContext* context_ = nullptr;
   http2::GrpcCallRef call_;
-  bool errors_end_stream_ = false;
+  bool errors_end_stream_ = false;  // triton_grpc_error mode
+  access::GrantRef grant_;
+  uint64_t generation_ = 0;
   InferMessage message_;  // confined to the events
   std::atomic<int> references_{0};
   std::atomic<bool> is_ended_{false};  // nothing more is sent
@@ -100,6 +116,7 @@ class StreamCall final : public http2::GrpcCallEvents {
   base::Mutex mutex_;
   StreamRequest* first_ NEREID_GUARDED_BY(mutex_) = nullptr;
   StreamRequest* last_ NEREID_GUARDED_BY(mutex_) = nullptr;
+  size_t request_count_ NEREID_GUARDED_BY(mutex_) = 0;
   std::vector<http2::GrpcMessagePtr> out_of_order_ NEREID_GUARDED_BY(mutex_);
   bool is_half_closed_ NEREID_GUARDED_BY(mutex_) = false;
   bool ends_when_idle_ NEREID_GUARDED_BY(mutex_) = false;  // the server is stopping

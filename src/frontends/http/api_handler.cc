@@ -6,8 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "base/buffer_budget.h"
 #include "base/log.h"
+#include "common/admission.h"
 #include "common/json_text.h"
+#include "common/visible_models.h"
 #include "config/print.h"
 #include "core/model.h"
 #include "http/header_length.h"
@@ -33,6 +36,8 @@ constexpr size_t kMaxJsonInLentMemory = size_t{64} << 10;
 // Larger JSON is read on a worker thread, so that a reactor delays its other connections by a
 // millisecond at most. So is all compressed JSON, which may expand a thousandfold.
 constexpr size_t kMaxJsonOnReactor = size_t{64} << 10;
+// Larger bodies of requests that will be refused because of who sends them are not kept.
+constexpr size_t kMaxUnaskedBody = size_t{64} << 10;
 
 void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
                  std::string_view headers = {}) {
@@ -86,6 +91,17 @@ bool AcceptsJson(const http1::HttpHead& head) {
          }).begin() != accept.end();
 }
 
+// Returns whether a request about health asks for reasons: ?verbose, alone or as true or 1.
+bool WantsReasons(const http1::HttpHead& head) {
+  std::string_view query = head.query();
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    if (part == "verbose" || part == "verbose=true" || part == "verbose=1") return true;
+    query.remove_prefix(std::min(query.size(), part.size() + 1));
+  }
+  return false;
+}
+
 // Returns whether reading the body of an inference takes long: its JSON is large, or it is
 // compressed.
 bool IsHeavy(const HttpExchange& exchange, net::Compression encoding, const Dialect& dialect) {
@@ -112,7 +128,20 @@ ApiHandler::ApiHandler(const ApiOptions& options, net::ReactorPool& pool, servic
 ApiHandler::~ApiHandler() = default;
 
 http1::HttpBodyPlan ApiHandler::PlanBody(const http1::HttpHead& head, size_t max_bytes) {
+  const bool is_large = head.content_length().value_or(SIZE_MAX) > kMaxUnaskedBody;
+  if (options_.gate != nullptr && is_large && Foresee(head) == access::Gate::Outlook::kDenied)
+      [[unlikely]] {
+    return {.max_bytes = 0};
+  }
   return PlanInferBody(head, kTritonDialect, max_bytes);
+}
+
+access::Gate::Outlook ApiHandler::Foresee(const http1::HttpHead& head) const {
+  using Outlook = access::Gate::Outlook;
+  if (options_.gate == nullptr) return Outlook::kAdmitted;
+  const Route route = MatchRoute(head.path());
+  if (route.kind == RouteKind::kNone) return Outlook::kUnclear;
+  return options_.gate->Foresee(HeadSender(head), RouteScope(route.kind), route.model);
 }
 
 // Tensors of a model whose backend lends memory for them are received there. Any request that is
@@ -126,7 +155,8 @@ base::BufferRef ApiHandler::BodyBuffer(const http1::HttpHead& head, const http1:
   // Compressed bodies are received as usual.
   const Route route = MatchRoute(head.path());
   if (head.path().find('%') != std::string_view::npos || route.kind != RouteKind::kModelInfer ||
-      !head.Header("Content-Encoding").empty() || IsRefused(head, RouteCategory(route.kind))) {
+      !head.Header("Content-Encoding").empty() || IsRefused(head, RouteCategory(route.kind)) ||
+      Foresee(head) != access::Gate::Outlook::kAdmitted) {
     return {};
   }
   const base::Result<core::ModelHandle> model = service_.FindModel(route.model, route.version);
@@ -153,6 +183,10 @@ bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
       [[unlikely]] {
     RespondError(std::move(exchange), base::UnavailableError(std::string(common::kCrowdedText)));
     return false;
+  }
+  const access::Scope scope = RouteScope(route.kind);
+  if (options_.gate != nullptr || access::IsAudited(scope)) [[unlikely]] {
+    if (!AdmitSender(exchange, options_.gate, scope, route.model, options_.control)) return false;
   }
   if (options_.restrictions.empty()) return true;
   const common::Category category = RouteCategory(route.kind);
@@ -223,11 +257,15 @@ void ApiHandler::HandleOpenApi(HttpExchangePtr exchange, const Route& /*route*/,
 
 void ApiHandler::HandleLiveness(HttpExchangePtr exchange, const Route& /*route*/,
                                 const Dialect& /*dialect*/) {
-  RespondHealth(std::move(exchange), "live", service_.IsLive());
+  std::optional<service::HealthChecks> checks;
+  if (WantsReasons(exchange->head())) checks = service_.CheckLiveness();
+  RespondHealth(std::move(exchange), "live", service_.IsLive(), checks);
 }
 
-void ApiHandler::RespondHealth(HttpExchangePtr exchange, std::string_view what, bool is_good) {
+void ApiHandler::RespondHealth(HttpExchangePtr exchange, std::string_view what, bool is_good,
+                               const std::optional<service::HealthChecks>& checks) {
   const int status = is_good ? 200 : 400;
+  if (checks) return RespondJson(std::move(exchange), status, ToJson(what, is_good, *checks));
   if (!AcceptsJson(exchange->head())) {
     return HttpExchange::Respond(std::move(exchange),
                                  {.status = status, .content_type = "text/plain"});
@@ -251,10 +289,22 @@ void ApiHandler::HandleReadiness(HttpExchangePtr exchange, const Route& route,
 void ApiHandler::RespondWithReadiness(HttpExchangePtr exchange, RouteKind kind,
                                       std::string_view model, std::string_view version) {
   if (kind == RouteKind::kServerReady) {
-    return RespondHealth(std::move(exchange), "ready", service_.IsReady());
+    std::optional<service::HealthChecks> checks;
+    if (WantsReasons(exchange->head())) checks = service_.CheckReadiness();
+    return RespondHealth(std::move(exchange), "ready", service_.IsReady(), checks);
   }
+  RespondWithModelReadiness(std::move(exchange), model, version);
+}
+
+void ApiHandler::RespondWithModelReadiness(HttpExchangePtr exchange, std::string_view model,
+                                           std::string_view version) {
   const base::Result<bool> ready = service_.IsModelReady(model, version);
   if (!ready.ok()) return RespondError(std::move(exchange), ready.status());
+  if (WantsReasons(exchange->head())) {
+    const base::Result<service::HealthChecks> checks = service_.CheckModel(model, version);
+    if (!checks.ok()) return RespondError(std::move(exchange), checks.status());
+    return RespondHealth(std::move(exchange), "ready", *ready, *checks);
+  }
   if (!*ready) {
     return RespondError(std::move(exchange), base::InvalidArgumentError("Model version not ready"));
   }
@@ -353,7 +403,8 @@ bool ApiHandler::RefuseOversize(HttpExchangePtr& exchange) const {
 
 void ApiHandler::HandleStatistics(HttpExchangePtr exchange, const Route& route,
                                   const Dialect& /*dialect*/) {
-  const auto list = service_.ReadStatistics(route.model, route.version);
+  common::VisibleModels visible(service_, SenderOf(*exchange));
+  const auto list = visible.ReadStatistics(route.model, route.version);
   if (!list.ok()) return RespondError(std::move(exchange), list.status());
   RespondJson(std::move(exchange), 200, ToJson(*list));
 }
@@ -389,6 +440,11 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
                            .aligned_byte = split == http1::HttpBodyPlan::kNoSplit ? 0 : split,
                            .limit_hint = "Use --http-max-input-size to increase the limit."});
     if (!body.ok()) return refuse(body.status());
+    if (options_.budgets != nullptr && body->buffer &&
+        !base::ChargeBuffer(body->buffer, options_.budgets->request_bytes, body->data.size())) {
+      return refuse(base::UnavailableError(
+          "the server holds as many bytes of requests as --max-request-memory allows"));
+    }
     submission.body.bytes = body->data;
     submission.body_buffer = std::move(body->buffer);
   }
@@ -401,10 +457,17 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
     submission.reply_compression = net::NegotiateCompression(*accepted);
   }
   submission.model = std::move(*model);
+  if (const base::Status refusal =
+          common::Admit(options_.budgets, *submission.model, submission.in_flight);
+      !refusal.ok()) [[unlikely]] {
+    return refuse(refusal);
+  }
   submission.forwarder = options_.forwarder.get();
   submission.dialect = &dialect;
   submission.round = round;
   submission.trace = StartTrace(*exchange, submission.model->name());
+  submission.caller = CallerOf(*exchange);
+  submission.may_use_regions = access::MayUseRegions(GrantOf(*exchange));
   const unsigned reactor = exchange->reactor().index();
   submission.exchange = std::move(exchange);
   if (round != nullptr) [[likely]] {
@@ -430,6 +493,10 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
     return RespondError(std::move(exchange), error);
   }
   GenerateSubmission submission;
+  if (const base::Status refusal = common::Admit(options_.budgets, **model, submission.in_flight);
+      !refusal.ok()) [[unlikely]] {
+    return RespondError(std::move(exchange), refusal);
+  }
   submission.model = std::move(*model);
   submission.is_stream = route.kind == RouteKind::kModelGenerateStream;
   submission.forwarder = options_.forwarder.get();
@@ -437,6 +504,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
   submission.limits = options_.stream_limits;
   submission.round = rounds_.Here();
   submission.trace = StartTrace(*exchange, submission.model->name());
+  submission.caller = CallerOf(*exchange);
   submission.exchange = std::move(exchange);
   GenerateCall::Submit(std::move(submission), service_);
 }
@@ -452,8 +520,17 @@ void RespondText(HttpExchangePtr exchange, std::string_view text, std::string_vi
 
 }  // namespace
 
+std::string MetricsHandler::Text() const {
+  std::string text = service_.MetricsText();
+  if (gate_ == nullptr) return text;
+  observe::MetricsPage page;
+  gate_->AddMetrics(page);
+  return text + page.text();
+}
+
 void MetricsHandler::Handle(HttpExchangePtr exchange) {
   exchange->TreatHeadAsGet();
+  if (gate_ != nullptr && !AdmitSender(exchange, gate_, access::Scope::kMetrics, {}, {})) return;
   if (exchange->head().method() != http1::HttpMethod::kGet) {
     return RespondNotAllowed(std::move(exchange), "GET, HEAD");
   }
@@ -462,10 +539,10 @@ void MetricsHandler::Handle(HttpExchangePtr exchange) {
   const net::Compression encoding =
       net::NegotiateCompression(exchange->head().Header("Accept-Encoding"));
   if (encoding == net::Compression::kIdentity) {
-    return RespondText(std::move(exchange), service_.MetricsText(), {});
+    return RespondText(std::move(exchange), Text(), {});
   }
   workers_.Post([this, exchange = std::move(exchange), encoding]() mutable {
-    const std::string text = service_.MetricsText();
+    const std::string text = Text();
     const iovec part{const_cast<char*>(text.data()), text.size()};
     const base::Result<net::BufferView> compressed = net::Compress(encoding, {&part, 1});
     if (!compressed.ok()) return RespondText(std::move(exchange), text, {});

@@ -9,9 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "access/gate.h"
 #include "common/header_forwarding.h"
 #include "common/reactor_rounds.h"
 #include "common/restrictions.h"
+#include "core/budgets.h"
+#include "http/admission.h"
 #include "http/cors.h"
 #include "http/dialect.h"
 #include "http/generate_call.h"
@@ -31,10 +34,16 @@ struct ApiOptions {
   size_t max_input_bytes = size_t{64} << 20;
   // The routes that need a header.
   common::Restrictions restrictions;
+  // Knows who may do what; null: everybody may do everything. Outlives the handler.
+  access::Gate* gate = nullptr;
+  // Whether another listener serves the control APIs.
+  ControlPlace control;
   // Which headers become parameters of requests; null: none.
   std::shared_ptr<const common::HeaderForwarder> forwarder;
   CorsOptions cors;
   StreamLimits stream_limits;
+  // The budgets of which requests take their part; null: no limits. Outlives all requests.
+  core::Budgets* budgets = nullptr;
 };
 
 // Thread-safe. Outlives its server and all requests.
@@ -56,12 +65,21 @@ class ApiHandler final : public JsonHandler {
   void Serve(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // Returns whether a request to that route may proceed; if not, it has been replied to.
   bool Admit(http1::HttpExchangePtr& exchange, const Route& route) const;
+  // Like Admit, for the metrics page, and for a model that is named by the body.
+  bool AdmitMetrics(http1::HttpExchangePtr& exchange) const {
+    return AdmitSender(exchange, options_.gate, access::Scope::kMetrics, {}, options_.control);
+  }
+  bool AdmitModel(http1::HttpExchangePtr& exchange, std::string_view model) const {
+    return http::AdmitModel(exchange, options_.gate, model);
+  }
 
  private:
   // Replies to a preflight, and adds the header lines that browsers need to every reply. Returns
   // false if it has replied.
   bool ApplyCors(http1::HttpExchangePtr& exchange) const;
   bool IsRefused(const http1::HttpHead& head, common::Category category) const;
+  // What Admit will say of a sender, as far as the head tells.
+  access::Gate::Outlook Foresee(const http1::HttpHead& head) const;
   // The table in route.cc names the member function for each route.
   friend struct RouteTable;
   using RouteHandler = void (ApiHandler::*)(http1::HttpExchangePtr exchange, const Route& route,
@@ -88,10 +106,14 @@ class ApiHandler final : public JsonHandler {
   void HandleTrace(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleInfer(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleGenerate(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
-  // `what`, "live" or "ready", is the key in the body for clients that want one.
-  void RespondHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good);
+  // `what`, "live" or "ready", is the key in the body for clients that want one. `checks` are those
+  // that the client has asked for (?verbose); none if it has not.
+  void RespondHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good,
+                     const std::optional<service::HealthChecks>& checks = std::nullopt);
   void RespondWithReadiness(http1::HttpExchangePtr exchange, RouteKind kind, std::string_view model,
                             std::string_view version);
+  void RespondWithModelReadiness(http1::HttpExchangePtr exchange, std::string_view model,
+                                 std::string_view version);
   // Returns null unless the request is traced.
   std::shared_ptr<observe::Trace> StartTrace(const http1::HttpExchange& exchange,
                                              std::string_view model) const;
@@ -111,13 +133,17 @@ class ApiHandler final : public JsonHandler {
 // and `pool`, on which the server runs, outlive it.
 class MetricsHandler final : public JsonHandler {
  public:
-  MetricsHandler(net::ReactorPool& pool, service::Service& service)
-      : workers_(pool.workers()), service_(service) {}
+  // `gate` may be null, and outlives the handler.
+  MetricsHandler(net::ReactorPool& pool, service::Service& service, access::Gate* gate = nullptr)
+      : workers_(pool.workers()), service_(service), gate_(gate) {}
   void Handle(http1::HttpExchangePtr exchange) override;
 
  private:
   base::TaskPool& workers_;
+  std::string Text() const;
+
   service::Service& service_;
+  access::Gate* const gate_;
 };
 
 }  // namespace nereid::http

@@ -180,6 +180,25 @@ TEST_F(ApiTest, DescribesServerAndModels) {
   EXPECT_TRUE(client_->Ask("GET", "/v2/models/m/config").body.starts_with(R"({"name":"m",)"));
 }
 
+TEST_F(ApiTest, GivesReasonsForHealthToThoseWhoAskForThem) {
+  service_.checks = {{.name = "reactors", .problems = {}}};
+  const std::string_view good = R"({"live":true,"checks":[{"name":"reactors","ok":true}]})";
+  EXPECT_EQ(client_->Ask("GET", "/v2/health/live?verbose").body, good);
+  EXPECT_EQ(client_->Ask("GET", "/v2/health/live?a=b&verbose=true").body, good);
+  EXPECT_EQ(client_->Ask("GET", "/v2/health/live?verbose=false&verbosely").body, "");
+  service_.is_ready = false;
+  service_.checks = {{.name = "reactors", .problems = {}},
+                     {.name = "models", .problems = {"'a' is \"gone\"", "b"}}};
+  for (const char* const path : {"/v2/health/ready?verbose", "/v2/models/m/ready?verbose=1"}) {
+    const Reply reply = client_->Ask("GET", path);
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(reply.body, R"({"ready":false,"checks":[{"name":"reactors","ok":true},)"
+                          R"({"name":"models","ok":false,"problems":["'a' is \"gone\"","b"]}]})");
+  }
+  EXPECT_EQ(client_->Ask("GET", "/v2/models/x/ready?verbose").status, 404);
+  EXPECT_EQ(client_->Ask("GET", "/v2/health/ready").body, "");
+}
+
 TEST_F(ApiTest, ListsTheRepository) {
   EXPECT_EQ(client_->Ask("POST", "/v2/repository/index").body,
             R"([{"name":"m","version":"3","state":"READY"},{"name":"bad","version":"1",)"

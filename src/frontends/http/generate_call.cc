@@ -13,6 +13,7 @@
 #include "http/generate_request.h"
 #include "http/generate_response.h"
 #include "http/infer_call.h"
+#include "http/limit_headers.h"
 #include "http/load_header.h"
 #include "net/reactor.h"
 
@@ -40,15 +41,18 @@ bool WasRefused(const core::Response& response, const http1::HttpExchange& excha
 void GenerateCall::Submit(GenerateSubmission submission, service::Service& service) {
   GenerateCall* const self = Pool::Take();
   self->service_ = &service;
+  self->in_flight_ = std::move(submission.in_flight);
   self->limits_ = submission.limits;
   self->is_stream_ = submission.is_stream;
   self->is_decoupled_ = submission.model->is_decoupled();
   core::RequestPtr request = core::Request::Create(*self);
   request->model = std::move(submission.model);
   request->round = submission.round;
+  request->caller = std::move(submission.caller);
   request->times.request_start_ns = submission.exchange->received_ns();
   base::Status status =
       ReadGenerateRequest(submission.exchange->body(), submission.max_input_bytes, *request);
+  if (status.ok()) status = ReadRequestTimeout(*submission.exchange, *request);
   if (submission.forwarder != nullptr && status.ok()) {
     status = ForwardHeaders(*submission.forwarder, submission.exchange->head(), *request);
   }
@@ -227,6 +231,7 @@ void GenerateCall::OnStreamWritable() {
 
 void GenerateCall::Recycle() {
   service_ = nullptr;
+  in_flight_.Reset();
   is_stream_ = false;
   is_decoupled_ = false;
   has_started_ = false;

@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "common/header_forwarding.h"
+#include "core/caller.h"
 #include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response.h"
@@ -38,12 +39,14 @@ struct StreamLimits {
 struct GenerateSubmission {
   http1::HttpExchangePtr exchange;
   core::ModelHandle model;
+  base::UnitGrant in_flight;
   bool is_stream = false;
   size_t max_input_bytes = 0;
   StreamLimits limits;
   core::RoundExecutor* round = nullptr;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
   std::shared_ptr<observe::Trace> trace;               // null unless the request is traced
+  core::CallerRef caller;                              // null unless senders are asked
 };
 
 // Pooled. The core ends its life (OnRequestGone); before that the exchange has been replied to,
@@ -77,6 +80,7 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   std::string LoadHeader() const;
 
   service::Service* service_ = nullptr;
+  base::UnitGrant in_flight_;
   http1::HttpExchangePtr exchange_;  // until it is replied to or aborted
   StreamLimits limits_;
   bool is_stream_ = false;

@@ -11,6 +11,7 @@
 #include "common/failed_inference.h"
 #include "common/json_text.h"
 #include "core/model.h"
+#include "http/limit_headers.h"
 
 namespace nereid::http {
 namespace {
@@ -45,13 +46,23 @@ void MarkAsLent(std::string_view body, core::Request& request) {
 
 }  // namespace
 
+constexpr std::chrono::seconds kSoon{1};
+
 void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers, const Dialect& dialect) {
   const std::string body = common::JsonError(error.message());
-  http1::HttpExchange::Respond(std::move(exchange), {.status = ErrorStatus(error, dialect),
-                                                     .content_type = "application/json",
-                                                     .headers = headers,
-                                                     .text = body});
+  const int status = ErrorStatus(error, dialect);
+  std::string more;
+  // Whatever refuses with 503 is over soon.
+  const auto retry_after = status == 503
+                               ? std::max<std::chrono::nanoseconds>(error.retry_after(), kSoon)
+                               : error.retry_after();
+  if (retry_after.count() > 0) [[unlikely]] {
+    headers = more = std::string(headers) + RetryAfterLine(retry_after);
+  }
+  http1::HttpExchange::Respond(
+      std::move(exchange),
+      {.status = status, .content_type = "application/json", .headers = headers, .text = body});
 }
 
 namespace {
@@ -82,11 +93,13 @@ void InferCall::Submit(InferSubmission submission, InferRequestReader& reader,
   InferCall* const self = Pool::Take();
   self->parts_left_.store(kParts);
   self->service_ = &service;
+  self->in_flight_ = std::move(submission.in_flight);
   self->compression_ = submission.reply_compression;
   self->dialect_ = submission.dialect;
   core::RequestPtr request = core::Request::Create(*self);
   request->model = std::move(submission.model);
   request->round = submission.round;
+  request->caller = std::move(submission.caller);
   request->times.request_start_ns = submission.exchange->received_ns();
   if (submission.trace != nullptr) [[unlikely]] {
     self->trace_ = std::move(submission.trace);
@@ -97,8 +110,10 @@ void InferCall::Submit(InferSubmission submission, InferRequestReader& reader,
   if (is_lent) [[unlikely]]
     status = CopyJson(submission.body, *request);
   if (submission.body_buffer) request->Hold(std::move(submission.body_buffer));
-  self->options_.regions = common::RequestRegions(&service.regions());
+  self->options_.regions =
+      common::RequestRegions(submission.may_use_regions ? &service.regions() : nullptr);
   if (status.ok()) status = reader.Read(submission.body, *request, self->options_);
+  if (status.ok()) status = ReadRequestTimeout(*submission.exchange, *request);
   if (is_lent) [[unlikely]]
     MarkAsLent(submission.body.bytes, *request);
   if (submission.forwarder != nullptr && status.ok()) {
@@ -161,6 +176,9 @@ void InferCall::SendResponse() {
   const bool has_binary = !body_.parts.empty();
   std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
   std::string mime;
+  if (const core::QuotaLeft& left = response_->request().quota_left; left.limit != 0) [[unlikely]] {
+    headers_ += RateLimitLines(left);
+  }
   if (has_binary && dialect_->has_mime_in_replies) {
     mime = dialect_->binary_mime;
     common::AppendJsonInteger(mime, body_.json.size());
@@ -209,7 +227,9 @@ void InferCall::SendError(const base::Status& error) {
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   common::LogFailedInference(response_ ? response_->request().id : std::string_view(), error);
-  RespondError(std::move(exchange_), error, {}, *dialect_);
+  const std::string lines =
+      response_ ? RateLimitLines(response_->request().quota_left) : std::string();
+  RespondError(std::move(exchange_), error, lines, *dialect_);
   NoteSent();
   response_.reset();
   Release(kParts - 1);
@@ -233,6 +253,7 @@ void InferCall::ReplySent() {
 void InferCall::OnRequestReleased(core::Request& /*request*/) { cancellation_.Close(); }
 
 void InferCall::OnRequestGone() {
+  in_flight_.Reset();
   // The request was dropped without a response.
   if (exchange_) SendError(base::InternalError("expected a single response, got 0"));
   Release(1);

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "base/budget.h"
 #include "common/header_forwarding.h"
+#include "core/caller.h"
 #include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response.h"
@@ -27,6 +29,7 @@ namespace nereid::http {
 struct InferSubmission {
   http1::HttpExchangePtr exchange;
   core::ModelHandle model;
+  base::UnitGrant in_flight;
   // The body as the model gets it (decompressed) and the buffer that keeps it alive.
   InferBody body;
   base::BufferRef body_buffer;
@@ -35,6 +38,8 @@ struct InferSubmission {
   const Dialect* dialect = &kTritonDialect;
   const common::HeaderForwarder* forwarder = nullptr;  // of headers that become parameters
   std::shared_ptr<observe::Trace> trace;               // null unless the request is traced
+  core::CallerRef caller;                              // null unless senders are asked
+  bool may_use_regions = true;                         // of shared memory
 };
 
 // Pooled. It lives until three things have happened, in any order and on any threads: the core
@@ -69,6 +74,7 @@ class InferCall final : public core::ResponseSink,
   void Release(uint32_t parts);
 
   service::Service* service_ = nullptr;
+  base::UnitGrant in_flight_;
   http1::HttpExchangePtr exchange_;  // until it is replied to
   ResponseOptions options_;
   net::Compression compression_ = net::Compression::kIdentity;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/json_dom.h"
 
-#include <charconv>
-#include <system_error>
-
 #include <rapidjson/encodedstream.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
+
+#include "base/exact_number.h"
 
 namespace nereid::http {
 namespace {
@@ -24,19 +23,7 @@ base::Status MissingMember(std::string_view context, const char* name) {
                       std::string("attempt to access non-existing object member '") + name + "'");
 }
 
-// Returns the exact number that ends at `end` of `text`; `value` if there is none, or if it exceeds
-// a double.
-double ExactNumber(double value, std::string_view text, size_t end) {
-  size_t begin = end;
-  while (begin > 0 && std::string_view("0123456789+-.eE").find(text[begin - 1]) != text.npos)
-    --begin;
-  double exact = 0;
-  const auto read = std::from_chars(text.data() + begin, text.data() + end, exact);
-  return read.ec == std::errc() && read.ptr == text.data() + end ? exact : value;
-}
-
-// Passes what RapidJSON reads to a document, but reads numbers again: its own exact mode
-// (kParseFullPrecisionFlag, in 1.1) is wrong for a zero with many digits or an exponent beyond 22.
+// Passes what RapidJSON reads to a document, but doubles exactly.
 template <typename Stream>
 class ExactNumbers {
  public:
@@ -45,7 +32,7 @@ class ExactNumbers {
 
   bool Double(double value) {
     // The stream is at the end of the number.
-    return document_.Double(ExactNumber(value, text_, stream_.Tell()));
+    return document_.Double(base::ExactNumber(value, text_, stream_.Tell()));
   }
   bool Null() { return document_.Null(); }
   bool Bool(bool value) { return document_.Bool(value); }

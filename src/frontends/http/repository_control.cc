@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "common/base64.h"
+#include "common/visible_models.h"
+#include "http/admission.h"
 #include "http/infer_call.h"
 #include "http/json_dom.h"
 #include "service/model_json.h"
@@ -73,7 +75,8 @@ base::Result<bool> ReadUnloadOptions(std::string_view body) {
 void RespondWithIndex(HttpExchangePtr exchange, service::Service& service) {
   const base::Result<bool> only_ready = ReadIndexOptions(exchange->body());
   if (!only_ready.ok()) return RespondError(std::move(exchange), only_ready.status());
-  const std::string json = ToJson(service.RepositoryIndex(*only_ready));
+  common::VisibleModels visible(service, SenderOf(*exchange));
+  const std::string json = ToJson(visible.RepositoryIndex(*only_ready));
   HttpExchange::Respond(std::move(exchange),
                         {.status = 200, .content_type = "application/json", .text = json});
 }

@@ -17,6 +17,7 @@ struct RouteTable {
     RouteKind kind;
     PathPattern path;
     common::Category category;
+    access::Scope scope;
     std::string_view methods;
     ApiHandler::RouteHandler handler;
   };
@@ -27,54 +28,61 @@ struct RouteTable {
 
   using Kind = RouteKind;
   using Category = common::Category;
+  using Scope = access::Scope;
   using Api = ApiHandler;
 
   // The rows are in the order of RouteKind. The first one that matches applies, so inferences come
   // first.
   static constexpr std::array kRows{
       Row{Kind::kModelInfer, "/v2/models/{model}[/versions/{version}]/infer", Category::kInference,
-          kPost, &Api::HandleInfer},
+          Scope::kInfer, kPost, &Api::HandleInfer},
       Row{Kind::kModelGenerate, "/v2/models/{model}[/versions/{version}]/generate",
-          Category::kInference, kPost, &Api::HandleGenerate},
+          Category::kInference, Scope::kInfer, kPost, &Api::HandleGenerate},
       Row{Kind::kModelGenerateStream, "/v2/models/{model}[/versions/{version}]/generate_stream",
-          Category::kInference, kPost, &Api::HandleGenerate},
-      Row{Kind::kServerMetadata, "/v2", Category::kMetadata, kGet, &Api::HandleServerMetadata},
-      Row{Kind::kServerLive, "/v2/health/live", Category::kHealth, kGet, &Api::HandleLiveness},
-      Row{Kind::kServerReady, "/v2/health/ready", Category::kHealth, kGet, &Api::HandleReadiness},
-      Row{Kind::kOpenApi, "/openapi.json", Category::kMetadata, kGet, &Api::HandleOpenApi},
-      Row{Kind::kAllStatistics, "/v2/models/stats", Category::kStatistics, kGet,
+          Category::kInference, Scope::kInfer, kPost, &Api::HandleGenerate},
+      Row{Kind::kServerMetadata, "/v2", Category::kMetadata, Scope::kMetadata, kGet,
+          &Api::HandleServerMetadata},
+      Row{Kind::kServerLive, "/v2/health/live", Category::kHealth, Scope::kHealth, kGet,
+          &Api::HandleLiveness},
+      Row{Kind::kServerReady, "/v2/health/ready", Category::kHealth, Scope::kHealth, kGet,
+          &Api::HandleReadiness},
+      Row{Kind::kOpenApi, "/openapi.json", Category::kMetadata, Scope::kMetadata, kGet,
+          &Api::HandleOpenApi},
+      Row{Kind::kAllStatistics, "/v2/models/stats", Category::kStatistics, Scope::kMetadata, kGet,
           &Api::HandleStatistics},
       Row{Kind::kModelStatistics, "/v2/models/{model}[/versions/{version}]/stats",
-          Category::kStatistics, kGet, &Api::HandleStatistics},
+          Category::kStatistics, Scope::kMetadata, kGet, &Api::HandleStatistics},
       Row{Kind::kModelMetadata, "/v2/models/{model}[/versions/{version}]", Category::kMetadata,
-          kGet, &Api::HandleModelMetadata},
+          Scope::kMetadata, kGet, &Api::HandleModelMetadata},
       Row{Kind::kModelReady, "/v2/models/{model}[/versions/{version}]/ready", Category::kHealth,
-          kGet, &Api::HandleReadiness},
+          Scope::kHealth, kGet, &Api::HandleReadiness},
       Row{Kind::kModelConfig, "/v2/models/{model}[/versions/{version}]/config",
-          Category::kModelConfig, kGet, &Api::HandleModelConfig},
+          Category::kModelConfig, Scope::kMetadata, kGet, &Api::HandleModelConfig},
       // Trace settings belong to a model, not to one of its versions.
-      Row{Kind::kModelTrace, "/v2/models/{model}/trace/setting", Category::kTrace, kGetOrPost,
+      Row{Kind::kModelTrace, "/v2/models/{model}/trace/setting", Category::kTrace, Scope::kTraceLog,
+          kGetOrPost, &Api::HandleTrace},
+      Row{Kind::kTrace, "/v2/trace/setting", Category::kTrace, Scope::kTraceLog, kGetOrPost,
           &Api::HandleTrace},
-      Row{Kind::kTrace, "/v2/trace/setting", Category::kTrace, kGetOrPost, &Api::HandleTrace},
-      Row{Kind::kLogging, "/v2/logging", Category::kLogging, kGetOrPost, &Api::HandleLogging},
+      Row{Kind::kLogging, "/v2/logging", Category::kLogging, Scope::kTraceLog, kGetOrPost,
+          &Api::HandleLogging},
       Row{Kind::kRepositoryIndex, "/v2/repository[/{repository}]/index", Category::kModelRepository,
-          kPost, &Api::HandleRepositoryRequest},
+          Scope::kMetadata, kPost, &Api::HandleRepositoryRequest},
       Row{Kind::kRepositoryLoad, "/v2/repository[/{repository}]/models/{model}/load",
-          Category::kModelRepository, kPost, &Api::HandleRepositoryRequest},
+          Category::kModelRepository, Scope::kModelControl, kPost, &Api::HandleRepositoryRequest},
       Row{Kind::kRepositoryUnload, "/v2/repository[/{repository}]/models/{model}/unload",
-          Category::kModelRepository, kPost, &Api::HandleRepositoryRequest},
+          Category::kModelRepository, Scope::kModelControl, kPost, &Api::HandleRepositoryRequest},
       Row{Kind::kSystemRegionStatus, "/v2/systemsharedmemory[/region/{region}]/status",
-          Category::kSharedMemory, kGet, &Api::HandleRegions},
+          Category::kSharedMemory, Scope::kSharedMemory, kGet, &Api::HandleRegions},
       Row{Kind::kSystemRegionRegister, "/v2/systemsharedmemory[/region/{region}]/register",
-          Category::kSharedMemory, kPost, &Api::HandleRegions},
+          Category::kSharedMemory, Scope::kSharedMemory, kPost, &Api::HandleRegions},
       Row{Kind::kSystemRegionUnregister, "/v2/systemsharedmemory[/region/{region}]/unregister",
-          Category::kSharedMemory, kPost, &Api::HandleRegions},
+          Category::kSharedMemory, Scope::kSharedMemory, kPost, &Api::HandleRegions},
       Row{Kind::kCudaRegionStatus, "/v2/cudasharedmemory[/region/{region}]/status",
-          Category::kSharedMemory, kGet, &Api::HandleRegions},
+          Category::kSharedMemory, Scope::kSharedMemory, kGet, &Api::HandleRegions},
       Row{Kind::kCudaRegionRegister, "/v2/cudasharedmemory[/region/{region}]/register",
-          Category::kSharedMemory, kPost, &Api::HandleRegions},
+          Category::kSharedMemory, Scope::kSharedMemory, kPost, &Api::HandleRegions},
       Row{Kind::kCudaRegionUnregister, "/v2/cudasharedmemory[/region/{region}]/unregister",
-          Category::kSharedMemory, kPost, &Api::HandleRegions},
+          Category::kSharedMemory, Scope::kSharedMemory, kPost, &Api::HandleRegions},
   };
 
   static const Row& RowOf(RouteKind kind) {
@@ -122,6 +130,7 @@ Route MatchRoute(std::string_view path) {
 
 std::string_view RoutePath(RouteKind kind) { return RouteTable::RowOf(kind).path.text(); }
 common::Category RouteCategory(RouteKind kind) { return RouteTable::RowOf(kind).category; }
+access::Scope RouteScope(RouteKind kind) { return RouteTable::RowOf(kind).scope; }
 std::string_view AllowedMethods(RouteKind kind) { return RouteTable::RowOf(kind).methods; }
 ApiHandler::RouteHandler ApiHandler::HandlerOf(RouteKind kind) {
   return RouteTable::RowOf(kind).handler;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "access/scope.h"
 #include "base/status.h"
 #include "common/restrictions.h"
 
@@ -67,6 +68,8 @@ base::Result<std::string> DecodePath(std::string_view path);
 std::string_view RoutePath(RouteKind kind);
 // Returns its category for --http-restricted-api.
 common::Category RouteCategory(RouteKind kind);
+// Returns the scope that its sender needs, where senders are asked who they are.
+access::Scope RouteScope(RouteKind kind);
 // Returns its methods, as an Allow header lists them. HEAD is allowed wherever GET is.
 std::string_view AllowedMethods(RouteKind kind);
 

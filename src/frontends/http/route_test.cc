@@ -172,5 +172,22 @@ TEST(RouteCategory, EveryRouteHasTheCategoryOfTriton) {
   EXPECT_EQ(category("/v2/cudasharedmemory/status"), Category::kSharedMemory);
 }
 
+TEST(RouteScope, SaysWhatASenderNeeds) {
+  using access::Scope;
+  const auto scope = [](std::string_view path) { return RouteScope(MatchRoute(path).kind); };
+  EXPECT_EQ(scope("/v2/health/ready"), Scope::kHealth);
+  EXPECT_EQ(scope("/v2/models/m/ready"), Scope::kHealth);
+  EXPECT_EQ(scope("/v2"), Scope::kMetadata);
+  EXPECT_EQ(scope("/v2/models/m/config"), Scope::kMetadata);
+  EXPECT_EQ(scope("/v2/models/stats"), Scope::kMetadata);
+  EXPECT_EQ(scope("/v2/repository/index"), Scope::kMetadata);
+  EXPECT_EQ(scope("/v2/models/m/generate_stream"), Scope::kInfer);
+  EXPECT_EQ(scope("/v2/repository/models/m/load"), Scope::kModelControl);
+  EXPECT_EQ(scope("/v2/repository/r/models/m/unload"), Scope::kModelControl);
+  EXPECT_EQ(scope("/v2/models/m/trace/setting"), Scope::kTraceLog);
+  EXPECT_EQ(scope("/v2/logging"), Scope::kTraceLog);
+  EXPECT_EQ(scope("/v2/cudasharedmemory/status"), Scope::kSharedMemory);
+}
+
 }  // namespace
 }  // namespace nereid::http

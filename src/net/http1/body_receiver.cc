@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/buffer_budget.h"
+
 namespace nereid::http1 {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr size_t kFirstChunkedBytes = (16 << 10) - base::kBufferOverhead;
 void BodyReceiver::Begin() {
   request_.body = {};
   request_.body_size = 0;
-  request_.body_truncated = leaves_rest_ = has_overflowed_ = false;
+  request_.body_truncated = leaves_rest_ = has_overflowed_ = is_over_budget_ = false;
   got_ = wanted_ = 0;
   discard_left_ = 0;
 }
@@ -49,11 +51,17 @@ bool BodyReceiver::Expect(uint64_t length) {
   return wanted_ == 0 || request_.body_buffer;
 }
 
+void BodyReceiver::Charge() {
+  if (budget_ == nullptr || is_over_budget_) return;
+  is_over_budget_ = !base::ChargeBuffer(request_.body_buffer, *budget_, offset_ + got_);
+}
+
 size_t BodyReceiver::Take(std::string_view bytes) {
   const size_t kept = std::min(wanted_ - got_, bytes.size());
   if (kept > 0) {
     std::memcpy(request_.body_buffer.data() + offset_ + got_, bytes.data(), kept);
     got_ += kept;
+    Charge();
   }
   const size_t thrown = std::min<uint64_t>(discard_left_, bytes.size() - kept);
   discard_left_ -= thrown;
@@ -70,6 +78,7 @@ std::span<std::byte> BodyReceiver::Room() {
 void BodyReceiver::Received(size_t size) {
   if (got_ < wanted_) {
     got_ += size;
+    Charge();
   } else {
     discard_left_ -= size;
   }
@@ -98,6 +107,7 @@ void BodyReceiver::OnChunkBytes(std::string_view bytes) {
   }
   std::memcpy(buffer.data() + offset_ + got_, bytes.data(), bytes.size());
   got_ = needed;
+  Charge();
 }
 
 uint64_t BodyReceiver::arrived() const {

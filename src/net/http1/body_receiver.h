@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/budget.h"
 #include "base/buffer.h"
 #include "http1/http_head.h"
 #include "http1/http_head_parser.h"
@@ -19,9 +20,10 @@ namespace nereid::http1 {
 // Confined to its connection's reactor.
 class BodyReceiver final : public HttpChunkSink {
  public:
-  // Sets the body of `request`, which outlives this object.
-  BodyReceiver(HttpRequest& request, uint64_t max_discard_bytes)
-      : request_(request), max_discard_bytes_(max_discard_bytes) {}
+  // Sets the body of `request`. What the body takes is counted against `budget` if that is not
+  // null. Both outlive this object.
+  BodyReceiver(HttpRequest& request, uint64_t max_discard_bytes, base::Budget* budget = nullptr)
+      : request_(request), max_discard_bytes_(max_discard_bytes), budget_(budget) {}
 
   // Begins a request of any kind, without a body so far.
   void Begin();
@@ -51,6 +53,11 @@ class BodyReceiver final : public HttpChunkSink {
   // Whether more arrived than is worth reading, or memory is exhausted.
   bool has_overflowed() const { return has_overflowed_; }
 
+  // Whether the budget has no room for what arrived, or never will have for a body of that length:
+  // the request must be refused.
+  bool is_over_budget() const { return is_over_budget_; }
+  bool CanFit(uint64_t length) const { return budget_ == nullptr || length <= budget_->limit(); }
+
   // Returns how many bytes of the body have arrived, including discarded ones.
   uint64_t arrived() const;
   // Called when the whole body has arrived; sets request.body.
@@ -59,8 +66,12 @@ class BodyReceiver final : public HttpChunkSink {
   void Release() { discard_buffer_.Reset(); }
 
  private:
+  // Counts the bytes that have arrived.
+  void Charge();
+
   HttpRequest& request_;
   const uint64_t max_discard_bytes_;
+  base::Budget* const budget_;
   HttpBodyPlan plan_;
   size_t offset_ = 0;
   size_t wanted_ = 0;  // of a body of known length
@@ -69,6 +80,7 @@ class BodyReceiver final : public HttpChunkSink {
   base::BufferRef discard_buffer_;
   bool leaves_rest_ = false;
   bool has_overflowed_ = false;
+  bool is_over_budget_ = false;
 };
 
 }  // namespace nereid::http1

@@ -107,5 +107,32 @@ TEST_F(BodyReceiverTest, ChunksBeyondTheLimitAreThrownAwayUntilTheyAreTooMany) {
   EXPECT_EQ(1101u, request.body_size);
 }
 
+TEST_F(BodyReceiverTest, CountsWhatHasArrivedAndNotWhatWasAnnounced) {
+  base::Budget budget(size_t{1} << 20);
+  BodyReceiver counted{request, 1000, &budget};
+  counted.Begin();
+  counted.SetPlan({.max_bytes = size_t{64} << 20});
+  ASSERT_TRUE(counted.Expect(size_t{900} << 10));
+  EXPECT_EQ(budget.used(), 0u);
+  counted.Take("x");
+  EXPECT_EQ(budget.used(), 4096u);
+  EXPECT_FALSE(counted.is_over_budget());
+  request.body_buffer.Reset();
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(BodyReceiverTest, ChunksBeyondTheBudgetAreRefused) {
+  base::Budget budget(size_t{100} << 10);
+  BodyReceiver counted{request, 1000, &budget};
+  counted.Begin();
+  counted.SetPlan({.max_bytes = size_t{64} << 20});
+  const std::string chunk(30 << 10, 'x');
+  for (int i = 0; i < 8 && !counted.is_over_budget(); ++i) counted.OnChunkBytes(chunk);
+  EXPECT_TRUE(counted.is_over_budget());
+  EXPECT_EQ(budget.refusals(), 1u);
+  request.body_buffer.Reset();
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace nereid::http1

@@ -10,7 +10,10 @@
 namespace nereid::http1 {
 namespace {
 
+// A client that sends many requests at once has so many handled before others have their turn.
+constexpr int kRequestsPerTurn = 4;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view kRetryLater = "Retry-After: 1\r\n";
 
 double Jitter() {
   thread_local std::minstd_rand random{std::random_device{}()};
@@ -20,8 +23,8 @@ double Jitter() {
 }  // namespace
 
 Http1Connection::Http1Connection(net::Reactor& reactor, HttpServer::Core& core,
-                                 base::UniqueFd socket, std::unique_ptr<net::TlsChannel> tls)
-    : net::Connection(reactor, core.group, std::move(socket), std::move(tls)),
+                                 net::Accepted accepted, std::unique_ptr<net::TlsChannel> tls)
+    : net::Connection(reactor, core.group, std::move(accepted), std::move(tls)),
       core_(core),
       receiver_(request_, core.handler, core.options),
       timeouts_(core.options) {
@@ -40,10 +43,11 @@ void Http1Connection::Start() {
 
 void Http1Connection::Process() {
   using Step = RequestReceiver::Step;
+  int handled = 0;
   while (!closed() && state_ != State::kBusy) {
     switch (receiver_.Advance()) {
       case Step::kIdle:
-        if (eof_ || group().draining()) return Close();
+        if (eof_ || core_.closes_idle.load()) return Close();
         return WaitForBytes();
       case Step::kRead:
         return ReadMore();
@@ -52,12 +56,23 @@ void Http1Connection::Process() {
         break;
       case Step::kRequest:
         if (!Dispatch()) return;
+        if (++handled >= kRequestsPerTurn && receiver_.has_more()) return ProcessSoon();
         break;
       case Step::kRefused:
         if (!Refuse(receiver_.refusal())) return;
         break;
     }
   }
+}
+
+void Http1Connection::ProcessSoon() {
+  Hold();
+  reactor().RunSoon(turn_);
+}
+
+void Http1Connection::OnTurn() {
+  if (!closed()) Process();
+  Release();
 }
 
 void Http1Connection::ReadMore() {
@@ -108,7 +123,10 @@ bool Http1Connection::Dispatch() {
 bool Http1Connection::Refuse(const HttpRefusal& refusal) {
   BeginExchange(/*closes=*/true);
   const HttpErrorBody body = core_.handler.ErrorBody(refusal.text);
-  Reply({.status = refusal.status, .content_type = body.content_type, .text = body.text});
+  Reply({.status = refusal.status,
+         .content_type = body.content_type,
+         .headers = refusal.status == 503 ? kRetryLater : std::string_view(),
+         .text = body.text});
   in_handle_ = false;
   if (!handover_.is_replied()) return false;  // the rest is being written
   FinishExchange();
@@ -165,6 +183,7 @@ void Http1Connection::OnDrain() {
     if (write_handed_ || handover_.RequestNotice()) return;
     FinishExchange();
   }
+  if (!core_.closes_idle.load()) return;
   if (CurrentSituation().activity == Timeouts::Activity::kIdle && !receiver_.has_more()) Close();
 }
 
@@ -183,6 +202,7 @@ Timeouts::Situation Http1Connection::CurrentSituation() const {
       break;
     case State::kBusy:
       situation.activity = write_armed() ? Activity::kSending : Activity::kHandling;
+      if (write_armed()) situation.unsent_bytes = writer_.rest_bytes();
       break;
     case State::kLinger:
       situation.activity = Activity::kLingering;
@@ -200,20 +220,41 @@ void Http1Connection::OnSweep(uint64_t now_ms) {
   }
   Timeouts::Situation now = CurrentSituation();
   now.is_crowded = group().is_crowded(now_ms);
+  const base::Budget* const received = core_.options.received_bytes;
+  now.is_short = received != nullptr && received->is_scarce();
   switch (timeouts_.Check(now_ms, now)) {
     case Timeouts::Verdict::kGoOn:
-      return;
+      return WeighUnsent();
     case Timeouts::Verdict::kClose:
       return Close();
     case Timeouts::Verdict::kRefuseSlowBody:
-      return EndSlowBody();
+      return EndBody(408, "the request body is arriving too slowly");
+    case Timeouts::Verdict::kRefuseForOthers:
+      return EndBody(503,
+                     "the request body is arriving too slowly while --max-request-memory is nearly "
+                     "used up");
   }
 }
 
+// An output that the socket does not take at once is mostly gone a moment later, so that looking
+// once a second is enough.
+void Http1Connection::WeighUnsent() {
+  base::Budget* const budget = core_.options.unsent_bytes;
+  if (budget == nullptr) return;
+  uint64_t bytes = 0;
+  if (state_ == State::kBusy && write_armed()) {
+    bytes = writer_.rest_bytes() + (is_stream_waiting_ ? stream_->waiting_bytes() : 0);
+  }
+  if (!unsent_.Resize(*budget, bytes)) Close();
+}
+
 // The pending read into the body stays armed, so nothing but the end can follow.
-void Http1Connection::EndSlowBody() {
-  const HttpErrorBody body = core_.handler.ErrorBody("the request body is arriving too slowly");
-  const HttpReply reply{.status = 408, .content_type = body.content_type, .text = body.text};
+void Http1Connection::EndBody(int status, std::string_view reason) {
+  const HttpErrorBody body = core_.handler.ErrorBody(reason);
+  const HttpReply reply{.status = status,
+                        .content_type = body.content_type,
+                        .headers = status == 503 ? kRetryLater : std::string_view(),
+                        .text = body.text};
   const ReplyMessage message(reply, {.closes = true});
   Send(message.pieces().data(), message.pieces().size());
   Close();
@@ -234,6 +275,8 @@ ReplyForm Http1Connection::reply_form() const {
 // all replies.
 void Http1Connection::Reply(const HttpReply& reply) {
   listener_.Clear();
+  if (on_reply_) [[unlikely]]
+    std::exchange(on_reply_, {})(reply.status);
   close_after_ = close_after_ || reply.close || group().draining();
   const ReplyMessage message(reply, reply_form());
   if (message.is_small() && reactor().IsCurrent() && reactor().ExpectsResponses() &&
@@ -397,6 +440,7 @@ void Http1Connection::FinishExchange() {
   stream_.reset();
   receiver_.Finish();
   listener_.Reset();
+  sender_.reset();
   timeouts_.NoteProgress(CoarseNowMs());
   state_ = State::kReceiving;
   if (!close_after_) return;

@@ -10,6 +10,7 @@
 //   Timeouts          when to give up (the reactor)
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,12 +38,13 @@ class HttpServer::Core {
   std::unique_ptr<net::TlsContext> tls;  // null: plain
   net::TlsHandshake::Next after_handshake;
   net::ConnectionGroup group;
+  std::atomic<bool> closes_idle{false};  // connections end when nothing of a request has arrived
 };
 
 // Confined to its reactor, except for the reply functions (one thread at a time).
 class Http1Connection final : public net::Connection, public HttpExchange {
  public:
-  Http1Connection(net::Reactor& reactor, HttpServer::Core& core, base::UniqueFd socket,
+  Http1Connection(net::Reactor& reactor, HttpServer::Core& core, net::Accepted accepted,
                   std::unique_ptr<net::TlsChannel> tls = nullptr);
   using HttpExchange::is_crowded;
   using net::Connection::reactor;
@@ -80,6 +82,9 @@ class Http1Connection final : public net::Connection, public HttpExchange {
 
   // Receiving.
   void Process();
+  // Calls Process after what other connections have received.
+  void ProcessSoon();
+  void OnTurn();
   void ReadMore();
   void WaitForBytes();
   void BeginExchange(bool closes);
@@ -88,7 +93,10 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   bool Dispatch();
   bool Refuse(const HttpRefusal& refusal);
   void SendContinue();
-  void EndSlowBody();
+  // Refuses a body that is arriving.
+  void EndBody(int status, std::string_view reason);
+  // Counts what waits for the client; closes the connection if the budget has no room for it.
+  void WeighUnsent();
   Timeouts::Situation CurrentSituation() const;
 
   // Replying.
@@ -113,6 +121,7 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   HttpServer::Core& core_;
   RequestReceiver receiver_;
   Timeouts timeouts_;
+  base::BudgetGrant unsent_;  // what waited for the client at the last sweep
   State state_ = State::kReceiving;
   bool in_handle_ = false;          // Handle is on the stack
   bool write_handed_ = false;       // the reactor writes the rest of the reply
@@ -129,6 +138,7 @@ class Http1Connection final : public net::Connection, public HttpExchange {
   CallTask<&Http1Connection::SendDeferred> send_{*this};
   CallTask<&Http1Connection::OnResume> resume_{*this};
   CallTask<&Http1Connection::OnStreamTask> stream_task_{*this};
+  CallTask<&Http1Connection::OnTurn> turn_{*this};  // queued once at most
 };
 
 }  // namespace nereid::http1

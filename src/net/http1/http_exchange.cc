@@ -9,6 +9,14 @@ void HttpExchangeDropper::operator()(HttpExchange* exchange) const {
   static_cast<Http1Connection*>(exchange)->Drop();
 }
 
+std::string HttpExchange::PeerAddress() const {
+  return static_cast<const Http1Connection*>(this)->net::Connection::PeerAddress();
+}
+
+const net::PeerIdentity* HttpExchange::peer_identity() const {
+  return static_cast<const Http1Connection*>(this)->net::Connection::peer_identity();
+}
+
 void HttpExchange::SetEvents(HttpExchangeEvents* events) {
   if (events != nullptr) {
     listener_.Set(*events);

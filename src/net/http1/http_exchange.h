@@ -4,13 +4,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/buffer.h"
+#include "base/unique_function.h"
 #include "http1/exchange_listener.h"
 #include "http1/http_head.h"
 #include "http1/http_reply.h"
+#include "net/peer_identity.h"
 #include "net/reactor.h"
 
 namespace nereid::http1 {
@@ -49,6 +52,18 @@ class HttpExchange {
   // Whether the process has few descriptors left, and this connection one of them: only health
   // requests may be served.
   bool is_crowded() const { return is_crowded_; }
+  // See net::Connection.
+  std::string PeerAddress() const;
+  const net::PeerIdentity* peer_identity() const;
+
+  // Keeps what the handler has found out about the sender until the exchange is over.
+  void set_sender(std::shared_ptr<const void> sender) { sender_ = std::move(sender); }
+  const std::shared_ptr<const void>& sender() const { return sender_; }
+  // Calls `observer` with the status of the reply, on the thread that replies. Streamed replies do
+  // not count.
+  void set_on_reply(base::UniqueFunction<void(int status)> observer) {
+    on_reply_ = std::move(observer);
+  }
 
   // Sets complete header lines that the reply contains besides its own. They must stay valid until
   // the reply; call this before another thread may reply.
@@ -90,6 +105,8 @@ class HttpExchange {
 
   HttpRequest request_;
   std::string_view reply_lines_;
+  std::shared_ptr<const void> sender_;
+  base::UniqueFunction<void(int status)> on_reply_;
   bool omit_body_ = false;  // of the reply: the request was a HEAD
   net::Reactor* home_ = nullptr;
   ExchangeListener listener_;

@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/budget.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/status.h"
@@ -76,6 +77,11 @@ struct HttpServerOptions {
   size_t max_header_bytes = 64 << 10;
   // The limit for bodies, unless the handler plans otherwise (HttpBodyPlan::max_bytes).
   size_t max_body_bytes = size_t{64} << 20;
+  // Counts the memory of bodies that do not arrive with their head, and of large heads; null: no
+  // limit. Outlives the server and all bodies.
+  base::Budget* received_bytes = nullptr;
+  // Counts what waits for clients that do not read; null: no limit. Outlives the server.
+  base::Budget* unsent_bytes = nullptr;
   // How many bytes of an oversize body are read and discarded so that the client, which may still
   // be sending, sees the reply; beyond this the connection is closed after the reply.
   uint64_t max_discard_bytes = uint64_t{4} << 30;
@@ -86,9 +92,13 @@ struct HttpServerOptions {
   // The average rate that a body needs over every window.
   uint64_t min_body_bytes_per_s = 240;
   std::chrono::milliseconds body_window{30'000};
+  // The average rate at which a client has to read a reply over every such window.
+  uint64_t min_read_bytes_per_s = 240;
   std::chrono::milliseconds drain_receive_timeout{2'000};  // limits both during Drain
-  std::chrono::milliseconds write_timeout{120'000};        // without any byte of a reply taken
-  std::chrono::milliseconds idle_timeout{3'600'000};       // between requests
+  // The time in which Drain expects one more request on connections that are idle.
+  std::chrono::milliseconds drain_idle_time{100};
+  std::chrono::milliseconds write_timeout{120'000};   // without any byte of a reply taken
+  std::chrono::milliseconds idle_timeout{3'600'000};  // between requests
   // After this, a tenth more or less, a connection ends with its next reply or when it is idle, so
   // that clients spread over servers again; 0: never.
   std::chrono::milliseconds max_connection_age{0};
@@ -112,9 +122,10 @@ class HttpServer {
 
   // Closes the listening socket. Connections continue.
   void StopAccepting();
-  // Stops accepting, closes idle connections, and lets busy ones finish their request ("Connection:
-  // close" on the reply) until the deadline, when the rest is closed. Returns true if all finished.
-  // Not from a reactor.
+  // Stops accepting, and ends each connection with the reply to its current request ("Connection:
+  // close"). A client whose connection is idle may be sending a request just now: such connections
+  // are closed `drain_idle_time` later. At the deadline the rest is closed. Returns true if all
+  // finished. Not from a reactor.
   bool Drain(base::TimePoint deadline);
 
   class Core;  // what the connections see of their server

@@ -2,6 +2,8 @@
 // Clients that disconnect, servers that stop, replies that take long.
 
 #include <atomic>
+#include <chrono>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -141,6 +143,39 @@ TEST(HttpServer, DrainFinishesBusyRequestsAndClosesIdleConnections) {
   drain.join();
   EXPECT_TRUE(clean);
   EXPECT_EQ(0u, f.server->connections());
+}
+
+TEST(HttpServer, DrainExpectsOneMoreRequestOnAnIdleConnection) {
+  HttpServerOptions options;
+  options.drain_idle_time = std::chrono::hours(1);
+  Fixture f(Echo, options);
+  Client client(f.port());
+  EXPECT_EQ(200, client.Exchange(Post("x")).status);
+  std::jthread drain([&] { EXPECT_TRUE(f.server->Drain(base::TimePoint::max())); });
+  Client::Reply reply;
+  do {
+    reply = client.Exchange(Post("y"));
+    EXPECT_EQ(200, reply.status);
+  } while (reply.status == 200 && reply.head.find("Connection: close\r\n") == std::string::npos);
+  EXPECT_TRUE(client.Closed());
+  client.Close();
+}
+
+TEST(HttpServer, ConnectionsThatWaitToBeAcceptedAreServedWhenItStops) {
+  Fixture f(Echo, {}, 1);
+  std::latch is_busy(1);
+  std::latch may_go_on(1);
+  f.pool.reactor(0).Post([&] {
+    is_busy.count_down();
+    may_go_on.wait();
+  });
+  is_busy.wait();
+  Client client(f.port());
+  client.Send(Post("x"));
+  std::jthread drain([&] { EXPECT_TRUE(f.server->Drain(base::TimePoint::max())); });
+  may_go_on.count_down();
+  EXPECT_EQ(200, client.Receive().status);
+  client.Close();
 }
 
 TEST(HttpServer, DrainClosesRemainingConnectionsAtTheDeadline) {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <latch>
@@ -201,6 +202,28 @@ TEST(HttpServerTogether, AReplyThatTheSocketDoesNotTakeWholeIsFinishedLater) {
   EXPECT_LT(asked, 20'000u);
   for (size_t i = 0; i < asked; ++i)
     EXPECT_EQ(padding + std::to_string(i), reads_late.Receive().body);
+}
+
+// O-8 of docs/scheduling.md.
+TEST(HttpServerTogether, AConnectionWithManyRequestsLeavesOthersTheirTurns) {
+  std::vector<std::string> order;  // written on the reactor
+  Crowd crowd(2, [&order](HttpExchangePtr e) {
+    order.emplace_back(e->head().target());
+    Echo(std::move(e));
+  });
+  constexpr int kMany = 100;
+  crowd.Together([&] {
+    std::string many;
+    for (int i = 0; i < kMany; ++i) many += "GET /many HTTP/1.1\r\nHost: h\r\n\r\n";
+    EXPECT_TRUE(crowd.client(0).Send(many));
+    EXPECT_TRUE(crowd.client(1).Send("GET /one HTTP/1.1\r\nHost: h\r\n\r\n"));
+  });
+  EXPECT_EQ(200, crowd.client(1).Receive().status);
+  for (int i = 0; i < kMany; ++i) ASSERT_EQ(200, crowd.client(0).Receive().status);
+  crowd.Settle();
+  ASSERT_EQ(order.size(), static_cast<size_t>(kMany) + 1);
+  const auto one = std::ranges::find(order, "/one");
+  EXPECT_LE(one - order.begin(), 4);
 }
 
 }  // namespace

@@ -102,6 +102,13 @@ size_t ReplyWriter::FillPieces(std::span<iovec> pieces) const {
   return count;
 }
 
+uint64_t ReplyWriter::rest_bytes() const {
+  if (rest_ == nullptr) return 0;
+  uint64_t bytes = rest_->text.size() - rest_->text_sent;
+  for (size_t i = rest_->part; i < rest_->parts.size(); ++i) bytes += rest_->parts[i].size;
+  return bytes - rest_->part_sent;
+}
+
 void ReplyWriter::SentRest(size_t sent) {
   Rest& rest = *rest_;
   const size_t text = std::min(sent, rest.text.size() - rest.text_sent);

@@ -70,6 +70,8 @@ class ReplyWriter {
   bool SentDeferred(ssize_t sent);
 
   bool has_rest() const { return rest_ != nullptr; }
+  // The size of the rest.
+  uint64_t rest_bytes() const;
   // Returns how many pieces of the rest were put into `pieces`, 0 at its end.
   size_t FillPieces(std::span<iovec> pieces) const;
   // Reports that the socket took `sent` bytes of them.

@@ -4,12 +4,19 @@
 #include <cstring>
 #include <utility>
 
+#include "base/buffer_budget.h"
 #include "base/clock.h"
 
 namespace nereid::http1 {
 namespace {
 
 constexpr HttpRefusal kNoMemory{503, "out of memory for the request body"};
+constexpr HttpRefusal kOverBudget{
+    503, "the server holds as many bytes of requests as --max-request-memory allows"};
+constexpr HttpRefusal kNeverFits{
+    413, "the request body is larger than all that --max-request-memory allows"};
+// A smaller part of a head is not worth counting: every connection may have as much.
+constexpr size_t kFreeHeadBytes = 4 << 10;
 
 }  // namespace
 
@@ -19,7 +26,8 @@ RequestReceiver::RequestReceiver(HttpRequest& request, HttpHandler& handler,
       handler_(handler),
       max_header_bytes_(options.max_header_bytes),
       max_body_bytes_(options.max_body_bytes),
-      body_(request, options.max_discard_bytes) {}
+      budget_(options.received_bytes),
+      body_(request, options.max_discard_bytes, options.received_bytes) {}
 
 RequestReceiver::Step RequestReceiver::Advance() {
   switch (state_) {
@@ -79,6 +87,7 @@ RequestReceiver::Step RequestReceiver::StepHead() {
   if (seen > max_header_bytes_) return Refuse({431, "request head is too large"});
   if (found == HttpHeadScanner::State::kIncomplete) {
     is_head_split_ = true;
+    if (!HasRoomForHead()) return Refuse(kOverBudget);
     return Step::kRead;
   }
   parser_.emplace(request_.head, max_header_bytes_);
@@ -87,6 +96,11 @@ RequestReceiver::Step RequestReceiver::StepHead() {
   scanner_.Reset();
   if (refusal.status != 0) return Refuse(refusal);
   return BeginBody();
+}
+
+bool RequestReceiver::HasRoomForHead() const {
+  return budget_ == nullptr || buffer_.size() <= kFreeHeadBytes ||
+         base::ChargeBuffer(buffer_.memory(), *budget_, buffer_.size());
 }
 
 RequestReceiver::Step RequestReceiver::BeginBody() {
@@ -116,6 +130,7 @@ RequestReceiver::Step RequestReceiver::BeginBodyOfLength(uint64_t length) {
   const HttpBodyPlan& plan = body_.plan();
   if (length <= plan.max_bytes) {
     if (buffer_.size() >= length) return PlaceWholeBody(length);
+    if (!body_.CanFit(length)) return Refuse(kNeverFits);
     request_.body_buffer = handler_.BodyBuffer(request_.head, plan, body_.BufferBytes(length));
   }
   if (!body_.Expect(length)) return Refuse(kNoMemory);
@@ -151,6 +166,7 @@ RequestReceiver::Step RequestReceiver::PlaceWholeBody(size_t length) {
 
 RequestReceiver::Step RequestReceiver::StepBody() {
   buffer_.Consume(body_.Take(buffer_.bytes()));
+  if (body_.is_over_budget()) return Refuse(kOverBudget);
   if (body_.is_whole()) return FinishBody();
   return body_.Room().empty() ? Refuse({503, "out of memory"}) : Step::kRead;
 }
@@ -159,6 +175,7 @@ RequestReceiver::Step RequestReceiver::StepChunks() {
   const auto progress = parser_->ParseChunks(buffer_.bytes(), body_);
   buffer_.Consume(progress.consumed);
   if (progress.refusal.status != 0) return Refuse(progress.refusal);
+  if (body_.is_over_budget()) return Refuse(kOverBudget);
   if (body_.has_overflowed()) return Refuse({413, "request body is too large"});
   if (progress.done) return FinishBody();
   // The rest is one incomplete line or trailer section.

@@ -79,6 +79,8 @@ class RequestReceiver {
   Step PlaceWholeBody(size_t length);
   Step StepBody();
   Step StepChunks();
+  // Returns whether the budget has room for the part of a head that has arrived.
+  bool HasRoomForHead() const;
   // Called when the last byte of the request has arrived.
   Step FinishBody();
   Step Refuse(HttpRefusal refusal);
@@ -87,6 +89,7 @@ class RequestReceiver {
   HttpHandler& handler_;
   const size_t max_header_bytes_;
   const size_t max_body_bytes_;
+  base::Budget* const budget_;  // null: no limit
   State state_ = State::kHead;
   bool is_in_head_ = false;
   bool is_head_split_ = false;  // the head arrived in several reads

@@ -261,5 +261,36 @@ TEST_F(RequestReceiverTest, TakesNoNoticeOfWhatComesAfterTheLastRequest) {
   EXPECT_EQ(Step::kRead, Receive(Post("another") + std::string(50'000, '\r')));
 }
 
+TEST_F(RequestReceiverTest, RefusesBodiesForWhichTheBudgetHasNoRoom) {
+  base::Budget budget(64 << 10);
+  options.received_bytes = &budget;
+  EXPECT_EQ(Receive(Post(std::string(70 << 10, 'x'))), Step::kRefused);
+  EXPECT_EQ(receiver().refusal().status, 413);
+  made.reset();
+  ASSERT_TRUE(budget.TryTake(60 << 10));
+  EXPECT_EQ(Receive(Post(std::string(20 << 10, 'x'))), Step::kRefused);
+  EXPECT_EQ(receiver().refusal().status, 503);
+  made.reset();
+  request = {};
+  budget.Give(60 << 10);
+  EXPECT_EQ(Receive(Post(std::string(20 << 10, 'x'))), Step::kRequest);
+  made.reset();
+  request = {};
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(RequestReceiverTest, CountsHeadsThatAreLargeAndIncomplete) {
+  base::Budget budget(8 << 10);
+  options.received_bytes = &budget;
+  const std::string head = "GET /p HTTP/1.1\r\nHost: h\r\nx: ";
+  EXPECT_EQ(Receive(head + std::string(2 << 10, 'y')), Step::kRead);
+  EXPECT_EQ(budget.used(), 0u);
+  made.reset();
+  EXPECT_EQ(Receive(head + std::string(30 << 10, 'y')), Step::kRefused);
+  EXPECT_EQ(receiver().refusal().status, 503);
+  made.reset();
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace nereid::http1

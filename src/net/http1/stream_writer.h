@@ -72,6 +72,11 @@ class StreamWriter {
 
   // For the reactor.
   Step TakeTurn(Cause cause);
+  // Returns how many bytes wait for the client.
+  size_t waiting_bytes() {
+    base::MutexLock lock(mutex_);
+    return waiting_.size();
+  }
 
  private:
   // The number of sends in one turn; then other connections have theirs.

@@ -26,11 +26,13 @@ class Timeouts {
     Activity activity = Activity::kIdle;
     uint64_t head_since_ms = 0;  // kHead: when its first byte arrived
     uint64_t body_bytes = 0;     // kBody: how many have arrived
+    uint64_t unsent_bytes = 0;   // kSending: how many are left of a whole reply; 0: of a stream
     bool is_draining = false;    // the server waits for its last requests
     bool is_crowded = false;     // descriptors are scarce
+    bool is_short = false;       // so is memory for what arrives
   };
   // What the connection has to do.
-  enum class Verdict : uint8_t { kGoOn, kClose, kRefuseSlowBody };
+  enum class Verdict : uint8_t { kGoOn, kClose, kRefuseSlowBody, kRefuseForOthers };
 
   // `options` outlives this object.
   explicit Timeouts(const HttpServerOptions& options) : options_(options) {}
@@ -51,14 +53,22 @@ class Timeouts {
   Verdict Check(uint64_t now_ms, const Situation& situation);
 
  private:
+  // Begins a window if none is in progress. Returns whether one of `window_ms` has just ended; the
+  // next begins with `bytes`.
+  bool HasWindowEnded(uint64_t now_ms, uint64_t window_ms, Activity activity, uint64_t& bytes);
+  // Returns whether a client read too little of a reply in the window that has just ended.
+  bool IsReaderTooSlow(uint64_t now_ms, const Situation& situation);
   // Returns whether too little of a body arrived in the window that has just ended.
-  bool IsBodyTooSlow(uint64_t now_ms, uint64_t body_bytes);
+  bool IsBodyTooSlow(uint64_t now_ms, const Situation& situation);
 
   const HttpServerOptions& options_;
   uint64_t last_progress_ms_ = 0;
-  uint64_t retire_at_ms_ = 0;     // 0: never
-  uint64_t window_since_ms_ = 0;  // of the current body; 0: none has begun
-  uint64_t window_bytes_ = 0;     // of the body, that had arrived by then
+  uint64_t retire_at_ms_ = 0;  // 0: never
+  // The current window of a body or a reply, and how much of that had arrived or was left at its
+  // beginning. 0: none has begun.
+  uint64_t window_since_ms_ = 0;
+  uint64_t window_bytes_ = 0;
+  Activity window_activity_ = Activity::kIdle;
 };
 
 }  // namespace nereid::http1

@@ -101,6 +101,58 @@ TEST_F(TimeoutsTest, ABodyMustBringEnoughInEveryWindow) {
   EXPECT_EQ(Verdict::kRefuseSlowBody, check(10000));
 }
 
+TEST_F(TimeoutsTest, ABodyMustArriveFasterWhileMemoryIsShort) {
+  Timeouts timeouts(options);
+  timeouts.Begin(kStart, 0);
+  uint64_t bytes = 0;
+  const auto check = [&](uint64_t at_ms) {
+    timeouts.NoteProgress(kStart + at_ms);
+    return timeouts.Check(kStart + at_ms,
+                          {.activity = Activity::kBody, .body_bytes = bytes, .is_short = true});
+  };
+  EXPECT_EQ(Verdict::kGoOn, check(0));
+  bytes += 4 * (64 << 10);
+  EXPECT_EQ(Verdict::kGoOn, check(4000));
+  bytes += 4 * (64 << 10) - 1;
+  EXPECT_EQ(Verdict::kRefuseForOthers, check(8000));
+}
+
+TEST_F(TimeoutsTest, ABodyThatBringsNothingMakesRoomWhileMemoryIsShort) {
+  const Timeouts::Situation stalled{.activity = Activity::kBody, .is_short = true};
+  EXPECT_EQ(Verdict::kGoOn, After(2000, stalled));
+  EXPECT_EQ(Verdict::kRefuseForOthers, After(2001, stalled));
+  EXPECT_EQ(Verdict::kGoOn, After(2001, {.activity = Activity::kBody}));
+}
+
+TEST_F(TimeoutsTest, AReaderMustTakeEnoughOfAReplyInEveryWindow) {
+  options.body_window = milliseconds(1000);
+  options.min_read_bytes_per_s = 100;
+  Timeouts timeouts(options);
+  timeouts.Begin(kStart, 0);
+  uint64_t left = 5000;
+  const auto check = [&](uint64_t at_ms) {
+    timeouts.NoteProgress(kStart + at_ms);
+    return timeouts.Check(kStart + at_ms, {.activity = Activity::kSending, .unsent_bytes = left});
+  };
+  EXPECT_EQ(Verdict::kGoOn, check(0));
+  left -= 100;
+  EXPECT_EQ(Verdict::kGoOn, check(1000));
+  left -= 99;
+  EXPECT_EQ(Verdict::kClose, check(2000));
+}
+
+TEST_F(TimeoutsTest, TheWindowOfAReplyDoesNotCountForTheNextBody) {
+  options.body_window = milliseconds(1000);
+  Timeouts timeouts(options);
+  timeouts.Begin(kStart, 0);
+  const auto check = [&](Timeouts::Situation situation, uint64_t at_ms) {
+    timeouts.NoteProgress(kStart + at_ms);
+    return timeouts.Check(kStart + at_ms, situation);
+  };
+  EXPECT_EQ(Verdict::kGoOn, check({.activity = Activity::kSending, .unsent_bytes = 9000}, 0));
+  EXPECT_EQ(Verdict::kGoOn, check({.activity = Activity::kBody, .body_bytes = 1}, 1500));
+}
+
 TEST_F(TimeoutsTest, ConnectionsEndATenthBeforeOrAfterTheirAge) {
   options.max_connection_age = milliseconds(1000);
   for (const auto& [jitter, age_ms] : {std::pair(0.0, 900u), {0.5, 1000u}, {1.0, 1100u}}) {

@@ -2,8 +2,11 @@
 // The interface of a connection to its calls and sessions.
 #pragma once
 
+#include <string>
+
 #include "base/task_pool.h"
 #include "http2/grpc_message.h"
+#include "net/peer_identity.h"
 
 namespace nereid::http2 {
 
@@ -18,6 +21,9 @@ class CallHost {
   virtual void Release() = 0;
   // Whether the connection is among the last that the process can have. Constant.
   virtual bool is_crowded() const = 0;
+  // See net::Connection. Any thread.
+  virtual std::string PeerAddress() const { return {}; }
+  virtual const net::PeerIdentity* peer_identity() const { return nullptr; }
   // Threads for work that would occupy a reactor too long.
   virtual base::TaskPool& workers() const = 0;
 

@@ -17,10 +17,26 @@ struct ConnectionWatchTest : testing::Test {
 TEST_F(ConnectionWatchTest, ProgressIsCheckedOnceInEachWindow) {
   options.message_window = milliseconds(1000);
   ConnectionWatch watch(options, kStart);
-  EXPECT_TRUE(watch.IsCheckDue(kStart));
-  EXPECT_FALSE(watch.IsCheckDue(kStart + 999));
-  EXPECT_TRUE(watch.IsCheckDue(kStart + 1000));
-  EXPECT_FALSE(watch.IsCheckDue(kStart + 1001));
+  EXPECT_TRUE(watch.IsCheckDue(kStart, false));
+  EXPECT_EQ(watch.window().length_ms, 1000u);
+  EXPECT_FALSE(watch.IsCheckDue(kStart + 999, false));
+  EXPECT_TRUE(watch.IsCheckDue(kStart + 1000, false));
+  EXPECT_EQ(watch.window().length_ms, 1000u);
+  EXPECT_FALSE(watch.IsCheckDue(kStart + 1001, false));
+}
+
+TEST_F(ConnectionWatchTest, WindowsAreShorterWhileMemoryIsShort) {
+  options.message_window = milliseconds(30'000);
+  options.min_message_bytes_per_s = 10;
+  ConnectionWatch watch(options, kStart);
+  EXPECT_TRUE(watch.IsCheckDue(kStart, false));
+  EXPECT_EQ(watch.window().length_ms, 30'000u);
+  EXPECT_EQ(watch.window().min_bytes, 300u);
+  EXPECT_FALSE(watch.IsCheckDue(kStart + 3'999, true));
+  EXPECT_FALSE(watch.IsCheckDue(kStart + 4'100, false));
+  EXPECT_TRUE(watch.IsCheckDue(kStart + 4'100, true));
+  EXPECT_EQ(watch.window().length_ms, 4'100u);
+  EXPECT_EQ(watch.window().min_bytes, uint64_t{64 << 10} * 41 / 10);
 }
 
 TEST_F(ConnectionWatchTest, AConnectionIsQuietTwoSecondsAfterItsLastBytes) {

@@ -47,6 +47,10 @@ void GrpcCall::Order(GrpcMessagePtr message, uint8_t kinds) {
 
 bool GrpcCall::is_crowded() const { return host_->is_crowded(); }
 
+std::string GrpcCall::PeerAddress() const { return host_->PeerAddress(); }
+
+const net::PeerIdentity* GrpcCall::peer_identity() const { return host_->peer_identity(); }
+
 void GrpcCall::Send(GrpcMessagePtr message) { Order(std::move(message), GrpcOrder::kSend); }
 
 void GrpcCall::SendAndFinish(GrpcMessagePtr message) {

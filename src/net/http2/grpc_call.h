@@ -18,6 +18,7 @@
 #include "http2/grpc_message.h"
 #include "http2/unsent_count.h"
 #include "net/compression.h"
+#include "net/peer_identity.h"
 
 namespace nereid::http2 {
 
@@ -32,10 +33,12 @@ enum class GrpcStatus : int {
   kDeadlineExceeded = 4,
   kNotFound = 5,
   kAlreadyExists = 6,
+  kPermissionDenied = 7,
   kResourceExhausted = 8,
   kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,
+  kUnauthenticated = 16,
 };
 
 // The reason for which the server itself ends a call.
@@ -89,6 +92,9 @@ class GrpcCall {
   // Whether its connection is among the last that the process can have: only health requests are
   // served.
   bool is_crowded() const;
+  // See net::Connection.
+  std::string PeerAddress() const;
+  const net::PeerIdentity* peer_identity() const;
   // When the call's headers arrived (base::NowNs).
   uint64_t start_ns() const { return start_ns_; }
   // The bytes that were passed to Send and are not yet on their way.

@@ -5,15 +5,15 @@
 
 namespace nereid::http2 {
 
-void GrpcConnection::Start(const Place& place, base::UniqueFd socket,
+void GrpcConnection::Start(const Place& place, net::Accepted accepted,
                            std::unique_ptr<net::TlsChannel> tls) {
-  auto* const connection = new GrpcConnection(place, std::move(socket), std::move(tls));
+  auto* const connection = new GrpcConnection(place, std::move(accepted), std::move(tls));
   connection->ReactorTurn(place.group.draining() ? kTick | kDrain : kTick);
 }
 
-GrpcConnection::GrpcConnection(const Place& place, base::UniqueFd socket,
+GrpcConnection::GrpcConnection(const Place& place, net::Accepted accepted,
                                std::unique_ptr<net::TlsChannel> tls)
-    : net::Connection(place.reactor, place.group, std::move(socket), std::move(tls)),
+    : net::Connection(place.reactor, place.group, std::move(accepted), std::move(tls)),
       place_(place),
       session_(std::make_unique<GrpcSession>(place.options, place.handler, *this, output_,
                                              base::NowNs())),
@@ -112,12 +112,24 @@ void GrpcConnection::OnWritable() { ReactorTurn(kWrite); }
 void GrpcConnection::OnDrain() { ReactorTurn(kDrain); }
 
 void GrpcConnection::OnSweep(uint64_t now_ms) {
-  if (watch_.IsCheckDue(now_ms)) ReactorTurn(kCheck);
+  const base::Budget* const received = place_.options.received_bytes;
+  if (watch_.IsCheckDue(now_ms, received != nullptr && received->is_scarce())) ReactorTurn(kCheck);
+  const bool is_blocked = is_write_blocked_.load(std::memory_order_relaxed);
+  if (!closed() && (is_blocked || unsent_.amount() > 0)) ReactorTurn(kWeigh);
   // A connection without calls ends when it is drained.
   const bool is_wanted = is_crowded() || group().is_crowded(now_ms);
   if (!closed() && is_wanted && watch_.IsQuiet(now_ms)) ReactorTurn(kDrain);
   if (closed()) return;
   if (watch_.IsStuck(now_ms, is_write_blocked_.load(std::memory_order_relaxed))) Close();
+}
+
+// An output that the socket does not take at once is mostly gone a moment later, so that looking
+// once a second is enough.
+void GrpcConnection::WeighUnsent() {
+  base::Budget* const budget = place_.options.unsent_bytes;
+  if (budget == nullptr) return;
+  const bool is_blocked = is_write_blocked_.load(std::memory_order_relaxed);
+  if (!unsent_.Resize(*budget, is_blocked ? session_->unsent_bytes() : 0)) is_finished_ = true;
 }
 
 void GrpcConnection::OnClosed() { ReactorTurn(); }
@@ -132,7 +144,8 @@ void GrpcConnection::WorkOnReactor() {
   session_->BeginTurn();
   if (received_size_ > 0) ReadSocket();
   if (due & kDrain) session_->StartDrain(base::NowNs());
-  if (due & kCheck) session_->CheckProgress();
+  if (due & kCheck) session_->CheckProgress(watch_.window());
+  if (due & kWeigh) WeighUnsent();
   if ((due & kTick) && !session_->Tick(base::NowNs())) is_finished_ = true;
   ServeOrders();
   if (is_finished_) return Close();
@@ -143,12 +156,14 @@ void GrpcConnection::WorkOnReactor() {
 
 void GrpcConnection::ReadSocket() {
   const size_t n = std::exchange(received_size_, 0);
-  auto read =
-      session_->Receive(reinterpret_cast<const uint8_t*>(received_.data()), n, base::NowNs())
-          ? (n < kReceiveBytes ? Read::kAll : Read::kMore)
-          : Read::kFailed;
+  const uint64_t begin_ns = base::NowNs();
+  auto read = session_->Receive(reinterpret_cast<const uint8_t*>(received_.data()), n, begin_ns)
+                  ? (n < kReceiveBytes ? Read::kAll : Read::kMore)
+                  : Read::kFailed;
   for (int reads = 1; read == Read::kMore && reads < kReadsPerTurn; ++reads) {
-    // More bytes than the buffer took: a large message is in progress.
+    // More bytes than the buffer took: a large message is in progress, or there are many calls,
+    // after some of which other connections have their turn.
+    if (base::NowNs() - begin_ns > kTurnNs) return;
     WriteOut();
     read = ReadOn();
   }

@@ -47,7 +47,7 @@ class GrpcConnection final : public net::Connection, public CallHost {
   };
   // Starts a connection, on the reactor. The connection deletes itself. `tls` is null for a plain
   // one.
-  static void Start(const Place& place, base::UniqueFd socket,
+  static void Start(const Place& place, net::Accepted accepted,
                     std::unique_ptr<net::TlsChannel> tls);
 
   // CallHost
@@ -55,14 +55,19 @@ class GrpcConnection final : public net::Connection, public CallHost {
   void Hold() override { net::Connection::Hold(); }
   void Release() override { net::Connection::Release(); }
   bool is_crowded() const override { return net::Connection::is_crowded(); }
+  std::string PeerAddress() const override { return net::Connection::PeerAddress(); }
+  const net::PeerIdentity* peer_identity() const override {
+    return net::Connection::peer_identity();
+  }
   base::TaskPool& workers() const override { return place_.workers; }
 
  private:
   static constexpr size_t kBulkReceiveBytes = (256 << 10) - base::kBufferOverhead;
   static constexpr int kReadsPerTurn = 16;
+  static constexpr uint64_t kTurnNs = 200'000;
   static constexpr size_t kReceiveBytes = (16 << 10) - base::kBufferOverhead;
   // What the reactor must do as soon as it has the connection.
-  enum Due : uint8_t { kTick = 1, kDrain = 2, kCheck = 4, kWrite = 8 };
+  enum Due : uint8_t { kTick = 1, kDrain = 2, kCheck = 4, kWrite = 8, kWeigh = 16 };
 
   // A call of this connection that can be queued on its reactor. The connection is held meanwhile.
   template <void (GrpcConnection::*kCall)()>
@@ -72,7 +77,7 @@ class GrpcConnection final : public net::Connection, public CallHost {
     GrpcConnection& connection;
   };
 
-  GrpcConnection(const Place& place, base::UniqueFd socket, std::unique_ptr<net::TlsChannel> tls);
+  GrpcConnection(const Place& place, net::Accepted accepted, std::unique_ptr<net::TlsChannel> tls);
   ~GrpcConnection() override;
 
   // Handles all notes, and releases the connection.
@@ -102,6 +107,8 @@ class GrpcConnection final : public net::Connection, public CallHost {
   // Frees the read buffer: an idle connection takes little memory, and the next one to read gets
   // the buffer while it is in the processor's cache.
   void WaitForBytes();
+  // Counts what waits for the client; ends the connection if the budget has no room for it.
+  void WeighUnsent();
   void OnReadable() override;
   void OnWritable() override;
   void OnDrain() override;
@@ -128,6 +135,7 @@ class GrpcConnection final : public net::Connection, public CallHost {
   uint8_t due_ = 0;           // see Due
   bool is_flush_queued_ = false;
   ConnectionWatch watch_;
+  base::BudgetGrant unsent_;  // what waited for the client at the last sweep
   CallTask<&GrpcConnection::OnFlush> flush_{*this};
   CallTask<&GrpcConnection::OnHandover> handover_{*this};  // by the thread that has the connection
   CallTask<&GrpcConnection::OnBurst> burst_{*this};  // by the thread that set is_burst_queued_

@@ -26,10 +26,10 @@ base::Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOpti
   std::unique_ptr<GrpcServer> server(
       new GrpcServer(std::make_unique<Core>(options, pool, handler)));
   Core& core = *server->core_;
-  core.after_handshake = [&core](net::Reactor& reactor, base::UniqueFd socket,
+  core.after_handshake = [&core](net::Reactor& reactor, net::Accepted accepted,
                                  std::unique_ptr<net::TlsChannel> tls) {
     GrpcConnection::Start({core.options, core.handler, core.group, reactor, core.workers},
-                          std::move(socket), std::move(tls));
+                          std::move(accepted), std::move(tls));
   };
   if (options.tls.is_on()) {
     NEREID_ASSIGN_OR_RETURN(core.tls, net::TlsContext::Create(options.tls, "h2"));
@@ -37,10 +37,10 @@ base::Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOpti
   NEREID_ASSIGN_OR_RETURN(
       server->listener_,
       net::Listener::Start(options.listener, pool,
-                           [&core](net::Reactor& reactor, base::UniqueFd socket) {
+                           [&core](net::Reactor& reactor, net::Accepted accepted) {
                              if (core.tls == nullptr)
-                               return core.after_handshake(reactor, std::move(socket), nullptr);
-                             net::TlsHandshake::Start(reactor, core.group, std::move(socket),
+                               return core.after_handshake(reactor, std::move(accepted), nullptr);
+                             net::TlsHandshake::Start(reactor, core.group, std::move(accepted),
                                                       *core.tls, core.after_handshake);
                            }));
   return server;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "http2/grpc_call.h"
@@ -59,9 +60,18 @@ struct GrpcServerOptions {
   std::chrono::milliseconds write_timeout{300'000};
   // From the start of the connection to the client's first settings.
   std::chrono::milliseconds preface_timeout{30'000};
-  // How many streams a client may reset: at once, and per second from then on.
-  uint32_t reset_burst = 5000;
+  // How many streams a client may reset every second, on average (EventLimit), and how many frames
+  // it may send that belong to no call: pings, settings, priorities, and empty ones.
   uint32_t resets_per_second = 1000;
+  uint32_t control_frames_per_second = 1000;
+  // Counts the memory of messages that do not arrive in one piece; null: no limit. Outlives the
+  // server and all messages.
+  base::Budget* received_bytes = nullptr;
+  // Counts what waits for clients that do not read; null: no limit. Outlives the server.
+  base::Budget* unsent_bytes = nullptr;
+  // Count the connections that were closed for one of the rates above; null: are not counted.
+  base::Budget* reset_refusals = nullptr;
+  base::Budget* control_refusals = nullptr;
 };
 
 // Thread-safe.

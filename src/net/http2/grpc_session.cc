@@ -33,11 +33,11 @@ GrpcSession::GrpcSession(const GrpcServerOptions& options, GrpcHandler& handler,
       output_(output),
       heads_(options.max_header_list_bytes),
       room_(options.connection_budget_bytes),
-      incomplete_{options.max_message_bytes, options.max_incomplete_bytes},
+      incomplete_{options.max_message_bytes, options.max_incomplete_bytes, options.received_bytes},
       delivery_(options, room_),
       keepalive_(options, now_ns),
       lifetime_(options, now_ns),
-      resets_(options, now_ns),
+      floods_(options, now_ns),
       now_ns_(now_ns) {
   session_ = CreateServerSession(options, SessionCallbacks<GrpcSession>::Make().get(), this,
                                  memory_.interface());
@@ -88,7 +88,14 @@ void GrpcSession::Replenish() {
   if (bytes > 0) nghttp2_session_consume_connection(session_, bytes);
 }
 
+void GrpcSession::EndFlood() {
+  nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+  is_condemned_ = true;
+}
+
 void GrpcSession::OnBeginFrame(const nghttp2_frame_hd& head) {
+  if (!floods_.OnFrame(head, now_ns_)) [[unlikely]]
+    return EndFlood();
   const bool is_plain_data = head.type == NGHTTP2_DATA && !(head.flags & NGHTTP2_FLAG_PADDED);
   forecast_.OnFrame(head.stream_id, is_plain_data ? head.length : 0);
   if (head.type != NGHTTP2_HEADERS || head.stream_id % 2 == 0) return;
@@ -132,9 +139,7 @@ void GrpcSession::OnFrame(const nghttp2_frame& frame) {
     case NGHTTP2_SETTINGS:
       return lifetime_.NoteSettings();
     case NGHTTP2_RST_STREAM:
-      if (!resets_.OnReset(now_ns_)) {
-        nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
-      }
+      if (!floods_.OnReset(now_ns_)) EndFlood();
       return;
     case NGHTTP2_PING:
       return OnPing(frame.hd.flags & NGHTTP2_FLAG_ACK);
@@ -416,17 +421,15 @@ bool GrpcSession::Tick(uint64_t now_ns) {
 }
 
 // A client that had no window to send cannot be blamed.
-void GrpcSession::CheckProgress() {
+void GrpcSession::CheckProgress(const ProgressWindow& window) {
   const bool is_fair = !room_.TakeHeldBack();
   if (incomplete_.count == 0) return;
-  const auto window_ms = static_cast<uint64_t>(options_.message_window.count());
-  const uint64_t min_bytes = options_.min_message_bytes_per_s * window_ms / 1000;
   for (GrpcStream* stream = streams_.first(); stream != nullptr; stream = stream->next) {
     const std::optional<size_t> bytes = stream->assembler.Progress(is_fair);
-    if (!bytes.has_value() || *bytes >= min_bytes) continue;
+    if (!bytes.has_value() || *bytes >= window.min_bytes) continue;
     Fail(*stream, GrpcStatus::kDeadlineExceeded,
          fmt::format("The message is arriving too slowly ({} of its {} bytes in {} ms)", *bytes,
-                     stream->assembler.message_size(), window_ms));
+                     stream->assembler.message_size(), window.length_ms));
   }
 }
 

@@ -10,7 +10,7 @@
 //   MessageDelivery    messages to calls, here or on a worker
 //   ReceiveRoom        how much the client may send
 //   SendQueue          messages to frames (one for each stream)
-//   Deadlines, Keepalive, Lifetime, ResetLimit   what is due by the clock
+//   Deadlines, Keepalive, Lifetime, FloodGuard   what is due by the clock
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@
 #include <nghttp2/nghttp2.h>
 
 #include "http2/call_host.h"
+#include "http2/connection_watch.h"
 #include "http2/deadlines.h"
+#include "http2/flood_guard.h"
 #include "http2/frame_forecast.h"
 #include "http2/grpc_head_reader.h"
 #include "http2/grpc_server.h"
@@ -31,7 +33,6 @@
 #include "http2/lifetime.h"
 #include "http2/message_delivery.h"
 #include "http2/receive_room.h"
-#include "http2/reset_limit.h"
 #include "http2/stream_history.h"
 
 namespace nereid::http2 {
@@ -73,7 +74,9 @@ class GrpcSession {
   // When Tick must run next, as far as this is known without running it.
   uint64_t next_due_ns() const { return next_due_ns_; }
   // Ends the calls for whose message too little arrived since the last time.
-  void CheckProgress();
+  void CheckProgress(const ProgressWindow& window);
+  // Returns how many bytes wait to be sent.
+  size_t unsent_bytes() const { return streams_.unsent_bytes(); }
 
   // Tells the client to disconnect; calls in progress continue.
   void StartDrain(uint64_t now_ns);
@@ -96,6 +99,8 @@ class GrpcSession {
   void OnHeadersOrData(const nghttp2_frame& frame);
   void OnData(int32_t stream_id, const uint8_t* data, size_t size);
   void OnPing(bool is_ack);
+  // Ends the connection of a client that sends too many frames of a kind.
+  void EndFlood();
   void OnStreamClosed(int32_t stream_id);
   bool Feed(const void* data, size_t size);
   void StartCall(GrpcStream& stream);
@@ -140,7 +145,7 @@ class GrpcSession {
   Deadlines deadlines_;
   Keepalive keepalive_;
   Lifetime lifetime_;
-  ResetLimit resets_;
+  FloodGuard floods_;
   uint64_t now_ns_;
   uint64_t next_due_ns_ = 0;
   bool is_condemned_ = false;  // closed as soon as the reason has been sent

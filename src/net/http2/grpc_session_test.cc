@@ -197,15 +197,15 @@ TEST_F(GrpcSessionTest, AMessageThatArrivesTooSlowlyEndsItsCall) {
   const std::string framed = Prefixed(std::string(100, 'x'));
   const int32_t id = Call(framed.substr(0, 20), true);
   Exchange();
-  session_->CheckProgress();
+  session_->CheckProgress({.length_ms = 1000, .min_bytes = 10});
   client_->SendMore(id, framed.substr(20, 10), true);
   Exchange();
-  session_->CheckProgress();
+  session_->CheckProgress({.length_ms = 1000, .min_bytes = 10});
   Exchange();
   EXPECT_FALSE(client_->reply(id).is_closed);
   client_->SendMore(id, framed.substr(30, 9), true);
   Exchange();
-  session_->CheckProgress();
+  session_->CheckProgress({.length_ms = 1000, .min_bytes = 10});
   Exchange();
   EXPECT_EQ(client_->reply(id).status(), "4");
   EXPECT_EQ(client_->reply(id).headers.at("grpc-message"),

@@ -74,6 +74,14 @@ class StreamList {
   GrpcStream* latest() const { return latest_; }
   bool empty() const { return first_ == nullptr; }
   size_t size() const { return size_; }
+  // Returns how many bytes of all streams wait to be sent.
+  size_t unsent_bytes() const {
+    size_t bytes = 0;
+    for (const GrpcStream* stream = first_; stream != nullptr; stream = stream->next) {
+      bytes += stream->unsent_bytes();
+    }
+    return bytes;
+  }
 
   void Add(GrpcStream& stream) {
     latest_ = &stream;

@@ -7,8 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "base/buffer_budget.h"
+
 namespace nereid::http2 {
 namespace {
+
+// Messages from this size on are always counted.
+constexpr size_t kChargedFrom = 16 << 10;
 
 size_t DeclaredSize(const uint8_t* prefix) {
   return size_t{prefix[1]} << 24 | size_t{prefix[2]} << 16 | size_t{prefix[3]} << 8 | prefix[4];
@@ -29,6 +34,12 @@ inline void MessageAssembler::Start() {
     return Refuse(GrpcStatus::kResourceExhausted,
                   fmt::format("Received message larger than max ({} vs. {})", size,
                               others.max_message_bytes));
+  }
+  if (others.budget != nullptr && size > others.budget->limit()) {
+    return Refuse(GrpcStatus::kResourceExhausted,
+                  fmt::format("Received message of {} bytes, which is larger than all that "
+                              "--max-request-memory allows ({})",
+                              size, others.budget->limit()));
   }
   if (others.count > 0 && others.bytes + size > others.max_bytes) {
     return Refuse(GrpcStatus::kResourceExhausted,
@@ -72,7 +83,17 @@ size_t MessageAssembler::Take(const uint8_t* data, size_t size) {
     taken += step;
   }
   if (filled_ == size_) state_ = State::kComplete;
+  // What arrives in one piece and is small is limited by the number of requests.
+  if (state_ != State::kComplete || size_ >= kChargedFrom) Charge();
   return taken;
+}
+
+void MessageAssembler::Charge() {
+  if (connection_->budget == nullptr || !buffer_) return;
+  if (base::ChargeBuffer(buffer_, *connection_->budget, offset_ + filled_)) return;
+  Drop();
+  Refuse(GrpcStatus::kResourceExhausted,
+         "The server holds as many bytes of requests as --max-request-memory allows");
 }
 
 void MessageAssembler::Refuse(GrpcStatus status, std::string text) {

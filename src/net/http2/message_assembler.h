@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/budget.h"
 #include "base/buffer.h"
 #include "http2/grpc_call.h"
 #include "http2/grpc_wire.h"
@@ -18,9 +19,10 @@ namespace nereid::http2 {
 // The incomplete messages of one connection. The sum of their sizes is limited, because a client
 // always gets the window to finish them.
 struct IncompleteMessages {
-  const size_t max_message_bytes;  // for each message
-  const size_t max_bytes;          // for all messages, unless there is only one
-  size_t bytes = 0;                // the sum of their declared sizes
+  const size_t max_message_bytes;        // for each message
+  const size_t max_bytes;                // for all messages, unless there is only one
+  base::Budget* const budget = nullptr;  // of the server, for what has arrived; null: no limit
+  size_t bytes = 0;                      // the sum of their declared sizes
   size_t count = 0;
 };
 
@@ -74,6 +76,8 @@ class MessageAssembler {
   // Called when the prefix is complete.
   void Start();
   void Refuse(GrpcStatus status, std::string text);
+  // Counts the bytes that have arrived; refuses the message if the budget has no room for them.
+  void Charge();
 
   IncompleteMessages* connection_ = nullptr;
   std::optional<GrpcError> error_;

@@ -153,5 +153,60 @@ TEST_F(MessageAssemblerTest, ProgressIsWhatCameBetweenTwoFairLooks) {
   EXPECT_EQ(assembler.Progress(true), 0u);
 }
 
+TEST_F(MessageAssemblerTest, CountsWhatHasArrivedAndNotWhatWasAnnounced) {
+  base::Budget budget(size_t{1} << 20);
+  IncompleteMessages counted{1 << 20, 1 << 20, &budget};
+  MessageAssembler one;
+  one.Begin(counted, false);
+  const std::string framed = Prefixed(std::string(800 << 10, 'x'));
+  one.Take(Bytes(framed), 6);
+  EXPECT_EQ(budget.used(), 4096u);
+  one.Drop();
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(MessageAssemblerTest, SmallMessagesThatArriveInOnePieceAreNotCounted) {
+  base::Budget budget(0);
+  IncompleteMessages counted{1 << 20, 1 << 20, &budget};
+  MessageAssembler one;
+  one.Begin(counted, false);
+  const std::string empty = Prefixed("");
+  one.Take(Bytes(empty), empty.size());
+  EXPECT_EQ(one.state(), State::kComplete);
+  one.TakeMessage();
+  base::Budget enough(100);
+  IncompleteMessages others{1 << 20, 1 << 20, &enough};
+  MessageAssembler other;
+  other.Begin(others, false);
+  const std::string framed = Prefixed(std::string(100, 'x'));
+  other.Take(Bytes(framed), framed.size());
+  EXPECT_EQ(other.state(), State::kComplete);
+  EXPECT_EQ(enough.used(), 0u);
+  other.TakeMessage();
+}
+
+TEST_F(MessageAssemblerTest, MessagesBeyondTheBudgetAreRefused) {
+  base::Budget budget(100 << 10);
+  IncompleteMessages counted{1 << 20, 1 << 20, &budget};
+  MessageAssembler one;
+  one.Begin(counted, false);
+  const std::string never = Prefixed(std::string(101 << 10, 'x'));
+  one.Take(Bytes(never), never.size());
+  EXPECT_EQ(one.state(), State::kRefused);
+  EXPECT_EQ(one.error().status, GrpcStatus::kResourceExhausted);
+  EXPECT_NE(one.error().text.find("larger than all that --max-request-memory allows"),
+            std::string::npos);
+  one.Recycle();
+  one.Begin(counted, false);
+  ASSERT_TRUE(budget.TryTake(90 << 10));
+  const std::string framed = Prefixed(std::string(50 << 10, 'x'));
+  one.Take(Bytes(framed), framed.size());
+  EXPECT_EQ(one.state(), State::kRefused);
+  EXPECT_EQ(one.error().text,
+            "The server holds as many bytes of requests as --max-request-memory allows");
+  EXPECT_EQ(counted.count, 0u);
+  EXPECT_EQ(budget.used(), uint64_t{90 << 10});
+}
+
 }  // namespace
 }  // namespace nereid::http2

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/buffer_budget.h"
 #include "http2/call_host.h"
 #include "net/compression.h"
 
@@ -23,15 +24,24 @@ constexpr size_t kInflatedPerTurn = size_t{1} << 20;
 // Smaller messages are never heavy, so their calls are not asked.
 constexpr size_t kHeavyFrom = size_t{64} << 10;
 
-base::Result<net::BufferView> Inflate(std::string_view message, size_t max_message_bytes) {
+base::Result<net::BufferView> Inflate(std::string_view message, const GrpcServerOptions& options) {
   net::DecompressOptions limits;
   limits.max_bytes =
-      std::min(max_message_bytes, std::max(kFreeInflation, kMaxInflation * message.size()));
-  return net::Decompress(message, limits);
+      std::min(options.max_message_bytes, std::max(kFreeInflation, kMaxInflation * message.size()));
+  base::Result<net::BufferView> plain = net::Decompress(message, limits);
+  base::Budget* const budget = options.received_bytes;
+  if (plain.ok() && budget != nullptr && plain->buffer &&
+      !base::ChargeBuffer(plain->buffer, *budget, plain->data.size())) {
+    return base::UnavailableError(
+        "The server holds as many bytes of requests as --max-request-memory allows");
+  }
+  return plain;
 }
 
 GrpcError Error(const base::Status& status) {
-  return {GrpcStatus::kInternal, std::string(status.message())};
+  const bool is_for_budget = status.code() == base::StatusCode::kUnavailable;
+  return {is_for_budget ? GrpcStatus::kResourceExhausted : GrpcStatus::kInternal,
+          std::string(status.message())};
 }
 
 }  // namespace
@@ -91,7 +101,7 @@ std::optional<GrpcError> MessageDelivery::Continue(GrpcStream& stream) {
     }
     MessageAssembler::Message next = Take(stream);
     if (next.is_compressed) {
-      base::Result<net::BufferView> plain = Inflate(next.bytes, options_.max_message_bytes);
+      base::Result<net::BufferView> plain = Inflate(next.bytes, options_);
       if (!plain.ok()) return Error(plain.status());
       inflated_bytes_ += plain->data.size();
       room_.Release(stream.held_bytes, next.bytes.size());
@@ -152,10 +162,9 @@ void MessageDelivery::SendAway(GrpcStream& stream) {
   }
   // Released here, because the result of the worker is counted again.
   room_.Release(stream.held_bytes, next.bytes.size());
-  workers.Post([call = GrpcCallRef(stream), next = std::move(next),
-                limit = options_.max_message_bytes]() mutable {
+  workers.Post([call = GrpcCallRef(stream), next = std::move(next), &options = options_]() mutable {
     auto& returned = static_cast<GrpcStream&>(*call);
-    returned.input.inflated = Inflate(next.bytes, limit);
+    returned.input.inflated = Inflate(next.bytes, options);
     next.buffer.Reset();
     returned.Return();
   });

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "http2/event_limit.h"
+
 namespace nereid::http2 {
 
 nghttp2_session* CreateServerSession(const GrpcServerOptions& options,
@@ -15,8 +17,9 @@ nghttp2_session* CreateServerSession(const GrpcServerOptions& options,
   // GrpcHeadReader checks headers, and GrpcSession counts data.
   nghttp2_option_set_no_http_messaging(option, 1);
   // Our own limit, which tells the client the reason, is reached first.
-  nghttp2_option_set_stream_reset_rate_limit(option, uint64_t{options.reset_burst} * 4,
-                                             uint64_t{options.resets_per_second} * 4);
+  nghttp2_option_set_stream_reset_rate_limit(
+      option, uint64_t{options.resets_per_second} * EventLimit::kBurstSeconds * 4,
+      uint64_t{options.resets_per_second} * 4);
   nghttp2_session* session = nullptr;
   NEREID_CHECK(nghttp2_session_server_new3(&session, callbacks, owner, option, memory) == 0);
   nghttp2_option_del(option);

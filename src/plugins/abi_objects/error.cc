@@ -16,6 +16,8 @@ TRITONSERVER_Error_Code ToErrorCode(base::StatusCode code) {
     case base::StatusCode::kInvalidArgument:
       return TRITONSERVER_ERROR_INVALID_ARG;
     case base::StatusCode::kUnavailable:
+    case base::StatusCode::kDeadlineExceeded:
+    case base::StatusCode::kResourceExhausted:
       return TRITONSERVER_ERROR_UNAVAILABLE;
     case base::StatusCode::kUnsupported:
       return TRITONSERVER_ERROR_UNSUPPORTED;

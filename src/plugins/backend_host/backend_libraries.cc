@@ -156,6 +156,12 @@ std::string BackendLibraries::ConfigJson(const std::string& backend) const {
     if (found == options_.backend_settings.end()) continue;
     for (const auto& [key, value] : found->second) settings[key] = value;
   }
+  if (backend == kIsolation) {
+    // The processes of isolated models need the settings of the backends that they run.
+    for (const auto& [name, of_backend] : options_.backend_settings) {
+      for (const auto& [key, value] : of_backend) settings.emplace(name + "," + key, value);
+    }
+  }
   const auto [size, is_default] = settings.emplace(kMaxBatchSizeKey, kDefaultMaxBatchSize);
   NEREID_VLOG(
       1, "{}: {},{}",

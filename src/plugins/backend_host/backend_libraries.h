@@ -3,6 +3,7 @@
 // destructor finalizes the backends in reverse order of loading, so this outlives every model.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,8 +14,13 @@
 #include "backend_host/backend_library.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 
 namespace nereid::backend_host {
+
+// The backend that stands in for those of models that run in processes of their own, and the
+// parameter that asks for it.
+inline constexpr const char* kIsolation = "isolation";
 
 using Settings = std::map<std::string, std::string>;
 
@@ -26,7 +32,9 @@ struct BackendLibrariesOptions {
   std::map<std::string, Settings> host_policies;  // by policy name
   bool auto_complete_config = true;
   double min_compute_capability = 0;
-  memory::Gpus* gpus = nullptr;  // of the server, or null; outlives the backends
+  memory::Gpus* gpus = nullptr;             // of the server, or null; outlives the backends
+  base::Watchdog* watchdog = nullptr;       // the same, over executions
+  std::chrono::seconds execution_limit{0};  // for the watchdog; 0: none
 };
 
 // A model's information about its backend.

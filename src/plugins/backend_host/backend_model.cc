@@ -11,16 +11,19 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "config/complete.h"
+#include "config/isolation.h"
 #include "config/parse.h"
 #include "config/validate.h"
+#include "core/execution_mark.h"
 
 namespace nereid::backend_host {
 namespace {
 
+constexpr const char* kScript = "model.py";
+
 // Completes the configuration of a model whose backend is a script: adds the script and, unless the
 // model has its own, the environment beside the script.
 void CompleteForScript(const BackendLibrary& library, config::ModelConfig& config) {
-  constexpr const char* kScript = "model.py";
   config.runtime = kScript;
   const std::string environment = library.directory() + "/pb_exec_env_" + kScript + ".tar.gz";
   std::error_code error;
@@ -52,12 +55,42 @@ base::Result<config::ModelConfig> CompleteGroups(config::ModelConfig config,
   return config;
 }
 
-// Returns the library that runs the model. An ONNX model that asks for OpenVINO goes to OpenVINO's
-// backend; where that is not installed, ONNX Runtime's says what it has instead.
+std::string FolderOf(const std::string& backend, const BackendLibraries& libraries) {
+  return libraries.options().backend_directory + "/" + backend;
+}
+
+// Whether the model is to run in a process of its own. Python models do so in any case.
+base::Result<bool> IsIsolated(const BackendModelOptions& options,
+                              const BackendLibraries& libraries) {
+  const std::string& backend = options.config.backend;
+  std::string otherwise = "none";
+  for (const std::string& name : {std::string(), backend}) {
+    const auto found = libraries.options().backend_settings.find(name);
+    if (found == libraries.options().backend_settings.end()) continue;
+    const auto setting = found->second.find(kIsolation);
+    if (setting != found->second.end()) otherwise = setting->second;
+  }
+  NEREID_ASSIGN_OR_RETURN(const bool wanted, config::IsIsolated(options.config, otherwise));
+  const bool is_python = backend == "python" || options.config.runtime == kScript ||
+                         (!libraries.IsInstalled(backend) &&
+                          std::filesystem::exists(FolderOf(backend, libraries) + "/" + kScript));
+  return wanted && !is_python;
+}
+
+// Returns the library that runs the model. One that stands in for it, if the model is isolated. An
+// ONNX model that asks for OpenVINO goes to OpenVINO's backend; where that is not installed, ONNX
+// Runtime's says what it has instead.
 base::Result<BackendLibrary*> AcquireLibrary(const BackendModelOptions& options,
                                              BackendLibraries& libraries) {
   const std::string other(config::AcceleratorBackend(options.config));
   const bool is_handed_over = !other.empty() && libraries.IsInstalled(other);
+  NEREID_ASSIGN_OR_RETURN(const bool is_isolated, IsIsolated(options, libraries));
+  if (is_isolated) {
+    return libraries.Acquire({.model_name = options.name,
+                              .model_dir = FolderOf(kIsolation, libraries),
+                              .backend = kIsolation,
+                              .runtime = {}});
+  }
   return libraries.Acquire({.model_name = options.name,
                             .model_dir = options.model_dir,
                             .version = options.version,
@@ -102,6 +135,8 @@ BackendModel::~BackendModel() {
 base::Status BackendModel::Initialize() {
   if (const auto initialize = library_.entry_points().model_initialize; initialize != nullptr) {
     is_initializing_ = true;
+    core::ExecutionMark mark(core::ExecutionMark::Purpose::kLoading, name(), options_.version);
+    const core::ExecutionMark::Call call(mark);
     base::Status status = abi_objects::CallPlugin(initialize, ToHandle(this));
     is_initializing_ = false;
     NEREID_RETURN_IF_ERROR(status);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <set>
+
 namespace nereid::backend_host {
 namespace {
 
@@ -58,6 +62,52 @@ TEST(InstancePlan, CountsEachDeviceOfAGroup) {
   EXPECT_EQ(list[1].device_id, 1);
   EXPECT_EQ(list[1].host_policy, "gpu_1");
   EXPECT_EQ(list[2].name, "g_1");
+}
+
+std::vector<InstanceGroup> RandomGroups(std::mt19937& random) {
+  std::vector<InstanceGroup> groups;
+  for (uint32_t i = random() % 4; i > 0; --i) {
+    constexpr Kind kKinds[] = {Kind::kCpu, Kind::kModel, Kind::kGpu};
+    InstanceGroup group = Group(static_cast<int32_t>(random() % 4), kKinds[random() % 3],
+                                "g" + std::to_string(random() % 3));
+    if (group.kind == Kind::kGpu) group.gpus = {0, static_cast<int32_t>(1 + random() % 2)};
+    group.passive = random() % 4 == 0;
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+TEST(InstancePlan, LosesAndInventsNoInstanceWhateverTheGroups) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    const auto present = *ListInstances(RandomGroups(random));
+    const auto wanted = *ListInstances(RandomGroups(random));
+    const InstancePlan plan = PlanInstances(present, wanted);
+    std::set<size_t> seen(plan.kept.begin(), plan.kept.end());
+    EXPECT_EQ(seen.size(), plan.kept.size()) << "an instance cannot serve twice";
+    seen.insert(plan.removed.begin(), plan.removed.end());
+    EXPECT_EQ(seen.size(), present.size());
+    EXPECT_EQ(plan.kept.size() + plan.removed.size(), present.size());
+    EXPECT_EQ(plan.kept.size() + plan.added.size(), wanted.size());
+    // What is removed could serve for nothing that is made anew.
+    for (const size_t removed : plan.removed) {
+      for (const size_t added : plan.added) {
+        EXPECT_FALSE(present[removed].IsSameAs(wanted[added]));
+      }
+    }
+  }
+}
+
+TEST(InstancePlan, KeepsAllInstancesInWhateverOrderTheGroupsAre) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<InstanceGroup> groups = RandomGroups(random);
+    const auto present = *ListInstances(groups);
+    std::ranges::shuffle(groups, random);
+    const InstancePlan plan = PlanInstances(present, *ListInstances(groups));
+    EXPECT_TRUE(plan.added.empty() && plan.removed.empty());
+    EXPECT_EQ(plan.kept.size(), present.size());
+  }
 }
 
 TEST(InstancePlan, RefusesAKindThatIsNotDecided) {

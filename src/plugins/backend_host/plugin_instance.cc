@@ -31,10 +31,23 @@ PluginInstance::PluginInstance(BackendModel& backend_model, core::Model& model,
       clears_outputs_(!backend_model.library().writes_outputs()),
       uses_host_tensors_(options_.kind == TRITONSERVER_INSTANCEGROUPKIND_CPU ||
                          backend_model.library().uses_host_tensors()),
-      host_policy_message_{HostPolicyJson(backend_model, options_.host_policy)} {
+      host_policy_message_{HostPolicyJson(backend_model, options_.host_policy)},
+      mark_(core::ExecutionMark::Purpose::kExecuting, model.name(), model.version(), options_.name),
+      watch_(WatchExecutions()) {
   const auto batch = static_cast<size_t>(std::clamp<int64_t>(model.max_batch_size(), 1, 1024));
   handles_.reserve(batch);
   released_.reserve(batch);
+}
+
+base::Watchdog::Watch PluginInstance::WatchExecutions() {
+  const BackendLibrariesOptions& server = backend_model_.libraries().options();
+  if (server.watchdog == nullptr || options_.is_passive) return {};
+  return server.watchdog->Add({.heartbeat = mark_.heartbeat(),
+                               .kind = "execution",
+                               .name = options_.name,
+                               .limit = server.execution_limit,
+                               .part = static_cast<const core::Instance*>(this),
+                               .owner = &model_});
 }
 
 PluginInstance::~PluginInstance() {
@@ -45,7 +58,12 @@ PluginInstance::~PluginInstance() {
 
 base::Status PluginInstance::Initialize() {
   const auto initialize = backend_model_.library().entry_points().instance_initialize;
-  if (initialize != nullptr) NEREID_RETURN_IF_ERROR(CallPlugin(initialize, ToHandle(this)));
+  if (initialize != nullptr) {
+    core::ExecutionMark mark(core::ExecutionMark::Purpose::kLoading, model_.name(),
+                             model_.version(), name());
+    const core::ExecutionMark::Call call(mark);
+    NEREID_RETURN_IF_ERROR(CallPlugin(initialize, ToHandle(this)));
+  }
   is_initialized_.store(true);
   return base::OkStatus();
 }
@@ -97,6 +115,7 @@ void PluginInstance::Execute(std::span<core::RequestPtr> batch) {
   const core::ReleaseScope scope(released_);
   // After a success, all requests may already be released.
   if (status.ok()) [[likely]] {
+    const core::ExecutionMark::Call call(mark_, marked_requests(), handles_.size());
     status = CallPlugin(backend_model_.library().entry_points().execute, ToHandle(this),
                         handles_.data(), static_cast<uint32_t>(handles_.size()));
   }
@@ -109,22 +128,28 @@ bool PluginInstance::Begin(std::span<core::RequestPtr> batch, std::chrono::nanos
   const core::ReleaseScope scope(released_);
   bool is_over = true;
   if (status.ok()) [[likely]] {
+    mark_.Begin(marked_requests(), handles_.size());
     status = CallPlugin(backend_model_.library().entry_points().begin, ToHandle(this),
                         handles_.data(), static_cast<uint32_t>(handles_.size()),
                         static_cast<uint64_t>(patience.count()), &is_over);
   }
-  if (status.ok()) return is_over;
+  if (status.ok() && !is_over) return false;
+  if (mark_.heartbeat().is_working()) mark_.End();
+  if (status.ok()) return true;
   FailBatch(scope, status);
   return true;
 }
 
 void PluginInstance::End() {
   const core::ReleaseScope scope(released_);
+  mark_.Continue();
   backend_model_.library().entry_points().end(ToHandle(this));
+  mark_.End();
 }
 
 void PluginInstance::FailBatch(const core::ReleaseScope& scope, const base::Status& error) {
   const uint64_t now = base::NowNs();
+  if (memory::Gpus* const gpus = model_.gpus(); gpus != nullptr) gpus->LookForFailures();
   // Determined before the first request is released here.
   std::erase_if(handles_, [&scope](TRITONBACKEND_Request* handle) {
     return scope.Holds(FromHandle(handle));

@@ -12,7 +12,9 @@
 
 #include "abi_objects/message.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "config/model_config.h"
+#include "core/execution_mark.h"
 #include "core/model.h"
 #include "core/release_scope.h"
 #include "core/scheduler.h"
@@ -67,6 +69,11 @@ class PluginInstance final : public core::Instance {
 
  private:
   void Finalize();
+  base::Watchdog::Watch WatchExecutions();
+  // The batch as the mark knows it.
+  core::Request* const* marked_requests() const {
+    return reinterpret_cast<core::Request* const*>(handles_.data());
+  }
   // Transfers the batch to the backend, as handles_. After an error the backend must not get it.
   base::Status Take(std::span<core::RequestPtr> batch);
   // Sends errors for the requests of the last batch, which the backend refused, and releases them,
@@ -81,6 +88,8 @@ class PluginInstance final : public core::Instance {
   TRITONSERVER_Message host_policy_message_;
   std::vector<TRITONBACKEND_Request*> handles_;  // of the last batch; keeps its memory
   std::vector<core::RequestRef> released_;       // while a batch runs: see core::ReleaseScope
+  core::ExecutionMark mark_;
+  base::Watchdog::Watch watch_;  // of the mark
   std::atomic<bool> is_initialized_{false};
   bool counts_batch_ = true;
   void* state_ = nullptr;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_host/send_response.h"
 
+#include "core/model.h"
+#include "memory/gpus.h"
+
 namespace nereid::backend_host {
 namespace {
 
@@ -20,6 +23,9 @@ base::Status SendResponse(core::ResponsePtr response, bool is_final) {
     if (base::Status moved = response->MoveStagedOutputs(); !moved.ok()) [[unlikely]] {
       response->SetError(moved.WithPrefix(request.LogPrefix()));
     }
+  }
+  if (!response->error().ok() && request.model && request.model->gpus() != nullptr) [[unlikely]] {
+    request.model->gpus()->LookForFailures();
   }
   request.NoteResponse(*response);
   request.sink().Send(std::move(response), is_final);

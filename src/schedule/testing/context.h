@@ -14,9 +14,10 @@ struct TestContext {
   base::Timers timers;
   base::ThreadReaper reaper;
   RateLimiter rate_limiter{{}};
+  base::Watchdog* watchdog = nullptr;  // outlives the schedulers, too
 
   SchedulerContext Get() {
-    return {.timers = timers, .reaper = reaper, .rate_limiter = rate_limiter};
+    return {.timers = timers, .reaper = reaper, .rate_limiter = rate_limiter, .watchdog = watchdog};
   }
 };
 

@@ -73,10 +73,16 @@ class FakeService final : public Service {
   };
   std::function<void(core::Request&)> on_cancel = [](core::Request&) {};
   bool is_ready = true;
+  HealthChecks checks;                 // of everything
   observe::Tracing* traces = nullptr;  // null: the server cannot trace
 
   bool IsLive() const override { return true; }
   bool IsReady() const override { return is_ready; }
+  HealthChecks CheckLiveness() const override { return checks; }
+  HealthChecks CheckReadiness() const override { return checks; }
+  base::Result<HealthChecks> CheckModel(std::string_view, std::string_view) override {
+    return checks;
+  }
   const ServerMetadata& metadata() const override { return metadata_; }
   base::Result<core::ModelHandle> FindModel(std::string_view name,
                                             std::string_view /*version*/) override {

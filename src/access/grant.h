@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sender was found to be allowed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "access/scope.h"
+#include "core/caller.h"
+
+namespace nereid::access {
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// Immutable.
+struct Grant {
+  core::CallerRef caller;
+  ScopeSet scopes;
+  ModelPatterns models;
+  int64_t expires_at_s = kNever;  // seconds since 1970
+  // Nobody in particular: the request had no credentials.
+  bool is_anonymous = false;
+};
+using GrantRef = std::shared_ptr<const Grant>;
+
+// Whether requests of the sender may read and write clients' shared memory, which is known by names
+// that another client may have chosen. Null: nobody asks.
+inline bool MayUseRegions(const Grant* grant) {
+  return grant == nullptr || grant->scopes.Allows(Scope::kSharedMemory);
+}
+
+}  // namespace nereid::access

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/load_limits.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace nereid::engine {
+namespace {
+
+class LoadLimitsTest : public ::testing::Test {
+ protected:
+  static core::BudgetLimits Limits() {
+    return core::ChooseLimits({.load_bytes = 2000, .load_instances = 8, .load_warm_up_runs = 20},
+                              {.memory_bytes = uint64_t{1} << 30})
+        .limits;
+  }
+  std::string Take(const service::LoadOptions& options, base::BudgetGrant& grant) {
+    return std::string(TakeLoad("m", options, budgets_, grant).message());
+  }
+  std::string Take(const std::string& config) {
+    base::BudgetGrant grant;
+    return Take({.config = config, .files = {}}, grant);
+  }
+
+  core::Budgets budgets_{Limits()};
+};
+
+TEST_F(LoadLimitsTest, ConfigurationsMayAskForSomeInstances) {
+  EXPECT_EQ(Take(R"({"name":"m","instance_group":[{"count":4},{"count":4}]})"), "");
+  EXPECT_EQ(Take(R"({"name":"m","instance_group":[{"count":4},{"gpus":[0,1,2,3,4]}]})"),
+            "the configuration in the load request for 'm' asks for 9 instances, the limit is 8 "
+            "(--max-load-instances)");
+}
+
+TEST_F(LoadLimitsTest, ConfigurationsMayAskForSomeWarmUp) {
+  EXPECT_EQ(Take(R"({"name":"m","model_warmup":[{"name":"a","count":19},{"name":"b"}]})"), "");
+  EXPECT_EQ(Take(R"({"name":"m","model_warmup":[{"name":"a","count":20},{"name":"b"}]})"),
+            "the configuration in the load request for 'm' asks for 21 executions to warm up, the "
+            "limit is 20 (--max-load-warm-up-runs)");
+}
+
+TEST_F(LoadLimitsTest, FaultyConfigurationsAreLeftToTheLoad) {
+  EXPECT_EQ(Take("{"), "");
+  EXPECT_EQ(Take(R"({"instance_group":7})"), "");
+}
+
+TEST_F(LoadLimitsTest, FilesOfAllLoadsInProgressShareTheMemory) {
+  base::BudgetGrant first;
+  base::BudgetGrant second;
+  const service::LoadOptions half{.config = {}, .files = {{"1/model", std::string(1001, 'x')}}};
+  EXPECT_EQ(Take(half, first), "");
+  EXPECT_EQ(Take(half, second),
+            "load requests in progress leave no room for 1001 bytes of 'm': the limit is 2000 "
+            "(--max-load-memory)");
+  first.Reset();
+  EXPECT_EQ(Take(half, second), "");
+  const service::LoadOptions huge{.config = {}, .files = {{"1/model", std::string(3000, 'x')}}};
+  EXPECT_EQ(Take(huge, first),
+            "the load request for 'm' brings 3000 bytes, the limit is 2000 (--max-load-memory)");
+}
+
+}  // namespace
+}  // namespace nereid::engine
