@@ -15,7 +15,7 @@ import urllib.request
 import grpc
 import numpy as np
 import pytest
-from harness import cgroup, h2, models, transports, wire
+from harness import cgroup, h2, models, transports, trouble, wire
 from harness import server as servers
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.newer
 MIB = 1 << 20
 INFER = "/v2/models/m/infer"
 GOOD = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
-SLOW = 'parameters { key: "execute_delay_ms" value: { string_value: "%d" } }\n'
+SLOW = 'parameters { key: "execute_delay_ms" value: { string_value: "1000" } }\n'
 
 
 def budget(server, family, name):
@@ -159,50 +159,57 @@ def request_of(model, values=(1, 2)):
     return request
 
 
-def test_requests_beyond_the_budget_are_refused_over_every_protocol(start_server, repository, transport):
-    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 2000))
-    args = ["--max-requests=4", "--max-requests-per-model=4", "--exit-timeout-secs=5"]
-    server = start_server(repository, args=args, transport=transport)
-    waiting = [wire.Connection(server) for _ in range(4)]
-    for connection in waiting:
-        connection.send(wire.encode("POST", "/v2/models/slow/infer", GOOD))
-    servers.wait_until(lambda: used(server, "requests") == 4, "four requests in flight")
-    text = "the server has 4 requests in flight, the most that --max-requests allows"
-    reply = wire.request(server, "POST", INFER, GOOD)
-    assert (reply.status, reply.error, reply.headers["retry-after"]) == (503, text, "1")
-    with server.channel() as channel:
-        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-        with pytest.raises(grpc.RpcError) as raised:
-            stub.ModelInfer(request_of("m"), timeout=20)
-        assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
-        assert raised.value.details() == text
-    assert stream_errors(server, [request_of("m")]) == [text]
-    assert refusals(server, "requests") == 3
+@contextlib.contextmanager
+def in_flight(server, repository, model, count):
+    """Has so many requests in flight, which are answered at the end."""
+    waiting = [wire.Connection(server) for _ in range(count)]
+
+    def send(connection, command):
+        connection.send(wire.encode("POST", f"/v2/models/{model}/infer", trouble.body(command)))
+
+    send(waiting[0], trouble.WAIT)
+    with trouble.waiting_at_gate(repository, model):
+        for connection in waiting[1:]:
+            send(connection, trouble.NOTHING)
+        servers.wait_until(lambda: used(server, "requests") == count, f"{count} requests in flight")
+        yield
     for connection in waiting:
         assert connection.receive().status == 200
         connection.socket.close()
+
+
+def test_requests_beyond_the_budget_are_refused_over_every_protocol(start_server, repository, transport):
+    trouble.write(repository, "slow")
+    args = ["--max-requests=4", "--max-requests-per-model=4", "--exit-timeout-secs=5"]
+    server = start_server(repository, args=args, transport=transport)
+    with in_flight(server, repository, "slow", 4):
+        text = "the server has 4 requests in flight, the most that --max-requests allows"
+        reply = wire.request(server, "POST", INFER, GOOD)
+        assert (reply.status, reply.error, reply.headers["retry-after"]) == (503, text, "1")
+        with server.channel() as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            with pytest.raises(grpc.RpcError) as raised:
+                stub.ModelInfer(request_of("m"), timeout=20)
+            assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
+            assert raised.value.details() == text
+        assert stream_errors(server, [request_of("m")]) == [text]
+        assert refusals(server, "requests") == 3
     servers.wait_until(lambda: used(server, "requests") == 0, "nothing in flight")
     assert is_well(server)
 
 
 def test_one_model_leaves_requests_to_others(start_server, repository):
-    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 1500))
+    trouble.write(repository, "slow")
     server = start_server(repository, args=["--max-requests-per-model=3"])
-    waiting = [wire.Connection(server) for _ in range(3)]
-    for connection in waiting:
-        connection.send(wire.encode("POST", "/v2/models/slow/infer", GOOD))
-    servers.wait_until(lambda: used(server, "requests") == 3, "three requests in flight")
-    reply = wire.request(server, "POST", "/v2/models/slow/infer", GOOD)
-    assert reply.status == 503
-    assert reply.error == "model 'slow' has 3 requests in flight, the most that --max-requests-per-model allows"
-    assert is_well(server)
-    for connection in waiting:
-        assert connection.receive().status == 200
-        connection.socket.close()
+    with in_flight(server, repository, "slow", 3):
+        reply = wire.request(server, "POST", "/v2/models/slow/infer", trouble.body(trouble.NOTHING))
+        assert reply.status == 503
+        assert reply.error == "model 'slow' has 3 requests in flight, the most that --max-requests-per-model allows"
+        assert is_well(server)
 
 
 def test_a_stream_with_too_many_requests_ends(start_server, repository):
-    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 1000))
+    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW))
     server = start_server(repository, args=["--max-requests-per-connection=5"])
     with pytest.raises(grpc.RpcError) as raised:
         stream_errors(server, [request_of("slow")] * 50)
@@ -314,20 +321,22 @@ def test_messages_of_grpc_count_as_they_arrive(start_server, repository, transpo
 
 
 def test_compressed_bodies_count_as_they_are_inflated(start_server, repository):
-    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 1500))
     server = start_server(repository, args=[f"--max-request-memory={32 * MIB}"])
     values = 5 * MIB
     body, headers = wire.infer_body([("INPUT0", "FP32", [values], bytes(4 * values))])
     headers["Content-Encoding"] = "gzip"
     packed = gzip.compress(body, 1)
-    connections = [wire.Connection(server) for _ in range(3)]
-    for connection in connections:
-        connection.send(wire.encode("POST", "/v2/models/slow/infer", packed, headers))
-    replies = [connection.receive() for connection in connections]
-    assert sorted(reply.status for reply in replies) == [200, 503, 503]
-    assert all("--max-request-memory" in reply.error for reply in replies if reply.status == 503)
-    for connection in connections:
-        connection.socket.close()
+    request = wire.encode("POST", INFER, packed, headers)
+    with wire.Connection(server) as first:
+        first.send(request[:-1])
+        servers.wait_until(lambda: used(server, "request_memory") > 16 * MIB, "most of the body is inflated")
+        for _ in range(2):
+            with wire.Connection(server) as other:
+                other.send(request)
+                reply = other.receive()
+                assert reply.status == 503 and "--max-request-memory" in reply.error
+        first.send(request[-1:])
+        assert first.receive().status == 200
 
 
 @pytest.mark.slow

@@ -31,6 +31,12 @@ def write(repository, name, backend="trouble", extra=""):
     os.mkfifo(repository / name / "gate")
 
 
+def body(command, **members):
+    """The JSON of a request."""
+    tensor = {"name": "COMMAND", "datatype": "INT32", "shape": [1], "data": [command]}
+    return json.dumps({**members, "inputs": [tensor]})
+
+
 @contextlib.contextmanager
 def closed_gate(repository, name):
     """Lets an execution that waits go on at the end, also if the test fails."""
@@ -43,11 +49,27 @@ def closed_gate(repository, name):
             os.close(gate)
 
 
+@contextlib.contextmanager
+def waiting_at_gate(repository, name):
+    """Waits for an execution that waits, which goes on at the end."""
+
+    def open_gate():
+        try:
+            return os.open(repository / name / "gate", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody waits
+            return None
+
+    gate = servers.wait_until(open_gate, "an execution that waits")
+    try:
+        yield
+    finally:
+        os.close(gate)
+
+
 def send(connection, model, command, request_id="", parameters=None):
     """Sends a request and does not wait for the reply."""
-    tensor = {"name": "COMMAND", "datatype": "INT32", "shape": [1], "data": [command]}
-    body = {"id": request_id, "inputs": [tensor], "parameters": parameters or {}}
-    connection.request("POST", f"/v2/models/{model}/infer", json.dumps(body))
+    text = body(command, id=request_id, parameters=parameters or {})
+    connection.request("POST", f"/v2/models/{model}/infer", text)
 
 
 def connect(server, timeout=60):

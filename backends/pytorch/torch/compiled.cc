@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "backend_kit/mutex.h"
 #include "pytorch_backend/call_spec.h"
 #include "pytorch_backend/error_stream.h"
 #include "pytorch_backend/input_rules.h"
@@ -141,6 +142,14 @@ class CompiledProgram : public Program {
 // Concurrent calls wait for a runner. Runners share the weights, so there may be many.
 size_t RunnerCount() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 8, 64); }
 
+// The library reads the metadata of each package into one object of the process, so two packages
+// must not be opened at once.
+std::unique_ptr<Loader> Open(const std::string& folder, const std::string& package_model) {
+  static backend::Mutex mutex;
+  const backend::MutexLock lock(mutex);
+  return std::make_unique<Loader>(folder, package_model, false, RunnerCount(), -1);
+}
+
 Result<std::unique_ptr<const Program>> Load(const Package& package, const Settings& settings,
                                             const Device& device, const std::string& model) {
   NEREID_KIT_ASSIGN(const TemporaryFolder folder, TemporaryFolder::Make());
@@ -150,7 +159,7 @@ Result<std::unique_ptr<const Program>> Load(const Package& package, const Settin
   SharedFirstRun();
   try {
     const c10::InferenceMode inference_mode(settings.inference_mode);
-    auto loader = std::make_unique<Loader>(folder.path(), package.model, false, RunnerCount(), -1);
+    std::unique_ptr<Loader> loader = Open(folder.path(), package.model);
     const std::vector<std::string> spec = loader->get_call_spec();
     if (spec.size() != 2) {
       return Error::InvalidArgument("it has no call specification");
