@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,43 +34,45 @@ char* WriteZeros(int count, char* out) {
   return out + count;
 }
 
+// The texts of 0 to 99, as numbers that a store writes out.
+static_assert(std::endian::native == std::endian::little);
 constexpr auto kPairs = [] {
-  std::array<char, 200> pairs{};
-  for (size_t i = 0; i < 100; ++i) {
-    pairs[2 * i] = static_cast<char>('0' + i / 10);
-    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  std::array<uint16_t, 100> pairs{};
+  for (unsigned i = 0; i < 100; ++i) {
+    pairs[i] = static_cast<uint16_t>(('0' + i / 10) | (('0' + i % 10) << 8));
   }
   return pairs;
 }();
 
-void WritePair(uint32_t pair, char* out) { std::memcpy(out, kPairs.data() + size_t{pair} * 2, 2); }
-
-void WriteEight(uint32_t number, char* out) {
-  const uint32_t high = number / 10'000;
-  const uint32_t low = number % 10'000;
-  WritePair(high / 100, out);
-  WritePair(high % 100, out + 2);
-  WritePair(low / 100, out + 4);
-  WritePair(low % 100, out + 6);
+template <typename T>
+void Store(T value, char* out) {
+  std::memcpy(out, &value, sizeof value);
 }
 
-// Writes a number of up to eight digits.
+// Returns the text of a number below 100'000'000, with zeros before it.
+uint64_t EightDigits(uint32_t number) {
+  const uint32_t high = number / 10'000;
+  const uint32_t low = number % 10'000;
+  return uint64_t{kPairs[high / 100]} | uint64_t{kPairs[high % 100]} << 16 |
+         uint64_t{kPairs[low / 100]} << 32 | uint64_t{kPairs[low % 100]} << 48;
+}
+
+// Writes a number of up to eight digits. REQUIRES: `out` has room for 8 characters. The text is
+// made in a register: an array would be guarded against overruns, which takes as long as writing
+// the number.
 char* WriteFew(uint32_t number, char* out) {
   if (number < 100) {
     if (number < 10) {
       *out = static_cast<char>('0' + number);
       return out + 1;
     }
-    WritePair(number, out);
+    Store(kPairs[number], out);
     return out + 2;
   }
   const size_t count = 3 + (number >= 1'000) + (number >= 10'000) + (number >= 100'000) +
                        (number >= 1'000'000) + (number >= 10'000'000);
-  char text[8];
-  WriteEight(number, text);
-  char* const end = out + count;
-  std::memcpy(out, text + (8 - count), count);
-  return end;
+  Store(EightDigits(number) >> (8 * (8 - count)), out);
+  return out + count;
 }
 
 // Writes `number` and returns the end. REQUIRES: `out` has room for 20 characters. Most doubles
@@ -80,7 +83,7 @@ char* WriteDigits(uint64_t number, char* out) {
   if (number < kEight) return WriteFew(static_cast<uint32_t>(number), out);
   const uint64_t high = number / kEight;
   out = high < kEight ? WriteFew(static_cast<uint32_t>(high), out) : WriteDigits(high, out);
-  WriteEight(static_cast<uint32_t>(number % kEight), out);
+  Store(EightDigits(static_cast<uint32_t>(number % kEight)), out);
   return out + 8;
 }
 
@@ -95,24 +98,16 @@ char* WriteShortNumber(double value, char* out) {
   if (static_cast<double>(thousandths) / 1000 != value) return nullptr;
   out = WriteDigits(thousandths / 1000, out);
   const uint64_t rest = thousandths % 1000;
-  const uint64_t digits[] = {rest / 100, rest / 10 % 10, rest % 10};
   out[0] = '.';
-  for (size_t i = 0; i < 3; ++i) out[i + 1] = static_cast<char>('0' + digits[i]);
-  return out + (digits[2] != 0 ? 4 : digits[1] != 0 ? 3 : 2);
+  out[1] = static_cast<char>('0' + rest / 100);
+  Store(kPairs[rest % 100], out + 2);
+  return out + (rest % 10 != 0 ? 4 : rest % 100 != 0 ? 3 : 2);
 }
 
-}  // namespace
-
-char* WriteJsonDouble(double value, char* out) {
-  if (std::isnan(value)) return Write("NaN", out);
-  if (std::signbit(value)) {
-    *out++ = '-';
-    value = -value;
-  }
-  if (std::isinf(value)) return Write("Infinity", out);
-  if (value == 0) return Write("0.0", out);
-  if (char* const end = WriteShortNumber(value, out)) return end;
-  // The shortest decimal that reads back as `value`, as digits without trailing zeros.
+// Writes the shortest decimal that reads back as `value`. REQUIRES: `value` > 0. Not inlined: what
+// guards its array would be paid for short numbers, too.
+[[gnu::noinline]] char* WriteShortest(double value, char* out) {
+  // Digits without trailing zeros.
   const auto number = fmt::detail::dragonbox::to_decimal(value);
   char digits[2 * kMaxDigits] = {};
   const int count = static_cast<int>(WriteDigits(number.significand, digits) - digits);
@@ -146,6 +141,20 @@ char* WriteJsonDouble(double value, char* out) {
   *out++ = 'e';
   if (point - 1 < 0) *out++ = '-';
   return WriteDigits(static_cast<uint64_t>(std::abs(point - 1)), out);
+}
+
+}  // namespace
+
+char* WriteJsonDouble(double value, char* out) {
+  if (std::isnan(value)) return Write("NaN", out);
+  if (std::signbit(value)) {
+    *out++ = '-';
+    value = -value;
+  }
+  if (std::isinf(value)) return Write("Infinity", out);
+  if (value == 0) return Write("0.0", out);
+  char* const end = WriteShortNumber(value, out);
+  return end != nullptr ? end : WriteShortest(value, out);
 }
 
 void AppendJsonDouble(std::string& out, double value) {
