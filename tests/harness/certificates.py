@@ -13,11 +13,11 @@ class Certificate:
         self.key = pathlib.Path(folder) / f"{name}.key"
 
 
-def make(folder, name, authority=None):
+def make(folder, name, authority=None, days=2):
     """A certificate for localhost and 127.0.0.1 signed by `authority`; without one, an authority."""
     made = Certificate(folder, name)
     line = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-            "-keyout", made.key, "-out", made.cert, "-subj", f"/CN={name}", "-days", "2"]  # fmt: skip
+            "-keyout", made.key, "-out", made.cert, "-subj", f"/CN={name}", "-days", str(days)]  # fmt: skip
     if authority is None:
         line += ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
     else:

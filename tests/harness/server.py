@@ -197,13 +197,14 @@ def command(repositories, ports, args, executable=None):
 
 
 def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60, executable=None,
-          transport=None, before=None):  # fmt: skip
+          transport=None, before=None, ports=None):  # fmt: skip
     """Starts a server; with `wait`, returns once it is ready, or fails with the end of its log.
-    `before` runs in the process of the server before it starts."""
+    `before` runs in the process of the server before it starts. `ports` are those of an earlier server, which has
+    ended."""
     if transport is not None:
         args = [*args, *transport.args]
     log_path = pathlib.Path(tempfile.mkdtemp(dir=log_dir)) / "server.log"
-    ports = free_ports(3)
+    ports = ports or free_ports(3)
     with open(log_path, "wb") as log:
         process = subprocess.Popen(
             command(repositories, ports, list(args), executable),
