@@ -184,7 +184,8 @@ TEST_F(BatchSchedulerTest, ABatchOnTheReactorMayTakeAsLongAsItsRequestsOneByOne)
 
 TEST_F(BatchSchedulerTest, SendsAPartialBatchWhenItsDelayIsOver) {
   auto options = Dynamic(8);
-  options.policy.max_queue_delay = microseconds(2000);
+  // Long enough for the three to meet.
+  options.policy.max_queue_delay = std::chrono::milliseconds(500);
   std::vector<size_t> sizes;
   Make(std::move(options), 1, false,
        [&](std::span<core::RequestPtr> batch) { sizes.push_back(batch.size()); });

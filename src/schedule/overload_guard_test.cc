@@ -106,11 +106,11 @@ class OverloadTest : public testing::Test {
 
 TEST_F(OverloadTest, RefusesAtOnceWhatCannotBeAnsweredInTime) {
   Make({});
-  ExecuteFor(milliseconds(300));
+  ExecuteFor(milliseconds(1000));
   Close();
   scheduler_->Enqueue(Request());
   WaitUntilExecuting();
-  scheduler_->Enqueue(Request(base::NowNs() + 150'000'000));
+  scheduler_->Enqueue(Request(base::NowNs() + 600'000'000));
   // The instance is still executing.
   ASSERT_TRUE(sink_.WaitForGone(3));
   const std::string error = sink_.results().back();
