@@ -119,7 +119,7 @@ LOCAL_CONDITION = re.compile(r"^\s+(?:base::CondVar|std::condition_variable(?:_a
 # A row of the table of modules: its folder, what it is, what it may include.
 ROW = re.compile(r"^\| `([a-z0-9_/]+)` \|[^|]*\|([^|]*)\|$")
 EDGES = re.compile(r"nereid_module\((.*?)\)", re.S)
-KEYWORDS = {"NAME", "DEPS", "PRIVATE_DEPS", "LIBS", "PRIVATE_LIBS", "TEST_LIBS"}
+KEYWORDS = {"NAME", "DEPS", "PRIVATE_DEPS", "LIBS", "PRIVATE_LIBS", "TEST_LIBS", "UNITY"}
 
 
 def reachable(name, by_leaf, seen=None):

@@ -18,6 +18,7 @@
 #include "app/flags.h"
 #include "app/trace_flags.h"
 #include "base/nearest_name.h"
+#include "base/unix_address.h"
 #include "engine/directories.h"
 
 namespace nereid::app {
@@ -152,7 +153,7 @@ base::Status CheckPorts(const Options& options) {
       return base::InvalidArgumentError(
           fmt::format("{} '{}': {}", a.flag(), a.port, kExpectedPort));
     }
-    const bool is_path = a.address.starts_with("unix:");
+    const bool is_path = a.address.starts_with(base::kUnixPrefix);
     for (const Endpoint& b : endpoints) {
       if (&a >= &b || !b.is_used || a.address != b.address) continue;
       if (is_path) {
@@ -208,7 +209,7 @@ base::Status FinishControl(Options& options) {
 base::Status CheckAdmin(const Options& options) {
   if (!options.access.has_admin_listener()) return base::OkStatus();
   const std::string address = AdminAddress(options);
-  if (options.access.admin_grpc_port && address.starts_with("unix:")) {
+  if (options.access.admin_grpc_port && address.starts_with(base::kUnixPrefix)) {
     return base::InvalidArgumentError(fmt::format(
         "--admin-grpc-port: the Unix socket '{}' serves HTTP only; expected an --admin-address "
         "with ports",
@@ -287,7 +288,7 @@ base::Status Finish(Options& options) {
 
 std::string MetricsAddress(const Options& options) {
   if (!options.metrics.address.empty()) return options.metrics.address;
-  if (options.http.address.starts_with("unix:")) return "127.0.0.1";
+  if (options.http.address.starts_with(base::kUnixPrefix)) return "127.0.0.1";
   // If the service is disabled, its address need not be valid.
   const bool has_meaning = options.http.is_allowed || IsNumericAddress(options.http.address);
   return has_meaning ? options.http.address : "0.0.0.0";
@@ -300,7 +301,7 @@ std::string AdminAddress(const Options& options) {
 int32_t AdminPort(const Options& options) { return options.access.admin_port.value_or(8003); }
 
 bool IsLocalAddress(std::string_view address) {
-  if (address.starts_with("unix:")) return true;
+  if (address.starts_with(base::kUnixPrefix)) return true;
   for (const std::string_view kind : {"ipv4:", "ipv6:"}) {
     if (address.starts_with(kind)) address.remove_prefix(kind.size());
   }

@@ -15,7 +15,6 @@ namespace {
 
 // More lines than this cannot be told apart.
 constexpr size_t kMaxLines = 8;
-constexpr size_t kTicks = 6;
 
 std::string Milliseconds(double ms) { return fmt::format("{:g}", ms); }
 std::string RateTick(double rate) {
@@ -95,7 +94,7 @@ Plot OverTime(const BenchResult& result, std::string title, double BenchMoment::
             .y = {.title = std::move(unit), .format = RateTick}};
   size_t count = 1;
   for (const LevelResult& level : result.levels) count = std::max(count, level.moments.size());
-  const size_t step = (count + kTicks - 1) / kTicks;
+  const size_t step = (count + kPlotTicks - 1) / kPlotTicks;
   for (size_t i = 0; i < count + step; i += step) plot.x.ticks.push_back(static_cast<double>(i));
   for (size_t i = 0; i < std::min(result.levels.size(), kMaxLines); ++i) {
     const LevelResult& level = result.levels[i];

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/trim.h"
+#include "base/unix_address.h"
 #include "cli/grpc_message.h"
 #include "cli/infer_request.h"
 #include "cli/json.h"
@@ -18,7 +19,6 @@
 namespace nereid::cli {
 namespace {
 
-constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kInferMethod = "/inference.GRPCInferenceService/ModelInfer";
 // All prepared requests together.
 constexpr size_t kMaxBytes = size_t{4} << 30;
@@ -117,7 +117,7 @@ base::Result<std::string> HttpRequestOf(const BenchAddress& address,
                                         std::vector<InferInput> inputs) {
   std::string host = "localhost";
   std::string base_path;
-  if (!address.server.url.starts_with(kUnix)) {
+  if (!address.server.url.starts_with(base::kUnixPrefix)) {
     NEREID_ASSIGN_OR_RETURN(const http_client::Url url, UrlOf("--url", address.server.url));
     host = HostOf(url);
     base_path = url.path;
@@ -183,8 +183,9 @@ base::Result<loadgen::Target> MakeBenchTarget(const BenchAddress& address) {
         std::move(name),
         base::Trim(std::string_view(line).substr(std::min(colon + 1, line.size())), " \t"));
   }
-  if (where.starts_with(kUnix)) {
-    NEREID_ASSIGN_OR_RETURN(target.address, loadgen::Address::Unix(where.substr(kUnix.size())));
+  if (where.starts_with(base::kUnixPrefix)) {
+    NEREID_ASSIGN_OR_RETURN(target.address,
+                            loadgen::Address::Unix(where.substr(base::kUnixPrefix.size())));
     return target;
   }
   NEREID_ASSIGN_OR_RETURN(const http_client::Url url, UrlOf(option, where));

@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "check/read_model.h"
 #include "cli/commands.h"
+#include "cli/format.h"
 #include "cli/json.h"
 #include "engine/directories.h"
 #include "memory/gpus.h"
@@ -19,7 +20,6 @@
 namespace nereid::cli {
 namespace {
 
-using check::Finding;
 using check::Severity;
 
 struct CheckSettings {
@@ -41,10 +41,6 @@ Style StyleOf(Severity severity) {
       return Style::kDim;
   }
   return Style::kPlain;
-}
-
-std::string Counted(size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 // Reads lines of the files that findings are in, one file at a time.
@@ -73,7 +69,7 @@ class TextReport {
   explicit TextReport(Output& output) : output_(output) {}
 
   void Print(const check::Report& report) {
-    for (const Finding& finding : report.findings) Print(finding);
+    for (const check::Finding& finding : report.findings) Print(finding);
     const auto count = [&](Severity severity) {
       return Counted(report.Count(severity), check::SeverityName(severity));
     };
@@ -83,7 +79,7 @@ class TextReport {
   }
 
  private:
-  void Print(const Finding& finding) {
+  void Print(const check::Finding& finding) {
     const std::string place =
         finding.line == 0 ? finding.file
                           : fmt::format("{}:{}:{}", finding.file, finding.line, finding.column);
@@ -101,7 +97,7 @@ class TextReport {
     output_.PrintText("\n");
   }
 
-  void Source(const Finding& finding) {
+  void Source(const check::Finding& finding) {
     constexpr size_t kMaxShown = 160;
     if (finding.line == 0) return;
     std::string line(lines_.Line(finding.file, finding.line));
@@ -127,7 +123,7 @@ rapidjson::Document ToJson(const check::Report& report) {
   document.AddMember("warnings", uint64_t{report.Count(Severity::kWarning)}, allocator);
   document.AddMember("notes", uint64_t{report.Count(Severity::kNote)}, allocator);
   rapidjson::Value findings(rapidjson::kArrayType);
-  for (const Finding& finding : report.findings) {
+  for (const check::Finding& finding : report.findings) {
     rapidjson::Value one(rapidjson::kObjectType);
     const auto add = [&](const char* key, std::string_view text) {
       one.AddMember(rapidjson::StringRef(key), TextValue(text, document), allocator);
@@ -200,7 +196,7 @@ check::Report RunCheck(const CheckSettings& settings) {
   options.gpus.built_with_gpus = gpus.driver() != nullptr;
   options.cpus = std::thread::hardware_concurrency();
   check::Report report = check::CheckRepositories(options);
-  std::erase_if(report.findings, [&](const Finding& finding) {
+  std::erase_if(report.findings, [&](const check::Finding& finding) {
     return std::ranges::find(settings.ignored, finding.code) != settings.ignored.end();
   });
   return report;
@@ -225,7 +221,7 @@ void LoadModels(const CheckSettings& settings, const ServerProgram& server, chec
   check::CheckOptions options = settings.options;
   options.repositories = settings.repositories;
   for (const auto& [id, source] : check::ScanRepositories(options).models) {
-    const bool is_wrong = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+    const bool is_wrong = std::ranges::any_of(report.findings, [&](const check::Finding& finding) {
       return finding.model == id.name && finding.severity == Severity::kError;
     });
     if (is_wrong) continue;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/format.h"
 #include "cli/json.h"
 #include "cli/ports.h"
 #include "cli/printable.h"
@@ -16,7 +17,6 @@
 namespace nereid::cli {
 namespace {
 
-using doctor::Finding;
 using doctor::Level;
 
 struct DoctorSettings {
@@ -68,15 +68,11 @@ Style StyleOf(Level level) {
   return level == Level::kNote ? Style::kWarning : Style::kGood;
 }
 
-std::string Counted(size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // Everything is on the standard output, so that it can be pasted into a report of a bug.
 void PrintText(const doctor::Report& report, bool is_brief, Output& output) {
   constexpr std::string_view kIndentation = "           ";
   std::string_view area;
-  for (const Finding& finding : report.findings) {
+  for (const doctor::Finding& finding : report.findings) {
     if (is_brief && finding.level == Level::kOk) continue;
     if (AreaOf(finding) != area) {
       area = AreaOf(finding);
@@ -106,7 +102,7 @@ rapidjson::Document ToJson(const doctor::Report& report) {
   document.AddMember("problems", uint64_t{report.Count(Level::kProblem)}, allocator);
   document.AddMember("notes", uint64_t{report.Count(Level::kNote)}, allocator);
   rapidjson::Value findings(rapidjson::kArrayType);
-  for (const Finding& finding : report.findings) {
+  for (const doctor::Finding& finding : report.findings) {
     rapidjson::Value one(rapidjson::kObjectType);
     one.AddMember("id", TextValue(finding.id, document), allocator);
     one.AddMember("level", TextValue(LevelName(finding.level), document), allocator);

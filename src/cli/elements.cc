@@ -26,7 +26,7 @@ T Load(const char* at) {
 }
 
 template <typename T>
-void Append(std::string& out, T value) {
+void AppendRaw(std::string& out, T value) {
   char bytes[sizeof value];
   std::memcpy(bytes, &value, sizeof value);
   out.append(bytes, sizeof value);
@@ -87,15 +87,15 @@ void AppendRandom(std::string& out, DataType type, std::mt19937_64& random) {
   const float fraction = static_cast<float>(bits >> 40) / static_cast<float>(1 << 24);
   switch (type) {
     case DataType::kBool:
-      return Append(out, static_cast<uint8_t>(bits & 1));
+      return AppendRaw(out, static_cast<uint8_t>(bits & 1));
     case DataType::kFp16:
-      return Append(out, FloatToHalf(fraction));
+      return AppendRaw(out, FloatToHalf(fraction));
     case DataType::kBf16:
-      return Append(out, static_cast<uint16_t>(std::bit_cast<uint32_t>(fraction) >> 16));
+      return AppendRaw(out, static_cast<uint16_t>(std::bit_cast<uint32_t>(fraction) >> 16));
     case DataType::kFp32:
-      return Append(out, fraction);
+      return AppendRaw(out, fraction);
     case DataType::kFp64:
-      return Append(out, static_cast<double>(fraction));
+      return AppendRaw(out, static_cast<double>(fraction));
     case DataType::kBytes:
       return AppendBytes(out, fmt::format("word{}", bits % kIntegers));
     default: {
@@ -176,7 +176,7 @@ std::optional<std::vector<std::string_view>> SplitBytes(std::string_view bytes) 
 }
 
 void AppendBytes(std::string& out, std::string_view element) {
-  Append(out, static_cast<uint32_t>(element.size()));
+  AppendRaw(out, static_cast<uint32_t>(element.size()));
   out += element;
 }
 

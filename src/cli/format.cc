@@ -26,6 +26,10 @@ std::string FormatRate(double rate) {
   return rate < 0.1 ? fmt::format("{:.3g}", rate) : ThreeDigits(rate);
 }
 
+std::string Counted(size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string FormatAge(int64_t seconds) {
   if (seconds < 120) return fmt::format("{}s", seconds);
   if (seconds < 2 * 3600) return fmt::format("{}m", seconds / 60);

@@ -59,6 +59,12 @@ TEST(FormatRate, ASmallRateIsNotShownAsNone) {
   EXPECT_EQ(FormatRate(0.1), "0.10");
 }
 
+TEST(Counted, OneIsNotPlural) {
+  EXPECT_EQ(Counted(0, "model"), "0 models");
+  EXPECT_EQ(Counted(1, "model"), "1 model");
+  EXPECT_EQ(Counted(2, "model"), "2 models");
+}
+
 TEST(FormatAge, AUnitBeginsAtTwo) {
   EXPECT_EQ(FormatAge(0), "0s");
   EXPECT_EQ(FormatAge(119), "119s");

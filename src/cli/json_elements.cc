@@ -19,7 +19,7 @@ namespace {
 using tensor::DataType;
 
 template <typename T>
-bool Append(std::string& out, T value) {
+bool AppendValue(std::string& out, T value) {
   char bytes[sizeof value];
   std::memcpy(bytes, &value, sizeof value);
   out.append(bytes, sizeof value);
@@ -34,10 +34,10 @@ bool AppendInteger(std::string& out, const rapidjson::Value& value) {
     if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
       return false;
     }
-    return Append(out, static_cast<T>(number));
+    return AppendValue(out, static_cast<T>(number));
   } else {
     if (!value.IsUint64() || value.GetUint64() > std::numeric_limits<T>::max()) return false;
-    return Append(out, static_cast<T>(value.GetUint64()));
+    return AppendValue(out, static_cast<T>(value.GetUint64()));
   }
 }
 
@@ -59,24 +59,25 @@ bool AppendReal(std::string& out, DataType type, double number) {
   }
   const auto value = static_cast<float>(rounded);
   const auto bits = std::bit_cast<uint32_t>(value);
-  if (type == DataType::kFp32) return Append(out, value);
-  if (type == DataType::kBf16) return Append(out, static_cast<uint16_t>(bits >> 16));
+  if (type == DataType::kFp32) return AppendValue(out, value);
+  if (type == DataType::kBf16) return AppendValue(out, static_cast<uint16_t>(bits >> 16));
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000U);
-  if (std::isnan(value)) return Append(out, static_cast<uint16_t>(sign | 0x7E00U));
-  if (std::isinf(value)) return Append(out, static_cast<uint16_t>(sign | 0x7C00U));
+  if (std::isnan(value)) return AppendValue(out, static_cast<uint16_t>(sign | 0x7E00U));
+  if (std::isinf(value)) return AppendValue(out, static_cast<uint16_t>(sign | 0x7C00U));
   // Below the smallest normal number, the bits count the steps.
   if (std::abs(value) < 0x1p-14F) {
-    return Append(out,
-                  static_cast<uint16_t>(sign | static_cast<unsigned>(std::abs(value) * 0x1p24F)));
+    return AppendValue(
+        out, static_cast<uint16_t>(sign | static_cast<unsigned>(std::abs(value) * 0x1p24F)));
   }
   // FP32 has 13 bits more behind the point, and an exponent that is larger by 112.
-  return Append(out, static_cast<uint16_t>(sign | (((bits & 0x7FFFFFFFU) - (112U << 23)) >> 13)));
+  return AppendValue(out,
+                     static_cast<uint16_t>(sign | (((bits & 0x7FFFFFFFU) - (112U << 23)) >> 13)));
 }
 
 bool AppendElement(std::string& out, DataType type, const rapidjson::Value& value) {
   switch (type) {
     case DataType::kBool:
-      if (value.IsBool()) return Append(out, static_cast<uint8_t>(value.GetBool()));
+      if (value.IsBool()) return AppendValue(out, static_cast<uint8_t>(value.GetBool()));
       return value.IsUint() && value.GetUint() <= 1 && AppendInteger<uint8_t>(out, value);
     case DataType::kUint8:
       return AppendInteger<uint8_t>(out, value);
@@ -99,7 +100,7 @@ bool AppendElement(std::string& out, DataType type, const rapidjson::Value& valu
     case DataType::kFp32:
       return value.IsNumber() && AppendReal(out, type, value.GetDouble());
     case DataType::kFp64:
-      return value.IsNumber() && Append(out, value.GetDouble());
+      return value.IsNumber() && AppendValue(out, value.GetDouble());
     case DataType::kBytes:
       if (!value.IsString()) return false;
       AppendBytes(out, {value.GetString(), value.GetStringLength()});

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/unix_address.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/live.h"
@@ -33,7 +34,7 @@ std::string MetricsUrl(const MetricsSettings& settings) {
         0, settings.metrics_url->size() - (has_path ? kPath.size() : 0));
   }
   // A server on a Unix socket has its metrics on the loopback address.
-  if (settings.server.url.starts_with("unix:"))
+  if (settings.server.url.starts_with(base::kUnixPrefix))
     return fmt::format("http://127.0.0.1:{}", kMetricsPort);
   auto url = http_client::ParseUrl(settings.server.url);
   if (!url.ok()) return settings.server.url;

@@ -101,33 +101,33 @@ bool IsVersion(const fs::path& path) {
   return config::ParseVersionName(path.filename().string()).version.has_value();
 }
 
-struct Entry {
+struct FolderEntry {
   std::string name;
   bool is_folder = false;
 };
 
 // Returns the entries of a folder, sorted by name; those that cannot be examined are left out.
-std::vector<Entry> List(const fs::path& folder) {
-  std::vector<Entry> entries;
+std::vector<FolderEntry> List(const fs::path& folder) {
+  std::vector<FolderEntry> entries;
   std::error_code error;
   fs::directory_iterator at(folder, error);
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
     std::error_code ignored;
     entries.push_back({at->path().filename().string(), at->is_directory(ignored)});
   }
-  std::ranges::sort(entries, {}, &Entry::name);
+  std::ranges::sort(entries, {}, &FolderEntry::name);
   return entries;
 }
 
 // Whether a folder looks like that of a model in a repository: it has a configuration or a version.
 bool IsModelFolder(const fs::path& folder) {
-  return std::ranges::any_of(List(folder), [&](const Entry& entry) {
+  return std::ranges::any_of(List(folder), [&](const FolderEntry& entry) {
     return entry.is_folder ? IsVersion(entry.name) : entry.name == "config.pbtxt";
   });
 }
 
 bool IsRepository(const fs::path& folder) {
-  return std::ranges::any_of(List(folder), [&](const Entry& entry) {
+  return std::ranges::any_of(List(folder), [&](const FolderEntry& entry) {
     return entry.is_folder && IsModelFolder(folder / entry.name);
   });
 }
@@ -136,7 +136,7 @@ bool IsRepository(const fs::path& folder) {
 bool IsOnlyConfiguredVersion(const fs::path& version) {
   const fs::path model = version.parent_path();
   if (!IsVersion(version) || !Exists(model / "config.pbtxt")) return false;
-  return std::ranges::count_if(List(model), [](const Entry& entry) {
+  return std::ranges::count_if(List(model), [](const FolderEntry& entry) {
            return entry.is_folder && IsVersion(entry.name);
          }) == 1;
 }
@@ -220,8 +220,8 @@ base::Result<ModelFile> RecognizeFolder(const fs::path& path, const std::string&
   if (IsModelFolder(path)) return Folder(path);
   if (IsRepository(path)) return ModelFile{.kind = ModelFile::Kind::kRepository, .path = path};
   std::vector<std::string> files;
-  const std::vector<Entry> entries = List(path);
-  for (const Entry& entry : entries) {
+  const std::vector<FolderEntry> entries = List(path);
+  for (const FolderEntry& entry : entries) {
     if (!entry.is_folder && FormatOf(entry.name) != nullptr) files.push_back(entry.name);
   }
   const auto usual = std::ranges::find(
@@ -281,9 +281,9 @@ base::Result<ModelFile> RecognizeFile(const fs::path& path, const std::string& s
 
 // Returns what stands beside the missing `path` and was probably meant, for the message.
 std::string Nearest(const fs::path& path) {
-  const std::vector<Entry> entries = List(path.parent_path());
+  const std::vector<FolderEntry> entries = List(path.parent_path());
   std::vector<std::string_view> names;
-  for (const Entry& entry : entries) {
+  for (const FolderEntry& entry : entries) {
     if (entry.is_folder || FormatOf(entry.name) != nullptr) names.push_back(entry.name);
   }
   return base::DidYouMean(path.filename().string(), names);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/trim.h"
+#include "base/unix_address.h"
 #include "cli/json.h"
 #include "http_client/url.h"
 
@@ -13,7 +14,6 @@ namespace nereid::cli {
 namespace {
 
 constexpr std::string_view kHeading = "The server";
-constexpr std::string_view kUnix = "unix:";
 // The part of an error page that is shown if it is not JSON.
 constexpr size_t kMaxErrorText = 300;
 
@@ -104,8 +104,8 @@ base::Result<std::unique_ptr<ServerClient>> ServerClient::Create(const ServerOpt
   if (options.key_file.empty() != options.cert_file.empty()) {
     return base::InvalidArgumentError("--cert and --key need each other");
   }
-  if (options.url.starts_with(kUnix)) {
-    const std::string path = options.url.substr(kUnix.size());
+  if (options.url.starts_with(base::kUnixPrefix)) {
+    const std::string path = options.url.substr(base::kUnixPrefix.size());
     if (path.empty()) return base::InvalidArgumentError("--url 'unix:': expected unix:PATH");
     return std::unique_ptr<ServerClient>(
         new ServerClient(options, "http://localhost", /*is_local=*/true, path, std::move(headers)));

@@ -17,7 +17,6 @@ constexpr double kLeft = 86;
 constexpr double kRight = 34;
 constexpr double kTop = 16;
 constexpr double kBottom = 60;
-constexpr size_t kTicks = 6;
 // The width of a letter of a label, about.
 constexpr double kLetter = 7.6;
 
@@ -246,7 +245,7 @@ std::vector<double> RoundTicks(double low, double high, bool is_log) {
     }
     return ticks;
   }
-  const double step = high / static_cast<double>(kTicks - 1);
+  const double step = high / static_cast<double>(kPlotTicks - 1);
   const double power = std::pow(10, std::floor(std::log10(step)));
   // So near to zero, there are no round numbers between.
   if (!std::isnormal(power)) return {0, high};

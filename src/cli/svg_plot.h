@@ -3,6 +3,7 @@
 // light and dark screens (PlotStyle).
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include <vector>
 
 namespace nereid::cli {
+
+// About so many ticks fit beside an axis.
+inline constexpr size_t kPlotTicks = 6;
 
 // A point, and the text that is shown when a pointer is above it.
 struct PlotPoint {

@@ -41,8 +41,8 @@ struct TuneSettings {
 
 // About so many levels of load are measured in a budget.
 constexpr double kLevelsOfBudget = 400;
-constexpr Seconds kShortestLevel{0.1};
-constexpr Seconds kLongestLevel{2};
+constexpr Seconds kShortestSearchLevel{0.1};
+constexpr Seconds kLongestSearchLevel{2};
 // The effort of the finals, with which --grid measures every configuration.
 constexpr double kGridEffort = 3;
 
@@ -130,14 +130,14 @@ TuneOutcome MeasureAll(const TuneSpace& space, const TuneWorld& world) {
   return outcome;
 }
 
-base::Result<TuneResult> Search(const TuneSettings& settings, const check::ModelView& model,
-                                const Interrupt& interrupt, Output& output) {
-  TuneGoal goal{
-      .p99_us = settings.p99.count() * 1e6,
-      .max_concurrency = settings.max_concurrency,
-      .uses_grpc = settings.protocol == "grpc",
-      .inputs = settings.inputs,
-      .level = std::clamp(settings.budget / kLevelsOfBudget, kShortestLevel, kLongestLevel)};
+base::Result<TuneResult> RunSearch(const TuneSettings& settings, const check::ModelView& model,
+                                   const Interrupt& interrupt, Output& output) {
+  TuneGoal goal{.p99_us = settings.p99.count() * 1e6,
+                .max_concurrency = settings.max_concurrency,
+                .uses_grpc = settings.protocol == "grpc",
+                .inputs = settings.inputs,
+                .level = std::clamp(settings.budget / kLevelsOfBudget, kShortestSearchLevel,
+                                    kLongestSearchLevel)};
   goal.inputs.arguments.filling = settings.wants_zeros ? Filling::kZeros : Filling::kRandom;
   NEREID_ASSIGN_OR_RETURN(const auto tuned, TunedModel::Create(model, goal, interrupt.token()));
   const auto begin = Clock::now();
@@ -202,7 +202,7 @@ base::Result<ExitCode> Tune(const TuneSettings& settings, const Interrupt& inter
   NEREID_ASSIGN_OR_RETURN(const check::ModelView model, FindModel(place, {}));
   NEREID_RETURN_IF_ERROR(model.read_status);
   NEREID_RETURN_IF_ERROR(model.parse_status);
-  NEREID_ASSIGN_OR_RETURN(const TuneResult result, Search(settings, model, interrupt, output));
+  NEREID_ASSIGN_OR_RETURN(const TuneResult result, RunSearch(settings, model, interrupt, output));
   if (output.wants_json()) {
     output.PrintJson(TuneJson(result));
   } else {

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/unix_address.h"
 #include "net/unix_socket.h"
 
 namespace nereid::net {
@@ -105,14 +106,15 @@ void Refuse(int socket, std::string_view reason) {
 }  // namespace
 
 std::string_view UnixSocketPath(std::string_view address) {
-  if (!address.starts_with("unix:")) return {};
+  if (!address.starts_with(base::kUnixPrefix)) return {};
   address.remove_prefix(5);
   if (address.starts_with("//")) address.remove_prefix(2);
   return address;
 }
 
 std::string DescribeAddress(std::string_view address, uint16_t port) {
-  return address.starts_with("unix:") ? std::string(address) : fmt::format("{}:{}", address, port);
+  return address.starts_with(base::kUnixPrefix) ? std::string(address)
+                                                : fmt::format("{}:{}", address, port);
 }
 
 // Confined to reactor 0, except for `stopping` and on_accept, which every reactor uses.
@@ -197,7 +199,7 @@ base::Result<std::unique_ptr<Listener>> Listener::Start(const ListenerOptions& o
                                                         ReactorPool& pool,
                                                         AcceptHandler on_accept) {
   UnixSocket listening;
-  if (options.address.starts_with("unix:")) {
+  if (options.address.starts_with(base::kUnixPrefix)) {
     NEREID_ASSIGN_OR_RETURN(
         listening,
         ListenOnUnixSocket(std::string(UnixSocketPath(options.address)), options.unix_socket_mode));

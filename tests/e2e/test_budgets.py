@@ -25,7 +25,7 @@ pytestmark = pytest.mark.newer
 MIB = 1 << 20
 INFER = "/v2/models/m/infer"
 GOOD = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
-SLOW = 'parameters { key: "execute_delay_ms" value: { string_value: "1000" } }\n'
+SLOW = 'parameters { key: "execute_delay_ms" value: { string_value: "%d" } }\n'
 
 
 def budget(server, family, name):
@@ -206,7 +206,7 @@ def test_one_model_leaves_requests_to_others(start_server, repository):
 
 
 def test_a_stream_with_too_many_requests_ends(start_server, repository):
-    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW))
+    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 1000))
     server = start_server(repository, args=["--max-requests-per-connection=5"])
     with pytest.raises(grpc.RpcError) as raised:
         stream_errors(server, [request_of("slow")] * 50)
@@ -321,21 +321,20 @@ def test_messages_of_grpc_count_as_they_arrive(start_server, repository, transpo
 
 
 def test_compressed_bodies_count_as_they_are_inflated(start_server, repository):
+    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 5000))
     server = start_server(repository, args=[f"--max-request-memory={32 * MIB}"])
     values = 5 * MIB
     body, headers = wire.infer_body([("INPUT0", "FP32", [values], bytes(4 * values))])
     headers["Content-Encoding"] = "gzip"
     packed = gzip.compress(body, 1)
-    request = wire.encode("POST", INFER, packed, headers)
     with wire.Connection(server) as first:
-        first.send(request[:-1])
-        servers.wait_until(lambda: used(server, "request_memory") > 16 * MIB, "most of the body is inflated")
+        first.send(wire.encode("POST", "/v2/models/slow/infer", packed, headers))
+        servers.wait_until(lambda: used(server, "request_memory") >= 20 * MIB, "a body that is inflated")
         for _ in range(2):
             with wire.Connection(server) as other:
-                other.send(request)
+                other.send(wire.encode("POST", INFER, packed, headers))
                 reply = other.receive()
                 assert reply.status == 503 and "--max-request-memory" in reply.error
-        first.send(request[-1:])
         assert first.receive().status == 200
 
 

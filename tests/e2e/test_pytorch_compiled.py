@@ -305,6 +305,27 @@ def test_a_configuration_that_does_not_fit_is_refused_with_the_reason(start_serv
         assert text in index[name].get("reason", ""), index[name]
 
 
+def test_packages_are_loaded_at_the_same_time(start_server, empty_repository):
+    names = [f"m{i}" for i in range(6)]
+    for name in names:
+        models.write_model(empty_repository, name, config(ORDINAL, OUTPUTS), {"1": {"model.pt2": PACKAGE.read_bytes()}})
+    server = start_server(empty_repository, args=["--model-control-mode=explicit"])
+
+    def cycle(name):
+        client = clients.Client("http", server)
+        for _ in range(60):
+            client.client.load_model(name)
+            client.client.unload_model(name)
+        client.client.load_model(name)
+        given = values(3)
+        result = ask(client, name, given).as_numpy("OUTPUT__0")
+        client.close()
+        return np.allclose(result, expected(given)["y"], rtol=1e-5, atol=1e-5)
+
+    with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+        assert all(pool.map(cycle, names))
+
+
 def test_without_its_source_the_library_checks_the_inputs(start_server, empty_repository):
     package = repackaged(lambda name, data: None if name.endswith(".cpp") else data)
     models.write_model(empty_repository, "m", config(ORDINAL, OUTPUTS), {"1": {"model.pt2": package}})
