@@ -321,20 +321,28 @@ def test_messages_of_grpc_count_as_they_arrive(start_server, repository, transpo
 
 
 def test_compressed_bodies_count_as_they_are_inflated(start_server, repository):
-    models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 5000))
-    server = start_server(repository, args=[f"--max-request-memory={32 * MIB}"])
+    # What waits for the resource that another model has keeps its body, as long as the test wants.
+    shared = 'instance_group [ { kind: KIND_CPU rate_limiter { resources [ { name: "R" count: 1 } ] } } ]\n'
+    trouble.write(repository, "plug", extra=shared)
+    models.write_model(repository, "held", models.identity_config("FP32", [-1]).split("instance_group")[0] + shared)
+    server = start_server(repository, args=[f"--max-request-memory={32 * MIB}", "--rate-limit=execution_count"])
     values = 5 * MIB
     body, headers = wire.infer_body([("INPUT0", "FP32", [values], bytes(4 * values))])
     headers["Content-Encoding"] = "gzip"
     packed = gzip.compress(body, 1)
-    with wire.Connection(server) as first:
-        first.send(wire.encode("POST", "/v2/models/slow/infer", packed, headers))
-        servers.wait_until(lambda: used(server, "request_memory") >= 20 * MIB, "a body that is inflated")
-        for _ in range(2):
-            with wire.Connection(server) as other:
-                other.send(wire.encode("POST", INFER, packed, headers))
-                reply = other.receive()
-                assert reply.status == 503 and "--max-request-memory" in reply.error
+    with contextlib.ExitStack() as stack:
+        first, plug = stack.enter_context(wire.Connection(server)), trouble.connect(server)
+        stack.callback(plug.close)
+        stack.enter_context(trouble.closed_gate(repository, "plug"))
+        trouble.send(plug, "plug", trouble.WAIT)
+        with trouble.waiting_at_gate(repository, "plug"):
+            first.send(wire.encode("POST", "/v2/models/held/infer", packed, headers))
+            servers.wait_until(lambda: used(server, "request_memory") >= 20 * MIB, "a body that is inflated")
+            for _ in range(2):
+                with wire.Connection(server) as other:
+                    other.send(wire.encode("POST", INFER, packed, headers))
+                    reply = other.receive()
+                    assert reply.status == 503 and "--max-request-memory" in reply.error
         assert first.receive().status == 200
 
 
