@@ -406,7 +406,7 @@ def test_texts_as_ids(start, empty_repository):
         'backend: "dyna_sequence"\nmax_batch_size: 4\n'
         'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
         'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
-        "sequence_batching { oldest { max_candidate_sequences: 4 } "
+        "sequence_batching { max_sequence_idle_microseconds: 60000000 oldest { max_candidate_sequences: 4 } "
         + sequences.CONTROLS.replace("TYPE_INT64", "TYPE_STRING")
         + " }\ninstance_group [ { kind: KIND_CPU count: 1 } ]\n"
     )
@@ -430,7 +430,7 @@ def test_a_model_without_batches(start, empty_repository, open_stream):
         'backend: "sequence"\nmax_batch_size: 0\n'
         'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
         'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
-        "sequence_batching { control_input [ "
+        "sequence_batching { max_sequence_idle_microseconds: 60000000 control_input [ "
         '{ name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] }, '
         '{ name: "READY" control [ { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } ] } ] }\n'
         "instance_group [ { kind: KIND_CPU count: 2 } ]\n"

@@ -113,6 +113,10 @@ class Server:
         """Waits until the log has this: a thread of its own writes it, a moment later."""
         wait_until(lambda: text in self.log, f"a log with {text!r}")
 
+    def wait_for_match(self, pattern):
+        """Waits until this regular expression is found in the log, in which ^ and $ are ends of lines."""
+        return wait_until(lambda: re.search(pattern, self.log, re.M), f"a log that matches {pattern!r}")
+
     def is_ready(self):
         return self._status("/v2/health/ready") == 200
 
