@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+import weakref
 
 import psutil
 
@@ -86,6 +87,17 @@ def wait_until(condition, what, timeout=20.0):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout * SLOWNESS:.0f} s in vain for: {what}")
         time.sleep(0.02)
+
+
+def reserve_ports(count):
+    """Sockets that hold a free port each, so that nobody is given it before the server under test listens there: that
+    may, as both allow it and these do not listen."""
+    sockets = []
+    for _ in range(count):
+        sockets.append(socket.socket())
+        sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sockets[-1].bind(("127.0.0.1", 0))
+    return sockets
 
 
 class Server:
@@ -207,7 +219,8 @@ def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60,
     if transport is not None:
         args = [*args, *transport.args]
     log_path = pathlib.Path(tempfile.mkdtemp(dir=log_dir)) / "server.log"
-    ports = free_ports(3)
+    reserved = [] if REFERENCE or executable is not None else reserve_ports(3)
+    ports = [one.getsockname()[1] for one in reserved] or free_ports(3)
     with open(log_path, "wb") as log:
         process = subprocess.Popen(
             command(repositories, ports, list(args), executable),
@@ -220,6 +233,8 @@ def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60,
             preexec_fn=before,
         )
     server = Server(process, log_path, ports, transport)
+    for one in reserved:
+        weakref.finalize(server, one.close)
     if wait:
         deadline = time.monotonic() + timeout * SLOWNESS
         while not server.is_ready():
