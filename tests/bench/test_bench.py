@@ -33,7 +33,7 @@ def results(require_server, tmp_path_factory):
     command += ["--server", servers.binary(), "--backends", servers.backends(), "--tools", TOOLS]
     command += ["--json", file]
     env = {**os.environ, "NEREID_BENCH_PYTHON": "1"}
-    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=180)
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=600)
     assert file.exists(), run.stderr[-3000:]
     content = json.loads(file.read_text())
     assert content["failures"] == [], run.stderr[-3000:]
@@ -139,7 +139,7 @@ def test_http_load_tells_of_events_that_an_answer_lacks(tmp_path):
 
 def test_http_load_tells_of_an_answer_that_does_not_end(tmp_path):
     server = Answering(events("data: 1\n\n"))
-    result = json.loads(load(tmp_path, server, "--requests=1", "--responses=5", "--stall=0.1").stdout)
+    result = json.loads(load(tmp_path, server, "--requests=1", "--responses=5", "--stall=3").stdout)
     assert (result["all_requests"], result["lost"], result["stalled"]) == (0, 4, True)
 
 

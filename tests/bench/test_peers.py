@@ -62,11 +62,11 @@ def measured(require_server, tmp_path_factory):
     if servers.is_sanitized() or not (servers.has_backend("onnxruntime") and servers.has_backend("python")):
         pytest.skip("what is measured is the optimised build with both backends")
     file = tmp_path_factory.mktemp("peers") / "results.json"
-    command = [sys.executable, PEERS / "run", "--only", "nereid", "--rounds", "1", "--seconds", "0.1", "--warmup", "0"]
+    command = [sys.executable, PEERS / "run", "--only", "nereid", "--rounds", "1", "--seconds", "0.5", "--warmup", "0"]
     command += ["--server", servers.binary(), "--backends", servers.backends(), "--json", file]
     command += ["--tools", servers.build_folder() / "bench"]
     env = {**os.environ, "NEREID_BENCH_PYTHON": "1"}
-    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=180)
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, timeout=600)
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads(file.read_text())
 

@@ -25,6 +25,7 @@ TOLERANCES = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-9}
 BATCHED = ["network_residual_classifier", "network_detector_head"]
 SEQUENCES = """
 sequence_batching {
+  max_sequence_idle_microseconds: 60000000
   control_input [ { name: "start" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] } ]
   state [ { input_name: "state" output_name: "next" data_type: TYPE_FP32 dims: [ 1 ] } ]
 }

@@ -39,9 +39,8 @@ def surface_server(require_server, tmp_path_factory):
     models.write_model(path, "id", models.identity_config("FP32", [-1]))
     models.write_model(path, "other", models.identity_config("FP32", [-1]))
     decoupled.write_repeat(path)
-    models.write_model(
-        path, "sequence", models.identity_config("FP32", [-1], max_batch_size=4, extra="sequence_batching { }")
-    )
+    lasting = "sequence_batching { max_sequence_idle_microseconds: 60000000 }"
+    models.write_model(path, "sequence", models.identity_config("FP32", [-1], max_batch_size=4, extra=lasting))
     log_dir = tmp_path_factory.mktemp("server")
     trace = f"--trace-config=triton,file={log_dir / 'trace.json'}"
     with servers.running(path, log_dir=log_dir, args=[*ARGS, trace]) as running:

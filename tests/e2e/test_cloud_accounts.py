@@ -217,11 +217,11 @@ def amazon_environment(kind, tokens, tmp_path):
 
 @pytest.mark.parametrize("kind", AMAZON_SOURCES)
 def test_temporary_keys_of_amazon_are_found_and_renewed(start_server, bucket, tokens, tmp_path, kind):
-    tokens.lifetime = 4
+    tokens.lifetime = 8
     environment = amazon_environment(kind, tokens, tmp_path)
     server = start_server(bucket.url("bucket"), args=POLL, env=environment)
     infer_identity(server, "m")
-    servers.wait_until(lambda: tokens.requests.count(kind) >= 3, "the keys are renewed")
+    servers.wait_until(lambda: tokens.requests.count(kind) >= 3, "the keys are renewed", timeout=60)
     write_identity(tmp_path / "s3" / "bucket", "later")
     servers.wait_until(lambda: is_ready(server, "later"), "a model that is fetched with them")
     assert set(tokens.requests) == {kind}
@@ -266,7 +266,7 @@ def test_a_machine_without_keys_is_told(start_server, bucket, azure, tokens, tmp
 def test_tokens_are_renewed_before_they_expire(start_server, tokens, tmp_path, cloud):
     fake = running({"gs": object_stores.FakeGoogle, "as": object_stores.FakeAzure}[cloud](), tmp_path)
     fake.tokens = tokens
-    tokens.lifetime = 4
+    tokens.lifetime = 8
     environment = fake.environment(tmp_path / "cache", tmp_path)
     if cloud == "gs":
         environment["GOOGLE_APPLICATION_CREDENTIALS"] = tokens.authorized_user()
@@ -274,7 +274,7 @@ def test_tokens_are_renewed_before_they_expire(start_server, tokens, tmp_path, c
         environment |= {"AZURE_STORAGE_KEY": "", "AZURE_STORAGE_AUTH_TYPE": "managed_identity"}
         environment["AZURE_POD_IDENTITY_AUTHORITY_HOST"] = tokens.url
     server = start_server(fake.url("bucket"), args=POLL, env=environment)
-    servers.wait_until(lambda: len(tokens.requests) >= 3, "the token is renewed")
+    servers.wait_until(lambda: len(tokens.requests) >= 3, "the token is renewed", timeout=60)
     object_stores.put_folder(fake, write_identity(tmp_path / "made", "later"), "later/")
     servers.wait_until(lambda: is_ready(server, "later"), "a model that is fetched with it")
     assert "failed to poll" not in server.log

@@ -15,6 +15,13 @@ from tritonclient.grpc import service_pb2_grpc
 pytestmark = pytest.mark.newer
 
 
+def is_served(server):
+    try:
+        return wire.request(server, "GET", "/v2/models/id_FP32").status == 200
+    except (OSError, EOFError):  # there is no room, or it was late
+        return False
+
+
 def test_health_is_answered_beside_many_idle_connections(require_server, repository_path):
     with servers.running(repository_path) as server:
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (256, 256))
@@ -27,11 +34,9 @@ def test_health_is_answered_beside_many_idle_connections(require_server, reposit
         servers.wait_until(server.is_ready, "health over HTTP")
         with grpc.insecure_channel(server.grpc) as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-            assert stub.ServerLive(pb.ServerLiveRequest(), wait_for_ready=True, timeout=20).live
+            assert stub.ServerLive(pb.ServerLiveRequest(), wait_for_ready=True, timeout=60).live
         # Idle ones make room for those who have something to say.
-        servers.wait_until(
-            lambda: wire.request(server, "GET", "/v2/models/id_FP32").status == 200, "room for requests"
-        )
+        servers.wait_until(lambda: is_served(server), "room for requests")
         assert psutil.Process(server.pid).num_fds() < 256
         for connection in idle:
             connection.close()

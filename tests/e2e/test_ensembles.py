@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ensembles; each test names its sentences in docs/scheduling.md."""
+"""Ensembles; each test names its sentences in docs/scheduling.md. Those whose steps have to be busy are in
+test_ensembles_in_progress.py."""
 
 import json
 import queue
@@ -72,7 +73,6 @@ def write_good(repository):
     write_identity(repository, "batching", max_batch_size=8, extra="dynamic_batching { }\n")
     write_identity(repository, "matrix", (-1, -1))
     write_identity(repository, "slow", extra=delay(300))
-    write_identity(repository, "other_slow", extra=delay(300))
     write_identity(repository, "four", (4,))
     two = {"LEFT": ("FP32", [-1]), "RIGHT": ("FP32", [-1])}
     write_ensemble(repository, "chain", chain("id", "id", "id"))
@@ -86,14 +86,7 @@ def write_good(repository):
         [one_to_one("id", "IN", "a"), one_to_one("id", "a", "LEFT"), one_to_one("slow", "a", "RIGHT")],
         outputs=two,
     )
-    write_ensemble(
-        repository,
-        "parallel",
-        [one_to_one("slow", "IN", "LEFT"), one_to_one("other_slow", "IN", "RIGHT")],
-        outputs=two,
-    )
     write_ensemble(repository, "failing", [one_to_one("id", "IN", "a"), one_to_one("four", "a", "OUT")])
-    write_ensemble(repository, "slow_chain", chain("slow", "slow"))
     write_ensemble(repository, "limited", chain("slow", "id"), extra=at_most(2))
     if servers.has_backend("onnxruntime"):
         write_onnx(repository)
@@ -231,19 +224,6 @@ def test_runs_only_what_the_requested_outputs_need(client, ensembles):
     assert count(ensembles, "slow")["inference_count"] == before
 
 
-def test_steps_without_a_path_between_them_run_at_once(client, ensembles):
-    """E-1: both models execute while one request is in the ensemble."""
-    before = [count(ensembles, m)["inference_stats"]["compute_infer"]["ns"] for m in ("slow", "other_slow")]
-    duration = count(ensembles, "parallel")["inference_stats"]["success"]["ns"]
-    infer(client, "parallel", numbers(3), names=["LEFT", "RIGHT"])
-    servers.wait_until(
-        lambda: count(ensembles, "parallel")["inference_stats"]["success"]["ns"] > duration, "the count"
-    )
-    after = [count(ensembles, m)["inference_stats"]["compute_infer"]["ns"] for m in ("slow", "other_slow")]
-    in_steps = sum(after) - sum(before)
-    assert count(ensembles, "parallel")["inference_stats"]["success"]["ns"] - duration < in_steps
-
-
 def test_answers_name_their_sequence(client):
     """E-7, E-8"""
     result = infer(client, "chain", numbers(2), sequence_id=9, sequence_start=True)
@@ -266,32 +246,6 @@ def test_a_failing_step_answers_once_with_the_name_of_the_ensemble(client, ensem
         "Expected [4], got [5]."
     )
     np.testing.assert_array_equal(infer(client, "failing", numbers(4)).as_numpy("OUT"), numbers(4))
-
-
-@pytest.mark.newer
-def test_a_client_that_goes_away_stops_the_steps(ensembles):
-    """E-10: its step leaves the queue, and the next one is not started."""
-    before = count(ensembles, "slow")["inference_count"]
-    failures = count(ensembles, "slow_chain")["inference_stats"]["fail"]["count"]
-    answers = queue.Queue()
-    with grpc.InferenceServerClient(ensembles.grpc) as client:
-        made = grpc.InferInput("IN", [3], "FP32")
-        made.set_data_from_numpy(numbers(3))
-        calls = [
-            client.async_infer(
-                "slow_chain", [made], callback=lambda result, error, i=i: answers.put((i, error))
-            )
-            for i in range(2)
-        ]
-        pending = ("nv_inference_pending_request_count", "slow")
-        servers.wait_until(lambda: ensembles.scrape().get(pending, 0) == 1, "one executing and one waiting")
-        calls[1].cancel()
-        servers.wait_until(
-            lambda: count(ensembles, "slow_chain")["inference_stats"]["fail"]["count"] > failures, "the end"
-        )
-        assert (0, None) in [answers.get(timeout=30) for _ in range(2)]
-    # Four without the cancellation; one or none of the cancelled request, whichever came first.
-    assert count(ensembles, "slow")["inference_count"] in (before + 2, before + 3)
 
 
 def test_statistics_count_the_ensemble_and_its_steps(client, ensembles):
@@ -545,59 +499,3 @@ def test_steps_must_not_join_different_decoupled_models(start_server, empty_repo
     )
     reason = "in ensemble joined, step of model 'joined' receives inputs originated from different decoupled models"
     servers.wait_until(lambda: reason in server.log, reason)
-
-
-def test_a_stopping_server_finishes_requests_in_ensembles(start_server, empty_repository):
-    """E-15: the models of the second step are there until the ensemble is through."""
-    write_identity(empty_repository, "slow", extra=delay(700))
-    write_ensemble(empty_repository, "slow_chain", chain("slow", "slow"))
-    server = start_server(empty_repository)
-    answers = queue.Queue()
-    with grpc.InferenceServerClient(server.grpc) as client:
-        made = grpc.InferInput("IN", [3], "FP32")
-        made.set_data_from_numpy(numbers(3))
-        for _ in range(2):
-            client.async_infer("slow_chain", [made], callback=lambda result, error: answers.put((result, error)))
-        pending = ("nv_inference_pending_request_count", "slow")
-        servers.wait_until(lambda: server.scrape().get(pending, 0) == 1, "one executing and one waiting")
-        server.signal()
-        for _ in range(2):
-            result, error = answers.get(timeout=30 * servers.SLOWNESS)
-            assert error is None
-            np.testing.assert_array_equal(result.as_numpy("OUT"), numbers(3))
-    assert server.wait() == 0
-
-
-def test_a_full_queue_in_a_step_is_the_ensembles_answer(start_server, empty_repository):
-    """E-7, E-9"""
-    write_identity(
-        empty_repository,
-        "busy",
-        max_batch_size=1,
-        extra=delay(500) + "dynamic_batching { default_queue_policy { max_queue_size: 1 } }\n",
-    )
-    write_ensemble(empty_repository, "front", chain("busy"), batch=1)
-    server = start_server(empty_repository)
-    errors = queue.Queue()
-
-    def one():
-        with http.InferenceServerClient(server.http) as client:
-            made = http.InferInput("IN", [1, 2], "FP32")
-            made.set_data_from_numpy(numbers(1, 2))
-            try:
-                client.infer("front", [made])
-                errors.put("")
-            except InferenceServerException as error:
-                errors.put(error.message())
-
-    threads = [threading.Thread(target=one) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    texts = [errors.get() for _ in threads]
-    refused = [text for text in texts if text]
-    assert 0 < len(refused) < 6
-    for text in refused:
-        assert text.startswith("in ensemble 'front', ")
-        assert text.endswith("Exceeds maximum queue size")

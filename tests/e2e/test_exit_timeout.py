@@ -106,7 +106,7 @@ def assert_it_ends(place, server, *whys):
     for why in ("--exit-timeout-secs", *whys):
         assert why in server.tail()
     servers.wait_until(lambda: not psutil.wait_procs(family, timeout=0)[1], "every worker to be gone")
-    assert list(place.temporary.iterdir()) == []
+    servers.wait_until(lambda: not list(place.temporary.iterdir()), "the temporary files to be gone")
 
 
 def test_an_execution_that_does_not_return(place, start_server):
@@ -157,7 +157,8 @@ def test_an_unload_in_progress(place, start_server):
 
 def test_a_long_warm_up_is_given_up_at_once(place, start_server):
     models.write_model(place.repository, "warm", models.identity_config("FP32", [2], 1, 4, LONG_WARM_UP))
-    server = place.start(start_server, "--load-model=warm", "--log-verbose=1", wait=False)
+    server = place.start(start_server, "--load-model=warm", "--log-verbose=1", "--exit-timeout-secs=3600",
+                         wait=False)
     server.wait_for_log("is running warmup sample 'long'")
     server.signal()
     assert server.wait(timeout=PATIENCE) == 0
@@ -176,7 +177,7 @@ def test_a_second_signal_while_models_load_ends_it_at_once(place, start_server):
 def test_models_that_nobody_uses_are_unloaded_in_order_beside_one_that_is_stuck(place, start_server):
     python_models.write(place.repository, "stuck", STUCK)
     models.write_model(place.repository, "idle", models.identity_config("FP32", [2], 1, 4))
-    server = place.start(start_server, "--load-model=stuck", "--load-model=idle")
+    server = place.start(start_server, "--load-model=stuck", "--load-model=idle", "--exit-timeout-secs=10")
     in_background(infer, server, "stuck")
     place.marked()
     server.signal()

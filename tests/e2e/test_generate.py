@@ -264,7 +264,7 @@ def test_security_s17_sizes(server):
     assert reply.status_code == 400
     assert reply.json() == {"error": "a request may have at most 1024 parameters"}
     # Found by counting, not by looking for each among all.
-    assert time.monotonic() - start < 5 * servers.SLOWNESS
+    assert time.monotonic() - start < 20 * servers.SLOWNESS
     inputs = [{"name": "INPUT0", "shape": [1, 1], "datatype": "BYTES", "data": ["x"]}]
     body = {"inputs": inputs, "parameters": {f"p{i}": i for i in range(200_000)}}
     reply = post(server, "texts", "infer", body)

@@ -134,10 +134,9 @@ def test_what_the_configuration_says_counts(start_server, empty_repository):
         assert load(client, "zero", config='{"backend": "onnxruntime"}').max_batch_size == 4
         files = {"file:1/model.onnx": mixing.SerializeToString()}
         assert load(client, "sent", config='{"backend": "onnxruntime"}', files=files).max_batch_size == 0
-    log = server.log
-    assert "model 'mixing' is not batched (row_values): element" in log
-    assert "model 'sent' is not batched (row_values): element" in log
-    assert "model 'eight' is" not in log
+    server.wait_for_log("model 'mixing' is not batched (row_values): element")
+    server.wait_for_log("model 'sent' is not batched (row_values): element")
+    assert "model 'eight' is" not in server.log  # which was loaded before 'sent'
 
 
 def test_generated_batches_can_be_turned_off(start_server, empty_repository):

@@ -3,7 +3,6 @@
 backend that copies on the device. tests/harness/cuda.py says which driver this is."""
 
 import json
-import re
 import urllib.request
 
 import numpy as np
@@ -130,6 +129,7 @@ def test_a_model_without_instance_groups_gets_an_instance_on_each_gpu(serve, con
     assert groups(server, "twice") == [("KIND_GPU", [0, 1], 2)]
     # A backend that has no use for GPUs says so.
     assert groups(server, "id") == [("KIND_CPU", [], 1)]
+    server.wait_for_log("Started HTTPService")  # after the lines of all models
     assert server.log.count("TRITONBACKEND_ModelInstanceInitialize") in (0, 7)
     with connected("http", server) as client:
         devices = {
@@ -166,10 +166,10 @@ def test_onnx_models_stay_on_the_cpu_without_a_provider_for_gpus(serve):
         args=[*LENIENT],
     )
     assert groups(server, "auto")[0][:2] == ("KIND_CPU", [])
-    assert (
+    server.wait_for_log(
         "unable to load model 'gpu', GPU instances not supported: this ONNX Runtime library has no "
         "CUDAExecutionProvider; execution providers available: "
-    ) in server.log
+    )
 
 
 @replaced
@@ -177,10 +177,10 @@ def test_a_gpu_that_is_not_there_is_refused(serve):
     server = serve(
         {"wrong": group("{ kind: KIND_GPU gpus: [ 5 ] }")}, args=[*LENIENT]
     )
-    assert (
+    server.wait_for_log(
         "instance group wrong_0 of model wrong specifies invalid or unsupported gpu id 5. GPUs with "
         "at least the minimum required CUDA compute compatibility of 0.000000 are: 0, 1"
-    ) in server.log
+    )
 
 
 @replaced
@@ -191,8 +191,8 @@ def test_gpus_without_the_compute_capability_are_not_used(serve, control):
         args=["--min-supported-compute-capability=7.0", *LENIENT],
     )
     assert groups(server, "plain") == [("KIND_CPU", [], 1)]
-    assert "gpu_0 of model gpu has kind KIND_GPU but no GPUs are available" in server.log
-    assert "GPU 0 is not used: it has compute capability 6.1" in server.log
+    server.wait_for_log("gpu_0 of model gpu has kind KIND_GPU but no GPUs are available")
+    server.wait_for_log("GPU 0 is not used: it has compute capability 6.1")
 
 
 @replaced
@@ -217,10 +217,10 @@ def test_no_instance_is_made_on_a_gpu_that_is_too_full(serve):
         {"plain": ON_SECOND},
         args=["--model-load-gpu-limit=1:0.01", *LENIENT],
     )
-    assert (
+    server.wait_for_log(
         "can not create model 'plain_0_0': memory limit set for GPU 1 has exceeded, model loading is "
         "rejected."
-    ) in server.log
+    )
 
 
 # -- Pools --
@@ -234,8 +234,8 @@ def test_pools_are_made_for_gpus_that_are_used_and_given_back_at_the_end(serve, 
         args=[f"--cuda-memory-pool-byte-size=1:{size}", f"--pinned-memory-pool-byte-size={size}"],
     )
     assert (control["live_device_bytes"], control["live_host_bytes"]) == (size, size)
-    assert f"CUDA memory pool is created on device 1 with size {size}" in server.log
-    assert re.search(rf"Pinned memory pool is created at '0x\w+' with size {size}", server.log)
+    server.wait_for_log(f"CUDA memory pool is created on device 1 with size {size}")
+    server.wait_for_match(rf"Pinned memory pool is created at '0x\w+' with size {size}")
     server.stop()
     assert (control["live_device_bytes"], control["live_host_bytes"]) == (0, 0)
 
@@ -487,7 +487,7 @@ def test_the_process_ends_after_a_fatal_error_if_it_shall(serve, control):
     lose(control)
     assert status_of_copy(connection) != 200
     assert server.wait() == 1
-    assert "the server ends after an error that only a new process cures: GPU 0 has failed for good" in server.log
+    server.wait_for_log("the server ends after an error that only a new process cures: GPU 0 has failed for good")
 
 
 @replaced

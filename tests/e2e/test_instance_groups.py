@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instance groups: kinds, counts and what cannot be had on this machine."""
 
+import os
 import threading
 
 import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models
+from harness import models, trouble
 from harness import server as servers
 
 
-def write(folder, name, groups, delay_ms=0):
+def write(folder, name, groups):
     config = models.identity_config("FP32", [2]).split("instance_group")[0]
     config += f"instance_group [ {groups} ]\n"
-    config += f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}\n'
     models.write_model(folder, name, config)
 
 
@@ -33,19 +33,22 @@ def test_a_gpu_that_is_not_there_is_named(start_server, tmp_path):
 
 
 def test_as_many_executions_at_once_as_there_are_instances(start_server, tmp_path):
-    write(tmp_path / "m", "four", "{ kind: KIND_CPU count: 1 }, { kind: KIND_CPU count: 3 }, "
-                                  "{ kind: KIND_CPU count: 2 passive: true }", delay_ms=1500)
+    groups = "{ kind: KIND_CPU count: 1 }, { kind: KIND_CPU count: 3 }, { kind: KIND_CPU count: 2 passive: true }"
+    trouble.write(tmp_path / "m", "four", extra=f"instance_group [ {groups} ]\n")
     server = start_server(tmp_path / "m")
     client = grpcclient.InferenceServerClient(server.grpc)
-    value = grpcclient.InferInput("INPUT0", [2], "FP32")
-    value.set_data_from_numpy(np.zeros(2, np.float32))
     done = threading.Semaphore(0)
-    for _ in range(6):
-        client.async_infer("four", [value], lambda result, error: done.release())
-    client.is_server_live()  # on the same connection: all have arrived
-    waiting = ("nv_inference_pending_request_count", "four")
-    # Four execute; passive instances take no requests.
-    servers.wait_until(lambda: server.scrape()[waiting] == 2, "four of six to start")
-    for _ in range(6):
-        assert done.acquire(timeout=60)
+    with trouble.closed_gate(tmp_path / "m", "four"):
+        for _ in range(6):
+            value = grpcclient.InferInput("COMMAND", [1], "INT32")
+            value.set_data_from_numpy(np.array([trouble.WAIT], np.int32))
+            client.async_infer("four", [value], lambda result, error: done.release())
+        waiting = ("nv_inference_pending_request_count", "four")
+        with trouble.waiting_at_gate(tmp_path / "m", "four") as gate:
+            client.is_server_live()  # on the same connection: all have arrived
+            # Four execute; passive instances take no requests.
+            servers.wait_until(lambda: server.scrape()[waiting] == 2, "four of six to start")
+            os.write(gate, b"xxxxxx")  # one for each execution
+            for _ in range(6):
+                assert done.acquire(timeout=60)
     client.close()

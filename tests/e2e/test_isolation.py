@@ -116,8 +116,8 @@ def test_a_model_that_ends_its_process_fails_its_request_and_comes_back(told, wh
 
 
 def test_a_model_that_hangs_fails_its_request_and_comes_back(told):
-    _, teller = told(parameter("isolation_timeout_secs", "0.5"))
-    teller.fails("hang", "it did not respond within isolation_timeout_secs, which is 0.5")
+    _, teller = told(parameter("isolation_timeout_secs", "2.5"))
+    teller.fails("hang", "it did not respond within isolation_timeout_secs, which is 2.5")
     assert teller.tell("hello").endswith(" hello")
 
 
@@ -137,7 +137,7 @@ def test_responses_of_other_threads_arrive(told):
 
 def test_trouble_again_and_again_is_nothing_to_other_models(told, empty_repository):
     models.write_model(empty_repository, "id", models.identity_config("INT32", [-1]))
-    limits = parameter("isolation_timeout_secs", str(2 * servers.SLOWNESS))
+    limits = parameter("isolation_timeout_secs", str(5 * servers.SLOWNESS))
     troubles = ["crash", "abort", "exit", "smash", "hang"]
     if not servers.is_sanitized():  # which reserves terabytes
         limits += parameter("isolation_memory_mb", "200")
@@ -208,7 +208,8 @@ def test_unloads_and_reloads_leave_no_process_behind(start_server, empty_reposit
             client.unload_model("trouble")
             servers.wait_until(lambda: not processes(server), "the processes to end")
             servers.wait_until(lambda: not process.is_running(), "the server to see that it ended")
-    assert set(os.listdir("/dev/shm")) <= before
+    # Others on this machine have objects there for a while; what a server leaves behind would stay.
+    servers.wait_until(lambda: set(os.listdir("/dev/shm")) <= before, "no new names in /dev/shm")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -219,7 +220,7 @@ def test_processes_end_with_the_server(told, number):
     assert found
     server.signal(number)
     server.wait()
-    _, alive = psutil.wait_procs(found, timeout=20)
+    _, alive = psutil.wait_procs(found, timeout=60)
     assert not alive
 
 
@@ -238,7 +239,7 @@ def test_processes_end_with_a_server_that_stops_in_an_execution(told):
     server.signal()
     server.wait()
     asked.join()
-    assert psutil.wait_procs([process], timeout=20)[1] == []
+    assert psutil.wait_procs([process], timeout=60)[1] == []
 
 
 # --- What a process may do ---

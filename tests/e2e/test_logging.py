@@ -115,7 +115,7 @@ def test_s04_the_file_cannot_be_changed_by_clients(logging_server, tmp_path):
         assert caught.value.status() == "StatusCode.UNIMPLEMENTED"
     assert ask(server)[1] == DEFAULTS | {"log_file": str(file)}
     assert not other.exists()
-    assert "Started HTTPService" in file.read_text()
+    servers.wait_until(lambda: "Started HTTPService" in file.read_text(), "the lines of the start in the file")
 
 
 def test_levels_take_effect_at_once(logging_server):
@@ -196,6 +196,7 @@ def test_failed_requests_are_named_with_their_reasons(logging_server):
 def test_lines_of_onnx_runtime_look_like_all_others(start_server, tmp_path):
     models.copy_example(tmp_path / "m", "digits")
     server = start_server(tmp_path / "m", args=["--log-verbose=1"])
+    server.wait_for_log("Started HTTPService")  # after the lines of all models
     lines = [line for line in server.log.splitlines() if "onnxruntime onnxruntime: " in line]
     assert lines
     assert all(DEFAULT_LINE.match(line) for line in lines)
@@ -216,7 +217,7 @@ def test_s06_json_lines_stay_json(logging_server):
 
 def test_escaping_can_be_switched_off(logging_server):
     server = logging_server(env={"TRITON_SERVER_ESCAPE_LOG_MESSAGES": "0"})
-    assert re.search(r"\] successfully loaded 'id_one'", server.log)
+    server.wait_for_match(r"\] successfully loaded 'id_one'")
 
 
 @pytest.mark.newer
@@ -236,8 +237,8 @@ def test_the_start_is_summed_up_in_tables(logging_server, tmp_path):
     server = logging_server("--exit-timeout-secs=7", "--backend-config=identity,key=a\u2028b")
     path = servers.backends() / "identity" / "libtriton_identity.so"
     servers.wait_until(lambda: "| exit_timeout " in server.log, "the last table")
-    assert re.search(rf'^\| identity +\| {path} +\| {{"cmdline":{{.*"key":"a.*b".*}}}} +\|$', server.log, re.M)
-    assert re.search(r"^\| id_one +\| 1 +\| READY +\|$", server.log, re.M)
+    server.wait_for_match(rf'^\| identity +\| {path} +\| {{"cmdline":{{.*"key":"a.*b".*}}}} +\|$')
+    server.wait_for_match(r"^\| id_one +\| 1 +\| READY +\|$")
     for option, value in (("server_id", "triton"), ("model_control_mode", "MODE_NONE"), ("exit_timeout", "7")):
-        assert re.search(rf"^\| {option} +\| {value} +\|$", server.log, re.M)
+        server.wait_for_match(rf"^\| {option} +\| {value} +\|$")
     assert "\u2028" not in server.log

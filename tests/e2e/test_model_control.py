@@ -5,13 +5,13 @@ import base64
 import contextlib
 import json
 import pathlib
-import tempfile
 import threading
+import uuid
 
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import models, wire
+from harness import models, python_models, trouble, wire
 from harness import server as servers
 from harness.clients import Client
 from onnx import TensorProto, helper, numpy_helper
@@ -104,10 +104,11 @@ def test_models_come_and_go_as_they_are_asked_for(empty_repository, start_server
     assert index(server)[("b", None)] == (None, "")
     assert index(server, only_ready=True) == {("a", "1"): ("READY", "")}
     client.load_model("a")  # nothing changed: nothing is done
-    assert server.log.count("loading: a:1") == 1
 
     client.unload_model("a")
     wait_for_state(server, "a", "1", "UNAVAILABLE", "unloaded")
+    server.wait_for_log("successfully unloaded 'a' version 1")
+    assert server.log.count("loading: a:1") == 1
     assert not client.is_model_ready("a") and client.is_server_ready()
     assert "has no available versions" in error_of(infer, client, "a")
     assert "version 1 is not at ready state" in error_of(infer, client, "a", version="1")
@@ -152,7 +153,8 @@ def test_what_cannot_be_loaded_says_so(empty_repository, start_server, client_of
     assert index(server)[("broken", "1")][0] == "UNAVAILABLE"
     assert not server.is_ready()
     client.unload_model("broken")
-    assert server.log.count("model not found in any model repository.") == 1
+    text = "model not found in any model repository."
+    servers.wait_until(lambda: server.log.count(text) == 1, "the log tells of it once")
 
 
 @pytest.mark.parametrize("mode", ["none", "poll"])
@@ -171,12 +173,19 @@ def test_other_modes_take_no_orders(empty_repository, start_server, client_of, k
 
 
 @pytest.fixture(scope="module")
-def explicit_server(require_server, tmp_path_factory):
+def temporary(tmp_path_factory):
+    """The folder for temporary files of the server below: others write into the machine's at the same time."""
+    return tmp_path_factory.mktemp("temporary")
+
+
+@pytest.fixture(scope="module")
+def explicit_server(require_server, tmp_path_factory, temporary):
     path = tmp_path_factory.mktemp("explicit")
+    environment = {"TMPDIR": str(temporary)}
     models.write_model(path, "m", IDENTITY)
     for name in ("...", "..my_model", "model..1", "model.version1"):
         models.write_model(path, name, IDENTITY)
-    with servers.running(path, args=EXPLICIT, log_dir=path.parent) as server:
+    with servers.running(path, args=EXPLICIT, log_dir=path.parent, env=environment) as server:
         yield server
 
 
@@ -272,7 +281,7 @@ def test_names_cannot_leave_the_repository_s01(explicit_server, client_of):
     # Unloading is no way in either, and such names are simply not loaded.
     stub.RepositoryModelUnload(pb.RepositoryModelUnloadRequest(model_name="../etc"))
     # S14: nor does a name reach a shell.
-    touched = pathlib.Path(tempfile.gettempdir()) / "nereid-s14"
+    touched = pathlib.Path(f"nereid-s14-{uuid.uuid4()}")  # in the folder in which the server was started
     for name in (f"$(touch {touched.name})", f"`touch {touched.name}`", "a;b", "a|b", "a&b", "*"):
         assert load(name)[0] == "INTERNAL"
     assert not touched.exists()
@@ -318,15 +327,16 @@ def test_a_configuration_instead_of_the_file(empty_repository, start_server, cli
     assert client.is_model_ready("m", "2")
 
 
-def private_folders():
-    return set(pathlib.Path(tempfile.gettempdir()).glob("nereid-tmp-model-*"))
+def private_folders(folder):
+    return list(folder.glob("nereid-tmp-model-*"))
 
 
-def test_files_instead_of_the_repository(empty_repository, start_server, client_of, kind, onnx):
+def test_files_instead_of_the_repository(empty_repository, start_server, client_of, kind, onnx, tmp_path):
     models.write_model(empty_repository, "m", None, {"1": {"model.onnx": adder(1)}, "2": {"model.onnx": adder(2)}})
-    server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"])
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"], env={"TMPDIR": str(temporary)})
     client = client_of(kind, server)
-    before = private_folders()
     content = adder(50).SerializeToString()
     assert error_of(client.load_model, "m", files={"file:1/model.onnx": content}) == (
         "failed to load 'm', failed to poll from model repository: Load parameter 'config' must be specified for "
@@ -339,7 +349,7 @@ def test_files_instead_of_the_repository(empty_repository, start_server, client_
         assert client.is_model_ready(name, "7") and not client.is_model_ready(name, "2")
     assert (empty_repository / "m" / "2" / "model.onnx").exists()
     assert not (empty_repository / "m" / "7").exists()
-    assert len(private_folders() - before) == 2
+    assert len(private_folders(temporary)) == 2
     # Files that are no model leave everything as it is.
     assert "load failed for model 'm'" in error_of(
         client.load_model, "m", config='{"backend":"onnxruntime"}', files={"file:1/model.onnx": b"no model"})
@@ -348,23 +358,20 @@ def test_files_instead_of_the_repository(empty_repository, start_server, client_
     client.load_model("m")
     np.testing.assert_array_equal(infer(client, "m"), [2, 2])
     client.unload_model("new")
-    servers.wait_until(lambda: private_folders() <= before, "the private folders are gone")
+    servers.wait_until(lambda: not private_folders(temporary), "the private folders are gone")
     assert error_of(client.load_model, "new") == (
         "failed to load 'new', failed to poll from model repository: model not found in any model repository")
 
 
 @pytest.mark.parametrize("path", ["../../x", "1/../../x", "..", "", "/", "1/" + "x" * 256, "1/", "a\0b"])
-def test_files_stay_in_their_folder_s01(explicit_server, client_of, kind, path):
+def test_files_stay_in_their_folder_s01(explicit_server, client_of, kind, path, temporary):
     """S01: the paths of a load request name nothing outside the model's private folder."""
     client = client_of(kind, explicit_server)
-    before = set(pathlib.Path(tempfile.gettempdir()).iterdir()) if path else None
     # The client puts "file:" before a key only when it is not there.
     text = error_of(client.load_model, "written", config=IDENTITY_JSON, files={f"file:{path}": b"x" * 100})
     assert text.startswith("failed to load 'written', failed to poll from model repository: ")
-    if before is not None:
-        created = {p.name for p in set(pathlib.Path(tempfile.gettempdir()).iterdir()) - before}
-        assert "x" not in created
-    assert not private_folders()
+    assert not (temporary / "x").exists()
+    assert not private_folders(temporary)
 
 
 IDENTITY_JSON = json.dumps(
@@ -373,13 +380,13 @@ IDENTITY_JSON = json.dumps(
      "output": [{"name": "OUTPUT0", "data_type": "TYPE_FP32", "dims": [2]}]})
 
 
-def test_absolute_paths_mean_the_folder_s01(explicit_server, client_of, kind):
+def test_absolute_paths_mean_the_folder_s01(explicit_server, client_of, kind, temporary):
     client = client_of(kind, explicit_server)
     client.load_model("absolute", config=IDENTITY_JSON, files={"file:/1/nereid-s01-file": b"x"})
     assert not pathlib.Path("/1/nereid-s01-file").exists()
     np.testing.assert_array_equal(infer(client, "absolute"), [0, 0])
     client.unload_model("absolute")
-    servers.wait_until(lambda: not private_folders(), "the private folder is gone")
+    servers.wait_until(lambda: not private_folders(temporary), "the private folder is gone")
 
 
 def test_paths_in_a_configuration_s02(explicit_server, client_of, kind):
@@ -528,65 +535,56 @@ def test_an_ensemble_without_its_parts_says_why(empty_repository, start_server, 
 
 @pytest.mark.parametrize("unloads", [[("late", False)], [("e", True)], [("e", False), ("late", False)]])
 def test_requests_in_an_ensemble_end_before_its_parts_go(empty_repository, start_server, client_of, unloads):
-    models.write_model(empty_repository, "slow", slow_identity("execute_delay_ms", 400))
-    models.write_model(empty_repository, "late", IDENTITY)
-    config = ENSEMBLE.format(part="slow").replace(
-        'value: "OUTPUT0" }\n} ]',
-        'value: "between" }\n}, { model_name: "late" model_version: -1\n'
-        'input_map { key: "INPUT0" value: "between" } output_map { key: "OUTPUT0" value: "OUTPUT0" }\n} ]',
-    )
-    assert "between" in config
-    models.write_model(empty_repository, "e", config)
+    trouble.write(empty_repository, "gated")
+    models.write_model(empty_repository, "late", models.identity_config("INT32", [1]))
+    models.write_model(empty_repository, "e", """
+platform: "ensemble"
+input [ { name: "COMMAND" data_type: TYPE_INT32 dims: [ 1 ] } ]
+output [ { name: "DONE" data_type: TYPE_INT32 dims: [ 1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "gated" model_version: -1
+    input_map { key: "COMMAND" value: "COMMAND" } output_map { key: "DONE" value: "between" } },
+  { model_name: "late" model_version: -1
+    input_map { key: "INPUT0" value: "between" } output_map { key: "OUTPUT0" value: "DONE" } }
+] }
+""")
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=e"])
-    with two_requests(server, "e", waiting_for="slow") as results:
+    with two_requests(server, "e", empty_repository, gated="gated"):
         for model, with_parts in unloads:
             client_of("http", server).unload_model(model, unload_dependents=with_parts)
         assert not client_of("grpc", server).is_model_ready("e")
-    check_answers(results)
     wait_for_state(server, "late", "1", "UNAVAILABLE", "unloaded")
 
 
-def slow_identity(parameter, value):
-    extra = f'parameters {{ key: "{parameter}" value: {{ string_value: "{value}" }} }}'
-    return models.identity_config("FP32", [2], extra=extra)
-
-
-def check_answers(results):
-    """What had arrived is answered; what came too late, on a slow machine, is told so."""
-    answers = [result for result in results if not isinstance(result, InferenceServerException)]
-    assert answers
-    for result in results:
-        if isinstance(result, InferenceServerException):
-            assert "has no available versions" in result.message()
-        else:
-            np.testing.assert_array_equal(result, [0, 0])
-
-
 @contextlib.contextmanager
-def two_requests(server, model, waiting_for, kind="grpc"):
-    """Two requests in flight, of which one waits; their answers are there afterwards."""
+def two_requests(server, model, repository, gated, kind="grpc"):
+    """Two requests in flight, of which one executes and the other waits; both are answered afterwards."""
     results = []
 
-    def ask():
+    def ask(command):
         client = Client(kind, server)
         try:
-            results.append(infer(client, model))
+            results.append(client.infer(model, [trouble.tensor(client, command)]).as_numpy("DONE").tolist())
         except InferenceServerException as error:
             results.append(error)
         finally:
             client.close()
 
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    pending = ("nv_inference_pending_request_count", waiting_for)
-    servers.wait_until(lambda: server.scrape().get(pending, 0) > 0, "a request waits")
+    threads = [threading.Thread(target=ask, args=(command,)) for command in (trouble.WAIT, trouble.NOTHING)]
+    pending = ("nv_inference_pending_request_count", gated)
     try:
-        yield results
+        with trouble.closed_gate(repository, gated):
+            threads[0].start()
+            with trouble.waiting_at_gate(repository, gated):
+                threads[1].start()
+                servers.wait_until(lambda: server.scrape().get(pending) == 1, "a request waits")
+                yield
+                assert results == []
     finally:
         for thread in threads:
-            thread.join()
-    assert len(results) == 2
+            if thread.ident is not None:
+                thread.join()
+    assert sorted(results, key=str) == [[trouble.NOTHING], [trouble.WAIT]]
 
 
 # --- Several at once ---------------------------------------------------------------------------
@@ -648,42 +646,54 @@ def test_many_models_at_once(empty_repository, start_server):
     assert len(index(server, only_ready=True)) == 40
 
 
-def test_a_slow_load_holds_up_nobody_else(empty_repository, start_server, client_of, kind):
-    models.write_model(empty_repository, "slow", slow_identity("creation_delay_sec", 2))
+def test_a_slow_load_holds_up_nobody_else(empty_repository, start_server, client_of, kind, tmp_path):
+    go = tmp_path / "go"
+    python_models.write(empty_repository, "slow", f"""
+        class TritonPythonModel:
+            def initialize(self, args):
+                while not os.path.exists({str(go)!r}):
+                    time.sleep(0.01)
+
+            def execute(self, requests):
+                return [pb_utils.InferenceResponse([]) for _ in requests]
+    """)
     for name in ("fast", "later"):
         models.write_model(empty_repository, name, IDENTITY)
-    server = start_server(
-        empty_repository, args=[*EXPLICIT, "--load-model=fast", "--http-thread-count=1", "--grpc-infer-thread-count=2"])
+    args = [*EXPLICIT, "--load-model=fast", "--http-thread-count=1", "--grpc-infer-thread-count=2"]
+    server = python_models.start(start_server, empty_repository, *args)
     client, other = client_of(kind, server), client_of(kind, server)
     done = threading.Event()
     loader = threading.Thread(target=lambda: (client.load_model("slow"), done.set()))
     loader.start()
-    wait_for_state(server, "slow", "1", "LOADING")
-    for _ in range(20):
-        assert other.is_server_live()
-        assert not other.is_model_ready("slow")
-        np.testing.assert_array_equal(infer(other, "fast"), [0, 0])
-    assert "version 1 is not at ready state" in error_of(infer, other, "slow", version="1")
-    other.load_model("later")
-    np.testing.assert_array_equal(infer(other, "later"), [0, 0])
-    assert not done.is_set()
-    loader.join()
+    try:
+        wait_for_state(server, "slow", "1", "LOADING")
+        for _ in range(20):
+            assert other.is_server_live()
+            assert not other.is_model_ready("slow")
+            np.testing.assert_array_equal(infer(other, "fast"), [0, 0])
+        assert "version 1 is not at ready state" in error_of(infer, other, "slow", version="1")
+        other.load_model("later")
+        np.testing.assert_array_equal(infer(other, "later"), [0, 0])
+        assert not done.is_set()
+    finally:
+        go.touch()
+        loader.join()
     assert done.is_set() and other.is_model_ready("slow")
 
 
 def test_unloading_waits_for_requests_in_flight(empty_repository, start_server, client_of, kind):
-    models.write_model(empty_repository, "m", slow_identity("execute_delay_ms", 400))
+    trouble.write(empty_repository, "m")
     server = start_server(empty_repository, args=[*EXPLICIT, "--load-model=m"])
     client = client_of(kind, server)
-    with two_requests(server, "m", waiting_for="m", kind=kind) as results:
+    with two_requests(server, "m", empty_repository, gated="m", kind=kind):
         client.unload_model("m")  # returns at once
-        if not results:
-            assert index(server)[("m", "1")] == ("UNLOADING", "")
-        assert "not at ready state" in error_of(infer, client, "m", version="1")
+        assert index(server)[("m", "1")] == ("UNLOADING", "")
+        message = error_of(client.infer, "m", [trouble.tensor(client, trouble.NOTHING)], model_version="1")
+        assert "not at ready state" in message
         client.load_model("m")  # beside the one that still works
         assert client.is_model_ready("m")
-    check_answers(results)
-    np.testing.assert_array_equal(infer(client, "m"), [0, 0])
+    done = client.infer("m", [trouble.tensor(client, trouble.NOTHING)]).as_numpy("DONE")
+    assert done.tolist() == [trouble.NOTHING]
 
 
 # --- Start -------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def watched(tmp_path_factory):
 class UnixConnection(wire.Connection):
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
+        self.socket.settimeout(300)
         self.socket.connect(str(path))
         self.buffer = b""
 
@@ -136,13 +136,13 @@ def test_a_server_with_all_backends_stays_in_its_folders_and_talks_to_nobody(wat
         process = watched.start(command, log, env=python_models.ENVIRONMENT)
     server = servers.Server(process, tmp_path / "server.log", (0, 0, 0))
     try:
-        servers.wait_until(lambda: is_ready(sockets / "http"), "a server that is ready")
+        servers.wait_until(lambda: is_ready(sockets / "http"), "a server that is ready", timeout=60)
         with UnixConnection(sockets / "http") as connection:
             drive(connection, empty_repository, inputs)
             assert ask_script(connection)
             for worker in python_models.workers(server):
                 worker.send_signal(signal.SIGSEGV)
-            servers.wait_until(lambda: ask_script(connection), "a new worker")
+            servers.wait_until(lambda: ask_script(connection), "a new worker", timeout=60)
         server.stop()
     finally:
         if process.poll() is None:

@@ -26,6 +26,7 @@ SUMS = [t for t in TYPES if t not in ("BYTES", "BOOL")]
 BATCHES = "dynamic_batching { max_queue_delay_microseconds: 20000 }"
 SEQUENCES = """
 sequence_batching {
+  max_sequence_idle_microseconds: 60000000
   control_input [ { name: "start" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] } ]
   state [ { input_name: "state" output_name: "next" data_type: TYPE_FP32 dims: [ 1 ] } ]
 }

@@ -9,7 +9,7 @@ import grpc
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import models, wire
+from harness import models, trouble, wire
 from harness import server as servers
 from tritonclient.utils import InferenceServerException
 
@@ -40,7 +40,6 @@ def slow(extra="", delay_ms=DELAY_MS):
 def server(require_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("overload")
     models.write_model(folder, "slow", slow())
-    models.write_model(folder, "fresh", slow())
     for name, allowed in (("override", "true"), ("fixed", "false")):
         config = slow(POLICY % allowed).replace("max_batch_size: 0", "max_batch_size: 1")
         models.write_model(folder, name, config)
@@ -98,11 +97,31 @@ def test_o1_a_request_that_comes_after_its_deadline_is_refused(server):
     assert "the deadline of the request passed" in reply.error
 
 
+def while_busy(server, model, ask, body=BODY):
+    """What `ask` gives of a model that is busy all the while. On a machine that was too slow for that, which says
+    nothing, it is asked once more: ask then gives None, or the model had nothing left to do."""
+    for _ in range(20):
+        with Busy(server, model, body) as busy:
+            result = ask()
+            was_busy = not all(waiting.done() for waiting in busy.waiting)
+        if was_busy and result is not None:
+            return result
+    raise AssertionError(f"model {model!r} was never busy for long enough")
+
+
+def in_time(reply):
+    """The reply, unless the deadline had passed before the server looked at the request."""
+    return None if reply.status == 504 else reply
+
+
 def test_o3_a_request_that_cannot_be_answered_in_time_is_refused_at_once(server):
-    before = refusals(server, "slow", "deadline")
-    with Busy(server, "slow") as busy:
-        reply = infer(server, "slow", "100ms")
-        assert not all(waiting.done() for waiting in busy.waiting)
+    def ask():
+        nonlocal before
+        before = refusals(server, "slow", "deadline")
+        return in_time(infer(server, "slow", "100ms"))
+
+    before = None
+    reply = while_busy(server, "slow", ask)
     assert reply.status == 503
     assert int(reply.headers["retry-after"]) >= 1
     assert "model 'slow' is overloaded: a response would take about" in reply.error
@@ -112,32 +131,45 @@ def test_o3_a_request_that_cannot_be_answered_in_time_is_refused_at_once(server)
 def test_o3_a_deadline_of_grpc_counts_as_well(server):
     tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
     tensor.set_data_from_numpy(np.zeros(2, np.float32))
-    with Busy(server, "slow"), grpcclient.InferenceServerClient(server.grpc) as client:
-        with pytest.raises(InferenceServerException) as error:
-            client.infer("slow", [tensor], client_timeout=DELAY_MS / 1000 * 0.9)
-    assert error.value.status() == str(grpc.StatusCode.UNAVAILABLE)
-    assert "is overloaded" in error.value.message()
+
+    def ask():
+        try:
+            return client.infer("slow", [tensor], client_timeout=DELAY_MS / 1000 * 0.9)
+        except InferenceServerException as error:
+            return None if error.status() == str(grpc.StatusCode.DEADLINE_EXCEEDED) else error
+
+    with grpcclient.InferenceServerClient(server.grpc) as client:
+        error = while_busy(server, "slow", ask)
+    assert isinstance(error, InferenceServerException)
+    assert error.status() == str(grpc.StatusCode.UNAVAILABLE)
+    assert "is overloaded" in error.message()
 
 
-def test_o1_a_request_whose_deadline_passes_in_the_queue_is_not_executed(server):
-    with wire.Connection(server) as first:
-        assert first.request("GET", "/v2/health/live").status == 200
-        # The only reactor hears what was sent earlier first.
-        first.send(wire.encode("POST", "/v2/models/fresh/infer", BODY))
-        # Nothing is known about how long this model takes, so the request is admitted.
-        reply = infer(server, "fresh", "50ms")
+def test_o1_a_request_whose_deadline_passes_in_the_queue_is_not_executed(start_server, tmp_path):
+    trouble.write(tmp_path / "m", "gated")
+    server = start_server(tmp_path / "m")
+    with wire.Connection(server) as first, trouble.closed_gate(tmp_path / "m", "gated"):
+        first.send(wire.encode("POST", "/v2/models/gated/infer", trouble.body(trouble.WAIT)))
+        with trouble.waiting_at_gate(tmp_path / "m", "gated"):
+            # Nothing is known about how long this model takes, so the request is admitted.
+            reply = infer(server, "gated", "1", trouble.body(trouble.WAIT))
         assert first.receive().status == 200
     assert reply.status == 504
-    assert "the deadline of the request passed before model 'fresh' could execute it" in reply.error
-    assert refusals(server, "fresh", "expired") == 1
-    assert server.scrape()["nv_inference_count", "fresh"] == 1
+    assert "the deadline of the request passed before model 'gated' could execute it" in reply.error
+    assert refusals(server, "gated", "expired") == 1
+    # Had it been executed all the same, the only instance would now wait at the gate.
+    assert infer(server, "gated", "60", trouble.body(trouble.NOTHING)).status == 200
 
 
 def test_o2_an_idle_model_executes_whatever_it_took_before(server):
     with Busy(server, "slow"):
         pass
     # It takes longer than that, and the client gets its response nevertheless.
-    assert infer(server, "slow", "150ms").status == 200
+    for _ in range(10):
+        reply = in_time(infer(server, "slow", "300ms"))
+        if reply is not None:
+            break
+    assert reply is not None and reply.status == 200
 
 
 def test_o6_steps_of_an_ensemble_have_its_deadline(server):
@@ -162,8 +194,10 @@ def test_a_timeout_that_is_no_time_is_refused(server, value):
 
 
 def test_o4_a_timeout_that_the_queue_policy_hears_is_refused_at_once(server):
-    with Busy(server, "override", batched()):
-        reply = infer(server, "override", body=batched({"timeout": 1000}))
+    def ask():
+        return infer(server, "override", body=batched({"timeout": 1000}))
+
+    reply = while_busy(server, "override", ask, batched())
     assert reply.status == 503
     assert "is overloaded" in reply.error or "Request timeout expired" in reply.error
 

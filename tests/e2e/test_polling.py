@@ -52,6 +52,7 @@ def test_changes_are_noticed_and_nothing_else_is_touched(empty_repository, start
     servers.wait_until(lambda: added(client, "m") == 2, "the new version serves")
     models.write_model(empty_repository, "m", None, {"1": {"model.onnx": adder(10)}})
     servers.wait_until(lambda: added(client, "m", "1") == 10, "the changed version serves")
+    servers.wait_until(lambda: server.log.count("loading: m:1") == 2, "the log tells of the change")
     assert server.log.count("loading: m:2") == 1
     shutil.rmtree(empty_repository / "m" / "2")
     servers.wait_until(lambda: added(client, "m") == 10, "the version is gone")
@@ -62,8 +63,8 @@ def test_changes_are_noticed_and_nothing_else_is_touched(empty_repository, start
     servers.wait_until(lambda: client.is_model_ready("new"), "the new model serves")
     shutil.rmtree(empty_repository / "new")
     servers.wait_until(lambda: not client.is_model_ready("new"), "the model is gone")
-    assert not any(name == "new" for name, _ in index(server))
-    assert server.is_ready()
+    servers.wait_until(lambda: not any(name == "new" for name, _ in index(server)), "the index is without it")
+    servers.wait_until(server.is_ready, "the server is ready")
     assert server.log.count("loading: still:1") == 1 and server.log.count("loading: m:1") == 2
     client.close()
 
@@ -111,7 +112,8 @@ def test_a_model_in_two_repositories_is_in_none(tmp_path, start_server):
     assert client.is_model_ready("m")
     models.write_model(two, "m", IDENTITY)
     servers.wait_until(lambda: not client.is_model_ready("m"), "neither is served")
-    assert index(server) == {("m", None): ("UNAVAILABLE", "model appears in two or more repositories")}
+    expected = {("m", None): ("UNAVAILABLE", "model appears in two or more repositories")}
+    servers.wait_until(lambda: index(server) == expected, "the index says why")
     shutil.rmtree(one / "m")
     servers.wait_until(lambda: client.is_model_ready("m"), "the other one is served")
     client.close()
@@ -172,7 +174,7 @@ def test_what_is_broken_is_told_once_and_again_when_it_is_broken_otherwise(empty
     for name in ("no_config", "no_backend"):
         errors = [line for line in server.log.splitlines() if line.startswith("E") and name in line]
         assert len(errors) == len({line.split("] ", 1)[1] for line in errors}), errors
-    assert server.log.count("loading: no_backend:1") == 1
+    servers.wait_until(lambda: server.log.count("loading: no_backend:1") == 1, "the log tells of one attempt")
     models.write_model(empty_repository, "no_backend", IDENTITY.replace("identity", "other_backend"))
     server.wait_for_log("other_backend")
     models.write_model(empty_repository, "no_backend", IDENTITY)

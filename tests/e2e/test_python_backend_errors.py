@@ -73,7 +73,7 @@ def test_an_interpreter_without_numpy_is_told_in_the_index_and_the_table(start_s
     expected = f"the Python interpreter {bare}/bin/python3"
     assert expected in reason and "No module named 'numpy'" in reason
     assert "models need numpy: install it for this interpreter, or name another one" in reason
-    (row,) = [line for line in server.log.splitlines() if line.startswith("| m ")]
+    row = server.wait_for_match(r"^\| m .*\n")[0]
     assert "UNAVAILABLE" in row and "No module named 'numpy'" in row
 
 

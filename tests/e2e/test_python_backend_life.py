@@ -13,13 +13,19 @@ import psutil
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models, python_models
+from harness import python_models
 from harness import server as servers
 from tritonclient.utils import InferenceServerException
 
-# Sleeps as many seconds as its input says and tells which process it is.
+# Sleeps as many seconds as its input says and tells which process it is. One that starts after a sleep waits until
+# it may go on.
 SLEEPS = """
 class TritonPythonModel:
+    def initialize(self, args):
+        folder = os.path.dirname(__file__)
+        while os.path.exists(os.path.join(folder, "busy")) and not os.path.exists(os.path.join(folder, "go")):
+            time.sleep(0.01)
+
     def execute(self, requests):
         responses = []
         for request in requests:
@@ -72,8 +78,9 @@ def shared_memory_names():
     return set(os.listdir("/dev/shm"))
 
 
-def is_ready(client, model):
-    return client.is_model_ready(model)
+def expect_no_more_shared_memory(before):
+    """Others on this machine have some for a while; what a server leaves behind would stay."""
+    servers.wait_until(lambda: shared_memory_names() <= before, "no new names in /dev/shm")
 
 
 @pytest.fixture
@@ -88,31 +95,29 @@ def test_a_worker_killed_in_a_batch_fails_it_at_once_and_comes_back(start_server
     server = python_models.start(start_server, folder)
     (worker,) = python_models.workers(server)
     tensor = grpcclient.InferInput("INPUT0", [1], "FP32")
-    tensor.set_data_from_numpy(np.array([30], np.float32))
+    tensor.set_data_from_numpy(np.array([3600], np.float32))
     answers = queue.Queue()
     with grpcclient.InferenceServerClient(server.grpc) as client:
-        client.async_infer("sleeps", [tensor],
-                           lambda result, error: answers.put((time.monotonic(), error)))
+        client.async_infer("sleeps", [tensor], lambda result, error: answers.put(error))
         servers.wait_until(lambda: (model / "1" / "busy").exists(), "the model to be busy")
         assert client.is_model_ready("sleeps") and server.is_ready()
-        killed = time.monotonic()
         worker.kill()
         # Off while there is none, on again with the next.
         servers.wait_until(lambda: not client.is_model_ready("sleeps"), "readiness to turn off")
-        ended, error = answers.get(timeout=30)
+        error = answers.get(timeout=60)  # long before the model would have responded
         assert re.match(
             r"Failed to process the request\(s\) for model instance 'sleeps_0(_0)?', message: Stub "
             r"process 'sleeps_0(_0)?' is not healthy: it was killed by signal 9 \(Killed\)",
             error.message())
-        assert ended - killed < 1 * servers.SLOWNESS
+        (model / "1" / "go").touch()
         tensor.set_data_from_numpy(np.zeros(1, np.float32))
         client.infer("sleeps", [tensor])
         assert client.is_model_ready("sleeps")
         (successor,) = python_models.workers(server)
         assert successor.pid != worker.pid
-    assert shared_memory_names() <= before
+    expect_no_more_shared_memory(before)
     server.stop()
-    assert shared_memory_names() <= before
+    expect_no_more_shared_memory(before)
 
 
 def test_a_worker_that_dies_again_and_again_comes_back_each_time(start_server, folder):
@@ -196,7 +201,7 @@ def test_workers_end_with_their_server_however_it_ends(start_server, folder):
     assert len(workers) == 2
     server.signal(signal.SIGKILL)
     assert server.wait() == -signal.SIGKILL
-    assert psutil.wait_procs(workers, timeout=10)[1] == []
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
 
 
 # Returns once as many have begun as there are instances.
@@ -239,7 +244,7 @@ def test_names_that_a_shell_would_read_are_refused_and_odd_ones_are_names(start_
             tensor.set_data_from_numpy(np.ones(1, np.float32))
             assert client.infer(name, [tensor]).as_numpy("OUTPUT0")[0] == 1, name
     assert not victim.exists() and not os.path.exists("victim")
-    assert shared_memory_names() <= before
+    expect_no_more_shared_memory(before)
 
 
 # S09 (d): a worker that writes nonsense where the server reads loses its life, not the server's.

@@ -77,11 +77,11 @@ def make(start_server, empty_repository):
 
 
 def test_a_worker_that_hangs_is_replaced(make):
-    model = make(parameter("isolation_timeout_secs", "0.5"))
+    model = make(parameter("isolation_timeout_secs", "2.5"))
     process, other = model.say("os.getpid()"), model.say("os.getpid()", "free")
     reason = (
         "message: Stub process 'm_0(_0)?' is not healthy: it did not respond within isolation_timeout_secs, "
-        "which is 0.5"
+        "which is 2.5"
     )
     for _ in range(3):
         with pytest.raises(InferenceServerException, match=reason):
@@ -97,12 +97,12 @@ def test_the_time_counts_from_the_last_response(start_server, empty_repository):
         "model_transaction_policy { decoupled: true }\n"
     )
     python_models.write(empty_repository, "d", DECOUPLED, config,
-                        extra=ISOLATED + parameter("isolation_timeout_secs", "2"))  # fmt: skip
+                        extra=ISOLATED + parameter("isolation_timeout_secs", "5"))  # fmt: skip
     server = python_models.start(start_server, empty_repository)
-    reply = requests.post(f"http://{server.http}/v2/models/d/generate_stream", json={"INPUT0": 8}, timeout=60)
+    reply = requests.post(f"http://{server.http}/v2/models/d/generate_stream", json={"INPUT0": 18}, timeout=60)
     events = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: ")]
-    assert len(events) == 9
-    assert "did not respond within isolation_timeout_secs, which is 2" in events[-1]["error"]
+    assert len(events) == 19
+    assert "did not respond within isolation_timeout_secs, which is 5" in events[-1]["error"]
 
 
 def test_a_worker_gets_no_more_memory_than_it_may(make):

@@ -97,6 +97,7 @@ def write_others(repository):
     repository.add("fails", FAILS, config(fp32("x"), fp32("y"), "dynamic_batching { }", max_batch_size=4))
     repository.add("wrong_type", ECHO, config(fp32("x"), [("y", "INT32", [2])]))
     states = """sequence_batching {
+      max_sequence_idle_microseconds: 60000000
       control_input [ { name: "START__1" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] } ]
       state [ { input_name: "s__2" output_name: "s__1" data_type: TYPE_FP32 dims: [ 1 ] } ]
     }"""
@@ -318,7 +319,8 @@ def test_states_are_kept_for_each_sequence(client):
     base = 100 if client.is_http else 200
     sums = {}
     for value, sequence in [(1, base + 1), (10, base + 2), (2, base + 1), (20, base + 2), (3, base + 1)]:
-        options = {"sequence_id": sequence, "sequence_start": sequence not in sums, "sequence_end": False}
+        is_last = value in (20, 3)
+        options = {"sequence_id": sequence, "sequence_start": sequence not in sums, "sequence_end": is_last}
         sums[sequence] = infer(client, "stateful", {"x__0": [[value]]}, **options)["y__0"].item()
     assert sums == {base + 1: 6, base + 2: 30}
 

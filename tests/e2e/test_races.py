@@ -5,6 +5,7 @@ the sanitizers' builds run these tests, too."""
 import concurrent.futures
 import random
 import threading
+import uuid
 
 import grpc
 import numpy as np
@@ -88,7 +89,8 @@ def test_s10_the_same_regions_come_and_go(start_server, empty_repository):
     models.write_model(empty_repository, "m", models.identity_config("FP32", [-1]))
     server = start_server(empty_repository, args=["--allow-client-shm=true"])
     process = psutil.Process(server.pid)
-    region = shared_memory.create_shared_memory_region("races", "/nereid_races", 4096)
+    key = f"/nereid_races_{uuid.uuid4().hex}"
+    region = shared_memory.create_shared_memory_region("races", key, 4096)
 
     def work(seed):
         rng = random.Random(seed)
@@ -97,7 +99,7 @@ def test_s10_the_same_regions_come_and_go(start_server, empty_repository):
             name = f"r{rng.randrange(3)}"
             try:
                 rng.choice([
-                    lambda: client.register_system_shared_memory(name, "/nereid_races", 4096),  # noqa: B023
+                    lambda: client.register_system_shared_memory(name, key, 4096),  # noqa: B023
                     lambda: client.unregister_system_shared_memory(name),  # noqa: B023
                     client.get_system_shared_memory_status,
                 ])()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rate limits (docs/scheduling.md, R-1 to R-5)."""
 
+import contextlib
 import threading
 
 import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness import models
+from harness import models, trouble
 from harness import server as servers
 
 LIMITED = "--rate-limit=execution_count"
@@ -23,8 +24,8 @@ def write(folder, name, needs, priority=1, delay_ms=0, instances=1):
     models.write_model(folder, name, config)
 
 
-def infer_all(server, model, count):
-    """Sends everything at once; the order in which answers came, over all models."""
+def infer_all(server, model, count, when_sent=lambda: None):
+    """Sends everything at once and calls when_sent; the order in which answers came, over all models."""
     order, done = [], threading.Condition()
     client = grpcclient.InferenceServerClient(server.grpc)
     tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
@@ -40,8 +41,9 @@ def infer_all(server, model, count):
                     done.notify_all()
 
             client.async_infer(name, [tensor], answered)
+    when_sent()
     with done:
-        assert done.wait_for(lambda: len(order) == total, 60)
+        assert done.wait_for(lambda: len(order) == total, 120)
     client.close()
     return order
 
@@ -59,17 +61,25 @@ def test_r3_executions_are_shared_by_priority(start_server, tmp_path):
     write(tmp_path / "m", "often", [("a", True, 1)], priority=1, delay_ms=2)
     write(tmp_path / "m", "seldom", [("a", True, 1)], priority=3, delay_ms=2)
     # Has the resource while the requests arrive: whoever came first would have executions to make up for.
-    write(tmp_path / "m", "plug", [("a", True, 1)], delay_ms=2000)
+    resource = 'resources [ { name: "a" global: true count: 1 } ]'
+    limiter = f"rate_limiter {{ {resource} }}"
+    trouble.write(tmp_path / "m", "plug", extra=f"instance_group [ {{ kind: KIND_CPU {limiter} }} ]")
     server = start_server(tmp_path / "m", args=[LIMITED])
-    with grpcclient.InferenceServerClient(server.grpc) as client:
-        tensor = grpcclient.InferInput("INPUT0", [2], "FP32")
-        tensor.set_data_from_numpy(np.zeros(2, np.float32))
-        client.async_infer("plug", [tensor], lambda result, error: None)
-        # On the same connection: once this is answered, the request has arrived.
-        client.is_server_live()
-        pending = ("nv_inference_pending_request_count", "plug")
-        servers.wait_until(lambda: server.scrape()[pending] == 0, "the plug to run")
-        order = infer_all(server, ["often", "seldom"], [300, 300])
+    with contextlib.ExitStack() as stack:
+        plug = trouble.connect(server)
+        stack.callback(plug.close)
+        stack.enter_context(trouble.closed_gate(tmp_path / "m", "plug"))
+        trouble.send(plug, "plug", trouble.WAIT)
+        opening = stack.enter_context(contextlib.ExitStack())
+        opening.enter_context(trouble.waiting_at_gate(tmp_path / "m", "plug"))
+
+        def open_gate_when_all_wait():
+            for name in ("often", "seldom"):
+                pending = ("nv_inference_pending_request_count", name)
+                servers.wait_until(lambda: server.scrape()[pending] == 300, f"all requests of {name} to wait")
+            opening.close()
+
+        order = infer_all(server, ["often", "seldom"], [300, 300], open_gate_when_all_wait)
     # While both have work, three executions to one.
     first = order[:200]
     assert 2.5 < first.count("often") / first.count("seldom") < 3.5

@@ -131,6 +131,7 @@ def test_50_version_changes_under_load(empty_repository, start_server, onnx):
             load.permit((float(i), str(i)))
             shutil.rmtree(empty_repository / "m" / str(i - 1))
             sizes.append(server.resident_bytes())
+    server.wait_for_match(rf"loading: m:{ROUNDS + 1}\b")
     for i in range(1, ROUNDS + 2):
         assert len(re.findall(rf"loading: m:{i}\b", server.log)) == 1
     check_memory(server, max(sizes[5:15]), max(sizes[-10:]))

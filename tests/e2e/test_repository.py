@@ -105,9 +105,8 @@ def test_a_model_without_versions_is_not_served(empty_repository, start_server):
     states = index(server)
     assert states[("good", "1")][0] == "READY"
     reasons = " ".join(reason for (name, _), (_, reason) in states.items() if name == "empty")
-    assert "at least one version must be available under the version policy of model 'empty'" in (
-        reasons + server.log
-    )
+    text = "at least one version must be available under the version policy of model 'empty'"
+    servers.wait_until(lambda: text in reasons + server.log, "the reason")
 
 
 def test_versions_of_one_model_differ(empty_repository, start_server, onnx):
@@ -152,9 +151,8 @@ def test_a_model_in_two_repositories_is_not_served(tmp_path, start_server):
     server = start_tolerant(start_server, tmp_path / "a", tmp_path / "b")
     states = index(server)
     assert states[("own_a", "1")][0] == states[("own_b", "1")][0] == "READY"
-    assert "appears in two or more repositories" in " ".join(
-        [reason for (name, _), (_, reason) in states.items() if name == "same"] + [server.log]
-    )
+    reasons = " ".join(reason for (name, _), (_, reason) in states.items() if name == "same")
+    servers.wait_until(lambda: "appears in two or more repositories" in reasons + server.log, "the reason")
     assert wire.request(server, "GET", "/v2/models/same/ready").status in (400, 404)
 
 
@@ -227,6 +225,7 @@ def test_completion_can_be_switched_off(empty_repository, start_server, onnx, fl
     assert wire.request(server, "GET", "/v2/models/incomplete/ready").status in (400, 404)
     server.wait_for_log("incomplete")
     warning = "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead."
+    server.wait_for_log("Started HTTPService")  # after all of what is said about flags
     assert (warning in server.log) == ("strict" in flag)
 
 
@@ -241,6 +240,7 @@ def test_the_older_flag_for_completion_gives_way(empty_repository, start_server,
     assert (index(server)[("incomplete", "1")][0] == "READY") if completes else ("READY" not in server.log)
     warning = ("Warning: Overriding deprecated '--strict-model-config' from False to True in favor of "
                "'--disable-auto-complete-config'!")
+    server.wait_for_log("Started HTTPService")  # after all of what is said about flags
     assert (warning in server.log) != completes
 
 

@@ -210,7 +210,7 @@ def test_direct_waits_for_slots_to_fill(start, empty_repository, open_stream):
     """S-20"""
     sequences.write_show(
         empty_repository, "m",
-        "direct { minimum_slot_utilization: 0.5 max_queue_delay_microseconds: 300000 }",
+        "direct { minimum_slot_utilization: 0.5 max_queue_delay_microseconds: 3000000 }",
     )
     sequences.write_show(empty_repository, "eager", "direct { max_queue_delay_microseconds: 60000000 }")
     server = start()
@@ -219,11 +219,11 @@ def test_direct_waits_for_slots_to_fill(start, empty_repository, open_stream):
     stream.send("m", 1, START)
     stream.send("m", 2, START)
     assert stream.batches(2) == ["1s 2s"]
-    assert time.monotonic() - began < 0.3 * servers.SLOWNESS
+    assert time.monotonic() - began < 3
     began = time.monotonic()
     stream.send("m", 2)
     assert stream.batches(1) == ["- 2"]
-    assert time.monotonic() - began > 0.29
+    assert time.monotonic() - began > 2.9
     stream.send("eager", 1, START)
     assert stream.batches(1) == ["1s"]
 
@@ -257,14 +257,14 @@ def test_oldest_waits_for_a_preferred_size(start, empty_repository, open_stream)
     sequences.write_show(
         empty_repository, "m",
         "oldest { max_candidate_sequences: 4 preferred_batch_size: [ 2 ] "
-        "max_queue_delay_microseconds: 300000 }",
+        "max_queue_delay_microseconds: 3000000 }",
     )
     server = start()
     stream = open_stream(server)
     began = time.monotonic()
     stream.send("m", 1, START)
     assert stream.batches(1) == ["1s"]
-    assert time.monotonic() - began > 0.29
+    assert time.monotonic() - began > 2.9
     for sequence in (2, 3):
         stream.send("m", sequence, START)
     assert stream.batches(2) == ["2s 3s"]
@@ -276,19 +276,19 @@ def test_an_idle_sequence_gives_its_slot_away(start, empty_repository, open_stre
     sequences.write_show(empty_repository, "m", strategy.replace("4", "1"), slots=1, idle_us=400_000)
     server = start()
     stream = open_stream(server)
+    began = time.monotonic()
     stream.send("m", 1, START)
     assert stream.batches(1) == ["1s"]
-    began = time.monotonic()
     stream.send("m", 2, START)
     assert stream.batches(1) == ["2s"]
-    assert 0.2 < time.monotonic() - began < 5 * servers.SLOWNESS
+    assert time.monotonic() - began >= 0.4
     stream.send("m", 1)
     assert "must specify the START flag" in stream.receive()
 
 
 def test_the_backlog_has_timeouts(start, empty_repository, open_stream):
     """S-15"""
-    sequences.write_show(empty_repository, "m", slots=1)
+    sequences.write_show(empty_repository, "m", slots=1, idle_us=60_000_000)
     server = start()
     stream = open_stream(server)
     stream.send("m", 1, START, timeout=1)  # it has a slot: nothing expires
@@ -406,7 +406,7 @@ def test_texts_as_ids(start, empty_repository):
         'backend: "dyna_sequence"\nmax_batch_size: 4\n'
         'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
         'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
-        "sequence_batching { oldest { max_candidate_sequences: 4 } "
+        "sequence_batching { max_sequence_idle_microseconds: 60000000 oldest { max_candidate_sequences: 4 } "
         + sequences.CONTROLS.replace("TYPE_INT64", "TYPE_STRING")
         + " }\ninstance_group [ { kind: KIND_CPU count: 1 } ]\n"
     )
@@ -430,7 +430,7 @@ def test_a_model_without_batches(start, empty_repository, open_stream):
         'backend: "sequence"\nmax_batch_size: 0\n'
         'input [ { name: "INPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
         'output [ { name: "OUTPUT" data_type: TYPE_INT32 dims: [ 1 ] } ]\n'
-        "sequence_batching { control_input [ "
+        "sequence_batching { max_sequence_idle_microseconds: 60000000 control_input [ "
         '{ name: "START" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] }, '
         '{ name: "READY" control [ { kind: CONTROL_SEQUENCE_READY fp32_false_true: [ 0, 1 ] } ] } ] }\n'
         "instance_group [ { kind: KIND_CPU count: 2 } ]\n"
@@ -667,21 +667,20 @@ def test_a_storm(start, empty_repository, open_stream, strategy, kind):
     expired = "timeout of the corresponding sequence has been expired"
 
     def all_start():
-        for sequence in range(1, 9):
+        """One more than there are slots: it has to wait. What waits expires, and what is idle gives its slot away."""
+        for sequence in range(1, 10):
             stream.send("m", sequence, START, values=(sequence,), datatype="INT64", timeout=1_000)
-        answers = {sequence: stream.receive() for sequence in range(1, 9)}
+        answers = {sequence: stream.receive() for sequence in range(1, 10)}
         assert {answer for answer in answers.values() if isinstance(answer, str)} <= {expired}
         started = {k: answer for k, answer in answers.items() if not isinstance(answer, str)}
         assert {k: int(answer.as_numpy("OUTPUT")[0][0]) for k, answer in started.items()} == {k: k for k in started}
-        if len(started) == 8:
-            return True
         for sequence in started:
             stream.send("m", sequence, END, values=(0,), datatype="INT64")
-            assert not isinstance(stream.receive(), str)
-        return False
+            answer = stream.receive()
+            # On a slow machine it has been idle for too long meanwhile.
+            assert not isinstance(answer, str) or re.search(EXPECTED, answer), answer
+        return len(started) == 8
 
-    servers.wait_until(all_start, "eight sequences to start")
-    # One more has to wait, so these were all.
-    stream.send("m", 9, START, values=(9,), datatype="INT64", timeout=1_000)
-    assert stream.receive() == expired
-    assert server.scrape()[("nv_inference_pending_request_count", "m")] == 0
+    servers.wait_until(all_start, "eight sequences of nine to start")
+    pending = ("nv_inference_pending_request_count", "m")
+    servers.wait_until(lambda: server.scrape()[pending] == 0, "nothing to wait")

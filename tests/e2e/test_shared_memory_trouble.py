@@ -5,8 +5,11 @@ import threading
 
 import numpy as np
 import pytest
+from harness import server as servers
+from harness import trouble
 from harness.clients import KINDS
 from harness.shared_memory import (  # noqa: F401  fixtures are used by name
+    ALLOW,
     PAGE,
     both,
     clean,
@@ -29,18 +32,18 @@ pytestmark = pytest.mark.newer  # the reference server knows no --allow-client-s
 class Pending:
     """A request on a thread of its own."""
 
-    def __init__(self, kind, server, model, tensors, results):
+    def __init__(self, kind, server, model, tensors, results, names=("INPUT0", "OUTPUT0")):
         self.error = None
-        self.thread = threading.Thread(target=self._run, args=(kind, server, model, tensors, results))
+        self.thread = threading.Thread(target=self._run, args=(kind, server, model, tensors, results, names))
         self.thread.start()
 
-    def _run(self, kind, server, model, tensors, results):
+    def _run(self, kind, server, model, tensors, results, names):
         with connected(kind, server) as client:
             try:
                 client.infer(
                     model,
-                    [shared_input(client, "INPUT0", *tensor) for tensor in tensors],
-                    outputs=[shared_output(client, "OUTPUT0", *result) for result in results],
+                    [shared_input(client, names[0], *tensor) for tensor in tensors],
+                    outputs=[shared_output(client, names[1], *result) for result in results],
                 )
             except InferenceServerException as error:
                 self.error = error.message()
@@ -53,16 +56,16 @@ class Pending:
         return self.error
 
 
-def begin(kind, server, made, model="slow", elements=16, name=""):
-    """A request that uses the region, which was unregistered (`name`, or all) meanwhile."""
+def begin(kind, server, made, elements):
+    """A request that uses the region, which was unregistered meanwhile."""
     size = elements * 4
     tensors = [([elements], "FP32", made.name, size)]
     results = [(made.name, size, size)]
     with connected("http", server) as client:
         while True:
-            pending = Pending(kind, server, model, tensors, results)
+            pending = Pending(kind, server, "slow", tensors, results)
             while not pending.is_over():
-                client.unregister_system_shared_memory(name)
+                client.unregister_system_shared_memory()
                 if made.name in status(client):
                     return pending  # it stays, so it is in use
                 made.register(client)
@@ -72,44 +75,68 @@ def begin(kind, server, made, model="slow", elements=16, name=""):
                 made.register(client)
 
 
+@pytest.fixture
+def gated(start_server, tmp_path):
+    """A server of one model that is in use until its gate is opened, and the folder of its models."""
+    trouble.write(tmp_path / "models", "gated")
+    return start_server(tmp_path / "models", args=ALLOW), tmp_path / "models"
+
+
+def commands(made):
+    """Writes two commands into the region: at 0 to wait, and 4 bytes later to do nothing."""
+    made.set(np.array([trouble.WAIT, trouble.NOTHING], np.int32))
+
+
+def gated_request(kind, server, made, offset, target):
+    tensor = ([1], "INT32", made.name, 4, offset)
+    return Pending(kind, server, "gated", [tensor], [(made.name, 4, target)], names=("COMMAND", "DONE"))
+
+
 @both
 @pytest.mark.parametrize("which", ["one", "all"])
-def test_s08_a_region_that_is_unregistered_in_use_stays_as_long(kind, which, clean, region):
+def test_s08_a_region_that_is_unregistered_in_use_stays_as_long(kind, which, gated, region):
+    server, repository = gated
     made = region(PAGE)
-    numbers = np.arange(16, dtype=np.float32)
-    made.set(numbers)
-    with connected(kind, clean) as client:
+    commands(made)
+    with connected(kind, server) as client, connected("http", server) as other:
         made.register(client)
-        pending = begin(kind, clean, made, name=made.name if which == "one" else "")
-        assert mapped(clean) == [made.key]
-        again = refused(made.register, client)
-        assert again == f"shared memory region '{made.name}' already in manager"
+        with trouble.closed_gate(repository, "gated"):
+            pending = gated_request(kind, server, made, 0, 64)
+            with trouble.waiting_at_gate(repository, "gated"):
+                other.unregister_system_shared_memory(made.name if which == "one" else "")
+                assert list(status(client)) == [made.name]
+                assert mapped(server) == [made.key]
+                again = refused(made.register, client)
+                assert again == f"shared memory region '{made.name}' already in manager"
         assert pending.wait() is None
         # With the answer the region is gone, and its name is free.
         assert status(client) == {}
-        assert mapped(clean) == []
-        np.testing.assert_array_equal(made.get(np.float32, [16], 64), numbers)
+        assert mapped(server) == []
+        assert made.get(np.int32, [1], 64) == [trouble.WAIT]
         made.register(client)
         assert list(status(client)) == [made.name]
 
 
 @both
-def test_s08_many_requests_keep_a_region(kind, clean, region):
+def test_s08_many_requests_keep_a_region(kind, gated, region):
+    server, repository = gated
     made = region(PAGE)
-    numbers = np.arange(16, dtype=np.float32)
-    made.set(numbers)
-    with connected(kind, clean) as client:
+    commands(made)
+    with connected(kind, server) as client:
         made.register(client)
-        first = begin(kind, clean, made)
-        tensor = ([16], "FP32", made.name, 64)
-        others = [
-            Pending(kind, clean, "slow", [tensor], [(made.name, 64, 128 + 64 * i)]) for i in range(3)
-        ]
+        with trouble.closed_gate(repository, "gated"):
+            first = gated_request(kind, server, made, 0, 64)
+            with trouble.waiting_at_gate(repository, "gated"):
+                client.unregister_system_shared_memory(made.name)
+                others = [gated_request(kind, server, made, 4, 128 + 64 * i) for i in range(3)]
+                count = ("nv_inference_pending_request_count", "gated")
+                servers.wait_until(lambda: server.scrape()[count] == 3, "three requests wait")
+                assert list(status(client)) == [made.name]
         assert first.wait() is None
         assert [other.wait() for other in others] == [None] * 3
         assert status(client) == {}
         for i in range(3):
-            np.testing.assert_array_equal(made.get(np.float32, [16], 128 + 64 * i), numbers)
+            assert made.get(np.int32, [1], 128 + 64 * i) == [trouble.NOTHING]
 
 
 @both
@@ -175,7 +202,7 @@ def test_s07_an_object_that_shrinks_in_use(kind, clean, region):
     with connected(kind, clean) as client:
         made.register(client)
         elements = 64 * PAGE // 4
-        pending = begin(kind, clean, made, elements=elements)
+        pending = begin(kind, clean, made, elements)
         made.truncate(0)
         # The answer is right when the model was done with the region, and else says what happened.
         error = pending.wait()

@@ -13,51 +13,49 @@ import threading
 import grpc
 import numpy as np
 import pytest
-from harness import models, wire
+from harness import models, trouble, wire
 from harness import server as servers
 from harness.clients import Client
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-# What arrives waits for company, and is then busy for a while.
-SLOW = """dynamic_batching { max_queue_delay_microseconds: 1000000 }
-parameters { key: "execute_delay_ms" value: { string_value: "500" } }
-"""
-
 
 @pytest.fixture
 def repository(empty_repository):
-    models.write_model(empty_repository, "slow", models.identity_config("FP32", [-1], 1, 8, SLOW))
+    models.write_model(empty_repository, "m", models.identity_config("FP32", [-1], 1, 8))
     return empty_repository
 
 
-def ask(kind, server):
+def ask(kind, server, command):
     client = Client(kind, server)
-    tensor = np.arange(4, dtype=np.float32).reshape(1, 4)
-    result = client.infer("slow", [client.input("INPUT0", tensor, "FP32")])
-    np.testing.assert_array_equal(result.as_numpy("OUTPUT0"), tensor)
+    result = client.infer("gated", [trouble.tensor(client, command)])
+    assert result.as_numpy("DONE").tolist() == [command]
     return True
 
 
 def pending(server):
-    """Requests that have arrived and are not yet answered."""
-    return server.scrape()[("nv_inference_pending_request_count", "slow")]
+    """Requests that have arrived and are not yet executed."""
+    return server.scrape()[("nv_inference_pending_request_count", "gated")]
 
 
 @pytest.mark.newer
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("kind", ["http", "grpc"])
-def test_requests_in_flight_are_answered(repository, start_server, kind, number):
-    server = start_server(repository)
-    ask(kind, server)
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        requests = [pool.submit(ask, kind, server) for _ in range(2)]
-        servers.wait_until(lambda: pending(server) == 2, "both requests to wait")
-        server.signal(number)
+def test_requests_in_flight_are_answered(empty_repository, start_server, kind, number):
+    trouble.write(empty_repository, "gated")
+    server = start_server(empty_repository, args=["--exit-timeout-secs=120"])
+    ask(kind, server, trouble.NOTHING)
+    what = {"http": "HTTP service connections", "grpc": "gRPC service connections and inference handlers"}[kind]
+    # One executes and the other waits until the gate is opened, so that the server has them for as long as that takes.
+    with concurrent.futures.ThreadPoolExecutor() as pool, trouble.closed_gate(empty_repository, "gated"):
+        requests = [pool.submit(ask, kind, server, trouble.WAIT)]
+        with trouble.waiting_at_gate(empty_repository, "gated"):
+            requests.append(pool.submit(ask, kind, server, trouble.NOTHING))
+            servers.wait_until(lambda: pending(server) == 1, "the second request to wait")
+            server.signal(number)
+            server.wait_for_log("Model 'gated' (version 1) has 2 in-flight inferences")
+            servers.wait_until(lambda: re.search(rf"Timeout \d+: Found [1-9]\d* {what}", server.log), what)
         assert all(request.result(timeout=60) for request in requests)
     assert server.wait() == 0
-    server.wait_for_log("Model 'slow' (version 1) has 2 in-flight inferences")
-    what = {"http": "HTTP service connections", "grpc": "gRPC service connections and inference handlers"}[kind]
-    assert re.search(rf"Timeout \d+: Found [1-9]\d* {what}", server.log)
 
 
 @pytest.mark.newer
@@ -73,7 +71,7 @@ def test_idle_connections_do_not_hold_the_server(repository, start_server):
 def test_a_half_sent_request_does_not_hold_the_server(repository, start_server):
     server = start_server(repository)
     with wire.Connection(server) as connection:
-        connection.send(b"POST /v2/models/slow/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+        connection.send(b"POST /v2/models/m/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
         assert server.is_live()
         server.signal()
         assert server.wait(timeout=20) == 0
@@ -97,21 +95,21 @@ def test_a_second_start_on_the_same_ports_works_at_once(repository, start_server
 
 @pytest.mark.newer
 def test_an_open_stream_is_ended_once_its_requests_are(repository, start_server):
+    trouble.write(repository, "gated")
     server = start_server(repository, args=["--exit-timeout-secs=120"])
-    tensor = np.arange(4, dtype=np.float32).reshape(1, 4)
     requests = queue.Queue()
-    with grpc.insecure_channel(server.grpc) as channel:
+    with grpc.insecure_channel(server.grpc) as channel, trouble.closed_gate(repository, "gated"):
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         idle = stub.ModelStreamInfer(iter(queue.Queue().get, None))
         busy = stub.ModelStreamInfer(iter(requests.get, None))
-        request = service_pb2.ModelInferRequest(model_name="slow")
-        request.inputs.add(name="INPUT0", datatype="FP32", shape=tensor.shape)
-        request.raw_input_contents.append(tensor.tobytes())
+        request = service_pb2.ModelInferRequest(model_name="gated")
+        request.inputs.add(name="COMMAND", datatype="INT32", shape=[1]).contents.int_contents.append(trouble.WAIT)
         requests.put(request)
-        servers.wait_until(lambda: pending(server) == 1, "the request to wait")
-        server.signal()
+        with trouble.waiting_at_gate(repository, "gated"):
+            server.signal()
+            server.wait_for_log("Model 'gated' (version 1) has 1 in-flight inferences")
         answer = next(busy)
-        assert answer.infer_response.raw_output_contents[0] == tensor.tobytes()
+        assert answer.infer_response.raw_output_contents[0] == np.int32(trouble.WAIT).tobytes()
         for stream in (idle, busy):
             with pytest.raises(grpc.RpcError) as caught:
                 next(stream)

@@ -28,6 +28,7 @@ PLATFORMS = ["savedmodel", "graphdef"]
 BATCHES = "dynamic_batching { max_queue_delay_microseconds: 20000 }"
 SEQUENCES = """
 sequence_batching {
+  max_sequence_idle_microseconds: 60000000
   control_input [ { name: "start" control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] } ] } ]
   state [ { input_name: "state" output_name: "next" data_type: TYPE_FP32 dims: [ 1 ] } ]
 }
@@ -389,7 +390,7 @@ def test_signatures_and_tags_choose_a_graph_of_the_same_file(client, number):
 
 def test_a_signature_of_another_name_serves_where_there_is_no_default(server, client):
     assert infer(client, "other_signature", {"INPUT": ones(4)})["OUTPUT"].tolist() == [5] * 4
-    assert "unable to find serving signature 'serving_default', using signature 'only'" in server.log
+    server.wait_for_log("unable to find serving signature 'serving_default', using signature 'only'")
 
 
 def test_several_tags_choose_the_graph_that_has_them_all(client):

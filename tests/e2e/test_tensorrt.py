@@ -86,7 +86,7 @@ def server(require_server, machine, tmp_path_factory):
     add(repository, "state", STATE, """max_batch_size: 8
         input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }
         output { name: "NEW" data_type: TYPE_FP32 dims: [ 1 ] }
-        sequence_batching { oldest { max_candidate_sequences: 4 } state {
+        sequence_batching { max_sequence_idle_microseconds: 60000000 oldest { max_candidate_sequences: 4 } state {
           input_name: "OLD" output_name: "NEW" data_type: TYPE_FP32 dims: [ 1 ]
           initial_state: { name: "zero" data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }\n""")
     add(repository, "ragged", RAGGED, """max_batch_size: 8

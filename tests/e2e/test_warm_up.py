@@ -40,6 +40,7 @@ def test_w1_every_instance_runs_every_sample_before_the_model_is_ready(start_ser
     server = start_server(tmp_path / "m", args=VERBOSE)
     wait_for_runs(server, "warm", "zeros", 6)
     wait_for_runs(server, "warm", "random", 2)
+    server.wait_for_log("successfully loaded 'warm'")
     lines = server.log.splitlines()
     ready = next(i for i, line in enumerate(lines) if "successfully loaded 'warm'" in line)
     assert all(i < ready for i, line in enumerate(lines) if "warmup sample" in line)
@@ -51,6 +52,7 @@ def test_w2_a_batch_is_requests_of_one(start_server, tmp_path):
     write(tmp_path / "m", "none", sample("none", "zero_data: true", batch_size=0))
     server = start_server(tmp_path / "m", args=VERBOSE)
     wait_for_runs(server, "warm", "five", 1)
+    server.wait_for_log("successfully loaded 'none'")
     assert runs(server, "none", "none") == 0
 
 

@@ -8,7 +8,7 @@ import urllib.request
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import models
+from harness import models, trouble
 from harness import server as servers
 from tritonclient.utils import InferenceServerException
 
@@ -37,6 +37,10 @@ def reasons(server, family, model):
     return found
 
 
+def wait_for_reasons(server, family, model, expected):
+    servers.wait_until(lambda: reasons(server, family, model) == expected, f"{family} to be {expected}")
+
+
 def infer_at_once(client, model, inputs):
     """Sends all, then waits for all answers."""
     done = threading.Semaphore(0)
@@ -48,7 +52,7 @@ def infer_at_once(client, model, inputs):
 def test_y1_why_batches_closed(start_server, tmp_path):
     write(tmp_path / "m", "eager", "dynamic_batching { }")
     write(tmp_path / "m", "waiting",
-          "dynamic_batching { preferred_batch_size: [2] max_queue_delay_microseconds: 300000 }")
+          "dynamic_batching { preferred_batch_size: [2] max_queue_delay_microseconds: 3000000 }")
     server = start_server(tmp_path / "m")
     with grpcclient.InferenceServerClient(server.grpc) as client:
         client.infer("eager", tensor())
@@ -57,36 +61,36 @@ def test_y1_why_batches_closed(start_server, tmp_path):
         client.infer("waiting", tensor(1))  # after its delay
         # The second does not match the first; the third fills the second's batch to a preferred size.
         infer_at_once(client, "waiting", [tensor(1, 2), tensor(1, 3), tensor(1, 3)])
-    counts = reasons(server, "nereid_batches_closed_total", "eager")
-    assert counts == {"full": 1, "eager": 1}
-    counts = reasons(server, "nereid_batches_closed_total", "waiting")
-    assert counts == {"preferred": 2, "delay": 1, "incompatible": 1}
+    wait_for_reasons(server, "nereid_batches_closed_total", "eager", {"full": 1, "eager": 1})
+    expected = {"preferred": 2, "delay": 1, "incompatible": 1}
+    wait_for_reasons(server, "nereid_batches_closed_total", "waiting", expected)
 
 
 def test_y2_x3_why_requests_failed(start_server, tmp_path):
-    write(tmp_path / "m", "busy",
-          "dynamic_batching { default_queue_policy { max_queue_size: 1 } }", delay_ms=1500)
-    server = start_server(tmp_path / "m")
+    repository = tmp_path / "m"
+    trouble.write(repository, "busy", extra="dynamic_batching { default_queue_policy { max_queue_size: 1 } }\n")
+    server = start_server(repository)
     client = grpcclient.InferenceServerClient(server.grpc)
     waiting = ("nv_inference_pending_request_count", "busy")
 
-    def send():
-        call = client.async_infer("busy", tensor(), lambda result, error: None)
-        client.is_server_live()  # on the same connection: the request has arrived
-        return call
+    def command(number):
+        value = grpcclient.InferInput("COMMAND", [1], "INT32")
+        value.set_data_from_numpy(np.array([number], np.int32))
+        return [value]
 
-    send()
-    servers.wait_until(lambda: server.scrape()[waiting] == 0, "the first request to start")
-    queued = send()
-    servers.wait_until(lambda: server.scrape()[waiting] == 1, "the second request to wait")
-    with pytest.raises(InferenceServerException, match="Exceeds maximum queue size"):
-        client.infer("busy", tensor())
-    queued.cancel()
-    servers.wait_until(lambda: server.scrape()[waiting] == 0, "the second request to leave")
-    with pytest.raises(InferenceServerException, match="unexpected inference output"):
-        client.infer("busy", tensor(), outputs=[grpcclient.InferRequestedOutput("NONE")])
-    expected = {"REJECTED": 1, "CANCELED": 1, "BACKEND": 0, "OTHER": 1}
-    assert reasons(server, "nv_inference_request_failure", "busy") == expected
+    with trouble.closed_gate(repository, "busy"):
+        client.async_infer("busy", command(trouble.WAIT), lambda result, error: None)
+        with trouble.waiting_at_gate(repository, "busy"):
+            queued = client.async_infer("busy", command(trouble.NOTHING), lambda result, error: None)
+            servers.wait_until(lambda: server.scrape()[waiting] == 1, "the second request to wait")
+            with pytest.raises(InferenceServerException, match="Exceeds maximum queue size"):
+                client.infer("busy", command(trouble.NOTHING))
+            queued.cancel()
+            servers.wait_until(lambda: server.scrape()[waiting] == 0, "the second request to leave")
+            with pytest.raises(InferenceServerException, match="unexpected inference output"):
+                client.infer("busy", command(trouble.NOTHING), outputs=[grpcclient.InferRequestedOutput("NONE")])
+            expected = {"REJECTED": 1, "CANCELED": 1, "BACKEND": 0, "OTHER": 1}
+            wait_for_reasons(server, "nv_inference_request_failure", "busy", expected)
     client.close()
 
 

@@ -4,6 +4,7 @@
 import numpy as np
 
 from harness import models, wire
+from harness import server as servers
 from harness.clients import Client
 
 POLL = ["--model-control-mode=poll", "--repository-poll-secs=1"]
@@ -90,3 +91,22 @@ def compare_servers(local, remote):
                 client.close()
             for ours, theirs in zip(*answers):
                 np.testing.assert_array_equal(ours, theirs)
+
+
+def start_while_away(start, leave, come_back):
+    """A server that `start` starts without waiting, while what it needs is away until it tries again. A server gives up
+    after a second or more of trying; where this process comes too late for that, all of it is done once more."""
+    for _ in range(10):
+        leave()
+        server = start()
+        servers.wait_until(lambda: "trying again" in server.log, "the server tries again", timeout=60)
+        is_alone = server.is_live() and not server.is_ready()
+        come_back()
+        servers.wait_until(
+            lambda: server.is_ready() or server.process.poll() is not None, "the server is ready", timeout=60
+        )
+        if server.process.poll() is None:
+            assert is_alone, "whoever asks for the server's health is answered meanwhile"
+            return server
+        assert "trying again (5 of 5)" in server.log, server.tail()
+    raise AssertionError("the server always gave up before what it needs came back")

@@ -49,7 +49,10 @@ class Redis:
         return self.cli("KEYS", "*").split()
 
     def args(self, *settings):
-        """The flags of a server that keeps its responses there."""
+        """The flags of a server that keeps its responses there, and waits for them on a busy machine as well."""
+        names = [setting.split("=")[0] for setting in settings]
+        patience = ("connect_timeout", "socket_timeout", "wait_timeout")
+        settings = [*(f"{name}=20000" for name in patience if name not in names), *settings]
         address = ["redis,host=127.0.0.1", f"redis,port={self.port}"]
         return cache_args(*address, *(f"redis,{setting}" for setting in settings))
 

@@ -89,6 +89,7 @@ class Proxy:
         self.target = port
         self.requests = []
         self.bytes_left = None  # until it breaks off; None: never
+        self.is_away = False  # hangs up on everybody
         self.bytes_passed = 0
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -115,6 +116,9 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            if self.is_away:
+                client.close()
+                continue
             try:
                 upstream = socket.create_connection(("127.0.0.1", self.target))
             except OSError:

@@ -76,7 +76,7 @@ def onnx_keep():
     )
 
 
-def write_show(repository, name, strategy="direct { }", slots=4, instances=1, idle_us=3_000_000, size=1,
+def write_show(repository, name, strategy="direct { }", slots=4, instances=1, idle_us=60_000_000, size=1,
                extra=""):
     config = (
         f'platform: "onnxruntime_onnx"\nmax_batch_size: {slots}\n'

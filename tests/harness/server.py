@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+import weakref
 
 import psutil
 
@@ -88,6 +89,17 @@ def wait_until(condition, what, timeout=20.0):
         time.sleep(0.02)
 
 
+def reserve_ports(count):
+    """Sockets that hold a free port each, so that nobody is given it before the server under test listens there: that
+    may, as both allow it and these do not listen."""
+    sockets = []
+    for _ in range(count):
+        sockets.append(socket.socket())
+        sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sockets[-1].bind(("127.0.0.1", 0))
+    return sockets
+
+
 class Server:
     """A running server. Made by start(); stop() ends it and checks how it ended."""
 
@@ -112,6 +124,10 @@ class Server:
     def wait_for_log(self, text):
         """Waits until the log has this: a thread of its own writes it, a moment later."""
         wait_until(lambda: text in self.log, f"a log with {text!r}")
+
+    def wait_for_match(self, pattern):
+        """Waits until this regular expression is found in the log, in which ^ and $ are ends of lines."""
+        return wait_until(lambda: re.search(pattern, self.log, re.M), f"a log that matches {pattern!r}")
 
     def is_ready(self):
         return self._status("/v2/health/ready") == 200
@@ -204,7 +220,8 @@ def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60,
     if transport is not None:
         args = [*args, *transport.args]
     log_path = pathlib.Path(tempfile.mkdtemp(dir=log_dir)) / "server.log"
-    ports = ports or free_ports(3)
+    reserved = [] if ports or REFERENCE or executable is not None else reserve_ports(3)
+    ports = ports or [one.getsockname()[1] for one in reserved] or free_ports(3)
     with open(log_path, "wb") as log:
         process = subprocess.Popen(
             command(repositories, ports, list(args), executable),
@@ -217,6 +234,8 @@ def start(*repositories, args=(), env=None, wait=True, log_dir=None, timeout=60,
             preexec_fn=before,
         )
     server = Server(process, log_path, ports, transport)
+    for one in reserved:
+        weakref.finalize(server, one.close)
     if wait:
         deadline = time.monotonic() + timeout * SLOWNESS
         while not server.is_ready():

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 
+import numpy as np
 import pytest
 
 from harness import models
@@ -16,11 +17,20 @@ NOTHING, WAIT, WRITE_NOWHERE, ABORT, DIVIDE_BY_ZERO, ILLEGAL_INSTRUCTION = range
 READ_PAST_FILE, RECURSE, WRITE_NOWHERE_IN_THREAD, THROW_IN_THREAD = range(6, 10)
 
 
+def library_of(backend="trouble"):
+    return servers.build_folder() / "tests" / "backends" / f"libtriton_{backend}.so"
+
+
+def require(backend="trouble"):
+    """Skips the test where the backend is not built."""
+    if not library_of(backend).exists():
+        pytest.skip("the tests' backend is not built")
+
+
 def write(repository, name, backend="trouble", extra=""):
     """Writes a model; `backend` may be trouble_inline, which the event loops run."""
-    library = servers.build_folder() / "tests" / "backends" / f"libtriton_{backend}.so"
-    if not library.exists():
-        pytest.skip("the tests' backend is not built")
+    require(backend)
+    library = library_of(backend)
     config = (
         f'backend: "{backend}"\nmax_batch_size: 0\n'
         f"input [ {models.tensor_config('COMMAND', 'INT32', [1])} ]\n"
@@ -51,7 +61,8 @@ def closed_gate(repository, name):
 
 @contextlib.contextmanager
 def waiting_at_gate(repository, name):
-    """Waits for an execution that waits, which goes on at the end."""
+    """Waits for an execution that waits, which goes on at the end; gives the gate, into which a byte can be written for
+    each of several executions that wait."""
 
     def open_gate():
         try:
@@ -61,9 +72,14 @@ def waiting_at_gate(repository, name):
 
     gate = servers.wait_until(open_gate, "an execution that waits")
     try:
-        yield
+        yield gate
     finally:
         os.close(gate)
+
+
+def tensor(client, command):
+    """The input of a request by a client of harness/clients.py."""
+    return client.input("COMMAND", np.array([command], np.int32), "INT32")
 
 
 def send(connection, model, command, request_id="", parameters=None):

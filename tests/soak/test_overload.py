@@ -36,7 +36,7 @@ def test_a_busy_caller_takes_no_answer_from_the_others(require_server, tmp_path)
 
     if "--api-keys" not in servers.run_to_end(["--help"]).stdout:
         pytest.skip("this server does not know callers")
-    figures = tenants.run(tmp_path, seconds=2, times=50)
+    figures = tenants.run(tmp_path, seconds=2, times=50, deadline_ms=3000)
     assert figures["answers to the others beside the busy one"] > 0, figures
     assert figures["refusals to the others"] == 0, figures
     assert figures["refusals to the busy one"] > 0, figures

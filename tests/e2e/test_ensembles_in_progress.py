@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ensembles while their steps are busy, which lasts until a test opens a gate (harness/trouble.py); each test names its
+sentences in docs/scheduling.md."""
+
+import concurrent.futures
+import queue
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+from harness import models, trouble
+from harness import server as servers
+from harness.clients import Client
+from tritonclient.utils import InferenceServerException
+
+ONE = ("INT32", [1])
+
+
+def step(model, inputs, outputs):
+    def entries(kind, pairs):
+        return " ".join(f'{kind} {{ key: "{key}" value: "{value}" }}' for key, value in pairs.items())
+
+    return (f'step {{ model_name: "{model}" model_version: -1 '
+            f"{entries('input_map', inputs)} {entries('output_map', outputs)} }}\n")
+
+
+def at_gate(model, source, target):
+    """A step of a model that waits at its gate when it is told to, and passes on what it was told."""
+    return step(model, {"COMMAND": source}, {"DONE": target})
+
+
+def write_ensemble(repository, name, *steps, outputs=("OUT",)):
+    listed = ", ".join(models.tensor_config(output, *ONE) for output in outputs)
+    models.write_model(repository, name, (
+        f'platform: "ensemble"\nmax_batch_size: 0\ninput [ {models.tensor_config("IN", *ONE)} ]\n'
+        f"output [ {listed} ]\nensemble_scheduling {{\n{''.join(steps)} }}\n"))
+
+
+def write_chain(repository):
+    """A model with a gate, and behind it one that tells how many requests have passed."""
+    trouble.write(repository, "gated")
+    models.write_model(repository, "counts", models.identity_config("INT32", [1]))
+    write_ensemble(repository, "chain", at_gate("gated", "IN", "t"), step("counts", {"INPUT0": "t"}, {"OUTPUT0": "OUT"}))
+
+
+def ask(kind, server, model, command):
+    """The outputs by name."""
+    client = Client(kind, server)
+    try:
+        result = client.infer(model, [client.input("IN", np.array([command], np.int32), "INT32")])
+        return {name: result.as_numpy(name).tolist() for name in ("OUT", "LEFT", "RIGHT") if result.as_numpy(name) is not None}
+    finally:
+        client.close()
+
+
+def wait_for_pending(server, model, count):
+    pending = ("nv_inference_pending_request_count", model)
+    servers.wait_until(lambda: server.scrape().get(pending, 0) == count, f"{count} requests of {model} that wait")
+
+
+class Calls:
+    """Requests that are on their way."""
+
+    def __init__(self, client, model):
+        self.client, self.model = client, model
+        self.answers = queue.Queue()
+        self.sent = []
+
+    def send(self, command):
+        tensor = grpc.InferInput("IN", [1], "INT32")
+        tensor.set_data_from_numpy(np.array([command], np.int32))
+        number = len(self.sent)
+        self.sent.append(self.client.async_infer(
+            self.model, [tensor], lambda result, error: self.answers.put((number, result, error))))
+
+    def receive(self):
+        """The results or errors of all, in the order in which they were sent."""
+        got = [self.answers.get(timeout=60 * servers.SLOWNESS) for _ in self.sent]
+        return [error or result.as_numpy("OUT").tolist() for _, result, error in sorted(got, key=lambda one: one[0])]
+
+
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_steps_without_a_path_between_them_run_at_once(empty_repository, start_server, kind):
+    """E-1: both models execute while one request is in the ensemble."""
+    for name in ("left", "right"):
+        trouble.write(empty_repository, name)
+    steps = at_gate("left", "IN", "LEFT"), at_gate("right", "IN", "RIGHT")
+    write_ensemble(empty_repository, "parallel", *steps, outputs=("LEFT", "RIGHT"))
+    server = start_server(empty_repository)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, kind, server, "parallel", trouble.WAIT)
+        with trouble.waiting_at_gate(empty_repository, "left"), trouble.waiting_at_gate(empty_repository, "right"):
+            assert not asked.done()
+        assert asked.result(timeout=60) == {"LEFT": [trouble.WAIT], "RIGHT": [trouble.WAIT]}
+
+
+@pytest.mark.newer
+def test_a_client_that_goes_away_stops_the_steps(empty_repository, start_server):
+    """E-10: its step leaves the queue, and the next one is not started."""
+    write_chain(empty_repository)
+    server = start_server(empty_repository)
+    with grpc.InferenceServerClient(server.grpc) as client:
+        calls = Calls(client, "chain")
+        calls.send(trouble.WAIT)
+        with trouble.waiting_at_gate(empty_repository, "gated"):
+            calls.send(trouble.NOTHING)
+            wait_for_pending(server, "gated", 1)
+            calls.sent[1].cancel()
+            wait_for_pending(server, "gated", 0)
+            failures = ("nv_inference_request_failure", "chain")
+            servers.wait_until(lambda: server.scrape().get(failures, 0) == 1, "the end of the one that was cancelled")
+        stays, leaves = calls.receive()
+    assert stays == [trouble.WAIT]
+    assert leaves.status() == "StatusCode.CANCELLED"
+    assert server.scrape()["nv_inference_count", "counts"] == 1
+
+
+def test_a_stopping_server_finishes_requests_in_ensembles(empty_repository, start_server):
+    """E-15: the models of the second step are there until the ensemble is through."""
+    write_chain(empty_repository)
+    server = start_server(empty_repository)
+    with grpc.InferenceServerClient(server.grpc) as client:
+        calls = Calls(client, "chain")
+        calls.send(trouble.WAIT)
+        with trouble.waiting_at_gate(empty_repository, "gated"):
+            calls.send(trouble.NOTHING)
+            wait_for_pending(server, "gated", 1)
+            server.signal()
+            server.wait_for_log("Waiting for in-flight requests to complete.")
+        assert calls.receive() == [[trouble.WAIT], [trouble.NOTHING]]
+    assert server.wait() == 0
+
+
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+def test_a_full_queue_in_a_step_is_the_ensembles_answer(empty_repository, start_server, kind):
+    """E-7, E-9"""
+    trouble.write(empty_repository, "busy", extra="dynamic_batching { default_queue_policy { max_queue_size: 1 } }\n")
+    write_ensemble(empty_repository, "front", at_gate("busy", "IN", "OUT"))
+    server = start_server(empty_repository)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        executing = pool.submit(ask, kind, server, "front", trouble.WAIT)
+        with trouble.waiting_at_gate(empty_repository, "busy"):
+            waiting = pool.submit(ask, kind, server, "front", trouble.NOTHING)
+            wait_for_pending(server, "busy", 1)
+            for _ in range(4):
+                with pytest.raises(InferenceServerException) as caught:
+                    ask(kind, server, "front", trouble.NOTHING)
+                assert caught.value.message().startswith("in ensemble 'front', ")
+                assert caught.value.message().endswith("Exceeds maximum queue size")
+        assert executing.result(timeout=60) == {"OUT": [trouble.WAIT]}
+        assert waiting.result(timeout=60) == {"OUT": [trouble.NOTHING]}
