@@ -13,6 +13,7 @@ import functools
 import http.server
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -26,7 +27,8 @@ def build(folder):
     sources = folder.parent / f"{folder.name}-sources"
     copies = sources / "pages"
     pages.Copies(copies).write()
-    (copies / "site.css").write_text((HERE / "site.css").read_text())
+    for name in ("site.css", "search.js"):
+        shutil.copy(HERE / name, copies)
     configuration = sources / "mkdocs.yml"
     text = (HERE / "mkdocs.yml").read_text()
     configuration.write_text(text.replace("@SOURCE@", str(copies)).replace("@SITE@", str(folder)).replace("@HERE@", str(HERE)))

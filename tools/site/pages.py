@@ -20,6 +20,18 @@ PICTURES = (".svg", ".png", ".jpg")
 LANGUAGES = {".h": "c", ".c": "c", ".cc": "cpp", ".py": "python", ".proto": "protobuf", ".pbtxt": "pbtxt", ".sh": "bash"}
 NAMES = {"CMakeLists.txt": "cmake", "x": "bash"}
 LARGEST_SOURCE = 100_000
+NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+# How much more a page counts in the search than others, by the beginning of its path; the first one that fits.
+BOOSTS = (
+    ("docs/troubleshooting", 2),
+    ("docs/differences", 0.3),
+    ("docs/check", 0.3),
+    ("docs/adr/", 0.2),
+    ("docs/performance", 0.3),
+    ("docs/", 1),
+    ("README", 1),
+    ("", 0.3),
+)
 
 FENCE = re.compile(r"^( *)(```+)(.*)$")
 LINK = re.compile(r"(\]\()([^)\s#]*)(#[^)\s]*)?(\))")
@@ -132,7 +144,9 @@ class Copies:
             before = ""
             for line in lines:
                 if is_code:
-                    written.append(line)
+                    # Error texts are read whole, also on a narrow screen.
+                    is_error = line == "```text" and str(path).startswith("docs/troubleshooting")
+                    written.append("``` { .text .wrapped }" if is_error else line)
                     continue
                 # CommonMark lets a list follow a line of text; the generator wants an empty line.
                 if LIST.match(line) and before and not LIST.match(before) and not before.startswith(" "):
@@ -141,7 +155,8 @@ class Copies:
                     line = CODE.sub(lambda match: match[0].replace("\\|", "|"), line)
                 written.append(LINK.sub(functools.partial(self.link, path), line))
                 before = line
-        return "\n".join(written) + "\n"
+        boost = next(boost for beginning, boost in BOOSTS if str(path).startswith(beginning))
+        return f"---\nsearch:\n  boost: {boost}\n---\n\n" + "\n".join(written) + "\n"
 
     def link(self, document, match):
         before, path, anchor, after = match[1], match[2], match[3] or "", match[4]
@@ -164,12 +179,12 @@ class Copies:
 
     def source(self, path):
         """A page with the text of a file."""
-        return f"# {path.name}\n\n`{path}`\n\n{self.shown(path)}"
+        return f"{NOT_SEARCHED}# {path.name}\n\n`{path}`\n\n{self.shown(path)}"
 
     def listing(self, path):
         """A page with the texts of a folder's files, or with their names if they are many."""
         files = sorted(file for file in (ROOT / path).rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-        parts = [f"# {path}\n"]
+        parts = [f"{NOT_SEARCHED}# {path}\n"]
         if sum(file.stat().st_size for file in files) > LARGEST_SOURCE:
             parts += ["In the repository:\n", *(f"- `{file.relative_to(ROOT)}`" for file in files)]
             return "\n".join(parts) + "\n"
