@@ -43,6 +43,8 @@ TEXTS = {
         "at least one version must be available under the version policy of model '…'",
         "There is no version folder in '…': move '…' to '…'.",
         "There is no version folder in '…', expected at least one, such as '…'",
+        "There is no version folder in '…', expected at least one, such as '…'; that of an ensemble may be empty, but git "
+        "does not keep empty folders",
         "Found the folder … in '…', expected the folder of a version: its name is a number without leading zeros, such as '1'.",
         "'…' is a file, expected the folder of a version.",
     ],
@@ -74,7 +76,7 @@ TEXTS = {
     # In words of the server's or the backend's that other pages have.
     "refused": [],
     "load-failed": [],
-    "syntax": [READ, "…: found …, expected …"],
+    "syntax": [READ, "…: found …, expected …", "…: found …, expected at most … levels of nesting"],
     "config-is-json": [f"{READ} …:…: found '{{', expected a field name: this file has protobuf's text format, not JSON"],
     "text-encoding": [f"{READ} …: …: found bytes that are not UTF-8, expected UTF-8 text"],
     "field-unknown": [f"{READ} …:…: …: found …, expected a field of …, perhaps '…'"],
