@@ -32,3 +32,8 @@ def test_pages_need_no_other_host(site):
 def test_the_search_finds_an_error_text(site):
     index = (site / "search" / "search_index.json").read_text()
     assert "must be integer &gt;= 1, or -1 to indicate a variable-size dimension" in index
+
+
+def test_configurations_have_colours(site):
+    """The highlighter has no such language of its own; without it, they would be plain text and no warning."""
+    assert '<span class="na">max_batch_size</span>' in (site / "docs" / "configuration.html").read_text()

@@ -5,6 +5,8 @@ import pygments.lexers
 from pygments.lexer import RegexLexer, bygroups
 from pygments.token import Comment, Keyword, Name, Number, Punctuation, String, Whitespace
 
+__all__ = ["TextFormat"]
+
 
 class TextFormat(RegexLexer):
     name = "Protobuf text format"
@@ -25,12 +27,6 @@ class TextFormat(RegexLexer):
     }
 
 
-def register():
-    """Makes the highlighter find the language by its name."""
-    LEXER = (__name__, TextFormat.name, tuple(TextFormat.aliases), (), ())
-    pygments.lexers.LEXERS["TextFormat"] = LEXER
-
-
 def on_startup(**_):
-    """Called by the generator, for which this file is a hook."""
-    register()
+    """Called by the generator, for which this file is a hook: makes the highlighter find the language by its name."""
+    pygments.lexers.LEXERS["TextFormat"] = ("pbtxt", TextFormat.name, tuple(TextFormat.aliases), (), ())
