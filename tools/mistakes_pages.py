@@ -24,7 +24,7 @@ COMMENT = re.compile(rf"({LITERAL})|//[^\n]*")
 # What stands for a part of a text that differs from case to case.
 OPEN = "…"
 
-TENSOR = "model … '…' "
+TENSOR = "model … "
 INSTANCES = "instance group … of model …"
 READ = "failed to read text proto from …"
 # Texts that are put together in other places than the one that names the kind.
@@ -77,13 +77,14 @@ TEXTS = {
     "refused": [],
     "load-failed": [],
     "syntax": [READ, "…: found …, expected …", "…: found …, expected at most … levels of nesting"],
-    "config-is-json": [f"{READ} …:…: found '{{', expected a field name: this file has protobuf's text format, not JSON"],
-    "text-encoding": [f"{READ} …: …: found bytes that are not UTF-8, expected UTF-8 text"],
-    "field-unknown": [f"{READ} …:…: …: found …, expected a field of …, perhaps '…'"],
-    "field-repeated": [f"{READ} …:…: …: found …, expected this field only once"],
-    "fields-exclusive": [f"{READ} …:…: …: found …, expected only one of '…' and '…'"],
-    "value-unknown": [f"{READ} …:…: …: found …, expected one of …, perhaps '…'", "…: found …, expected … without quotes"],
+    "config-is-json": [READ, "…: found {, expected a field name: this file has protobuf's text format, not JSON"],
+    "text-encoding": [READ, "…: found bytes that are not UTF-8, expected UTF-8 text"],
+    "field-unknown": [READ, "…: found …, expected a field of …, perhaps '…'"],
+    "field-repeated": [READ, "…: found …, expected this field only once"],
+    "fields-exclusive": [READ, "…: found …, expected only one of '…' and '…'"],
+    "value-unknown": [READ, "…: found …, expected one of …, perhaps '…'", "…: found …, expected … without quotes"],
     "value-type": [
+        READ,
         "…: found …, expected a 32-bit integer",
         "…: found …, expected a 32-bit integer >= 0",
         "…: found …, expected a 64-bit integer",

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+from harness import models
 from harness import server as servers
 from harness.documents import ROOT
 
@@ -120,6 +121,53 @@ def test_every_kind_of_mistake_has_a_section_with_cause_and_cure(require_server)
     for kind in kinds:
         section = sections[kind["code"]]
         assert kind["what"] in section and kind["advice"] in section, kind["code"]
+
+
+def tensors(more):
+    """A configuration with one input and one output, and more."""
+    tensor = 'name: "T" data_type: TYPE_FP32 dims: [ 1 ]'
+    return f'backend: "identity" max_batch_size: 4 input [ {{ {tensor} }} ] output [ {{ {tensor} }} ] {more}'
+
+
+# Configurations with as many mistakes as one may have.
+WRONG = {
+    "tensors": """backend: "identity" input [ { name: "A" data_type: TYPE_FP32 dims: [ 0 ] } ]
+        output [ { name: "B" data_type: TYPE_FP32 dims: [ 1 ] reshape { shape: [ 2 ] } } ]""",
+    "incomplete": 'backend: "identity" max_batch_size: -1 input [ { dims: [ 1 ] } ] output [ { name: "B" } ]',
+    "text": 'backend: "identity" max_batch: 4 platform: 3 instance_group [ { count: "x" } ]',
+    "json": '{ "backend": "identity" }',
+    "batches": tensors("""dynamic_batching { preferred_batch_size: [ 0, 9 ] priority_levels: 2 preserve_ordering: true
+        default_priority_level: 7 max_queue_delay_microseconds: 900000 }"""),
+    "sequences": tensors("""sequence_batching { direct { minimum_slot_utilization: 3 } control_input [
+        { name: "" control [ { kind: CONTROL_SEQUENCE_START } ] },
+        { name: "X" control [ { kind: CONTROL_SEQUENCE_CORRID int32_false_true: [ 0, 1 ] } ] } ] }"""),
+    "instances": tensors("""instance_group [ { count: 5000 kind: KIND_CPU gpus: [ 1 ] }, { kind: KIND_GPU } ]
+        response_cache { enable: true } parameters { key: "execute_delay_ms" value: { string_value: "soon" } }
+        model_warmup [ { name: "s" batch_size: 1 inputs { key: "T" value { data_type: TYPE_FP32 dims: [ -1 ] } } } ]"""),
+    "ensemble": """platform: "ensemble" input [ { name: "I" data_type: TYPE_FP32 dims: [ 1 ] } ]
+        output [ { name: "O" data_type: TYPE_FP32 dims: [ 1 ] } ] ensemble_scheduling { step [
+        { model_name: "nowhere" model_version: -1 input_map { key: "A" value: "I" } output_map { key: "B" value: "O" } },
+        { model_name: "instances" } ] }""",
+    "nothing": "",
+}  # fmt: skip
+
+
+def test_what_check_says_stands_in_the_section_of_its_kind(require_server, tmp_path):
+    for name, config in WRONG.items():
+        models.write_model(tmp_path, name, config)
+    arguments = ["check", tmp_path, "--json", "--backend-directory", servers.backends()]
+    findings = json.loads(servers.run_to_end(arguments).stdout)["findings"]
+    assert len({finding["code"] for finding in findings}) > 25
+    sections = {
+        section.split("\n", 1)[0]: "".join(re.findall(r"(?s)```text\n(.*?)```", section))
+        for page in PAGES for section in page.read_text().split("\n### ")
+    }  # fmt: skip
+    for finding in findings:
+        lines = [line.strip(".") for line in sections[finding["code"]].splitlines()]
+        patterns = [".*".join(map(re.escape, line.split(mistakes_pages.OPEN))) for line in lines]
+        # A mistake in the text has a field in front, or none.
+        patterns += [pattern.removeprefix(".*" + re.escape(": ")) for pattern in patterns]
+        assert any(re.search(pattern, finding["message"], re.S) for pattern in patterns), finding
 
 
 def test_pages_are_reached_from_the_first():
