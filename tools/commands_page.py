@@ -32,7 +32,7 @@ def section(command, shared):
     """The lines about one command; `shared` is the group of options that have a section of their own."""
     yield f"\n### nereid {command['name']}\n"
     yield f"{command['summary']}. {command['description']}".rstrip() + "\n"
-    yield f"```\n{command['usage']}\n```\n"
+    yield f"```text\n{command['usage']}\n```\n"
     yield from options([one for one in command["arguments"] if one["group"] != shared])
     for example in command["examples"]:
         yield f"\n`{example['line']}`: {example['text']}"

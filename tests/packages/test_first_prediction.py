@@ -15,7 +15,7 @@ SERVE = ("--port", "--grpc-port", "--metrics-port")
 
 def readme_block(containing):
     """The block of code in README.md that has this text."""
-    blocks = re.findall(r"(?ms)^```(?:python)?\n(.*?)^```$", (servers.ROOT / "README.md").read_text())
+    blocks = re.findall(r"(?ms)^```\w+\n(.*?)^```$", (servers.ROOT / "README.md").read_text())
     (found,) = [block for block in blocks if containing in block]
     return found
 
