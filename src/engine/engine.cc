@@ -527,7 +527,14 @@ void Engine::Cancel(core::Request& request) {
 }
 
 std::string Engine::MetricsText() {
-  return metrics_.Page(life_cycle_.LoadedModels(), cache_ != nullptr, health_, budgets_);
+  return metrics_.Page({.models = life_cycle_.LoadedModels(),
+                        .table = life_cycle_.Table(),
+                        .health = health_,
+                        .budgets = budgets_,
+                        .has_cache = cache_ != nullptr,
+                        .is_live = IsLive(),
+                        .is_serving = is_started_.load() && !is_draining_.load(),
+                        .needs_models = options_.strict_readiness});
 }
 
 }  // namespace nereid::engine

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdlib>
+#include <map>
 
 #include "base/log.h"
 #include "observe/custom_metrics.h"
 #include "observe/metrics_page.h"
+#include "observe/process_metrics.h"
 
 namespace nereid::engine {
 namespace {
@@ -258,6 +260,39 @@ void AddBudgets(MetricsPage& page, const core::Budgets& budgets) {
   }
 }
 
+// Whether the server and its models can be used, as /v2/health says; but backends are not asked,
+// which may take time.
+void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& rows) {
+  bool can_all = true;
+  page.StartFamily("nereid_model_ready", "Whether an instance of the model can execute",
+                   Kind::kGauge);
+  for (const Row& row : rows) {
+    const bool can = sources.health.CanExecute(*row.model);
+    can_all = can_all && can;
+    page.Add(row.labels, can ? 1 : 0);
+  }
+  page.StartFamily("nereid_model_versions",
+                   "Versions of models by state, without those that were unloaded", Kind::kGauge);
+  std::map<VersionState, uint64_t> counts;
+  for (const auto& [id, record] : sources.table.models()) {
+    for (const auto& [version, state] : record->versions) {
+      if (state.reason != kUnloadedReason) ++counts[state.state];
+    }
+  }
+  for (const VersionState state : {VersionState::kReady, VersionState::kLoading,
+                                   VersionState::kUnloading, VersionState::kUnavailable}) {
+    page.Add(observe::RenderLabels({{"state", std::string(StateName(state))}}),
+             static_cast<double>(counts[state]));
+  }
+  const bool is_ready = sources.is_live && sources.is_serving &&
+                        (!sources.needs_models || (sources.table.all_ready() && can_all));
+  page.StartFamily("nereid_server_live", "Whether no restart is needed", Kind::kGauge);
+  page.Add("", sources.is_live ? 1 : 0);
+  page.StartFamily("nereid_server_ready", "Whether the server takes requests for all of its models",
+                   Kind::kGauge);
+  page.Add("", is_ready ? 1 : 0);
+}
+
 Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
   Rows rows;
   for (const auto& [id, model, load_seconds] : models) {
@@ -316,9 +351,8 @@ Metrics::Metrics(MetricsConfig config, const memory::Gpus& gpus)
   }
 }
 
-std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache,
-                          const Health& health, const core::Budgets& budgets) {
-  const Rows rows = MakeRows(models, has_cache);
+std::string Metrics::Page(const MetricsSources& sources) {
+  const Rows rows = MakeRows(sources.models, sources.has_cache);
   MetricsPage page;
   for (const Family& family : kCounts) AddFamily(page, family, rows);
   page.StartFamily("nv_inference_request_failure",
@@ -354,11 +388,13 @@ std::string Metrics::Page(const std::vector<LifeCycle::Loaded>& models, bool has
                    "Number of requests refused to keep an overloaded model useful, by reason",
                    Kind::kCounter);
   for (const Row& row : rows) {
-    AddReasons(page, row, core::kRefusalNames, row.statistics.refusals, ZeroReasons::kLeftOut);
+    AddReasons(page, row, core::kRefusalNames, row.statistics.refusals);
   }
   AddMemory(page, rows);
-  health.AddTo(page);
-  AddBudgets(page, budgets);
+  AddReadiness(page, sources, rows);
+  sources.health.AddTo(page);
+  AddBudgets(page, sources.budgets);
+  observe::AddProcessMetrics(page);
   if (config_.nereid_histograms) AddOwnHistograms(page, rows);
   return page.Take();
 }

@@ -12,6 +12,7 @@
 #include "engine/health.h"
 #include "engine/life_cycle.h"
 #include "engine/metrics_config.h"
+#include "engine/model_table.h"
 #include "memory/gpus.h"
 #include "observe/cpu_metrics.h"
 #include "observe/gpu_metrics.h"
@@ -23,6 +24,18 @@ namespace nereid::engine {
 core::ObserveOptions ObserveOptionsFor(const config::ModelConfig& model,
                                        const MetricsConfig& config, bool has_cache);
 
+// What the page is made of, at one moment.
+struct MetricsSources {
+  std::vector<LifeCycle::Loaded> models;
+  const ModelTable& table;
+  const Health& health;
+  const core::Budgets& budgets;
+  bool has_cache = false;  // the server caches responses of the models that enable it
+  bool is_live = false;
+  bool is_serving = false;    // it has started and does not drain
+  bool needs_models = false;  // it is ready only if its models are
+};
+
 // Produces the metrics page. Thread-safe.
 class Metrics {
  public:
@@ -30,9 +43,7 @@ class Metrics {
   Metrics(MetricsConfig config, const memory::Gpus& gpus);
 
   const MetricsConfig& config() const { return config_; }
-  // Returns the page for the loaded models.
-  std::string Page(const std::vector<LifeCycle::Loaded>& models, bool has_cache,
-                   const Health& health, const core::Budgets& budgets);
+  std::string Page(const MetricsSources& sources);
 
  private:
   const MetricsConfig config_;

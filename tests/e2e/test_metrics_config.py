@@ -31,7 +31,13 @@ CPU = {name: ("gauge", ()) for name in
 # Of the server, not of a model.
 OURS = {"nereid_budget_limit": ("gauge", None), "nereid_budget_used": ("gauge", None),
         "nereid_budget_refusals_total": ("counter", None),
-        "nereid_stuck_threads": ("gauge", None), "nereid_watchdog_alarms_total": ("counter", None)}
+        "nereid_stuck_threads": ("gauge", None), "nereid_watchdog_alarms_total": ("counter", None),
+        "nereid_overload_refusals_total": ("counter", ("model", "reason", "version")),
+        "nereid_server_live": ("gauge", ()), "nereid_server_ready": ("gauge", ()),
+        "nereid_model_ready": ("gauge", MODEL), "nereid_model_versions": ("gauge", None),
+        "process_cpu_seconds_total": ("counter", ()),
+        **{f"process_{name}": ("gauge", ()) for name in
+           ("resident_memory_bytes", "virtual_memory_bytes", "threads", "start_time_seconds", "open_fds", "max_fds")}}
 QUANTILE = ("model", "version", "quantile")
 SUMMARIES = {f"nv_inference_{part}_summary_us": ("summary", QUANTILE)
              for part in ("request", "queue", "compute_input", "compute_infer", "compute_output")}
@@ -121,6 +127,34 @@ def test_every_family(page):
     server = page()
     assert without_gpus(families(server)) == {**ALWAYS, **OURS, **COUNTERS, **CPU}
     assert DASHBOARD <= set(families(server))
+
+
+def test_the_page_says_who_is_ready(start_server, tmp_path):
+    repository = tmp_path / "m"
+    models.write_model(repository, "good", models.identity_config("FP32", [-1]))
+    models.write_model(repository, "bad", models.identity_config("FP32", [-1]).replace('"identity"', '"nobody"'))
+    server = start_server(repository, args=["--exit-on-error=false"], wait=False)
+    servers.wait_until(server.is_live, "a server that is live")
+    servers.wait_until(lambda: values(server, "nereid_model_versions").get('state="UNAVAILABLE"') == 1, "a failed load")
+    assert values(server, "nereid_model_versions") == {
+        'state="READY"': 1, 'state="LOADING"': 0, 'state="UNLOADING"': 0, 'state="UNAVAILABLE"': 1}
+    assert values(server, "nereid_model_ready") == {'model="good",version="1"': 1}
+    assert values(server, "nereid_server_live") == {"": 1}
+    assert values(server, "nereid_server_ready") == {"": 0}
+    assert not server.is_ready()
+
+
+def test_what_was_unloaded_does_not_count_as_failed(start_server, tmp_path):
+    repository = tmp_path / "m"
+    models.write_model(repository, "good", models.identity_config("FP32", [-1]))
+    server = start_server(repository, args=["--model-control-mode=explicit"])
+    client = Client("http", server)
+    client.client.load_model("good")
+    assert values(server, "nereid_model_versions")['state="READY"'] == 1
+    client.client.unload_model("good")
+    client.close()
+    servers.wait_until(lambda: sum(values(server, "nereid_model_versions").values()) == 0, "no model")
+    assert values(server, "nereid_server_ready") == {"": 1}
 
 
 def test_every_family_with_all_kinds_and_a_cache(page):

@@ -57,6 +57,9 @@ def test_an_execution_beyond_its_limit_makes_its_model_not_ready_and_only_that(s
         assert trouble.get(asking, "/v2/health/live") == (200, "")
         assert trouble.get(asking, "/v2/models/other/ready") == (200, "")
         assert metric(server, "nereid_stuck_threads", "execution") == 1
+        page = server.scrape()
+        assert [page["nereid_model_ready", model] for model in ("stuck", "other")] == [0, 1]
+        assert page["nereid_server_ready", ""] == 0 and page["nereid_server_live", ""] == 1
         # What it was at: the request, and the function of the backend that waits.
         server.wait_for_log("executing model 'stuck' version 1")
         server.wait_for_log("request: 'the-request'")
