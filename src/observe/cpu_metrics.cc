@@ -4,17 +4,15 @@
 
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <sstream>
+
+#include "base/system_files.h"
 
 namespace nereid::observe {
 namespace {
 
-std::string ReadFile(const char* path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+// Returns the text of a file of the kernel's; empty if it cannot be read.
+std::string SystemText(const std::string& path) {
+  return base::SystemFiles().Text(path).value_or("");
 }
 
 std::optional<uint64_t> TakeNumber(std::string_view& text) {
@@ -67,7 +65,7 @@ CpuMetrics::CpuMetrics(std::chrono::milliseconds interval)
 
 void CpuMetrics::Refresh() {
   read_at_ns_ = base::NowNs();
-  if (const auto times = ParseCpuTimes(ReadFile("/proc/stat")); times) {
+  if (const auto times = ParseCpuTimes(SystemText("/proc/stat")); times) {
     const uint64_t busy = times->busy > times_.busy ? times->busy - times_.busy : 0;
     const uint64_t idle = times->idle > times_.idle ? times->idle - times_.idle : 0;
     if (busy + idle > 0) {
@@ -75,7 +73,7 @@ void CpuMetrics::Refresh() {
     }
     times_ = *times;
   }
-  memory_ = ParseMemory(ReadFile("/proc/meminfo")).value_or(MemoryBytes{});
+  memory_ = ParseMemory(SystemText("/proc/meminfo")).value_or(MemoryBytes{});
 }
 
 void CpuMetrics::AddTo(MetricsPage& page) {

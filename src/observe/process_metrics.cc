@@ -4,40 +4,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
+#include <vector>
+
+#include "base/system_files.h"
 
 namespace nereid::observe {
 namespace {
 
 using Kind = MetricsPage::Kind;
 
-std::string ReadFile(const char* path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
-// Returns the number that `text` begins with.
-std::optional<uint64_t> NumberAt(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return std::nullopt;
-  return value;
-}
-
 // Returns when the machine was started, in seconds since 1970.
 std::optional<uint64_t> BootTime() {
-  constexpr std::string_view kName = "\nbtime ";
-  const std::string stat = ReadFile("/proc/stat");
-  const size_t at = stat.find(kName);
-  return at == std::string::npos ? std::nullopt
-                                 : NumberAt(std::string_view(stat).substr(at + kName.size()));
+  const std::optional<std::string> time = base::SystemFiles().Field("/proc/stat", "btime");
+  return time ? base::ToNumber(*time) : std::nullopt;
 }
 
 std::optional<uint64_t> CountDescriptors() {
@@ -80,32 +61,22 @@ std::optional<ProcessStatus> ParseProcessStatus(std::string_view stat) {
   // The name of the program stands in parentheses, and may have blanks and parentheses itself.
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos) return std::nullopt;
-  stat.remove_prefix(name_end + 1);
-  ProcessStatus status;
+  const std::vector<std::string_view> words = base::Words(stat.substr(name_end + 1));
   // Columns are numbered as in proc(5); the first one behind the name is 3.
-  for (int column = 3; column <= 24; ++column) {
-    const size_t begin = stat.find_first_not_of(' ');
-    if (begin == std::string_view::npos) return std::nullopt;
-    stat.remove_prefix(begin);
-    uint64_t* const place = column == 20   ? &status.threads
-                            : column == 22 ? &status.start_ticks
-                            : column == 23 ? &status.virtual_bytes
-                            : column == 24 ? &status.resident_pages
-                                           : nullptr;
-    if (place != nullptr) {
-      const std::optional<uint64_t> value = NumberAt(stat);
-      if (!value) return std::nullopt;
-      *place = *value;
-    }
-    stat.remove_prefix(std::min(stat.find(' '), stat.size()));
-  }
-  return status;
+  const auto column = [&words](size_t number) {
+    return number - 3 < words.size() ? base::ToNumber(words[number - 3]) : std::nullopt;
+  };
+  const auto threads = column(20);
+  const auto start_ticks = column(22);
+  const auto virtual_bytes = column(23);
+  const auto resident_pages = column(24);
+  if (!threads || !start_ticks || !virtual_bytes || !resident_pages) return std::nullopt;
+  return ProcessStatus{*threads, *start_ticks, *virtual_bytes, *resident_pages};
 }
 
 void AddProcessMetrics(MetricsPage& page) {
-  if (const auto status = ParseProcessStatus(ReadFile("/proc/self/stat"))) {
-    AddStatus(page, *status);
-  }
+  const std::string stat = base::SystemFiles().Text("/proc/self/stat").value_or("");
+  if (const auto status = ParseProcessStatus(stat)) AddStatus(page, *status);
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
     page.StartFamily("process_cpu_seconds_total",

@@ -78,9 +78,9 @@ std::vector<std::string> FuzzSeeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static Server* const server = new Server;
+  static Server server;
   const std::string replies =
-      nereid::fuzz::Exchange(server->port(), {reinterpret_cast<const char*>(data), size});
+      nereid::fuzz::Exchange(server.port(), {reinterpret_cast<const char*>(data), size});
   NEREID_CHECK(replies.empty() || replies.starts_with("HTTP/1."));
   return 0;
 }

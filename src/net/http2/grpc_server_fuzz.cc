@@ -133,7 +133,7 @@ std::vector<std::string> FuzzSeeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static Server* const server = new Server;
-  server->Serve({reinterpret_cast<const char*>(data), size});
+  static Server server;
+  server.Serve({reinterpret_cast<const char*>(data), size});
   return 0;
 }
