@@ -11,7 +11,8 @@ import dataclasses
 SERVER = 'job=~"$job", instance=~"$instance"'
 MODEL = f'{SERVER}, model=~"$model", version=~"$version"'
 # The probes have jobs of their own.
-PROBE = 'job="nereid-health", instance=~"$instance"'
+PROBE = 'job="nereid-reach", instance=~"$instance"'
+CERTIFICATE = 'job="nereid-certificates", instance=~"$instance"'
 BY_MODEL = "instance, model, version"
 MODEL_LEGEND = "{{instance}} {{model}} {{version}}"
 NOT_CANCELED, OF_BACKEND = ', reason!="CANCELED"', ', reason="BACKEND"'
@@ -70,19 +71,39 @@ HEALTH = Row(
         number("Servers up", "Servers whose metrics can be read, of those that Prometheus knows.",
                f"sum(up{{{SERVER}}})", steps=()),
         number("Servers down", "Servers whose metrics cannot be read.", f"count(up{{{SERVER}}}) - sum(up{{{SERVER}}})"),
-        number("Probes that fail", "Health routes (live, ready, a model's ready) that do not answer 200 to the "
-               "blackbox exporter. Needs the job nereid-health of deploy/prometheus/prometheus.yml.",
-               f"count(probe_success{{{PROBE}}}) - sum(probe_success{{{PROBE}}})"),
+        number("Servers not ready", "Servers that say that they are not ready: they need a restart, load models, end, or "
+               "have a model that cannot be used.", f"sum(nereid_server_ready{{{SERVER}}} == bool 0)"),
+        number("Models not ready", "Versions that are loaded and cannot execute.",
+               f"sum(nereid_model_ready{{{MODEL}}} == bool 0)"),
+        number("Could not be loaded", "Versions that servers were to serve and could not load.",
+               f'sum(nereid_model_versions{{{SERVER}, state="UNAVAILABLE"}})'),
+        number("Alerts", "Alerts of deploy/prometheus/rules.yml that fire.",
+               'count(ALERTS{alertname=~"Nereid.*", alertstate="firing"}) or vector(0)'),
+        number("Not reached", "Servers of which the blackbox exporter gets no answer where clients ask. Needs the job "
+               "nereid-reach of deploy/prometheus/prometheus.yml.", f"sum(probe_success{{{PROBE}}} == bool 0)"),
         number("Stuck", "Threads and executions that the watchdog sees not getting on.",
                f"sum(nereid_stuck_threads{{{SERVER}}})"),
         number("Failed GPUs", "GPUs that only a restart of the server makes usable.",
                f"sum(nereid_failed_gpus{{{SERVER}}})"),
-        number("Alerts", "Alerts of deploy/prometheus/rules.yml that fire.",
-               'count(ALERTS{alertname=~"Nereid.*", alertstate="firing"}) or vector(0)'),
-        Panel("Health checks", "What the blackbox exporter got from the health routes, and whether metrics could be "
-              "read. Green is well.", "none",
-              [("{{instance}} {{check}} {{model}}", f"probe_success{{{PROBE}}}"),
-               ("{{instance}} metrics", f"up{{{SERVER}}}")], kind="states", width=12),
+        number("Youngest process", "How long the server that was started last has been running.",
+               f"time() - max(process_start_time_seconds{{{SERVER}}})", "s", steps=()),
+        number("Descriptors used", "Share of its file descriptors that the server uses that has the fewest left. The "
+               "alert NereidDescriptorsNearlyUsed fires above 85 %.",
+               f"max(process_open_fds{{{SERVER}}} / process_max_fds{{{SERVER}}})", "percentunit", steps=((0.85, "red"),)),
+        number("Certificate", "How long the certificate is still valid that expires first. Needs the job "
+               "nereid-certificates of deploy/prometheus/prometheus.yml.",
+               f"min(probe_ssl_earliest_cert_expiry{{{CERTIFICATE}}}) - time()", "s", steps=()),
+        Panel("Health of servers", "Whether each server is live and ready, by its own account, whether its metrics could "
+              "be read, and whether it was reached from outside. Green is well.", "none",
+              [("{{instance}} live", f"nereid_server_live{{{SERVER}}}"),
+               ("{{instance}} ready", f"nereid_server_ready{{{SERVER}}}"),
+               ("{{instance}} metrics", f"up{{{SERVER}}}"),
+               ("{{instance}} reached", f"probe_success{{{PROBE}}}")], kind="states", width=12),
+        Panel("Models that can execute", "Whether an instance of each loaded version can execute requests. Backends are "
+              "not asked for this.", "none", [(MODEL_LEGEND, f"nereid_model_ready{{{MODEL}}}")], kind="states", width=12),
+        Panel("Versions of models", "How many versions are in which state, without those that were unloaded. "
+              "UNAVAILABLE: could not be loaded.", "short",
+              [("{{state}}", f"sum by (state) (nereid_model_versions{{{SERVER}}})")], stacked=True, width=12),
         Panel("Stuck, and alarms of the watchdog", "What does not get on now, by its kind: 'reactor' and 'scheduler' "
               "make the server not live, 'instance' and 'execution' a model not ready. Alarms are those in each "
               "interval, also of what went on again.", "short",
@@ -181,10 +202,9 @@ LIMITS = Row(
 MEMORY = Row(
     "Memory and processor",
     [
-        Panel("Memory of the machine", "What all processes of the machine use, and what it has. The server has no metric "
-              "of its own process.", "bytes",
-              [("{{instance}} used", f"nv_cpu_memory_used_bytes{{{SERVER}}}"),
-               ("{{instance}} total", f"nv_cpu_memory_total_bytes{{{SERVER}}}")]),
+        Panel("Memory of servers", "What the process of each server holds. Python and isolated models have processes of "
+              "their own. The alert NereidMemoryRising fires when this rises for hours.", "bytes",
+              [("{{instance}}", f"process_resident_memory_bytes{{{SERVER}}}")]),
         Panel("Memory of models", "What models hold, as their backends report it, by the place of the memory. Only "
               "backends that report it have lines.", "bytes",
               [("{{model}} {{version}} {{memory_type}} {{memory_id}}",
@@ -192,11 +212,20 @@ MEMORY = Row(
         Panel("Memory that requests hold", "Bytes of bodies that arrive or are in use, of responses that wait for "
               "clients, and of models in load requests.", "bytes",
               [("{{instance}} {{budget}}", f'nereid_budget_used{{{SERVER}, budget=~".*_memory"}}')]),
+        Panel("Memory of the machine", "What all processes of the machine use, and what it has.", "bytes",
+              [("{{instance}} used", f"nv_cpu_memory_used_bytes{{{SERVER}}}"),
+               ("{{instance}} total", f"nv_cpu_memory_total_bytes{{{SERVER}}}")]),
         Panel("Processor of the machine", "Share of the processor time that all processes of the machine use.", "percentunit",
-              [("{{instance}}", f"nv_cpu_utilization{{{SERVER}}}")], width=12),
+              [("{{instance}}", f"nv_cpu_utilization{{{SERVER}}}")]),
+        Panel("Processors that servers use", "Processors that the process of each server keeps busy; 1.5 is one and a "
+              "half.", "short", [("{{instance}}", rate("process_cpu_seconds_total", SERVER))]),
         Panel("Pinned memory", "The pool of host memory for copies to GPUs.", "bytes",
               [("{{instance}} used", f"nv_pinned_memory_pool_used_bytes{{{SERVER}}}"),
-               ("{{instance}} total", f"nv_pinned_memory_pool_total_bytes{{{SERVER}}}")], width=12),
+               ("{{instance}} total", f"nv_pinned_memory_pool_total_bytes{{{SERVER}}}")]),
+        Panel("File descriptors", "Files and connections that each server has open.", "short",
+              [("{{instance}}", f"process_open_fds{{{SERVER}}}")]),
+        Panel("Threads", "Threads of each server, those of backends included.", "short",
+              [("{{instance}}", f"process_threads{{{SERVER}}}")]),
     ],
 )
 
@@ -205,12 +234,10 @@ PROCESSES = Row(
     [
         Panel("Failures in backends", "Requests in a second that failed in the backend: an exception of a Python model, "
               "or the end of the process of an isolated or a Python model. The log says which.", "reqps",
-              [("{{instance}} {{model}}", f"sum by (instance, model) ({rate('nv_inference_request_failure', MODEL, OF_BACKEND)})")]),
-        Panel("Models that are not ready", "Models whose ready route does not answer 200, as one does between the end of "
-              "its process and the next one. Needs the job nereid-health with an entry for the model.", "none",
-              [("{{instance}} {{model}}", f'probe_success{{{PROBE}, check="model", model=~"$model"}}')], kind="states"),
+              [("{{instance}} {{model}}", f"sum by (instance, model) ({rate('nv_inference_request_failure', MODEL, OF_BACKEND)})")], width=12),
         Panel("Loads", "How often models were loaded again in ten minutes.", "short",
-              [("{{instance}} {{model}}", f"sum by (instance, model) (changes(nv_model_load_duration_secs{{{MODEL}}}[10m]))")]),
+              [("{{instance}} {{model}}", f"sum by (instance, model) (changes(nv_model_load_duration_secs{{{MODEL}}}[10m]))")],
+              width=12),
     ],
 )
 

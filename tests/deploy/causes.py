@@ -7,10 +7,12 @@ Prometheus what the others need.
 
 import contextlib
 import json
+import os
+import resource
 import threading
 
 import scene
-from harness import certificates, cuda, trouble, wire
+from harness import certificates, cuda, models, trouble, wire
 from harness import server as servers
 
 
@@ -42,10 +44,23 @@ def post(server, path, body=b"", headers=()):
 
 
 @contextlib.contextmanager
+def a_server_is_restarted(s):
+    s.restart("gpu")
+    yield
+
+
+@contextlib.contextmanager
 def a_server_is_stopped(s):
     s.servers["spare"].stop()
     yield
     s.restart("spare")
+
+
+@contextlib.contextmanager
+def the_load_balancer_is_gone(s):
+    s.balancer.stop()
+    yield
+    s.balancer.start()
 
 
 @contextlib.contextmanager
@@ -62,6 +77,40 @@ def a_gpu_is_lost(s):
 
 
 @contextlib.contextmanager
+def connections_use_up_the_descriptors(s):
+    """The limit of the process is lowered to what these connections nearly reach; where 64 descriptors are left, the
+    server closes idle ones."""
+    server = s.servers["gpu"]
+    pid = server.process.pid
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 700, before[1]))
+    with contextlib.ExitStack() as stack:
+        for _ in range(620):
+            stack.enter_context(wire.Connection(server))
+        yield
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+@contextlib.contextmanager
+def clients_send_bodies_without_an_end(s):
+    """What has arrived of them stays in memory, and more arrives all the time."""
+    server, piece, size = s.servers["gpu"], bytes(1 << 20), 48 << 20
+    with contextlib.ExitStack() as stack:
+        connections = []
+
+        def send_more():
+            if not connections or connections[-1][1] + len(piece) >= size:
+                connection = stack.enter_context(wire.Connection(server))
+                connection.send(wire.encode("POST", "/v2/models/copy/infer", b"", {"Content-Length": str(size)}))
+                connections.append([connection, 0])
+            connections[-1][0].send(piece)
+            connections[-1][1] += len(piece)
+
+        with repeated(send_more, s.hour() / 20):
+            yield
+
+
+@contextlib.contextmanager
 def an_execution_does_not_end(s):
     """Requests wait behind it, first a few and then many more than the server's connections."""
     server, repository = s.servers["troubled"], s.folder / "troubled"
@@ -75,8 +124,6 @@ def an_execution_does_not_end(s):
         send(1, trouble.WAIT)
         with trouble.waiting_at_gate(repository, "stuck"):
             send(3, trouble.NOTHING)
-            earlier = f"nv_inference_pending_request_count{{model='stuck'}} offset {s.duration(10)} > 0"
-            servers.wait_until(lambda: s.prometheus.query(earlier), "a queue that is as old as the rule asks", timeout=60)
             send(scene.CONNECTIONS + 5, trouble.NOTHING)
             yield
     servers.wait_until(server.is_ready, "a server that is ready again")
@@ -109,6 +156,14 @@ def deadlines_are_too_short(s):
     headers = {"Request-Timeout": "1us"}
     with repeated(lambda: post(s.servers["main"], "/v2/models/refusing/infer", scene.BODY, headers), 0.1):
         yield
+
+
+@contextlib.contextmanager
+def a_model_cannot_be_loaded(s):
+    models.write_model(s.folder / "main", "broken", scene.identity().replace('"identity"', '"nobody"'))
+    assert post(s.servers["main"], "/v2/repository/models/broken/load", b"{}").status != 200
+    yield
+    assert post(s.servers["main"], "/v2/repository/models/broken/unload", b"{}").status == 200
 
 
 @contextlib.contextmanager
@@ -177,20 +232,25 @@ def the_exporter_is_stopped(s):
 
 
 PLAIN = {
+    a_server_is_restarted: {"NereidRestarted"},
     a_server_is_stopped: {"NereidDown"},
-    a_gpu_is_lost: {"NereidGpuFailed", "NereidNotLive"},
+    the_load_balancer_is_gone: {"NereidUnreachable"},
+    a_gpu_is_lost: {"NereidNotLive"},
+    connections_use_up_the_descriptors: {"NereidDescriptorsNearlyUsed"},
+    clients_send_bodies_without_an_end: {"NereidMemoryRising"},
     a_model_crashes: {"NereidBackendFailures"},
     a_model_is_slow: {"NereidSlow", "NereidQueueLong"},
     deadlines_are_too_short: {"NereidOverload", "NereidErrors"},
+    a_model_cannot_be_loaded: {"NereidLoadFailed", "NereidNotReady"},
     a_model_is_unloaded: {"NereidModelGone"},
     a_model_is_loaded_again_and_again: {"NereidModelReloads"},
     the_file_of_keys_is_faulty: {"NereidKeyFileBad"},
     somebody_asks_for_what_is_denied: {"NereidAccessDenied"},
     a_certificate_is_old: {"NereidCertificateExpires"},
-    the_machine_has_no_memory_left: {"NereidMemoryNearlyUsed", "NereidMemoryRising"},
+    the_machine_has_no_memory_left: {"NereidMemoryNearlyUsed"},
     an_execution_does_not_end: {
-        "NereidStuck", "NereidWatchdogAlarms", "NereidNotReady", "NereidModelNotReady", "NereidQueueGrowing",
-        "NereidQueueStalled", "NereidBudgetNearlyUsed", "NereidBudgetRefuses",
+        "NereidStuck", "NereidNotReady", "NereidModelNotReady", "NereidQueueStalled", "NereidBudgetNearlyUsed",
+        "NereidBudgetRefuses",
     },
 }  # fmt: skip
 BLINDING = {

@@ -8,7 +8,7 @@ from harness import server as servers
 
 FOLDER = servers.ROOT / "deploy" / "grafana"
 # Functions, operators and labels are none of these.
-FAMILY = re.compile(r"\b(?:nv|nereid)_\w+")
+FAMILY = re.compile(r"\b(?:nv|nereid|process)_\w+")
 OF_ALL = {"job": "nereid", "instance": ".*", "model": ".*", "version": ".*"}
 
 

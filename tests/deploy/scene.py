@@ -11,6 +11,7 @@
 
 import contextlib
 import ctypes
+import http.server
 import itertools
 import json
 import os
@@ -154,6 +155,35 @@ class Load:
             thread.join(60)
 
 
+class LoadBalancer:
+    """What stands between the clients and a server, and may be gone although the server is well. Passes GETs on."""
+
+    def __init__(self, server):
+        self.address = ("127.0.0.1", servers.free_ports(1)[0])
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(wire.request(server, "GET", self.path).status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self._handler = Handler
+        self.start()
+
+    def start(self):
+        self._listener = http.server.ThreadingHTTPServer(self.address, self._handler)
+        self._thread = threading.Thread(target=self._listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread.start()
+
+    def stop(self):
+        self._listener.shutdown()
+        self._listener.server_close()
+        self._thread.join()
+
+
 class Scene:
     def __init__(self, folder, factor, interval):
         self.folder = pathlib.Path(folder)
@@ -166,10 +196,11 @@ class Scene:
         self.certificate = certificates.make(self.folder, "server", self.authority, days=100)
         self.exporter_port = servers.free_ports(1)[0]
         self.servers = {}
-        self.load = self.exporter = self.prometheus = None
+        self.load = self.balancer = self.exporter = self.prometheus = None
         with contextlib.ExitStack() as stack:
             stack.callback(self.close)
             self.start_servers()
+            self.balancer = LoadBalancer(self.servers["main"])
             self.start_exporter()
             self.prometheus = monitoring.Prometheus(self.folder, self.exporter_port, factor, interval)
             self.set_targets()
@@ -232,14 +263,11 @@ class Scene:
         """Tells Prometheus where the servers are. It takes five seconds to look at that again."""
         self.prometheus.set_targets(
             "nereid", [(server.metrics, {"instance": name}) for name, server in self.servers.items()])  # fmt: skip
-        checks = []
-        for name, server in self.servers.items():
-            for check in ("live", "ready"):
-                checks.append((f"http://{server.http}/v2/health/{check}", {"instance": name, "check": check}))
-        for name, model in (("main", "batched"), ("main", "isolated"), ("troubled", "stuck")):
-            address = f"http://{self.servers[name].http}/v2/models/{model}/ready"
-            checks.append((address, {"instance": name, "check": "model", "model": model}))
-        self.prometheus.set_targets("nereid-health", checks)
+        reached = {name: server.http for name, server in self.servers.items()}
+        reached["main"] = "{}:{}".format(*self.balancer.address)
+        self.prometheus.set_targets(
+            "nereid-reach",
+            [(f"http://{address}/v2/health/live", {"instance": name}) for name, address in reached.items()])  # fmt: skip
         self.prometheus.set_targets("nereid-certificates", [(self.servers["main"].grpc, {"instance": "main"})])
 
     def restart(self, name):
@@ -252,6 +280,10 @@ class Scene:
         """What stands here for so many minutes of the rules."""
         return f"{round(minutes * 60_000 / self.factor)}ms"
 
+    def hour(self):
+        """The seconds that stand here for an hour of the rules."""
+        return monitoring.SECONDS["h"] / self.factor
+
     def use_certificate(self, days):
         """Gives the server another certificate, in one step for each of the two files."""
         folder = self.folder / "certificate"
@@ -263,7 +295,7 @@ class Scene:
     def close(self):
         if self.load is not None:
             self.load.stop()
-        for program in (self.prometheus, self.exporter):
+        for program in (self.prometheus, self.exporter, self.balancer):
             if program is not None:
                 program.stop()
         for server in self.servers.values():

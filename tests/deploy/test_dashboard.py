@@ -53,6 +53,6 @@ def test_the_variables_are_those_that_queries_use():
 def test_what_belongs_to_a_server_or_a_model_is_chosen_by_the_variables():
     for panel in PANELS:
         for target in panel["targets"]:
-            for selector in re.findall(r"(?:nv|nereid)_\w+\{([^}]*)\}", target["expr"]):
+            for selector in re.findall(r"(?:nv|nereid|process)_\w+\{([^}]*)\}", target["expr"]):
                 assert 'job=~"$job", instance=~"$instance"' in selector, target["expr"]
-            assert not re.search(r"\b(?:nv|nereid)_\w+(?![\w{])", re.sub(r'"[^"]*"', "", target["expr"])), target["expr"]
+            assert not re.search(r"\b(?:nv|nereid|process)_\w+(?![\w{])", re.sub(r'"[^"]*"', "", target["expr"])), target["expr"]

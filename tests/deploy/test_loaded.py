@@ -93,7 +93,7 @@ def test_rules_and_dashboard_name_families_that_servers_have(loaded):
 
 
 def wait_for(loaded, alerts, begin):
-    """Waits until each of the alerts has fired. Some fire for a while only, such as that of a queue that grows."""
+    """Waits until each of the alerts has fired. Some fire for a while only, such as that of a restart."""
     missing = []
 
     def have_fired():
