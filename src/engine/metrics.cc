@@ -388,7 +388,11 @@ std::string Metrics::Page(const MetricsSources& sources) {
                    "Number of requests refused to keep an overloaded model useful, by reason",
                    Kind::kCounter);
   for (const Row& row : rows) {
-    AddReasons(page, row, core::kRefusalNames, row.statistics.refusals);
+    // A rate needs the zero before the first refusal. A model without requests has none to refuse,
+    // and a page may have a thousand of those.
+    const bool is_used = row.statistics.success.count > 0;
+    AddReasons(page, row, core::kRefusalNames, row.statistics.refusals,
+               is_used ? ZeroReasons::kAdded : ZeroReasons::kLeftOut);
   }
   AddMemory(page, rows);
   AddReadiness(page, sources, rows);

@@ -32,7 +32,6 @@ CPU = {name: ("gauge", ()) for name in
 OURS = {"nereid_budget_limit": ("gauge", None), "nereid_budget_used": ("gauge", None),
         "nereid_budget_refusals_total": ("counter", None),
         "nereid_stuck_threads": ("gauge", None), "nereid_watchdog_alarms_total": ("counter", None),
-        "nereid_overload_refusals_total": ("counter", ("model", "reason", "version")),
         "nereid_server_live": ("gauge", ()), "nereid_server_ready": ("gauge", ()),
         "nereid_model_ready": ("gauge", MODEL), "nereid_model_versions": ("gauge", None),
         "process_cpu_seconds_total": ("counter", ()),
