@@ -241,4 +241,4 @@ def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
     write(server.repository, "heavy", settings, operators, [weights(4 * 65536)])
     values = client.input("x", np.ones((1, 4), np.float32), "FP32")
     # The weights of all cycles would be 200 MB.
-    memory.check_cycles(server, client, "heavy", lambda: client.infer("heavy", [values]))
+    memory.check_cycles(server, client, {"heavy": lambda: client.infer("heavy", [values])})

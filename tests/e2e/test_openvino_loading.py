@@ -232,15 +232,16 @@ def onnx_matrix():
     return onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client, good, kind):
+def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client, good):
     """The weights of all cycles would be 800 MB, where a format has some."""
-    file, content, name, columns = FORMATS[kind]
-    text = f'backend: "openvino"\nmax_batch_size: 8\ndefault_model_filename: "{file}"\n'
-    folder = models.write_model(server.repository, kind, text) / "1"
-    for part, data in content(good).items():
-        place = folder / file / part if kind == "saved_model" else folder / part
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(data)
-    values = client.input(name, np.ones((2, columns), np.float32), "FP32")
-    memory.check_cycles(server, client, kind, lambda: client.infer(kind, [values]))
+    asks = {}
+    for kind, (file, content, name, columns) in FORMATS.items():
+        text = f'backend: "openvino"\nmax_batch_size: 8\ndefault_model_filename: "{file}"\n'
+        folder = models.write_model(server.repository, kind, text) / "1"
+        for part, data in content(good).items():
+            place = folder / file / part if kind == "saved_model" else folder / part
+            place.parent.mkdir(exist_ok=True)
+            place.write_bytes(data)
+        values = client.input(name, np.ones((2, columns), np.float32), "FP32")
+        asks[kind] = lambda kind=kind, values=values: client.infer(kind, [values])
+    memory.check_cycles(server, client, asks)

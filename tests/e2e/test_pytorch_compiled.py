@@ -345,5 +345,5 @@ def test_what_a_model_took_is_given_back_when_it_is_unloaded(start_server, empty
     models.write_model(empty_repository, "compiled", None, {"1": {"model.pt2": PACKAGE.read_bytes()}})
     server = start_server(empty_repository, args=["--model-control-mode=explicit"])
     client = clients.Client("http", server)
-    memory.check_cycles(server, client, "compiled", lambda: ask(client, "compiled", values(2)))
+    memory.check_cycles(server, client, {"compiled": lambda: ask(client, "compiled", values(2))})
     client.close()

@@ -372,5 +372,5 @@ def test_the_bytes_of_the_weights_are_reported_until_the_model_is_unloaded(serve
 def test_what_a_model_took_is_given_back_when_it_is_unloaded(server, client):
     """The weights of all cycles would be 800 MB."""
     values = client.input("x", np.ones((2, SIZE), np.float32), "FP32")
-    memory.check_cycles(server, client, "fine", lambda: client.infer("fine", [values]))
+    memory.check_cycles(server, client, {"fine": lambda: client.infer("fine", [values])})
     client.load_model("fine")

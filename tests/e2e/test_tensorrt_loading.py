@@ -407,7 +407,7 @@ def test_loading_again_and_again_gives_memory_back(server, client):
                          f"output B FP32 -1x{columns} copy A\n")
     write(server.repository, "large", plan)
     values = client.input("A", np.ones((4, columns), np.float32), "FP32")
-    memory.check_cycles(server, client, "large", lambda: client.infer("large", [values]))
+    memory.check_cycles(server, client, {"large": lambda: client.infer("large", [values])})
 
 
 LEAN = pathlib.Path(os.environ.get("NEREID_TENSORRT_ROOT", servers.ROOT / ".deps" / "tensorrt")) / "lib"

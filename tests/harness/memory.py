@@ -23,18 +23,21 @@ def at_rest(server):
     return least
 
 
-def check_cycles(server, client, model, ask, count=200):
-    """Loads and unloads `model` again and again, with a request by `ask` each time: afterwards, the server is as large
-    as after the 20th time, within 5 %."""
+def check_cycles(server, client, asks, count=200):
+    """Loads and unloads models again and again, with a request each time: afterwards, the server is as large as after
+    the 20th time, within 5 %. `asks` has the function that sends it for the name of each model."""
     # The sanitizers keep what was freed; their own check finds what was not.
     count = 22 if servers.is_sanitized() else count
-    before = 0
-    for number in range(count):
-        client.load_model(model)
-        ask()
-        client.unload_model(model)
-        servers.wait_until(lambda: not client.is_model_ready(model), "the model to be gone")
-        if number == 19:
-            before = at_rest(server)
-    after = at_rest(server)
+
+    def cycle(times):
+        for model, ask in asks.items():
+            for _ in range(times):
+                client.load_model(model)
+                ask()
+                client.unload_model(model)
+                servers.wait_until(lambda model=model: not client.is_model_ready(model), "the model to be gone")
+        return at_rest(server)
+
+    before = cycle(20)
+    after = cycle(count - 20)
     assert servers.is_sanitized() or after < 1.05 * before, f"{before} bytes after 20 times, {after} after {count}"
