@@ -268,10 +268,14 @@ class GrpcStream(GrpcClient):
 
     def visit(self):
         start, count = self.rng.randrange(1 << 20), self.rng.randrange(1, 50)
-        done, got = threading.Event(), []
+        done, got, errors = threading.Event(), [], []
 
         def take(result, error):
-            got.append(error if error else int(result.as_numpy("OUT")[0]))
+            # An error of the request may be followed by one of the stream.
+            if error:
+                errors.append(error)
+            else:
+                got.append(int(result.as_numpy("OUT")[0]))
             if error or len(got) == count:
                 done.set()
 
@@ -289,8 +293,8 @@ class GrpcStream(GrpcClient):
             if not done.wait(SECONDS_OF_PATIENCE):
                 self.oracle.problem(f"repeat: {len(got)} of {count} responses after a minute")
             client.stop_stream()
-        if got and isinstance(got[-1], Exception):
-            self.oracle.error("repeat", got.pop())
+        for error in errors:
+            self.oracle.error("repeat", error)
         self.oracle.response(got == list(range(start, start + len(got))), f"repeat: {got} for {count} from {start}",
                              started)
 

@@ -188,6 +188,7 @@ def test_a_framework_that_is_damaged_is_a_problem(free_ports, tmp_path, onnx):
     assert str(library) in finding["text"]
 
 
+@pytest.mark.skipif(servers.sanitizers() == "thread", reason="ThreadSanitizer ends a fork that starts threads")
 def test_python_is_named_with_its_packages_and_its_absence_is_noted(free_ports, tmp_path):
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
     with_numpy = report(*free_ports, env=environment)["backends.python"]

@@ -12,8 +12,7 @@ def environment():
     """What such a program needs: a sanitizer's library has to be there before the interpreter's own code."""
     variables = {**os.environ, "NEREID_BUILD": str(servers.build_folder())}
     if servers.is_sanitized():
-        cache = (servers.build_folder() / "CMakeCache.txt").read_text()
-        if "NEREID_SANITIZE:STRING=thread" in cache:
+        if servers.sanitizers() == "thread":
             pytest.skip("ThreadSanitizer does not know the interpreter's locks")
         # The second, so that the first finds how C++ throws.
         libraries = [

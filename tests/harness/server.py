@@ -44,19 +44,23 @@ def has_backend(name):
     return (backends() / name / f"libtriton_{name}.so").exists()
 
 
-def is_sanitized():
-    """Whether the build carries a sanitizer, which owns malloc and slows everything down."""
+def sanitizers():
+    """Those of the build, as for -fsanitize=; empty if it has none."""
     if REFERENCE:
-        return False
+        return ""
     cache = build_folder() / "CMakeCache.txt"
     if os.environ.get("NEREID_SERVER"):
         for parent in binary().parents:
             if (parent / "CMakeCache.txt").exists():
                 cache = parent / "CMakeCache.txt"
                 break
-    if not cache.exists():
-        return False
-    return re.search(r"^NEREID_SANITIZE:\w+=\w", cache.read_text(), re.M) is not None
+    found = cache.exists() and re.search(r"^NEREID_SANITIZE:\w+=(.*)$", cache.read_text(), re.M)
+    return found.group(1) if found else ""
+
+
+def is_sanitized():
+    """Whether the build carries a sanitizer, which owns malloc and slows everything down."""
+    return bool(sanitizers())
 
 
 # Everything that waits for the server waits this much longer under a sanitizer.
