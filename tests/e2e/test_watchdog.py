@@ -64,7 +64,8 @@ def test_an_execution_beyond_its_limit_makes_its_model_not_ready_and_only_that(s
         server.wait_for_log("executing model 'stuck' version 1")
         server.wait_for_log("request: 'the-request'")
         function = re.compile(r"libtriton_trouble\.so\+0x[0-9a-f]+ \(TRITONBACKEND_ModelInstanceExecute")
-        servers.wait_until(lambda: function.search(server.log), "a log with the function of the backend")
+        if servers.sanitizers() != "thread":  # which holds signals back from a thread that waits
+            servers.wait_until(lambda: function.search(server.log), "a log with the function of the backend")
     assert blocked.getresponse().status == 200
     wait_for_status(asking, "/v2/models/stuck/ready", 200)
     assert trouble.get(asking, "/v2/health/ready") == (200, "")
