@@ -166,7 +166,7 @@ def in_flight(server, repository, model, count):
 
     send(waiting[0], trouble.WAIT)
     with trouble.waiting_at_gate(repository, model):
-        # One after the other: a request may count twice for its model until it has begun.
+        # One after the other: the limit of a model counts its pins, and for a moment there may be one more than requests.
         for n, connection in enumerate(waiting[1:], 2):
             send(connection, trouble.NOTHING)
             servers.wait_until(lambda n=n: used(server, "requests") == n, f"{n} requests in flight")
