@@ -39,15 +39,24 @@ void Model::SetScheduler(std::unique_ptr<Scheduler> scheduler) {
 }
 
 bool Model::TryPin() {
-  if ((pins_.fetch_add(1) & kClosed) == 0) return true;
+  if ((pins_.fetch_add(kPin) & kClosed) == 0) return true;
   Unpin();
   return false;
 }
 
-void Model::Unpin() {
+bool Model::TryCountRequest(uint64_t limit) {
+  uint64_t pins = pins_.load(std::memory_order_relaxed);
+  do {
+    if (Requests(pins) >= limit) [[unlikely]]
+      return false;
+  } while (!pins_.compare_exchange_weak(pins, pins + kRequest, std::memory_order_relaxed));
+  return true;
+}
+
+void Model::Drop(uint64_t amount) {
   // The model may be destroyed as soon as another thread sees the count fall, so only the thread
   // that takes it to zero accesses it afterwards.
-  if (pins_.fetch_sub(1) == (kClosed | 1)) [[unlikely]]
+  if (pins_.fetch_sub(amount) == (kClosed | amount)) [[unlikely]]
     Drain();
 }
 
@@ -65,7 +74,7 @@ void Model::Close(std::function<void()> drained) {
   drained_ = std::move(drained);
   // With a pin of our own, the count reaches zero here or when the last user unpins, but not
   // earlier.
-  pins_.fetch_add(1);
+  pins_.fetch_add(kPin);
   pins_.fetch_or(kClosed);
   Unpin();
 }
@@ -76,6 +85,17 @@ ModelHandle ModelHandle::Duplicate() const {
   return ModelHandle(*model_);
 }
 
-void ModelHandle::Unpin(Model& model) { model.Unpin(); }
+bool ModelHandle::CountAsRequest(uint64_t limit) {
+  is_request_ = model_->TryCountRequest(limit);
+  return is_request_;
+}
+
+void ModelHandle::Unpin(Model& model, bool is_request) {
+  if (is_request) {
+    model.UnpinRequest();
+  } else {
+    model.Unpin();
+  }
+}
 
 }  // namespace nereid::core

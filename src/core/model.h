@@ -124,19 +124,33 @@ class Model {
   // Pins the version for use. Returns false if it is closing.
   bool TryPin();
   // Adds another pin. REQUIRES: the caller holds a pin, which provides the ordering: hence relaxed.
-  void PinAgain() { pins_.fetch_add(1, std::memory_order_relaxed); }
-  void Unpin();
+  void PinAgain() { pins_.fetch_add(kPin, std::memory_order_relaxed); }
+  void Unpin() { Drop(kPin); }
+  // Counts one of the caller's pins among the requests in flight. Returns false, without a change,
+  // if `limit` are in flight.
+  [[nodiscard]] bool TryCountRequest(uint64_t limit);
+  // Drops a pin that TryCountRequest has counted.
+  void UnpinRequest() { Drop(kPin | kRequest); }
   // Refuses further pins. `drained` runs once, when there are no pins left: in this call, or later
   // on the thread that drops the last pin.
   void Close(std::function<void()> drained);
-  uint64_t pin_count() const {
-    return pins_.load(std::memory_order_relaxed) & ~(kClosed | kDrained);  // a number to report
-  }
+  // The numbers at about this moment. There may be more pins than requests: callers other than the
+  // network's have some, and so has who needs the version for longer than a request.
+  uint64_t pin_count() const { return pins_.load(std::memory_order_relaxed) & (kRequest - 1); }
+  uint64_t request_count() const { return Requests(pins_.load(std::memory_order_relaxed)); }
 
  private:
+  // Takes `amount` from the pins and requests.
+  void Drop(uint64_t amount);
   // Calls `drained`, unless that was done.
   void Drain();
 
+  static uint64_t Requests(uint64_t pins) { return (pins & ~(kClosed | kDrained)) / kRequest; }
+
+  // The parts of pins_: the lowest 31 bits are the number of pins, the next 31 how many of them are
+  // requests.
+  static constexpr uint64_t kPin = 1;
+  static constexpr uint64_t kRequest = uint64_t{1} << 31;
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
   static constexpr uint64_t kDrained = uint64_t{1} << 62;  // `drained` was called
 
@@ -151,7 +165,7 @@ class Model {
   bool stands_changes_ = false;                          // constant once published
   bool uses_gpu_memory_ = false;                         // constant once published
   memory::Gpus* gpus_ = nullptr;                         // constant once published
-  std::atomic<uint64_t> pins_{0};                        // kClosed, kDrained and a count
+  std::atomic<uint64_t> pins_{0};                        // kClosed, kDrained and two counts
   std::function<void()> drained_;                        // written before kClosed is set
 };
 

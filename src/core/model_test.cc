@@ -48,6 +48,77 @@ TEST(Model, LendsNoMemoryUnlessItsBackendDoes) {
   EXPECT_GE(model->LendInputMemory(10).capacity(), 10u);
 }
 
+TEST(Model, CountsRequestsApartFromOtherPins) {
+  const auto model = MakeFakeModel(0, {1});
+  const auto pin = [&] {
+    EXPECT_TRUE(model->TryPin());
+    return ModelHandle(*model);
+  };
+  ModelHandle other = pin();
+  ModelHandle first = pin();
+  EXPECT_TRUE(first.CountAsRequest(2));
+  const ModelHandle copy = first.Duplicate();
+  EXPECT_EQ(model->pin_count(), 3u);
+  EXPECT_EQ(model->request_count(), 1u);
+  // Neither the copy nor the other pin takes the place of the second request.
+  ModelHandle second = pin();
+  EXPECT_TRUE(second.CountAsRequest(2));
+  ModelHandle third = pin();
+  EXPECT_FALSE(third.CountAsRequest(2));
+  EXPECT_EQ(model->request_count(), 2u);
+  // A handle takes its count with it.
+  ModelHandle moved = std::move(first);
+  other = std::move(second);
+  EXPECT_EQ(model->request_count(), 2u);
+  other.Reset();
+  EXPECT_EQ(model->request_count(), 1u);
+  EXPECT_TRUE(third.CountAsRequest(2));
+  // What was refused, or was a request once, is an ordinary pin.
+  moved = pin();
+  EXPECT_EQ(model->request_count(), 1u);
+  EXPECT_EQ(model->pin_count(), 3u);
+}
+
+TEST(Model, HasNeverMoreRequestsThanItsLimitNorFewerThanFit) {
+  const auto model = MakeFakeModel(0, {1});
+  constexpr uint64_t kLimit = 3;
+  std::atomic<uint64_t> in_flight{0};
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < kLimit + 1; ++i) {
+    threads.emplace_back([&, is_request = i < kLimit] {
+      for (int round = 0; round < 2000; ++round) {
+        ASSERT_TRUE(model->TryPin());
+        ModelHandle handle(*model);
+        const ModelHandle copy = handle.Duplicate();
+        if (!is_request) continue;
+        // As many threads ask as fit, so all of them succeed, whatever the pins of the others.
+        ASSERT_TRUE(handle.CountAsRequest(kLimit));
+        EXPECT_LE(in_flight.fetch_add(1), kLimit - 1);
+        in_flight.fetch_sub(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(model->request_count(), 0u);
+  EXPECT_EQ(model->pin_count(), 0u);
+}
+
+TEST(ClosedModel, IsDrainedWhenItsLastRequestIsGone) {
+  const auto model = MakeFakeModel(0, {1});
+  int drained = 0;
+  ASSERT_TRUE(model->TryPin());
+  ModelHandle request(*model);
+  ModelHandle copy = request.Duplicate();
+  model->Close([&] { ++drained; });
+  // A request that found the version before it was closed still counts.
+  EXPECT_TRUE(request.CountAsRequest(1));
+  copy.Reset();
+  EXPECT_EQ(drained, 0);
+  EXPECT_EQ(model->request_count(), 1u);
+  request.Reset();
+  EXPECT_EQ(drained, 1);
+}
+
 TEST(ClosedModel, IsDrainedWhenItsLastPinIsGone) {
   const auto model = MakeFakeModel(0, {1});
   int drained = 0;

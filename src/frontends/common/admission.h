@@ -6,22 +6,26 @@
 #include "base/status.h"
 #include "core/budgets.h"
 #include "core/model.h"
+#include "core/model_handle.h"
 
 namespace nereid::common {
 
-// Returns why no request to `model`, which the caller has pinned, may begin.
-base::Status DescribeRefusal(core::Budgets& budgets, core::Model& model);
+// Return why no request to `model` may begin, and count that as a failure of the model's.
+base::Status RefuseForModel(core::Budgets& budgets, core::Model& model);
+base::Status RefuseForServer(const core::Budgets& budgets, core::Model& model);
 
-// Gives a request to `model`, which the caller has pinned for it, its part of what may be in
-// flight. The request keeps `grant` until its memory is free. UNAVAILABLE, which counts as a
-// failure of the model's, if too many are in flight. Null `budgets` have no limit.
-inline base::Status Admit(core::Budgets* budgets, core::Model& model, base::UnitGrant& grant) {
+// Gives a request to `model` its part of what may be in flight: `model`, which the request keeps
+// until it is done, counts as a request of its version, and `grant`, which the request keeps until
+// its memory is free, as one of the server. UNAVAILABLE if too many are in flight. Null `budgets`
+// have no limit.
+inline base::Status Admit(core::Budgets* budgets, core::ModelHandle& model,
+                          base::UnitGrant& grant) {
   if (budgets == nullptr) return base::OkStatus();
-  // The pin of this request counts.
-  if (model.pin_count() <= budgets->limits.requests_per_model && grant.Take(budgets->requests))
-      [[likely]]
-    return base::OkStatus();
-  return DescribeRefusal(*budgets, model);
+  if (!model.CountAsRequest(budgets->limits.requests_per_model)) [[unlikely]]
+    return RefuseForModel(*budgets, *model);
+  if (!grant.Take(budgets->requests)) [[unlikely]]
+    return RefuseForServer(*budgets, *model);
+  return base::OkStatus();
 }
 
 }  // namespace nereid::common

@@ -53,7 +53,7 @@ base::Status InferCall::Submit() {
     common::LogFailedInference(message_.id, model.status());
     return model.status();
   }
-  if (const base::Status refusal = common::Admit(context_->budgets, **model, in_flight_);
+  if (const base::Status refusal = common::Admit(context_->budgets, *model, in_flight_);
       !refusal.ok()) [[unlikely]] {
     common::LogFailedInference(message_.id, refusal);
     return refusal;

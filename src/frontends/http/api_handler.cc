@@ -458,7 +458,7 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   }
   submission.model = std::move(*model);
   if (const base::Status refusal =
-          common::Admit(options_.budgets, *submission.model, submission.in_flight);
+          common::Admit(options_.budgets, submission.model, submission.in_flight);
       !refusal.ok()) [[unlikely]] {
     return refuse(refusal);
   }
@@ -493,7 +493,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
     return RespondError(std::move(exchange), error);
   }
   GenerateSubmission submission;
-  if (const base::Status refusal = common::Admit(options_.budgets, **model, submission.in_flight);
+  if (const base::Status refusal = common::Admit(options_.budgets, *model, submission.in_flight);
       !refusal.ok()) [[unlikely]] {
     return RespondError(std::move(exchange), refusal);
   }
