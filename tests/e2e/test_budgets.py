@@ -205,20 +205,6 @@ def test_one_model_leaves_requests_to_others(start_server, repository):
         assert is_well(server)
 
 
-def test_requests_that_come_at_once_fill_their_model_to_its_limit(start_server, repository):
-    """Neither a request that is being decided on nor one that was refused takes the place of another."""
-    trouble.write(repository, "slow")
-    server = start_server(repository, args=["--max-requests-per-model=8", "--exit-timeout-secs=5"])
-    for _ in range(20):
-        with in_flight(server, repository, "slow", 8):
-            extra = [wire.Connection(server) for _ in range(4)]
-            for connection in extra:
-                connection.send(wire.encode("POST", "/v2/models/slow/infer", trouble.body(trouble.NOTHING)))
-            assert [connection.receive().status for connection in extra] == [503] * len(extra)
-        servers.wait_until(lambda: used(server, "requests") == 0, "nothing in flight")
-    assert refusals(server, "requests_per_model") == 20 * 4
-
-
 def test_a_stream_with_too_many_requests_ends(start_server, repository):
     models.write_model(repository, "slow", models.identity_config("FP32", [-1], extra=SLOW % 1000))
     server = start_server(repository, args=["--max-requests-per-connection=5"])
