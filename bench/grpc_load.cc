@@ -10,6 +10,8 @@
 //   --middle=FILE --last=FILE --sequence-length=20
 //                   sequences, whose first request is --message; the sequence_id in each is
 //                   1000000000
+//   --metadata=NAME:VALUE
+//                   metadata of every call, the name in lower case; may be repeated
 //   --check         every response of ModelInfer must be the same as the first, byte for byte
 //   --answer=FILE   writes the first response, without the five bytes of gRPC's frame
 //
@@ -19,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "load/driver.h"
@@ -52,6 +55,16 @@ Requests MakeRequests(const Options& options) {
                             Requests::IdForm::kVarint);
 }
 
+std::vector<std::pair<std::string, std::string>> MakeMetadata(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> metadata;
+  for (const std::string& pair : options.All("metadata")) {
+    const size_t colon = pair.find(':');
+    if (colon == std::string::npos) Die("--metadata is not NAME:VALUE: " + pair);
+    metadata.emplace_back(pair.substr(0, colon), pair.substr(colon + 1));
+  }
+  return metadata;
+}
+
 struct Call : Slot {
   GrpcCall grpc;
   GrpcConnection* connection = nullptr;
@@ -67,7 +80,8 @@ class Load {
         address_(OrDie(loadgen::Address::Tcp("127.0.0.1", port_))),
         head_{.method = std::string("/inference.GRPCInferenceService/") +
                         (is_stream_ ? "ModelStreamInfer" : "ModelInfer"),
-              .authority = "127.0.0.1:" + port_},
+              .authority = "127.0.0.1:" + port_,
+              .metadata = MakeMetadata(options)},
         answer_file_(options.Text("answer", "")),
         driver_(options, MakeRequests(options), [this](Slot& slot, std::string_view request) {
           Begin(static_cast<Call&>(slot), request);

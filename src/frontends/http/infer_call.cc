@@ -176,9 +176,7 @@ void InferCall::SendResponse() {
   const bool has_binary = !body_.parts.empty();
   std::string_view content_type = has_binary ? "application/octet-stream" : "application/json";
   std::string mime;
-  if (const core::QuotaLeft& left = response_->request().quota_left; left.limit != 0) [[unlikely]] {
-    headers_ += RateLimitLines(left);
-  }
+  AppendRateLimitLines(response_->request().quota_left, headers_);
   if (has_binary && dialect_->has_mime_in_replies) {
     mime = dialect_->binary_mime;
     common::AppendJsonInteger(mime, body_.json.size());
@@ -227,8 +225,8 @@ void InferCall::SendError(const base::Status& error) {
   if (trace_ != nullptr) [[unlikely]]
     trace_->ReportFrontend("HTTP_SEND_START", base::NowNs());
   common::LogFailedInference(response_ ? response_->request().id : std::string_view(), error);
-  const std::string lines =
-      response_ ? RateLimitLines(response_->request().quota_left) : std::string();
+  std::string lines;
+  if (response_) AppendRateLimitLines(response_->request().quota_left, lines);
   RespondError(std::move(exchange_), error, lines, *dialect_);
   NoteSent();
   response_.reset();

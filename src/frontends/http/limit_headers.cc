@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "common/json_text.h"
+
 namespace nereid::http {
 namespace {
 
@@ -51,10 +53,15 @@ std::string RetryAfterLine(std::chrono::nanoseconds after) {
   return fmt::format("Retry-After: {}\r\n", std::chrono::ceil<std::chrono::seconds>(after).count());
 }
 
-std::string RateLimitLines(const core::QuotaLeft& left) {
-  if (left.limit == 0) return {};
-  return fmt::format("RateLimit-Limit: {}\r\nRateLimit-Remaining: {}\r\nRateLimit-Reset: {}\r\n",
-                     left.limit, left.remaining, left.reset_s);
+void AppendRateLimitLines(const core::QuotaLeft& left, std::string& lines) {
+  if (left.limit == 0) return;
+  lines += "RateLimit-Limit: ";
+  common::AppendJsonInteger(lines, left.limit);
+  lines += "\r\nRateLimit-Remaining: ";
+  common::AppendJsonInteger(lines, left.remaining);
+  lines += "\r\nRateLimit-Reset: ";
+  common::AppendJsonInteger(lines, left.reset_s);
+  lines += "\r\n";
 }
 
 }  // namespace nereid::http

@@ -25,7 +25,7 @@ base::Status ReadRequestTimeout(const http1::HttpExchange& exchange, core::Reque
 // Returns the whole header line. Its unit is the second, so it is rounded up.
 std::string RetryAfterLine(std::chrono::nanoseconds after);
 
-// Returns the lines of all three headers RateLimit-*; empty if there is no limit.
-std::string RateLimitLines(const core::QuotaLeft& left);
+// Appends the lines of all three headers RateLimit-*; nothing if there is no limit.
+void AppendRateLimitLines(const core::QuotaLeft& left, std::string& lines);
 
 }  // namespace nereid::http

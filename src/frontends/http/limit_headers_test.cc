@@ -34,9 +34,12 @@ TEST(RetryAfter, IsInWholeSecondsRoundedUp) {
 }
 
 TEST(RateLimit, HasALineForEachNumberAndNoneWithoutALimit) {
-  EXPECT_EQ(RateLimitLines({}), "");
-  EXPECT_EQ(RateLimitLines({.limit = 10, .remaining = 3, .reset_s = 1}),
-            "RateLimit-Limit: 10\r\nRateLimit-Remaining: 3\r\nRateLimit-Reset: 1\r\n");
+  std::string lines = "X: y\r\n";
+  AppendRateLimitLines({}, lines);
+  EXPECT_EQ(lines, "X: y\r\n");
+  AppendRateLimitLines({.limit = 10, .remaining = 3, .reset_s = 1}, lines);
+  EXPECT_EQ(lines,
+            "X: y\r\nRateLimit-Limit: 10\r\nRateLimit-Remaining: 3\r\nRateLimit-Reset: 1\r\n");
 }
 
 }  // namespace
