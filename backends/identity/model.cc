@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "backend_kit/entry_points.h"
+#include "backend_kit/model_metric.h"
 #include "identity_backend/tracing.h"
 
 namespace nereid::identity {
@@ -15,37 +16,11 @@ using backend::StrCat;
 
 Result<std::unique_ptr<BackendState>> BackendState::Create(TRITONBACKEND_Backend*) {
   auto state = std::make_unique<BackendState>();
-  TRITONSERVER_MetricFamily* family = nullptr;
-  const Error error(TRITONSERVER_MetricFamilyNew(
-      &family, TRITONSERVER_METRIC_KIND_COUNTER, "input_byte_size_counter",
-      "Cumulative input byte size of all requests received by the model"));
-  if (error.ok()) {
-    state->input_bytes_.reset(family);
-  }
+  state->input_bytes_ =
+      backend::NewCounterFamily("input_byte_size_counter",
+                                "Cumulative input byte size of all requests received by the model");
   return state;
 }
-
-namespace {
-
-// Makes the counter of one model, or null: a model must not fail because of metrics.
-backend::Metric NewCounter(TRITONSERVER_MetricFamily* family, TRITONBACKEND_Model* model) {
-  const char* name = nullptr;
-  uint64_t version = 0;
-  if (family == nullptr || !Error(TRITONBACKEND_ModelName(model, &name)).ok() ||
-      !Error(TRITONBACKEND_ModelVersion(model, &version)).ok()) {
-    return nullptr;
-  }
-  const backend::Parameter model_label(
-      TRITONSERVER_ParameterNew("model", TRITONSERVER_PARAMETER_STRING, name));
-  const backend::Parameter version_label(TRITONSERVER_ParameterNew(
-      "version", TRITONSERVER_PARAMETER_STRING, std::to_string(version).c_str()));
-  const TRITONSERVER_Parameter* labels[] = {model_label.get(), version_label.get()};
-  TRITONSERVER_Metric* metric = nullptr;
-  const Error error(TRITONSERVER_MetricNew(&metric, family, labels, 2));
-  return backend::Metric(error.ok() ? metric : nullptr);
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
                                              const BackendState& backend) {
@@ -56,7 +31,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle,
     std::this_thread::sleep_for(settings.creation_delay);
   }
   std::unique_ptr<Model> model(new Model(std::move(settings)));
-  model->input_bytes_ = NewCounter(backend.input_bytes(), handle);
+  model->input_bytes_ = backend::NewModelCounter(backend.input_bytes(), handle);
   return model;
 }
 
@@ -88,9 +63,8 @@ uint64_t Instance::RespondAll() {
       batch_.Fail(r, batch_size.TakeError());
     }
   }
-  if (model_.input_bytes() != nullptr && input_bytes_ > 0) {
-    Error(TRITONSERVER_MetricIncrement(model_.input_bytes(), static_cast<double>(input_bytes_)))
-        .Ignore();
+  if (input_bytes_ > 0) {
+    backend::Increment(model_.input_bytes(), static_cast<double>(input_bytes_));
   }
   batch_.MarkComputeEnd();
   return total_batch_size;

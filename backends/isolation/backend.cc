@@ -5,6 +5,7 @@
 #include "backend_kit/handles.h"
 #include "isolation_profile/confinement_text.h"
 #include "isolation_profile/program.h"
+#include "python_backend/deaths.h"
 
 namespace nereid::isolation {
 
@@ -26,6 +27,7 @@ Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) 
   NEREID_KIT_ASSIGN(backend->program, FindProgram());
   backend->supervisor = std::make_unique<python::Supervisor>();
   backend->watch = std::make_unique<python::Watch>();
+  backend->deaths = python::NewDeathFamily();
   return backend;
 }
 

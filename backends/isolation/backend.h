@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "backend_kit/error.h"
+#include "backend_kit/handles.h"
 #include "python_backend/process.h"
 #include "python_backend/watch.h"
 
@@ -25,6 +26,7 @@ struct Backend {
   std::string program;                          // `nereid`
   std::unique_ptr<python::Supervisor> supervisor;
   std::unique_ptr<python::Watch> watch;
+  backend::MetricFamily deaths;  // null if the server has no custom metrics
 };
 
 }  // namespace nereid::isolation

@@ -68,6 +68,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
   NEREID_KIT_ASSIGN(model->settings_, Settings::Parse(model->config_));
   NEREID_KIT_TRY(model->Locate(handle).Release());
+  model->deaths_ = backend::NewModelCounter(backend.deaths.get(), handle);
   NEREID_KIT_TRY(model->Complete(handle).Release());
   model->is_decoupled_ = DecoupledIn(model->config_.json());
   return model;

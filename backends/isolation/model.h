@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "backend_kit/config.h"
+#include "backend_kit/model_metric.h"
 #include "backend_kit/mutex.h"
 #include "isolation_backend/backend.h"
 #include "isolation_profile/settings.h"
@@ -34,6 +35,8 @@ class Model {
 
   const std::string& name() const { return name_; }
   bool is_decoupled() const { return is_decoupled_; }
+  // Counts a process that has died. Thread-safe.
+  void CountDeath() const { backend::Increment(deaths_.get(), 1); }
   int64_t max_batch_size() const { return config_.max_batch_size(); }
   const Settings& settings() const { return settings_; }
   python::Watch& watch() const { return *backend_.watch; }
@@ -78,6 +81,7 @@ class Model {
   std::shared_ptr<const python::TemporaryFolder> temporary_;
   std::string given_config_;  // what the backend gets, in every worker
   bool is_decoupled_ = false;
+  backend::Metric deaths_;
   backend::Mutex spare_mutex_;
   std::shared_ptr<python::Worker> spare_ NEREID_KIT_GUARDED_BY(spare_mutex_);
 };

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "backend_kit/handles.h"
+#include "python_backend/deaths.h"
 
 namespace nereid::python {
 namespace {
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Backend>> Backend::Create(TRITONBACKEND_Backend* handle) 
   backend->supervisor = std::make_unique<Supervisor>();
   backend->environments = std::make_unique<Environments>(
       *backend->supervisor, backend->folder + "/nereid_python", backend->settings.interpreter);
+  backend->deaths = NewDeathFamily();
   return backend;
 }
 

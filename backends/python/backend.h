@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend_kit/error.h"
+#include "backend_kit/handles.h"
 #include "python_backend/environment.h"
 #include "python_backend/settings.h"
 #include "python_backend/watch.h"
@@ -22,7 +23,8 @@ struct Backend {
   std::string model_folder;  // whose model.py all models run; empty if each has its own
   std::unique_ptr<Supervisor> supervisor;
   std::unique_ptr<Environments> environments;
-  Watch watch;  // over workers whose time is limited
+  Watch watch;                   // over workers whose time is limited
+  backend::MetricFamily deaths;  // null if the server has no custom metrics
 };
 
 }  // namespace nereid::python

@@ -45,7 +45,8 @@ Instance::Instance(TRITONBACKEND_ModelInstance* handle, Model& model, const std:
                .instance = handle,
                .arguments = std::move(arguments),
                .on_death = [this] { keeper_.NoticeDeath(); }},
-      keeper_({.name = name}, [this] { return Service::Create(context_); }) {}
+      keeper_({.name = name, .on_death = [this] { model_.CountDeath(); }},
+              [this] { return Service::Create(context_); }) {}
 
 Instance::~Instance() {
   const ServicePtr service = keeper_.Stop();

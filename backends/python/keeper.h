@@ -30,7 +30,8 @@ struct KeeperOptions {
   // starts double from the shortest to the longest.
   std::chrono::milliseconds shortest_pause{100};
   std::chrono::milliseconds longest_pause{30000};
-  std::chrono::seconds long_life{60};  // a body that lived this long was no failed attempt
+  std::chrono::seconds long_life{60};        // a body that lived this long was no failed attempt
+  std::function<void()> on_death = nullptr;  // told of each body that died unasked
 };
 
 // `Body` has these functions, which any thread may call:
@@ -190,6 +191,7 @@ class Keeper {
     auto started = Clock::now();
     while (const BodyPtr dead = AwaitDeath()) {
       backend::LogWarning(backend::StrCat(dead->DeathMessage(), "; starting another"));
+      if (options_.on_death) options_.on_death();
       dead->Bury();
       if (Clock::now() - started > options_.long_life || HasServed(*dead)) {
         pause = std::chrono::milliseconds(0);

@@ -40,6 +40,7 @@ Result<std::unique_ptr<Model>> Model::Create(TRITONBACKEND_Model* handle, Backen
   std::unique_ptr<Model> model(new Model(backend, std::move(config)));
   NEREID_KIT_TRY(model->Locate(handle).Release());
   NEREID_KIT_TRY(model->ReadParameters().Release());
+  model->deaths_ = backend::NewModelCounter(backend.deaths.get(), handle);
   NEREID_KIT_TRY(model->ReadIsolation().Release());
   if (Error error(TRITONBACKEND_ModelServer(handle, &model->server_)); !error.ok()) {
     model->server_ = nullptr;

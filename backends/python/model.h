@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backend_kit/config.h"
+#include "backend_kit/model_metric.h"
 #include "backend_kit/mutex.h"
 #include "isolation_profile/settings.h"
 #include "python_backend/backend.h"
@@ -29,6 +30,8 @@ class Model {
   uint64_t version() const { return version_; }
   const std::string& repository() const { return repository_; }
   bool is_decoupled() const { return is_decoupled_; }
+  // Counts a process that has died. Thread-safe.
+  void CountDeath() const { backend::Increment(deaths_.get(), 1); }
   int64_t max_batch_size() const { return config_.max_batch_size(); }
   // Rules that the model's responses must follow.
   const OutputRules& outputs() const { return outputs_; }
@@ -82,6 +85,7 @@ class Model {
   bool is_decoupled_ = false;
   TRITONSERVER_Server* server_ = nullptr;
   OutputRules outputs_;
+  backend::Metric deaths_;
   Environment environment_;
   // How workers are confined.
   struct Isolation {

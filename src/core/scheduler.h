@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -10,6 +11,12 @@
 #include "core/request.h"
 
 namespace nereid::core {
+
+// How busy a scheduler is at a moment.
+struct SchedulerLoad {
+  uint64_t oldest_waiting_ns = 0;  // since when the oldest request waits; 0: none waits
+  size_t instance_count = 0;
+};
 
 // Schedules the requests of one model. Thread-safe.
 class Scheduler {
@@ -31,6 +38,7 @@ class Scheduler {
   virtual bool WaitForSequences(base::TimePoint /*deadline*/) { return true; }
   // The number of sequences in progress.
   virtual size_t SequenceCount() { return 0; }
+  virtual SchedulerLoad ReadLoad() { return {}; }
   // Refuses further requests and waits until all accepted ones are complete; returns false if
   // `deadline` passes first.
   virtual bool Stop(base::TimePoint deadline) = 0;

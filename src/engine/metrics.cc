@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "observe/custom_metrics.h"
 #include "observe/metrics_page.h"
@@ -26,6 +27,8 @@ struct Row {
   StatisticsSnapshot statistics;
   bool is_caching = false;
   double load_seconds = 0;
+  double oldest_seconds = 0;
+  size_t instance_count = 0;
 };
 using Rows = std::vector<Row>;
 
@@ -224,6 +227,32 @@ void AddOwnHistograms(MetricsPage& page, const Rows& rows) {
   }
 }
 
+// What an autoscaler asks: whether requests wait and how long, how many there are, and which share
+// of the time instances execute.
+void AddLoad(MetricsPage& page, const Rows& rows) {
+  const auto add = [&](const char* name, const char* help, Kind kind, auto read) {
+    page.StartFamily(name, help, kind);
+    for (const Row& row : rows) page.Add(row.labels, static_cast<double>(read(row)));
+  };
+  add("nereid_queue_oldest_seconds",
+      "How long the request that has waited longest for an instance waits", Kind::kGauge,
+      [](const Row& row) { return row.oldest_seconds; });
+  add("nereid_model_requests_in_flight",
+      "Requests from clients that have arrived and are not answered", Kind::kGauge,
+      [](const Row& row) { return row.model->request_count(); });
+  add("nereid_execution_seconds_total",
+      "Time that instances spent executing, input and output included", Kind::kCounter,
+      [](const Row& row) {
+        uint64_t ns = 0;
+        for (const auto& [size, batch] : row.statistics.batches) {
+          ns += batch.compute_input.ns + batch.compute_infer.ns + batch.compute_output.ns;
+        }
+        return static_cast<double>(ns) / 1e9;
+      });
+  add("nereid_model_instances", "Instances of the model; an ensemble has none", Kind::kGauge,
+      [](const Row& row) { return row.instance_count; });
+}
+
 // Only models whose backends report their memory have lines.
 void AddMemory(MetricsPage& page, const Rows& rows) {
   page.StartFamily("nereid_model_memory_bytes",
@@ -293,6 +322,17 @@ void AddReadiness(MetricsPage& page, const MetricsSources& sources, const Rows& 
   page.Add("", is_ready ? 1 : 0);
 }
 
+void ReadLoad(Row& row) {
+  // A version that is being torn down has nothing that waits.
+  if (!row.model->TryPin()) return;
+  const core::ModelHandle pin(*row.model);
+  const core::SchedulerLoad load = pin->scheduler().ReadLoad();
+  row.instance_count = load.instance_count;
+  const uint64_t now_ns = base::NowNs();
+  if (load.oldest_waiting_ns == 0 || load.oldest_waiting_ns > now_ns) return;
+  row.oldest_seconds = static_cast<double>(now_ns - load.oldest_waiting_ns) / 1e9;
+}
+
 Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
   Rows rows;
   for (const auto& [id, model, load_seconds] : models) {
@@ -307,6 +347,7 @@ Rows MakeRows(const std::vector<LifeCycle::Loaded>& models, bool has_cache) {
     row.statistics = model->statistics().Read();
     row.is_caching = has_cache && model->config().caches_responses();
     row.load_seconds = load_seconds;
+    ReadLoad(row);
   }
   return rows;
 }
@@ -394,6 +435,7 @@ std::string Metrics::Page(const MetricsSources& sources) {
     AddReasons(page, row, core::kRefusalNames, row.statistics.refusals,
                is_used ? ZeroReasons::kAdded : ZeroReasons::kLeftOut);
   }
+  AddLoad(page, rows);
   AddMemory(page, rows);
   AddReadiness(page, sources, rows);
   sources.health.AddTo(page);

@@ -64,6 +64,8 @@ class BatchQueue final : public WorkSource {
             std::vector<core::RequestPtr>& batch) override;
 
   size_t size() const { return lanes_.size(); }
+  // Returns the time since when the oldest request waits; UINT64_MAX if there is none.
+  uint64_t OldestNs() const { return lanes_.OldestNs(); }
   const BatchPolicy& policy() const { return policy_; }
 
  private:

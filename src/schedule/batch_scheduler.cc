@@ -171,6 +171,12 @@ void BatchScheduler::ApplyTimeouts() {
   }
 }
 
+core::SchedulerLoad BatchScheduler::ReadLoad() {
+  base::MutexLock lock(pool_.mutex());
+  return {.oldest_waiting_ns = queue_.HasWaiting() ? queue_.OldestNs() : 0,
+          .instance_count = pool_.instance_count()};
+}
+
 bool BatchScheduler::Stop(base::TimePoint deadline) {
   {
     base::MutexLock lock(pool_.mutex());

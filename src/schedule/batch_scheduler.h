@@ -42,6 +42,7 @@ class BatchScheduler final : public core::Scheduler, public InstanceHost {
 
   void Enqueue(core::RequestPtr request) override;
   void OnCancelled(core::Request& request) override;
+  core::SchedulerLoad ReadLoad() override;
   bool Stop(base::TimePoint deadline) override;
   base::Status ChangeInstances(InstanceChange change) override {
     return pool_.Change(std::move(change));

@@ -90,6 +90,12 @@ size_t FairLanes::CountAt(uint64_t priority) const {
   return count;
 }
 
+uint64_t FairLanes::OldestNs() const {
+  uint64_t oldest_ns = UINT64_MAX;
+  for (const Lane* lane : active()) oldest_ns = std::min(oldest_ns, lane->OldestNs());
+  return oldest_ns;
+}
+
 size_t FairLanes::CountAhead(const core::Request& request) const {
   const Lane* const own = FindLane(request.caller.get());
   const size_t before = own == nullptr ? 0 : own->CountUpTo(policy_.PriorityOf(request));

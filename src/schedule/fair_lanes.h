@@ -61,6 +61,8 @@ class FairLanes {
 
   // Counts the requests of all lanes that have this priority.
   size_t CountAt(uint64_t priority) const;
+  // Returns the time since when the oldest request waits; UINT64_MAX if there is none.
+  uint64_t OldestNs() const;
   // Returns about how many requests would run before `request` if it were pushed now.
   size_t CountAhead(const core::Request& request) const;
   // Whether others wait, and the caller of `request` has fewer requests here than its share of

@@ -72,6 +72,28 @@ TEST_F(FairLanesTest, GiveCallersTurnsWhateverTheyHaveWaiting) {
   EXPECT_EQ(Pop(8), "1a2b3456");
 }
 
+TEST_F(FairLanesTest, KnowSinceWhenTheOldestWaitsOfAllLanesAndLevels) {
+  Make({.priority_levels = 3, .default_priority_level = 2});
+  EXPECT_EQ(lanes_->OldestNs(), UINT64_MAX);
+  const auto push = [&](const core::CallerRef& caller, uint64_t priority, uint64_t since_ns) {
+    core::RequestPtr request = Request(caller, "", priority);
+    request->times.queue_start_ns = since_ns;
+    core::Request& pushed = *request;
+    lanes_->Push(std::move(request));
+    return &pushed;
+  };
+  push(nullptr, 1, 50);
+  EXPECT_EQ(lanes_->OldestNs(), 50u);
+  core::Request* const oldest = push(MakeCaller("a"), 3, 10);
+  push(MakeCaller("b"), 3, 20);
+  EXPECT_EQ(lanes_->OldestNs(), 10u);
+  // One that has lost its turn waits no less.
+  lanes_->Delay(*oldest);
+  EXPECT_EQ(lanes_->OldestNs(), 10u);
+  lanes_->Remove(*oldest);
+  EXPECT_EQ(lanes_->OldestNs(), 20u);
+}
+
 TEST_F(FairLanesTest, GiveThoseWhoWaitedBeforeTheFirstCallerTheirTurns) {
   for (const uint64_t levels : {0, 2}) {
     Make({.priority_levels = levels, .default_priority_level = levels});

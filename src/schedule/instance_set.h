@@ -73,6 +73,7 @@ class InstanceSet {
   void WakeForWork(PendingWake* pending = nullptr) NEREID_REQUIRES(mutex_);
   // Wakes one instance, which was granted its resources.
   void WakeGranted(PooledInstance& instance) NEREID_REQUIRES(mutex_) { Notify(instance); }
+  size_t instance_count() const NEREID_REQUIRES(mutex_) { return roster_.instances().size(); }
   // Called when the requests in the source have changed other than by an arrival or by TakeBatch.
   void NoteChange() NEREID_REQUIRES(mutex_);
   // Called when a reactor will look for work that it may run itself, or has just done so. Until

@@ -45,6 +45,19 @@ core::Request* Lane::NewestAt(uint64_t priority) const {
   return waiting != nullptr ? waiting : level->delayed.back();
 }
 
+uint64_t Lane::Level::OldestNs() const {
+  uint64_t oldest_ns = UINT64_MAX;
+  if (!waiting.empty()) oldest_ns = waiting.front()->times.queue_start_ns;
+  if (!delayed.empty()) oldest_ns = std::min(oldest_ns, delayed.front()->times.queue_start_ns);
+  return oldest_ns;
+}
+
+uint64_t Lane::OldestNs() const {
+  uint64_t oldest_ns = plain_.OldestNs();
+  for (const auto& [priority, level] : levels_) oldest_ns = std::min(oldest_ns, level.OldestNs());
+  return oldest_ns;
+}
+
 void Lane::ForgetEmptyLevel(const core::Request& removed) {
   const auto level = levels_.find(policy_.PriorityOf(removed));
   if (level != levels_.end() && level->second.size() == 0) levels_.erase(level);

@@ -32,6 +32,8 @@ class Lane {
 
   // Returns the request that is next for execution; null if there is none.
   core::Request* first() const;
+  // Returns the time since when the oldest request waits; UINT64_MAX if there is none.
+  uint64_t OldestNs() const;
 
   void Push(core::RequestPtr request) {
     ++size_;
@@ -64,6 +66,7 @@ class Lane {
     RequestList waiting;
     RequestList delayed;
     size_t size() const { return waiting.size() + delayed.size(); }
+    uint64_t OldestNs() const;
   };
   using Levels = std::map<uint64_t, Level>;
 

@@ -351,6 +351,12 @@ size_t SequenceScheduler::SequenceCount() {
   return table_.sequence_count();
 }
 
+core::SchedulerLoad SequenceScheduler::ReadLoad() {
+  base::MutexLock lock(pool_.mutex());
+  return {.oldest_waiting_ns = table_.waiting_count() > 0 ? table_.OldestNs() : 0,
+          .instance_count = pool_.instance_count()};
+}
+
 size_t SequenceScheduler::FreeSlotCountForTest() {
   base::MutexLock lock(pool_.mutex());
   return table_.free_slot_count();

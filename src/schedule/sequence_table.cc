@@ -226,6 +226,15 @@ void SequenceTable::RestoreExpiry(Sequence& sequence, uint64_t now_ns) {
   }
 }
 
+uint64_t SequenceTable::OldestNs() const {
+  uint64_t oldest_ns = UINT64_MAX;
+  for (const auto& sequence : sequences_) {
+    if (sequence->empty()) continue;
+    oldest_ns = std::min(oldest_ns, sequence->front()->times.queue_start_ns);
+  }
+  return oldest_ns;
+}
+
 void SequenceTable::RefuseAll(uint64_t now_ns, Refused& refused) {
   for (auto& sequence : sequences_) {
     if (sequence->is_used_) Abort(*sequence, now_ns, refused);

@@ -161,6 +161,8 @@ class SequenceTable {
   size_t ready_count(size_t instance) const { return instances_[instance].ready.count; }
   size_t ready_count() const { return ready_count_; }
   size_t waiting_count() const { return waiting_count_; }
+  // Returns the time since when the oldest request waits; UINT64_MAX if there is none.
+  uint64_t OldestNs() const;
   // The part of waiting_count whose sequences have no slot.
   size_t backlog_count() const { return backlog_count_; }
   size_t free_slot_count() const { return free_.size(); }

@@ -52,6 +52,24 @@ TEST_F(SequenceTableTest, WantsAStartFirst) {
   EXPECT_NE(Push(7), nullptr);
 }
 
+TEST_F(SequenceTableTest, KnowsSinceWhenTheOldestRequestWaits) {
+  Make(1, 1);
+  EXPECT_EQ(table_->OldestNs(), UINT64_MAX);
+  const auto admit = [&](uint64_t id, uint32_t flags, uint64_t since_ns) {
+    core::RequestPtr request = Request(id, flags, /*timeout_us=*/0);
+    request->times.queue_start_ns = since_ns;
+    Sequence& sequence = *table_->Find(id, (flags & kStart) != 0);
+    table_->Admit(sequence, std::move(request), since_ns);
+    return &sequence;
+  };
+  Sequence* const with_slot = admit(1, kStart, 30);
+  admit(1, 0, 40);
+  admit(2, kStart, 35);  // in the backlog
+  EXPECT_EQ(table_->OldestNs(), 30u);
+  Run(*with_slot);
+  EXPECT_EQ(table_->OldestNs(), 35u);
+}
+
 TEST_F(SequenceTableTest, SlotsOfANewInstanceGoToTheBacklogFirst) {
   Make(1, 1);
   Push(1, kStart);

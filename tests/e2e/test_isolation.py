@@ -212,6 +212,14 @@ def test_unloads_and_reloads_leave_no_process_behind(start_server, empty_reposit
     servers.wait_until(lambda: set(os.listdir("/dev/shm")) <= before, "no new names in /dev/shm")
 
 
+def test_processes_that_died_are_counted(told):
+    server, teller = told()
+    for count in range(3):
+        assert teller.tell("hello").endswith(" hello")
+        assert server.scrape()[("nereid_model_process_deaths_total", "trouble")] == count
+        teller.fails("abort", r"it was killed by signal 6")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_processes_end_with_the_server(told, number):
     server, teller = told()

@@ -7,6 +7,8 @@ import urllib.request
 
 import numpy as np
 import pytest
+from harness import models, trouble, wire
+from harness import server as servers
 from harness.clients import Client
 
 COUNTERS = [
@@ -73,6 +75,44 @@ def test_requests_are_counted_and_timed(server, kind):
     assert grown("nv_inference_request_duration_us") >= 290_000
     parts = sum(grown(f"nv_inference_{part}_duration_us") for part in ("compute_input", "compute_infer", "compute_output"))
     assert 290_000 <= parts <= grown("nv_inference_request_duration_us")
+
+
+@pytest.mark.newer
+@pytest.mark.parametrize("extra", ["", "sequence_batching {}"])
+def test_an_autoscaler_sees_what_waits_and_for_how_long(start_server, empty_repository, extra):
+    is_sequence = extra.startswith("sequence")
+    trouble.write(empty_repository, "slow", extra=extra)
+    models.write_model(empty_repository, "m", models.identity_config("FP32", [-1]).replace("count: 1", "count: 2"))
+    server = start_server(empty_repository, args=["--exit-timeout-secs=5"])
+
+    def value(name, model="slow"):
+        return server.scrape()[(f"nereid_{name}", model)]
+
+    def send(connection, command, number):
+        members = {"parameters": {"sequence_id": number, "sequence_start": True, "sequence_end": True}}
+        body = trouble.body(command, **(members if is_sequence else {}))
+        connection.send(wire.encode("POST", "/v2/models/slow/infer", body))
+
+    assert (value("model_instances"), value("model_instances", "m")) == (1, 2)
+    assert (value("model_requests_in_flight"), value("queue_oldest_seconds")) == (0, 0)
+    connections = [wire.Connection(server) for _ in range(3)]
+    send(connections[0], trouble.WAIT, 1)
+    with trouble.waiting_at_gate(empty_repository, "slow"):
+        # What executes does not wait.
+        assert (value("model_requests_in_flight"), value("queue_oldest_seconds")) == (1, 0)
+        for number, connection in enumerate(connections[1:], 2):
+            send(connection, trouble.NOTHING, number)
+        servers.wait_until(lambda: value("model_requests_in_flight") == 3, "three requests in flight")
+        waited = servers.wait_until(lambda: value("queue_oldest_seconds"), "a request that waits")
+        servers.wait_until(lambda: value("queue_oldest_seconds") > waited, "a longer time")
+        assert value("model_requests_in_flight", "m") == 0
+    for connection in connections:
+        assert connection.receive().status == 200
+        connection.socket.close()
+    servers.wait_until(lambda: value("model_requests_in_flight") == 0, "nothing in flight")
+    assert value("queue_oldest_seconds") == 0
+    # It executed while its oldest request waited.
+    assert value("execution_seconds_total") >= waited
 
 
 def test_only_get_is_allowed(server):

@@ -33,6 +33,8 @@ OURS = {"nereid_budget_limit": ("gauge", None), "nereid_budget_used": ("gauge", 
         "nereid_budget_refusals_total": ("counter", None),
         "nereid_stuck_threads": ("gauge", None), "nereid_watchdog_alarms_total": ("counter", None),
         "nereid_server_live": ("gauge", ()), "nereid_server_ready": ("gauge", ()),
+        "nereid_queue_oldest_seconds": ("gauge", MODEL), "nereid_model_requests_in_flight": ("gauge", MODEL),
+        "nereid_execution_seconds_total": ("counter", MODEL), "nereid_model_instances": ("gauge", MODEL),
         "nereid_model_ready": ("gauge", MODEL), "nereid_model_versions": ("gauge", None),
         "process_cpu_seconds_total": ("counter", ()),
         **{f"process_{name}": ("gauge", ()) for name in

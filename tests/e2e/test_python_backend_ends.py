@@ -96,6 +96,27 @@ def test_a_worker_killed_before_an_unload_a_load_or_the_end(start_server, folder
     assert not worker.is_running()
 
 
+def test_workers_that_died_are_counted(start_server, folder):
+    for name in ("m", "well"):
+        python_models.write(folder, name, python_models.IDENTITY)
+    server = start(start_server, folder)
+
+    def deaths(model):
+        return server.scrape()[("nereid_model_process_deaths_total", model)]
+
+    with httpclient.InferenceServerClient(server.http, network_timeout=60) as client:
+        assert (deaths("m"), deaths("well")) == (0, 0)
+        for count in (1, 2):
+            for worker in python_models.workers(server):
+                worker.kill()
+            servers.wait_until(lambda n=count: (deaths("m"), deaths("well")) == (n, n), "the deaths to be counted")
+            assert infer(client, "m") == infer(client, "well") == 1
+        # An end that was asked for is none.
+        client.unload_model("well")
+        servers.wait_until(lambda: len(python_models.workers(server)) == 1, "the worker to end")
+        assert deaths("m") == 2
+
+
 def test_a_server_ends_while_the_next_worker_hangs_in_its_start(start_server, folder):
     model = python_models.write(folder, "slow", SLOW_TO_COME_BACK) / "1"
     server = start(start_server, folder)
