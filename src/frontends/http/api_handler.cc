@@ -182,15 +182,15 @@ bool ApiHandler::IsRefused(const http1::HttpHead& head, common::Category categor
 }
 
 bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
-  const Dialect& dialect = RouteDialect(route.kind);
   if (exchange->is_crowded() && RouteCategory(route.kind) != common::Category::kHealth)
       [[unlikely]] {
     RespondError(std::move(exchange), base::UnavailableError(std::string(common::kCrowdedText)), {},
-                 dialect);
+                 RouteDialect(route.kind));
     return false;
   }
   const access::Scope scope = RouteScope(route.kind);
   if (options_.gate != nullptr || access::IsAudited(scope)) [[unlikely]] {
+    const Dialect& dialect = RouteDialect(route.kind);
     if (!AdmitSender(exchange, options_.gate, scope, route.model, options_.control, dialect)) {
       return false;
     }
@@ -200,7 +200,7 @@ bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
   if (!IsRefused(exchange->head(), category)) return true;
   const std::string text =
       "This API is restricted, expecting header '" + options_.restrictions.key(category) + "'";
-  RespondJson(std::move(exchange), 403, ErrorJson(403, text, dialect));
+  RespondJson(std::move(exchange), 403, ErrorJson(403, text, RouteDialect(route.kind)));
   return false;
 }
 

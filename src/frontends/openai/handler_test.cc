@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -179,12 +180,12 @@ TEST_F(OpenAiHandlerTest, StreamsPiecesAsEvents) {
 
 TEST_F(OpenAiHandlerTest, CutsAtAStopSequenceAndCancels) {
   Serve("completions");
-  int cancelled = 0;
-  service_->on_cancel = [&](core::Request&) { ++cancelled; };
+  std::promise<void> cancelled;  // after the reply
+  service_->on_cancel = [&](core::Request&) { cancelled.set_value(); };
   service_->on_infer = Saying({"one E", "ND two", " three"});
   const http::Reply reply = Complete(R"(,"stop":["END"])");
   EXPECT_EQ(Between(reply.body, "\"text\":", ",\"logprobs\""), "\"one \"");
-  EXPECT_EQ(cancelled, 1);
+  cancelled.get_future().get();
 }
 
 TEST_F(OpenAiHandlerTest, LeavesStopSequencesToAModelThatTakesThem) {
@@ -209,6 +210,14 @@ TEST_F(OpenAiHandlerTest, GivesFieldsToInputsOfTheirNames) {
   };
   EXPECT_EQ(Between(Complete(R"(,"max_tokens":7)").body, "\"text\":", ","), "\"7\"");
   EXPECT_EQ(Between(Complete(R"(,"seed":7)").body, "\"text\":", ","), "\"0\"");
+}
+
+TEST_F(OpenAiHandlerTest, GivesModelsNothingButCharacters) {
+  Serve("completions");
+  EXPECT_EQ(Complete(R"(,"tools":["\ud83c\udf1e"])").status, 200);
+  const http::Reply reply = Complete(R"(,"tools":"\udf1e")");
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  EXPECT_TRUE(reply.body.find("no character") != std::string::npos) << reply.body;
 }
 
 TEST_F(OpenAiHandlerTest, GivesCallsOfToolsTheFormThatClientsKnow) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/model.h"
+#include "openai/text_filter.h"
 
 namespace nereid::openai {
 namespace {
@@ -74,6 +75,11 @@ class RequestFiller {
     for (const std::string_view text : texts) {
       if (text.size() > std::numeric_limits<uint32_t>::max()) {
         return base::InvalidArgumentError("a text of the request is larger than 4 GiB");
+      }
+      // An escape in the JSON may be half of a pair.
+      if (!IsValidUtf8(text)) {
+        return FieldError(tensor.name,
+                          "the request has a text with an escape that is no character");
       }
       size += sizeof(uint32_t) + text.size();
     }

@@ -17,7 +17,8 @@ using http::JsonValue;
 // No client nests deeper, and values of this depth may be read by recursion.
 inline constexpr size_t kMaxJsonDepth = 100;
 
-// Fails with InvalidArgument for text that is not JSON, or nested deeper than kMaxJsonDepth.
+// Fails with InvalidArgument for text that is not JSON in UTF-8, not an object, or nested deeper
+// than kMaxJsonDepth.
 base::Status ParseBody(std::string_view text, rapidjson::Document& document);
 
 // Appends `value`, which ParseBody has read, as JSON.

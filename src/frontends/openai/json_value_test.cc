@@ -28,6 +28,11 @@ TEST(JsonValue, MustBeAnObject) {
   EXPECT_TRUE(AgainAsText("{").starts_with("failed to parse the request JSON buffer: "));
 }
 
+TEST(JsonValue, MustBeUtf8) {
+  EXPECT_EQ(AgainAsText("{\"a\":\"\xC3\xA4\"}"), "{\"a\":\"\xC3\xA4\"}");
+  EXPECT_EQ(AgainAsText("{\"a\":\"\xC3\"}"), "the request is not valid UTF-8");
+}
+
 TEST(JsonValue, IsNotReadBeyondALimitOfDepth) {
   const auto nested = [](size_t depth) {
     return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
