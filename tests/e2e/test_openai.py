@@ -388,10 +388,15 @@ def guarded(require_server, repository, tmp_path_factory):
         "--max-requests-per-model=1",
         "--http-max-input-size=1000",
         "--http-cors-allow-origin=https://page.example",
+        f"--trace-config=triton,file={folder / 'trace'}",
+        "--trace-config=triton,log-frequency=1",
+        "--trace-config=rate=1",
+        "--trace-config=level=TIMESTAMPS",
     ]
     with servers.running(
         repository, args=args, env=python_models.ENVIRONMENT, log_dir=tmp_path_factory.mktemp("log")
     ) as running:
+        running.traces = folder
         yield running
 
 
@@ -422,6 +427,13 @@ def test_limits_hold(guarded, tmp_path):
     assert caught.value.status_code == 503 and int(caught.value.response.headers["Retry-After"]) > 0
     stream.close()
     servers.wait_until((tmp_path / "cancelled").exists, "the model to be cancelled")
+
+
+def test_requests_are_traced_under_the_id_of_the_answer(guarded):
+    answer = complete(connect(guarded, key=KEY), "x")
+    servers.wait_until(
+        lambda: any(answer.id in file.read_text() for file in guarded.traces.glob("trace*")), "the trace"
+    )
 
 
 def test_pages_of_other_origins(guarded):

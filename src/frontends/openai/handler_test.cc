@@ -7,11 +7,13 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "core/response.h"
 #include "http/testing/client.h"
 #include "http/testing/fake_service.h"
@@ -108,6 +110,7 @@ std::function<void(core::RequestPtr)> Saying(std::vector<std::string> pieces) {
 class OpenAiHandlerTest : public testing::Test {
  protected:
   void Serve(std::string tasks, bool takes_stop = false, int64_t max_batch_size = 0) {
+    Stop();
     service_ = std::make_unique<http::FakeService>(
         MakeTextModel(std::move(tasks), takes_stop, max_batch_size));
     handler_ = std::make_unique<Handler>(http::ApiOptions{}, *service_, rounds_);
@@ -125,7 +128,15 @@ class OpenAiHandlerTest : public testing::Test {
     return client_->Ask("POST", "/v1/embeddings",
                         R"({"model":"m","input":)" + std::string(input) + "}");
   }
-  void TearDown() override { client_.reset(); }
+  // What uses something goes before it.
+  void Stop() {
+    client_.reset();
+    server_.reset();
+    api_.reset();
+    handler_.reset();
+    service_.reset();
+  }
+  void TearDown() override { Stop(); }
 
   net::ReactorPool pool_{1};
   common::RoundExecutors rounds_{pool_};
@@ -325,6 +336,91 @@ TEST_F(OpenAiHandlerTest, EmbedsManyTextsOneByOneWhereAModelDoesNotBatch) {
   for (int i = 1; i < 2048; ++i) list += ",\"x\"";
   EXPECT_EQ(Embed(list + "]").status, 200);
   EXPECT_EQ(batches.size(), 2048u);
+}
+
+// Runs functions on a thread each, and waits for all of them.
+class ThreadEach {
+ public:
+  ~ThreadEach() {
+    // A function may still add another.
+    while (true) {
+      std::thread next;
+      {
+        base::MutexLock lock(mutex_);
+        if (threads_.empty()) return;
+        next = std::move(threads_.back());
+        threads_.pop_back();
+      }
+      next.join();
+    }
+  }
+  template <typename F>
+  void Run(F function) {
+    base::MutexLock lock(mutex_);
+    threads_.emplace_back(std::move(function));
+  }
+
+ private:
+  base::Mutex mutex_;
+  std::vector<std::thread> threads_ NEREID_GUARDED_BY(mutex_);
+};
+
+TEST_F(OpenAiHandlerTest, EmbedsWhateverThreadsRespond) {
+  Serve("embeddings");
+  std::vector<size_t> batches;
+  ThreadEach threads;
+  service_->on_infer = [&](core::RequestPtr request) {
+    // Every third at once, by the thread that submits it.
+    if (batches.size() % 3 == 0) return EmbedLengths(std::move(request), batches);
+    threads.Run([&batches, request = std::move(request)]() mutable {
+      EmbedLengths(std::move(request), batches);
+    });
+  };
+  std::string list = "[\"\"";
+  std::string expected = "0.0";
+  for (int i = 1; i < 200; ++i) {
+    list += ",\"" + std::string(static_cast<size_t>(i), 'x') + "\"";
+    expected += "," + std::to_string(i) + ".0";
+  }
+  const http::Reply reply = Embed(list + "]");
+  std::string lengths;
+  std::string_view rest = reply.body;
+  for (size_t at = 0; (at = rest.find("\"embedding\":[")) != rest.npos;) {
+    if (!lengths.empty()) lengths += ',';
+    lengths += Between(rest, "\"embedding\":[", ",");
+    rest.remove_prefix(at + 1);
+  }
+  EXPECT_EQ(lengths, expected);
+}
+
+TEST_F(OpenAiHandlerTest, StreamsWhatOtherThreadsSay) {
+  Serve("completions");
+  ThreadEach threads;
+  service_->on_infer = [&](core::RequestPtr request) {
+    threads.Run([request = std::move(request)]() mutable {
+      Saying(std::vector<std::string>(300, "ab "))(std::move(request));
+    });
+  };
+  const http::Reply reply = Complete(R"(,"stream":true,"stop":"b a!")");
+  EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n"));
+  EXPECT_EQ(Between(Complete("").body, "\"text\":\"", "\"").size(), 900u);
+}
+
+TEST_F(OpenAiHandlerTest, CancelsForClientsThatLeave) {
+  for (const std::string_view path : {"completions", "embeddings"}) {
+    Serve("completions,embeddings");
+    std::promise<core::RequestPtr> begun;
+    std::promise<void> cancelled;
+    service_->on_infer = [&](core::RequestPtr request) { begun.set_value(std::move(request)); };
+    service_->on_cancel = [&](core::Request&) { cancelled.set_value(); };
+    const std::string body = R"({"model":"m","prompt":"x","input":["x","y"]})";
+    client_->Send("POST /v1/" + std::string(path) + " HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body);
+    core::RequestPtr request = begun.get_future().get();
+    client_->Close();
+    cancelled.get_future().get();
+    core::CompleteWithError(std::move(request), base::CancelledError("cancelled"));
+  }
 }
 
 TEST_F(OpenAiHandlerTest, GivesVectorsAsBase64) {
