@@ -19,6 +19,7 @@
 #include "http1/http_server.h"
 #include "net/connection_budget.h"
 #include "net/reactor.h"
+#include "openai/handler.h"
 
 namespace nereid::app {
 namespace {
@@ -84,6 +85,7 @@ struct Frontends::Parts {
   net::ConnectionBudget metrics_connections{metrics_total, metrics_of_address};
   net::ReactorPool reactors;
   common::RoundExecutors rounds;
+  std::unique_ptr<openai::Handler> openai;
   std::unique_ptr<http::ApiHandler> http_handler;
   std::unique_ptr<http::ApiHandler> admin_api;
   std::unique_ptr<http::MetricsHandler> metrics_handler;
@@ -110,7 +112,8 @@ http::ApiOptions Frontends::MakeApiOptions() const {
           .forwarder = options_.http.forwarder,
           .cors = options_.http.cors,
           .stream_limits = {.most_waiting_bytes = options_.limits.stream_backlog_bytes},
-          .budgets = &parts_->engine.budgets()};
+          .budgets = &parts_->engine.budgets(),
+          .openai = parts_->openai.get()};
 }
 
 http1::HttpServerOptions Frontends::HttpOptionsForAll() const {
@@ -130,6 +133,8 @@ http1::HttpServerOptions Frontends::HttpOptionsForAll() const {
 }
 
 base::Status Frontends::StartHttp() {
+  parts_->openai =
+      std::make_unique<openai::Handler>(MakeApiOptions(), parts_->engine, parts_->rounds);
   parts_->http_handler = std::make_unique<http::ApiHandler>(MakeApiOptions(), parts_->reactors,
                                                             parts_->engine, parts_->rounds);
   http1::HttpServerOptions options = HttpOptionsForAll();

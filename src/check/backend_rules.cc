@@ -9,6 +9,7 @@
 #include "base/nearest_name.h"
 #include "check/backend_facts.h"
 #include "check/rules.h"
+#include "config/openai_contract.h"
 #include "config/paths.h"
 
 namespace nereid::check {
@@ -102,7 +103,25 @@ void CheckAgents(const ModelView& model, const CheckOptions& options, Findings& 
 }
 
 // Parameters that the server itself reads, with every backend.
-bool IsOfServer(std::string_view name) { return name == kStrategyPath || IsOfIsolation(name); }
+bool IsOfServer(std::string_view name) {
+  return name == kStrategyPath || IsOfIsolation(name) || config::IsOfOpenAi(name);
+}
+
+// The contract for the routes of OpenAI's API, of models whose tensors are written down.
+void CheckOpenAi(const ModelView& model, Findings& findings) {
+  if (model.config->input.empty() || model.config->output.empty()) return;
+  const base::Status status = config::ReadOpenAiContract(*model.config).status();
+  if (status.ok()) return;
+  const std::string text(status.message());
+  // The message begins with the parameter's name in quotation marks.
+  const size_t begin = text.find('\'') + 1;
+  const std::string name = text.substr(begin, text.find('\'', begin) - begin);
+  findings.AtField("parameter-value", fmt::format("parameters['{}']", name),
+                   {.text = text,
+                    .found = fmt::format("'{}'", model.config->parameters.at(name)),
+                    .expected = "a contract as docs/openai.md describes it",
+                    .suggestion = "docs/openai.md lists the tensors that each task needs."});
+}
 
 const ParameterFact* FindParameter(const BackendFacts& facts, std::string_view name) {
   for (const ParameterFact& known : facts.parameters) {
@@ -241,10 +260,12 @@ void CheckMetrics(const ModelView& model, Findings& findings) {
 void CheckBackend(const ModelView& model, const CheckOptions& options, Findings& findings) {
   CheckAgents(model, options, findings);
   CheckMetrics(model, findings);
+  CheckOpenAi(model, findings);
   if (model.config->ensemble_scheduling() != nullptr) return;
   CheckInstalled(model, options, findings);
   CheckStrategyLibrary(model, findings);
   CheckIsolation(model, findings);
+  CheckOpenAi(model, findings);
   const BackendFacts* const facts = FactsOf(model.config->backend);
   if (facts == nullptr || !model.config->runtime.empty()) return;
   CheckParameters(model, *facts, findings);

@@ -28,7 +28,7 @@ using google::protobuf::io::ArrayInputStream;
 using google::protobuf::io::Tokenizer;
 
 constexpr size_t kMaxFaults = 100;
-constexpr int kMaxNesting = 100;
+constexpr int kMaxMessageNesting = 100;
 // Far more than any real configuration has.
 constexpr size_t kMaxPlaces = 100'000;
 constexpr std::string_view kSyntax = "syntax";
@@ -315,8 +315,8 @@ class Diagnosis final : public google::protobuf::io::ErrorCollector {
       return;
     }
     Note(name);
-    if (depth >= kMaxNesting) {
-      Fault(name, fmt::format("at most {} levels of nesting", kMaxNesting));
+    if (depth >= kMaxMessageNesting) {
+      Fault(name, fmt::format("at most {} levels of nesting", kMaxMessageNesting));
       SkipValue();
       return;
     }

@@ -22,6 +22,11 @@ ROUTES = {
         ("POST", "/v2/models/m/versions/1/generate"),
         ("POST", "/v2/models/m/generate_stream"),
         ("POST", "/v2/models/m/versions/1/generate_stream"),
+        ("GET", "/v1/models"),
+        ("GET", "/v1/models/m"),
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/completions"),
+        ("POST", "/v1/embeddings"),
     ],
     "shared-memory": [
         (method, f"/v2/{kind}sharedmemory/{action}")

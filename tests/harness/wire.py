@@ -15,8 +15,9 @@ class Reply:
     def error(self):
         """The error text of a JSON error object; None when the body is something else."""
         try:
-            return json.loads(self.body).get("error")
-        except (ValueError, AttributeError):
+            error = json.loads(self.body).get("error")
+            return error["message"] if isinstance(error, dict) else error
+        except (ValueError, AttributeError, KeyError):
             return None
 
     def __repr__(self):

@@ -132,6 +132,8 @@ std::vector<KindCase> BackendCases() {
        Onnx("parameters { key: \"intra_op_thread_cont\" value { string_value: \"1\" } }\n")},
       {"parameter-value", "m/config.pbtxt:2:65", "expected kind",
        Onnx("parameters { key: \"intra_op_thread_count\" value { string_value: \"two\" } }\n")},
+      {"parameter-value", "m/config.pbtxt:5:19", "docs/openai.md",
+       PlainModel("parameters { key: \"openai\" value { string_value: \"chats\" } }\n")},
       {"isolation-unused", "m/config.pbtxt:2:19", "value process",
        Onnx("parameters { key: \"isolation_memory_mb\" value { string_value: \"512\" } }\n")},
       {"accelerator-unknown", "m/config.pbtxt:2:75", "Did you mean 'xnnpack'?",

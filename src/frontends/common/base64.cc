@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base64.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -9,9 +10,10 @@ namespace {
 
 constexpr uint8_t kNoDigit = 0xFF;
 
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 constexpr std::array<uint8_t, 256> MakeDigits() {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::array<uint8_t, 256> digits{};
   digits.fill(kNoDigit);
   for (size_t i = 0; i < kAlphabet.size(); ++i) {
@@ -39,6 +41,20 @@ std::string DecodeBase64(std::string_view text) {
     bytes.push_back(static_cast<char>(bits >> count));
   }
   return bytes;
+}
+
+void AppendBase64(std::string& out, std::string_view bytes) {
+  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4);
+  for (; !bytes.empty(); bytes.remove_prefix(std::min<size_t>(3, bytes.size()))) {
+    const auto byte = [&](size_t i) {
+      return i < bytes.size() ? uint32_t{static_cast<unsigned char>(bytes[i])} : 0;
+    };
+    const uint32_t group = byte(0) << 16 | byte(1) << 8 | byte(2);
+    out += kAlphabet[group >> 18];
+    out += kAlphabet[group >> 12 & 63];
+    out += bytes.size() > 1 ? kAlphabet[group >> 6 & 63] : '=';
+    out += bytes.size() > 2 ? kAlphabet[group & 63] : '=';
+  }
 }
 
 }  // namespace nereid::common

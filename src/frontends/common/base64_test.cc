@@ -24,5 +24,18 @@ TEST(Base64, IsDecodedWithWhateverLiesBetween) {
             "ABCABC");
 }
 
+TEST(Base64, EncodesWithPadding) {
+  const auto encode = [](std::string_view bytes) {
+    std::string out = ">";
+    AppendBase64(out, bytes);
+    return out;
+  };
+  EXPECT_EQ(encode(""), ">");
+  EXPECT_EQ(encode("f"), ">Zg==");
+  EXPECT_EQ(encode("fo"), ">Zm8=");
+  EXPECT_EQ(encode("foo"), ">Zm9v");
+  EXPECT_EQ(encode("\xff\xfe\xfd\x01"), ">//79AQ==");
+}
+
 }  // namespace
 }  // namespace nereid::common

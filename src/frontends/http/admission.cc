@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "common/json_text.h"
-
 namespace nereid::http {
 namespace {
 
@@ -54,9 +52,9 @@ std::string HeadersOf(const access::Admission& admission, access::Scope scope) {
   return {};
 }
 
-void Refuse(HttpExchangePtr exchange, int status, std::string_view text,
+void Refuse(HttpExchangePtr exchange, int status, std::string_view text, const Dialect& dialect,
             std::string_view headers = {}) {
-  const std::string body = common::JsonError(text);
+  const std::string body = ErrorJson(status, text, dialect);
   HttpExchange::Respond(
       std::move(exchange),
       {.status = status, .content_type = "application/json", .headers = headers, .text = body});
@@ -76,28 +74,29 @@ void ArrangeAudit(HttpExchange& exchange, const access::Grant* grant) {
 }  // namespace
 
 bool AdmitSender(HttpExchangePtr& exchange, access::Gate* gate, access::Scope scope,
-                 std::string_view model, const ControlPlace& control) {
+                 std::string_view model, const ControlPlace& control, const Dialect& dialect) {
   access::Admission admission;
   if (gate != nullptr) admission = gate->Admit(ExchangeSender(*exchange), scope, model);
   if (access::IsAudited(scope)) [[unlikely]]
     ArrangeAudit(*exchange, admission.grant.get());
   if (admission.denial) [[unlikely]] {
     const std::string headers = HeadersOf(admission, scope);
-    Refuse(std::move(exchange), StatusOf(*admission.denial), admission.text, headers);
+    Refuse(std::move(exchange), StatusOf(*admission.denial), admission.text, dialect, headers);
     return false;
   }
   if (control.is_elsewhere && access::IsControl(scope)) [[unlikely]] {
-    Refuse(std::move(exchange), 403, control.where);
+    Refuse(std::move(exchange), 403, control.where, dialect);
     return false;
   }
   exchange->set_sender(std::move(admission.grant));
   return true;
 }
 
-bool AdmitModel(HttpExchangePtr& exchange, access::Gate* gate, std::string_view model) {
+bool AdmitModel(HttpExchangePtr& exchange, access::Gate* gate, std::string_view model,
+                const Dialect& dialect) {
   const access::GrantRef grant = SenderOf(*exchange);
   if (gate == nullptr || grant == nullptr || gate->AllowsModel(*grant, model)) return true;
-  Refuse(std::move(exchange), 403, access::Gate::ModelText(*grant, model));
+  Refuse(std::move(exchange), 403, access::Gate::ModelText(*grant, model), dialect);
   return false;
 }
 

@@ -8,6 +8,7 @@
 
 #include "access/gate.h"
 #include "common/audit.h"
+#include "http/dialect.h"
 #include "http1/http_server.h"
 
 namespace nereid::http {
@@ -50,10 +51,12 @@ struct ControlPlace {
 // the log that requests of some scopes get. Replies and returns false if the request may not
 // proceed; otherwise SenderOf tells who sent it.
 bool AdmitSender(http1::HttpExchangePtr& exchange, access::Gate* gate, access::Scope scope,
-                 std::string_view model, const ControlPlace& control);
+                 std::string_view model, const ControlPlace& control,
+                 const Dialect& dialect = kTritonDialect);
 
 // Like AdmitSender, for a model that is known only when the body has been read.
-bool AdmitModel(http1::HttpExchangePtr& exchange, access::Gate* gate, std::string_view model);
+bool AdmitModel(http1::HttpExchangePtr& exchange, access::Gate* gate, std::string_view model,
+                const Dialect& dialect = kTritonDialect);
 
 // What the sender was found to be allowed. Null if nobody asked. Valid until the reply.
 inline const access::Grant* GrantOf(const http1::HttpExchange& exchange) {

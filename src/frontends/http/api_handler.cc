@@ -17,9 +17,11 @@
 #include "http/infer_call.h"
 #include "http/json_dom.h"
 #include "http/log_settings.h"
+#include "http/openai_routes.h"
 #include "http/openapi.h"
 #include "http/region_routes.h"
 #include "http/repository_control.h"
+#include "http/start_trace.h"
 #include "http/trace_settings.h"
 #include "net/compression.h"
 #include "service/model_json.h"
@@ -46,11 +48,12 @@ void RespondJson(HttpExchangePtr exchange, int status, std::string_view json,
       {.status = status, .content_type = "application/json", .headers = headers, .text = json});
 }
 
-void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed) {
+void RespondNotAllowed(HttpExchangePtr exchange, std::string_view allowed,
+                       const Dialect& dialect = kTritonDialect) {
   std::string headers = "Allow: ";
   headers += allowed;
   headers += "\r\n";
-  RespondJson(std::move(exchange), 405, "{\"error\":\"Method Not Allowed\"}", headers);
+  RespondJson(std::move(exchange), 405, ErrorJson(405, "Method Not Allowed", dialect), headers);
 }
 
 bool IsAllowed(http1::HttpMethod method, std::string_view allowed) {
@@ -181,19 +184,23 @@ bool ApiHandler::IsRefused(const http1::HttpHead& head, common::Category categor
 bool ApiHandler::Admit(HttpExchangePtr& exchange, const Route& route) const {
   if (exchange->is_crowded() && RouteCategory(route.kind) != common::Category::kHealth)
       [[unlikely]] {
-    RespondError(std::move(exchange), base::UnavailableError(std::string(common::kCrowdedText)));
+    RespondError(std::move(exchange), base::UnavailableError(std::string(common::kCrowdedText)), {},
+                 RouteDialect(route.kind));
     return false;
   }
   const access::Scope scope = RouteScope(route.kind);
   if (options_.gate != nullptr || access::IsAudited(scope)) [[unlikely]] {
-    if (!AdmitSender(exchange, options_.gate, scope, route.model, options_.control)) return false;
+    const Dialect& dialect = RouteDialect(route.kind);
+    if (!AdmitSender(exchange, options_.gate, scope, route.model, options_.control, dialect)) {
+      return false;
+    }
   }
   if (options_.restrictions.empty()) return true;
   const common::Category category = RouteCategory(route.kind);
   if (!IsRefused(exchange->head(), category)) return true;
-  const std::string body = common::JsonError("This API is restricted, expecting header '" +
-                                             options_.restrictions.key(category) + "'");
-  RespondJson(std::move(exchange), 403, body);
+  const std::string text =
+      "This API is restricted, expecting header '" + options_.restrictions.key(category) + "'";
+  RespondJson(std::move(exchange), 403, ErrorJson(403, text, RouteDialect(route.kind)));
   return false;
 }
 
@@ -220,7 +227,7 @@ void ApiHandler::Handle(HttpExchangePtr exchange) {
   if (!Admit(exchange, route)) return;
   const std::string_view allowed = AllowedMethods(route.kind);
   if (!IsAllowed(exchange->head().method(), allowed)) {
-    RespondNotAllowed(std::move(exchange), allowed);
+    RespondNotAllowed(std::move(exchange), allowed, RouteDialect(route.kind));
     return;
   }
   exchange->TreatHeadAsGet();
@@ -243,6 +250,14 @@ void ApiHandler::Dispatch(HttpExchangePtr exchange, const Route& route, const Di
     return DispatchAway(std::move(exchange), route, dialect);
   }
   (this->*HandlerOf(route.kind))(std::move(exchange), route, dialect);
+}
+
+void ApiHandler::HandleOpenAi(HttpExchangePtr exchange, const Route& route,
+                              const Dialect& /*dialect*/) {
+  if (options_.openai == nullptr) {
+    return RespondJson(std::move(exchange), 404, OpenAiError(404, "Not Found"));
+  }
+  options_.openai->Serve(std::move(exchange), route);
 }
 
 void ApiHandler::HandleServerMetadata(HttpExchangePtr exchange, const Route& /*route*/,
@@ -355,20 +370,6 @@ void ApiHandler::HandleLogging(HttpExchangePtr exchange, const Route& /*route*/,
   RespondJson(std::move(exchange), 200, LogSettingsJson());
 }
 
-std::shared_ptr<observe::Trace> ApiHandler::StartTrace(const HttpExchange& exchange,
-                                                       std::string_view model) const {
-  if (tracing_ == nullptr || !tracing_->is_on()) [[likely]]
-    return nullptr;
-  const http1::HttpHead& head = exchange.head();
-  std::shared_ptr<observe::Trace> trace = tracing_->Start(
-      model, {.traceparent = head.Header("traceparent"), .tracestate = head.Header("tracestate")});
-  if (trace != nullptr) {
-    trace->ReportFrontend("HTTP_RECV_START", exchange.start_ns());
-    trace->ReportFrontend("HTTP_RECV_END", exchange.received_ns());
-  }
-  return trace;
-}
-
 void ApiHandler::HandleTrace(HttpExchangePtr exchange, const Route& route,
                              const Dialect& /*dialect*/) {
   if (tracing_ == nullptr) {
@@ -465,7 +466,7 @@ void ApiHandler::HandleInfer(HttpExchangePtr exchange, const Route& route, const
   submission.forwarder = options_.forwarder.get();
   submission.dialect = &dialect;
   submission.round = round;
-  submission.trace = StartTrace(*exchange, submission.model->name());
+  submission.trace = StartTrace(tracing_, *exchange, submission.model->name());
   submission.caller = CallerOf(*exchange);
   submission.may_use_regions = access::MayUseRegions(GrantOf(*exchange));
   const unsigned reactor = exchange->reactor().index();
@@ -503,7 +504,7 @@ void ApiHandler::HandleGenerate(HttpExchangePtr exchange, const Route& route,
   submission.max_input_bytes = options_.max_input_bytes;
   submission.limits = options_.stream_limits;
   submission.round = rounds_.Here();
-  submission.trace = StartTrace(*exchange, submission.model->name());
+  submission.trace = StartTrace(tracing_, *exchange, submission.model->name());
   submission.caller = CallerOf(*exchange);
   submission.exchange = std::move(exchange);
   GenerateCall::Submit(std::move(submission), service_);

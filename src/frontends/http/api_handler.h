@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The v2 REST API on http1::HttpServer: every route of http/route.h, that is health, metadata,
+// The REST API on http1::HttpServer: every route of http/route.h, that is health, metadata,
 // configuration, infer and generate, statistics, the repository, shared memory, trace and log
-// settings. Also the metrics page, for a listener of its own.
+// settings, and the entrance to the routes of OpenAI's API. Also the metrics page, for a listener
+// of its own.
 #pragma once
 
 #include <memory>
@@ -20,6 +21,7 @@
 #include "http/generate_call.h"
 #include "http/infer_request.h"
 #include "http/json_handler.h"
+#include "http/openai_routes.h"
 #include "http/route.h"
 #include "http1/http_server.h"
 #include "net/reactor.h"
@@ -44,6 +46,8 @@ struct ApiOptions {
   StreamLimits stream_limits;
   // The budgets of which requests take their part; null: no limits. Outlives all requests.
   core::Budgets* budgets = nullptr;
+  // Serves the routes of OpenAI's API; null: there are none. Outlives the handler.
+  OpenAiRoutes* openai = nullptr;
 };
 
 // Thread-safe. Outlives its server and all requests.
@@ -106,6 +110,7 @@ class ApiHandler final : public JsonHandler {
   void HandleTrace(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleInfer(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   void HandleGenerate(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
+  void HandleOpenAi(http1::HttpExchangePtr exchange, const Route& route, const Dialect& dialect);
   // `what`, "live" or "ready", is the key in the body for clients that want one. `checks` are those
   // that the client has asked for (?verbose); none if it has not.
   void RespondHealth(http1::HttpExchangePtr exchange, std::string_view what, bool is_good,
@@ -114,9 +119,6 @@ class ApiHandler final : public JsonHandler {
                             std::string_view version);
   void RespondWithModelReadiness(http1::HttpExchangePtr exchange, std::string_view model,
                                  std::string_view version);
-  // Returns null unless the request is traced.
-  std::shared_ptr<observe::Trace> StartTrace(const http1::HttpExchange& exchange,
-                                             std::string_view model) const;
   // Replies to a request whose JSON body is larger than allowed; returns false if it is not.
   bool RefuseOversize(http1::HttpExchangePtr& exchange) const;
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/json_text.h"
 #include "common/status_codes.h"
 #include "http/header_length.h"
 
@@ -60,6 +61,11 @@ http1::HttpBodyPlan PlanInferBody(const http1::HttpHead& head, const Dialect& di
 int ErrorStatus(const base::Status& error, const Dialect& dialect) {
   return dialect.error_status == nullptr ? common::HttpStatus(error.code())
                                          : dialect.error_status(error);
+}
+
+std::string ErrorJson(int status, std::string_view message, const Dialect& dialect) {
+  return dialect.error_body == nullptr ? common::JsonError(message)
+                                       : dialect.error_body(status, message);
 }
 
 }  // namespace nereid::http

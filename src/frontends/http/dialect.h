@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -24,6 +25,8 @@ struct Dialect {
   // Returns the status of a reply that reports an error of an inference. Null: the status that
   // belongs to the error's code.
   int (*error_status)(const base::Status& error) = nullptr;
+  // Returns the JSON of a reply with this status. Null: {"error":"<message>"}.
+  std::string (*error_body)(int status, std::string_view message) = nullptr;
 };
 
 inline constexpr Dialect kTritonDialect{};
@@ -47,5 +50,6 @@ http1::HttpBodyPlan PlanInferBody(const http1::HttpHead& head, const Dialect& di
                                   size_t max_bytes);
 
 int ErrorStatus(const base::Status& error, const Dialect& dialect);
+std::string ErrorJson(int status, std::string_view message, const Dialect& dialect);
 
 }  // namespace nereid::http

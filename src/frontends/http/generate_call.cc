@@ -140,18 +140,15 @@ void GenerateCall::SendEvent(const core::Response& response, bool is_final) {
   if (has_started_ && is_final) {
     return http1::HttpExchange::EndStream(std::move(exchange_), text_);
   }
-  uint64_t rounds_seen = 0;
-  {
-    base::MutexLock lock(mutex_);
-    rounds_seen = rounds_;
-  }
+  const uint64_t rounds_seen = pacer_.rounds();
   const bool has_room =
       has_started_ ? exchange_->WriteChunk(text_)
                    : StartStream(error.ok() ? 200 : common::HttpStatus(error.code()), text_);
   if (has_room) {
-    bytes_waiting_ = 0;
+    pacer_.NoteRoom();
   } else if (!is_final) {
-    MakeRoom(rounds_seen);
+    const char* const why = pacer_.MakeRoom(rounds_seen, text_.size(), limits_);
+    if (why != nullptr) GiveUp(why);
   }
 }
 
@@ -161,24 +158,6 @@ bool GenerateCall::StartStream(int status, std::string_view event) {
   return exchange_->StartStream(
       {.status = status, .content_type = "text/event-stream; charset=utf-8", .headers = headers},
       event);
-}
-
-void GenerateCall::MakeRoom(uint64_t rounds_seen) {
-  if (net::Reactor::Current() != nullptr) {
-    bytes_waiting_ += text_.size();
-    if (bytes_waiting_ > limits_.most_waiting_bytes) GiveUp("its client reads too slowly");
-    return;
-  }
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + limits_.longest_pause;
-  bool was_in_vain = false;
-  {
-    base::MutexLock lock(mutex_);
-    while (!is_gone_ && rounds_ == rounds_seen && !was_in_vain) {
-      was_in_vain = !changed_.WaitUntil(mutex_, deadline);
-    }
-    was_in_vain = was_in_vain && !is_gone_ && rounds_ == rounds_seen;
-  }
-  if (was_in_vain) GiveUp("its client does not read");
 }
 
 void GenerateCall::GiveUp(const char* why) {
@@ -215,19 +194,11 @@ void GenerateCall::OnRequestGone() {
 }
 
 void GenerateCall::OnDisconnect() {
-  {
-    base::MutexLock lock(mutex_);
-    is_gone_ = true;
-    changed_.NotifyAll();
-  }
+  pacer_.NoteGone();
   CancelRequest();
 }
 
-void GenerateCall::OnStreamWritable() {
-  base::MutexLock lock(mutex_);
-  ++rounds_;
-  changed_.NotifyAll();
-}
+void GenerateCall::OnStreamWritable() { pacer_.NoteWritable(); }
 
 void GenerateCall::Recycle() {
   service_ = nullptr;
@@ -240,10 +211,7 @@ void GenerateCall::Recycle() {
   text_.clear();
   trace_.reset();
   if (text_.capacity() > kKeptBytes) std::string().swap(text_);
-  bytes_waiting_ = 0;
-  base::MutexLock lock(mutex_);
-  is_gone_ = false;
-  rounds_ = 0;
+  pacer_.Reset();
 }
 
 }  // namespace nereid::http

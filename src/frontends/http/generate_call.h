@@ -8,32 +8,22 @@
 // wait, the stream is aborted if too much is waiting.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "base/mutex.h"
 #include "common/header_forwarding.h"
 #include "core/caller.h"
 #include "core/cancel_handle.h"
 #include "core/request.h"
 #include "core/response.h"
 #include "core/response_sink.h"
+#include "http/stream_pacer.h"
 #include "http1/http_server.h"
 #include "service/service.h"
 
 namespace nereid::http {
-
-// Limits for a stream whose client does not read.
-struct StreamLimits {
-  // How long a sender waits for a full buffer (http1::HttpServerOptions::max_stream_buffer) to be
-  // taken by the client.
-  std::chrono::milliseconds longest_pause{10'000};
-  // How many bytes a sender that must not wait may leave in the buffer.
-  size_t most_waiting_bytes = size_t{64} << 20;
-};
 
 // The arguments of a request of the generate extension.
 struct GenerateSubmission {
@@ -74,7 +64,6 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   void SendReply();
   void SendEvent(const core::Response& response, bool is_final);
   bool StartStream(int status, std::string_view event);
-  void MakeRoom(uint64_t rounds_seen);
   void GiveUp(const char* why);
   void CancelRequest();
   std::string LoadHeader() const;
@@ -90,15 +79,9 @@ class GenerateCall final : public core::ResponseSink, private http1::HttpExchang
   base::Status error_;  // the error of the only response of generate
   std::string text_;    // its body, or the event that is being written
   std::shared_ptr<observe::Trace> trace_;
-  size_t bytes_waiting_ = 0;  // written since the stream's buffer became full
+  StreamPacer pacer_;
 
   core::CancelHandle cancellation_;  // until no response follows
-
-  base::Mutex mutex_;
-  base::CondVar changed_;
-  bool is_gone_ NEREID_GUARDED_BY(mutex_) = false;  // the client has disconnected
-  // How often the stream's buffer ran empty after it had been full.
-  uint64_t rounds_ NEREID_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace nereid::http

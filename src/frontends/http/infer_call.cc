@@ -50,8 +50,8 @@ constexpr std::chrono::seconds kSoon{1};
 
 void RespondError(http1::HttpExchangePtr exchange, const base::Status& error,
                   std::string_view headers, const Dialect& dialect) {
-  const std::string body = common::JsonError(error.message());
   const int status = ErrorStatus(error, dialect);
+  const std::string body = ErrorJson(status, error.message(), dialect);
   std::string more;
   // Whatever refuses with 503 is over soon.
   const auto retry_after = status == 503

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "http/api_handler.h"
+#include "http/openai_routes.h"
 #include "http/path_pattern.h"
 
 namespace nereid::http {
@@ -83,6 +84,16 @@ struct RouteTable {
           Category::kSharedMemory, Scope::kSharedMemory, kPost, &Api::HandleRegions},
       Row{Kind::kCudaRegionUnregister, "/v2/cudasharedmemory[/region/{region}]/unregister",
           Category::kSharedMemory, Scope::kSharedMemory, kPost, &Api::HandleRegions},
+      Row{Kind::kOpenAiModels, "/v1/models", Category::kInference, Scope::kInfer, kGet,
+          &Api::HandleOpenAi},
+      Row{Kind::kOpenAiModel, "/v1/models/{model}", Category::kInference, Scope::kInfer, kGet,
+          &Api::HandleOpenAi},
+      Row{Kind::kOpenAiChat, "/v1/chat/completions", Category::kInference, Scope::kInfer, kPost,
+          &Api::HandleOpenAi},
+      Row{Kind::kOpenAiCompletions, "/v1/completions", Category::kInference, Scope::kInfer, kPost,
+          &Api::HandleOpenAi},
+      Row{Kind::kOpenAiEmbeddings, "/v1/embeddings", Category::kInference, Scope::kInfer, kPost,
+          &Api::HandleOpenAi},
   };
 
   static const Row& RowOf(RouteKind kind) {
@@ -132,6 +143,9 @@ std::string_view RoutePath(RouteKind kind) { return RouteTable::RowOf(kind).path
 common::Category RouteCategory(RouteKind kind) { return RouteTable::RowOf(kind).category; }
 access::Scope RouteScope(RouteKind kind) { return RouteTable::RowOf(kind).scope; }
 std::string_view AllowedMethods(RouteKind kind) { return RouteTable::RowOf(kind).methods; }
+const Dialect& RouteDialect(RouteKind kind) {
+  return kind >= RouteKind::kOpenAiModels ? kOpenAiDialect : kTritonDialect;
+}
 ApiHandler::RouteHandler ApiHandler::HandlerOf(RouteKind kind) {
   return RouteTable::RowOf(kind).handler;
 }

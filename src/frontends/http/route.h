@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes of the v2 REST API.
+// The routes of the HTTP API: the v2 REST API, and those of OpenAI's API.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@
 #include "common/restrictions.h"
 
 namespace nereid::http {
+
+struct Dialect;
 
 // The routes. Each has a row in route.cc that defines all its properties.
 enum class RouteKind : uint8_t {
@@ -40,6 +42,11 @@ enum class RouteKind : uint8_t {
   kCudaRegionStatus,
   kCudaRegionRegister,
   kCudaRegionUnregister,
+  kOpenAiModels,
+  kOpenAiModel,
+  kOpenAiChat,
+  kOpenAiCompletions,
+  kOpenAiEmbeddings,
   kEnd,  // no route; one past the last
 };
 // The number of routes, whose kinds are 1 to this.
@@ -55,7 +62,8 @@ struct Route {
   bool names_repository = false;
 };
 
-// Accepts exactly the paths that Triton's patterns accept. `path` has no query and is decoded.
+// Of the v2 API, accepts exactly the paths that Triton's patterns accept. `path` has no query and
+// is decoded.
 Route MatchRoute(std::string_view path);
 
 // Undoes the percent-encoding of a path, once. InvalidArgument for an invalid encoding, and for a
@@ -72,5 +80,7 @@ common::Category RouteCategory(RouteKind kind);
 access::Scope RouteScope(RouteKind kind);
 // Returns its methods, as an Allow header lists them. HEAD is allowed wherever GET is.
 std::string_view AllowedMethods(RouteKind kind);
+// Returns the form of its errors.
+const Dialect& RouteDialect(RouteKind kind);
 
 }  // namespace nereid::http

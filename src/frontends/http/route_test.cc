@@ -47,6 +47,11 @@ TEST(MatchRoute, KnowsTheWholeApi) {
   ExpectRoute("/v2/cudasharedmemory/region/r/status", RouteKind::kCudaRegionStatus);
   ExpectRoute("/v2/cudasharedmemory/register", RouteKind::kCudaRegionRegister);
   ExpectRoute("/v2/cudasharedmemory/region/r/unregister", RouteKind::kCudaRegionUnregister);
+  ExpectRoute("/v1/models", RouteKind::kOpenAiModels);
+  ExpectRoute("/v1/models/m", RouteKind::kOpenAiModel, "m");
+  ExpectRoute("/v1/chat/completions", RouteKind::kOpenAiChat);
+  ExpectRoute("/v1/completions", RouteKind::kOpenAiCompletions);
+  ExpectRoute("/v1/embeddings", RouteKind::kOpenAiEmbeddings);
   EXPECT_EQ(MatchRoute("/v2/systemsharedmemory/region/a%20b/status").region, "a%20b");
   EXPECT_EQ(MatchRoute("/v2/systemsharedmemory/status").region, "");
 }

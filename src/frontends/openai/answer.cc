@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "openai/answer.h"
+
+#include "common/json_text.h"
+
+namespace nereid::openai {
+namespace {
+
+void AppendMember(std::string_view name, std::string_view text, std::string& json) {
+  json += '"';
+  json += name;
+  json += "\":";
+  common::AppendJsonString(json, text);
+}
+
+// Appends the beginning of an object, up to its choices.
+void AppendHead(const AnswerHead& head, bool is_event, std::string& json) {
+  json += '{';
+  AppendMember("id", head.id, json);
+  const std::string_view whole = is_event ? "chat.completion.chunk" : "chat.completion";
+  json += ',';
+  AppendMember("object", head.is_chat ? whole : "text_completion", json);
+  json += ",\"created\":";
+  common::AppendJsonInteger(json, head.created);
+  json += ',';
+  AppendMember("model", head.model, json);
+  json += ",\"choices\":";
+}
+
+void AppendToolCalls(std::span<const std::string> calls, bool is_event, size_t first,
+                     std::string& json) {
+  json += "\"tool_calls\":[";
+  for (size_t i = 0; i < calls.size(); ++i) {
+    json += i == 0 ? "{" : ",{";
+    if (is_event) {
+      json += "\"index\":";
+      common::AppendJsonInteger(json, first + i);
+      json += ',';
+    }
+    json += calls[i];
+    json += '}';
+  }
+  json += ']';
+}
+
+void AppendFinish(std::string_view reason, std::string& json) {
+  json += ",\"logprobs\":null,\"finish_reason\":";
+  if (reason.empty()) {
+    json += "null";
+  } else {
+    common::AppendJsonString(json, reason);
+  }
+}
+
+void AppendMessage(const AnswerPart& answer, std::string& json) {
+  json += R"("message":{"role":"assistant","content":)";
+  if (answer.text.empty() && !answer.tool_calls.empty()) {
+    json += "null";
+  } else {
+    common::AppendJsonString(json, answer.text);
+  }
+  json += ",\"refusal\":null";
+  if (!answer.tool_calls.empty()) {
+    json += ',';
+    AppendToolCalls(answer.tool_calls, false, 0, json);
+  }
+  json += '}';
+}
+
+void AppendDelta(const AnswerPart& part, const EventPlace& place, std::string& json) {
+  json += "\"delta\":{";
+  if (place.is_first) json += R"("role":"assistant")";
+  if (!part.text.empty() || (place.is_first && part.tool_calls.empty())) {
+    if (place.is_first) json += ',';
+    AppendMember("content", part.text, json);
+  }
+  if (!part.tool_calls.empty()) {
+    if (json.back() != '{') json += ',';
+    AppendToolCalls(part.tool_calls, true, place.first_call, json);
+  }
+  json += '}';
+}
+
+}  // namespace
+
+void AppendAnswer(const AnswerHead& head, const AnswerPart& answer, const Usage& usage,
+                  std::string& json) {
+  AppendHead(head, false, json);
+  json += R"([{"index":0,)";
+  if (head.is_chat) {
+    AppendMessage(answer, json);
+  } else {
+    AppendMember("text", answer.text, json);
+  }
+  AppendFinish(answer.finish_reason, json);
+  json += "}],";
+  AppendUsage(usage, false, json);
+  json += '}';
+}
+
+void AppendPartEvent(const AnswerHead& head, const AnswerPart& part, const EventPlace& place,
+                     std::string& text) {
+  text += "data: ";
+  AppendHead(head, true, text);
+  text += R"([{"index":0,)";
+  if (head.is_chat) {
+    AppendDelta(part, place, text);
+  } else {
+    AppendMember("text", part.text, text);
+  }
+  AppendFinish(part.finish_reason, text);
+  text += "}]";
+  if (place.mentions_usage) text += ",\"usage\":null";
+  text += "}\n\n";
+}
+
+void AppendUsageEvent(const AnswerHead& head, const Usage& usage, std::string& text) {
+  text += "data: ";
+  AppendHead(head, true, text);
+  text += "[],";
+  AppendUsage(usage, false, text);
+  text += "}\n\n";
+}
+
+void AppendUsage(const Usage& usage, bool is_embedding, std::string& json) {
+  json += R"("usage":{"prompt_tokens":)";
+  common::AppendJsonInteger(json, usage.prompt_tokens);
+  if (!is_embedding) {
+    json += ",\"completion_tokens\":";
+    common::AppendJsonInteger(json, usage.completion_tokens);
+  }
+  json += ",\"total_tokens\":";
+  common::AppendJsonInteger(json, usage.prompt_tokens + usage.completion_tokens);
+  json += '}';
+}
+
+}  // namespace nereid::openai
