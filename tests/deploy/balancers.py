@@ -66,6 +66,8 @@ def configuration(kind, folder, replicas, ports):
         assert before in text
         text = text.replace(before, after)
     for number, (http, grpc) in enumerate(replicas, 1):
+        # HAProxy asks for the health of gRPC's ports elsewhere.
+        text = re.sub(rf"(10\.0\.0\.{number}:8001 .* port) 8000\b", rf"\g<1> {http}", text)
         for before, after in ((8000, http), (8001, grpc)):
             text = text.replace(f"10.0.0.{number}:{before}", f"127.0.0.1:{after}")
             text = text.replace(f"address: 10.0.0.{number}, port_value: {before}", f"address: 127.0.0.1, port_value: {after}")

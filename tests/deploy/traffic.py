@@ -158,7 +158,7 @@ class Worker(threading.Thread):
         self.caller.close()
 
     def note(self, error):
-        (self.wrong if isinstance(error, AssertionError) else self.failures).append(f"{self.name}: {error!r}")
+        (self.wrong if isinstance(error, AssertionError) else self.failures).append(f"{self.name}: {type(error).__name__} {error}")
 
     def one_request(self, n):
         key = f"{self.name}-{n}"
