@@ -3,7 +3,7 @@
 """Applies everything in deploy/ to a real API server of Kubernetes: the manifests, the chart with each set of values of the
 tests, the runtimes of KServe and the examples.
 
-The server is built from its Go module (about twenty minutes on two cores, once; what is built is kept in
+The server is built from its Go module (about ten minutes on two cores, once; what is built is kept in
 .deps/api-server), etcd is Debian's. The definitions of the Prometheus operator and of KEDA come from their Go modules;
 those of KServe, which the Go proxy does not have, from a folder or file that you name: config/crd/full of its repository.
 
@@ -103,9 +103,14 @@ class ApiServer:
                     "--service-account-issuer=https://kubernetes.default.svc", "--endpoint-reconciler-type=none")  # fmt: skip
         self._session = requests.Session()
         self._session.headers["Authorization"] = "Bearer secret"
-        self._session.verify = False
-        self._places = {}
-        servers.wait_until(self._is_ready, "kube-apiserver", timeout=120)
+        # Neither proxies nor certificates of the environment are for this server.
+        self._session.trust_env = self._session.verify = False
+        self._places, self._unready = {}, []
+        try:
+            servers.wait_until(self._is_ready, "kube-apiserver", timeout=60)
+        except AssertionError as error:
+            self.close()
+            raise AssertionError(f"{error}: {self._unready}") from None
 
     def _start(self, name, program, *arguments):
         with open(self._folder / f"{name}.log", "wb") as log:
@@ -116,7 +121,9 @@ class ApiServer:
         for process in self._processes:
             assert process.poll() is None, (self._folder / "kube-apiserver.log").read_text()[-4000:]
         with contextlib.suppress(requests.ConnectionError):
-            return self._session.get(f"{self.url}/readyz", timeout=10).status_code == 200
+            reply = self._session.get(f"{self.url}/readyz?verbose", timeout=10)
+            self._unready = [line for line in reply.text.splitlines() if line.startswith("[-]")]
+            return reply.status_code == 200
         return False
 
     def get(self, path):
@@ -154,6 +161,13 @@ class ApiServer:
             process.wait(60)
 
 
+class Loader(yaml.CSafeLoader):
+    """Reads a lone equals sign as a text, which it is in definitions."""
+
+
+Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: node.value)
+
+
 def definitions(paths):
     """The CustomResourceDefinitions that what is here needs."""
     files = [path for path in paths if path.is_file()]
@@ -161,7 +175,7 @@ def definitions(paths):
     for name, pattern in DEFINITIONS.items():
         files += sorted(module(name).glob(pattern))
     for file in files:
-        for made in yaml.safe_load_all(file.read_text()):
+        for made in yaml.load_all(file.read_text(), Loader):
             if made and made["kind"] == "CustomResourceDefinition" and made["spec"]["names"]["plural"].endswith(LOADED):
                 yield made
 
@@ -199,6 +213,8 @@ def apply_all(server):
     refused = []
     for what, namespace, objects in collections():
         server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        # That pods have by default; a controller of Kubernetes makes it, which is not here.
+        server.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}, namespace)
         said = {f"{one['kind']} {one['metadata']['name']}": server.apply(one, namespace) for one in objects}
         wrong = [f"{what}: {name}: {text}" for name, text in said.items() if text]
         say(f"{what}: {len(objects) - len(wrong)} of {len(objects)} objects applied")
