@@ -189,7 +189,8 @@ def define(server, paths):
 
     def is_established(name):
         found = server.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-        return any(one["type"] == "Established" and one["status"] == "True" for one in found["status"].get("conditions", []))
+        conditions = found.get("status", {}).get("conditions") or []
+        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
     servers.wait_until(lambda: all(map(is_established, names)), "the definitions", timeout=60)
     say(f"definitions: {', '.join(names)}")

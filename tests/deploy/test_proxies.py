@@ -110,7 +110,7 @@ def test_a_replica_that_drains_loses_no_request(balancer, replicas):
         assert load.all("failures") == []
     # The others know of no replica but the one that the hash gives. They lose its sequences, and those alone.
     assert [failure for failure in load.all("failures") if "-request-" in failure] == []
-    assert set(load.all("broken")) <= {1, None}
+    assert set(load.all("broken")) <= {1, None}, load.all("failures")
     assert len(load.all("broken")) == len(load.all("failures"))
     replicas.replace(1)
     traffic.returns(balancer, 1)
@@ -124,7 +124,7 @@ def test_a_killed_replica_loses_what_it_had_in_flight_and_nothing_else(balancer,
     load.check_answers(replicas)
     # Each worker has one request in flight, or one sequence in progress.
     assert [worker.failures for worker in load.workers if len(worker.failures) > 1] == []
-    assert set(load.all("broken")) <= {2, None}
+    assert set(load.all("broken")) <= {2, None}, load.all("failures")
     replicas.replace(2)
     traffic.returns(balancer, 2)
 
