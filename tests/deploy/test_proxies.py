@@ -106,12 +106,12 @@ def test_a_replica_that_drains_loses_no_request(balancer, replicas):
         traffic.drained(replicas, 1)
         load.go_on(without=1)
     load.check_answers(replicas)
-    if balancer.kind == "haproxy":
-        assert load.all("failures") == []
-    # The others know of no replica but the one that the hash gives. They lose its sequences, and those alone.
-    assert [failure for failure in load.all("failures") if "-request-" in failure] == []
-    assert set(load.all("broken")) <= {1, None}, load.all("failures")
-    assert len(load.all("broken")) == len(load.all("failures"))
+    # No sequence in progress is lost. The others than HAProxy do not know that a replica begins no new ones while it finishes
+    # those that it has: it refuses them.
+    refused = [] if balancer.kind == "haproxy" else load.all("broken")
+    assert set(refused) <= {None}, load.all("failures")
+    assert len(load.all("failures")) == len(refused), load.all("failures")
+    assert all("-sequence-" in failure and "503" in failure or "UNAVAILABLE" in failure for failure in load.all("failures"))
     replicas.replace(1)
     traffic.returns(balancer, 1)
 
