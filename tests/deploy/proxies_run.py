@@ -4,8 +4,8 @@
 the other is drained and replaced, and every fourth is killed instead.
 
 Every answer is checked, and that nothing was executed twice. Wrong are: a request that fails, but for those in flight on
-a replica that is killed; a sequence that fails, but for those of a replica that is killed (and, behind nginx and Envoy, of
-one that drains: docs/balancers.md). The exit status is 1 if anything was wrong.
+a replica that is killed; a sequence that fails, but for those of a replica that is killed (and, behind nginx and Envoy, new
+ones that a replica refuses while it finishes others: docs/balancers.md). The exit status is 1 if anything was wrong.
 
 usage: NEREID_BUILD=build/release tests/deploy/proxies_run.py [--balancer haproxy] [--minutes 10]
 """
@@ -36,8 +36,8 @@ def losses(load, kind, number, is_killed):
             wrong.append(f"{worker.name} lost {len(worker.failures)}: {worker.failures[0]}")
         if is_killed and len(worker.failures) > 1:
             wrong.append(f"{worker.name} lost {len(worker.failures)}, more than it had in flight: {worker.failures[1]}")
-    keeps_sequences = kind == "haproxy" and not is_killed
-    if others := [began for began in load.all("broken") if keeps_sequences or began not in (number, None)]:
+    allowed = {number, None} if is_killed else set() if kind == "haproxy" else {None}
+    if others := [began for began in load.all("broken") if began not in allowed]:
         wrong.append(f"sequences were broken that had begun on {others}, while replica {number} ended")
     return wrong
 
