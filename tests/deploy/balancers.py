@@ -3,6 +3,7 @@
 intervals."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import re
@@ -31,9 +32,15 @@ def program(kind):
     return str(unpacked) if unpacked.exists() else shutil.which(kind)
 
 
+@functools.cache
 def missing(kind):
     """What is not here, in words; an empty text if nothing is."""
-    return "" if program(kind) else f"no {kind} here; tools/setup --proxies gets it"
+    if program(kind) is None:
+        return f"no {kind} here; tools/setup --proxies gets it"
+    version = "--version" if kind == "envoy" else "-v"
+    done = subprocess.run([program(kind), version], capture_output=True, text=True, timeout=60, env=environment())
+    # Other releases of the system may have it need other libraries.
+    return "" if done.returncode == 0 else f"{kind} does not run here: {done.stderr.strip()}"
 
 
 def environment():

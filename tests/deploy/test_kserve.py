@@ -3,6 +3,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import urllib.request
@@ -11,7 +12,7 @@ import charts
 import pytest
 import schemas
 import yaml
-from harness import models
+from harness import models, python_models
 from harness import server as servers
 
 KSERVE = charts.DEPLOY / "kserve"
@@ -85,10 +86,20 @@ def test_the_examples_ask_for_runtimes_that_there_are():
         assert grace > sum(times)
 
 
+PYTHON = python_models.HEAD + """
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(config):
+        config.add_input({"name": "INPUT0", "data_type": "TYPE_FP32", "dims": [1]})
+        config.add_output({"name": "OUTPUT0", "data_type": "TYPE_FP32", "dims": [1]})
+        config.set_max_batch_size(0)
+        return config
+""" + python_models.IDENTITY.split("class TritonPythonModel:")[1]
 # Runtime, backend, and what lies in /mnt/models: what a bucket may have.
 LAYOUTS = {
     "onnx file": ("nereid-onnx", "onnxruntime", {"model.onnx": DIGITS / "1" / "model.onnx"}),
     "onnx model": ("nereid-onnx", "onnxruntime", {"": DIGITS}),
+    "python file": ("nereid-python", "python", {"model.py": PYTHON}),
     "repository": ("nereid-triton", "onnxruntime", {NAME: DIGITS}),
     "pytorch model": ("nereid-pytorch", "pytorch", {"": PLATFORMS / "pytorch" / "digits_torchscript"}),
     "tensorflow model": ("nereid-tensorflow", "tensorflow", {"": PLATFORMS / "tensorflow" / "digits_savedmodel"}),
@@ -117,12 +128,15 @@ def test_a_runtime_serves_the_model_under_the_name_of_the_service(require_server
     for place, source in layout.items():
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+        if isinstance(source, str):
+            target.write_text(source)
+        else:
+            (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
     ports = servers.free_ports(3)
     args = placed(RUNTIMES[runtime]["spec"]["containers"][0]["args"], folder, ports)
     with open(tmp_path / "log", "wb") as log:
         server = subprocess.Popen([servers.binary(), *args], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                  start_new_session=True)  # fmt: skip
+                                  start_new_session=True, env={**os.environ, **python_models.ENVIRONMENT})  # fmt: skip
     try:
         def is_ready():
             assert server.poll() is None, (tmp_path / "log").read_text()[-3000:]
