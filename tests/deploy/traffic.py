@@ -54,7 +54,7 @@ TENSORS = (
     "instance_group [ { kind: KIND_CPU count: 1 } ]\n"
 )
 SEQUENCES = (
-    "sequence_batching { oldest { max_candidate_sequences: 256 } max_sequence_idle_microseconds: 4000000\n"
+    "sequence_batching { oldest { max_candidate_sequences: 256 } max_sequence_idle_microseconds: 20000000\n"
     'control_input [ { name: "START" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] } ] }\n'
 )
 
