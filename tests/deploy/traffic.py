@@ -92,9 +92,12 @@ class Replicas:
         self.servers[number - 1] = self._start(number, ports)
 
     def executed(self):
-        """How often each request was executed, by its id."""
-        lines = self.executed_path.read_text().splitlines()
-        return collections.Counter(line.split(" ", 1)[1] for line in lines)
+        """The replicas that executed each request, by its id."""
+        found = collections.defaultdict(list)
+        for line in self.executed_path.read_text().splitlines():
+            replica, key = line.split(" ", 1)
+            found[key].append(int(replica))
+        return found
 
     def stop(self):
         for server in self.servers:
@@ -145,6 +148,7 @@ class Worker(threading.Thread):
         self.end = end
         self.answered = []  # (id, replica)
         self.failures = []  # texts
+        self.failed = []  # ids
         self.broken = []  # the replicas on which sequences that failed had begun; None if they had not begun
         self.wrong = []  # answers that must not be
         self.sequences = 0  # whole ones
@@ -157,7 +161,8 @@ class Worker(threading.Thread):
             work(n)
         self.caller.close()
 
-    def note(self, error):
+    def note(self, key, error):
+        self.failed.append(key)
         (self.wrong if isinstance(error, AssertionError) else self.failures).append(f"{self.name}: {type(error).__name__} {error}")
 
     def one_request(self, n):
@@ -165,7 +170,7 @@ class Worker(threading.Thread):
         try:
             self.answered.append((key, self.caller.number(n, key)))
         except Exception as error:  # whatever the client raises
-            self.note(error)
+            self.note(key, error)
 
     def one_sequence(self, n):
         sequence, began_on, total = next(self._sequences), None, 0
@@ -178,7 +183,7 @@ class Worker(threading.Thread):
                 began_on = began_on or replica
                 assert (said, replica) == (total, began_on), (said, total, replica, began_on)
             except Exception as error:  # whatever the client raises
-                self.note(error)
+                self.note(key, error)
                 self.broken.append(began_on)
                 return
         self.sequences += 1
@@ -240,9 +245,14 @@ class Traffic:
         """That no answer is wrong, that each was executed, and that nothing was executed twice."""
         assert self.all("wrong") == []
         executed = replicas.executed()
-        twice = [key for key, count in executed.items() if count > 1 and key.startswith(self._names)]
+        twice = [key for key, where in executed.items() if len(where) > 1 and key.startswith(self._names)]
         assert twice == []
-        assert [key for key, _ in self.all("answered") if executed[key] != 1] == []
+        assert [key for key, replica in self.all("answered") if executed[key] != [replica]] == []
+
+    def lost_by_others(self, replicas, number):
+        """The ids of requests that failed, although another replica than this one executed them."""
+        executed = replicas.executed()
+        return [key for key in self.all("failed") if set(executed[key]) - {number}]
 
 
 def drained(replicas, number):
