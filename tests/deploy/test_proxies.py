@@ -72,7 +72,7 @@ def test_a_sequence_stays_with_its_replica_and_others_go_elsewhere(balancer):
     for protocol in ("http", "grpc"):
         callers = [traffic.Caller(protocol, balancer) for _ in range(2)]
         used = set()
-        for sequence in range(1, 31):
+        for sequence in range(901, 931):
             # As if a client had lost its connection in between.
             answers = [callers[n % 2].step(sequence, n, start=n == 1, end=n == 4) for n in range(1, 5)]
             assert [total for total, _ in answers] == [1, 3, 6, 10]
@@ -87,16 +87,16 @@ def test_the_sequences_of_a_stream_stay_with_one_replica(balancer):
     """A stream is one request for a balancer; its metadata are those with which it was opened."""
     answers = queue.Queue()
     with tritonclient.grpc.InferenceServerClient(balancer.grpc) as client:
-        client.start_stream(lambda result, error: answers.put((result, error)), headers={traffic.HEADER: "77"})
+        client.start_stream(lambda result, error: answers.put((result, error)), headers={traffic.HEADER: "977"})
         caller = traffic.Caller("grpc", balancer)
         # The second half comes by other means and finds the sequence.
         for n in range(1, 4):
-            client.async_stream_infer("sum", [caller.tensor(n, [1, 1])], sequence_id=77, sequence_start=n == 1)
+            client.async_stream_infer("sum", [caller.tensor(n, [1, 1])], sequence_id=977, sequence_start=n == 1)
         got = [answers.get(timeout=30) for _ in range(3)]
         assert [error for _, error in got] == [None] * 3
         totals = [result.as_numpy("OUTPUT0").ravel().tolist() for result, _ in got]
         assert [total for total, _ in totals] == [1, 3, 6] and len({replica for _, replica in totals}) == 1
-        assert caller.step(77, 4, end=True) == [10, totals[0][1]]
+        assert caller.step(977, 4, end=True) == [10, totals[0][1]]
         caller.close()
 
 

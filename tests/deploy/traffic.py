@@ -266,10 +266,15 @@ def killed(replicas, number):
     replicas[number].process.wait()
 
 
-def returns(balancer, number):
-    """Waits until both protocols reach this replica again."""
-    callers = [Caller(kind, balancer) for kind in ("http", "grpc")]
-    for caller in callers:
-        servers.wait_until(lambda caller=caller: caller.number(7) == number, f"replica {number} to be asked again")
-        caller.close()
+_probes = itertools.count(1)
 
+
+def returns(balancer, number):
+    """Waits until both protocols reach this replica again, with requests and with new sequences: balancers learn of each by
+    itself, and a sequence that begins before moves when the hash gives it back."""
+    for kind in ("http", "grpc"):
+        caller = Caller(kind, balancer)
+        servers.wait_until(lambda c=caller: c.number(7) == number, f"replica {number} to be asked again")
+        servers.wait_until(
+            lambda c=caller: c.step(next(_probes), 1, start=True, end=True)[1] == number, f"replica {number} to get sequences")
+        caller.close()
