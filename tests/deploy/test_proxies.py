@@ -43,11 +43,13 @@ def kind(request):
 @pytest.fixture(scope="module")
 def balancer(kind, replicas, tmp_path_factory):
     made = balancers.Balancer(kind, tmp_path_factory.mktemp(kind), replicas.ports)
-    # Those that ask for health do so first.
-    for number in (1, 2, 3):
-        traffic.returns(made, number)
-    yield made
-    made.stop()
+    try:
+        # Those that ask for health do so first.
+        for number in (1, 2, 3):
+            traffic.returns(made, number)
+        yield made
+    finally:
+        made.stop()
 
 
 def test_the_program_accepts_the_file_as_it_is(kind, tmp_path):
